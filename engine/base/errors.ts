@@ -1,0 +1,63 @@
+/**
+ * The one error class of the engine.
+ *
+ * The code is the contract: tests and callers compare codes, never messages. Each code is explained
+ * below and in the README. `RETRYABLE` is the one place that says after which of them a whole
+ * transaction may be run again from a new start timestamp.
+ */
+
+export type ErrorCode =
+  /** A newer write record, or another transaction's lock, stands in the way: first committer wins. */
+  | 'WRITE_CONFLICT'
+  /** This transaction was rolled back by another one, which believed its writer dead. */
+  | 'ROLLED_BACK'
+  /** A read waited longer than `lockWaitMsMax` for a live transaction's lock. */
+  | 'LOCKED'
+  /** The commit was sent and its answer lost; the error says how to ask again. Never retried. */
+  | 'COMMIT_UNKNOWN'
+  /** The transaction has already committed, failed or been closed. */
+  | 'TRANSACTION_CLOSED'
+  /** A write was tried in a read-only snapshot. */
+  | 'READ_ONLY'
+  /** The storage refused the call and applied nothing; the same call may succeed later. */
+  | 'STORE_UNAVAILABLE'
+  /** The storage lost the answer: the mutation may have been applied or not. */
+  | 'STORE_IN_DOUBT'
+  /** The storage was closed. */
+  | 'STORE_CLOSED'
+  /** No such table; create it first. */
+  | 'TABLE_NOT_FOUND'
+  /** The table exists with other families or splits than asked for. */
+  | 'TABLE_MISMATCH'
+  /** The table has no such column family. */
+  | 'FAMILY_NOT_FOUND'
+  /** A row key, column, value, timestamp or option outside what is allowed; says which and why. */
+  | 'INVALID_ARGUMENT'
+  /** Another timestamp oracle has taken over; this one must not hand out anything any more. */
+  | 'ORACLE_FENCED';
+
+/** Codes for which running the whole transaction again, from a new start timestamp, is safe. */
+const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
+  'WRITE_CONFLICT',
+  'ROLLED_BACK',
+  'LOCKED',
+  'STORE_UNAVAILABLE',
+]);
+
+export class PercolatorError extends Error {
+  override readonly name = 'PercolatorError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/**
+ * Whether the whole transaction may be run again. `COMMIT_UNKNOWN` and `STORE_IN_DOUBT` are not
+ * among the codes on purpose: a counter incremented twice is how users usually learn the difference.
+ */
+export function isRetryable(error: unknown): boolean {
+  return error instanceof PercolatorError && RETRYABLE.has(error.code);
+}

@@ -1,0 +1,50 @@
+/**
+ * The only door through which chance enters the engine.
+ *
+ * A seed decides every draw, so that a run can be repeated. `fork` gives an independent stream: two
+ * workers that share a seed do not share a sequence, and an extra draw in one leaves the other as
+ * it was. The generator is xoroshiro128+ from pure-rand.
+ */
+import { randomInt } from 'node:crypto';
+import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
+import { uniformInt } from 'pure-rand/distribution/uniformInt';
+import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
+
+export interface Random {
+  /** The seed that started this stream; print it, and the run can be repeated. */
+  readonly seed: number;
+  /** A whole number, `min` and `max` included, each equally likely. */
+  integer(min: number, max: number): number;
+  /** A number in [0, 1). */
+  fraction(): number;
+  /** One of `items`, which must not be empty. */
+  pick<T>(items: readonly T[]): T;
+  /** A stream of its own, decided by this seed and `name` alone, not by what was drawn before. */
+  fork(name: string): Random;
+}
+
+/** A stream of chance decided by `seed` (any whole number; its low 32 bits count). */
+export function createRandom(seed: number): Random {
+  const generator = xoroshiro128plus(seed | 0);
+  return {
+    seed,
+    integer: (min, max) => uniformInt(generator, min, max),
+    fraction: () => uniformFloat64(generator),
+    pick: <T>(items: readonly T[]): T => items[uniformInt(generator, 0, items.length - 1)] as T,
+    fork: (name) => createRandom(mixSeed(seed, name)),
+  };
+}
+
+/** A seed from the operating system, for those who name none. */
+export function entropySeed(): number {
+  return randomInt(0, 2 ** 31);
+}
+
+/** FNV-1a over the name, started from the seed: cheap, and different for every name. */
+function mixSeed(seed: number, name: string): number {
+  let hash = 0x811c9dc5 ^ seed;
+  for (let i = 0; i < name.length; i++) {
+    hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+  }
+  return hash >>> 0;
+}

@@ -1,0 +1,127 @@
+/**
+ * The map of the code, enforced: who may import whom, and where time and chance may enter.
+ *
+ * The table of layers below is the architecture. Read it first; `npm run lint` fails on an import
+ * that it does not allow.
+ */
+import type { OxlintConfig, OxlintOverride } from 'oxlint';
+
+/** Who may import whom: a folder of the engine may import itself and the folders listed. */
+const layers: Record<string, readonly string[]> = {
+  base: [],
+  bigtable: ['base'],
+  oracle: ['base', 'bigtable'],
+  'lock-service': ['base', 'bigtable'],
+  transaction: ['base', 'bigtable', 'oracle', 'lock-service'],
+  observer: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
+  testing: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction', 'observer'],
+};
+
+const outside = ['#*', '#*/**', '**/workloads/**', '**/mapreduce-baseline/**', '**/results/**'];
+
+/** Time and chance enter the engine through `base/clock.ts` and `base/random.ts` only. */
+const undetermined = ['node:timers', 'node:timers/*', 'node:perf_hooks', 'node:crypto'];
+
+function forbid(files: string[], group: string[], message: string): OxlintOverride {
+  return {
+    files,
+    rules: { 'no-restricted-imports': ['error', { patterns: [{ group, message }] }] },
+  };
+}
+
+const layerRules = Object.entries(layers).map(([layer, allowed]) => {
+  const others = Object.keys(layers).filter((other) => other !== layer && !allowed.includes(other));
+  return forbid(
+    [`engine/${layer}/**`],
+    [...others.map((other) => `**/${other}/**`), ...outside, ...undetermined],
+    `engine/${layer} may import only itself and: ${allowed.join(', ') || 'nothing'}`,
+  );
+});
+
+const config: OxlintConfig = {
+  plugins: ['eslint', 'typescript', 'unicorn', 'oxc', 'import', 'node'],
+  categories: { correctness: 'error', suspicious: 'error', perf: 'error' },
+  options: { typeAware: true, reportUnusedDisableDirectives: 'error' },
+  ignorePatterns: ['results/reference', 'results/runs'],
+  rules: {
+    'no-await-in-loop': 'off', // In a commit protocol the sequence is the meaning.
+    'unicorn/consistent-function-scoping': 'off', // A helper stands where its reader needs it.
+    'typescript/no-unsafe-type-assertion': 'off', // Decoding and generic containers assert at one place.
+    curly: ['error', 'multi-line'],
+    'max-lines': ['error', { max: 600 }],
+    'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
+    'max-params': ['error', { max: 4 }],
+    'import/no-cycle': ['error', { ignoreTypes: false }],
+    'import/no-default-export': 'error',
+    'typescript/consistent-type-imports': 'error',
+    'typescript/no-explicit-any': 'error',
+    'typescript/no-non-null-assertion': 'error',
+    'typescript/no-misused-promises': 'error',
+    'typescript/no-floating-promises': [
+      'error',
+      {
+        allowForKnownSafeCalls: [
+          { from: 'package', package: 'node:test', name: ['test', 'describe', 'suite', 'it'] },
+        ],
+      },
+    ],
+    'typescript/switch-exhaustiveness-check': 'error',
+  },
+  overrides: [
+    ...layerRules,
+    forbid(
+      ['engine/*.ts'],
+      [...outside, ...undetermined],
+      'the engine imports nothing above itself',
+    ),
+    forbid(
+      ['mapreduce-baseline/**'],
+      ['**/engine/**', '**/workloads/**', '**/results/**', '#*', '#*/**', '!#engine/base'],
+      'the baseline shares only clock and randomness',
+    ),
+    forbid(
+      ['workloads/**'],
+      ['**/engine/**', '**/mapreduce-baseline/**', '**/results/**'],
+      "use the front doors: '#engine', '#mapreduce', '#results'",
+    ),
+    forbid(
+      ['results/**'],
+      ['**/engine/**', '**/workloads/**', '**/mapreduce-baseline/**', '#*', '#*/**'],
+      'charts are made from files only',
+    ),
+    {
+      files: ['engine/**'],
+      rules: {
+        'no-restricted-globals': [
+          'error',
+          'Date',
+          'performance',
+          'process',
+          'crypto',
+          'setTimeout',
+          'setInterval',
+          'setImmediate',
+        ],
+        'no-restricted-properties': [
+          'error',
+          { object: 'Math', property: 'random', message: 'ask the Random you were given' },
+        ],
+      },
+    },
+    {
+      files: ['engine/base/clock.ts', 'engine/base/random.ts'],
+      rules: { 'no-restricted-globals': 'off', 'no-restricted-imports': 'off' },
+    },
+    {
+      files: ['**/*.test.ts'],
+      rules: {
+        'no-restricted-imports': 'off',
+        'no-restricted-globals': 'off',
+        'max-lines-per-function': 'off',
+      },
+    },
+    { files: ['*.config.ts'], rules: { 'import/no-default-export': 'off' } },
+  ],
+};
+
+export default config;

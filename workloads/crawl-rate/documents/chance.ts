@@ -1,0 +1,32 @@
+/**
+ * Chance by address: the draw at (seed, lane, index), without drawing those before it.
+ *
+ * A stream of random numbers must be read in order; a loader, its clients and a checker that live in
+ * different processes want document 734,112 alone. So a draw is a hash of its address.
+ *
+ * Each of the two words is the exclusive-or of two different permutations of the index. One alone
+ * would be a permutation too, that is drawing *without* replacement: among a thousand million
+ * documents that would make too few duplicates.
+ */
+
+/** A number in [0, 1), with 53 random bits, decided by the three numbers alone. */
+export function fractionAt(seed: number, lane: number, index: number): number {
+  const start = mix(seed ^ mix(lane + 1));
+  const high = mix(index ^ start) ^ mix(index + mix(start));
+  const low = mix(high + index);
+  return ((high >>> 0) * 2 ** 21 + (low >>> 11)) / 2 ** 53;
+}
+
+/** A whole number in [0, size), each equally likely. */
+export function integerAt(seed: number, lane: number, index: number, size: number): number {
+  return Math.floor(fractionAt(seed, lane, index) * size);
+}
+
+/** A permutation of the 32-bit numbers with nearly no bias: Christopher Wellons's `triple32`. */
+function mix(number: number): number {
+  let x = number | 0;
+  x = Math.imul(x ^ (x >>> 17), 0xed5ad4bb);
+  x = Math.imul(x ^ (x >>> 11), 0xac4c1b51);
+  x = Math.imul(x ^ (x >>> 15), 0x31848bab);
+  return x ^ (x >>> 14);
+}

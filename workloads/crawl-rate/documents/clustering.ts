@@ -1,0 +1,61 @@
+/**
+ * What the clusters should be: two definitions so plain that neither can hide a mistake.
+ *
+ * Clustering by three keys finds groups of duplicates, not connected components (those would put 97 %
+ * of the paper's documents into one). A cluster is named by its representative, its first document.
+ *
+ *   One at a time, as the observers do it. Look the document's keys up in three indexes, in order,
+ *   and stop at the first hit: the document joins that cluster. With no hit it founds one. Every
+ *   key that missed now leads to the cluster.
+ *
+ *   In three phases, as the MapReduces do it. Group all documents by key 1; the first of each group
+ *   survives and the others follow it. Group the survivors by key 2, and theirs by key 3.
+ *
+ * On documents in the same order both give the same partition, representatives included: whoever
+ * comes first with a key is also the one that survives its group. So either can judge both systems.
+ * Percolator's documents must be given in the order of their commits, the baseline's by id.
+ */
+import type { KeyedDocument } from './document.ts';
+
+/** The representative of each document's cluster, by id. A founder represents itself. */
+export type Partition = ReadonlyMap<string, string>;
+
+/** The partition by looking up one document after the other, in the order given. */
+export function clusterDumbly(documents: Iterable<KeyedDocument>): Partition {
+  const indexes = [new Map<string, string>(), new Map<string, string>(), new Map<string, string>()];
+  const partition = new Map<string, string>();
+  for (const { id, keys } of documents) {
+    let representative: string | undefined;
+    let looked = 0;
+    while (representative === undefined && looked < keys.length) {
+      representative = indexes[looked]?.get(keys[looked] as string);
+      looked++;
+    }
+    representative ??= id;
+    // The key that hit leads there already; setting it again changes nothing.
+    for (let k = 0; k < looked; k++) indexes[k]?.set(keys[k] as string, representative);
+    partition.set(id, representative);
+  }
+  return partition;
+}
+
+/** The partition by grouping all documents three times, in the order given. */
+export function clusterInPhases(documents: Iterable<KeyedDocument>): Partition {
+  const all = [...documents];
+  const follows = new Map<string, string>();
+  let survivors = all;
+  for (const phase of [0, 1, 2]) {
+    const groups = Map.groupBy(survivors, ({ keys }) => keys[phase] as string);
+    survivors = [];
+    for (const [first, ...others] of groups.values()) {
+      if (first === undefined) continue;
+      survivors.push(first);
+      for (const other of others) follows.set(other.id, first.id);
+    }
+  }
+  const lead = (id: string): string => {
+    const next = follows.get(id);
+    return next === undefined ? id : lead(next);
+  };
+  return new Map(all.map(({ id }) => [id, lead(id)]));
+}

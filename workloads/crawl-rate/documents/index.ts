@@ -1,0 +1,25 @@
+/** The front door of the documents: what is clustered, and what its clusters should be. */
+export {
+  decodeDocument,
+  decodeKeys,
+  decodeRecord,
+  decodeRecordKeys,
+  documentId,
+  encodeDocument,
+  encodeRecord,
+  type Document,
+  type KeyedDocument,
+  type Keys,
+} from './document.ts';
+export {
+  createSyntheticDocuments,
+  type SyntheticDocuments,
+  type SyntheticOptions,
+} from './synthetic.ts';
+export { clusterDumbly, clusterInPhases, type Partition } from './clustering.ts';
+export {
+  describePartition,
+  expectedPartition,
+  samePartition,
+  type PartitionDescription,
+} from './partition.ts';

@@ -3,3 +3,13 @@ export { runCommand, parseCommandLine, type CommandContext } from './command-lin
 export { choice, flag, inputFile, inputFolder, integer, number } from './options.ts';
 export { numberList, outputFolder, text, type Option } from './options.ts';
 export { UsageError } from './usage-error.ts';
+export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogram.ts';
+export type { Histogram } from './histogram.ts';
+export { createRun, defaultRunFolder } from './run.ts';
+export type { MeasuredPoint, Run, RunHeader } from './run.ts';
+export { startProgress, type Progress, type ProgressOptions } from './progress.ts';
+export { captureEnvironment } from './environment.ts';
+export { buildReport, type ReportFiles } from './report.ts';
+export { readRunRecord } from './record-file.ts';
+export type { TimeSeriesRow } from './time-series.ts';
+export type * from './run-record.ts';

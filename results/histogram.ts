@@ -1,0 +1,74 @@
+/**
+ * Latency histograms: recorded in microseconds, merged across repeats, kept as `.hlog` files.
+ *
+ * The files are HdrHistogram interval logs (V2, compressed), which every HdrHistogram tool reads.
+ * Three significant digits: any percentile is right to 0.1 %. Percentiles are never averaged;
+ * repeats are merged first.
+ */
+import { readFileSync } from 'node:fs';
+import { HistogramLogReader, HistogramLogWriter, build, type Histogram } from 'hdr-histogram-js';
+import type { Latency } from './run-record.ts';
+import { UsageError } from './usage-error.ts';
+import { writeFileAtomically } from './write-file.ts';
+
+export type { Histogram };
+
+/** An empty histogram: `recordValue` takes whole microseconds from 0 to years. */
+export function createLatencyHistogram(): Histogram {
+  return build({ numberOfSignificantValueDigits: 3 });
+}
+
+/** All values of `histograms` in one: what several repeats measured together. */
+export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
+  const merged = createLatencyHistogram();
+  for (const histogram of histograms) merged.add(histogram);
+  return merged;
+}
+
+/** The numbers of the record, read off a histogram that is not empty. */
+export function summarize(histogram: Histogram, histogramFile: string): Latency {
+  return {
+    minMs: percentileMs(histogram, 0),
+    meanMs: histogram.mean / 1000,
+    medianMs: percentileMs(histogram, 50),
+    p90Ms: percentileMs(histogram, 90),
+    p99Ms: percentileMs(histogram, 99),
+    maxMs: percentileMs(histogram, 100),
+    count: histogram.totalCount,
+    histogramFile,
+  };
+}
+
+/** The latency that `percentile` percent of the documents did not exceed, in milliseconds. */
+export function percentileMs(histogram: Histogram, percentile: number): number {
+  return histogram.getValueAtPercentile(percentile) / 1000;
+}
+
+/** Writes one histogram as an interval log of one interval. */
+export function writeHistogram(file: string, histogram: Histogram, comment: string): void {
+  let log = '';
+  const writer = new HistogramLogWriter((chunk) => {
+    log += chunk;
+  });
+  writer.outputComment(`${comment}; values are microseconds`);
+  writer.outputLogFormatVersion();
+  writer.outputLegend();
+  writer.outputIntervalHistogram(histogram, 0, 0);
+  writeFileAtomically(file, log);
+}
+
+/** Reads what `writeHistogram` wrote. */
+export function readHistogram(file: string): Histogram {
+  try {
+    const histogram = new HistogramLogReader(readFileSync(file, 'utf8')).nextIntervalHistogram();
+    // A log without intervals yields null, and only some kinds of histogram can be merged.
+    if (histogram === null || !('totalCount' in histogram)) throw new Error('it holds no interval');
+    return histogram;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(
+      `The histogram file ${file} must be an HdrHistogram log, but cannot be read: ${reason}.`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,190 @@
+/**
+ * What a script says while it works: a bar with elapsed and remaining time on a terminal, plain
+ * lines anywhere else.
+ *
+ *   const progress = startProgress();
+ *   progress.phase('loading the repository', documents, 'documents');
+ *   progress.update(done);
+ *   progress.note('percolator at 10 %/h: sustained, median 4 ms');
+ *   progress.end();
+ *
+ * Into a file or a pipe goes one line at the start and end of each phase, and between them at most
+ * one every `QUIET_MS`; never a control character, so that a log stays readable.
+ */
+import { SingleBar } from 'cli-progress';
+
+export interface Progress {
+  /** Ends the phase before it, if any. `total` 0: the amount of work is not known. */
+  phase(name: string, total: number, unit?: string): void;
+  /** How much of the phase is done. Cheap: call it as often as you like. */
+  update(done: number): void;
+  /** A line of its own, above the bar. */
+  note(line: string): void;
+  /** Ends the last phase. Ending twice is harmless. */
+  end(): void;
+}
+
+export interface ProgressOptions {
+  /** Default: standard output, so that `> file` turns the bar into lines. */
+  readonly stream?: NodeJS.WriteStream;
+}
+
+export function startProgress(options: ProgressOptions = {}): Progress {
+  const stream = options.stream ?? process.stdout;
+  return stream.isTTY ? new Bar(stream) : new Lines(stream);
+}
+
+/** Between two lines about the same phase, in milliseconds. Shorter floods a log; longer looks stuck. */
+const QUIET_MS = 5000;
+
+interface Phase {
+  readonly name: string;
+  readonly total: number;
+  readonly unit: string;
+  readonly startedMs: number;
+  done: number;
+}
+
+class Lines implements Progress {
+  readonly #stream: NodeJS.WriteStream;
+  #phase: Phase | null = null;
+  /** When the last line was written; moves with each line. */
+  #spokeMs = 0;
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+  }
+
+  phase(name: string, total: number, unit = ''): void {
+    this.end();
+    this.#phase = newPhase(name, total, unit);
+    this.#say(`${name} ...`);
+  }
+
+  update(done: number): void {
+    if (this.#phase === null) return;
+    this.#phase.done = done;
+    if (performance.now() - this.#spokeMs >= QUIET_MS) this.#say(statusLine(this.#phase));
+  }
+
+  note(line: string): void {
+    this.#say(line);
+  }
+
+  end(): void {
+    if (this.#phase !== null) this.#say(endLine(this.#phase));
+    this.#phase = null;
+  }
+
+  #say(line: string): void {
+    this.#spokeMs = performance.now();
+    this.#stream.write(`${line}\n`);
+  }
+}
+
+class Bar implements Progress {
+  readonly #stream: NodeJS.WriteStream;
+  #phase: Phase | null = null;
+  #bar: SingleBar | null = null;
+  /** Redraws while nothing is reported: the elapsed time must be seen to move. */
+  #ticker: NodeJS.Timeout | null = null;
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+  }
+
+  phase(name: string, total: number, unit = ''): void {
+    this.end();
+    this.#phase = newPhase(name, total, unit);
+    this.#bar = new SingleBar({
+      stream: this.#stream,
+      format: '{name}  {bar}  {status}',
+      barsize: 24,
+      barCompleteChar: '\u2501',
+      barIncompleteChar: '\u2500',
+      hideCursor: true,
+      clearOnComplete: true,
+      fps: 10,
+    });
+    this.#bar.start(Math.max(total, 1), 0, this.#payload(this.#phase));
+    this.#ticker = setInterval(() => this.#redraw(), 1000).unref();
+  }
+
+  update(done: number): void {
+    if (this.#phase === null) return;
+    this.#phase.done = done;
+    this.#redraw();
+  }
+
+  note(line: string): void {
+    if (this.#phase === null || this.#bar === null) this.#stream.write(`${line}\n`);
+    else {
+      // The bar is taken away, the line written in its place, and the bar drawn anew below it.
+      this.#bar.stop();
+      this.#stream.write(`${line}\n`);
+      this.#bar.start(Math.max(this.#phase.total, 1), this.#phase.done, this.#payload(this.#phase));
+    }
+  }
+
+  end(): void {
+    if (this.#ticker !== null) clearInterval(this.#ticker);
+    this.#bar?.stop();
+    if (this.#phase !== null) this.#stream.write(`${endLine(this.#phase)}\n`);
+    this.#phase = null;
+    this.#bar = null;
+  }
+
+  #redraw(): void {
+    if (this.#phase === null) return;
+    this.#bar?.update(Math.min(this.#phase.done, this.#phase.total), this.#payload(this.#phase));
+  }
+
+  #payload(phase: Phase): { name: string; status: string } {
+    return { name: phase.name, status: timesText(phase) };
+  }
+}
+
+function newPhase(name: string, total: number, unit: string): Phase {
+  return { name, total, unit, startedMs: performance.now(), done: 0 };
+}
+
+function statusLine(phase: Phase): string {
+  const share = phase.total > 0 ? ` ${Math.floor((100 * phase.done) / phase.total)} %` : '';
+  return `${phase.name}${share} (${timesText(phase)})`;
+}
+
+function endLine(phase: Phase): string {
+  const amount =
+    phase.done > 0 && phase.unit !== '' ? `${count(phase.done)} ${phase.unit} in ` : '';
+  return `${phase.name}: ${amount}${durationText(elapsedSeconds(phase))}`;
+}
+
+function timesText(phase: Phase): string {
+  const elapsed = elapsedSeconds(phase);
+  const amount = phase.done > 0 && phase.unit !== '' ? `${count(phase.done)} ${phase.unit}, ` : '';
+  const remaining = remainingSeconds(phase, elapsed);
+  const rest = remaining === null ? '' : `, about ${durationText(remaining)} left`;
+  return `${amount}${durationText(elapsed)}${rest}`;
+}
+
+/** Null until enough is done for an estimate to mean anything. */
+function remainingSeconds(phase: Phase, elapsed: number): number | null {
+  if (phase.total <= 0 || phase.done < phase.total / 100) return null;
+  return Math.max(0, (elapsed * (phase.total - phase.done)) / phase.done);
+}
+
+function elapsedSeconds(phase: Phase): number {
+  return (performance.now() - phase.startedMs) / 1000;
+}
+
+function durationText(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+function count(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
+}

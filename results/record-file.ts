@@ -1,0 +1,43 @@
+/**
+ * `run.json`: the record on disk. Written whole and atomically; read through one parser, which
+ * either returns a `RunRecord` or says in one sentence what is wrong with which file.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseRunRecord } from './record-parser.ts';
+import type { RunRecord } from './run-record.ts';
+import { UsageError } from './usage-error.ts';
+import { writeFileAtomically } from './write-file.ts';
+
+export const RECORD_FILE = 'run.json';
+
+/** What could not be read back (a NaN, say) is refused here, where its maker can still be seen. */
+export function writeRunRecord(folder: string, record: RunRecord): void {
+  const json = JSON.stringify(record, null, 2);
+  parseRunRecord(JSON.parse(json));
+  writeFileAtomically(path.join(folder, RECORD_FILE), `${json}\n`);
+}
+
+export function readRunRecord(folder: string): RunRecord {
+  const file = path.join(folder, RECORD_FILE);
+  try {
+    return parseRunRecord(JSON.parse(readText(file)));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`The run record ${file} must be complete, but is not: ${reason}.`, {
+      cause: error,
+    });
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(
+      `The folder of a run must hold a ${RECORD_FILE}, but ${file} cannot be read.`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,129 @@
+/** From JSON to `RunRecord`: each type of the record with its shape, in the order of the record. */
+import {
+  aBoolean,
+  aNumber,
+  aString,
+  either,
+  list,
+  nullable,
+  object,
+  oneOf,
+  table,
+} from './shape.ts';
+import type { Shape } from './shape.ts';
+import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
+import type * as record from './run-record.ts';
+
+/** Throws an error naming the first place where `value` is not a run record of this format. */
+export function parseRunRecord(value: unknown): record.RunRecord {
+  const parsed = runRecord(value, '');
+  for (const [index, point] of parsed.points.entries()) {
+    if (point.latency === null || pointLatencyAllowed(point)) continue;
+    throw new Error(
+      `points[${index}] has a latency although it is ${point.verdict} or failed its check`,
+    );
+  }
+  return parsed;
+}
+
+const check: Shape<record.Check> = object<record.Check>({ passed: aBoolean, detail: aString });
+
+const environment: Shape<record.Environment> = object<record.Environment>({
+  commit: nullable(object<{ hash: string; dirty: boolean }>({ hash: aString, dirty: aBoolean })),
+  nodeVersion: aString,
+  cpuModel: aString,
+  cores: aNumber,
+  memoryBytes: aNumber,
+  operatingSystem: aString,
+  kernel: aString,
+  fileSystem: nullable(aString),
+});
+
+const repository: Shape<record.RepositoryDescription> = object<record.RepositoryDescription>({
+  documents: aNumber,
+  keysPerTable: aNumber,
+  documentBytes: aNumber,
+  clusters: aNumber,
+  meanClusterSize: aNumber,
+  nonSingletonShare: aNumber,
+});
+
+const crawl: Shape<record.CrawlResult> = object<record.CrawlResult>({
+  file: aString,
+  pages: aNumber,
+  distinctContents: aNumber,
+  clusters: aNumber,
+  meanClusterSize: aNumber,
+  nonSingletonShare: aNumber,
+  crossHostDuplicateGroups: aNumber,
+  crossHostDuplicates: list(
+    object<record.CrossHostDuplicate>({ urls: list(aString), shares: aString }),
+  ),
+  counts: table(aNumber),
+  check,
+});
+
+const capacity: Shape<record.Capacity> = object<record.Capacity>({
+  percolatorDocumentsPerSecond: nullable(aNumber),
+  mapreduceDocumentsPerSecond: nullable(aNumber),
+  costRatio: nullable(aNumber),
+});
+
+const latency: Shape<record.Latency> = object<record.Latency>({
+  minMs: aNumber,
+  meanMs: aNumber,
+  medianMs: aNumber,
+  p90Ms: aNumber,
+  p99Ms: aNumber,
+  maxMs: aNumber,
+  count: aNumber,
+  histogramFile: aString,
+});
+
+const point: Shape<record.Point> = object<record.Point>({
+  system: oneOf('percolator', 'mapreduce'),
+  ratePercentPerHour: aNumber,
+  documentsPerSecondOffered: aNumber,
+  documentsPerSecondCompleted: aNumber,
+  documents: aNumber,
+  seconds: aNumber,
+  verdict: oneOf('sustained', 'saturated', 'invalid'),
+  verdictReason: aString,
+  backlogGrowthPerSecond: aNumber,
+  check,
+  latency: nullable(latency),
+  repeatMediansMs: list(aNumber),
+  generatorLagP99Ms: nullable(aNumber),
+  cpuSecondsPerDocument: nullable(aNumber),
+  cyclesMeasured: nullable(aNumber),
+  timeSeriesFile: nullable(aString),
+  notes: list(aString),
+});
+
+const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
+  formatVersion: oneOf(FORMAT_VERSION),
+  experiment: aString,
+  runId: aString,
+  state: oneOf('running', 'finished', 'interrupted'),
+  startedAt: aString,
+  finishedAt: nullable(aString),
+  profile: oneOf('smoke', 'quick', 'standard', 'full', 'custom'),
+  commandLine: aString,
+  parameters: table(nullable(either(list(aNumber), either(aString, either(aNumber, aBoolean))))),
+  seed: aNumber,
+  repeats: aNumber,
+  label: nullable(oneOf('exploratory')),
+  environment,
+  store: object<record.StoreDescription>({ name: aString, durability: aString }),
+  repository: nullable(repository),
+  crawl: nullable(crawl),
+  capacity: nullable(capacity),
+  mapreduceModel: nullable(
+    object<record.MapreduceModel>({ fixedSeconds: aNumber, perRepositorySeconds: aNumber }),
+  ),
+  points: list(point),
+  targets: list(
+    object<record.Target>({ name: aString, target: aString, measured: aString, met: aBoolean }),
+  ),
+  limitations: list(aString),
+});

@@ -1,0 +1,176 @@
+/**
+ * A run in progress: the folder a workload writes its results into.
+ *
+ *   1. `createRun` makes the folder and writes `run.json` in state `running`.
+ *   2. `addPoint` appends a point: first its histogram and time series, then the record that names
+ *      them. If we die in between, a file is left that no record names, which harms nobody; the
+ *      other order would leave a record that names a file which does not exist.
+ *   3. `describe` fills in what becomes known on the way: repository, capacity, model, targets.
+ *   4. `finish` closes the record and makes tables, charts and page from the files.
+ *
+ * Each step replaces `run.json` atomically, so an interrupted run keeps all it has measured.
+ */
+import { existsSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { captureEnvironment } from './environment.ts';
+import { summarize, writeHistogram, type Histogram } from './histogram.ts';
+import { buildReport, type ReportFiles } from './report.ts';
+import { RECORD_FILE, writeRunRecord } from './record-file.ts';
+import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
+import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './run-record.ts';
+import { writeTimeSeries, type TimeSeriesRow } from './time-series.ts';
+import { UsageError } from './usage-error.ts';
+
+/** What is known before anything is measured. */
+export interface RunHeader {
+  readonly experiment: string;
+  readonly profile: Profile;
+  readonly commandLine: string;
+  readonly parameters: Parameters;
+  readonly seed: number;
+  /** Independent repeats of each point; a run with one is labelled exploratory. */
+  readonly repeats: number;
+  readonly store: StoreDescription;
+  readonly limitations?: readonly string[];
+}
+
+/** A point as the workload measured it; its latency is read off the histogram that comes with it. */
+export type MeasuredPoint = Omit<Point, 'latency' | 'timeSeriesFile' | OptionalField> &
+  Partial<Pick<Point, OptionalField>>;
+type OptionalField =
+  'repeatMediansMs' | 'generatorLagP99Ms' | 'cpuSecondsPerDocument' | 'cyclesMeasured' | 'notes';
+
+export interface Run {
+  readonly folder: string;
+  /** As it stands; replaced by each step, never changed in place. */
+  readonly record: RunRecord;
+  /**
+   * Adds a point. `histogram` (microseconds, repeats merged) counts only if the point was sustained
+   * and its check passed; otherwise the point has no latency, whatever was recorded.
+   */
+  addPoint(
+    point: MeasuredPoint,
+    histogram: Histogram | null,
+    series?: readonly TimeSeriesRow[],
+  ): void;
+  /** Replaces the parts given: `run.describe({ capacity })`. */
+  describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
+  /** Closes the record, then makes tables, charts and page, whose paths it returns. */
+  finish(state?: 'finished' | 'interrupted'): Promise<ReportFiles>;
+}
+type DescribedLater =
+  'repository' | 'crawl' | 'capacity' | 'mapreduceModel' | 'targets' | 'limitations';
+
+/** `results/runs/<experiment>-<UTC time>` in this project: where a run goes unless told otherwise. */
+export function defaultRunFolder(experiment: string): string {
+  return path.relative(process.cwd(), path.join(import.meta.dirname, 'runs', newRunId(experiment)));
+}
+
+/** Makes the folder, and the record of a run that begins now. */
+export function createRun(folder: string, header: RunHeader): Run {
+  if (existsSync(path.join(folder, RECORD_FILE))) {
+    throw new UsageError(
+      `The output folder must be new, because results are never overwritten, but ` +
+        `${JSON.stringify(folder)} already holds a ${RECORD_FILE}.`,
+    );
+  }
+  mkdirSync(folder, { recursive: true });
+  return new RunFolder(folder, newRecord(folder, header));
+}
+
+class RunFolder implements Run {
+  readonly folder: string;
+  #record: RunRecord;
+
+  constructor(folder: string, record: RunRecord) {
+    this.folder = folder;
+    this.#record = record;
+    this.#replace({});
+  }
+
+  get record(): RunRecord {
+    return this.#record;
+  }
+
+  addPoint(
+    measured: MeasuredPoint,
+    histogram: Histogram | null,
+    series: readonly TimeSeriesRow[] = [],
+  ): void {
+    const name = `${measured.system}-${measured.ratePercentPerHour}-percent-per-hour`;
+    const point: Point = {
+      repeatMediansMs: [],
+      generatorLagP99Ms: null,
+      cpuSecondsPerDocument: null,
+      cyclesMeasured: null,
+      notes: [],
+      ...measured,
+      latency: pointLatencyAllowed(measured) ? this.#keepHistogram(name, histogram) : null,
+      timeSeriesFile: this.#keepTimeSeries(name, series),
+    };
+    this.#replace({ points: [...this.#record.points, point] });
+  }
+
+  describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void {
+    this.#replace(parts);
+  }
+
+  finish(state: 'finished' | 'interrupted' = 'finished'): Promise<ReportFiles> {
+    this.#replace({ state, finishedAt: new Date().toISOString() });
+    return buildReport(this.folder);
+  }
+
+  #keepHistogram(name: string, histogram: Histogram | null): Point['latency'] {
+    if (histogram === null || histogram.totalCount === 0) return null;
+    const file = `histograms/${name}.hlog`;
+    writeHistogram(path.join(this.folder, file), histogram, `${this.#record.runId} ${name}`);
+    return summarize(histogram, file);
+  }
+
+  #keepTimeSeries(name: string, series: readonly TimeSeriesRow[]): string | null {
+    if (series.length === 0) return null;
+    const file = `time-series/${name}.csv`;
+    writeTimeSeries(path.join(this.folder, file), series);
+    return file;
+  }
+
+  #replace(parts: Partial<RunRecord>): void {
+    this.#record = { ...this.#record, ...parts };
+    writeRunRecord(this.folder, this.#record);
+  }
+}
+
+function newRecord(folder: string, header: RunHeader): RunRecord {
+  return {
+    formatVersion: FORMAT_VERSION,
+    experiment: header.experiment,
+    runId: newRunId(header.experiment),
+    state: 'running',
+    startedAt: new Date().toISOString(),
+    finishedAt: null,
+    profile: header.profile,
+    commandLine: header.commandLine,
+    parameters: header.parameters,
+    seed: header.seed,
+    repeats: header.repeats,
+    label: header.repeats === 1 ? 'exploratory' : null,
+    environment: captureEnvironment(folder),
+    store: header.store,
+    repository: null,
+    crawl: null,
+    capacity: null,
+    mapreduceModel: null,
+    points: [],
+    targets: [],
+    limitations: header.limitations ?? [],
+  };
+}
+
+/** The time without its separators, which some file systems refuse: 20260117T081500Z. */
+function newRunId(experiment: string): string {
+  const time = new Date()
+    .toISOString()
+    .replace(/\.\d+Z$/, 'Z')
+    .replaceAll(/[-:]/g, '');
+  return `${experiment}-${time}`;
+}

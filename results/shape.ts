@@ -1,0 +1,93 @@
+/**
+ * Shapes: how a value of unknown content, parsed from JSON, becomes a value of a known type.
+ *
+ * A shape takes the value and its place (`points[3].check.passed`) and returns the typed value or
+ * throws an error that names the place. `object<T>` demands a shape for every field of T, so a
+ * field added to a type without its check does not compile.
+ */
+
+export type Shape<T> = (value: unknown, place: string) => T;
+
+/** What `T` must look like, field by field. Unknown fields are dropped. */
+export function object<T extends object>(fields: {
+  readonly [K in keyof T]-?: Shape<T[K]>;
+}): Shape<T> {
+  const shapes = Object.entries<Shape<unknown>>(fields);
+  return (value, place) => {
+    const source = asObject(value, place);
+    const entries = shapes.map(([key, shape]) => [key, shape(source[key], join(place, key))]);
+    // Each field passed the shape that the parameter demands for it.
+    return Object.fromEntries(entries) as T;
+  };
+}
+
+/** An object used as a table: any keys, each value of one shape. */
+export function table<T>(shape: Shape<T>): Shape<Readonly<Record<string, T>>> {
+  return (value, place) => {
+    const entries = Object.entries(asObject(value, place));
+    return Object.fromEntries(entries.map(([key, item]) => [key, shape(item, join(place, key))]));
+  };
+}
+
+export function list<T>(shape: Shape<T>): Shape<readonly T[]> {
+  return (value, place) => {
+    if (!Array.isArray(value)) throw mismatch(place, 'a list', value);
+    return value.map((item, index) => shape(item, `${place}[${index}]`));
+  };
+}
+
+export function nullable<T>(shape: Shape<T>): Shape<T | null> {
+  return (value, place) => (value === null ? null : shape(value, place));
+}
+
+/** The first of `shapes` that fits; the error names what would have been right. */
+export function either<T, U>(first: Shape<T>, second: Shape<U>): Shape<T | U> {
+  return (value, place) => {
+    try {
+      return first(value, place);
+    } catch {
+      return second(value, place);
+    }
+  };
+}
+
+export function oneOf<const T extends string | number>(...words: readonly T[]): Shape<T> {
+  return (value, place) => {
+    const found = words.find((word) => word === value);
+    if (found === undefined) throw mismatch(place, words.join(' or '), value);
+    return found;
+  };
+}
+
+export const aString: Shape<string> = (value, place) => {
+  if (typeof value !== 'string') throw mismatch(place, 'a text', value);
+  return value;
+};
+
+/** JSON has no infinity: what was infinite or not a number has become null, and is refused here. */
+export const aNumber: Shape<number> = (value, place) => {
+  if (typeof value !== 'number') throw mismatch(place, 'a number', value);
+  return value;
+};
+
+export const aBoolean: Shape<boolean> = (value, place) => {
+  if (typeof value !== 'boolean') throw mismatch(place, 'true or false', value);
+  return value;
+};
+
+function asObject(value: unknown, place: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw mismatch(place, 'an object', value);
+  }
+  return value as Record<string, unknown>;
+}
+
+function join(place: string, key: string): string {
+  return place === '' ? key : `${place}.${key}`;
+}
+
+function mismatch(place: string, expected: string, value: unknown): Error {
+  const found = value === undefined ? 'missing' : (JSON.stringify(value) ?? typeof value);
+  const shown = found.length > 60 ? `${found.slice(0, 57)}...` : found;
+  return new Error(`${place === '' ? 'the record' : place} must be ${expected}, but is ${shown}`);
+}

@@ -1,0 +1,45 @@
+/** How a point went, second by second: what arrived, what was clustered, what waited. */
+import { readFileSync } from 'node:fs';
+import { stringify } from 'csv-stringify/sync';
+import { UsageError } from './usage-error.ts';
+import { writeFileAtomically } from './write-file.ts';
+
+export interface TimeSeriesRow {
+  /** Since the point began, warm-up included. */
+  readonly seconds: number;
+  /** Documents so far, by their scheduled arrival. */
+  readonly arrived: number;
+  /** Documents clustered so far. `arrived - completed` is the backlog. */
+  readonly completed: number;
+}
+
+const COLUMNS = ['seconds', 'arrived', 'completed'] as const;
+
+export function writeTimeSeries(file: string, rows: readonly TimeSeriesRow[]): void {
+  writeFileAtomically(file, stringify([...rows], { header: true, columns: [...COLUMNS] }));
+}
+
+/** Reads what `writeTimeSeries` wrote: a header, then lines of three numbers. */
+export function readTimeSeries(file: string): readonly TimeSeriesRow[] {
+  const lines = readLines(file).slice(1);
+  return lines.map((line, index) => {
+    const [seconds, arrived, completed] = line.split(',').map(Number);
+    if (seconds !== undefined && arrived !== undefined && completed !== undefined) {
+      return { seconds, arrived, completed };
+    }
+    throw new UsageError(
+      `The time series ${file} must have three numbers a line, but line ${index + 2} is ` +
+        `${JSON.stringify(line)}.`,
+    );
+  });
+}
+
+function readLines(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').trimEnd().split('\n');
+  } catch (error) {
+    throw new UsageError(`The time series ${file} is named by the record, but cannot be read.`, {
+      cause: error,
+    });
+  }
+}

@@ -23,3 +23,11 @@ export {
   samePartition,
   type PartitionDescription,
 } from './partition.ts';
+export { openCrawl, type Crawl, type RecordCounts } from './crawl.ts';
+export {
+  describeCrawl,
+  type CrawledPage,
+  type CrawlDescription,
+  type DuplicateGroup,
+  type Sharing,
+} from './crawl-description.ts';

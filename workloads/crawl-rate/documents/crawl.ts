@@ -1,0 +1,44 @@
+/**
+ * A real crawl as documents for the experiment.
+ *
+ * The files are read twice. The first reading collects the redirects, which may stand after the pages
+ * they concern, counts the records, and finds any damage before a single document is handed out. The
+ * second makes the documents, one at a time, so that a crawl may be larger than memory.
+ *
+ * Pages are numbered in the order of the files: their ids are that order.
+ */
+import { documentId, type Document } from './document.ts';
+import { keysOfPage, Redirects } from './page-keys.ts';
+import { readWarc, type CrawlRecord } from './warc.ts';
+
+export interface Crawl {
+  /** How many records of each kind (see warc.ts). */
+  readonly records: RecordCounts;
+  /** The pages, from the first, as documents. May be called again. */
+  documents(): AsyncGenerator<Document>;
+}
+
+export type RecordCounts = Readonly<Record<CrawlRecord['kind'], number>>;
+
+/** Throws a `UsageError` if a file cannot be read or is damaged. */
+export async function openCrawl(files: readonly string[]): Promise<Crawl> {
+  const redirects = new Redirects();
+  const records = { page: 0, redirect: 0, failure: 0, 'not-html': 0, 'not-response': 0 };
+  for await (const record of readAll(files)) {
+    records[record.kind]++;
+    if (record.kind === 'redirect') redirects.add(record.url, record.target);
+  }
+  async function* documents(): AsyncGenerator<Document> {
+    let arrival = 0;
+    for await (const record of readAll(files)) {
+      if (record.kind !== 'page') continue;
+      const { url, contents } = record;
+      yield { id: documentId(arrival++), url, keys: keysOfPage(record, redirects), contents };
+    }
+  }
+  return { records, documents };
+}
+
+async function* readAll(files: readonly string[]): AsyncGenerator<CrawlRecord> {
+  for (const file of files) yield* readWarc(file);
+}

@@ -1,0 +1,95 @@
+/**
+ * The HTTP response inside a WARC record: status, headers, and the body as the author wrote it.
+ *
+ * A WARC keeps the bytes of the wire, so the body may be cut into chunks (Transfer-Encoding) and
+ * compressed (Content-Encoding). Both are undone here, or the same page served twice in different
+ * ways would look like two. Many crawlers store the body already decoded but leave the headers as
+ * they were; a body that does not decode is therefore taken as it stands, and is not an error.
+ */
+import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
+
+export interface HttpResponse {
+  readonly status: number;
+  /** By lower-case name. Of a header that is repeated, the first. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** As in the WARC; `decodeBody` undoes the encodings. */
+  readonly rawBody: Buffer;
+}
+
+/** The response, or nothing if the block does not begin like one. */
+export function parseHttpResponse(block: Buffer): HttpResponse | undefined {
+  const { head, rawBody } = splitHead(block);
+  const [statusLine = '', ...lines] = head.split(/\r?\n/u);
+  const status = /^HTTP\/\d(?:\.\d)? (\d{3})\b/u.exec(statusLine)?.[1];
+  if (status === undefined) return undefined;
+  return { status: Number(status), headers: parseHeaders(lines), rawBody };
+}
+
+/** The body without chunks and compression, as far as they can be undone. */
+export function decodeBody({ headers, rawBody }: HttpResponse): Buffer {
+  const chunked = /\bchunked\b/iu.test(headers.get('transfer-encoding') ?? '');
+  const encodings = (headers.get('content-encoding') ?? '').toLowerCase().split(/\s*,\s*/u);
+  const body = chunked ? joinChunks(rawBody) : rawBody;
+  // The encoding applied last is named last, and undone first.
+  return encodings.toReversed().reduce((bytes, encoding) => decompress(bytes, encoding), body);
+}
+
+/** Servers end lines with CR LF; some with LF alone. Whichever blank line comes first ends the head. */
+function splitHead(block: Buffer): { head: string; rawBody: Buffer } {
+  const ends = ['\r\n\r\n', '\n\n']
+    .map((blank) => ({ at: block.indexOf(blank), length: blank.length }))
+    .filter(({ at }) => at >= 0)
+    .toSorted((a, b) => a.at - b.at);
+  const end = ends[0] ?? { at: block.length, length: 0 };
+  return {
+    head: block.toString('latin1', 0, end.at),
+    rawBody: block.subarray(end.at + end.length),
+  };
+}
+
+function parseHeaders(lines: readonly string[]): Map<string, string> {
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).trim().toLowerCase();
+    if (colon > 0 && !headers.has(name)) headers.set(name, line.slice(colon + 1).trim());
+  }
+  return headers;
+}
+
+/** `<size in hexadecimal> [; extension] CR LF <size bytes> CR LF`, ended by a chunk of size 0. */
+function joinChunks(body: Buffer): Buffer {
+  const chunks: Buffer[] = [];
+  let start = 0;
+  for (;;) {
+    const lineEnd = body.indexOf('\n', start);
+    const size = /^([\da-f]{1,8})\s*(?:;.*)?$/iu.exec(
+      body.toString('latin1', start, Math.max(start, lineEnd)).trim(),
+    )?.[1];
+    if (size === undefined) return chunks.length === 0 ? body : Buffer.concat(chunks);
+    const chunkStart = lineEnd + 1;
+    const chunkEnd = chunkStart + Number.parseInt(size, 16);
+    if (chunkEnd === chunkStart) return Buffer.concat(chunks);
+    chunks.push(body.subarray(chunkStart, chunkEnd));
+    start = chunkEnd + 2;
+  }
+}
+
+/** Unpacked bodies above this are left packed: a page this large is an attack, not a page. */
+const UNPACKED_BYTES_MAX = 2 ** 27;
+
+const DECOMPRESSORS: Readonly<Record<string, (body: Buffer) => Buffer>> = {
+  gzip: (body) => gunzipSync(body, { maxOutputLength: UNPACKED_BYTES_MAX }),
+  'x-gzip': (body) => gunzipSync(body, { maxOutputLength: UNPACKED_BYTES_MAX }),
+  deflate: (body) => inflateSync(body, { maxOutputLength: UNPACKED_BYTES_MAX }),
+  br: (body) => brotliDecompressSync(body, { maxOutputLength: UNPACKED_BYTES_MAX }),
+  zstd: (body) => zstdDecompressSync(body, { maxOutputLength: UNPACKED_BYTES_MAX }),
+};
+
+function decompress(body: Buffer, encoding: string): Buffer {
+  try {
+    return DECOMPRESSORS[encoding]?.(body) ?? body;
+  } catch {
+    return body; // Stored decoded, or cut off: what is there is what can be compared.
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The normal form of a URL: equal for two addresses that a crawler should expect to be one page.
+ *
+ *   1. The scheme goes: http and https serve the same page. (Other schemes stay.)
+ *   2. User, password and fragment go; so does the port when it is the scheme's own.
+ *   3. The host is lower-case, without a final dot and without `www.`.
+ *   4. `.` and `..` are resolved. Percent-encoding stays only where it must, with upper-case digits.
+ *   5. An index file goes (`index.html` and its kin), then slashes at the end of the path.
+ *   6. An empty query goes. Any other query stays as it is: its order may matter to the server.
+ *
+ * What cannot be parsed as a URL is its own normal form.
+ */
+export function normalizeUrl(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null) return url.trim();
+  const { protocol, port, search } = parsed;
+  const scheme = protocol === 'http:' || protocol === 'https:' ? '' : protocol;
+  const host = parsed.hostname.replace(/\.$/u, '').replace(/^www\./u, '');
+  const path = normalizePercents(parsed.pathname).replace(INDEX_FILE, '/').replace(/\/+$/u, '');
+  return `${scheme}${host}${port && `:${port}`}${path}${normalizePercents(search)}`;
+}
+
+/** The host as written in the URL, `www.` included: two of them may serve the same pages. */
+export function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? '';
+}
+
+const INDEX_FILE = /\/(?:index|default)\.(?:html?|xhtml|shtml|php\d?|aspx?|jsp|cgi)$/iu;
+
+/** Characters that mean the same encoded or not (RFC 3986, section 2.3). */
+const UNRESERVED = /^[\w.~-]$/u;
+
+function normalizePercents(text: string): string {
+  return text.replaceAll(/%[\da-f]{2}/giu, (encoded) => {
+    const character = String.fromCodePoint(Number.parseInt(encoded.slice(1), 16));
+    return UNRESERVED.test(character) ? character : encoded.toUpperCase();
+  });
+}

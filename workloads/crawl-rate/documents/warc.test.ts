@@ -1,0 +1,273 @@
+/** The claims of the WARC reader: what counts as a page, what is undone, and how damage is told. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import * as fc from 'fast-check';
+import { UsageError } from '#results';
+import { openCrawl } from './crawl.ts';
+import { readWarc, type CrawlRecord } from './warc.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'warc-'));
+after(() => {
+  rmSync(folder, { recursive: true });
+});
+
+const HTML = '<title>Hi</title>';
+const OK = 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n';
+
+/** One WARC record. */
+function record(type: string, url: string, block: string | Buffer): Buffer {
+  const head = `WARC/1.0\r\nWARC-Type: ${type}\r\nWARC-Target-URI: <${url}>\r\n`;
+  const length = `Content-Length: ${Buffer.byteLength(block)}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head + length), Buffer.from(block), Buffer.from('\r\n\r\n')]);
+}
+
+function response(name: string, head: string, body: string | Buffer): Buffer {
+  const block = Buffer.concat([Buffer.from(`${head}\r\n`), Buffer.from(body)]);
+  return record('response', `http://a.example/${name}`, block);
+}
+
+function write(name: string, contents: string | Buffer): string {
+  const file = path.join(folder, name);
+  writeFileSync(file, contents);
+  return file;
+}
+
+async function readAll(file: string): Promise<CrawlRecord[]> {
+  const records: CrawlRecord[] = [];
+  for await (const read of readWarc(file)) records.push(read);
+  return records;
+}
+
+/** How one record reads: its kind and what it says. */
+async function readOne(name: string, bytes: Buffer): Promise<CrawlRecord | undefined> {
+  return (await readAll(write(`${name}.warc`, bytes)))[0];
+}
+
+async function messageOf(file: string): Promise<string> {
+  const error = await readAll(file).then(
+    () => new Error('nothing was thrown'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof UsageError, String(error));
+  return error.message.replace(folder, '.');
+}
+
+const crawl = [
+  record('warcinfo', 'urn:x', 'software: by hand'),
+  record('request', 'http://a.example/1', 'GET /1 HTTP/1.1\r\n\r\n'),
+  response('1', OK, HTML),
+  response('2', 'HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n', 'Not here'),
+  response('3', 'HTTP/1.1 301 Moved\r\nLocation: /1\r\n', ''),
+  response('4', 'HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n', 'PNG'),
+  response('5', 'HTTP/1.0 200\r\ncontent-type: application/xhtml+xml; charset=utf-8\r\n', HTML),
+  response('6', 'HTTP/1.1 304 Not Modified\r\n', ''),
+  record('revisit', 'http://a.example/7', OK),
+  record('response', 'dns:a.example', '20261121\na.example. 1 IN A 127.0.0.1'),
+];
+const kinds = [
+  'not-response',
+  'not-response',
+  'page',
+  'failure',
+  'redirect',
+  'not-html',
+  'page',
+  'failure',
+  'not-response',
+  'not-response',
+];
+
+test('a page is a response with status 200 and an HTML content type', async () => {
+  const records = await readAll(write('crawl.warc', Buffer.concat(crawl)));
+  assert.deepEqual(
+    records.map(({ kind }) => kind),
+    kinds,
+  );
+  assert.deepEqual(records[4], {
+    kind: 'redirect',
+    url: 'http://a.example/3',
+    target: 'http://a.example/1',
+  });
+});
+
+test('gzipped in one member or in one per record, a WARC reads as it does unpacked', async () => {
+  const plain = await readAll(write('plain.warc', Buffer.concat(crawl)));
+  const one = write('one.warc.gz', gzipSync(Buffer.concat(crawl)));
+  const many = write('many.warc.gz', Buffer.concat(crawl.map((bytes) => gzipSync(bytes))));
+  assert.deepEqual(await readAll(one), plain);
+  assert.deepEqual(await readAll(many), plain);
+});
+
+test('records of any size read whole, wherever the chunks of the file end', async () => {
+  const sizes = fc.array(fc.integer({ min: 0, max: 200_000 }), { minLength: 1, maxLength: 12 });
+  const property = fc.asyncProperty(sizes, async (bodySizes) => {
+    const file = bodySizes.map((size, i) => gzipSync(response(`${i}`, OK, 'x'.repeat(size))));
+    const records = await readAll(write('sizes.warc.gz', Buffer.concat(file)));
+    assert.deepEqual(
+      records.map((read) => (read.kind === 'page' ? read.contents.length : read.kind)),
+      bodySizes,
+    );
+  });
+  await fc.assert(property, { numRuns: 30 });
+});
+
+const chunked = `4;x=y\r\n${HTML.slice(0, 4)}\r\nD\r\n${HTML.slice(4)}\r\n0\r\n\r\n`;
+const bodies: readonly (readonly [string, string, string | Buffer])[] = [
+  ['in chunks', 'Transfer-Encoding: chunked\r\n', chunked],
+  ['said to be in chunks, stored whole', 'Transfer-Encoding: chunked\r\n', HTML],
+  ['gzipped', 'Content-Encoding: gzip\r\n', gzipSync(HTML)],
+  ['said to be gzipped, stored unpacked', 'Content-Encoding: gzip\r\n', HTML],
+  ['in brotli', 'Content-Encoding: br\r\n', brotliCompressSync(HTML)],
+  ['in zstd', 'Content-Encoding: zstd\r\n', zstdCompressSync(HTML)],
+  ['in an encoding nobody knows', 'Content-Encoding: identity\r\n', HTML],
+  [
+    'gzipped, then in chunks',
+    'transfer-encoding: Chunked\r\ncontent-encoding: GZIP\r\n',
+    inChunks(gzipSync(HTML)),
+  ],
+];
+
+for (const [how, headers, body] of bodies) {
+  test(`a page ${how} gives its contents as written`, async () => {
+    const read = await readOne('encoded', response('1', OK + headers, body));
+    assert.equal(read?.kind === 'page' && read.contents.toString(), HTML);
+  });
+}
+
+function inChunks(body: Buffer): Buffer {
+  const pieces = [body.subarray(0, 7), body.subarray(7)].flatMap((piece) => [
+    Buffer.from(`${piece.length.toString(16)}\r\n`),
+    piece,
+    Buffer.from('\r\n'),
+  ]);
+  return Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')]);
+}
+
+test('an address never holds what would end a field of a record', async () => {
+  const read = await readOne('tab', record('response', 'http://a.example/\t1', `${OK}\r\n`));
+  assert.equal(read?.kind === 'page' && read.url, 'http://a.example/1');
+});
+
+test('a WARC that is cut off says where', async () => {
+  const whole = Buffer.concat(crawl.slice(0, 3));
+  const start = crawl.slice(0, 2).reduce((sum, bytes) => sum + bytes.length, 0);
+  assert.equal(
+    await messageOf(write('cut.warc', whole.subarray(0, -10))),
+    `"./cut.warc" is damaged: record 3, at byte ${start} of the unpacked file, ` +
+      'is cut off: it promises 61 bytes and only 55 are there.',
+  );
+  assert.match(
+    await messageOf(write('cut.warc.gz', gzipSync(whole).subarray(0, -10))),
+    /^"\.\/cut\.warc\.gz" is damaged: record [34], at byte \d+ of the unpacked file, cannot be unpacked or read \(unexpected end of file\)\.$/u,
+  );
+});
+
+test('wherever a WARC is cut, it reads whole records and then ends or says so', async () => {
+  const whole = Buffer.concat(crawl.slice(0, 3));
+  for (let length = 5; length < whole.length; length++) {
+    const file = write('any.warc', whole.subarray(0, length));
+    const read: string[] = [];
+    try {
+      for await (const { kind } of readWarc(file)) read.push(kind);
+    } catch (error) {
+      assert.ok(error instanceof UsageError, String(error));
+    }
+    assert.deepEqual(read, kinds.slice(0, read.length));
+  }
+});
+
+const damages: readonly (readonly [string, Buffer, RegExp])[] = [
+  [
+    'a length too small',
+    Buffer.concat([
+      edit(crawl[1], 'Content-Length: 19', 'Content-Length: 9'),
+      response('1', OK, ''),
+    ]),
+    /record 1, at byte 0 of the unpacked file, does not end after the 9 bytes that it promises\.$/u,
+  ],
+  [
+    'no length',
+    edit(crawl[1], 'Content-Length', 'Content-Size'),
+    /record 1, at byte 0 of the unpacked file, does not say its length\.$/u,
+  ],
+  [
+    'something else between records',
+    Buffer.concat([crawl[1] as Buffer, Buffer.from('garbage\r\n\r\n')]),
+    /record 2, at byte 114 of the unpacked file, does not begin with "WARC\/"\.$/u,
+  ],
+  [
+    'a flipped bit in gzip',
+    flip(gzipSync(Buffer.concat(crawl)), 100),
+    /record \d+, at byte \d+ of the unpacked file, cannot be unpacked or read \(.+\)\.$/u,
+  ],
+  [
+    'zeros between gzip members',
+    Buffer.concat([
+      gzipSync(Buffer.concat(crawl)),
+      Buffer.alloc(1000),
+      gzipSync(crawl[2] as Buffer),
+    ]),
+    /record 11, at byte \d+ of the unpacked file, .*zeros from packed byte \d+ on/u,
+  ],
+];
+
+function edit(bytes: Buffer | undefined, from: string, to: string): Buffer {
+  return Buffer.from((bytes ?? '').toString('latin1').replace(from, to), 'latin1');
+}
+
+function flip(bytes: Buffer, at: number): Buffer {
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 0x40, at);
+  return bytes;
+}
+
+for (const [what, bytes, message] of damages) {
+  test(`${what} is told in one sentence with the record and the byte`, async () => {
+    assert.match(await messageOf(write('damaged.warc', bytes)), message);
+  });
+}
+
+test('what is no WARC at all is told in one sentence', async () => {
+  assert.equal(
+    await messageOf(write('empty', '')),
+    'A WARC file is needed, but "./empty" is empty.',
+  );
+  assert.equal(
+    await messageOf(write('page.html', '<html>')),
+    '"./page.html" is not a WARC file: it begins with "<html" instead of "WARC/".',
+  );
+  assert.equal(
+    await messageOf(path.join(folder, 'missing')),
+    'A WARC file is needed, but "./missing": there is no such file.',
+  );
+  assert.equal(await messageOf(folder), 'A WARC file is needed, but ".": it is a folder.');
+});
+
+test('damage is found before the first document is handed out', async () => {
+  const file = write('late.warc', Buffer.concat([...crawl, Buffer.from('garbage')]));
+  await assert.rejects(openCrawl([file]), UsageError);
+});
+
+test('the pages of several files are one crawl, redirects included', async () => {
+  const moved = response('1', 'HTTP/1.1 308 Moved\r\nLocation: http://b.example/\r\n', '');
+  const opened = await openCrawl([
+    write('first.warc', Buffer.concat(crawl)),
+    write('second.warc', moved),
+  ]);
+  assert.deepEqual(opened.records, {
+    page: 2,
+    redirect: 2,
+    failure: 2,
+    'not-html': 1,
+    'not-response': 4,
+  });
+  const addresses: [string, string][] = [];
+  for await (const { id, keys } of opened.documents()) addresses.push([id, keys[2]]);
+  assert.deepEqual(addresses, [
+    ['0000000000', 'b.example'],
+    ['0000000001', 'a.example/5'],
+  ]);
+});

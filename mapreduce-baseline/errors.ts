@@ -1,0 +1,30 @@
+/**
+ * The one error class of the baseline. The code is the contract; the message names the task, file or
+ * option concerned, and `cause` keeps what was thrown underneath.
+ */
+
+export type MapReduceErrorCode =
+  /** An option or an input range outside what is allowed; the message says which and why. */
+  | 'INVALID_ARGUMENT'
+  /** The output folder exists already; a job never writes over the output of another. */
+  | 'OUTPUT_EXISTS'
+  /** A record of the input is not what the job expects, or longer than any record may be. */
+  | 'RECORD_INVALID'
+  /** One attempt at a task failed: it threw. The coordinator retries it. */
+  | 'ATTEMPT_FAILED'
+  /** The worker process ended in the middle of a task. The coordinator retries it elsewhere. */
+  | 'WORKER_DIED'
+  /** A task failed as often as it may; the job is over and left no output. */
+  | 'TASK_FAILED'
+  /** The pool of workers was disposed. */
+  | 'POOL_CLOSED';
+
+export class MapReduceError extends Error {
+  override readonly name = 'MapReduceError';
+  readonly code: MapReduceErrorCode;
+
+  constructor(code: MapReduceErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * Grouping records in memory by sorting them: byte order of the keys, stable.
+ *
+ * A comparison function per pair would be the slow part, so most of the order is found by numbers:
+ *
+ * 1. Leave out the bytes that all keys of the run share.
+ * 2. Pack the next four bytes of each key and the number of its record into one double (32 + 21 bits
+ *    fit a double's 53), and let the engine sort the doubles, which it does natively.
+ * 3. Keys that agree in these four bytes lie together now: the same again for each such run, further
+ *    into the key. Short runs are finished by insertion sort with real comparisons.
+ */
+import { compareBytes, Slice } from './bytes.ts';
+import type { Values } from './job.ts';
+import type { RecordBuffer } from './record-buffer.ts';
+
+/** What sorting takes per record beside the record itself: a place, a copy of it, a double twice. */
+export const SORT_BYTES_PER_RECORD = 24;
+
+/** As many records as a run of step 2 can number. More in one buffer are spilled as further runs. */
+export const SORT_RECORDS_MAX: number = 2 ** 21;
+
+/** Below this length insertion sort is cheaper than packing. */
+const INSERTION_LENGTH_MAX = 12;
+
+/** Calls `visit` once per key, in byte order of the keys, with its values in the order they came. */
+export function forEachGroupBySort(
+  records: RecordBuffer,
+  visit: (key: Slice, values: Values) => void,
+): void {
+  const places = sortedPlaces(records);
+  const values = new RunValues(records, places);
+  const key = new Slice();
+  const other = new Slice();
+  for (let start = 0; start < places.length;) {
+    records.keyAt(places[start] as number, key);
+    let end = start + 1;
+    for (; end < places.length; end++) {
+      records.keyAt(places[end] as number, other);
+      if (compareBytes(key, other) !== 0) break;
+    }
+    values.start(start, end);
+    visit(key, values);
+    start = end;
+  }
+}
+
+/** Where the records lie, in byte order of their keys; records with equal keys stay in their order. */
+export function sortedPlaces(records: RecordBuffer): Int32Array {
+  const places = new Int32Array(records.recordCount);
+  let at = 0;
+  for (let i = 0; i < places.length; i++) {
+    places[i] = at;
+    at = records.after(at);
+  }
+  new KeySort(records, places).sort(0, places.length, 0);
+  return places;
+}
+
+class RunValues implements Values {
+  readonly value = new Slice();
+  readonly #records: RecordBuffer;
+  readonly #places: Int32Array;
+  #next = 0;
+  #end = 0;
+
+  constructor(records: RecordBuffer, places: Int32Array) {
+    this.#records = records;
+    this.#places = places;
+  }
+
+  start(start: number, end: number): void {
+    this.#next = start;
+    this.#end = end;
+  }
+
+  next(): boolean {
+    if (this.#next === this.#end) return false;
+    this.#records.valueAt(this.#places[this.#next++] as number, this.value);
+    return true;
+  }
+}
+
+class KeySort {
+  readonly #records: RecordBuffer;
+  readonly #places: Int32Array;
+  readonly #copy: Int32Array;
+  readonly #packed: Float64Array;
+  readonly #a = new Slice();
+  readonly #b = new Slice();
+
+  constructor(records: RecordBuffer, places: Int32Array) {
+    this.#records = records;
+    this.#places = places;
+    this.#copy = new Int32Array(places.length);
+    this.#packed = new Float64Array(places.length);
+  }
+
+  /** Sorts `places[start..end)`, whose keys agree in their first `depth` bytes. */
+  sort(start: number, end: number, depth: number): void {
+    if (end - start <= INSERTION_LENGTH_MAX) {
+      this.#insertionSort(start, end);
+      return;
+    }
+    const shared = this.#sharedPrefix(start, end, depth);
+    if (shared === undefined) return;
+    this.#sortByWord(start, end, shared);
+    for (let from = start; from < end;) {
+      const word = this.#wordAt(from, shared);
+      let to = from + 1;
+      while (to < end && this.#wordAt(to, shared) === word) to++;
+      // A key that ends inside the word looks like one with zero bytes there: settled by recursion,
+      // which therefore starts over at the same depth if any key is that short.
+      if (to - from > 1) this.#sortEqualWords(from, to, shared);
+      from = to;
+    }
+  }
+
+  #sortEqualWords(start: number, end: number, depth: number): void {
+    for (let i = start; i < end; i++) {
+      this.#records.keyAt(this.#places[i] as number, this.#a);
+      if (this.#a.length < depth + 4) {
+        this.#sortByComparison(start, end);
+        return;
+      }
+    }
+    this.sort(start, end, depth + 4);
+  }
+
+  /** How many bytes all keys share; undefined if the keys are all equal. */
+  #sharedPrefix(start: number, end: number, depth: number): number | undefined {
+    this.#records.keyAt(this.#places[start] as number, this.#a);
+    let shared = this.#a.length;
+    let equal = true;
+    for (let i = start + 1; i < end; i++) {
+      this.#records.keyAt(this.#places[i] as number, this.#b);
+      if (this.#b.length !== this.#a.length) equal = false;
+      let same = depth;
+      const most = Math.min(shared, this.#b.length);
+      while (same < most && this.#byte(this.#a, same) === this.#byte(this.#b, same)) same++;
+      shared = same;
+    }
+    return equal && shared === this.#a.length ? undefined : shared;
+  }
+
+  #byte(slice: Slice, index: number): number {
+    return slice.bytes[slice.start + index] as number;
+  }
+
+  #sortByWord(start: number, end: number, depth: number): void {
+    const packed = this.#packed.subarray(0, end - start);
+    for (let i = start; i < end; i++) {
+      packed[i - start] = this.#wordAt(i, depth) * SORT_RECORDS_MAX + (i - start);
+    }
+    packed.sort();
+    this.#copy.set(this.#places.subarray(start, end));
+    for (let i = 0; i < packed.length; i++) {
+      this.#places[start + i] = this.#copy[(packed[i] as number) % SORT_RECORDS_MAX] as number;
+    }
+  }
+
+  /** Four bytes of the key as a number, high byte first; zero bytes behind its end. */
+  #wordAt(index: number, depth: number): number {
+    this.#records.keyAt(this.#places[index] as number, this.#a);
+    const { bytes, start, end } = this.#a;
+    const at = start + depth;
+    if (at + 4 <= end) return bytes.readUInt32BE(at);
+    let word = 0;
+    for (let i = 0; i < 4; i++) word = word * 256 + (at + i < end ? (bytes[at + i] as number) : 0);
+    return word;
+  }
+
+  #insertionSort(start: number, end: number): void {
+    for (let i = start + 1; i < end; i++) {
+      const place = this.#places[i] as number;
+      let hole = i;
+      for (; hole > start; hole--) {
+        const before = this.#places[hole - 1] as number;
+        if (this.#compare(before, place) <= 0) break;
+        this.#places[hole] = before;
+      }
+      this.#places[hole] = place;
+    }
+  }
+
+  /** For runs with a key that ends inside the word: rare, and never long unless keys are tiny. */
+  #sortByComparison(start: number, end: number): void {
+    const order = Array.from(this.#places.subarray(start, end));
+    order.sort((a, b) => this.#compare(a, b));
+    this.#places.set(order, start);
+  }
+
+  #compare(a: number, b: number): number {
+    this.#records.keyAt(a, this.#a);
+    this.#records.keyAt(b, this.#b);
+    return compareBytes(this.#a, this.#b);
+  }
+}

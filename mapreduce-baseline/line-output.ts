@@ -1,0 +1,42 @@
+/**
+ * Records as lines: `key`, tab, `value`, newline, or the key alone if the value is empty.
+ *
+ * Lines are gathered and written in large pieces, to a part of the output or to a pipe.
+ */
+import { ByteBuilder, type Slice } from './bytes.ts';
+import type { Output } from './job.ts';
+import { writeFully } from './write-fully.ts';
+
+const TAB = 0x09;
+const NEWLINE = 0x0a;
+const PIECE_BYTES = 256 * 1024;
+
+export class LineOutput implements Output {
+  records = 0;
+  bytes = 0;
+  readonly #file: number;
+  readonly #lines = new ByteBuilder(PIECE_BYTES + 4096);
+
+  /** `file` is an open file descriptor; whoever opened it closes it. */
+  constructor(file: number) {
+    this.#file = file;
+  }
+
+  emit(key: Slice, value: Slice): void {
+    const lines = this.#lines;
+    lines.appendSlice(key);
+    if (value.end > value.start) {
+      lines.appendByte(TAB);
+      lines.appendSlice(value);
+    }
+    lines.appendByte(NEWLINE);
+    this.records++;
+    if (lines.length >= PIECE_BYTES) this.flush();
+  }
+
+  flush(): void {
+    writeFully(this.#file, this.#lines.bytes, this.#lines.length);
+    this.bytes += this.#lines.length;
+    this.#lines.clear();
+  }
+}

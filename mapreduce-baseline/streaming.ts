@@ -1,0 +1,151 @@
+/**
+ * The same jobs under Hadoop Streaming's contract: lines in, lines out.
+ *
+ *     mapper < input | LC_ALL=C sort | reducer > output
+ *
+ * The mapper writes `key`, tab, `value` per line; the reducer takes such lines, sorted, so that equal
+ * keys are neighbours. Keys must not hold tabs here, and neither keys nor values newlines. Any engine
+ * that keeps this contract (sort, Hadoop Streaming, Spark's pipe) can run the jobs of this baseline.
+ *
+ * Input is read with large blocking reads: the process at the other end of the pipe is the one that
+ * overlaps with us.
+ */
+import { readSync } from 'node:fs';
+import { ByteBuilder, Slice } from './bytes.ts';
+import type { MapReduceJob, Values } from './job.ts';
+import { LineOutput } from './line-output.ts';
+import { isTryAgain, waitForPipe } from './write-fully.ts';
+
+const TAB = 0x09;
+const NEWLINE = 0x0a;
+const READ_BYTES = 1024 * 1024;
+
+/** File descriptors; by default those of standard input and output. */
+export interface Streams {
+  readonly input?: number | undefined;
+  readonly output?: number | undefined;
+}
+
+/** Maps every line of the input. */
+export function streamMap(job: MapReduceJob, { input = 0, output = 1 }: Streams = {}): void {
+  const lines = new LineReader(input);
+  const written = new LineOutput(output);
+  while (lines.next()) job.map(lines.line, written);
+  written.flush();
+}
+
+/** Reduces every run of lines with the same key. */
+export function streamReduce(job: MapReduceJob, { input = 0, output = 1 }: Streams = {}): void {
+  const groups = new LineGroups(new LineReader(input));
+  const written = new LineOutput(output);
+  while (groups.nextKey()) job.reduce(groups.key, groups, written);
+  written.flush();
+}
+
+/** Reads lines from a file descriptor; `line` is valid until the next call. */
+class LineReader {
+  readonly line = new Slice();
+  readonly #input: number;
+  #buffer = Buffer.allocUnsafeSlow(READ_BYTES * 2);
+  /** What was read and not handed out yet. */
+  #start = 0;
+  #end = 0;
+  #ended = false;
+
+  constructor(input: number) {
+    this.#input = input;
+  }
+
+  next(): boolean {
+    for (let searched = this.#start; ;) {
+      const newline = this.#buffer.indexOf(NEWLINE, searched);
+      if (newline !== -1 && newline < this.#end) return this.#handOut(newline, newline + 1);
+      const unread = this.#end - this.#start;
+      if (this.#ended) return unread > 0 && this.#handOut(this.#end, this.#end);
+      this.#readMore();
+      searched = this.#start + unread;
+    }
+  }
+
+  #handOut(end: number, next: number): boolean {
+    this.line.point(this.#buffer, this.#start, end);
+    this.#start = next;
+    return true;
+  }
+
+  #readMore(): void {
+    const unread = this.#end - this.#start;
+    const full = unread + READ_BYTES > this.#buffer.length;
+    const target = full ? Buffer.allocUnsafeSlow(this.#buffer.length * 2) : this.#buffer;
+    this.#buffer.copy(target, 0, this.#start, this.#end);
+    this.#buffer = target;
+    this.#start = 0;
+    const bytesRead = this.#read(unread);
+    this.#end = unread + bytesRead;
+    this.#ended = bytesRead === 0;
+  }
+
+  #read(at: number): number {
+    for (;;) {
+      try {
+        return readSync(this.#input, this.#buffer, at, READ_BYTES, null);
+      } catch (error) {
+        if (!isTryAgain(error)) throw error;
+        waitForPipe();
+      }
+    }
+  }
+}
+
+/** Neighbouring lines with the same key as one group. The key is copied: its line will be gone. */
+class LineGroups implements Values {
+  readonly key = new Slice();
+  readonly value = new Slice();
+  readonly #lines: LineReader;
+  readonly #keyBytes = new ByteBuilder();
+  readonly #lineKey = new Slice();
+  /** Whether `#lineKey` and `value` hold a line that was read and not handed out yet. */
+  #pending = false;
+  #started = false;
+
+  constructor(lines: LineReader) {
+    this.#lines = lines;
+  }
+
+  /** Moves to the next key, past values nobody asked for; false at the end. */
+  nextKey(): boolean {
+    while (this.#started && this.next());
+    if (!this.#pending && !this.#readLine()) return false;
+    this.#started = true;
+    this.#keyBytes.clear();
+    this.#keyBytes.appendSlice(this.#lineKey);
+    this.key.point(this.#keyBytes.bytes, 0, this.#keyBytes.length);
+    return true;
+  }
+
+  next(): boolean {
+    if (!this.#pending && !this.#readLine()) return false;
+    if (!sameBytes(this.#lineKey, this.key)) return false;
+    this.#pending = false;
+    return true;
+  }
+
+  #readLine(): boolean {
+    if (!this.#lines.next()) return false;
+    const { bytes, start, end } = this.#lines.line;
+    let tab = start;
+    while (tab < end && bytes[tab] !== TAB) tab++;
+    this.#lineKey.point(bytes, start, tab);
+    this.value.point(bytes, Math.min(tab + 1, end), end);
+    this.#pending = true;
+    return true;
+  }
+}
+
+function sameBytes(a: Slice, b: Slice): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) {
+    if (a.bytes[a.start + i] !== b.bytes[b.start + i]) return false;
+  }
+  return true;
+}

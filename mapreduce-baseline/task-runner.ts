@@ -1,0 +1,60 @@
+/**
+ * Running all tasks of a phase, with retries.
+ *
+ * An attempt may fail because the job throws or because the worker process dies; the coordinator does
+ * not ask which, it tries again, rather on another worker. It gives up when one task has failed
+ * `attemptsMax` times: then the tasks that have not begun are not begun, those under way are waited
+ * for (their files are about to be removed), and the error names the task and keeps its last failure.
+ */
+import { MapReduceError } from './errors.ts';
+import type { Task, TaskReport } from './tasks.ts';
+import type { WorkerPool } from './worker-pool.ts';
+
+export class TaskRunner {
+  /** Attempts that failed so far, those that were made good by a retry included. */
+  failedAttempts = 0;
+  readonly #pool: WorkerPool;
+  readonly #attemptsMax: number;
+  #failure: MapReduceError | undefined;
+
+  constructor(pool: WorkerPool, attemptsMax: number) {
+    this.#pool = pool;
+    this.#attemptsMax = attemptsMax;
+  }
+
+  /** One task per item; the reports come in the order of the items. */
+  async runAll<Item>(
+    items: readonly Item[],
+    taskFor: (item: Item, index: number, attempt: number) => Task,
+  ): Promise<TaskReport[]> {
+    const reports = await Promise.allSettled(
+      items.map((item, index) => this.#runOne((attempt) => taskFor(item, index, attempt))),
+    );
+    return reports.map((report) => {
+      if (this.#failure !== undefined) throw this.#failure;
+      if (report.status === 'rejected') throw report.reason;
+      return report.value;
+    });
+  }
+
+  async #runOne(taskFor: (attempt: number) => Task): Promise<TaskReport> {
+    let avoid: number | undefined;
+    for (let attempt = 0; ; attempt++) {
+      const task = taskFor(attempt);
+      const result = await this.#pool.attempt(task, avoid);
+      if ('report' in result) return result.report;
+      this.failedAttempts++;
+      avoid = result.worker;
+      if (attempt + 1 === this.#attemptsMax) {
+        this.#failure ??= taskFailed(task, this.#attemptsMax, result.error);
+      }
+      if (this.#failure !== undefined) throw this.#failure;
+    }
+  }
+}
+
+function taskFailed(task: Task, attempts: number, cause: unknown): MapReduceError {
+  const last = cause instanceof Error ? cause.message : String(cause);
+  const message = `${task.name} failed ${attempts} times; the last time: ${last}`;
+  return new MapReduceError('TASK_FAILED', message, { cause });
+}

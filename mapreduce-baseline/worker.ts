@@ -1,0 +1,47 @@
+/**
+ * The program of a worker process: waits for tasks, runs one at a time, reports.
+ *
+ * A worker holds nothing that matters between tasks and may be killed at any moment. It ends when
+ * its parent does: the channel between them closes then, even if the parent was killed, and a worker
+ * without a parent has nobody to report to.
+ */
+import type { CreateJob, MapReduceJob } from './job.ts';
+import { runMapTask } from './map-task.ts';
+import { runReduceTask } from './reduce-task.ts';
+import type { JobModule, Task, TaskReport } from './tasks.ts';
+import type { WorkerMessage } from './worker-process.ts';
+
+process.on('disconnect', () => process.exit(0));
+process.on('message', (task: Task) => {
+  void answer(task);
+});
+tell({ kind: 'ready' });
+
+async function answer(task: Task): Promise<void> {
+  let message: WorkerMessage;
+  try {
+    message = { kind: 'done', report: await run(task) };
+  } catch (error) {
+    message = { kind: 'failed', error: error instanceof Error ? error : String(error) };
+  }
+  tell(message);
+}
+
+function tell(message: WorkerMessage): void {
+  process.send?.(message);
+}
+
+async function run(task: Task): Promise<TaskReport> {
+  const before = process.cpuUsage();
+  const job = await loadJob(task.job);
+  const report = task.kind === 'map' ? await runMapTask(task, job) : await runReduceTask(task, job);
+  const { user, system } = process.cpuUsage(before);
+  return { ...report, cpuMs: (user + system) / 1000 };
+}
+
+/** The module is loaded once per process; the job is made anew for each task. */
+async function loadJob({ url, parameters }: JobModule): Promise<MapReduceJob> {
+  const module = (await import(url)) as { createJob?: CreateJob };
+  if (module.createJob === undefined) throw new Error(`${url} does not export createJob`);
+  return module.createJob(parameters);
+}

@@ -1,0 +1,180 @@
+/**
+ * One phase of the clustering as a MapReduce job: group by one key, keep the smallest id of a group.
+ *
+ * Clustering takes three jobs, one per key. A document enters phase 1 with its id and three keys; of
+ * each group the document with the smallest id goes on as the representative, and the ids of the
+ * others travel with it as members. So phases 2 and 3 see representatives only, the 1 KB of contents
+ * is read once, in phase 1, and what phase 3 writes is the clusters themselves: no join at the end.
+ *
+ *     repository     id  key1  key2  key3  url  contents       one line per document, tabs between
+ *     after phase 1  key2  representative  key3  members ...
+ *     after phase 2  key3  representative  members ...
+ *     after phase 3  representative  members ...               one line per cluster
+ *
+ * Between map and reduce the key of the phase is the key, and the rest of the line the value: the id,
+ * the keys still to come, the members. Merging two values keeps the smaller id with its keys and
+ * turns the other into a member, which is why the combiner is the same function as the reducer.
+ */
+import {
+  ByteBuilder,
+  compareBytes,
+  MapReduceError,
+  Slice,
+  type MapReduceJob,
+  type Output,
+  type Values,
+} from '#mapreduce';
+
+const TAB = 0x09;
+
+/** The phases, by the number of the key they group by. */
+export type Phase = 1 | 2 | 3;
+export const PHASES: readonly Phase[] = [1, 2, 3];
+
+export interface ClusterJobParameters {
+  readonly phase: Phase;
+}
+
+/** Loaded by the workers of the MapReduce and by the streaming programs `mr-map` and `mr-reduce`. */
+export function createJob(parameters: unknown): MapReduceJob {
+  const { phase } = parameters as ClusterJobParameters;
+  const merge = new GroupMerge(3 - phase);
+  return {
+    map: phase === 1 ? documentMapper() : mapRepresentative(),
+    combine: (key, values, output) => {
+      merge.read(values);
+      output.emit(key, merge.representativeWithKeysAndMembers());
+    },
+    reduce: (_key, values, output) => {
+      merge.read(values);
+      merge.emitForNextPhase(output);
+    },
+  };
+}
+
+/** Phase 1: of a whole document only the id and the keys are passed on. */
+function documentMapper(): MapReduceJob['map'] {
+  const key = new Slice();
+  const value = new Slice();
+  const line = new ByteBuilder();
+  return (record, output) => {
+    const { bytes, start } = record;
+    const idEnd = tabAfter(record, start);
+    const key1End = tabAfter(record, idEnd + 1);
+    const key2End = tabAfter(record, key1End + 1);
+    const key3End = tabAfter(record, key2End + 1);
+    line.clear();
+    line.append(bytes, start, idEnd);
+    line.append(bytes, key1End, key3End);
+    key.point(bytes, idEnd + 1, key1End);
+    output.emit(key, value.point(line.bytes, 0, line.length));
+  };
+}
+
+/** Phases 2 and 3: the reducer before has put the key of this phase first. */
+function mapRepresentative(): MapReduceJob['map'] {
+  const key = new Slice();
+  const value = new Slice();
+  return (record, output) => {
+    const keyEnd = tabAfter(record, record.start);
+    key.point(record.bytes, record.start, keyEnd);
+    output.emit(key, value.point(record.bytes, keyEnd + 1, record.end));
+  };
+}
+
+/** Where the next tab is; a line without it is not a document. */
+function tabAfter({ bytes, start, end }: Slice, from: number): number {
+  for (let i = from; i < end; i++) if (bytes[i] === TAB) return i;
+  const beginning = bytes.toString('utf8', start, Math.min(end, start + 60));
+  throw new MapReduceError('RECORD_INVALID', `this line lacks a field: ${beginning}`);
+}
+
+/** The values of one group made one: the smallest id with its keys, and all other ids as members. */
+class GroupMerge {
+  /** How many keys follow the id in a value. */
+  readonly #keysLeft: number;
+  /** The representative so far and its keys: `id`, or `id key3`, or `id key2 key3`. */
+  readonly #head = new ByteBuilder();
+  #idLength = 0;
+  /** A tab before each id. */
+  readonly #members = new ByteBuilder();
+  readonly #id = new Slice();
+  readonly #smallestId = new Slice();
+  readonly #emittedKey = new Slice();
+  readonly #emittedValue = new Slice();
+  readonly #line = new ByteBuilder();
+
+  constructor(keysLeft: number) {
+    this.#keysLeft = keysLeft;
+  }
+
+  read(values: Values): void {
+    this.#members.clear();
+    for (let first = true; values.next(); first = false) this.#add(values.value, first);
+  }
+
+  /** As a value of the phase it came from. */
+  representativeWithKeysAndMembers(): Slice {
+    this.#line.clear();
+    this.#line.append(this.#head.bytes, 0, this.#head.length);
+    return this.#lineWithMembers();
+  }
+
+  /** As a line of the phase after: its key first, or the cluster if there is no key left. */
+  emitForNextPhase(output: Output): void {
+    const { bytes, length } = this.#head;
+    const idLength = this.#idLength;
+    this.#line.clear();
+    if (this.#keysLeft === 0) {
+      this.#emittedKey.point(bytes, 0, idLength);
+      this.#emittedValue.point(this.#members.bytes, 1, Math.max(1, this.#members.length));
+      output.emit(this.#emittedKey, this.#emittedValue);
+      return;
+    }
+    const keyEnd = this.#endOfField(bytes, idLength + 1, length);
+    this.#emittedKey.point(bytes, idLength + 1, keyEnd);
+    this.#line.append(bytes, 0, idLength);
+    this.#line.append(bytes, keyEnd, length);
+    output.emit(this.#emittedKey, this.#lineWithMembers());
+  }
+
+  #add(value: Slice, first: boolean): void {
+    const { bytes, start, end } = value;
+    const idEnd = this.#endOfField(bytes, start, end);
+    let headEnd = idEnd;
+    for (let i = 0; i < this.#keysLeft; i++) headEnd = this.#endOfField(bytes, headEnd + 1, end);
+    this.#id.point(bytes, start, idEnd);
+    this.#smallestId.point(this.#head.bytes, 0, this.#idLength);
+    if (first) {
+      this.#replaceHead(value, idEnd, headEnd);
+    } else if (compareBytes(this.#id, this.#smallestId) < 0) {
+      this.#addMember(this.#smallestId);
+      this.#replaceHead(value, idEnd, headEnd);
+    } else {
+      this.#addMember(this.#id);
+    }
+    this.#members.append(bytes, headEnd, end);
+  }
+
+  #addMember(id: Slice): void {
+    this.#members.appendByte(TAB);
+    this.#members.appendSlice(id);
+  }
+
+  #replaceHead({ bytes, start }: Slice, idEnd: number, headEnd: number): void {
+    this.#head.clear();
+    this.#head.append(bytes, start, headEnd);
+    this.#idLength = idEnd - start;
+  }
+
+  #lineWithMembers(): Slice {
+    this.#line.append(this.#members.bytes, 0, this.#members.length);
+    return this.#emittedValue.point(this.#line.bytes, 0, this.#line.length);
+  }
+
+  #endOfField(bytes: Buffer, from: number, end: number): number {
+    let i = from;
+    while (i < end && bytes[i] !== TAB) i++;
+    return i;
+  }
+}

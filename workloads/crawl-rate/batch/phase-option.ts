@@ -1,0 +1,21 @@
+/** The one option of the streaming programs, `--phase`; anything else ends them with code 2. */
+import { parseArgs } from 'node:util';
+import { PHASES, type Phase } from './cluster-job.ts';
+
+/** Node's own parser, not a library's: these programs start many times and must start fast. */
+export function phaseFromCommandLine(program: string): Phase {
+  try {
+    return parsePhase();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`${program}: ${reason}\n`);
+    process.exit(2);
+  }
+}
+
+function parsePhase(): Phase {
+  const { values } = parseArgs({ options: { phase: { type: 'string' } } });
+  const phase = PHASES.find((known) => String(known) === values.phase);
+  if (phase !== undefined) return phase;
+  throw new Error(`--phase is ${values.phase ?? 'missing'}; it must be 1, 2 or 3`);
+}

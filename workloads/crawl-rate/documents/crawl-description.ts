@@ -12,9 +12,9 @@ export type CrawledPage = Omit<Document, 'contents'>;
  * What all pages of a cluster share, the strongest first. `several`: no key is common to all of them,
  * they were found one by one through different keys.
  */
-export type Sharing = 'contents' | 'text' | 'url' | 'several';
+type Sharing = 'contents' | 'text' | 'url' | 'several';
 
-export interface DuplicateGroup {
+interface DuplicateGroup {
   readonly representative: string;
   readonly sharing: Sharing;
   /** In order of arrival, the representative's first. */

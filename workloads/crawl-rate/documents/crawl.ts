@@ -18,7 +18,7 @@ export interface Crawl {
   documents(): AsyncGenerator<Document>;
 }
 
-export type RecordCounts = Readonly<Record<CrawlRecord['kind'], number>>;
+type RecordCounts = Readonly<Record<CrawlRecord['kind'], number>>;
 
 /** Throws a `UsageError` if a file cannot be read or is damaged. */
 export async function openCrawl(files: readonly string[]): Promise<Crawl> {

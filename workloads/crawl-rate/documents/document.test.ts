@@ -11,7 +11,7 @@ import {
   encodeDocument,
   encodeRecord,
   type Document,
-} from './document.ts';
+} from './index.ts';
 
 const field = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll(/[\t\n\r]/gu, '_'));
 /** Half of the bytes are those that need escaping: uniform bytes would hardly ever hold two in a row. */

@@ -23,11 +23,5 @@ export {
   samePartition,
   type PartitionDescription,
 } from './partition.ts';
-export { openCrawl, type Crawl, type RecordCounts } from './crawl.ts';
-export {
-  describeCrawl,
-  type CrawledPage,
-  type CrawlDescription,
-  type DuplicateGroup,
-  type Sharing,
-} from './crawl-description.ts';
+export { openCrawl, type Crawl } from './crawl.ts';
+export { describeCrawl, type CrawledPage, type CrawlDescription } from './crawl-description.ts';

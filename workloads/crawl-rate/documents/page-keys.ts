@@ -6,7 +6,8 @@
  *          takes its contents instead, or all empty pages of the web would be one document.
  *   key 3, the address: the normal form of the URL (url-form.ts) after following the redirects that
  *          the crawl met. A page that is found where another address redirects to, and at that other
- *          address itself at another time, is one document.
+ *          address itself at another time, is one document. (The price: a page that once sent the
+ *          crawler to a log-in form is taken for that form.)
  *
  * Keys become row keys, so an address too long for one is cut and completed with its hash.
  */

@@ -2,10 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { clusterDumbly } from './clustering.ts';
-import { documentId, encodeRecord, type KeyedDocument } from './document.ts';
-import { describePartition, expectedPartition } from './partition.ts';
-import { createSyntheticDocuments } from './synthetic.ts';
+import {
+  clusterDumbly,
+  createSyntheticDocuments,
+  describePartition,
+  documentId,
+  encodeRecord,
+  expectedPartition,
+  type KeyedDocument,
+} from './index.ts';
 
 const options = { repository: 1000, documentBytes: 1024, seed: 7 };
 

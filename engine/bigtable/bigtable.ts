@@ -1,0 +1,189 @@
+/**
+ * The contract of the storage that Percolator stands on: what it needs of a Bigtable.
+ *
+ * Data is a sorted map: (table, row, family, qualifier, timestamp) → value. Every operation below is
+ * a real operation of Bigtable's public API, so the engine runs on anything that speaks it:
+ *
+ *     readRow, readRange      ReadRows with Interleave(Chain(column, time range, versions), ...)
+ *     checkAndMutateRow       CheckAndMutateRow: if any of these cells exists then A, else B
+ *     checkAndMutateRows      many of those in one call (section 2.5; the public API has no such RPC,
+ *                             there it becomes parallel calls; see `manifest.conditionalBatch`)
+ *     mutateRows              MutateRows: blind, each row atomic
+ *     sampleRowKeys           SampleRowKeys: where tablets begin
+ *     createTable ...         table admin
+ *
+ * What an implementation promises, and what breaks if it lies:
+ *
+ * 1. One row is atomic. A check and its mutations are one step, and a read of one row never sees
+ *    half of a mutation. Otherwise two transactions lock one cell, or a reader misses both the lock
+ *    and the write record (protocol.md P20).
+ * 2. A read that begins after a mutation has resolved sees it, in every process. Otherwise a reader
+ *    that got its start timestamp after a writer's commit timestamp may miss the writer's lock.
+ * 3. There is no atomicity across rows, and the rows of one `mutateRows` may be applied in any order.
+ *    Nothing in the engine relies on more; `manifest.ordered` says where more is given.
+ * 4. A rejected mutation was not applied, unless it was rejected with `STORE_IN_DOUBT`, after which
+ *    the caller must look. Nothing is retried behind the caller's back: a conditional mutation that
+ *    is sent twice finds its own effect (P12).
+ * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
+ *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
+ * 6. A resolved mutation survives as long as `manifest.durability` says.
+ *
+ * Row keys and qualifiers are strings of well-formed Unicode; their order is the order of their
+ * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable stores
+ * them as microseconds times 1000, because Bigtable keeps milliseconds (P38).
+ */
+
+/** A cell's version: timestamps come from the timestamp oracle, never from a wall clock. */
+export type Timestamp = number;
+
+/** The largest timestamp; as the end of a range it means "no end". */
+export const TIMESTAMP_MAX: Timestamp = Number.MAX_SAFE_INTEGER;
+
+export interface Cell {
+  readonly family: string;
+  readonly qualifier: string;
+  readonly timestamp: Timestamp;
+  readonly value: Uint8Array;
+}
+
+export interface Row {
+  readonly key: string;
+  /** In the order of the filters asked with, then by qualifier, then newest first. */
+  readonly cells: readonly Cell[];
+}
+
+/** Chooses versions of one column, or of every column of a family. */
+export interface CellFilter {
+  readonly family: string;
+  /** Absent: every qualifier of the family. */
+  readonly qualifier?: string | undefined;
+  /** Oldest timestamp wanted, inclusive. Default 0. */
+  readonly from?: Timestamp | undefined;
+  /** Newest timestamp wanted, inclusive, as the paper writes its ranges. Default: no end. */
+  readonly to?: Timestamp | undefined;
+  /** How many versions of each column, newest first. Default: all, which costs their number. */
+  readonly versions?: number | undefined;
+}
+
+/** Rows from `start` (inclusive) to `end` (exclusive); an absent end means the end of the table. */
+export interface RowRange {
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+export type Mutation =
+  | {
+      readonly kind: 'set';
+      readonly family: string;
+      readonly qualifier: string;
+      readonly timestamp: Timestamp;
+      readonly value: Uint8Array;
+    }
+  | {
+      /** Erases the versions of one column from `from` to `to`, both inclusive. */
+      readonly kind: 'erase';
+      readonly family: string;
+      readonly qualifier: string;
+      readonly from: Timestamp;
+      readonly to: Timestamp;
+    };
+
+/** The mutations of one row, applied in order and all at once. */
+export interface RowMutation {
+  readonly table: string;
+  readonly row: string;
+  readonly mutations: readonly Mutation[];
+}
+
+/**
+ * If any cell passes one of `anyOf`, apply `then`, else apply `otherwise`; one of the two may be empty.
+ * Every check of the protocol is phrased as "does an offending cell exist", because Bigtable's
+ * Condition filter, which could say "and", is not atomic with its branches.
+ */
+export interface ConditionalRowMutation {
+  readonly table: string;
+  readonly row: string;
+  readonly anyOf: readonly CellFilter[];
+  readonly then?: readonly Mutation[] | undefined;
+  readonly otherwise?: readonly Mutation[] | undefined;
+}
+
+export interface TableSchema {
+  readonly families: readonly string[];
+  /** Row keys at which tablets begin, beside the first one. */
+  readonly splits?: readonly string[] | undefined;
+}
+
+/** What an implementation can do beyond the contract. */
+export interface Manifest {
+  /** A name for reports: `embedded`, `emulator`, ... */
+  readonly name: string;
+  /** `checkAndMutateRows` is one call, not many: the paper's own change to Bigtable. */
+  readonly conditionalBatch: boolean;
+  /**
+   * Mutations sent by one caller, without waiting in between, are applied in the order sent, so that
+   * none is applied without the earlier ones. The engine then sends notifications and the commit
+   * of the primary back to back instead of waiting for the former.
+   */
+  readonly ordered: boolean;
+  /** Splits given at creation come back from `sampleRowKeys`. */
+  readonly splits: boolean;
+  /** One sentence: what a resolved mutation survives. */
+  readonly durability: string;
+}
+
+export interface Bigtable extends AsyncDisposable {
+  readonly manifest: Manifest;
+
+  /**
+   * One row, read atomically; undefined if no cell passes a filter.
+   * @throws TABLE_NOT_FOUND, FAMILY_NOT_FOUND, INVALID_ARGUMENT, STORE_UNAVAILABLE, STORE_CLOSED
+   */
+  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined>;
+
+  /** Several rows, each read atomically, in the order asked for; absent rows are undefined. */
+  readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]>;
+
+  /**
+   * At most `range.limit` rows that have a cell passing a filter, in key order, each read atomically.
+   * The caller asks again from behind the last row for more.
+   */
+  readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]>;
+
+  /** Resolves to whether a cell passed: whether `then` was applied. */
+  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean>;
+
+  /**
+   * Each conditional mutation on its own, in any order; not atomic together. One that failed is
+   * answered with its error instead of a boolean, so the call itself never rejects.
+   */
+  checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]>;
+
+  /** Blind mutations, each row atomic. Rejects with the first failure; the other rows may be applied. */
+  mutateRows(rows: readonly RowMutation[]): Promise<void>;
+
+  /** Row keys at which a section begins, in order, without the first section's; each section has similar size. */
+  sampleRowKeys(table: string): Promise<readonly string[]>;
+
+  /**
+   * Creates the table; does nothing if it exists with the same families and splits.
+   * @throws TABLE_MISMATCH if it exists with others
+   */
+  createTable(table: string, schema: TableSchema): Promise<void>;
+  listTables(): Promise<readonly string[]>;
+  /** Drops the table and its data; does nothing if there is none. */
+  dropTable(table: string): Promise<void>;
+
+  /** Waits for what was sent, then refuses everything. Closing twice is harmless. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,132 @@
+/**
+ * How cells become lmdb keys, so that the order of the bytes is the order of the cells.
+ *
+ *     table id   row           end    family   qualifier     end    newest first
+ *     4 bytes    UTF-8, 00→00FF 00 01  1 byte   UTF-8, 00→00FF 00 01  8 bytes of 2^53-1 - timestamp
+ *
+ * The end mark 00 01 sorts before any longer row with the same beginning (a zero byte inside a row
+ * is written 00 FF), so "a" < "a\0" < "aa" holds for the encoded keys too. The timestamp is
+ * inverted, so the first key at or behind (column, t) is the newest version that is not above t.
+ */
+import { PercolatorError } from '../../base/index.ts';
+import { TIMESTAMP_MAX, type Timestamp } from '../bigtable.ts';
+
+/** lmdb with pages of 8 KB or more takes keys of this many bytes. */
+export const KEY_BYTES_MAX = 4026;
+
+const TIMESTAMP_BYTES = 8;
+const FAMILY_BYTES = 1;
+const END = Uint8Array.of(0, 1);
+/** Sorts behind every key that begins with the prefix it is put after: no encoded part starts with FF FF. */
+const BEHIND = Uint8Array.of(0xff);
+
+/** The bytes before the row: the table. */
+export function tablePrefix(tableId: number): Buffer {
+  const prefix = Buffer.allocUnsafe(4);
+  prefix.writeUInt32BE(tableId, 0);
+  return prefix;
+}
+
+/** Everything up to and with the row's end mark: what the keys of one row have in common. */
+export function rowPrefix(table: Buffer, row: string): Buffer {
+  return Buffer.concat([table, escape(row), END]);
+}
+
+/** Where a scan that begins at `row` starts: before any of its cells. */
+export function rowStart(table: Buffer, row: string): Buffer {
+  return Buffer.concat([table, escape(row)]);
+}
+
+/** Behind every key that begins with `prefix`. */
+export function behind(prefix: Buffer): Buffer {
+  return Buffer.concat([prefix, BEHIND]);
+}
+
+/** What the keys of one family of one row have in common. */
+export function familyPrefix(row: Buffer, familyId: number): Buffer {
+  const prefix = Buffer.allocUnsafe(row.length + FAMILY_BYTES);
+  row.copy(prefix);
+  prefix[row.length] = familyId;
+  return prefix;
+}
+
+/** What the versions of one column of one row have in common. */
+export function columnPrefix(family: Buffer, qualifier: string): Buffer {
+  return Buffer.concat([family, escape(qualifier), END]);
+}
+
+/** The key of one version. */
+export function cellKey(column: Buffer, timestamp: Timestamp): Buffer {
+  const length = column.length + TIMESTAMP_BYTES;
+  const key = Buffer.allocUnsafe(length);
+  column.copy(key);
+  const inverted = TIMESTAMP_MAX - timestamp;
+  key.writeUInt32BE(Math.floor(inverted / 2 ** 32), length - 8);
+  key.writeUInt32BE(inverted % 2 ** 32, length - 4);
+  return key;
+}
+
+export function timestampOf(key: Buffer): Timestamp {
+  const { length } = key;
+  return TIMESTAMP_MAX - (key.readUInt32BE(length - 8) * 2 ** 32 + key.readUInt32BE(length - 4));
+}
+
+/** The row of a key, and where its prefix (with the end mark) ends. */
+export function splitRow(key: Buffer): { readonly row: string; readonly prefixLength: number } {
+  const end = endOfPart(key, 4);
+  return { row: unescape(key.subarray(4, end)), prefixLength: end + END.length };
+}
+
+/** The family and qualifier of a key whose row prefix has `prefixLength` bytes. */
+export function splitColumn(
+  key: Buffer,
+  prefixLength: number,
+): { readonly familyId: number; readonly qualifier: string } {
+  const start = prefixLength + FAMILY_BYTES;
+  const end = key.length - TIMESTAMP_BYTES - END.length;
+  return { familyId: key[prefixLength] ?? -1, qualifier: unescape(key.subarray(start, end)) };
+}
+
+/** @throws INVALID_ARGUMENT if a cell of this row and column would have a key longer than lmdb takes */
+export function checkKeyLength(row: string, qualifier: string): void {
+  const bytes =
+    4 +
+    escape(row).length +
+    escape(qualifier).length +
+    2 * END.length +
+    FAMILY_BYTES +
+    TIMESTAMP_BYTES;
+  if (bytes > KEY_BYTES_MAX) {
+    throw new PercolatorError(
+      'INVALID_ARGUMENT',
+      `the key of row ${JSON.stringify(row.slice(0, 40))}... and column ${JSON.stringify(qualifier.slice(0, 40))} ` +
+        `has ${bytes} bytes; the embedded store takes keys of at most ${KEY_BYTES_MAX} bytes`,
+    );
+  }
+}
+
+/** UTF-8 with every zero byte followed by FF, so that the end mark cannot occur inside. */
+function escape(part: string): Buffer {
+  const bytes = Buffer.from(part, 'utf8');
+  if (!bytes.includes(0)) return bytes;
+  const escaped: number[] = [];
+  for (const byte of bytes) {
+    escaped.push(byte);
+    if (byte === 0) escaped.push(0xff);
+  }
+  return Buffer.from(escaped);
+}
+
+function unescape(part: Buffer): string {
+  const text = part.toString('utf8');
+  if (!part.includes(0)) return text;
+  const bytes = [...part].filter((_, i) => i === 0 || part[i - 1] !== 0);
+  return Buffer.from(bytes).toString('utf8');
+}
+
+/** The index of the end mark of the part that begins at `start`. */
+function endOfPart(key: Buffer, start: number): number {
+  let zero = key.indexOf(0, start);
+  while (key[zero + 1] !== 1) zero = key.indexOf(0, zero + 2);
+  return zero;
+}

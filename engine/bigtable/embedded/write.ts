@@ -1,0 +1,70 @@
+/** Applying mutations to lmdb, inside a write transaction. */
+import { unreachable } from '../../base/index.ts';
+import type { ConditionalRowMutation, Mutation } from '../bigtable.ts';
+import { familyId, type TableEntry } from './catalog.ts';
+import { behind, cellKey, columnPrefix, familyPrefix, rowPrefix, tablePrefix } from './keys.ts';
+import { anyCell, type Cells } from './read.ts';
+
+/** The part of an lmdb database that writing needs. */
+export interface WritableCells extends Cells {
+  putSync(key: Buffer, value: Buffer): unknown;
+  removeSync(key: Buffer): unknown;
+}
+
+export function applyMutations(
+  cells: WritableCells,
+  table: TableEntry,
+  row: string,
+  mutations: readonly Mutation[],
+): void {
+  const prefix = rowPrefix(tablePrefix(table.id), row);
+  for (const mutation of mutations) applyMutation(cells, table, prefix, mutation);
+}
+
+/** Check, then mutate: both inside the same write transaction, so nothing comes in between. */
+export function applyConditional(
+  cells: WritableCells,
+  table: TableEntry,
+  conditional: ConditionalRowMutation,
+): boolean {
+  const found = anyCell(cells, table, conditional.row, conditional.anyOf);
+  applyMutations(
+    cells,
+    table,
+    conditional.row,
+    (found ? conditional.then : conditional.otherwise) ?? [],
+  );
+  return found;
+}
+
+function applyMutation(
+  cells: WritableCells,
+  table: TableEntry,
+  row: Buffer,
+  mutation: Mutation,
+): void {
+  const family = familyPrefix(row, familyId(table, mutation.family));
+  const column = columnPrefix(family, mutation.qualifier);
+  switch (mutation.kind) {
+    case 'set':
+      cells.putSync(cellKey(column, mutation.timestamp), asBuffer(mutation.value));
+      break;
+    case 'erase':
+      if (mutation.from === mutation.to) cells.removeSync(cellKey(column, mutation.from));
+      else eraseRange(cells, cellKey(column, mutation.to), behind(cellKey(column, mutation.from)));
+      break;
+    default:
+      unreachable(mutation);
+  }
+}
+
+function eraseRange(cells: WritableCells, start: Buffer, end: Buffer): void {
+  const keys = [...cells.getKeys({ start, end })];
+  for (const key of keys) cells.removeSync(key);
+}
+
+function asBuffer(value: Uint8Array): Buffer {
+  return Buffer.isBuffer(value)
+    ? value
+    : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}

@@ -1,0 +1,16 @@
+/** The front door of the storage layer. */
+export {
+  TIMESTAMP_MAX,
+  type Bigtable,
+  type Cell,
+  type CellFilter,
+  type ConditionalRowMutation,
+  type Manifest,
+  type Mutation,
+  type Row,
+  type RowMutation,
+  type RowRange,
+  type TableSchema,
+  type Timestamp,
+} from './bigtable.ts';
+export { openEmbedded, type EmbeddedOptions } from './embedded/index.ts';

@@ -1,0 +1,73 @@
+/**
+ * What every implementation refuses, checked before anything is sent: so that a bad request fails
+ * the same way everywhere, and never after half of it was applied.
+ */
+import { PercolatorError } from '../base/index.ts';
+import { TIMESTAMP_MAX, type CellFilter, type Mutation, type TableSchema } from './bigtable.ts';
+
+const FAMILY_NAME = /^[-_.a-zA-Z0-9]{1,64}$/;
+const QUALIFIER_CHARACTERS_MAX = 16_384;
+
+export function validateRowKey(row: string): void {
+  if (row === '') throw invalid('a row key must not be empty');
+  if (!row.isWellFormed())
+    throw invalid(`row key ${JSON.stringify(row)} is not well-formed Unicode`);
+}
+
+export function validateMutation(mutation: Mutation): void {
+  validateQualifier(mutation.qualifier);
+  if (mutation.kind === 'set') {
+    validateTimestamp(mutation.timestamp);
+    return;
+  }
+  validateTimestamp(mutation.from);
+  validateTimestamp(mutation.to);
+  if (mutation.from > mutation.to) {
+    throw invalid(`an erase from ${mutation.from} to ${mutation.to} is empty`);
+  }
+}
+
+export function validateFilter(filter: CellFilter): void {
+  if (filter.qualifier !== undefined) validateQualifier(filter.qualifier);
+  if (filter.from !== undefined) validateTimestamp(filter.from);
+  if (filter.to !== undefined) validateTimestamp(filter.to);
+  const { versions } = filter;
+  if (versions !== undefined && !(Number.isSafeInteger(versions) && versions > 0)) {
+    throw invalid(`versions must be a whole number above 0, not ${versions}`);
+  }
+}
+
+export function validateSchema(table: string, schema: TableSchema): void {
+  if (!/^[-_.a-zA-Z0-9]{1,50}$/.test(table)) {
+    throw invalid(`table name ${JSON.stringify(table)} must be 1 to 50 of letters, digits, - _ .`);
+  }
+  for (const family of schema.families) {
+    if (!FAMILY_NAME.test(family)) {
+      throw invalid(
+        `family name ${JSON.stringify(family)} must be 1 to 64 of letters, digits, - _ .`,
+      );
+    }
+  }
+  for (const split of schema.splits ?? []) validateRowKey(split);
+}
+
+function validateQualifier(qualifier: string): void {
+  if (!qualifier.isWellFormed()) {
+    throw invalid(`qualifier ${JSON.stringify(qualifier)} is not well-formed Unicode`);
+  }
+  if (qualifier.length > QUALIFIER_CHARACTERS_MAX) {
+    throw invalid(
+      `a qualifier has at most ${QUALIFIER_CHARACTERS_MAX} characters, not ${qualifier.length}`,
+    );
+  }
+}
+
+function validateTimestamp(timestamp: number): void {
+  if (!Number.isSafeInteger(timestamp) || timestamp < 0) {
+    throw invalid(`a timestamp is a whole number from 0 to ${TIMESTAMP_MAX}, not ${timestamp}`);
+  }
+}
+
+function invalid(message: string): PercolatorError {
+  return new PercolatorError('INVALID_ARGUMENT', message);
+}

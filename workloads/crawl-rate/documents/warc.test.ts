@@ -1,6 +1,6 @@
 /** The claims of the WARC reader: what counts as a page, what is undone, and how damage is told. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -128,6 +128,27 @@ test('records read whole wherever the chunks of the file end', async () => {
     );
   }
 });
+
+test(
+  'a reader that stops early leaves no file open',
+  { skip: !existsSync('/proc/self/fd') },
+  async () => {
+    const openFiles = (): number => readdirSync('/proc/self/fd').length;
+    const big = [crawl[2] as Buffer, response('big', OK, 'x'.repeat(2 ** 21)), crawl[2] as Buffer];
+    const files = [
+      write('early.warc', Buffer.concat(big)),
+      write('early.warc.gz', gzipSync(Buffer.concat(big))),
+    ];
+    const before = openFiles();
+    for (const file of files) {
+      for await (const { kind } of readWarc(file)) if (kind === 'page') break;
+    }
+    await new Promise((resolve) => {
+      setTimeout(resolve, 50);
+    });
+    assert.equal(openFiles(), before);
+  },
+);
 
 const chunked = `4;x=y\r\n${HTML.slice(0, 4)}\r\nD\r\n${HTML.slice(4)}\r\n0\r\n\r\n`;
 const bodies: readonly (readonly [string, string, string | Buffer])[] = [

@@ -38,11 +38,16 @@ export type Page = Extract<CrawlRecord, { kind: 'page' }>;
 /** The records of the file, in order. Throws a `UsageError` of one sentence at the first damage. */
 export async function* readWarc(file: string): AsyncGenerator<CrawlRecord> {
   const place: Place = { file, record: 0, byte: 0 };
-  const reader = new AsyncIterReader(readUnpacked(file), null);
-  for (;;) {
-    const record = await namingPlace(place, () => nextRecord(reader, place));
-    if (record === undefined) return;
-    yield record;
+  const bytes = readUnpacked(file);
+  try {
+    const reader = new AsyncIterReader(bytes, null);
+    for (;;) {
+      const record = await namingPlace(place, () => nextRecord(reader, place));
+      if (record === undefined) return;
+      yield record;
+    }
+  } finally {
+    await bytes.return(undefined); // Closes the file for a caller who stops early.
   }
 }
 

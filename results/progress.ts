@@ -91,6 +91,8 @@ class Bar implements Progress {
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
+    // The bar switches line wrapping off; whoever exits in its middle must not leave it so.
+    process.once('exit', () => this.#bar?.stop());
   }
 
   phase(name: string, total: number, unit = ''): void {
@@ -102,8 +104,10 @@ class Bar implements Progress {
       barsize: 24,
       barCompleteChar: '\u2501',
       barIncompleteChar: '\u2500',
-      hideCursor: true,
+      hideCursor: false,
       clearOnComplete: true,
+      // The command line answers ctrl-C; the bar must not answer it too.
+      gracefulExit: false,
       fps: 10,
     });
     this.#bar.start(Math.max(total, 1), 0, this.#payload(this.#phase));

@@ -1,0 +1,17 @@
+/** What the paper states about its figure 7 (section 3.1), and nothing read off the drawing. */
+export interface PaperFigures {
+  readonly ratePercentPerHour: number;
+  readonly mapreduceSeconds: number;
+  readonly mapreduceProcessingSeconds: number;
+  readonly percolatorSeconds: number;
+  readonly percolatorWallPercentPerHour: number;
+}
+
+export const PAPER: PaperFigures = {
+  ratePercentPerHour: 1,
+  mapreduceSeconds: 30 * 60,
+  /** One run of the three MapReduces: T0, by which the normalised axes are scaled. */
+  mapreduceProcessingSeconds: 20 * 60,
+  percolatorSeconds: 2,
+  percolatorWallPercentPerHour: 40,
+};

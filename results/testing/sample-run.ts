@@ -1,0 +1,227 @@
+/**
+ * A run like a real one, made without running anything: for the tests of record, charts and page.
+ *
+ * Its latencies follow the shapes the real systems have (the batch uniform between T and 2T,
+ * Percolator log-normal), and it holds one point of each unhappy kind: saturated, failed check,
+ * invalid measurement.
+ */
+import { createLatencyHistogram, mergeHistograms, type Histogram } from '../histogram.ts';
+import { createRun, type MeasuredPoint, type Run } from '../run.ts';
+import type { CrawlResult } from '../run-record.ts';
+import type { TimeSeriesRow } from '../time-series.ts';
+
+export const SAMPLE_SATURATED_BACKLOG = 412.5;
+
+/** Writes the sample into `folder`, all but its last step. */
+export function createSampleRun(folder: string): Run {
+  const run = createRun(folder, {
+    experiment: 'crawl-rate',
+    profile: 'standard',
+    commandLine: "node workloads/crawl-rate/main.ts --profile standard --label '<b>&'",
+    parameters: {
+      documents: 100_000,
+      rates: [1, 2, 10, 50, 100],
+      arrivals: 'uniform',
+      limit: null,
+    },
+    seed: 7,
+    repeats: 3,
+    store: {
+      name: 'embedded',
+      durability: 'Each commit is on disk before it is acknowledged.',
+    },
+    limitations: [
+      'One machine of two cores runs load generator, observers and store; they share its caches.',
+      'The repository fits in memory, unlike the 1 TB of the paper.',
+    ],
+  });
+  run.describe({
+    repository: {
+      documents: 100_000,
+      keysPerTable: 75_000,
+      documentBytes: 1024,
+      clusters: 30_465,
+      meanClusterSize: 3.282,
+      nonSingletonShare: 0.925,
+    },
+    capacity: {
+      percolatorDocumentsPerSecond: 1650,
+      mapreduceDocumentsPerSecond: 187_000,
+      costRatio: 113,
+    },
+    mapreduceModel: { fixedSeconds: 0.12, perRepositorySeconds: 0.53 },
+    crawl: sampleCrawl(),
+    targets: [
+      {
+        name: 'Latency at 1 %/h',
+        target: 'Percolator at least 100 times below MapReduce',
+        measured: '241 times',
+        met: true,
+      },
+      {
+        name: 'Wall',
+        target: 'Percolator saturates at a higher load than 40 %/h',
+        measured: 'between 1,000 and 10,000 %/h',
+        met: true,
+      },
+      {
+        name: 'Batch cost',
+        target: 'MapReduce no slower than sort on the same files',
+        measured: '0.91 times its speed',
+        met: false,
+      },
+    ],
+  });
+  for (const rate of [1, 2, 10, 50, 100, 1000, 10_000]) addMapreduce(run, rate);
+  for (const rate of [1, 2, 10, 50, 100, 1000]) addPercolator(run, rate);
+  addUnhappyPoints(run);
+  return run;
+}
+
+const KEPT_UP = {
+  verdict: 'sustained',
+  verdictReason: 'Every arrival was clustered and the backlog did not grow.',
+  backlogGrowthPerSecond: 0,
+  check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
+} as const;
+
+function addMapreduce(run: Run, rate: number): void {
+  const batchSeconds = 0.65 / (1 - (rate / 100 / 3600) * 0.53);
+  const histogram = histogramOf((share) => batchSeconds * (1 + share) * 1e6);
+  run.addPoint(
+    {
+      ...offered('mapreduce', rate),
+      ...KEPT_UP,
+      cyclesMeasured: 15,
+      cpuSecondsPerDocument: 0.000012 * (1 + 3600 / ((rate / 100) * batchSeconds)),
+      repeatMediansMs: [1480, 1462, 1495].map((ms) => ms * (batchSeconds / 0.985)),
+    },
+    histogram,
+  );
+}
+
+function addPercolator(run: Run, rate: number): void {
+  const medianMs = 3.4 + 0.0009 * rate ** 1.3;
+  const repeats = [0.97, 1, 1.04].map((factor) =>
+    histogramOf((share) => factor * medianMs * 1000 * Math.exp(0.55 * normalQuantile(share))),
+  );
+  run.addPoint(
+    {
+      ...offered('percolator', rate),
+      ...KEPT_UP,
+      cpuSecondsPerDocument: 0.0011,
+      generatorLagP99Ms: 0.4,
+      repeatMediansMs: [0.97, 1, 1.04].map((factor) => factor * medianMs),
+    },
+    mergeHistograms(repeats),
+    rate === 1000 ? seriesOf((second) => 2 + (second % 3)) : [],
+  );
+}
+
+function addUnhappyPoints(run: Run): void {
+  const histogram = histogramOf((share) => 1234 * 1000 * (1 + share));
+  run.addPoint(
+    {
+      ...offered('percolator', 10_000),
+      verdict: 'saturated',
+      verdictReason: 'Fewer documents were clustered than arrived.',
+      backlogGrowthPerSecond: SAMPLE_SATURATED_BACKLOG,
+      check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
+    },
+    histogram,
+    seriesOf((second) => second * SAMPLE_SATURATED_BACKLOG),
+  );
+  run.addPoint(
+    {
+      ...offered('percolator', 200),
+      ...KEPT_UP,
+      check: {
+        passed: false,
+        detail: 'Document <17> & "18" are in one cluster; the judge has two.',
+      },
+    },
+    histogram,
+  );
+  run.addPoint(
+    {
+      ...offered('percolator', 500),
+      verdict: 'invalid',
+      verdictReason: 'The load generator was 14 ms late at its 99th percentile.',
+      backlogGrowthPerSecond: 0,
+      check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
+      notes: ['Another process used a core for four seconds.'],
+    },
+    histogram,
+  );
+}
+
+function offered(
+  system: MeasuredPoint['system'],
+  rate: number,
+): Pick<
+  MeasuredPoint,
+  | 'system'
+  | 'ratePercentPerHour'
+  | 'documents'
+  | 'seconds'
+  | 'documentsPerSecondOffered'
+  | 'documentsPerSecondCompleted'
+> {
+  const perSecond = (100_000 * rate) / 100 / 3600;
+  return {
+    system,
+    ratePercentPerHour: rate,
+    documents: Math.max(60, Math.round(perSecond * 60)),
+    seconds: 60,
+    documentsPerSecondOffered: perSecond,
+    documentsPerSecondCompleted: perSecond,
+  };
+}
+
+function sampleCrawl(): CrawlResult {
+  return {
+    file: 'crawl.warc.gz',
+    pages: 1834,
+    distinctContents: 1702,
+    clusters: 1651,
+    meanClusterSize: 1.11,
+    nonSingletonShare: 0.14,
+    crossHostDuplicateGroups: 61,
+    crossHostDuplicates: [
+      {
+        urls: [
+          'http://example.org/a?x=1&y=2',
+          'https://mirror.example.net/</script><script>alert(1)',
+        ],
+        shares: 'the same content',
+      },
+      {
+        urls: ['https://one.example/', 'https://two.example/start'],
+        shares: 'the same title & body',
+      },
+    ],
+    counts: { 'pages read': 1834, 'skipped: not HTML': 212, 'skipped: empty': 9 },
+    check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
+  };
+}
+
+/** 2,000 values at evenly spaced quantiles: the shape of a distribution without any chance. */
+function histogramOf(microsecondsAt: (share: number) => number): Histogram {
+  const histogram = createLatencyHistogram();
+  for (let index = 0; index < 2000; index++) {
+    histogram.recordValue(Math.round(microsecondsAt((index + 0.5) / 2000)));
+  }
+  return histogram;
+}
+
+/** The logit scaled to the normal distribution's spread: close enough for a sample. */
+function normalQuantile(share: number): number {
+  return Math.log(share / (1 - share)) / 1.702;
+}
+
+function seriesOf(backlogAt: (second: number) => number): readonly TimeSeriesRow[] {
+  return Array.from({ length: 61 }, (_, second) => {
+    const arrived = Math.round(second * 2777.8);
+    return { seconds: second, arrived, completed: arrived - Math.round(backlogAt(second)) };
+  });
+}

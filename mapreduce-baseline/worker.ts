@@ -11,6 +11,7 @@ import { runReduceTask } from './reduce-task.ts';
 import type { JobModule, Task, TaskReport } from './tasks.ts';
 import type { WorkerMessage } from './worker-process.ts';
 
+process.on('SIGINT', () => {}); // Ctrl-C reaches the whole group; when a worker ends is for its parent to say.
 process.on('disconnect', () => process.exit(0));
 process.on('message', (task: Task) => {
   void answer(task);

@@ -7,10 +7,13 @@ export function phaseFromCommandLine(program: string): Phase {
   try {
     return parsePhase();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`${program}: ${reason}\n`);
-    process.exit(2);
+    return refuse(program, error instanceof Error ? error.message : String(error));
   }
+}
+
+function refuse(program: string, reason: string): never {
+  process.stderr.write(`${program}: ${reason}\n`);
+  process.exit(2);
 }
 
 function parsePhase(): Phase {

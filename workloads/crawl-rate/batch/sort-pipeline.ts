@@ -1,0 +1,58 @@
+/** Runs the clustering through GNU sort; see sort-pipeline.sh for what runs and why in this shape. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+
+export interface SortPipelineOptions {
+  /** Files of documents, each mapped and sorted by processes of its own: one per core is best. */
+  readonly inputs: readonly string[];
+  /** File for the clusters; synced when the promise resolves. */
+  readonly output: string;
+  /** What all sorts of one phase may use together, as for the workers of the MapReduce. */
+  readonly memoryBytes: number;
+  /** Kills the pipeline. */
+  readonly signal?: AbortSignal | undefined;
+  /** For pipes and what sort spills. Default: the system's folder for temporary files. */
+  readonly temporaryFolder?: string | undefined;
+}
+
+/** Why the pipeline cannot run here, as a sentence; undefined if it can. */
+export async function whyNoGnuSort(): Promise<string | undefined> {
+  const { stdout, failed } = await execa('sort', ['--version'], { reject: false });
+  if (failed) return 'sort is not found on PATH, and the pipeline to compare with needs GNU sort.';
+  if (stdout.includes('GNU coreutils')) return undefined;
+  return 'sort on PATH is not GNU sort (coreutils), which the pipeline to compare with needs.';
+}
+
+/** Clusters the documents of the inputs into one file, a cluster per line. */
+export async function clusterBySortPipeline(options: SortPipelineOptions): Promise<void> {
+  const { inputs, output, memoryBytes, signal, temporaryFolder = tmpdir() } = options;
+  const work = await mkdtemp(join(temporaryFolder, 'sort-pipeline-'));
+  try {
+    await execa('sh', [programPath('sort-pipeline.sh'), ...inputs], {
+      env: {
+        NODE: process.execPath,
+        MAP: programPath('mr-map.ts'),
+        REDUCE: programPath('mr-reduce.ts'),
+        WORK: work,
+        OUTPUT: output,
+        MEMORY_EACH: kibibytes(memoryBytes / inputs.length),
+        MEMORY_ALL: kibibytes(memoryBytes),
+        THREADS: String(inputs.length),
+      },
+      ...(signal === undefined ? {} : { cancelSignal: signal }),
+    });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+function programPath(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+function kibibytes(bytes: number): string {
+  return String(Math.max(1, Math.floor(bytes / 1024)));
+}

@@ -1,0 +1,317 @@
+/**
+ * A client of a Bigtable to which things happen: its process dies, answers and requests get lost,
+ * mutations arrive twice, and a test may do something of its own at any exact step.
+ *
+ *     client ──▶ FaultyBigtable ──▶ the store, shared with other clients
+ *                      │
+ *                      └─▶ trace: every call made, in order
+ *
+ * A *mutation* here is what is atomic: the mutations of one row. A `mutateRows` of three rows is three
+ * mutations, delivered one after the other, so a crash may fall between them; the same goes for
+ * `checkAndMutateRows`. All mutations of one client are delivered in the order sent, each after the
+ * one before it has been applied, so the n-th mutation is the same one in every run.
+ *
+ * Faults compose. `loseRequest` and `duplicate` on one mutation make a request that is delayed: the
+ * caller is told STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called.
+ *
+ * What it does not do: it never draws by chance. A predicate that asks a `Random` does.
+ */
+import { assert, PercolatorError } from '../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Mutation,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from '../bigtable/index.ts';
+
+export interface ReadCall {
+  readonly kind: 'read';
+  readonly operation: 'readRow' | 'readRows' | 'readRange';
+  readonly table: string;
+  /** The rows asked for; of a range its start and its end, as far as they were given. */
+  readonly rows: readonly string[];
+  readonly filters: readonly CellFilter[];
+}
+
+export interface MutationCall {
+  readonly kind: 'mutation';
+  readonly operation: 'checkAndMutateRow' | 'checkAndMutateRows' | 'mutateRows';
+  /** 1 for the first mutation of this client. */
+  readonly number: number;
+  readonly table: string;
+  readonly row: string;
+  /** What a conditional mutation looks for; absent for a blind one. */
+  readonly anyOf?: readonly CellFilter[] | undefined;
+  /** What is set and erased; of a conditional mutation first `then`, then `otherwise`. */
+  readonly mutations: readonly Mutation[];
+}
+
+export type Call = ReadCall | MutationCall;
+
+type MutationPredicate = (call: MutationCall) => boolean;
+
+/** What every call of a crashed client meets. Not a `PercolatorError`: the dead do not handle errors. */
+export class CrashedError extends Error {
+  override readonly name = 'CrashedError';
+}
+
+export class FaultyBigtable implements Bigtable {
+  readonly manifest: Manifest;
+  /** Every call that reached the store's door before the crash, oldest first. */
+  readonly trace: Call[] = [];
+  /** Awaited before a call is delivered. It must not wait for a mutation of this same client. */
+  beforeCall: ((call: Call) => Promise<void> | void) | undefined;
+  /** Awaited after a call was delivered, before its caller hears of it; under the same condition. */
+  afterCall: ((call: Call) => Promise<void> | void) | undefined;
+
+  readonly #store: Bigtable;
+  readonly #losesAnswer: MutationPredicate[] = [];
+  readonly #losesRequest: MutationPredicate[] = [];
+  readonly #duplicates: MutationPredicate[] = [];
+  /** Copies that are still on their way, in the order sent. */
+  #underway: (() => Promise<unknown>)[] = [];
+  #crashBefore = Infinity;
+  #crashAfter = Infinity;
+  #crashed = false;
+  #closed = false;
+  /** Mutations delivered or being delivered. */
+  #mutationCount = 0;
+  /** Resolves when every mutation sent so far has been delivered or lost. */
+  #sent: Promise<unknown> = Promise.resolve();
+
+  /** @param manifest replaces what the store says of itself: `{ ordered: false }` takes the slower path */
+  constructor(store: Bigtable, manifest: Partial<Manifest> = {}) {
+    this.#store = store;
+    this.manifest = { ...store.manifest, ...manifest };
+  }
+
+  /** How many mutations were sent: after a run without faults, how many places there are to crash. */
+  get mutationCount(): number {
+    return this.#mutationCount;
+  }
+
+  /** The process dies now. */
+  crash(): void {
+    this.#crashed = true;
+  }
+
+  /** The process dies after its `number`-th mutation was applied, without having heard the answer. */
+  crashAfter(number: number): void {
+    this.#crashAfter = number;
+  }
+
+  /** The process dies before its `number`-th mutation was applied. */
+  crashBefore(number: number): void {
+    this.#crashBefore = number;
+  }
+
+  /** Every mutation for which the predicate holds is applied, and its caller told STORE_IN_DOUBT. */
+  loseAnswer(predicate: MutationPredicate): void {
+    this.#losesAnswer.push(predicate);
+  }
+
+  /** Every mutation for which the predicate holds is not applied, and its caller told STORE_IN_DOUBT. */
+  loseRequest(predicate: MutationPredicate): void {
+    this.#losesRequest.push(predicate);
+  }
+
+  /** Every mutation for which the predicate holds arrives again when `deliverDuplicates` is called. */
+  duplicate(predicate: MutationPredicate): void {
+    this.#duplicates.push(predicate);
+  }
+
+  /** Delivers the copies underway, in the order sent. Nobody waits for their answers any more. */
+  async deliverDuplicates(): Promise<void> {
+    const copies = this.#underway;
+    this.#underway = [];
+    for (const deliver of copies) await deliver().catch(() => undefined);
+  }
+
+  async readRow(
+    table: string,
+    row: string,
+    filters: readonly CellFilter[],
+  ): Promise<Row | undefined> {
+    const call: ReadCall = { kind: 'read', operation: 'readRow', table, rows: [row], filters };
+    return this.#read(call, () => this.#store.readRow(table, row, filters));
+  }
+
+  async readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    const call: ReadCall = { kind: 'read', operation: 'readRows', table, rows, filters };
+    return this.#read(call, () => this.#store.readRows(table, rows, filters));
+  }
+
+  async readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    const rows = [range.start, range.end].filter((row) => row !== undefined);
+    const call: ReadCall = { kind: 'read', operation: 'readRange', table, rows, filters };
+    return this.#read(call, () => this.#store.readRange(table, range, filters));
+  }
+
+  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    return this.#checkAndMutate('checkAndMutateRow', conditional);
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    return Promise.all(
+      conditionals.map((conditional) =>
+        this.#checkAndMutate('checkAndMutateRows', conditional).catch(survivable),
+      ),
+    );
+  }
+
+  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    this.#assertAlive();
+    const answers = await Promise.allSettled(rows.map((row) => this.#mutateRow(row)));
+    this.#assertNotCrashed();
+    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+  }
+
+  async sampleRowKeys(table: string): Promise<readonly string[]> {
+    return this.#untraced(() => this.#store.sampleRowKeys(table));
+  }
+
+  async createTable(table: string, schema: TableSchema): Promise<void> {
+    await this.#untraced(() => this.#store.createTable(table, schema));
+  }
+
+  async listTables(): Promise<readonly string[]> {
+    return this.#untraced(() => this.#store.listTables());
+  }
+
+  async dropTable(table: string): Promise<void> {
+    await this.#untraced(() => this.#store.dropTable(table));
+  }
+
+  /** Closes this client only: the store goes on, and serves its other clients. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#sent;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #read<T>(call: ReadCall, deliver: () => Promise<T>): Promise<T> {
+    this.#assertAlive();
+    this.trace.push(call);
+    await this.beforeCall?.(call);
+    const answer = await this.#untraced(deliver);
+    await this.afterCall?.(call);
+    return this.#heard(answer);
+  }
+
+  async #untraced<T>(deliver: () => Promise<T>): Promise<T> {
+    this.#assertAlive();
+    return this.#heard(await deliver());
+  }
+
+  #checkAndMutate(
+    operation: MutationCall['operation'],
+    conditional: ConditionalRowMutation,
+  ): Promise<boolean> {
+    const { table, row, anyOf, then = [], otherwise = [] } = conditional;
+    const mutations = [...then, ...otherwise];
+    return this.#send({ operation, table, row, anyOf, mutations }, () =>
+      this.#store.checkAndMutateRow(conditional),
+    );
+  }
+
+  #mutateRow(rowMutation: RowMutation): Promise<void> {
+    return this.#send({ operation: 'mutateRows', ...rowMutation }, () =>
+      this.#store.mutateRows([rowMutation]),
+    );
+  }
+
+  /** Delivers the mutation when those sent before it have been delivered. */
+  async #send<T>(
+    mutation: Omit<MutationCall, 'kind' | 'number'>,
+    deliver: () => Promise<T>,
+  ): Promise<T> {
+    this.#assertAlive();
+    const answer = this.#sent.then(() => this.#deliver(mutation, deliver));
+    this.#sent = answer.catch(() => undefined);
+    return answer;
+  }
+
+  async #deliver<T>(
+    mutation: Omit<MutationCall, 'kind' | 'number'>,
+    deliver: () => Promise<T>,
+  ): Promise<T> {
+    this.#assertNotCrashed();
+    this.#mutationCount += 1;
+    const call: MutationCall = { kind: 'mutation', number: this.#mutationCount, ...mutation };
+    if (call.number >= this.#crashBefore) this.crash();
+    this.#assertNotCrashed();
+    this.trace.push(call);
+    await this.beforeCall?.(call);
+    this.#assertNotCrashed();
+    const answer = await this.#throughFaults(call, deliver);
+    if (call.number >= this.#crashAfter) this.crash();
+    this.#assertNotCrashed();
+    await this.afterCall?.(call);
+    return this.#heard(answer);
+  }
+
+  async #throughFaults<T>(call: MutationCall, deliver: () => Promise<T>): Promise<T> {
+    if (this.#duplicates.some((holds) => holds(call))) this.#underway.push(deliver);
+    if (this.#losesRequest.some((holds) => holds(call))) throw inDoubt('request', call);
+    const answer = await deliver();
+    if (this.#losesAnswer.some((holds) => holds(call))) throw inDoubt('answer', call);
+    return answer;
+  }
+
+  /** An answer that arrives after the crash is heard by nobody. */
+  #heard<T>(answer: T): T {
+    this.#assertNotCrashed();
+    return answer;
+  }
+
+  #assertAlive(): void {
+    this.#assertNotCrashed();
+    if (this.#closed) throw new PercolatorError('STORE_CLOSED', 'this client was closed');
+  }
+
+  #assertNotCrashed(): void {
+    if (this.#crashed) throw new CrashedError('the process of this client has crashed');
+  }
+}
+
+/** The predicate, true at most once: for a script that wants one fault and then none. */
+export function once(predicate: MutationPredicate): MutationPredicate {
+  let held = false;
+  return (call) => {
+    if (held) return false;
+    held = predicate(call);
+    return held;
+  };
+}
+
+function inDoubt(lost: 'request' | 'answer', call: MutationCall): PercolatorError {
+  return new PercolatorError(
+    'STORE_IN_DOUBT',
+    `the ${lost} of mutation ${call.number}, of row ${call.row}, was lost`,
+  );
+}
+
+/** What one entry of a batch is answered with. A crash is no answer: it ends the caller. */
+function survivable(error: unknown): Error {
+  assert(error instanceof Error, 'a store rejects with errors');
+  if (error instanceof CrashedError) throw error;
+  return error;
+}

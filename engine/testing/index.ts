@@ -1,0 +1,11 @@
+/** The front door of what tests are made of: a simple store, a client with faults, a clock that obeys. */
+export { createMemoryBigtable } from './memory-bigtable.ts';
+export {
+  CrashedError,
+  FaultyBigtable,
+  once,
+  type Call,
+  type MutationCall,
+  type ReadCall,
+} from './faulty-bigtable.ts';
+export { VirtualClock } from './virtual-clock.ts';

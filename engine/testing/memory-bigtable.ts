@@ -1,0 +1,185 @@
+/**
+ * A Bigtable in memory: the dumb store that the embedded one is compared with, and the fast one under
+ * the tests of the protocol.
+ *
+ *     call ──▶ checked at once ──▶ one turn of the microtask queue ──▶ applied ──▶ answered
+ *
+ * As with a real store, nothing is applied before the call returns, and calls made by one caller are
+ * applied in the order made. There is no I/O and no chance in it: the same calls give the same run.
+ * It hands out plain `Uint8Array`s, so that nobody comes to rely on a `Buffer`.
+ */
+import { PercolatorError } from '../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from '../bigtable/index.ts';
+import {
+  validateFilter,
+  validateMutation,
+  validateRowKey,
+  validateSchema,
+} from '../bigtable/validate.ts';
+import { compareUtf8, MemoryTable } from './memory-table.ts';
+
+/** An empty store. Its clients share the object; `close` closes it for all of them. */
+export function createMemoryBigtable(): Bigtable {
+  return new MemoryBigtable();
+}
+
+class MemoryBigtable implements Bigtable {
+  readonly manifest: Manifest = {
+    name: 'memory',
+    conditionalBatch: true,
+    ordered: true,
+    splits: true,
+    durability: 'nothing survives the process',
+  };
+  readonly #tables = new Map<string, MemoryTable>();
+  #closed = false;
+
+  async readRow(
+    table: string,
+    row: string,
+    filters: readonly CellFilter[],
+  ): Promise<Row | undefined> {
+    const [only] = await this.readRows(table, [row], filters);
+    return only;
+  }
+
+  async readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    this.#assertOpen();
+    rows.forEach(validateRowKey);
+    this.#validateFilters(table, filters);
+    await Promise.resolve();
+    return rows.map((row) => this.#table(table).readRow(row, filters));
+  }
+
+  async readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    this.#assertOpen();
+    this.#validateFilters(table, filters);
+    await Promise.resolve();
+    return this.#table(table).readRange(range, filters);
+  }
+
+  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    this.#assertOpen();
+    this.#validateConditional(conditional);
+    await Promise.resolve();
+    return this.#table(conditional.table).checkAndMutateRow(conditional);
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    return Promise.all(
+      conditionals.map((conditional) =>
+        this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
+      ),
+    );
+  }
+
+  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    this.#assertOpen();
+    for (const row of rows) this.#validateRowMutation(row);
+    await Promise.resolve();
+    for (const { table, row, mutations } of rows) this.#table(table).mutateRow(row, mutations);
+  }
+
+  async sampleRowKeys(table: string): Promise<readonly string[]> {
+    this.#assertOpen();
+    await Promise.resolve();
+    return this.#table(table).schema.splits ?? [];
+  }
+
+  async createTable(table: string, schema: TableSchema): Promise<void> {
+    this.#assertOpen();
+    validateSchema(table, schema);
+    await Promise.resolve();
+    const wanted = normalized(schema);
+    const existing = this.#tables.get(table);
+    if (existing === undefined) this.#tables.set(table, new MemoryTable(wanted));
+    else if (JSON.stringify(existing.schema) !== JSON.stringify(wanted)) {
+      throw new PercolatorError('TABLE_MISMATCH', `table ${table} exists with another schema`);
+    }
+  }
+
+  async listTables(): Promise<readonly string[]> {
+    this.#assertOpen();
+    await Promise.resolve();
+    return [...this.#tables.keys()];
+  }
+
+  async dropTable(table: string): Promise<void> {
+    this.#assertOpen();
+    await Promise.resolve();
+    this.#tables.delete(table);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.resolve(); // What was sent before is in the queue before this.
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #table(name: string): MemoryTable {
+    const table = this.#tables.get(name);
+    if (table !== undefined) return table;
+    throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+  }
+
+  #validateFilters(table: string, filters: readonly CellFilter[]): void {
+    for (const filter of filters) {
+      validateFilter(filter);
+      this.#table(table).requireFamily(filter.family);
+    }
+  }
+
+  #validateConditional(conditional: ConditionalRowMutation): void {
+    const { table, row, anyOf, then = [], otherwise = [] } = conditional;
+    if (then.length + otherwise.length === 0) {
+      throw new PercolatorError(
+        'INVALID_ARGUMENT',
+        'a conditional mutation must mutate in some case',
+      );
+    }
+    this.#validateRowMutation({ table, row, mutations: [...then, ...otherwise] });
+    this.#validateFilters(table, anyOf);
+  }
+
+  #validateRowMutation({ table, row, mutations }: RowMutation): void {
+    validateRowKey(row);
+    for (const mutation of mutations) {
+      validateMutation(mutation);
+      this.#table(table).requireFamily(mutation.family);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new PercolatorError('STORE_CLOSED', 'the memory store was closed');
+  }
+}
+
+/** Schemas are compared as sets: Bigtable gives families and splits back in an order of its own. */
+function normalized({ families, splits = [] }: TableSchema): TableSchema {
+  return {
+    families: [...new Set(families)].toSorted(compareUtf8),
+    splits: [...new Set(splits)].toSorted(compareUtf8),
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * One table of the memory store: rows in a Map, their keys in a sorted array, each row's cells in a list.
+ *
+ * Correct by being obvious: a read looks at every cell of the row and sorts what passes. Nothing here
+ * is shared with the embedded store, neither its key encoding nor its order of bytes, so that the
+ * two agree only if both are right.
+ */
+import { PercolatorError, unreachable } from '../base/index.ts';
+import {
+  TIMESTAMP_MAX,
+  type Cell,
+  type CellFilter,
+  type ConditionalRowMutation,
+  type Mutation,
+  type Row,
+  type RowRange,
+  type TableSchema,
+} from '../bigtable/index.ts';
+
+export class MemoryTable {
+  readonly schema: TableSchema;
+  readonly #rows = new Map<string, readonly Cell[]>();
+  /** The keys of `#rows`, in the order of their UTF-8 bytes. Invariant: the same keys, each once. */
+  readonly #keys: string[] = [];
+
+  constructor(schema: TableSchema) {
+    this.schema = schema;
+  }
+
+  readRow(key: string, filters: readonly CellFilter[]): Row | undefined {
+    const all = this.#rows.get(key) ?? [];
+    const cells = filters.flatMap((filter) => choose(all, filter));
+    return cells.length === 0 ? undefined : { key, cells: cells.map(copyOf) };
+  }
+
+  readRange(
+    { start = '', end, limit }: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Row[] {
+    const rows: Row[] = [];
+    for (let i = this.#position(start); i < this.#keys.length && rows.length < limit; i++) {
+      const key = this.#keys[i] ?? '';
+      if (end !== undefined && compareUtf8(key, end) >= 0) break;
+      const row = this.readRow(key, filters);
+      if (row !== undefined) rows.push(row);
+    }
+    return rows;
+  }
+
+  /** Applies the mutations in the order given; a row without cells is no row. */
+  mutateRow(key: string, mutations: readonly Mutation[]): void {
+    const cells = mutations.reduce(applied, this.#rows.get(key) ?? []);
+    const position = this.#position(key);
+    const existed = this.#keys[position] === key;
+    if (cells.length > 0 && !existed) this.#keys.splice(position, 0, key);
+    if (cells.length === 0 && existed) this.#keys.splice(position, 1);
+    if (cells.length > 0) this.#rows.set(key, cells);
+    else this.#rows.delete(key);
+  }
+
+  /** Returns whether a cell passed: whether `then` was applied. */
+  checkAndMutateRow({ row, anyOf, then = [], otherwise = [] }: ConditionalRowMutation): boolean {
+    const found = this.readRow(row, anyOf) !== undefined;
+    this.mutateRow(row, found ? then : otherwise);
+    return found;
+  }
+
+  /** @throws FAMILY_NOT_FOUND */
+  requireFamily(family: string): void {
+    if (this.schema.families.includes(family)) return;
+    throw new PercolatorError('FAMILY_NOT_FOUND', `the table has no family ${family}`);
+  }
+
+  /** The index of the first key that is not before `key`. */
+  #position(key: string): number {
+    let low = 0;
+    let high = this.#keys.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (compareUtf8(this.#keys[middle] ?? '', key) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** Order of the UTF-8 bytes. JavaScript's own order of strings puts U+10000 before U+FFFF. */
+export function compareUtf8(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+/** The cells that pass, by qualifier, then newest first, with no more versions of a column than wanted. */
+function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
+  const passing = cells.filter((cell) => passes(cell, filter)).toSorted(byColumnThenNewest);
+  const { versions = Infinity } = filter;
+  return passing.filter((cell, i) => passing[i - versions]?.qualifier !== cell.qualifier);
+}
+
+function passes(cell: Cell, filter: CellFilter): boolean {
+  const { family, qualifier = cell.qualifier, from = 0, to = TIMESTAMP_MAX } = filter;
+  return (
+    cell.family === family &&
+    cell.qualifier === qualifier &&
+    cell.timestamp >= from &&
+    cell.timestamp <= to
+  );
+}
+
+function byColumnThenNewest(a: Cell, b: Cell): number {
+  return compareUtf8(a.qualifier, b.qualifier) || b.timestamp - a.timestamp;
+}
+
+/** The row's cells after one mutation. */
+function applied(cells: readonly Cell[], mutation: Mutation): readonly Cell[] {
+  switch (mutation.kind) {
+    case 'set': {
+      const { family, qualifier, timestamp, value } = mutation;
+      const others = cells.filter(
+        (cell) => !passes(cell, { family, qualifier, from: timestamp, to: timestamp }),
+      );
+      return [...others, copyOf({ family, qualifier, timestamp, value })];
+    }
+    case 'erase':
+      return cells.filter((cell) => !passes(cell, mutation));
+    default:
+      return unreachable(mutation);
+  }
+}
+
+/** Neither a writer nor a reader can change what is stored by changing its array afterwards. */
+function copyOf(cell: Cell): Cell {
+  return { ...cell, value: Uint8Array.from(cell.value) };
+}

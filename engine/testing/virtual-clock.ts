@@ -1,0 +1,98 @@
+/**
+ * A clock that obeys: time stands still until it is told to move.
+ *
+ *     advance(ms)         moves on by so much, waking sleepers on the way, each at its own time
+ *     runUntil(promise)   whenever everything waits, moves on to the next sleeper, until the promise settles
+ *
+ * Before each step whatever can run is run until it waits, so that what a sleeper does on waking is
+ * done at the time it woke. Sleepers of the same time wake in the order they went to sleep.
+ *
+ * "Everything waits" is known only of work in this process: over a store with real I/O, `runUntil`
+ * would take a slow disk for a standstill. Use it with the memory store.
+ */
+import { assert, systemClock, type Clock } from '../base/index.ts';
+
+interface Sleeper {
+  readonly wakeMs: number;
+  readonly wake: () => void;
+}
+
+export class VirtualClock implements Clock {
+  #nowMs: number;
+  /** In the order in which they wake. */
+  #sleepers: readonly Sleeper[] = [];
+  /** Callers of `yield` that have not gone on yet; while there are any, something can still run. */
+  #yielding = 0;
+
+  constructor(startMs = 0) {
+    this.#nowMs = startMs;
+  }
+
+  wallMs(): number {
+    return this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return Promise.resolve();
+    return new Promise((resolve) => {
+      const sleeper: Sleeper = { wakeMs: this.#nowMs + Math.max(0, ms), wake: resolve };
+      // A stable sort: of the same time, who came first stays first.
+      this.#sleepers = [...this.#sleepers, sleeper].toSorted((a, b) => a.wakeMs - b.wakeMs);
+      signal?.addEventListener('abort', () => this.#wake(sleeper), { once: true });
+    });
+  }
+
+  async yield(): Promise<void> {
+    this.#yielding += 1;
+    await systemClock.yield();
+    this.#yielding -= 1;
+  }
+
+  /** Moves time on by `ms`; resolves when everybody who woke has run until they wait again. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#nowMs + ms;
+    for (;;) {
+      await this.#settle();
+      const [next] = this.#sleepers;
+      if (next === undefined || next.wakeMs > endMs) break;
+      this.#moveTo(next);
+    }
+    this.#nowMs = endMs;
+  }
+
+  /** Moves time on from sleeper to sleeper until `promise` settles; resolves or rejects as it does. */
+  async runUntil<T>(promise: Promise<T>): Promise<T> {
+    let settled = false;
+    const note = (): void => {
+      settled = true;
+    };
+    promise.then(note, note);
+    for (;;) {
+      await this.#settle();
+      if (settled) return promise;
+      const [next] = this.#sleepers;
+      assert(next !== undefined, 'somebody sleeps while the promise waits');
+      this.#moveTo(next);
+    }
+  }
+
+  #moveTo(next: Sleeper): void {
+    this.#nowMs = Math.max(this.#nowMs, next.wakeMs);
+    this.#wake(next);
+  }
+
+  #wake(sleeper: Sleeper): void {
+    this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
+    sleeper.wake();
+  }
+
+  /** Lets everything run until it waits for time. */
+  async #settle(): Promise<void> {
+    do await systemClock.yield();
+    while (this.#yielding > 0);
+  }
+}

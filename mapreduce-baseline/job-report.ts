@@ -23,14 +23,14 @@ export interface JobReport {
   readonly failedAttempts: number;
 }
 
-export interface JobTimes {
+interface JobTimes {
   readonly startedMs: number;
   readonly mappedMs: number;
   readonly reducedMs: number;
   readonly endedMs: number;
 }
 
-export interface JobFacts {
+interface JobFacts {
   readonly maps: readonly MapReport[];
   readonly reduces: readonly ReduceReport[];
   readonly failedAttempts: number;

@@ -29,7 +29,8 @@ async function answer(task: Task): Promise<void> {
 }
 
 function tell(message: WorkerMessage): void {
-  process.send?.(message);
+  // If the parent is gone, the message cannot arrive and `disconnect` is about to end this process.
+  process.send?.(message, undefined, undefined, () => {});
 }
 
 async function run(task: Task): Promise<TaskReport> {

@@ -5,6 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 
+const PIPELINE = fileURLToPath(new URL('sort-pipeline.sh', import.meta.url));
+const MAP = fileURLToPath(new URL('mr-map.ts', import.meta.url));
+const REDUCE = fileURLToPath(new URL('mr-reduce.ts', import.meta.url));
+
 export interface SortPipelineOptions {
   /** Files of documents, each mapped and sorted by processes of its own: one per core is best. */
   readonly inputs: readonly string[];
@@ -31,11 +35,11 @@ export async function clusterBySortPipeline(options: SortPipelineOptions): Promi
   const { inputs, output, memoryBytes, signal, temporaryFolder = tmpdir() } = options;
   const work = await mkdtemp(join(temporaryFolder, 'sort-pipeline-'));
   try {
-    await execa('sh', [programPath('sort-pipeline.sh'), ...inputs], {
+    await execa('sh', [PIPELINE, ...inputs], {
       env: {
         NODE: process.execPath,
-        MAP: programPath('mr-map.ts'),
-        REDUCE: programPath('mr-reduce.ts'),
+        MAP,
+        REDUCE,
         WORK: work,
         OUTPUT: output,
         MEMORY_EACH: kibibytes(memoryBytes / inputs.length),
@@ -47,10 +51,6 @@ export async function clusterBySortPipeline(options: SortPipelineOptions): Promi
   } finally {
     await rm(work, { recursive: true, force: true });
   }
-}
-
-function programPath(name: string): string {
-  return fileURLToPath(new URL(name, import.meta.url));
 }
 
 function kibibytes(bytes: number): string {

@@ -1,0 +1,133 @@
+/** Three ways to bring equal keys together, against an obvious one: hash, sort, external merge. */
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { compareBytes, hashBytes, Slice } from './bytes.ts';
+import { ExternalMerge } from './external-merge.ts';
+import { forEachGroupByHash } from './group-by-hash.ts';
+import { forEachGroupBySort } from './group-by-sort.ts';
+import type { Values } from './job.ts';
+import { RecordBuffer } from './record-buffer.ts';
+import { makeTemporaryFolder } from './testing/temporary-folder.ts';
+
+type Pair = readonly [key: string, value: string];
+type Groups = [key: string, values: string[]][];
+
+/** Keys that collide, share prefixes, end in zero bytes and are prefixes of one another. */
+const key = fc.oneof(
+  fc.string({ unit: fc.constantFrom('\0', 'a', 'b'), maxLength: 9 }),
+  fc.nat(300).map((n) => `k${String(n).padStart(9, '0')}`),
+  fc.string({ unit: 'binary', maxLength: 6 }),
+);
+const pairs = fc.array(fc.tuple(key, fc.string({ maxLength: 60 })), {
+  maxLength: 400,
+  size: 'max',
+});
+
+function bufferOf(records: readonly Pair[]): RecordBuffer {
+  const buffer = new RecordBuffer(16);
+  for (const pair of records) {
+    const [keySlice, value] = pair.map((text) => new Slice(Buffer.from(text))) as [Slice, Slice];
+    if (!buffer.fits(keySlice, value)) buffer.grow(buffer.byteLength * 2 + 4096);
+    buffer.append(hashBytes(keySlice), keySlice, value);
+  }
+  return buffer;
+}
+
+function collect(visitAll: (visit: (key: Slice, values: Values) => void) => void): Groups {
+  const groups: Groups = [];
+  visitAll((groupKey, values) => {
+    const texts: string[] = [];
+    const name = groupKey.toString();
+    while (values.next()) texts.push(values.value.toString());
+    groups.push([name, texts]);
+  });
+  return groups;
+}
+
+function obviousGroups(records: readonly Pair[]): Groups {
+  return [...Map.groupBy(records, ([name]) => name)].map(([name, group]) => [
+    name,
+    group.map(([, value]) => value),
+  ]);
+}
+
+function inByteOrder(groups: Groups): Groups {
+  return groups.toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+}
+
+test('grouping by hash gives each key once, in order of appearance, with its values in order', () => {
+  fc.assert(
+    fc.property(pairs, (records) => {
+      const groups = collect((visit) => forEachGroupByHash(bufferOf(records), visit));
+      assert.deepEqual(groups, obviousGroups(records));
+    }),
+  );
+});
+
+test('grouping by sort gives each key once, in byte order, with its values in order', () => {
+  fc.assert(
+    fc.property(pairs, (records) => {
+      const groups = collect((visit) => forEachGroupBySort(bufferOf(records), visit));
+      assert.deepEqual(groups, inByteOrder(obviousGroups(records)));
+    }),
+  );
+});
+
+test('an external merge in next to no memory gives the same as sorting in memory', async () => {
+  await using folder = await makeTemporaryFolder();
+  let number = 0;
+  let runs = 0;
+  fc.assert(
+    fc.property(fc.array(pairs, { maxLength: 5 }), (parts) => {
+      using merge = new ExternalMerge(folder.of(String(number++)), 2048);
+      for (const part of parts) merge.add(bufferOf(part));
+      const groups = collect((visit) => merge.forEachGroup(visit));
+      assert.deepEqual(groups, inByteOrder(obviousGroups(parts.flat())));
+      runs = Math.max(runs, merge.report.runs);
+    }),
+    { numRuns: 50 },
+  );
+  assert.ok(runs > 2, 'several sorted runs were written and merged');
+  assert.deepEqual(await readdir(folder.path), [], 'and none is left');
+});
+
+test('more runs than can be merged at once are merged in several passes', async () => {
+  await using folder = await makeTemporaryFolder();
+  const records = Array.from({ length: 3000 }, (_, i): Pair => [`key ${(i * 7919) % 500}`, `${i}`]);
+  using merge = new ExternalMerge(folder.of('runs'), 2048);
+  merge.add(bufferOf(records));
+  const groups = collect((visit) => merge.forEachGroup(visit));
+  assert.deepEqual(groups, inByteOrder(obviousGroups(records)));
+  assert.ok(merge.report.merges > 10, `${merge.report.merges} merges`);
+});
+
+test('a reducer that does not ask for all values does not disturb the next group', async () => {
+  await using folder = await makeTemporaryFolder();
+  const records: Pair[] = [['a', '1'], ['a', '2'], ['b', '3'], ['a', '4'], ['c', '5']]; // prettier-ignore
+  using merge = new ExternalMerge(folder.of('runs'), 2048);
+  merge.add(bufferOf(records));
+  const keysOf = (visitAll: (visit: (key: Slice) => void) => void): string[] => {
+    const keys: string[] = [];
+    visitAll((name) => keys.push(name.toString()));
+    return keys;
+  };
+  assert.deepEqual(
+    keysOf((visit) => merge.forEachGroup(visit)),
+    ['a', 'b', 'c'],
+  );
+  assert.deepEqual(
+    keysOf((visit) => forEachGroupByHash(bufferOf(records), visit)),
+    ['a', 'b', 'c'],
+  );
+});
+
+test('byte order is that of Buffer.compare', () => {
+  const bytes = fc.uint8Array({ maxLength: 12 }).map((array) => Buffer.from(array));
+  fc.assert(
+    fc.property(bytes, bytes, (a, b) => {
+      assert.equal(Math.sign(compareBytes(new Slice(a), new Slice(b))), Buffer.compare(a, b));
+    }),
+  );
+});

@@ -1,0 +1,82 @@
+/** Splits: wherever they are cut, every record is read once, whatever the size of the blocks. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { MapReduceError } from './errors.ts';
+import { planTaskInputs, resolveInputs } from './input-splits.ts';
+import { forEachRecord, readRecordBlocks } from './record-reader.ts';
+import { makeTemporaryFolder } from './testing/temporary-folder.ts';
+
+async function recordsIn(path: string, start: number, end: number): Promise<string[]> {
+  const records: string[] = [];
+  for await (const block of readRecordBlocks({ path, start, end }, 1)) {
+    forEachRecord(block, (record) => records.push(record.toString()));
+  }
+  return records;
+}
+
+test('two splits cut at any byte lose nothing and repeat nothing', async () => {
+  await using folder = await makeTemporaryFolder();
+  const path = folder.of('records');
+  for (const text of ['a\nbcd\n\n\nefg\nh\n', 'no newline at the end\nlast', '\n', 'single']) {
+    await writeFile(path, text);
+    const lines = text.replace(/\n$/, '').split('\n');
+    for (let cut = 0; cut <= text.length; cut++) {
+      const first = cut === 0 ? [] : await recordsIn(path, 0, cut);
+      const second = cut === text.length ? [] : await recordsIn(path, cut, text.length);
+      assert.deepEqual([...first, ...second], lines, `${JSON.stringify(text)} cut at ${cut}`);
+    }
+  }
+});
+
+test('records longer than a block, or than the space kept before one, come out whole', async () => {
+  await using folder = await makeTemporaryFolder();
+  const path = folder.of('records');
+  const lines = ['short', 'x'.repeat(70_000), '', 'y'.repeat(400_000), 'z'.repeat(65_536), 'end'];
+  await writeFile(path, lines.map((line) => `${line}\n`).join(''));
+  const size = lines.reduce((sum, line) => sum + line.length + 1, 0);
+  for (const cut of [1, 6, 7, 65_536, 70_006, 70_007, 70_008, 200_000, 470_009, size - 4]) {
+    const read = [...(await recordsIn(path, 0, cut)), ...(await recordsIn(path, cut, size))];
+    assert.deepEqual(read, lines, `cut at ${cut}`);
+  }
+});
+
+test('a range that ends at a record boundary does not read what is appended behind it', async () => {
+  await using folder = await makeTemporaryFolder();
+  const path = folder.of('records');
+  await writeFile(path, 'one\ntwo\nhalf a rec');
+  assert.deepEqual(await recordsIn(path, 0, 8), ['one', 'two']);
+});
+
+test('planned splits cover every byte of the inputs once, in order, and none is too large', () => {
+  const range = fc.tuple(fc.nat(50), fc.nat(200)).map(([start, length]) => ({
+    path: 'file',
+    start,
+    end: start + length,
+  }));
+  fc.assert(
+    fc.property(fc.array(range), fc.integer({ min: 1, max: 99 }), (inputs, splitBytes) => {
+      const tasks = planTaskInputs(inputs, splitBytes);
+      const bytes = (ranges: readonly { start: number; end: number }[]): number[] =>
+        ranges.flatMap(({ start, end }) =>
+          Array.from({ length: end - start }, (_, i) => start + i),
+        );
+      assert.deepEqual(bytes(tasks.flat()), bytes(inputs));
+      for (const task of tasks) assert.ok(bytes(task).length <= splitBytes);
+    }),
+  );
+});
+
+test('an input that the file does not have is refused, and so is a file that is not there', async () => {
+  await using folder = await makeTemporaryFolder();
+  await writeFile(folder.of('ten'), '0123456789');
+  const path = folder.of('ten');
+  for (const input of [{ path, end: 11 }, { path, start: 5, end: 4 }, { path: folder.of('no') }]) {
+    await assert.rejects(
+      resolveInputs([input]),
+      (error) => error instanceof MapReduceError && error.code === 'INVALID_ARGUMENT',
+    );
+  }
+  assert.deepEqual(await resolveInputs([{ path }]), [{ path, start: 0, end: 10 }]);
+});

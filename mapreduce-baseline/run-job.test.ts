@@ -1,0 +1,306 @@
+/** Whole jobs: against an obvious word count, in little memory, and with everything going wrong. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as fc from 'fast-check';
+import {
+  MapReduceError,
+  openWorkerPool,
+  runJob,
+  type JobOptions,
+  type JobReport,
+  type MapReduceErrorCode,
+  type WorkerPool,
+} from './index.ts';
+import { makeTemporaryFolder, type TemporaryFolder } from './testing/temporary-folder.ts';
+
+const WORD_COUNT = new URL('testing/word-count-job.ts', import.meta.url).href;
+const FAILING = new URL('testing/failing-job.ts', import.meta.url).href;
+
+let pool: WorkerPool;
+let runs = 0;
+before(async () => {
+  pool = await openWorkerPool({ workers: 2 });
+});
+after(async () => {
+  await pool[Symbol.asyncDispose]();
+});
+
+type Changes = Partial<JobOptions> & { readonly combine?: boolean };
+
+async function countWords(
+  folder: TemporaryFolder,
+  text: string,
+  changes: Changes = {},
+): Promise<{ report: JobReport; lines: string[] }> {
+  const { combine = false, ...options } = changes;
+  const path = folder.of(`input-${runs}`);
+  const outputFolder = folder.of(`output-${runs++}`);
+  await writeFile(path, text);
+  const job = { url: WORD_COUNT, parameters: { combine } };
+  const report = await runJob(pool, { job, inputs: [{ path }], outputFolder, ...options });
+  return { report, lines: await linesOf(outputFolder) };
+}
+
+async function linesOf(outputFolder: string): Promise<string[]> {
+  const parts = (await readdir(outputFolder)).toSorted();
+  const texts = await Promise.all(parts.map((part) => readFile(`${outputFolder}/${part}`, 'utf8')));
+  return texts.flatMap((text) => text.split('\n').slice(0, -1));
+}
+
+function obviousWordCount(text: string): string[] {
+  const words = text
+    .replace(/\n$/, '')
+    .split('\n')
+    .flatMap((line) => line.split(' '));
+  const counts = Map.groupBy(text === '' ? [] : words, (word) => word);
+  return [...counts].map(([word, all]) => `${word}\t${all.length}`);
+}
+
+function failsWith(code: MapReduceErrorCode, message: RegExp): (error: unknown) => true {
+  return (error) => {
+    assert.ok(error instanceof MapReduceError);
+    assert.equal(error.code, code);
+    assert.match(error.message, message);
+    return true;
+  };
+}
+
+function randomText(words: number, different: number): string {
+  const word = (i: number): string => `word-${Math.imul(i, 2_654_435_761) % different}`;
+  return Array.from({ length: words }, (_, i) => word(i) + (i % 8 === 7 ? '\n' : ' ')).join('');
+}
+
+describe('a word count', () => {
+  test('agrees with an obvious one, however it is split, partitioned, combined and grouped', async () => {
+    await using folder = await makeTemporaryFolder();
+    const line = fc
+      .array(fc.constantFrom('a', 'bb', 'to', 'be', '', 'or', 'not'))
+      .map((words) => words.join(' '));
+    const options = fc.record({
+      splitBytes: fc.integer({ min: 1, max: 200 }),
+      partitions: fc.integer({ min: 1, max: 7 }),
+      grouping: fc.constantFrom('hash' as const, 'sort' as const),
+      combine: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(line), options, async (lines, changes) => {
+        const text = lines.map((each) => `${each}\n`).join('');
+        const { lines: counts } = await countWords(folder, text, { ...changes, durable: false });
+        assert.deepEqual(counts.toSorted(), obviousWordCount(text).toSorted());
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  test('is the same in 64 KiB as in plenty of memory, where reducers really merge on disk', async () => {
+    await using folder = await makeTemporaryFolder();
+    const text = randomText(60_000, 9000);
+    const plenty = await countWords(folder, text);
+    assert.equal(plenty.report.sortedRuns, 0);
+    assert.deepEqual(plenty.lines.toSorted(), obviousWordCount(text).toSorted());
+    for (const grouping of ['hash', 'sort'] as const) {
+      const changes = { grouping, memoryBytesPerWorker: 64 * 1024, partitions: 2 };
+      const { report, lines } = await countWords(folder, text, changes);
+      assert.ok(report.sortedRuns > 10, `${report.sortedRuns} sorted runs`);
+      assert.ok(report.merges > 2, `${report.merges} merges`);
+      assert.ok(report.bytesSpilled > report.bytesShuffled / 2);
+      assert.deepEqual(lines.toSorted(), plenty.lines.toSorted());
+    }
+  });
+
+  test('grouped by sort has each part in byte order', async () => {
+    await using folder = await makeTemporaryFolder();
+    const { lines } = await countWords(folder, randomText(5000, 999), {
+      grouping: 'sort',
+      partitions: 1,
+    });
+    assert.deepEqual(lines, lines.toSorted());
+  });
+
+  test('shuffles less with a combiner when words repeat, and stops combining when they do not', async () => {
+    await using folder = await makeTemporaryFolder();
+    const changes = { combine: true, memoryBytesPerWorker: 64 * 1024 };
+    const skewed = await countWords(folder, randomText(50_000, 10), changes);
+    assert.ok(skewed.report.recordsShuffled < skewed.report.recordsEmitted / 10);
+    const uniform = await countWords(folder, randomText(50_000, 50_000_000), changes);
+    assert.ok(uniform.report.recordsShuffled > uniform.report.recordsEmitted / 2);
+  });
+
+  test('has the same bytes in the same parts when it is repeated', async () => {
+    await using folder = await makeTemporaryFolder();
+    const text = randomText(20_000, 300);
+    const first = await countWords(folder, text, { splitBytes: 10_000 });
+    const again = await countWords(folder, text, { splitBytes: 10_000 });
+    assert.deepEqual(first.lines, again.lines);
+  });
+
+  test('of nothing is an output folder with empty parts', async () => {
+    await using folder = await makeTemporaryFolder();
+    const { report, lines } = await countWords(folder, '');
+    assert.deepEqual(lines, []);
+    assert.equal(report.recordsRead, 0);
+  });
+});
+
+describe('a job that meets failures', () => {
+  async function runFailing(
+    folder: TemporaryFolder,
+    how: 'throw' | 'kill',
+    failures: number,
+  ): Promise<JobReport> {
+    const path = folder.of('input');
+    await writeFile(path, 'first\nsecond\nthird\n');
+    await mkdir(folder.of('attempts'));
+    const parameters = { folder: folder.of('attempts'), how, failures };
+    const job = { url: FAILING, parameters };
+    const outputFolder = folder.of('output');
+    return runJob(pool, {
+      name: 'the failing job',
+      job,
+      inputs: [{ path }],
+      outputFolder,
+      splitBytes: 6,
+    });
+  }
+
+  async function processesThatTried(folder: TemporaryFolder): Promise<string[]> {
+    const tries = await readdir(folder.of('attempts/first'));
+    return tries.toSorted().map((name) => name.replace(/^\d+-/, ''));
+  }
+
+  test('succeeds if a task fails twice and not a third time, each time on another worker', async () => {
+    await using folder = await makeTemporaryFolder();
+    const { failedAttempts } = await runFailing(folder, 'throw', 2);
+    assert.equal(failedAttempts, 6);
+    assert.deepEqual((await linesOf(folder.of('output'))).toSorted(), ['first', 'second', 'third']);
+    const [first, second, third] = await processesThatTried(folder);
+    assert.notEqual(first, second);
+    assert.notEqual(second, third);
+  });
+
+  test('succeeds if its worker is killed with SIGKILL, and the worker is replaced', async () => {
+    await using folder = await makeTemporaryFolder();
+    const processesBefore = pool.processIds;
+    const { failedAttempts } = await runFailing(folder, 'kill', 1);
+    assert.equal(failedAttempts, 3);
+    assert.deepEqual((await linesOf(folder.of('output'))).toSorted(), ['first', 'second', 'third']);
+    assert.equal(pool.processIds.length, 2);
+    assert.notDeepEqual(pool.processIds, processesBefore);
+  });
+
+  test('ends with an error that names the task if one always fails, and leaves nothing behind', async () => {
+    await using folder = await makeTemporaryFolder();
+    await assert.rejects(
+      runFailing(folder, 'throw', 99),
+      failsWith('TASK_FAILED', /^map task \d of 4 of the failing job failed 4 times.*on purpose/),
+    );
+    assert.deepEqual((await readdir(folder.path)).toSorted(), ['attempts', 'input']);
+  });
+
+  test('is refused if the output folder exists, which stays as it was', async () => {
+    await using folder = await makeTemporaryFolder();
+    await mkdir(folder.of('output'));
+    await writeFile(folder.of('output/precious'), 'data');
+    await assert.rejects(runFailing(folder, 'throw', 0), failsWith('OUTPUT_EXISTS', /exists/));
+    assert.deepEqual(await readdir(folder.of('output')), ['precious']);
+  });
+
+  test('is refused if an option is out of range, by a message that names the option', async () => {
+    await using folder = await makeTemporaryFolder();
+    for (const changes of [{ partitions: 0 }, { memoryBytesPerWorker: 10 }, { attempts: 1.5 }]) {
+      const name = new RegExp(`^${Object.keys(changes)[0]} is `);
+      await assert.rejects(countWords(folder, 'a\n', changes), failsWith('INVALID_ARGUMENT', name));
+    }
+  });
+});
+
+/** The numbers of files that were seen in a folder; 0 if it was not there. */
+async function partsSeenUntil(signal: AbortSignal, folder: string): Promise<Set<number>> {
+  const seen = new Set<number>();
+  while (!signal.aborted) {
+    const names = await readdir(folder).catch(() => []);
+    seen.add(names.length);
+    await sleep(0);
+  }
+  return seen;
+}
+
+test('the output folder appears whole: nobody ever sees one that lacks a part', async () => {
+  await using folder = await makeTemporaryFolder();
+  const outputFolder = folder.of(`output-${runs}`);
+  const running = countWords(folder, randomText(30_000, 5000), { partitions: 40 });
+  const finished = new AbortController();
+  const watching = partsSeenUntil(finished.signal, outputFolder);
+  await running;
+  finished.abort();
+  const seen = await watching;
+  assert.deepEqual(
+    [...seen].filter((parts) => parts !== 0 && parts !== 40),
+    [],
+  );
+  assert.ok((await stat(outputFolder)).isDirectory());
+});
+
+describe('a pool', () => {
+  test('leaves no process behind, can be disposed of twice, and takes no more tasks then', async () => {
+    await using folder = await makeTemporaryFolder();
+    const brief = await openWorkerPool({ workers: 3 });
+    const { processIds } = brief;
+    assert.equal(processIds.length, 3);
+    await brief[Symbol.asyncDispose]();
+    await brief[Symbol.asyncDispose]();
+    for (const id of processIds) assert.throws(() => process.kill(id, 0), { code: 'ESRCH' });
+    await writeFile(folder.of('input'), 'a\n');
+    const options = { inputs: [{ path: folder.of('input') }], outputFolder: folder.of('output') };
+    const job = { url: WORD_COUNT, parameters: { combine: false } };
+    await assert.rejects(runJob(brief, { job, ...options }), failsWith('POOL_CLOSED', /disposed/));
+  });
+
+  test('disposed of in the middle of a job ends the job with an error and its processes', async () => {
+    await using folder = await makeTemporaryFolder();
+    await writeFile(folder.of('input'), randomText(400_000, 1000));
+    const brief = await openWorkerPool({ workers: 2 });
+    const { processIds } = brief;
+    const running = runJob(brief, {
+      job: { url: WORD_COUNT, parameters: { combine: false } },
+      inputs: [{ path: folder.of('input') }],
+      outputFolder: folder.of('output'),
+      splitBytes: 100_000,
+    });
+    const failed = assert.rejects(running, failsWith('POOL_CLOSED', /disposed/));
+    await sleep(30);
+    await brief[Symbol.asyncDispose]();
+    await failed;
+    for (const id of processIds) assert.throws(() => process.kill(id, 0), { code: 'ESRCH' });
+    assert.deepEqual(await readdir(folder.path), ['input']);
+  });
+
+  test('ends with its process, even if that is killed with SIGKILL', async () => {
+    const program = `
+      const { openWorkerPool } = await import(process.argv[1]);
+      const pool = await openWorkerPool({ workers: 2 });
+      console.log(JSON.stringify(pool.processIds));
+      setInterval(() => {}, 1000);`;
+    const frontDoor = new URL('index.ts', import.meta.url).href;
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', program, frontDoor]);
+    const [printed] = (await once(parent.stdout, 'data')) as [Buffer];
+    parent.kill('SIGKILL');
+    for (const id of JSON.parse(printed.toString()) as number[]) await waitForEnd(id);
+  });
+});
+
+/** Resolves when there is no such process; the runner's time limit says if it takes too long. */
+async function waitForEnd(processId: number): Promise<void> {
+  for (;;) {
+    try {
+      process.kill(processId, 0);
+    } catch {
+      return;
+    }
+    await sleep(10);
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * A job that fails on purpose, for tests: the first so many attempts at each map task throw, or kill
+ * their own process in the middle of their output.
+ *
+ * Attempts are counted in a folder, because each runs in a process of its own.
+ */
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Slice } from '../bytes.ts';
+import type { MapReduceJob } from '../job.ts';
+
+export interface FailingParameters {
+  /** Where attempts are counted. */
+  readonly folder: string;
+  readonly failures: number;
+  readonly how: 'throw' | 'kill';
+}
+
+export function createJob(parameters: unknown): MapReduceJob {
+  const { folder, failures, how } = parameters as FailingParameters;
+  const nothing = new Slice();
+  return {
+    map: (record, output) => {
+      output.emit(record, nothing);
+      if (failsAgain(join(folder, record.toString()), failures)) fail(how);
+    },
+    reduce: (key, _values, output) => output.emit(key, nothing),
+  };
+}
+
+/** Counts this attempt; says whether it is one of those that fail. */
+function failsAgain(folder: string, failures: number): boolean {
+  mkdirSync(folder, { recursive: true });
+  const before = readdirSync(folder).length;
+  writeFileSync(join(folder, `${before}-${process.pid}`), '');
+  return before < failures;
+}
+
+function fail(how: FailingParameters['how']): void {
+  if (how === 'throw') throw new Error('failed on purpose');
+  process.kill(process.pid, 'SIGKILL');
+}

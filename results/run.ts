@@ -56,7 +56,7 @@ export interface Run {
   /** Replaces the parts given: `run.describe({ capacity })`. */
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
   /** Closes the record, then makes tables, charts and page, whose paths it returns. */
-  finish(state?: 'finished' | 'interrupted'): Promise<ReportFiles>;
+  finish(state?: 'finished' | 'interrupted'): ReportFiles;
 }
 type DescribedLater =
   'repository' | 'crawl' | 'capacity' | 'mapreduceModel' | 'targets' | 'limitations';
@@ -115,7 +115,7 @@ class RunFolder implements Run {
     this.#replace(parts);
   }
 
-  finish(state: 'finished' | 'interrupted' = 'finished'): Promise<ReportFiles> {
+  finish(state: 'finished' | 'interrupted' = 'finished'): ReportFiles {
     this.#replace({ state, finishedAt: new Date().toISOString() });
     return buildReport(this.folder);
   }

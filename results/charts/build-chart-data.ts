@@ -73,7 +73,7 @@ function distribution({ point, histogram }: MeasuredLatency): Distribution {
 /** Evenly spaced on the axis of the chart, log 1/(1-p), up to the last percentile that has documents beyond it. */
 function curvePercentiles(last: number): readonly number[] {
   const nines = Math.log10(1 / (1 - last / 100));
-  return Array.from({ length: 61 }, (_, step) => 100 * (1 - 10 ** ((-nines * step) / 60)));
+  return Array.from({ length: 120 }, (_, step) => 100 * (1 - 10 ** ((-nines * (step + 1)) / 120)));
 }
 
 function backlogsOf(folder: string, point: Point): readonly Backlog[] {

@@ -2,7 +2,7 @@
 import type { ChartConfiguration } from 'chart.js';
 import type { ChartData, ChartPoint } from './chart-data.ts';
 import { latencyChartOptions, type LatencyDataset, type LatencyMark } from './figure-7.ts';
-import { formatDuration, formatRate, formatSystem } from './format.ts';
+import { formatDuration, formatMeasured, formatRate, formatSystem } from './format.ts';
 import { logarithmicAxis, rateAxis, roundDurations } from './scales.ts';
 import type { Theme } from './theme.ts';
 
@@ -46,7 +46,7 @@ export function costDataset(
     data: points.flatMap((point) => {
       const seconds = point.system === system ? point.cpuSecondsPerDocument : null;
       if (seconds === null || seconds <= 0) return [];
-      const words = `${name} at ${formatRate(point.rate)}: ${formatDuration(seconds)} of CPU a document`;
+      const words = `${name} at ${formatRate(point.rate)}: ${formatMeasured(seconds)} of CPU a document`;
       return [{ x: point.rate, y: seconds, words: [words] }];
     }),
     showLine: true,

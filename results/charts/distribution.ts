@@ -7,7 +7,7 @@
 import type { ChartConfiguration } from 'chart.js';
 import type { ChartData } from './chart-data.ts';
 import { latencyChartOptions, type LatencyDataset, type LatencyMark } from './figure-7.ts';
-import { formatDigits, formatDuration, formatRate, formatSystem } from './format.ts';
+import { formatDigits, formatMeasured, formatRate, formatSystem } from './format.ts';
 import { latencyAxis, logarithmicAxis } from './scales.ts';
 import type { Theme } from './theme.ts';
 
@@ -55,10 +55,9 @@ export function distributionDataset(
     data: curve.map(({ percentile, seconds }) => ({
       x: 100 / (100 - percentile),
       y: seconds,
-      words: [`${name}: ${percentileWords(percentile)} within ${formatDuration(seconds)}`],
+      words: [`${name}: ${percentileWords(percentile)} within ${formatMeasured(seconds)}`],
     })),
     showLine: true,
-    stepped: 'after',
     borderColor: color,
     backgroundColor: color,
     borderWidth: 2,

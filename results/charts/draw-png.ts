@@ -1,9 +1,8 @@
 /** A chart as a PNG, drawn without a browser: chart.js on a canvas of its own. */
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { createCanvas, GlobalFonts } from '@napi-rs/canvas';
 import { Chart, registerables, type ChartConfiguration } from 'chart.js';
 import type { LatencyMark } from './figure-7.ts';
+import { fontFiles } from './fonts.ts';
 import type { Theme } from './theme.ts';
 
 export interface PngOptions {
@@ -78,12 +77,6 @@ function backgroundPlugin(theme: Theme): {
   };
 }
 
-/** The weights used; the files of the font by weight. */
-const FONT_FILES = [400, 600].map((weight) => ({
-  weight,
-  file: `@fontsource/inter/files/inter-latin-${weight}-normal.woff2`,
-}));
-
 /**
  * A machine without fonts (a container, say) would draw every word as nothing at all, so the chart
  * brings its own. Without the package the fonts of the machine are used.
@@ -91,21 +84,4 @@ const FONT_FILES = [400, 600].map((weight) => ({
 function registerFonts(): void {
   if (GlobalFonts.has('Inter')) return;
   for (const { bytes } of fontFiles()) GlobalFonts.register(Buffer.from(bytes), 'Inter');
-}
-
-export interface FontFile {
-  readonly weight: number;
-  readonly bytes: Uint8Array;
-}
-
-/** The font of charts and page; empty if its package is not installed. */
-export function fontFiles(): readonly FontFile[] {
-  try {
-    return FONT_FILES.map(({ weight, file }) => ({
-      weight,
-      bytes: readFileSync(fileURLToPath(import.meta.resolve(file))),
-    }));
-  } catch {
-    return [];
-  }
 }

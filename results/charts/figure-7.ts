@@ -13,7 +13,7 @@ import type { ChartConfiguration, ChartDataset, LegendItem } from 'chart.js';
 import { annotationPlugin, type Annotations } from './annotations.ts';
 import type { ChartData, ChartPoint, Visible } from './chart-data.ts';
 import { formatBacklogGrowth, formatDuration, formatRate, formatSystem } from './format.ts';
-import { formatCount } from './format.ts';
+import { formatCount, formatMeasured } from './format.ts';
 import { latencyAxis, rateAxis } from './scales.ts';
 import type { Theme } from './theme.ts';
 
@@ -118,7 +118,7 @@ export function systemDatasets(
 
 export function latencyWords(label: string, point: ChartPoint, seconds: number): string[] {
   return [
-    `${label} at ${formatRate(point.rate)}: ${formatDuration(seconds)}`,
+    `${label} at ${formatRate(point.rate)}: ${formatMeasured(seconds)}`,
     `${formatCount(point.documents)} documents`,
   ];
 }
@@ -138,7 +138,7 @@ export function modelDatasets(data: ChartData, theme: Theme): LatencyDataset[] {
       data: data.model.map(({ rate, seconds }) => ({
         x: rate,
         y: seconds,
-        words: [`MapReduce, model at ${formatRate(rate)}: ${formatDuration(seconds)}`],
+        words: [`MapReduce, model at ${formatRate(rate)}: ${formatMeasured(seconds)}`],
       })),
       showLine: true,
       borderColor: theme.mapreduce,
@@ -209,7 +209,7 @@ export function figure7Annotations(
   ];
   const wall = {
     x: paper.percolatorWallPercentPerHour,
-    text: `the paper\u2019s Percolator keeps up to ${formatRate(paper.percolatorWallPercentPerHour)}`,
+    text: `the paper\u2019s wall: ${formatRate(paper.percolatorWallPercentPerHour)}`,
     color: theme.paper,
   };
   return {

@@ -5,13 +5,25 @@
  * (page/browser-source.ts says why). Only characters of Latin-1: the font of the PNG has no others.
  */
 
-/** 0.0042 → "4.2 ms", 95 → "1.6 min". Three significant digits; two where the unit is small. */
+/** A round duration, of an axis or of the paper: 0.01 → "10 ms", 1800 → "30 min". */
 export function formatDuration(seconds: number): string {
-  if (seconds < 0.9995e-3) return `${formatDigits(seconds * 1e6)} \u00b5s`;
-  if (seconds < 0.9995) return `${formatDigits(seconds * 1e3)} ms`;
-  if (seconds < 59.95) return `${formatDigits(seconds)} s`;
-  if (seconds < 3597) return `${formatDigits(seconds / 60)} min`;
-  return `${formatDigits(seconds / 3600)} h`;
+  const { value, unit } = inUnit(seconds);
+  return `${formatDigits(value)} ${unit}`;
+}
+
+/** A measured duration, always with three digits, so that a column of them can be compared: "1.30 s". */
+export function formatMeasured(seconds: number): string {
+  const { value, unit } = inUnit(seconds);
+  return `${value < 999.5 ? value.toPrecision(3) : formatCount(value)} ${unit}`;
+}
+
+/** The unit changes just below its round value, so that nothing is shown as "1000 ms" or "60.0 s". */
+export function inUnit(seconds: number): { value: number; unit: string } {
+  if (seconds < 0.9995e-3) return { value: seconds * 1e6, unit: '\u00b5s' };
+  if (seconds < 0.9995) return { value: seconds * 1e3, unit: 'ms' };
+  if (seconds < 59.95) return { value: seconds, unit: 's' };
+  if (seconds < 3597) return { value: seconds / 60, unit: 'min' };
+  return { value: seconds / 3600, unit: 'h' };
 }
 
 /** Three significant digits without trailing zeros; whole numbers from a thousand on. */

@@ -22,8 +22,7 @@ export function normalisedFigure(
   const unit = data.batchRunSeconds;
   if (unit === null || unit <= 0) return null;
   const paperUnit = data.paper.mapreduceProcessingSeconds;
-  const ours = { ...data, points: data.points.filter((point) => point.state !== 'failed') };
-  const datasets = figure7(ours, theme, { ...visible, paper: false }).data.datasets.map((dataset) =>
+  const datasets = figure7(data, theme, { ...visible, paper: false }).data.datasets.map((dataset) =>
     scaled(dataset as LatencyDataset, unit),
   );
   const papers = visible.paper ? [paperDataset(data, theme)] : [];
@@ -33,7 +32,7 @@ export function normalisedFigure(
   return {
     type: 'scatter',
     data: { datasets: [...datasets.map((dataset) => onEdge(dataset, axes.top)), ...papers] },
-    options: latencyChartOptions(axes, theme),
+    options: latencyChartOptions({ x: axes.x, y: axes.y }, theme),
     plugins: [
       annotationPlugin(
         {
@@ -42,7 +41,7 @@ export function normalisedFigure(
             ? [
                 {
                   x: wall,
-                  text: 'the paper\u2019s Percolator keeps up to here',
+                  text: 'the paper\u2019s wall',
                   color: theme.paper,
                 },
               ]

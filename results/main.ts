@@ -1,0 +1,29 @@
+/** `npm run report -- <folder>`: makes tables, charts and page of a run again, from its files alone. */
+import { runCommand } from './command-line.ts';
+import { inputFolder } from './options.ts';
+import { buildReport } from './report.ts';
+
+await runCommand(
+  {
+    name: 'npm run report --',
+    description:
+      'Makes points.csv, latency-percentiles.csv, figure-7.png and report.html of a run again, ' +
+      'from its run.json and histograms alone. Nothing is measured; the same files give the same ' +
+      'report to the byte.',
+    options: {},
+    positionals: {
+      folder: inputFolder({ description: 'the folder of a run, which holds its run.json' }),
+    },
+    examples: [
+      {
+        command: 'npm run report -- results/runs/crawl-rate-20260117T081500Z',
+        does: 'Rebuilds the report of that run, in its folder.',
+      },
+    ],
+  },
+  async ({ folder }) => {
+    const files = buildReport(folder);
+    for (const file of Object.values(files)) process.stdout.write(`${file}\n`);
+    return Promise.resolve();
+  },
+);

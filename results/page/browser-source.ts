@@ -1,0 +1,40 @@
+/**
+ * The program of the page, made from the very functions that draw the PNG.
+ *
+ * Node has already stripped the types when a module is loaded, so the text of a function is
+ * JavaScript a browser can run. There is no bundler: the exports of each module below are written
+ * one after the other into one scope. Hence the two rules for those modules: everything at their
+ * top level is exported, under a name that no other of them uses, and is a function or plain data.
+ */
+import * as annotations from '../charts/annotations.ts';
+import * as backlog from '../charts/backlog.ts';
+import * as cost from '../charts/cost.ts';
+import * as distribution from '../charts/distribution.ts';
+import * as figure7 from '../charts/figure-7.ts';
+import * as format from '../charts/format.ts';
+import * as normalised from '../charts/normalised.ts';
+import * as scales from '../charts/scales.ts';
+import * as theme from '../charts/theme.ts';
+import * as pageScript from './page-script.ts';
+
+const MODULES: readonly object[] = [
+  format,
+  theme,
+  scales,
+  annotations,
+  figure7,
+  normalised,
+  distribution,
+  cost,
+  backlog,
+  pageScript,
+];
+
+/** One expression statement; it needs `Chart` of chart.js, and starts at once. */
+export function browserSource(): string {
+  const functions = MODULES.flatMap((module) => Object.entries(module)).map(([name, value]) => {
+    if (typeof value !== 'function') return `const ${name} = ${JSON.stringify(value)};`;
+    return String(value);
+  });
+  return `(() => {\n'use strict';\n${functions.join('\n')}\nstartPage();\n})();`;
+}

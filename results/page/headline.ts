@@ -1,0 +1,92 @@
+/** What was found, in two sentences, and what a reader must hold against it. */
+import { stateOf } from '../charts/build-chart-data.ts';
+import { formatMeasured, formatRate, formatRatio, formatSystem } from '../charts/format.ts';
+import type { Point, RunRecord, System } from '../run-record.ts';
+
+export function headline(record: RunRecord): string {
+  return [
+    comparison(record.points),
+    wall(record.points, 'percolator'),
+    wall(record.points, 'mapreduce'),
+  ]
+    .filter((sentence) => sentence !== null)
+    .join(' ');
+}
+
+/** At the lowest rate at which both systems have a latency, which is where the paper compares them. */
+function comparison(points: readonly Point[]): string {
+  const pairs = points
+    .filter((point) => point.system === 'percolator')
+    .flatMap((percolator) => {
+      const mapreduce = points.find(
+        (point) =>
+          point.system === 'mapreduce' &&
+          point.ratePercentPerHour === percolator.ratePercentPerHour,
+      );
+      const ours = percolator.latency?.medianMs ?? 0;
+      const batch = mapreduce?.latency?.medianMs ?? 0;
+      return ours > 0 && batch > 0 ? [{ rate: percolator.ratePercentPerHour, ours, batch }] : [];
+    })
+    .toSorted((a, b) => a.rate - b.rate);
+  const [lowest] = pairs;
+  if (lowest === undefined) return 'No crawl rate has a checked latency of both systems.';
+  const { rate, ours, batch } = lowest;
+  return (
+    `At a crawl rate of ${formatRate(rate)}, half of the new documents were clustered within ` +
+    `${formatMeasured(ours / 1000)} by Percolator and within ${formatMeasured(batch / 1000)} by ` +
+    `MapReduce: Percolator was ${comparative(batch / ours)}.`
+  );
+}
+
+function comparative(ratio: number): string {
+  return ratio >= 1 ? `${formatRatio(ratio)} faster` : `${formatRatio(1 / ratio)} slower`;
+}
+
+/** Up to which rate a system kept up, and from which it did not. */
+function wall(points: readonly Point[], system: System): string | null {
+  const rates = (state: string): number[] =>
+    points
+      .filter((point) => point.system === system && stateOf(point) === state)
+      .map((point) => point.ratePercentPerHour)
+      .toSorted((a, b) => a - b);
+  const highest = rates('measured').at(-1);
+  const saturated = rates('saturated').find((rate) => highest === undefined || rate > highest);
+  if (highest === undefined && saturated === undefined) return null;
+  const name = formatSystem(system);
+  if (highest === undefined) return `${name} kept up at none of the rates tried.`;
+  return saturated === undefined
+    ? `${name} kept up at every rate it was tried at, to ${formatRate(highest)}.`
+    : `${name} kept up to ${formatRate(highest)}; at ${formatRate(saturated)} its backlog grew.`;
+}
+
+/** The run's own limitations, after those that any reader could derive from its record. */
+export function limitations(record: RunRecord): readonly string[] {
+  return [...derivedLimitations(record), ...record.limitations];
+}
+
+function derivedLimitations(record: RunRecord): readonly string[] {
+  const { commit } = record.environment;
+  const failed = record.points.filter((point) => stateOf(point) === 'failed').length;
+  const invalid = record.points.filter((point) => stateOf(point) === 'invalid').length;
+  const found: readonly (string | null)[] = [
+    record.state === 'finished'
+      ? null
+      : 'The run did not finish; what follows is what it had measured.',
+    failed > 0 ? `${countedPoints(failed)} failed its check and therefore has no numbers.` : null,
+    invalid > 0
+      ? `${countedPoints(invalid)} could not be measured properly and therefore has no latency.`
+      : null,
+    record.label === 'exploratory'
+      ? 'Each point was measured once, so nothing is known of the spread between runs: exploratory.'
+      : null,
+    commit === null
+      ? 'The run was not made from a git checkout; its code is not identified.'
+      : null,
+    commit?.dirty === true ? 'The code differed from its commit when the run was made.' : null,
+  ];
+  return found.filter((sentence) => sentence !== null);
+}
+
+function countedPoints(count: number): string {
+  return count === 1 ? 'One point' : `Each of ${count} points`;
+}

@@ -1,0 +1,54 @@
+/**
+ * A real browser for the tests of the page: the one installed, or else a headless Chromium out of
+ * an npm package.
+ *
+ * The package (@sparticuz/chromium) is made for Amazon's functions and brings the shared libraries
+ * that a bare machine lacks, but unpacks them and puts them on the library path only where it
+ * believes itself at Amazon. So it is told it is, in the environment, before it is loaded.
+ */
+import { accessSync, constants } from 'node:fs';
+import path from 'node:path';
+import { chromium, type Browser } from 'playwright-core';
+
+/** Also works as root and without a graphics card, and makes no request of its own. */
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export async function openBrowser(): Promise<Browser> {
+  const installed = installedBrowser();
+  const executablePath = installed ?? (await packagedBrowser());
+  return chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
+}
+
+/** CHROME_PATH, or the first of the usual names on PATH; null if there is none. */
+function installedBrowser(): string | null {
+  const named = process.env['CHROME_PATH'];
+  if (named !== undefined && named !== '') return named;
+  const folders = (process.env['PATH'] ?? '').split(path.delimiter);
+  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+  const candidates = names.flatMap((name) => folders.map((folder) => path.join(folder, name)));
+  return candidates.find(isExecutable) ?? null;
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function packagedBrowser(): Promise<string> {
+  process.env['AWS_EXECUTION_ENV'] ??= 'AWS_Lambda_nodejs24.x';
+  const { default: packaged } = await import('@sparticuz/chromium');
+  packaged.setGraphicsMode = false;
+  return packaged.executablePath();
+}

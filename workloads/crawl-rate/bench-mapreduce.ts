@@ -134,6 +134,8 @@ async function measure(settings: Settings, folder: string, signal: AbortSignal):
     const inputs = await writeRepository(documents, { folder, files: workers, signal, onProgress });
 
     await using pool = await openWorkerPool({ workers });
+    // Without workers a job under way ends at once, instead of when it is done.
+    signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
     const memoryBytesPerWorker = settings.memory * MEBIBYTE;
     const contest = new Contest(pool, { inputs, folder, memoryBytesPerWorker, signal });
     const repeats: Repeat[] = [];

@@ -34,22 +34,35 @@ export async function whyNoGnuSort(): Promise<string | undefined> {
 export async function clusterBySortPipeline(options: SortPipelineOptions): Promise<void> {
   const { inputs, output, memoryBytes, signal, temporaryFolder = tmpdir() } = options;
   const work = await mkdtemp(join(temporaryFolder, 'sort-pipeline-'));
+  // A process group of its own, so that all programs of the pipeline can be killed together.
+  const running = execa('sh', [PIPELINE, ...inputs], {
+    detached: true,
+    env: {
+      NODE: process.execPath,
+      MAP,
+      REDUCE,
+      WORK: work,
+      OUTPUT: output,
+      MEMORY_EACH: kibibytes(memoryBytes / inputs.length),
+      MEMORY_ALL: kibibytes(memoryBytes),
+      THREADS: String(inputs.length),
+    },
+  });
+  const stop = (): void => killGroup(running.pid);
+  signal?.addEventListener('abort', stop);
   try {
-    await execa('sh', [PIPELINE, ...inputs], {
-      env: {
-        NODE: process.execPath,
-        MAP,
-        REDUCE,
-        WORK: work,
-        OUTPUT: output,
-        MEMORY_EACH: kibibytes(memoryBytes / inputs.length),
-        MEMORY_ALL: kibibytes(memoryBytes),
-        THREADS: String(inputs.length),
-      },
-      ...(signal === undefined ? {} : { cancelSignal: signal }),
-    });
+    await running;
   } finally {
+    signal?.removeEventListener('abort', stop);
     await rm(work, { recursive: true, force: true });
+  }
+}
+
+function killGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL');
+  } catch {
+    // The group has just ended by itself.
   }
 }
 

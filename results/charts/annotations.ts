@@ -31,6 +31,8 @@ export function annotationPlugin(annotations: Annotations, theme: Theme): Plugin
       for (const wall of annotations.walls) drawWall(chart, wall);
     },
     afterDatasetsDraw: (chart) => {
+      // On a telephone the words would lie on the curves and each other; legend and tooltips remain.
+      if (chart.width < 560) return;
       for (const wall of annotations.walls) drawWallText(chart, wall, theme);
       for (const label of annotations.labels) drawLabel(chart, label, theme);
     },

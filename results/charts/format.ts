@@ -17,13 +17,14 @@ export function formatMeasured(seconds: number): string {
   return `${value < 999.5 ? value.toPrecision(3) : formatCount(value)} ${unit}`;
 }
 
-/** The unit changes just below its round value, so that nothing is shown as "1000 ms" or "60.0 s". */
+/** The unit is chosen after rounding to three digits, so that nothing is shown as "1000 ms" or "60.0 s". */
 export function inUnit(seconds: number): { value: number; unit: string } {
-  if (seconds < 0.9995e-3) return { value: seconds * 1e6, unit: '\u00b5s' };
-  if (seconds < 0.9995) return { value: seconds * 1e3, unit: 'ms' };
-  if (seconds < 59.95) return { value: seconds, unit: 's' };
-  if (seconds < 3597) return { value: seconds / 60, unit: 'min' };
-  return { value: seconds / 3600, unit: 'h' };
+  const rounded = Number(seconds.toPrecision(3));
+  if (rounded < 1e-3) return { value: seconds * 1e6, unit: '\u00b5s' };
+  if (rounded < 1) return { value: Math.max(1, seconds * 1e3), unit: 'ms' };
+  if (rounded < 60) return { value: Math.max(1, seconds), unit: 's' };
+  if (rounded < 3600) return { value: Math.max(1, seconds / 60), unit: 'min' };
+  return { value: Math.max(1, seconds / 3600), unit: 'h' };
 }
 
 /** Three significant digits without trailing zeros; whole numbers from a thousand on. */

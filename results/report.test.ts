@@ -1,0 +1,170 @@
+/** What people read says what was measured: no more, no less, and the same each time. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { GlobalFonts } from '@napi-rs/canvas';
+import * as fc from 'fast-check';
+import { buildChartData } from './charts/build-chart-data.ts';
+import { fontFiles } from './charts/fonts.ts';
+import { formatDuration, formatMeasured } from './charts/format.ts';
+import { readHistogram, percentileMs } from './histogram.ts';
+import { readMeasuredRun } from './measured-run.ts';
+import { headline, limitations } from './page/headline.ts';
+import { html, inlineJson, inlineScript } from './page/html.ts';
+import { buildReport } from './report.ts';
+import { createSampleRun, SAMPLE_SATURATED_BACKLOG } from './testing/sample-run.ts';
+import { temporaryFolder } from './testing/temporary-folder.ts';
+
+describe('a report', () => {
+  test('is the same to the byte when it is made again', () => {
+    using folder = temporaryFolder();
+    const files = Object.values(createSampleRun(folder.path).finish());
+    const before = files.map((file) => readFileSync(file));
+    buildReport(folder.path);
+    for (const [index, file] of files.entries()) {
+      assert.ok(before[index]?.equals(readFileSync(file)), file);
+    }
+  });
+
+  test('shows no latency of a saturated, failed or invalid point anywhere', () => {
+    using folder = temporaryFolder();
+    const files = createSampleRun(folder.path).finish();
+    const unhappy = ['percolator,10000,', 'percolator,200,', 'percolator,500,'];
+
+    const lines = readFileSync(files.pointsCsv, 'utf8').split('\n');
+    const columns = lines[0]?.split(',') ?? [];
+    for (const start of unhappy) {
+      const cells = lines.find((line) => line.startsWith(start))?.split(',') ?? [];
+      for (const [index, column] of columns.entries()) {
+        if (column.startsWith('latency_')) assert.equal(cells[index], '', `${start} ${column}`);
+      }
+    }
+    const percentiles = readFileSync(files.percentilesCsv, 'utf8');
+    for (const start of unhappy) assert.ok(!percentiles.includes(`\n${start}`));
+
+    const data = buildChartData(folder.path, readMeasuredRun(folder.path));
+    const without = data.points.filter((point) => point.state !== 'measured');
+    assert.equal(without.length, 3);
+    for (const point of without) {
+      assert.deepEqual([point.medianSeconds, point.p99Seconds], [null, null]);
+    }
+    assert.ok(
+      !data.distributions.some(({ system, rate }) => system === 'percolator' && rate === 200),
+    );
+    const growth = `backlog grows ${Math.round(SAMPLE_SATURATED_BACKLOG)} documents/s`;
+    assert.ok(readFileSync(files.page, 'utf8').includes(growth));
+  });
+
+  test('has in its CSV the percentiles of its histograms', () => {
+    using folder = temporaryFolder();
+    const files = createSampleRun(folder.path).finish();
+    const rows = readFileSync(files.percentilesCsv, 'utf8').trim().split('\n').slice(1);
+    assert.ok(rows.length > 100);
+    for (const row of rows) {
+      const [system, rate, percentile, latency] = row.split(',');
+      const file = `${system}-${rate}-percent-per-hour.hlog`;
+      const histogram = readHistogram(path.join(folder.path, 'histograms', file));
+      assert.equal(Number(latency), percentileMs(histogram, Number(percentile)), row);
+    }
+  });
+
+  test('says in its headline how the systems compare and where each stops', () => {
+    using folder = temporaryFolder();
+    const { record } = createSampleRun(folder.path);
+    assert.match(
+      headline(record),
+      /At a crawl rate of 1 %\/h, .* 3\.41 ms .* 975 ms .* 290 times faster/,
+    );
+    assert.match(
+      headline(record),
+      /Percolator kept up to 1,000 %\/h; at 10,000 %\/h its backlog grew/,
+    );
+    assert.match(
+      headline(record),
+      /MapReduce kept up at every rate it was tried at, to 10,000 %\/h/,
+    );
+    const slower = record.points.filter((point) => point.system === 'mapreduce');
+    assert.match(
+      headline({ ...record, points: slower }),
+      /No crawl rate has a checked latency of both/,
+    );
+  });
+
+  test('names first what speaks against it', () => {
+    using folder = temporaryFolder();
+    const { record } = createSampleRun(folder.path);
+    const words = limitations({ ...record, label: 'exploratory' }).join('\n');
+    for (const part of [
+      'did not finish',
+      'failed its check',
+      'exploratory',
+      'One machine of two cores',
+    ]) {
+      assert.ok(words.includes(part), part);
+    }
+  });
+});
+
+describe('the page', () => {
+  test('escapes every value put into its HTML', () => {
+    const evil = `</script><b a='1' b="2">&amp;`;
+    const escaped = '&lt;/script&gt;&lt;b a=&#39;1&#39; b=&quot;2&quot;&gt;&amp;amp;';
+    assert.equal(html`<i>${evil}</i>`.text, `<i>${escaped}</i>`);
+    assert.equal(html`${[html`${evil}`, html`<br />`]}${null}`.text, `${escaped}<br />`);
+  });
+
+  test('carries any text as data without ending its script element', () => {
+    fc.assert(
+      fc.property(
+        fc.string({
+          unit: fc.constantFrom('<', '/', '!', '-', 'script', '\u2028', '"', '\\', 'a'),
+        }),
+        (text) => {
+          const inlined = inlineJson({ text }).text;
+          assert.ok(!inlined.includes('<'));
+          assert.deepEqual(JSON.parse(inlined), { text });
+        },
+      ),
+    );
+    assert.equal(inlineScript('"</script>"').text, '"<\\/script>"');
+  });
+
+  test('asks nothing of any network', () => {
+    using folder = temporaryFolder();
+    const page = readFileSync(createSampleRun(folder.path).finish().page, 'utf8');
+    assert.ok(page.includes('Content-Security-Policy" content="default-src &#39;none&#39;;'));
+    assert.ok(!/(?:src|href)="(?!data:)/.test(page), 'nothing is loaded from elsewhere');
+    assert.ok(!page.includes('</script><script>alert(1)'));
+  });
+});
+
+describe('numbers', () => {
+  test('of axes are short, and of measurements always have three digits', () => {
+    assert.deepEqual([1e-6, 0.01, 1, 60, 1800, 3600].map(formatDuration), [
+      '1 \u00b5s',
+      '10 ms',
+      '1 s',
+      '1 min',
+      '30 min',
+      '1 h',
+    ]);
+    assert.deepEqual([0.0042, 0.9994, 0.9996, 59.96, 3599].map(formatMeasured), [
+      '4.20 ms',
+      '999 ms',
+      '1.00 s',
+      '1.00 min',
+      '1.00 h',
+    ]);
+  });
+
+  test('in the figure are written in a font that the project brings', (context) => {
+    if (fontFiles().length === 0) {
+      context.skip('@fontsource/inter is not installed; the figure uses the fonts of the machine');
+      return;
+    }
+    using folder = temporaryFolder();
+    createSampleRun(folder.path).finish();
+    assert.ok(GlobalFonts.has('Inter'));
+  });
+});

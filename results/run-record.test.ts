@@ -1,0 +1,180 @@
+/** What a run writes is what is read back, and nothing else is taken for a run. */
+import assert from 'node:assert/strict';
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { execa } from 'execa';
+import * as fc from 'fast-check';
+import {
+  createLatencyHistogram,
+  mergeHistograms,
+  percentileMs,
+  readHistogram,
+} from './histogram.ts';
+import { writeHistogram } from './histogram.ts';
+import { readMeasuredRun } from './measured-run.ts';
+import { RECORD_FILE, readRunRecord, writeRunRecord } from './record-file.ts';
+import { createSampleRun } from './testing/sample-run.ts';
+import { temporaryFolder } from './testing/temporary-folder.ts';
+import { UsageError } from './usage-error.ts';
+
+describe('a run record', () => {
+  test('is read back as it was written', () => {
+    using folder = temporaryFolder();
+    const run = createSampleRun(folder.path);
+    assert.deepEqual(readRunRecord(folder.path), run.record);
+  });
+
+  test('is on disk from the first moment, so an interrupted run keeps what it measured', () => {
+    using folder = temporaryFolder();
+    const run = createSampleRun(folder.path);
+    const read = readMeasuredRun(folder.path);
+    assert.equal(read.record.state, 'running');
+    assert.equal(read.record.finishedAt, null);
+    assert.equal(read.record.points.length, run.record.points.length);
+  });
+
+  test('gives no latency to a point that is saturated, invalid or failed its check', () => {
+    using folder = temporaryFolder();
+    const { points } = createSampleRun(folder.path).record;
+    const unhappy = points.filter((point) => point.verdict !== 'sustained' || !point.check.passed);
+    assert.equal(unhappy.length, 3);
+    for (const point of unhappy) assert.equal(point.latency, null);
+    assert.equal(readdirSync(path.join(folder.path, 'histograms')).length, points.length - 3);
+  });
+
+  test('with a latency on a saturated point is refused', () => {
+    using folder = temporaryFolder();
+    const { record } = createSampleRun(folder.path);
+    const saturated = record.points.map((point) => ({ ...point, verdict: 'saturated' as const }));
+    assert.throws(
+      () => writeRunRecord(folder.path, { ...record, points: saturated }),
+      /has a latency/,
+    );
+  });
+
+  test('with a number that JSON cannot hold is refused when written', () => {
+    using folder = temporaryFolder();
+    const { record } = createSampleRun(folder.path);
+    assert.throws(
+      () => writeRunRecord(folder.path, { ...record, seed: Number.NaN }),
+      /seed must be a number, but is null/,
+    );
+    assert.equal(readRunRecord(folder.path).seed, record.seed);
+  });
+
+  test('is never overwritten by another run', () => {
+    using folder = temporaryFolder();
+    createSampleRun(folder.path);
+    assert.throws(() => createSampleRun(folder.path), UsageError);
+  });
+
+  test('leaves no temporary file', () => {
+    using folder = temporaryFolder();
+    createSampleRun(folder.path);
+    assert.deepEqual(readdirSync(folder.path).toSorted(), [
+      'histograms',
+      'run.json',
+      'time-series',
+    ]);
+  });
+});
+
+describe('npm run report, given a folder that is no run, says so in one sentence and exits 2', () => {
+  const damages: readonly (readonly [string, (folder: string) => void, RegExp])[] = [
+    ['missing record', (folder) => rmSync(path.join(folder, RECORD_FILE)), /must hold a run\.json/],
+    [
+      'half a record',
+      (folder) => truncate(path.join(folder, RECORD_FILE)),
+      /run\.json must be compl/,
+    ],
+    [
+      'a record with a field of the wrong kind',
+      (folder) => edit(path.join(folder, RECORD_FILE), '"passed": true', '"passed": "yes"'),
+      /points\[\d+\]\.check\.passed must be true or false, but is "yes"|crawl\.check\.passed must be/,
+    ],
+    [
+      'a record of another format',
+      (folder) => edit(path.join(folder, RECORD_FILE), '"formatVersion": 1', '"formatVersion": 99'),
+      /formatVersion must be 1, but is 99/,
+    ],
+    ['a corrupt histogram', (folder) => truncate(firstHistogram(folder)), /histogram/],
+    ['a missing histogram', (folder) => rmSync(firstHistogram(folder)), /histogram file .*hlog/],
+  ];
+  for (const [name, damage, sentence] of damages) {
+    test(name, async () => {
+      using folder = temporaryFolder();
+      createSampleRun(folder.path);
+      damage(folder.path);
+      const before = readdirSync(folder.path);
+      const { stderr, exitCode } = await runReport(folder.path);
+      assert.equal(exitCode, 2, stderr);
+      assert.match(stderr, sentence);
+      assert.equal(stderr.split('\n').length, 1, 'one line');
+      assert.deepEqual(readdirSync(folder.path), before, 'nothing is half-written');
+    });
+  }
+
+  test('a folder that does not exist', async () => {
+    const { stderr, exitCode } = await runReport('no/such/folder');
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /^<folder> must be a folder .* "no\/such\/folder" does not exist/);
+  });
+});
+
+describe('a histogram', () => {
+  const latencies = fc.array(fc.integer({ min: 0, max: 1e11 }), { minLength: 1, maxLength: 200 });
+
+  test('merged from several equals the histogram of all their values', () => {
+    fc.assert(
+      fc.property(fc.array(latencies, { minLength: 1, maxLength: 4 }), (repeats) => {
+        const merged = mergeHistograms(repeats.map(histogramOf));
+        const whole = histogramOf(repeats.flat());
+        for (const p of [0, 25, 50, 99, 100]) {
+          assert.equal(percentileMs(merged, p), percentileMs(whole, p));
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('is right to 0.1 % after it was written and read', () => {
+    using folder = temporaryFolder();
+    const file = path.join(folder.path, 'x.hlog');
+    fc.assert(
+      fc.property(latencies, (values) => {
+        writeHistogram(file, histogramOf(values), 'a test');
+        const read = readHistogram(file);
+        const exact = values.toSorted((a, b) => a - b)[Math.ceil(values.length / 2) - 1] ?? 0;
+        assert.equal(read.totalCount, values.length);
+        assert.ok(Math.abs(read.getValueAtPercentile(50) - exact) <= exact / 1000);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+function histogramOf(values: readonly number[]): ReturnType<typeof createLatencyHistogram> {
+  const histogram = createLatencyHistogram();
+  for (const value of values) histogram.recordValue(value);
+  return histogram;
+}
+
+function runReport(folder: string): Promise<{ stderr: string; exitCode?: number | undefined }> {
+  const script = path.join(import.meta.dirname, 'main.ts');
+  return execa(process.execPath, [script, folder], { reject: false });
+}
+
+function firstHistogram(folder: string): string {
+  const [name] = readdirSync(path.join(folder, 'histograms'));
+  return path.join(folder, 'histograms', name ?? '');
+}
+
+function truncate(file: string): void {
+  const content = readFileSync(file);
+  writeFileSync(file, content.subarray(0, content.length / 2));
+}
+
+function edit(file: string, from: string, to: string): void {
+  writeFileSync(file, readFileSync(file, 'utf8').replace(from, to));
+}

@@ -108,13 +108,15 @@ class KeySort {
       const word = this.#wordAt(from, shared);
       let to = from + 1;
       while (to < end && this.#wordAt(to, shared) === word) to++;
-      // A key that ends inside the word looks like one with zero bytes there: settled by recursion,
-      // which therefore starts over at the same depth if any key is that short.
       if (to - from > 1) this.#sortEqualWords(from, to, shared);
       from = to;
     }
   }
 
+  /**
+   * A key that ends inside the word looks like one with zero bytes there, so the word does not tell
+   * them apart, and neither would the words after it: real comparisons do.
+   */
   #sortEqualWords(start: number, end: number, depth: number): void {
     for (let i = start; i < end; i++) {
       this.#records.keyAt(this.#places[i] as number, this.#a);
@@ -182,7 +184,6 @@ class KeySort {
     }
   }
 
-  /** For runs with a key that ends inside the word: rare, and never long unless keys are tiny. */
   #sortByComparison(start: number, end: number): void {
     const order = Array.from(this.#places.subarray(start, end));
     order.sort((a, b) => this.#compare(a, b));

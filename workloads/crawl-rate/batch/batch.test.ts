@@ -9,9 +9,15 @@ import { MapReduceError, openWorkerPool, type WorkerPool } from '#mapreduce';
 import { createRandom, type Random } from '#engine/base';
 import { clusterInPhases, samePartition } from '../documents/index.ts';
 import type { KeyedDocument, Keys } from '../documents/index.ts';
-import { clusterInBatch, type BatchOptions, type BatchReport } from './cluster-in-batch.ts';
 import { digestClusters } from './cluster-digest.ts';
-import { readClusterFile, readClusters, readRepresentatives } from './read-clusters.ts';
+import {
+  clusterInBatch,
+  readClusters,
+  readRepresentatives,
+  type BatchOptions,
+  type BatchReport,
+} from './index.ts';
+import { readClusterFile } from './read-clusters.ts';
 import { clusterBySortPipeline } from './sort-pipeline.ts';
 
 let pool: WorkerPool;

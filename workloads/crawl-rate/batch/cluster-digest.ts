@@ -1,6 +1,6 @@
 /** Comparing clusters: one digest for a partition, whatever the order of clusters and members. */
 import { createHash } from 'node:crypto';
-import type { Cluster } from './read-clusters.ts';
+import type { Cluster } from './index.ts';
 
 /** A digest in hexadecimal; equal exactly if the clusters are the same. */
 export async function digestClusters(clusters: AsyncIterable<Cluster>): Promise<string> {

@@ -9,9 +9,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WorkerPool } from '#mapreduce';
-import { clusterInBatch, type BatchReport } from './cluster-in-batch.ts';
 import { digestClusters } from './cluster-digest.ts';
-import { readClusterFile, readClusters } from './read-clusters.ts';
+import { clusterInBatch, readClusters, type BatchReport } from './index.ts';
+import { readClusterFile } from './read-clusters.ts';
 import { clusterBySortPipeline } from './sort-pipeline.ts';
 
 export interface ContestOptions {

@@ -3,15 +3,24 @@
  * the same way everywhere, and never after half of it was applied.
  */
 import { PercolatorError } from '../base/index.ts';
-import { TIMESTAMP_MAX, type CellFilter, type Mutation, type TableSchema } from './bigtable.ts';
+import {
+  TIMESTAMP_MAX,
+  type CellFilter,
+  type Mutation,
+  type RowRange,
+  type TableSchema,
+} from './bigtable.ts';
 
 const FAMILY_NAME = /^[-_.a-zA-Z0-9]{1,64}$/;
 const QUALIFIER_CHARACTERS_MAX = 16_384;
+/** Bigtable's own advice; the embedded store's keys have one byte for the family. */
+const FAMILIES_MAX = 100;
 
 export function validateRowKey(row: string): void {
   if (row === '') throw invalid('a row key must not be empty');
-  if (!row.isWellFormed())
+  if (!row.isWellFormed()) {
     throw invalid(`row key ${JSON.stringify(row)} is not well-formed Unicode`);
+  }
 }
 
 export function validateMutation(mutation: Mutation): void {
@@ -37,6 +46,16 @@ export function validateFilter(filter: CellFilter): void {
   }
 }
 
+export function validateRange(range: RowRange & { readonly limit: number }): void {
+  for (const bound of [range.start, range.end]) {
+    if (bound?.isWellFormed() === false) {
+      throw invalid(`range bound ${JSON.stringify(bound)} is not well-formed Unicode`);
+    }
+  }
+  // Not "limit < 1": NaN must not pass. Bigtable takes a limit of 0 for none at all.
+  if (!(range.limit >= 1)) throw invalid(`the limit of a range is at least 1, not ${range.limit}`);
+}
+
 export function validateSchema(table: string, schema: TableSchema): void {
   if (!/^[-_.a-zA-Z0-9]{1,50}$/.test(table)) {
     throw invalid(`table name ${JSON.stringify(table)} must be 1 to 50 of letters, digits, - _ .`);
@@ -47,6 +66,11 @@ export function validateSchema(table: string, schema: TableSchema): void {
         `family name ${JSON.stringify(family)} must be 1 to 64 of letters, digits, - _ .`,
       );
     }
+  }
+  const { size } = new Set(schema.families);
+  if (size < schema.families.length) throw invalid(`table ${table} has a family twice`);
+  if (size > FAMILIES_MAX) {
+    throw invalid(`a table has at most ${FAMILIES_MAX} families, not ${size}`);
   }
   for (const split of schema.splits ?? []) validateRowKey(split);
 }

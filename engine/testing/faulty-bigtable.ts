@@ -211,7 +211,8 @@ export class FaultyBigtable implements Bigtable {
     this.#assertAlive();
     this.trace.push(call);
     await this.beforeCall?.(call);
-    const answer = await this.#untraced(deliver);
+    this.#assertNotCrashed();
+    const answer = await deliver();
     await this.afterCall?.(call);
     return this.#heard(answer);
   }

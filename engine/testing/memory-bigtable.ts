@@ -22,6 +22,7 @@ import type {
 import {
   validateFilter,
   validateMutation,
+  validateRange,
   validateRowKey,
   validateSchema,
 } from '../bigtable/validate.ts';
@@ -70,6 +71,7 @@ class MemoryBigtable implements Bigtable {
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     this.#assertOpen();
+    validateRange(range);
     this.#validateFilters(table, filters);
     await Promise.resolve();
     return this.#table(table).readRange(range, filters);

@@ -38,11 +38,12 @@ export function findTable(catalog: Catalog, name: string): TableEntry | undefine
 
 /** The catalog with the table in it; the same catalog if it is there with the same schema. */
 export function withTable(catalog: Catalog, name: string, schema: TableSchema): Catalog {
-  const splits = [...(schema.splits ?? [])].toSorted(compareBytes);
+  const splits = [...new Set(schema.splits)].toSorted(compareBytes);
   const existing = findTable(catalog, name);
   if (existing !== undefined) {
-    if (sameList(existing.families, schema.families) && sameList(existing.splits, splits))
+    if (sameSet(existing.families, schema.families) && sameSet(existing.splits, splits)) {
       return catalog;
+    }
     throw new PercolatorError(
       'TABLE_MISMATCH',
       `table ${name} exists with families ${existing.families.join(', ')} and ${existing.splits.length} splits; ` +
@@ -92,6 +93,6 @@ export function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-function sameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, i) => item === b[i]);
+function sameSet(a: readonly string[], b: readonly string[]): boolean {
+  return new Set(a).symmetricDifference(new Set(b)).size === 0;
 }

@@ -24,7 +24,13 @@ import type {
   RowRange,
   TableSchema,
 } from '../bigtable.ts';
-import { validateFilter, validateMutation, validateRowKey, validateSchema } from '../validate.ts';
+import {
+  validateFilter,
+  validateMutation,
+  validateRange,
+  validateRowKey,
+  validateSchema,
+} from '../validate.ts';
 import {
   EMPTY_CATALOG,
   familyId,
@@ -133,7 +139,7 @@ class Embedded implements Bigtable {
     rows.forEach(validateRowKey);
     filters.forEach(validateFilter);
     this.#refresh();
-    const entry = this.#table(table);
+    const entry = this.#tableForReading(table, filters);
     return rows.map((row) => readRow(this.#cells, entry, row, filters));
   }
 
@@ -143,10 +149,12 @@ class Embedded implements Bigtable {
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     this.#assertOpen();
+    validateRange(range);
     filters.forEach(validateFilter);
     this.#refresh();
+    const entry = this.#tableForReading(table, filters);
     const bounds = { start: range.start ?? '', end: range.end, limit: range.limit };
-    return readRange(this.#cells, this.#table(table), bounds, filters);
+    return readRange(this.#cells, entry, bounds, filters);
   }
 
   async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
@@ -169,6 +177,7 @@ class Embedded implements Bigtable {
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    this.#assertOpen();
     const ids = rows.map((row) => this.#validateRowMutation(row).id);
     await this.#commits.submit(() => {
       rows.forEach(({ table, row, mutations }, i) => {
@@ -236,9 +245,17 @@ class Embedded implements Bigtable {
     if (known !== undefined) return known;
     this.#loadCatalog();
     const table = findTable(this.#catalog, name);
-    if (table === undefined)
+    if (table === undefined) {
       throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+    }
     return table;
+  }
+
+  /** The table, if it has the families of the filters: also when no row is there to tell. */
+  #tableForReading(name: string, filters: readonly CellFilter[]): TableEntry {
+    const entry = this.#table(name);
+    for (const { family } of filters) familyId(entry, family);
+    return entry;
   }
 
   /**

@@ -58,8 +58,9 @@ export function createGroupCommit(
         cause,
       });
       // If lmdb failed before it called back, the group is still gathering.
-      for (const submitted of group.length > 0 ? group : gathering.splice(0))
+      for (const submitted of group.length > 0 ? group : gathering.splice(0)) {
         submitted.reject(error);
+      }
     }
   }
 
@@ -70,7 +71,7 @@ export function createGroupCommit(
         committing ??= commitGroups();
       }),
     idle: async () => {
-      while (committing !== undefined) await committing;
+      for (let current = committing; current !== undefined; current = committing) await current;
     },
   };
 }

@@ -1,0 +1,34 @@
+/**
+ * What every Bigtable must do, whatever it is made of: the contract of `bigtable.ts` as tests.
+ *
+ * Each implementation's test file calls `conformanceSuite` with a function that opens a store. Each
+ * test opens its own store, makes its own table in it, drops the table and closes the store. A store
+ * that outlives its test (an emulator, say) must not hold tables whose names begin with `conformance`.
+ *
+ * A test's name is a claim of the contract. What the contract leaves open is not tested: the order of
+ * the rows of one `mutateRows`, and which of them are applied when one fails.
+ */
+import { describe } from 'node:test';
+import type { Bigtable } from './bigtable.ts';
+import { claimArguments } from './conformance/arguments.ts';
+import { claimClosing } from './conformance/closing.ts';
+import { claimConditionals } from './conformance/conditionals.ts';
+import { claimMutations } from './conformance/mutations.ts';
+import { claimOrder } from './conformance/order.ts';
+import { claimRanges } from './conformance/ranges.ts';
+import { claimReads } from './conformance/reads.ts';
+import { claimTables } from './conformance/tables.ts';
+
+/** @param open gives a store that this test alone uses and closes */
+export function conformanceSuite(name: string, open: () => Promise<Bigtable>): void {
+  describe(`${name} is a Bigtable`, () => {
+    claimReads(open);
+    claimOrder(open);
+    claimRanges(open);
+    claimMutations(open);
+    claimConditionals(open);
+    claimTables(open);
+    claimArguments(open);
+    claimClosing(open);
+  });
+}

@@ -1,0 +1,51 @@
+/** Closing: what was sent is waited for, what comes later is refused. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { rejectWith, SCHEMA, set, TABLE, type Open } from './claim.ts';
+
+export function claimClosing(open: Open): void {
+  const rowMutation = { table: TABLE, row: 'r', mutations: [set('data', 'q', 1)] };
+  const conditional = { table: TABLE, row: 'r', anyOf: [], otherwise: rowMutation.mutations };
+  const filters = [{ family: 'data' }];
+
+  test('a closed store refuses every operation', async () => {
+    const store = await open();
+    await store.close();
+    const refused = [
+      store.readRow(TABLE, 'r', filters),
+      store.readRows(TABLE, ['r'], filters),
+      store.readRange(TABLE, { limit: 1 }, filters),
+      store.mutateRows([rowMutation]),
+      store.mutateRows([]),
+      store.checkAndMutateRow(conditional),
+      store.sampleRowKeys(TABLE),
+      store.createTable(TABLE, SCHEMA),
+      store.listTables(),
+      store.dropTable(TABLE),
+    ];
+    await rejectWith('STORE_CLOSED', refused);
+    const [answer] = await store.checkAndMutateRows([conditional]);
+    assert.equal((answer as { code?: unknown }).code, 'STORE_CLOSED');
+  });
+
+  test('closing twice is harmless', async () => {
+    const store = await open();
+    await Promise.all([store.close(), store.close()]);
+    await store.close();
+    await store[Symbol.asyncDispose]();
+  });
+
+  test('closing waits for what was sent', async () => {
+    const store = await open();
+    await store.createTable(TABLE, SCHEMA);
+    await store.createTable(`${TABLE}-dropped`, SCHEMA);
+    const sent: Promise<unknown>[] = [
+      store.mutateRows([rowMutation]),
+      store.checkAndMutateRow(conditional),
+      store.readRow(TABLE, 'r', filters),
+      store.dropTable(`${TABLE}-dropped`),
+    ];
+    await store.close();
+    await Promise.all(sent);
+  });
+}

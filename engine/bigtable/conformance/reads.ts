@@ -1,0 +1,155 @@
+/** Reading rows: which cells pass, and in which order they come. */
+import assert from 'node:assert/strict';
+import { TIMESTAMP_MAX } from '../bigtable.ts';
+import { claim, describeCells, set, type Open } from './claim.ts';
+
+export function claimReads(open: Open): void {
+  claimCells(open);
+  claimFilters(open);
+  claimRows(open);
+}
+
+function claimCells(open: Open): void {
+  claim('what was set is read', open, async ({ mutate, cells }) => {
+    await mutate('r', set('data', 'q', 7, 'hello'));
+    assert.deepEqual(await cells('r', { family: 'data', qualifier: 'q' }), ['data:q@7=hello']);
+  });
+
+  claim('values of no bytes, of every byte and of 1 MB come back whole', open, async (t) => {
+    const values = [
+      Buffer.alloc(0),
+      Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)),
+      Buffer.alloc(1 << 20, 'percolator'),
+    ];
+    for (const [i, value] of values.entries()) {
+      const mutation = {
+        kind: 'set',
+        family: 'data',
+        qualifier: 'q',
+        timestamp: 1,
+        value,
+      } as const;
+      await t.mutate(`r${i}`, mutation);
+      const row = await t.store.readRow(t.table, `r${i}`, [{ family: 'data' }]);
+      assert.equal(row?.cells.length, 1);
+      assert.ok(Buffer.from(row.cells[0]?.value ?? []).equals(value), `${value.length} bytes`);
+    }
+  });
+
+  claim('timestamps reach from 0 to 2^53 - 1', open, async ({ mutate, cells }) => {
+    const timestamps = [0, 1, 2 ** 32 - 1, 2 ** 32, TIMESTAMP_MAX - 1, TIMESTAMP_MAX];
+    await mutate('r', ...timestamps.map((timestamp) => set('data', 'q', timestamp, '')));
+    const newestFirst = timestamps.toReversed().map((timestamp) => `data:q@${timestamp}=`);
+    assert.deepEqual(await cells('r', { family: 'data', qualifier: 'q' }), newestFirst);
+    assert.deepEqual(await cells('r', { family: 'data', qualifier: 'q', to: 0 }), ['data:q@0=']);
+    const newest = { family: 'data', qualifier: 'q', from: TIMESTAMP_MAX };
+    assert.deepEqual(await cells('r', newest), [`data:q@${TIMESTAMP_MAX}=`]);
+  });
+
+  claim('versions come newest first, in whatever order they were set', open, async (t) => {
+    for (const timestamp of [5, 1, 9, 3]) await t.mutate('r', set('data', 'q', timestamp));
+    assert.deepEqual(await t.cells('r', { family: 'data', qualifier: 'q' }), [
+      'data:q@9=9',
+      'data:q@5=5',
+      'data:q@3=3',
+      'data:q@1=1',
+    ]);
+  });
+}
+
+function claimFilters(open: Open): void {
+  claim('a time range includes both its ends', open, async ({ mutate, cells }) => {
+    await mutate('r', ...[1, 2, 3, 4, 5].map((timestamp) => set('data', 'q', timestamp)));
+    const column = { family: 'data', qualifier: 'q' };
+    assert.deepEqual(await cells('r', { ...column, from: 2, to: 4 }), [
+      'data:q@4=4',
+      'data:q@3=3',
+      'data:q@2=2',
+    ]);
+    assert.deepEqual(await cells('r', { ...column, from: 3, to: 3 }), ['data:q@3=3']);
+    assert.deepEqual(await cells('r', { ...column, from: 5 }), ['data:q@5=5']);
+    assert.deepEqual(await cells('r', { ...column, to: 1 }), ['data:q@1=1']);
+    assert.deepEqual(await cells('r', { ...column, from: 6 }), []);
+  });
+
+  claim('versions limits each column for itself, to its newest in the range', open, async (t) => {
+    for (const qualifier of ['a', 'b']) {
+      await t.mutate('r', ...[1, 2, 3].map((timestamp) => set('data', qualifier, timestamp)));
+    }
+    assert.deepEqual(await t.cells('r', { family: 'data', versions: 1, to: 2 }), [
+      'data:a@2=2',
+      'data:b@2=2',
+    ]);
+    assert.deepEqual(await t.cells('r', { family: 'data', qualifier: 'b', versions: 2 }), [
+      'data:b@3=3',
+      'data:b@2=2',
+    ]);
+    assert.equal((await t.cells('r', { family: 'data', versions: 100 })).length, 6);
+  });
+
+  claim('a filter without a qualifier passes every column of its family', open, async (t) => {
+    await t.mutate('r', set('data', 'b', 1), set('data', '', 1), set('data', 'a', 1));
+    await t.mutate('r', set('write', 'a', 1));
+    assert.deepEqual(await t.cells('r', { family: 'data' }), [
+      'data:@1=1',
+      'data:a@1=1',
+      'data:b@1=1',
+    ]);
+  });
+
+  claim('a qualifier is matched whole', open, async ({ mutate, cells }) => {
+    for (const qualifier of ['a', 'aa', 'a\0', 'a.', '']) {
+      await mutate('r', set('data', qualifier, 1, qualifier));
+    }
+    assert.deepEqual(await cells('r', { family: 'data', qualifier: 'a' }), ['data:a@1=a']);
+    assert.deepEqual(await cells('r', { family: 'data', qualifier: '' }), ['data:@1=']);
+    assert.deepEqual(await cells('r', { family: 'data', qualifier: '.' }), []);
+  });
+
+  claim('cells come in the order of the filters asked with', open, async ({ mutate, cells }) => {
+    await mutate('r', set('data', 'q', 1), set('write', 'q', 2), set('lock', 'q', 3));
+    const [data, lock, write] = ['data', 'lock', 'write'].map((family) => ({ family }));
+    assert.ok(data !== undefined && lock !== undefined && write !== undefined);
+    const inOrder = ['lock:q@3=3', 'write:q@2=2', 'data:q@1=1'];
+    assert.deepEqual(await cells('r', lock, write, data), inOrder);
+    assert.deepEqual(await cells('r', data, write, lock), inOrder.toReversed());
+  });
+}
+
+function claimRows(open: Open): void {
+  claim('a row with no passing cell is undefined', open, async ({ store, table, mutate }) => {
+    await mutate('r', set('data', 'q', 1));
+    assert.equal(await store.readRow(table, 'absent', [{ family: 'data' }]), undefined);
+    assert.equal(await store.readRow(table, 'r', [{ family: 'lock' }]), undefined);
+    assert.equal(await store.readRow(table, 'r', [{ family: 'data', from: 2 }]), undefined);
+  });
+
+  claim('several rows come in the order asked for, absent ones undefined', open, async (t) => {
+    for (const row of ['a', 'b', 'c']) await t.mutate(row, set('data', 'q', 1, row));
+    const rows = await t.store.readRows(t.table, ['c', 'x', 'a', 'c'], [{ family: 'data' }]);
+    assert.deepEqual(
+      rows.map((row) => row?.key),
+      ['c', undefined, 'a', 'c'],
+    );
+    assert.deepEqual(rows.map(describeCells), [['data:q@1=c'], [], ['data:q@1=a'], ['data:q@1=c']]);
+    assert.deepEqual(await t.store.readRows(t.table, [], [{ family: 'data' }]), []);
+  });
+
+  claim('a read never sees half of a row mutation', open, async ({ mutate, cells }) => {
+    const writes = Array.from({ length: 100 }, (_, i) =>
+      mutate('r', set('data', 'q', 1, `${i}`), set('write', 'q', 1, `${i}`)),
+    );
+    for (let i = 0; i < 100; i++) {
+      const [data, write] = await cells('r', { family: 'data' }, { family: 'write' });
+      assert.equal(data?.replace('data', ''), write?.replace('write', ''));
+    }
+    await Promise.all(writes);
+  });
+
+  claim('a read that begins after a mutation has resolved sees it', open, async (t) => {
+    for (let i = 1; i <= 50; i++) {
+      await t.mutate('r', set('data', 'q', i));
+      assert.deepEqual(await t.cells('r', { family: 'data', versions: 1 }), [`data:q@${i}=${i}`]);
+    }
+  });
+}

@@ -4,22 +4,22 @@ import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import type { RunRecord } from './run-record.ts';
-import { openBrowser } from './testing/browser.ts';
+import { openBrowser, type OpenBrowser } from './testing/browser.ts';
 import { createSampleRun } from './testing/sample-run.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
 
 const CHARTS = ['figure-7', 'normalised', 'distribution', 'cost', 'backlog'];
 
 describe('report.html in a browser', () => {
-  let browser: Browser;
+  let opened: OpenBrowser;
   before(async () => {
-    browser = await openBrowser();
+    opened = await openBrowser();
   });
-  after(() => browser.close());
+  after(() => opened[Symbol.asyncDispose]());
 
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`draws every chart and complains about nothing (${colorScheme})`, async () => {
-      await withReport(browser, colorScheme, async ({ page }) => {
+      await withReport(opened.browser, colorScheme, async ({ page }) => {
         const canvases = await page.locator('canvas').evaluateAll((all) => all.map(({ id }) => id));
         assert.deepEqual(canvases, CHARTS);
         for (const id of CHARTS) assert.ok((await inkOf(page, id)) > 5, `${id} is drawn`);
@@ -28,7 +28,7 @@ describe('report.html in a browser', () => {
   }
 
   test('has a row for each rate, target and fact of the record', async () => {
-    await withReport(browser, 'light', async ({ page, record }) => {
+    await withReport(opened.browser, 'light', async ({ page, record }) => {
       const rates = new Set(record.points.map((point) => point.ratePercentPerHour));
       assert.equal(await page.locator('#latencies tbody tr').count(), rates.size);
       assert.equal(await page.locator('#targets tbody tr').count(), record.targets.length);
@@ -41,7 +41,7 @@ describe('report.html in a browser', () => {
   });
 
   test('draws figure 7 anew when a box is ticked off', async () => {
-    await withReport(browser, 'light', async ({ page }) => {
+    await withReport(opened.browser, 'light', async ({ page }) => {
       const picture = (): Promise<string> =>
         page.locator('#figure-7').evaluate((canvas) => (canvas as unknown as Canvas).toDataURL());
       const all = await picture();

@@ -13,6 +13,7 @@ import { readMeasuredRun } from './measured-run.ts';
 import { headline, limitations } from './page/headline.ts';
 import { html, inlineJson, inlineScript } from './page/html.ts';
 import { buildReport } from './report.ts';
+import { createRun } from './run.ts';
 import { createSampleRun, SAMPLE_SATURATED_BACKLOG } from './testing/sample-run.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
 
@@ -89,6 +90,16 @@ describe('a report', () => {
       headline({ ...record, points: slower }),
       /No crawl rate has a checked latency of both/,
     );
+  });
+
+  test('can be made of a run that was stopped before its first point', () => {
+    using folder = temporaryFolder();
+    const { record } = createSampleRun(path.join(folder.path, 'sample'));
+    const empty = createRun(path.join(folder.path, 'empty'), { ...record, limitations: [] });
+    const files = empty.finish('interrupted');
+    assert.equal(empty.record.state, 'interrupted');
+    assert.equal(readFileSync(files.pointsCsv, 'utf8').trim().split('\n').length, 1);
+    assert.match(headline(empty.record), /^No crawl rate/);
   });
 
   test('names first what speaks against it', () => {

@@ -15,6 +15,8 @@ export interface Label {
   readonly color: string;
   /** `left`: the words begin to the right of the point. */
   readonly align: 'left' | 'right';
+  /** How many pixels lower than the point; none by default. */
+  readonly below?: number;
 }
 
 /** A dashed vertical line with its words along it. */
@@ -56,7 +58,7 @@ export function drawWall(chart: Chart, wall: Wall): void {
 export function drawWallText(chart: Chart, wall: Wall, theme: Theme): void {
   const { ctx, chartArea } = chart;
   ctx.save();
-  ctx.translate((chart.scales['x']?.getPixelForValue(wall.x) ?? 0) + 10, chartArea.top + 8);
+  ctx.translate((chart.scales['x']?.getPixelForValue(wall.x) ?? 0) + 10, chartArea.top + 64);
   ctx.rotate(-Math.PI / 2);
   drawHaloedText(chart, { text: wall.text, color: wall.color, align: 'right' }, theme);
   ctx.restore();
@@ -67,7 +69,10 @@ export function drawLabel(chart: Chart, label: Label, theme: Theme): void {
   const x = chart.scales['x']?.getPixelForValue(label.x) ?? 0;
   const y = chart.scales['y']?.getPixelForValue(label.y) ?? 0;
   ctx.save();
-  ctx.translate(x + (label.align === 'left' ? 13 : -13), y - 8 * (label.lines.length - 1));
+  ctx.translate(
+    x + (label.align === 'left' ? 12 : -12),
+    y + (label.below ?? 0) - 8 * (label.lines.length - 1),
+  );
   for (const text of label.lines) {
     drawHaloedText(chart, { text, color: label.color, align: label.align }, theme);
     ctx.translate(0, 16);

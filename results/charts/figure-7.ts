@@ -191,20 +191,21 @@ export function figure7Annotations(
   top: number,
 ): Annotations {
   const { paper } = data;
-  const beside = { x: paper.ratePercentPerHour, color: theme.paper, align: 'left' } as const;
+  const beside = { x: paper.ratePercentPerHour, color: theme.paper, align: 'right' } as const;
   const papers = [
     {
       ...beside,
       y: paper.mapreduceSeconds,
       lines: [
-        `the paper\u2019s MapReduce: about ${formatDuration(paper.mapreduceSeconds)},`,
-        `${formatDuration(paper.mapreduceProcessingSeconds)} of it processing`,
+        'the paper\u2019s',
+        `MapReduce: ${formatDuration(paper.mapreduceSeconds)}`,
+        `(${formatDuration(paper.mapreduceProcessingSeconds)} processing)`,
       ],
     },
     {
       ...beside,
       y: paper.percolatorSeconds,
-      lines: [`the paper\u2019s Percolator: ${formatDuration(paper.percolatorSeconds)}`],
+      lines: ['the paper\u2019s', `Percolator: ${formatDuration(paper.percolatorSeconds)}`],
     },
   ];
   const wall = {
@@ -218,7 +219,7 @@ export function figure7Annotations(
   };
 }
 
-/** One label a system, at its first saturated rate, on the side where there is room for it. */
+/** One label a system, below its first saturated rate, on the side and the line where there is room. */
 export function saturatedLabels(data: ChartData, theme: Theme, top: number): Annotations['labels'] {
   const rates = [...data.points.map((point) => point.rate), data.paper.ratePercentPerHour];
   const middleSquared = Math.min(...rates) * Math.max(...rates);
@@ -231,7 +232,8 @@ export function saturatedLabels(data: ChartData, theme: Theme, top: number): Ann
       {
         x: first.rate,
         y: top,
-        lines: [...Array<string>(index).fill(''), `${formatSystem(system)}: backlog grows`],
+        lines: [`${formatSystem(system)}: backlog grows`],
+        below: 20 + 18 * index,
         color: theme[system],
         align: first.rate ** 2 > middleSquared ? ('right' as const) : ('left' as const),
       },

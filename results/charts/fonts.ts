@@ -10,11 +10,15 @@ export interface FontFile {
 /** Empty if the package is not installed: then the fonts of the machine have to do. */
 export function fontFiles(): readonly FontFile[] {
   try {
-    return [400, 600].map((weight) => {
-      const file = `@fontsource/inter/files/inter-latin-${weight}-normal.woff2`;
-      return { weight, bytes: readFileSync(fileURLToPath(import.meta.resolve(file))) };
-    });
+    return [
+      fontFile(400, import.meta.resolve('@fontsource/inter/files/inter-latin-400-normal.woff2')),
+      fontFile(600, import.meta.resolve('@fontsource/inter/files/inter-latin-600-normal.woff2')),
+    ];
   } catch {
     return [];
   }
+}
+
+function fontFile(weight: number, address: string): FontFile {
+  return { weight, bytes: readFileSync(fileURLToPath(address)) };
 }

@@ -64,10 +64,11 @@ export function axisTitle(text: string, theme: Theme): object {
   };
 }
 
-/** Crawl rates from somewhat below the lowest to somewhat above the highest. */
+/** Crawl rates, with room on the left for words beside the lowest, and a little on the right. */
 export function rateAxis(rates: readonly number[], theme: Theme): LogarithmicScale {
-  const min = Math.min(...rates) * 0.6;
-  const max = Math.max(...rates) * 1.8;
+  const span = Math.max(10, Math.max(...rates) / Math.min(...rates));
+  const min = Math.min(...rates) / span ** 0.17;
+  const max = Math.max(...rates) * span ** 0.06;
   return logarithmicAxis(
     {
       title: 'Crawl rate, % of the repository per hour',

@@ -9,6 +9,7 @@
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** Also works as root and without a graphics card, and makes no request of its own. */
 const ARGUMENTS = [
@@ -21,10 +22,21 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
-export async function openBrowser(): Promise<Browser> {
-  const installed = installedBrowser();
-  const executablePath = installed ?? (await packagedBrowser());
-  return chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
+export interface OpenBrowser extends AsyncDisposable {
+  readonly browser: Browser;
+}
+
+export async function openBrowser(): Promise<OpenBrowser> {
+  const folder = temporaryFolder();
+  const executablePath = installedBrowser() ?? (await packagedBrowser(folder.path));
+  const browser = await chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
+  return {
+    browser,
+    [Symbol.asyncDispose]: async () => {
+      await browser.close();
+      folder[Symbol.dispose]();
+    },
+  };
 }
 
 /** CHROME_PATH, or the first of the usual names on PATH; null if there is none. */
@@ -46,7 +58,12 @@ function isExecutable(file: string): boolean {
   }
 }
 
-async function packagedBrowser(): Promise<string> {
+/**
+ * Unpacked anew each time, into `folder`: the package takes whatever it finds in the folder for
+ * temporary files for its own, and half a browser left there by a killed test would fail for ever.
+ */
+async function packagedBrowser(folder: string): Promise<string> {
+  process.env['TMPDIR'] = folder;
   process.env['AWS_EXECUTION_ENV'] ??= 'AWS_Lambda_nodejs24.x';
   const { default: packaged } = await import('@sparticuz/chromium');
   packaged.setGraphicsMode = false;

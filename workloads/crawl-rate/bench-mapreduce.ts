@@ -40,7 +40,7 @@ const RATIO_MIN = 1;
 const specification = {
   name: 'npm run bench:mapreduce --',
   description:
-    'Measures the MapReduce baseline against the same map and reduce functions joined by GNU sort,\n' +
+    'Measures the MapReduce baseline against the same map and reduce functions joined by GNU sort, ' +
     'and checks that both find the same clusters.',
   options: {
     documents: integer({

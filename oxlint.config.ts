@@ -45,6 +45,7 @@ const config: OxlintConfig = {
   ignorePatterns: ['results/reference', 'results/runs'],
   rules: {
     'no-await-in-loop': 'off', // In a commit protocol the sequence is the meaning.
+    'import/no-named-as-default-member': 'off', // fast-check is read as `fc.` everywhere.
     'unicorn/consistent-function-scoping': 'off', // A helper stands where its reader needs it.
     'typescript/no-unsafe-type-assertion': 'off', // Decoding and generic containers assert at one place.
     curly: ['error', 'multi-line'],

@@ -32,9 +32,7 @@ export type ErrorCode =
   /** The table has no such column family. */
   | 'FAMILY_NOT_FOUND'
   /** A row key, column, value, timestamp or option outside what is allowed; says which and why. */
-  | 'INVALID_ARGUMENT'
-  /** Another timestamp oracle has taken over; this one must not hand out anything any more. */
-  | 'ORACLE_FENCED';
+  | 'INVALID_ARGUMENT';
 
 /** Codes for which running the whole transaction again, from a new start timestamp, is safe. */
 const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
@@ -44,13 +42,26 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'STORE_UNAVAILABLE',
 ]);
 
+/** Names a transaction for good: its primary cell, and its start timestamp. */
+export interface TransactionName {
+  readonly primary: { readonly table: string; readonly row: string; readonly column: string };
+  readonly startTimestamp: number;
+}
+
 export class PercolatorError extends Error {
   override readonly name = 'PercolatorError';
   readonly code: ErrorCode;
+  /** With `COMMIT_UNKNOWN`: which transaction to ask about later. */
+  readonly transaction: TransactionName | undefined;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly transaction?: TransactionName } = {},
+  ) {
+    super(message, 'cause' in options ? { cause: options.cause } : {});
     this.code = code;
+    this.transaction = options.transaction;
   }
 }
 

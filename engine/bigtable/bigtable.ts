@@ -96,7 +96,7 @@ export interface RowMutation {
 }
 
 /**
- * If any cell passes one of `anyOf`, apply `then`, else apply `otherwise`; one of the two may be empty.
+ * If any cell passes one of `anyOf`, apply `ifFound`, else `ifNotFound`; one of the two may be empty.
  * Every check of the protocol is phrased as "does an offending cell exist", because Bigtable's
  * Condition filter, which could say "and", is not atomic with its branches.
  */
@@ -104,8 +104,8 @@ export interface ConditionalRowMutation {
   readonly table: string;
   readonly row: string;
   readonly anyOf: readonly CellFilter[];
-  readonly then?: readonly Mutation[] | undefined;
-  readonly otherwise?: readonly Mutation[] | undefined;
+  readonly ifFound?: readonly Mutation[] | undefined;
+  readonly ifNotFound?: readonly Mutation[] | undefined;
 }
 
 export interface TableSchema {
@@ -158,7 +158,7 @@ export interface Bigtable extends AsyncDisposable {
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]>;
 
-  /** Resolves to whether a cell passed: whether `then` was applied. */
+  /** Resolves to whether a cell passed: whether `ifFound` was applied. */
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean>;
 
   /**

@@ -47,7 +47,7 @@ test('a crash before the second mutation leaves the first', async () => {
   await client.mutateRows([setRow('a')]);
   await assert.rejects(
     client.checkAndMutateRows([
-      { table: 't', row: 'b', anyOf: [], otherwise: setRow('b').mutations },
+      { table: 't', row: 'b', anyOf: [], ifNotFound: setRow('b').mutations },
     ]),
     CrashedError,
   );
@@ -97,7 +97,7 @@ test('one entry of a batch in doubt is answered with its error', async () => {
   const client = new FaultyBigtable(await openStore());
   client.loseAnswer((call) => call.row === 'a');
   const [a, b] = await client.checkAndMutateRows(
-    ['a', 'b'].map((row) => ({ table: 't', row, anyOf: [], otherwise: setRow(row).mutations })),
+    ['a', 'b'].map((row) => ({ table: 't', row, anyOf: [], ifNotFound: setRow(row).mutations })),
   );
   assert.equal((a as { code?: string }).code, 'STORE_IN_DOUBT');
   assert.equal(b, false);
@@ -146,7 +146,7 @@ test('the trace names every call with its rows, and counts mutations', async () 
     table: 't',
     row: 'c',
     anyOf: [],
-    otherwise: setRow('c').mutations,
+    ifNotFound: setRow('c').mutations,
   });
   assert.deepEqual(
     client.trace.map((call) =>

@@ -47,7 +47,7 @@ export interface MutationCall {
   readonly row: string;
   /** What a conditional mutation looks for; absent for a blind one. */
   readonly anyOf?: readonly CellFilter[] | undefined;
-  /** What is set and erased; of a conditional mutation first `then`, then `otherwise`. */
+  /** What is set and erased; of a conditional mutation first `ifFound`, then `ifNotFound`. */
   readonly mutations: readonly Mutation[];
 }
 
@@ -226,8 +226,8 @@ export class FaultyBigtable implements Bigtable {
     operation: MutationCall['operation'],
     conditional: ConditionalRowMutation,
   ): Promise<boolean> {
-    const { table, row, anyOf, then = [], otherwise = [] } = conditional;
-    const mutations = [...then, ...otherwise];
+    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    const mutations = [...ifFound, ...ifNotFound];
     return this.#send({ operation, table, row, anyOf, mutations }, () =>
       this.#store.checkAndMutateRow(conditional),
     );

@@ -154,14 +154,14 @@ class MemoryBigtable implements Bigtable {
   }
 
   #validateConditional(conditional: ConditionalRowMutation): void {
-    const { table, row, anyOf, then = [], otherwise = [] } = conditional;
-    if (then.length + otherwise.length === 0) {
+    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    if (ifFound.length + ifNotFound.length === 0) {
       throw new PercolatorError(
         'INVALID_ARGUMENT',
         'a conditional mutation must mutate in some case',
       );
     }
-    this.#validateRowMutation({ table, row, mutations: [...then, ...otherwise] });
+    this.#validateRowMutation({ table, row, mutations: [...ifFound, ...ifNotFound] });
     this.#validateFilters(table, anyOf);
   }
 

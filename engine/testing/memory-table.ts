@@ -58,10 +58,15 @@ export class MemoryTable {
     else this.#rows.delete(key);
   }
 
-  /** Returns whether a cell passed: whether `then` was applied. */
-  checkAndMutateRow({ row, anyOf, then = [], otherwise = [] }: ConditionalRowMutation): boolean {
+  /** Returns whether a cell passed: whether `ifFound` was applied. */
+  checkAndMutateRow({
+    row,
+    anyOf,
+    ifFound = [],
+    ifNotFound = [],
+  }: ConditionalRowMutation): boolean {
     const found = this.readRow(row, anyOf) !== undefined;
-    this.mutateRow(row, found ? then : otherwise);
+    this.mutateRow(row, found ? ifFound : ifNotFound);
     return found;
   }
 

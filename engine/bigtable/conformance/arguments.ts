@@ -39,7 +39,7 @@ function claimKeys(open: Open): void {
           mutate(row, ...mutations),
           store.readRow(table, row, [{ family: 'data' }]),
           store.readRows(table, ['r', row], [{ family: 'data' }]),
-          store.checkAndMutateRow({ table, row, anyOf: [], otherwise: mutations }),
+          store.checkAndMutateRow({ table, row, anyOf: [], ifNotFound: mutations }),
         ];
         await rejectWith('INVALID_ARGUMENT', refused);
       }
@@ -68,8 +68,8 @@ function claimValues(open: Open): void {
       await rejectWith('INVALID_ARGUMENT', [t.mutate('r', good, bad)]);
       const conditional = { table: t.table, row: 'r', anyOf: [{ family: 'data' }] };
       const refused = [
-        t.store.checkAndMutateRow({ ...conditional, then: [bad], otherwise: [good] }),
-        t.store.checkAndMutateRow({ ...conditional, then: [], otherwise: [good, bad] }),
+        t.store.checkAndMutateRow({ ...conditional, ifFound: [bad], ifNotFound: [good] }),
+        t.store.checkAndMutateRow({ ...conditional, ifFound: [], ifNotFound: [good, bad] }),
       ];
       await rejectWith('INVALID_ARGUMENT', refused);
     }
@@ -89,7 +89,7 @@ function claimValues(open: Open): void {
             table,
             row: 'r',
             anyOf: [filter],
-            otherwise: [set('data', 'q', 1)],
+            ifNotFound: [set('data', 'q', 1)],
           }),
         ];
         await rejectWith('INVALID_ARGUMENT', refused);
@@ -101,7 +101,7 @@ function claimValues(open: Open): void {
   claim('a conditional mutation must mutate in some case', open, async ({ store, table }) => {
     const conditional = { table, row: 'r', anyOf: [{ family: 'data' }] };
     await rejectWith('INVALID_ARGUMENT', [store.checkAndMutateRow(conditional)]);
-    const empty = { ...conditional, then: [], otherwise: [] };
+    const empty = { ...conditional, ifFound: [], ifNotFound: [] };
     await rejectWith('INVALID_ARGUMENT', [store.checkAndMutateRow(empty)]);
   });
 }

@@ -5,7 +5,7 @@ import { rejectWith, SCHEMA, set, TABLE, type Open } from './claim.ts';
 
 export function claimClosing(open: Open): void {
   const rowMutation = { table: TABLE, row: 'r', mutations: [set('data', 'q', 1)] };
-  const conditional = { table: TABLE, row: 'r', anyOf: [], otherwise: rowMutation.mutations };
+  const conditional = { table: TABLE, row: 'r', anyOf: [], ifNotFound: rowMutation.mutations };
   const filters = [{ family: 'data' }];
 
   test('a closed store refuses every operation', async () => {

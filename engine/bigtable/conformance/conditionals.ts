@@ -22,21 +22,21 @@ export function claimConditionals(open: Open): void {
 }
 
 function claimBranches(open: Open): void {
-  claim('a passing cell applies `then`, none applies `otherwise`', open, async (t) => {
+  claim('a passing cell applies `ifFound`, none applies `ifNotFound`', open, async (t) => {
     const conditional: ConditionalRowMutation = {
       table: t.table,
       row: 'r',
       anyOf: [{ family: 'lock', qualifier: 'q' }],
-      then: [set('data', 'then', 1)],
-      otherwise: [set('data', 'otherwise', 1)],
+      ifFound: [set('data', 'ifFound', 1)],
+      ifNotFound: [set('data', 'ifNotFound', 1)],
     };
     assert.equal(await t.store.checkAndMutateRow(conditional), false);
-    assert.deepEqual(await t.cells('r', { family: 'data' }), ['data:otherwise@1=1']);
+    assert.deepEqual(await t.cells('r', { family: 'data' }), ['data:ifNotFound@1=1']);
     await t.mutate('r', set('lock', 'q', 1));
     assert.equal(await t.store.checkAndMutateRow(conditional), true);
     assert.deepEqual(await t.cells('r', { family: 'data' }), [
-      'data:otherwise@1=1',
-      'data:then@1=1',
+      'data:ifNotFound@1=1',
+      'data:ifFound@1=1',
     ]);
   });
 
@@ -57,7 +57,7 @@ function claimBranches(open: Open): void {
         { family: 'lock', qualifier: 'q' },
         { family: 'write', qualifier: 'q', from: 5 },
       ];
-      const otherwise = [set('lock', 'q', 5)];
+      const ifNotFound = [set('lock', 'q', 5)];
       await mutate('written before', set('write', 'q', 4));
       await mutate('written since', set('write', 'q', 5));
       await mutate('locked', set('lock', 'q', 1));
@@ -66,7 +66,7 @@ function claimBranches(open: Open): void {
           table,
           row,
           anyOf,
-          otherwise,
+          ifNotFound,
         })),
       );
       assert.deepEqual(found, [false, true, true]);
@@ -84,8 +84,8 @@ function claimBranches(open: Open): void {
         table: t.table,
         row: 'r',
         anyOf: [filter],
-        then: mutations,
-        otherwise: mutations,
+        ifFound: mutations,
+        ifNotFound: mutations,
       });
       assert.equal(found, read.length > 0, JSON.stringify(filter));
     }
@@ -129,8 +129,8 @@ function claimBatches(open: Open): void {
     const answers = await t.store.checkAndMutateRows([
       lockUnlessLocked('a', 2),
       { ...lockUnlessLocked('b', 2), table: 'nowhere' },
-      { ...lockUnlessLocked('c', 2), otherwise: [set('nofamily', 'q', 1)] },
-      { ...lockUnlessLocked('d', 2), otherwise: [] },
+      { ...lockUnlessLocked('c', 2), ifNotFound: [set('nofamily', 'q', 1)] },
+      { ...lockUnlessLocked('d', 2), ifNotFound: [] },
       lockUnlessLocked('e', 2),
     ]);
     assert.deepEqual(
@@ -149,11 +149,11 @@ function claimBatches(open: Open): void {
 
 function lockUnlessLocked(row: string, timestamp: number): ConditionalRowMutation {
   const anyOf = [{ family: 'lock', qualifier: 'q' }];
-  return { table: TABLE, row, anyOf, otherwise: [set('lock', 'q', timestamp)] };
+  return { table: TABLE, row, anyOf, ifNotFound: [set('lock', 'q', timestamp)] };
 }
 
 function commitIfLocked(row: string, timestamp: number): ConditionalRowMutation {
   const anyOf = [{ family: 'lock', qualifier: 'q', from: 1, to: 1 }];
-  const then = [set('write', 'q', timestamp), erase('lock', 'q', 1, 1)];
-  return { table: TABLE, row, anyOf, then };
+  const ifFound = [set('write', 'q', timestamp), erase('lock', 'q', 1, 1)];
+  return { table: TABLE, row, anyOf, ifFound };
 }

@@ -107,7 +107,7 @@ function claimManyRows(open: Open): void {
               table,
               row: 'r',
               anyOf: [{ family: 'data', qualifier: 'q', from: i, to: i }],
-              then: [set('data', 'q', i + 1)],
+              ifFound: [set('data', 'q', i + 1)],
             }),
       );
       await Promise.all(links);

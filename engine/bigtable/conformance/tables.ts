@@ -79,7 +79,7 @@ function claimMissing(open: Open): void {
       store.readRows(table, ['r'], filters),
       store.readRange(table, { limit: 1 }, filters),
       store.mutateRows([{ table, row: 'r', mutations }]),
-      store.checkAndMutateRow({ table, row: 'r', anyOf: filters, otherwise: mutations }),
+      store.checkAndMutateRow({ table, row: 'r', anyOf: filters, ifNotFound: mutations }),
       store.sampleRowKeys(table),
     ];
     await rejectWith('TABLE_NOT_FOUND', refused);
@@ -96,9 +96,9 @@ function claimMissing(open: Open): void {
       store.readRange(table, { limit: 1 }, filters),
       t.mutate('r', ...good, ...bad),
       t.mutate('r', ...good, erase('nofamily', 'q', 1, 2)),
-      store.checkAndMutateRow({ ...conditional, anyOf: filters, otherwise: good }),
-      store.checkAndMutateRow({ ...conditional, then: bad, otherwise: good }),
-      store.checkAndMutateRow({ ...conditional, then: good, otherwise: bad }),
+      store.checkAndMutateRow({ ...conditional, anyOf: filters, ifNotFound: good }),
+      store.checkAndMutateRow({ ...conditional, ifFound: bad, ifNotFound: good }),
+      store.checkAndMutateRow({ ...conditional, ifFound: good, ifNotFound: bad }),
     ];
     await rejectWith('FAMILY_NOT_FOUND', refused);
     assert.deepEqual(await t.keys(), [], 'and applies nothing');

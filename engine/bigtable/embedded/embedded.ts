@@ -293,14 +293,14 @@ class Embedded implements Bigtable {
   }
 
   #validateConditional(conditional: ConditionalRowMutation): TableEntry {
-    const { table, row, anyOf, then = [], otherwise = [] } = conditional;
-    if (then.length + otherwise.length === 0) {
+    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    if (ifFound.length + ifNotFound.length === 0) {
       throw new PercolatorError(
         'INVALID_ARGUMENT',
         'a conditional mutation must mutate in some case',
       );
     }
-    const entry = this.#validateRowMutation({ table, row, mutations: [...then, ...otherwise] });
+    const entry = this.#validateRowMutation({ table, row, mutations: [...ifFound, ...ifNotFound] });
     for (const filter of anyOf) {
       validateFilter(filter);
       familyId(entry, filter.family);

@@ -8,7 +8,7 @@
  * is written 00 FF), so "a" < "a\0" < "aa" holds for the encoded keys too. The timestamp is
  * inverted, so the first key at or behind (column, t) is the newest version that is not above t.
  */
-import { PercolatorError } from '../../base/index.ts';
+import { assert, PercolatorError } from '../../base/index.ts';
 import { TIMESTAMP_MAX, type Timestamp } from '../bigtable.ts';
 
 /** lmdb with pages of 8 KB or more takes keys of this many bytes. */
@@ -17,8 +17,6 @@ export const KEY_BYTES_MAX = 4026;
 const TIMESTAMP_BYTES = 8;
 const FAMILY_BYTES = 1;
 const END = Uint8Array.of(0, 1);
-/** Sorts behind every key that begins with the prefix it is put after: no encoded part starts with FF FF. */
-const BEHIND = Uint8Array.of(0xff);
 
 /** The bytes before the row: the table. */
 export function tablePrefix(tableId: number): Buffer {
@@ -37,9 +35,25 @@ export function rowStart(table: Buffer, row: string): Buffer {
   return Buffer.concat([table, escape(row)]);
 }
 
-/** Behind every key that begins with `prefix`. */
+/**
+ * Behind every key that begins with `prefix`, and before every other key behind those: the prefix,
+ * counted up by one. No longer than the prefix, since lmdb refuses bounds longer than its keys.
+ */
 export function behind(prefix: Buffer): Buffer {
-  return Buffer.concat([prefix, BEHIND]);
+  let last = prefix.length - 1;
+  while (prefix[last] === 0xff) last--;
+  assert(last >= 0, 'a prefix has a byte that can be counted up');
+  const bound = Buffer.from(prefix.subarray(0, last + 1));
+  bound[last] = (bound[last] ?? 0) + 1;
+  return bound;
+}
+
+/**
+ * The bound as lmdb takes it. A bound longer than every key may be cut: a key that is the cut bound
+ * itself would have to end inside a row or a column, and none does.
+ */
+export function cut(bound: Buffer): Buffer {
+  return bound.length > KEY_BYTES_MAX ? bound.subarray(0, KEY_BYTES_MAX) : bound;
 }
 
 /** What the keys of one family of one row have in common. */

@@ -11,6 +11,7 @@ import {
   behind,
   cellKey,
   columnPrefix,
+  cut,
   familyPrefix,
   rowPrefix,
   rowStart,
@@ -133,12 +134,12 @@ function* existingColumns(cells: Cells, family: Buffer, rowLength: number): Gene
 /** Keys are inverted: the newest version wanted comes first, and lmdb's end is exclusive. */
 function versionRange(column: Column, filter: CellFilter): { start: Buffer; end: Buffer } {
   return {
-    start: cellKey(column.prefix, filter.to ?? TIMESTAMP_MAX),
-    end: behind(cellKey(column.prefix, filter.from ?? 0)),
+    start: cut(cellKey(column.prefix, filter.to ?? TIMESTAMP_MAX)),
+    end: cut(behind(cellKey(column.prefix, filter.from ?? 0))),
   };
 }
 
 function firstKey(cells: Cells, range: { start: Buffer; end: Buffer }): Buffer | undefined {
-  const [first] = cells.getKeys({ ...range, limit: 1 });
+  const [first] = cells.getKeys({ start: cut(range.start), end: cut(range.end), limit: 1 });
   return first;
 }

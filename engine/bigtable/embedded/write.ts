@@ -32,7 +32,7 @@ export function applyConditional(
     cells,
     table,
     conditional.row,
-    (found ? conditional.then : conditional.otherwise) ?? [],
+    (found ? conditional.ifFound : conditional.ifNotFound) ?? [],
   );
   return found;
 }

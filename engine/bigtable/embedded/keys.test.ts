@@ -1,0 +1,173 @@
+/** The order of encoded keys is the order of cells, and a key tells its cell again. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import { TIMESTAMP_MAX } from '../bigtable.ts';
+import {
+  behind,
+  cellKey,
+  checkKeyLength,
+  columnPrefix,
+  cut,
+  familyPrefix,
+  KEY_BYTES_MAX,
+  rowPrefix,
+  rowStart,
+  splitColumn,
+  splitRow,
+  tablePrefix,
+  timestampOf,
+} from './keys.ts';
+
+interface Address {
+  readonly tableId: number;
+  readonly row: string;
+  readonly familyId: number;
+  readonly qualifier: string;
+  readonly timestamp: number;
+}
+
+/** Few characters, chosen to collide with the encoding's own bytes, so that prefixes and ties are common. */
+const text = fc.oneof(
+  fc.string({
+    unit: fc.constantFrom('\0', '\u0001', 'a', 'ÿ', '\uFFFF', '\u{10FFFF}'),
+    maxLength: 4,
+  }),
+  fc.string({ unit: 'binary', maxLength: 6 }),
+);
+
+const address: fc.Arbitrary<Address> = fc.record({
+  tableId: fc.constantFrom(1, 2, 255, 256, 2 ** 32 - 2),
+  row: text.filter((row) => row !== ''),
+  familyId: fc.constantFrom(0, 1, 2, 99),
+  qualifier: text,
+  timestamp: fc.oneof(
+    fc.constantFrom(0, 1, 255, 2 ** 32 - 1, 2 ** 32, TIMESTAMP_MAX - 1, TIMESTAMP_MAX),
+    fc.maxSafeNat(),
+  ),
+});
+
+test('keys are ordered by table, row, family, qualifier, and newest first', () => {
+  fc.assert(
+    fc.property(address, address, (a, b) => {
+      assert.equal(Math.sign(Buffer.compare(encode(a), encode(b))), Math.sign(compare(a, b)));
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test('a key tells its row, family, qualifier and timestamp again', () => {
+  fc.assert(
+    fc.property(address, (cell) => {
+      const key = encode(cell);
+      const { row, prefixLength } = splitRow(key);
+      const { familyId, qualifier } = splitColumn(key, prefixLength);
+      const { tableId, ...rest } = cell;
+      assert.deepEqual({ row, familyId, qualifier, timestamp: timestampOf(key) }, rest);
+      assert.deepEqual(key.subarray(0, prefixLength), rowPrefix(tablePrefix(tableId), row));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('the first key at or behind (column, t) is the newest version not above t', () => {
+  fc.assert(
+    fc.property(address, fc.maxSafeNat(), (cell, t) => {
+      const atOrBehind = Buffer.compare(encode(cell), encode({ ...cell, timestamp: t })) >= 0;
+      assert.equal(atOrBehind, cell.timestamp <= t);
+    }),
+  );
+});
+
+test('behind a prefix come exactly the keys that neither begin with it nor sort before it', () => {
+  fc.assert(
+    fc.property(address, address, (a, b) => {
+      const key = encode(a);
+      for (const prefix of prefixesOf(b)) {
+        const begins = key.subarray(0, prefix.length).equals(prefix);
+        const isBehind = !begins && Buffer.compare(key, prefix) > 0;
+        assert.equal(Buffer.compare(key, behind(prefix)) >= 0, isBehind);
+        assert.ok(behind(prefix).length <= prefix.length);
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('a scan that starts at a row meets all of its cells, and those of no row before it', () => {
+  fc.assert(
+    fc.property(address, address, (a, b) => {
+      const cell = { ...a, tableId: b.tableId };
+      const met = Buffer.compare(encode(cell), rowStart(tablePrefix(b.tableId), b.row)) >= 0;
+      assert.equal(met, Buffer.compare(Buffer.from(cell.row), Buffer.from(b.row)) >= 0);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('a key of exactly as many bytes as lmdb takes is allowed, and not one more', () => {
+  const zeros = '\0'.repeat(5); // Each is written as two bytes.
+  for (const [row, qualifier] of [
+    ['r', ''],
+    ['r', 'q'],
+    [`r${zeros}`, 'q'],
+    ['r', `é中😀${zeros}`],
+  ] as const) {
+    const shortest = encode({ tableId: 1, row, familyId: 0, qualifier, timestamp: 0 }).length;
+    const longest = row + 'x'.repeat(KEY_BYTES_MAX - shortest);
+    checkKeyLength(longest, qualifier);
+    const key = encode({ tableId: 1, row: longest, familyId: 0, qualifier, timestamp: 0 });
+    assert.equal(key.length, KEY_BYTES_MAX);
+    assert.throws(() => checkKeyLength(`${longest}x`, qualifier), { code: 'INVALID_ARGUMENT' });
+  }
+});
+
+test('a cut bound has the same keys before and behind it as the whole one', () => {
+  const { length } = rowPrefix(tablePrefix(1), '');
+  const long = fc.tuple(
+    fc.integer({ min: KEY_BYTES_MAX - length - 20, max: KEY_BYTES_MAX - length + 5 }),
+    text,
+  );
+  fc.assert(
+    fc.property(long, long, ([count, end], [otherCount, otherEnd]) => {
+      const cell = {
+        tableId: 1,
+        row: `${'x'.repeat(count)}${end}`,
+        familyId: 0,
+        qualifier: '',
+        timestamp: 1,
+      };
+      const key = encode(cell);
+      fc.pre(key.length <= KEY_BYTES_MAX);
+      const row = `${'x'.repeat(otherCount)}${otherEnd}`;
+      for (const bound of [...prefixesOf({ ...cell, row }), rowStart(tablePrefix(1), row)]) {
+        assert.equal(Buffer.compare(key, cut(bound)) >= 0, Buffer.compare(key, bound) >= 0);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+function encode({ qualifier, timestamp, ...cell }: Address): Buffer {
+  const row = rowPrefix(tablePrefix(cell.tableId), cell.row);
+  return cellKey(columnPrefix(familyPrefix(row, cell.familyId), qualifier), timestamp);
+}
+
+function prefixesOf(cell: Address): Buffer[] {
+  const table = tablePrefix(cell.tableId);
+  const row = rowPrefix(table, cell.row);
+  const family = familyPrefix(row, cell.familyId);
+  const column = columnPrefix(family, cell.qualifier);
+  return [table, row, family, column, cellKey(column, cell.timestamp)];
+}
+
+/** The order of cells, said without any encoding. */
+function compare(a: Address, b: Address): number {
+  return (
+    a.tableId - b.tableId ||
+    Buffer.compare(Buffer.from(a.row), Buffer.from(b.row)) ||
+    a.familyId - b.familyId ||
+    Buffer.compare(Buffer.from(a.qualifier), Buffer.from(b.qualifier)) ||
+    b.timestamp - a.timestamp
+  );
+}

@@ -1,0 +1,31 @@
+/** The front door of the engine: re-exports only. Start reading at percolator.ts and transaction/. */
+export * from './base/index.ts';
+export {
+  openEmbedded,
+  TIMESTAMP_MAX,
+  type Bigtable,
+  type EmbeddedOptions,
+  type Manifest,
+  type RowMutation,
+  type Timestamp,
+} from './bigtable/index.ts';
+export type {
+  DirtyCell,
+  Observer,
+  ObserverFailure,
+  ParkedCell,
+  Worker,
+  WorkerCounters,
+  WorkerOptions,
+} from './observer/index.ts';
+export { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
+export { openPercolator, type Percolator, type PercolatorOptions } from './percolator.ts';
+export type { TableDefinition } from './tables.ts';
+export type {
+  CellAddress,
+  Counters,
+  Reader,
+  ScannedRow,
+  ScanRange,
+  Transaction,
+} from './transaction/index.ts';

@@ -1,0 +1,15 @@
+/**
+ * Liveness of workers (section 2.2): "running workers write a token into the Chubby lockservice to
+ * indicate they belong to the system; other workers can use the existence of this token as a sign
+ * that the worker is alive (the token is automatically deleted when the process exits)."
+ *
+ * Liveness is only ever a hint that makes clean-up faster. A worker that is thought dead and is
+ * not loses its transactions to a conflict, never data: what decides is the conditional mutation
+ * of the primary (P26).
+ */
+export interface Liveness {
+  /** This process's token: written into its locks. */
+  readonly self: string;
+  /** True only if the owner of the token has certainly exited; false for alive, or not known. */
+  isDead(token: string): boolean;
+}

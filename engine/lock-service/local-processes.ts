@@ -1,0 +1,47 @@
+/**
+ * Liveness among the processes of one machine: the operating system knows who has exited.
+ *
+ * A token names the machine, the process and the moment the process started, so that a process
+ * number used again is not mistaken for its dead predecessor. Tokens of other machines are never declared
+ * dead here; their locks wait for the time to live to run out.
+ */
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { pid, kill } from 'node:process';
+import type { Liveness } from './liveness.ts';
+
+/** @param nonce distinguishes several engines in one process */
+export function localProcesses(nonce: string): Liveness {
+  const machine = hostname();
+  return {
+    self: [machine, pid, startTime(pid) ?? '', nonce].join('/'),
+    isDead: (token) => {
+      const [tokenMachine, tokenPid, tokenStart] = token.split('/');
+      if (tokenMachine !== machine) return false;
+      const owner = Number(tokenPid);
+      if (!exists(owner)) return true;
+      return tokenStart !== '' && startTime(owner) !== tokenStart;
+    },
+  };
+}
+
+function exists(processId: number): boolean {
+  try {
+    kill(processId, 0); // Signal 0 tests for existence and does nothing.
+    return true;
+  } catch (error) {
+    // EPERM: it is there, and somebody else's.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** When the process started, in clock ticks since boot; undefined where there is no /proc. */
+function startTime(processId: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${processId}/stat`, 'latin1');
+    // Field 22; the fields are counted behind the command name, which may contain spaces.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * Observers (section 2.4): "Each observer registers a function and a set of columns with Percolator, and
+ * Percolator invokes the function after data is written to one of those columns in any row."
+ *
+ * What is promised:
+ *
+ * - Every committed change of the column is eventually seen by a run whose snapshot includes it.
+ * - "Message collapsing": several changes may be seen by one run.
+ * - For each change, at most one run of an observer commits. Runs that lose leave nothing behind.
+ *
+ * What is not: an order, or that `run` is called once. It is a transaction like any other and may be
+ * run again, so what it does outside of the transaction may happen more than once (P51). An observer that
+ * writes the column it observes triggers itself, until it stops writing (P46).
+ */
+import type { Transaction } from '../transaction/index.ts';
+
+export interface DirtyCell {
+  readonly table: string;
+  readonly row: string;
+  readonly column: string;
+}
+
+export interface Observer {
+  /** Names the acknowledgment column: changing it makes every notified cell new to the observer. */
+  readonly name: string;
+  readonly table: string;
+  /** The observed column. The table's definition must list it under `observedColumns`. */
+  readonly column: string;
+  /** Reacts to a change of the cell. What it writes commits together with the acknowledgment. */
+  run(transaction: Transaction, cell: DirtyCell): Promise<void>;
+}

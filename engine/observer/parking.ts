@@ -1,0 +1,79 @@
+/**
+ * Parking: what happens to a cell whose observer keeps failing (P45).
+ *
+ * Without it, one document that an observer cannot digest is run again for ever. A parked cell is
+ * no longer found by scanners; it stands in a list with the error until somebody replays it, or the
+ * cell changes again, which marks it anew.
+ *
+ * Parking is one row mutation: the mark that was seen goes as the entry comes, so that a crash
+ * loses neither, and a mark that came later stays.
+ */
+import type { Bigtable } from '../bigtable/index.ts';
+import type { TimestampOracle } from '../oracle/index.ts';
+import { NOTIFY, notifyTable, PARKED, WEAK } from '../transaction/index.ts';
+import type { DirtyCell } from './observer.ts';
+import type { Notified } from './run-observer.ts';
+
+export interface ParkedCell extends DirtyCell {
+  readonly weak: boolean;
+  readonly failures: number;
+  /** What the observer threw last. */
+  readonly error: string;
+}
+
+export async function park(
+  store: Bigtable,
+  cell: Notified,
+  failed: { readonly failures: number; readonly error: string },
+): Promise<void> {
+  const { table, row, column: qualifier, weak, timestamp } = cell;
+  const value = Buffer.from(JSON.stringify({ weak, ...failed }));
+  await store.mutateRows([
+    {
+      table: notifyTable(table),
+      row,
+      mutations: [
+        { kind: 'set', family: PARKED, qualifier, timestamp, value },
+        { kind: 'erase', family: weak ? WEAK : NOTIFY, qualifier, from: 0, to: timestamp },
+      ],
+    },
+  ]);
+}
+
+/** The parked cells of a table, at most `limit`, in row order. */
+export async function listParked(
+  store: Bigtable,
+  table: string,
+  limit: number,
+): Promise<readonly ParkedCell[]> {
+  const rows = await store.readRange(notifyTable(table), { limit }, [
+    { family: PARKED, versions: 1 },
+  ]);
+  return rows.flatMap(({ key: row, cells }) =>
+    cells.map((cell): ParkedCell => {
+      const { weak, failures, error } = JSON.parse(
+        Buffer.from(cell.value).toString(),
+      ) as ParkedCell;
+      return { table, row, column: cell.qualifier, weak, failures, error };
+    }),
+  );
+}
+
+/** Marks a parked cell dirty again, at a fresh timestamp, and takes it off the list. */
+export async function replayParked(
+  { store, oracle }: { readonly store: Bigtable; readonly oracle: TimestampOracle },
+  { table, row, column: qualifier, weak }: ParkedCell,
+): Promise<void> {
+  const timestamp = await oracle.next();
+  const family = weak ? WEAK : NOTIFY;
+  await store.mutateRows([
+    {
+      table: notifyTable(table),
+      row,
+      mutations: [
+        { kind: 'set', family, qualifier, timestamp, value: new Uint8Array() },
+        { kind: 'erase', family: PARKED, qualifier, from: 0, to: timestamp },
+      ],
+    },
+  ]);
+}

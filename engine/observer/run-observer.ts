@@ -1,0 +1,115 @@
+/**
+ * Running an observer for a dirty cell (section 2.4).
+ *
+ *   1. Take a start timestamp: now that the notification has been seen, so that the snapshot includes the
+ *      change (P47).
+ *   2. Dirty? "If the latest write's commit timestamp is larger than the start timestamp of the last run,
+ *      which the acknowledgment column stores, run the observer." (P42: not its commit timestamp; what
+ *      was committed between the run's start and its commit has not been seen.)
+ *   3. The observer's writes and the acknowledgment commit as one transaction; of two runs at the same
+ *      time, one loses on the acknowledgment.
+ *   4. Clear the notify cells up to the start timestamp, also when there was nothing to do (P44). What
+ *      the snapshot has seen goes; what was committed since stays (P41).
+ *
+ * What if we die between 3 and 4? The notification is found again, and 2 says that it is clean.
+ * Clearing before 3 would lose the change if we died in between.
+ */
+import { isRetryable } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import {
+  acknowledgmentColumn,
+  begin,
+  type Context,
+  NOTIFY,
+  notifyTable,
+  type Transaction,
+  WEAK,
+} from '../transaction/index.ts';
+import type { DirtyCell, Observer } from './observer.ts';
+
+/** How often a run that lost a conflict is tried again at once, before it goes back in the queue. */
+const CONFLICTS_MAX = 10;
+
+export interface Notified extends DirtyCell {
+  /** Marked by a weak notification: run without asking, and acknowledge nothing. */
+  readonly weak: boolean;
+  /** The newest mark that was seen. */
+  readonly timestamp: Timestamp;
+}
+
+/**
+ * Runs every observer of the cell that has not seen its latest change, and clears the notification.
+ * Resolves with how many runs committed. Rejects with what an observer threw; the notification stays.
+ */
+export async function runObservers(
+  context: Context,
+  cell: Notified,
+  observers: readonly Observer[],
+): Promise<number> {
+  let runs = 0;
+  let seenUpTo = Number.POSITIVE_INFINITY;
+  for (const observer of observers) {
+    const { startTimestamp, ran } = await runObserver(context, cell, observer);
+    seenUpTo = Math.min(seenUpTo, startTimestamp);
+    if (ran) runs++;
+  }
+  if (observers.length > 0) await clearNotification(context, cell, seenUpTo);
+  return runs;
+}
+
+async function runObserver(
+  context: Context,
+  cell: Notified,
+  observer: Observer,
+): Promise<{ readonly startTimestamp: Timestamp; readonly ran: boolean }> {
+  for (let attempt = 1; ; attempt++) {
+    const transaction = await begin(context);
+    const { startTimestamp } = transaction;
+    try {
+      const ran = await runOnce(transaction, cell, observer);
+      return { startTimestamp, ran };
+    } catch (error) {
+      transaction.discard();
+      if (!isRetryable(error) || attempt >= CONFLICTS_MAX) throw error;
+    }
+  }
+}
+
+async function runOnce(
+  transaction: Transaction,
+  cell: Notified,
+  observer: Observer,
+): Promise<boolean> {
+  if (!cell.weak) {
+    if (!(await isDirty(transaction, cell, observer))) return false;
+    transaction.acknowledge(observer.name, cell);
+  }
+  await observer.run(transaction, { table: cell.table, row: cell.row, column: cell.column });
+  await transaction.commit();
+  return true;
+}
+
+/** Whether the cell has changed since the snapshot of the observer's last committed run. */
+async function isDirty(
+  transaction: Transaction,
+  cell: DirtyCell,
+  observer: Observer,
+): Promise<boolean> {
+  const column = acknowledgmentColumn(observer.name, cell.column);
+  const [latest, lastRun] = await transaction.readVersions([cell, { ...cell, column }]);
+  if (latest === undefined) return false; // Its writer died before it committed.
+  return latest.record.changedTimestamp > (lastRun?.record.startTimestamp ?? 0);
+}
+
+/** Strong and weak marks are cleared apart: a run for the one need not have run for the other. */
+async function clearNotification(
+  context: Context,
+  { table, row, column: qualifier, weak }: Notified,
+  startTimestamp: Timestamp,
+): Promise<void> {
+  context.counters.mutations++;
+  context.counters.mutatedRows++;
+  const family = weak ? WEAK : NOTIFY;
+  const seen = { kind: 'erase', family, qualifier, from: 0, to: startTimestamp } as const;
+  await context.store.mutateRows([{ table: notifyTable(table), row, mutations: [seen] }]);
+}

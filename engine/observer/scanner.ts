@@ -1,0 +1,105 @@
+/**
+ * The notification scanner (section 2.4): finds dirty cells.
+ *
+ * "Percolator's notify column is stored in a separate Bigtable locality group so that scanning over
+ * the column requires reading only the dirty cells. ... Each Percolator worker chooses a portion of
+ * the table to scan by picking a region of the table randomly: it first picks a random Bigtable tablet,
+ * then chooses a random key in the tablet, and finally scans the table from that position."
+ *
+ *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: come round
+ *
+ * Where the table is a single tablet, the random place is one of the dirty rows last seen, so that
+ * workers spread over what there is to do.
+ */
+import type { Random } from '../base/index.ts';
+import type { Bigtable, Row } from '../bigtable/index.ts';
+import { NOTIFY, notifyTable, WEAK } from '../transaction/index.ts';
+import type { Notified } from './run-observer.ts';
+
+export interface Batch {
+  readonly cells: readonly Notified[];
+  /** With this batch the scan has come round: every cell dirty since it began has been seen. */
+  readonly comeRound: boolean;
+}
+
+/** Dirty rows remembered as places to start from. */
+const REMEMBERED = 64;
+/** One version tells that a cell is dirty; how often it was marked does not matter. */
+const MARKS = [
+  { family: NOTIFY, versions: 1 },
+  { family: WEAK, versions: 1 },
+] as const;
+
+export class NotificationScanner {
+  readonly #store: Bigtable;
+  readonly #random: Random;
+  readonly #table: string;
+  #remembered: readonly string[] = [];
+  /** Where the scan began. */
+  #origin = '';
+  /** Where it goes on; undefined between scans. */
+  #next: string | undefined;
+  /** Whether it has passed the end of the table and is on its way from the beginning to the origin. */
+  #wrapped = false;
+
+  constructor(store: Bigtable, random: Random, table: string) {
+    this.#store = store;
+    this.#random = random;
+    this.#table = table;
+  }
+
+  /** At most `limit` rows of dirty cells. */
+  async nextBatch(limit: number): Promise<Batch> {
+    if (this.#next === undefined) await this.#begin();
+    const rows = await this.#readRows(limit);
+    this.#remembered = [...rows.map(({ key }) => key), ...this.#remembered].slice(0, REMEMBERED);
+    const cells = rows.flatMap((row) => dirtyCells(this.#table, row));
+    return { cells, comeRound: this.#moveOn(rows, limit) };
+  }
+
+  async #begin(): Promise<void> {
+    this.#origin = await this.#randomPlace();
+    this.#next = this.#origin;
+    this.#wrapped = this.#origin === '';
+  }
+
+  async #randomPlace(): Promise<string> {
+    const tablets = await this.#store.sampleRowKeys(notifyTable(this.#table));
+    if (tablets.length === 0) return this.#random.pick(['', ...this.#remembered]);
+    const tablet = this.#random.pick(['', ...tablets]);
+    return tablet + String.fromCodePoint(this.#random.integer(0x20, 0x7e));
+  }
+
+  async #readRows(limit: number): Promise<readonly Row[]> {
+    const end = this.#wrapped && this.#origin !== '' ? this.#origin : undefined;
+    const range = { start: this.#next, end, limit };
+    return this.#store.readRange(notifyTable(this.#table), range, MARKS);
+  }
+
+  /** Sets the place of the next batch; true if there is none because the scan has come round. */
+  #moveOn(rows: readonly Row[], limit: number): boolean {
+    const last = rows.at(-1);
+    if (last !== undefined && rows.length === limit) {
+      this.#next = `${last.key}\0`; // The first key behind the last row.
+      return false;
+    }
+    if (this.#wrapped) {
+      this.#next = undefined;
+      return true;
+    }
+    this.#wrapped = true;
+    this.#next = '';
+    return false;
+  }
+}
+
+/** A cell that was marked both ways is two: each kind of run clears its own mark. */
+function dirtyCells(table: string, { key: row, cells }: Row): readonly Notified[] {
+  return cells.map(({ family, qualifier: column, timestamp }) => ({
+    table,
+    row,
+    column,
+    weak: family === WEAK,
+    timestamp,
+  }));
+}

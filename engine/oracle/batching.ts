@@ -1,0 +1,57 @@
+/**
+ * "Each Percolator worker batches timestamp requests across transactions by maintaining only one
+ * pending RPC to the oracle" (section 2.3).
+ *
+ *     caller ──▶ waiting ─┐                        ┌─▶ answered in the order they came
+ *     caller ──▶ waiting ─┴▶ one request for all ──┘
+ *     caller ──▶ waiting ───▶ the next request, because this one was sent before it asked (P10)
+ */
+import { assert } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import type { TimestampOracle, TimestampSource } from './oracle.ts';
+
+interface Caller {
+  readonly resolve: (timestamp: Timestamp) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** An oracle for many callers on one source; one request is pending at a time. */
+export function batchTimestamps(source: TimestampSource): TimestampOracle {
+  let waiting: Caller[] = [];
+  let asking = false;
+  let largest: Timestamp = 0;
+
+  async function askForAll(): Promise<void> {
+    // Callers of the same turn of the event loop share the first request.
+    await Promise.resolve();
+    while (waiting.length > 0) {
+      const callers = waiting;
+      waiting = [];
+      await answer(callers);
+    }
+    asking = false;
+  }
+
+  async function answer(callers: readonly Caller[]): Promise<void> {
+    try {
+      const first = await source.allocate(callers.length);
+      assert(first > largest, 'the oracle only moves forward');
+      largest = first + callers.length - 1;
+      callers.forEach(({ resolve }, i) => {
+        resolve(first + i);
+      });
+    } catch (error) {
+      for (const { reject } of callers) reject(error);
+    }
+  }
+
+  return {
+    next: () =>
+      new Promise((resolve, reject) => {
+        waiting.push({ resolve, reject });
+        if (asking) return;
+        asking = true;
+        void askForAll();
+      }),
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * A Percolator database: storage, timestamp oracle and liveness put together.
+ *
+ *     const percolator = await openPercolator({ folder: 'data' });
+ *     await percolator.createTable('accounts');
+ *     await percolator.transact(async (transaction) => { ... });
+ *
+ * Several processes may open one folder; they share tables, transactions and observers.
+ */
+import {
+  type Clock,
+  createRandom,
+  entropySeed,
+  type Random,
+  systemClock,
+  type TransactionName,
+} from './base/index.ts';
+import { type Bigtable, openEmbedded, type Timestamp } from './bigtable/index.ts';
+import { type Liveness, localProcesses } from './lock-service/index.ts';
+import {
+  listParked,
+  type Observer,
+  type ParkedCell,
+  replayParked,
+  Worker,
+  type WorkerOptions,
+} from './observer/index.ts';
+import { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
+import { type TableDefinition, Tables } from './tables.ts';
+import {
+  begin,
+  type Context,
+  type Counters,
+  createContext,
+  type OptionsGiven,
+  outcomeOf,
+  type Reader,
+  settled,
+  snapshotAt,
+  transact,
+  type Transaction,
+} from './transaction/index.ts';
+
+export interface PercolatorOptions extends OptionsGiven {
+  /** Folder of an embedded store, opened and closed with the database. Give this or `store`. */
+  readonly folder?: string | undefined;
+  /** Whether the embedded store waits for the disk. Default true; see `EmbeddedOptions.fsync`. */
+  readonly fsync?: boolean | undefined;
+  /** A storage that the caller has opened, and closes. */
+  readonly store?: Bigtable | undefined;
+  /** Defaults: the oracle kept in the store, this machine's clock, chance and processes. */
+  readonly oracle?: TimestampOracle | undefined;
+  readonly clock?: Clock | undefined;
+  readonly random?: Random | undefined;
+  readonly liveness?: Liveness | undefined;
+}
+
+export interface Percolator extends AsyncDisposable {
+  readonly store: Bigtable;
+  readonly counters: Readonly<Counters>;
+  /** Creates a table; harmless if it exists with the same definition. */
+  createTable(table: string, definition?: TableDefinition): Promise<void>;
+  dropTable(table: string): Promise<void>;
+  /** Runs `body` as a transaction until it commits; it may run several times (see transact.ts). */
+  transact<T>(body: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** A transaction that the caller commits, and retries. */
+  begin(): Promise<Transaction>;
+  /** A read-only view at `timestamp`, or of now. */
+  snapshot(timestamp?: Timestamp): Promise<Reader>;
+  /** How a transaction that ended with COMMIT_UNKNOWN ended after all. */
+  outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
+  /** Starts a worker that runs the observers until it is stopped. */
+  startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
+  /** Cells whose observers failed too often; at most `limit` (default 1,000). */
+  listParked(table: string, limit?: number): Promise<readonly ParkedCell[]>;
+  replayParked(cell: ParkedCell): Promise<void>;
+  /** Resolves when the background work of committed transactions is done. */
+  settled(): Promise<void>;
+  /** Waits for background work and closes what was opened. Stop workers first. */
+  close(): Promise<void>;
+}
+
+/** @throws STORE_UNAVAILABLE if the folder cannot be opened */
+export async function openPercolator(options: PercolatorOptions): Promise<Percolator> {
+  const { store = await openEmbedded({ folder: options.folder ?? '', fsync: options.fsync }) } =
+    options;
+  const random = options.random ?? createRandom(entropySeed());
+  const tables = new Tables(store);
+  await tables.open();
+  const services = {
+    store,
+    oracle: options.oracle ?? batchTimestamps(await openAllocator(store, random.fork('oracle'))),
+    clock: options.clock ?? systemClock,
+    random,
+    liveness: options.liveness ?? localProcesses(String(random.integer(0, 2 ** 31 - 1))),
+    isObserved: (table: string, column: string) => tables.isObserved(table, column),
+  };
+  return new Database(createContext(services, options), tables, options.store === undefined);
+}
+
+class Database implements Percolator {
+  readonly store: Bigtable;
+  readonly counters: Readonly<Counters>;
+  readonly #context: Context;
+  readonly #tables: Tables;
+  readonly #ownsStore: boolean;
+
+  constructor(context: Context, tables: Tables, ownsStore: boolean) {
+    this.#context = context;
+    this.#tables = tables;
+    this.#ownsStore = ownsStore;
+    this.store = context.store;
+    this.counters = context.counters;
+  }
+
+  createTable(table: string, definition: TableDefinition = {}): Promise<void> {
+    return this.#tables.create(table, definition);
+  }
+
+  dropTable(table: string): Promise<void> {
+    return this.#tables.drop(table);
+  }
+
+  transact<T>(body: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return transact(this.#context, body);
+  }
+
+  begin(): Promise<Transaction> {
+    return begin(this.#context);
+  }
+
+  snapshot(timestamp?: Timestamp): Promise<Reader> {
+    return snapshotAt(this.#context, timestamp);
+  }
+
+  outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {
+    return outcomeOf(this.#context, transaction);
+  }
+
+  startWorker(observers: readonly Observer[], options: WorkerOptions = {}): Worker {
+    return new Worker(this.#context, observers, options);
+  }
+
+  listParked(table: string, limit = 1_000): Promise<readonly ParkedCell[]> {
+    return listParked(this.store, table, limit);
+  }
+
+  replayParked(cell: ParkedCell): Promise<void> {
+    return replayParked(this.#context, cell);
+  }
+
+  settled(): Promise<void> {
+    return settled(this.#context);
+  }
+
+  async close(): Promise<void> {
+    await settled(this.#context);
+    this.#context.heartbeats.stop();
+    if (this.#ownsStore) await this.store.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * The classifying read: what a conditional mutation's "no" really was (P11, P12).
+ *
+ * The storage answers with one bit. Between "somebody else is there" and "you have been here
+ * before" lies the difference between a retry and a write that is applied twice, so every conflict is
+ * looked at once before it is believed.
+ */
+import { unreachable } from '../base/index.ts';
+import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
+import { type CellAddress, describeCell, LOCK, recordFamily, ROLLBACK } from './columns.ts';
+import type { Context } from './context.ts';
+import { decodeLock, type Lock } from './lock.ts';
+import type { RowWrites } from './writes.ts';
+import { recordOf, type WriteRecord } from './write-record.ts';
+
+export interface Conflict {
+  readonly kind: 'conflict';
+  /**
+   * newer write: committed at or after our start timestamp. locked: by another transaction. rolled
+   * back: we were. gone: whatever stood in the way has left since.
+   */
+  readonly reason: 'newer write' | 'locked' | 'rolled back' | 'gone';
+  readonly cell: CellAddress;
+  /** With `locked`: the lock, for whoever wants to resolve it. */
+  readonly lock?: Lock | undefined;
+}
+
+/** Why the row was not locked, or that it is. */
+export async function classifyPrewrite(
+  context: Context,
+  { table, row, writes }: RowWrites,
+  startTimestamp: Timestamp,
+): Promise<Conflict | { readonly kind: 'ours' }> {
+  const filters = writes.flatMap(({ column }) => evidence(column, startTimestamp));
+  context.counters.reads++;
+  context.counters.readRows++;
+  const cells = (await context.store.readRow(table, row, filters))?.cells ?? [];
+  const [cell] = cells;
+  if (cell === undefined) {
+    return { kind: 'conflict', reason: 'gone', cell: { table, row, column: '' } };
+  }
+  // All cells of a row are locked in one mutation, so our lock on the first stands for all.
+  if (cell.family === LOCK && cell.timestamp === startTimestamp) return { kind: 'ours' };
+  const reason = reasonOf(cell);
+  const lock = reason === 'locked' ? decodeLock(cell) : undefined;
+  return { kind: 'conflict', reason, cell: { table, row, column: cell.qualifier }, lock };
+}
+
+export type CommitEvidence =
+  | { readonly kind: 'committed'; readonly record: WriteRecord }
+  | { readonly kind: 'still locked' }
+  | { readonly kind: 'rolled back' };
+
+/** How our own commit of the primary ended, or that it has not. */
+export async function classifyCommit(
+  { store, counters }: Context,
+  { table, row, column: qualifier }: CellAddress,
+  startTimestamp: Timestamp,
+): Promise<CommitEvidence> {
+  const family = recordFamily(qualifier);
+  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+  counters.reads++;
+  counters.readRows++;
+  const found = await store.readRow(table, row, [
+    { family: LOCK, ...own },
+    { family, qualifier, from: startTimestamp },
+  ]);
+  const cells = found?.cells ?? [];
+  const record = recordOf(
+    startTimestamp,
+    cells.filter((cell) => cell.family === family),
+  );
+  if (record !== undefined) return { kind: 'committed', record };
+  return { kind: cells.length > 0 && cells[0]?.family === LOCK ? 'still locked' : 'rolled back' };
+}
+
+/** One sentence for the error. */
+export function describeConflict({ reason, cell, lock }: Conflict): string {
+  switch (reason) {
+    case 'newer write':
+      return `${describeCell(cell)} was written by a transaction that committed first`;
+    case 'locked':
+      return `${describeCell(cell)} is locked by the transaction of ${lock?.startTimestamp} (owner ${lock?.owner})`;
+    case 'rolled back':
+      return `another transaction took this one for dead and rolled ${describeCell(cell)} back`;
+    case 'gone':
+      return `a cell of row ${cell.table}/${cell.row} was locked by another transaction`;
+    default:
+      return unreachable(reason);
+  }
+}
+
+/** Our own lock first: it decides. */
+function evidence(qualifier: string, startTimestamp: Timestamp): CellFilter[] {
+  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+  return [
+    { family: LOCK, ...own },
+    { family: ROLLBACK, ...own },
+    { family: recordFamily(qualifier), qualifier, from: startTimestamp, versions: 1 },
+    { family: LOCK, qualifier, versions: 1 },
+  ];
+}
+
+function reasonOf(cell: Cell): Conflict['reason'] {
+  if (cell.family === LOCK) return 'locked';
+  return cell.family === ROLLBACK ? 'rolled back' : 'newer write';
+}

@@ -1,0 +1,85 @@
+/**
+ * The columns of a Percolator table (Figure 5), as column families of a Bigtable.
+ *
+ *     lock:c       an uncommitted transaction is writing this cell; says where the primary is
+ *     write:c      committed data is present; stores the Bigtable timestamp of the data
+ *     data:c       the data itself
+ *     rollback:c   the transaction that started at this timestamp will never commit (not in the paper)
+ *     ack:ack_O:c  observer O has run for c; stores the start timestamp of the last successful run
+ *
+ * and, in a companion table with the same row keys, because the public API has no locality groups:
+ *
+ *     notify:c     hint: observers may need to run
+ *     weak:c       the same, put there by a weak notification
+ *     parked:c     an observer failed for this cell too often; it waits for somebody to look
+ *
+ * Rollback markers have a family of their own: in `write` they would share timestamps with commits
+ * and be taken for conflicts by transactions they have nothing to do with (P5, P6).
+ *
+ * An acknowledgment is a cell like any other, locked, committed and found in conflict like one,
+ * but its write record is all there is to it: the record stores the start timestamp of the
+ * transaction, and that is what Figure 5 says the cell stores. So it lives in `ack` instead of
+ * `write`, and has no data.
+ */
+import { PercolatorError } from '../base/index.ts';
+
+export const LOCK = 'lock';
+export const WRITE = 'write';
+export const DATA = 'data';
+export const ROLLBACK = 'rollback';
+export const ACK = 'ack';
+
+export const NOTIFY = 'notify';
+export const WEAK = 'weak';
+export const PARKED = 'parked';
+
+export const TABLE_FAMILIES: readonly string[] = [LOCK, WRITE, DATA, ROLLBACK, ACK];
+export const NOTIFY_FAMILIES: readonly string[] = [NOTIFY, WEAK, PARKED];
+
+const ACK_PREFIX = 'ack_';
+
+/** The address of a cell: what users read and write. */
+export interface CellAddress {
+  readonly table: string;
+  readonly row: string;
+  readonly column: string;
+}
+
+/** The companion table that holds the notifications of `table`. */
+export function notifyTable(table: string): string {
+  return `${table}.notify`;
+}
+
+/** The column that stores the last run of `observer` for `column`. */
+export function acknowledgmentColumn(observer: string, column: string): string {
+  return `${ACK_PREFIX}${observer}:${column}`;
+}
+
+export function isAcknowledgment(column: string): boolean {
+  return column.startsWith(ACK_PREFIX);
+}
+
+/** The family that holds a column's write records. */
+export function recordFamily(column: string): string {
+  return isAcknowledgment(column) ? ACK : WRITE;
+}
+
+/** @throws INVALID_ARGUMENT for a column name that belongs to the engine */
+export function checkUserColumn(column: string): void {
+  if (isAcknowledgment(column)) {
+    throw new PercolatorError(
+      'INVALID_ARGUMENT',
+      `column ${column}: names that begin with ${ACK_PREFIX} are for acknowledgments`,
+    );
+  }
+}
+
+/** One string for one cell, for use as a key of maps. */
+export function cellName({ table, row, column }: CellAddress): string {
+  return `${table}\0${row}\0${column}`;
+}
+
+/** How a cell is written in messages. */
+export function describeCell({ table, row, column }: CellAddress): string {
+  return `${table}/${row}/${column}`;
+}

@@ -1,0 +1,242 @@
+/**
+ * Commit, as in Figure 6 of the Percolator paper (Peng and Dabek, OSDI 2010).
+ *
+ *     prewrite the primary's row ─▶ prewrite all other rows ─▶ commit timestamp ─▶ notifications
+ *            │ conflict                   │ conflict
+ *            └────── roll back what was sent, with markers, and report the conflict
+ *
+ *     ─▶ commit the primary's row ─▶ answer the caller ─▶ secondaries, in the background
+ *            │ lock gone: somebody rolled us back
+ *            └ answer lost: look until it is known, never clean up meanwhile (P11)
+ *
+ * The commit point is the row mutation that turns the primary's lock into a write record. Before it,
+ * anyone may roll the transaction back; after it, anyone must roll it forward.
+ *
+ * Why this order: what if we die ...
+ *   - while prewriting: the locks point to a primary that is locked or absent; whoever meets them
+ *     waits until we are known to be dead and rolls back.
+ *   - after the commit timestamp: the same. A timestamp is only a number until it is written.
+ *   - after the notifications: the same, and an observer runs for nothing.
+ *   - after the commit point: whoever meets a secondary's lock finds the primary's write record and rolls forward.
+ *
+ * The primary is the first cell written. Locking its row before any other means that transactions
+ * which fight over the primary fail before they have locked anything else (P22), and that a lock
+ * whose primary was never there is the exception (P2).
+ */
+import { assert, PercolatorError } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import { backoffMs } from './backoff.ts';
+import { classifyCommit, type Conflict, describeConflict } from './classify.ts';
+import { type CellAddress, describeCell, LOCK } from './columns.ts';
+import { type CommittedNotification, type Context, inBackground } from './context.ts';
+import { notificationMutations, observedCells } from './notifications.ts';
+import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
+import { resolveLock } from './resolve-lock.ts';
+import { rollBackOwn } from './roll-back.ts';
+import { commitMutations, rollForwardOwn } from './roll-forward.ts';
+import type { RowWrites, Write } from './writes.ts';
+
+export interface CommitRequest {
+  readonly startTimestamp: Timestamp;
+  /** The first row holds the primary: its first write. */
+  readonly rows: readonly RowWrites[];
+  /** Cells to mark with weak notifications. */
+  readonly weak: readonly CellAddress[];
+}
+
+/**
+ * Commits, and resolves with the commit timestamp.
+ * @throws WRITE_CONFLICT, ROLLED_BACK: nothing of it will ever be visible
+ * @throws COMMIT_UNKNOWN: it may be committed; the error names the primary and the start timestamp
+ */
+export async function commit(context: Context, request: CommitRequest): Promise<Timestamp> {
+  const { startTimestamp } = request;
+  const [primaryRow] = request.rows;
+  const primary = primaryRow?.writes[0];
+  assert(primaryRow !== undefined && primary !== undefined, 'a transaction commits a write');
+
+  const finished = Promise.withResolvers<void>();
+  context.committing.set(startTimestamp, finished.promise);
+  try {
+    return await commitTwoPhases(context, request, { primaryRow, primary });
+  } finally {
+    context.committing.delete(startTimestamp);
+    finished.resolve();
+  }
+}
+
+async function commitTwoPhases(
+  context: Context,
+  request: CommitRequest,
+  { primaryRow, primary }: { readonly primaryRow: RowWrites; readonly primary: Write },
+): Promise<Timestamp> {
+  const { startTimestamp, rows, weak } = request;
+  const { table, row, column } = primary;
+  const prewriting: Prewriting = {
+    startTimestamp,
+    primary: { table, row, column },
+    wallMs: context.clock.wallMs(),
+  };
+  const strong = await observedCells(context, rows);
+
+  await lockRows(context, [primaryRow], [primaryRow], prewriting);
+  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));
+  try {
+    const secondaryRows = rows.slice(1);
+    if (secondaryRows.length > 0) await lockRows(context, secondaryRows, rows, prewriting);
+
+    // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
+    const commitTimestamp = await nextTimestamp(context, rows, startTimestamp);
+    assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
+
+    await notify(context, notificationMutations(strong, weak, commitTimestamp));
+    const committedAt = await commitPrimary(context, primaryRow, {
+      ...prewriting,
+      commitTimestamp,
+    });
+    finish(context, secondaryRows, { startTimestamp, committedAt });
+    if (strong.length + weak.length > 0) tellWorkers(context, { strong, weak, commitTimestamp });
+    return committedAt;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+/** Prewrites `rows`; on a conflict, or a failure, rolls back all of `sent`. */
+async function lockRows(
+  context: Context,
+  rows: readonly RowWrites[],
+  sent: readonly RowWrites[],
+  prewriting: Prewriting,
+): Promise<void> {
+  let conflicts: readonly Conflict[];
+  try {
+    conflicts = await prewriteRows(context, rows, prewriting);
+  } catch (error) {
+    await rollBackQuietly(context, sent, prewriting.startTimestamp);
+    throw error;
+  }
+  const [conflict] = conflicts;
+  if (conflict === undefined) return;
+  await rollBackQuietly(context, sent, prewriting.startTimestamp);
+  context.counters.conflicts++;
+  await cleanUpAfter(context, conflicts);
+  const code = conflict.reason === 'rolled back' ? 'ROLLED_BACK' : 'WRITE_CONFLICT';
+  throw new PercolatorError(code, describeConflict(conflict));
+}
+
+/**
+ * Resolves the locks that stood in the way, now that we hold none. Readers do this when they meet a
+ * lock; a transaction that only writes would lose to a dead one for ever (P21).
+ */
+async function cleanUpAfter(context: Context, conflicts: readonly Conflict[]): Promise<void> {
+  for (const { cell, lock } of conflicts) {
+    if (lock !== undefined) await resolveLock(context, cell, lock);
+  }
+}
+
+/** If rolling back fails, the locks stay until somebody meets them: slower, not wrong. */
+async function rollBackQuietly(
+  context: Context,
+  sent: readonly RowWrites[],
+  startTimestamp: Timestamp,
+): Promise<void> {
+  try {
+    await rollBackOwn(context, sent, startTimestamp);
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+  }
+}
+
+async function nextTimestamp(
+  context: Context,
+  sent: readonly RowWrites[],
+  startTimestamp: Timestamp,
+): Promise<Timestamp> {
+  try {
+    return await context.oracle.next();
+  } catch (error) {
+    await rollBackQuietly(context, sent, startTimestamp);
+    throw error;
+  }
+}
+
+/**
+ * Sets the notify cells. Where the storage applies in order what is sent in one turn, the commit of the
+ * primary follows at once: it cannot be applied without them.
+ */
+async function notify(
+  context: Context,
+  mutations: ReturnType<typeof notificationMutations>,
+): Promise<void> {
+  if (mutations.length === 0) return;
+  context.counters.mutations++;
+  context.counters.mutatedRows += mutations.length;
+  const sent = context.store.mutateRows(mutations);
+  if (!context.store.manifest.ordered) return sent;
+  inBackground(context, sent);
+  // Still the same turn: only hears of a request that was refused before it was sent.
+  return Promise.race([sent, undefined]);
+}
+
+/** The commit point. Resolves with the commit timestamp that stands in the write record. */
+async function commitPrimary(
+  context: Context,
+  { table, row, writes }: RowWrites,
+  { startTimestamp, commitTimestamp, primary }: Prewriting & { commitTimestamp: Timestamp },
+): Promise<Timestamp> {
+  const own = { qualifier: primary.column, from: startTimestamp, to: startTimestamp };
+  // The other cells of the row were locked together with the primary and commit together with it (P16).
+  const ifFound = writes.flatMap((write) =>
+    commitMutations(write, startTimestamp, commitTimestamp),
+  );
+  for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
+    if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt));
+    try {
+      context.counters.mutations++;
+      context.counters.mutatedRows++;
+      const anyOf = [{ family: LOCK, ...own }];
+      if (await context.store.checkAndMutateRow({ table, row, anyOf, ifFound })) {
+        return commitTimestamp;
+      }
+      const evidence = await classifyCommit(context, primary, startTimestamp);
+      if (evidence.kind === 'committed') return evidence.record.commitTimestamp;
+      if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
+    } catch (error) {
+      // No answer, or none to the look: try again, which also looks. Nothing may be cleaned up now.
+      if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
+    }
+  }
+  context.counters.unknown++;
+  throw new PercolatorError(
+    'COMMIT_UNKNOWN',
+    `whether the transaction of ${startTimestamp} has committed is not known; ` +
+      `ask again with outcomeOf(error.transaction)`,
+    { transaction: { primary, startTimestamp } },
+  );
+}
+
+function rolledBack(context: Context, primary: CellAddress): PercolatorError {
+  context.counters.conflicts++;
+  return new PercolatorError(
+    'ROLLED_BACK',
+    `another transaction took this one for dead and rolled ${describeCell(primary)} back`,
+  );
+}
+
+/** After the commit point: nothing here can change the outcome, so nothing here may fail the caller. */
+function finish(
+  context: Context,
+  secondaryRows: readonly RowWrites[],
+  committed: { readonly startTimestamp: Timestamp; readonly committedAt: Timestamp },
+): void {
+  const { startTimestamp, committedAt } = committed;
+  context.counters.committed++;
+  // If this fails, or we die, whoever meets a secondary's lock rolls it forward.
+  inBackground(context, rollForwardOwn(context, secondaryRows, startTimestamp, committedAt));
+}
+
+/** Saves a worker of this process the scan; all others find the notify cells. */
+function tellWorkers(context: Context, notification: CommittedNotification): void {
+  for (const tell of context.notified) tell(notification);
+}

@@ -1,0 +1,113 @@
+/**
+ * What all transactions of one process share: the storage, the services, the options, and who is
+ * in flight. Passed first to every verb of the protocol.
+ */
+import type { Clock, Random } from '../base/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import type { Liveness } from '../lock-service/index.ts';
+import type { TimestampOracle } from '../oracle/index.ts';
+import type { CellAddress } from './columns.ts';
+import { createHeartbeats, type Heartbeats } from './heartbeat.ts';
+import { createLockWatch, type LockWatch } from './lock-watch.ts';
+import { type Options, type OptionsGiven, withDefaults } from './options.ts';
+
+/** Counts since the process opened the database. Each moves when the thing has happened. */
+export interface Counters {
+  begun: number;
+  committed: number;
+  /** Transactions that lost to another one; each retry that loses counts again. */
+  conflicts: number;
+  /** Commits whose outcome could not be found out. */
+  unknown: number;
+  /** Locks of other transactions rolled forward, or back, by this process. */
+  rolledForward: number;
+  rolledBack: number;
+  /** Times a reader waited for a live transaction's lock. */
+  lockWaits: number;
+  /** Reads and mutations sent to the storage, and how many rows they named. */
+  reads: number;
+  readRows: number;
+  mutations: number;
+  mutatedRows: number;
+}
+
+/** Notify cells that a committed transaction of this process has set. */
+export interface CommittedNotification {
+  readonly strong: readonly CellAddress[];
+  readonly weak: readonly CellAddress[];
+  readonly commitTimestamp: Timestamp;
+}
+
+export interface Context {
+  readonly store: Bigtable;
+  readonly oracle: TimestampOracle;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly liveness: Liveness;
+  readonly options: Options;
+  readonly counters: Counters;
+  readonly heartbeats: Heartbeats;
+  readonly lockWatch: LockWatch;
+  /** Transactions of this process between start and end of their commit; resolved when it ends. */
+  readonly committing: Map<Timestamp, Promise<void>>;
+  /** Work that nobody waits for: secondaries of committed transactions. `settled` waits for it. */
+  readonly background: Set<Promise<void>>;
+  /** Which columns are observed: writing them leaves a notification. */
+  isObserved(table: string, column: string): Promise<boolean>;
+  /** Told of cells whose notifications were committed here, so that a worker of this process need not scan. */
+  readonly notified: Set<(notification: CommittedNotification) => void>;
+}
+
+export interface Services {
+  readonly store: Bigtable;
+  readonly oracle: TimestampOracle;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly liveness: Liveness;
+  isObserved(table: string, column: string): Promise<boolean>;
+}
+
+export function createContext(services: Services, options: OptionsGiven = {}): Context {
+  return {
+    ...services,
+    isObserved: (table, column) => services.isObserved(table, column),
+    options: withDefaults(options),
+    counters: noCounts(),
+    heartbeats: createHeartbeats(services.store, services.clock),
+    lockWatch: createLockWatch(services.clock),
+    committing: new Map(),
+    background: new Set(),
+    notified: new Set(),
+  };
+}
+
+/** Resolves when the background work of committed transactions is done. */
+export async function settled(context: Context): Promise<void> {
+  while (context.background.size > 0) await Promise.all(context.background);
+}
+
+/** Runs `work` without anybody waiting; its failure is of no consequence (see the caller's comment). */
+export function inBackground(context: Context, work: Promise<void>): void {
+  const tracked = work
+    .catch(() => {})
+    .finally(() => {
+      context.background.delete(tracked);
+    });
+  context.background.add(tracked);
+}
+
+function noCounts(): Counters {
+  return {
+    begun: 0,
+    committed: 0,
+    conflicts: 0,
+    unknown: 0,
+    rolledForward: 0,
+    rolledBack: 0,
+    lockWaits: 0,
+    reads: 0,
+    readRows: 0,
+    mutations: 0,
+    mutatedRows: 0,
+  };
+}

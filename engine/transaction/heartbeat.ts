@@ -1,0 +1,81 @@
+/**
+ * Heartbeats: a live owner shows that it is alive by changing its primary's lock (section 2.2: "a worker's
+ * lock contains a wall-clock time that is updated while the worker works on the transaction").
+ *
+ * Only the primary's lock beats, because only the primary is looked at (P25), and it starts right
+ * after the primary is locked, not after all secondaries are. One loop serves every transaction of
+ * the process, and runs only while there are any; most commits end long before their first beat.
+ *
+ * A beat is conditional on the lock still being there: one that arrives late, after the commit,
+ * must not bring the lock back.
+ */
+import type { Clock } from '../base/index.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import { LOCK } from './columns.ts';
+import { encodeLock, type Lock } from './lock.ts';
+
+export interface Heartbeats {
+  /** Starts beating for a primary's lock; the returned function stops it. */
+  start(lock: Lock): () => void;
+  /** Ends the loop at once, so that nothing keeps the process alive. */
+  stop(): void;
+}
+
+interface Beating {
+  lock: Lock;
+  dueMs: number;
+}
+
+export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
+  const beating = new Set<Beating>();
+  const stopped = new AbortController();
+  let running = false;
+
+  async function beatAll(): Promise<void> {
+    running = true;
+    while (beating.size > 0 && !stopped.signal.aborted) {
+      const nextMs = Math.min(...[...beating].map(({ dueMs }) => dueMs));
+      await clock.sleep(Math.max(1, nextMs - clock.monotonicMs()), stopped.signal);
+      const nowMs = clock.monotonicMs();
+      await Promise.all([...beating].filter(({ dueMs }) => dueMs <= nowMs).map(beat));
+    }
+    running = false;
+  }
+
+  async function beat(one: Beating): Promise<void> {
+    one.lock = { ...one.lock, heartbeat: one.lock.heartbeat + 1 };
+    one.dueMs = clock.monotonicMs() + intervalMs(one.lock);
+    const { primary, startTimestamp } = one.lock;
+    const cell = { family: LOCK, qualifier: primary.column };
+    const value = encodeLock(one.lock);
+    try {
+      await store.checkAndMutateRow({
+        table: primary.table,
+        row: primary.row,
+        anyOf: [{ ...cell, from: startTimestamp, to: startTimestamp }],
+        ifFound: [{ kind: 'set', ...cell, timestamp: startTimestamp, value }],
+      });
+    } catch {
+      // A beat that fails costs nothing now; if none succeeds, the transaction will be rolled back.
+    }
+  }
+
+  return {
+    start: (lock) => {
+      const one: Beating = { lock, dueMs: clock.monotonicMs() + intervalMs(lock) };
+      beating.add(one);
+      if (!running) void beatAll();
+      return () => {
+        beating.delete(one);
+      };
+    },
+    stop: () => {
+      stopped.abort();
+    },
+  };
+}
+
+/** Two beats may be lost before anyone may think us dead. */
+function intervalMs(lock: Lock): number {
+  return lock.timeToLiveMs / 3;
+}

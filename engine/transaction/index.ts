@@ -1,0 +1,35 @@
+/**
+ * The front door of the protocol. To learn Percolator from the code, read in this order:
+ *
+ *   columns.ts         what is stored where (Figure 5)
+ *   snapshot-read.ts   Get
+ *   commit.ts          the two phases: prewrite.ts, roll-forward.ts, roll-back.ts
+ *   resolve-lock.ts    what happens when somebody died in between
+ *   classify.ts        what happens when an answer was lost
+ *   notifications.ts   how observers hear of it
+ *   transact.ts        the loop around all of it
+ */
+export {
+  acknowledgmentColumn,
+  type CellAddress,
+  cellName,
+  describeCell,
+  NOTIFY,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  PARKED,
+  TABLE_FAMILIES,
+  WEAK,
+} from './columns.ts';
+export {
+  type CommittedNotification,
+  type Context,
+  type Counters,
+  createContext,
+  type Services,
+  settled,
+} from './context.ts';
+export type { Options, OptionsGiven } from './options.ts';
+export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
+export type { Reader, Transaction } from './transaction.ts';
+export type { ScannedRow, ScanRange } from './scan.ts';

@@ -1,0 +1,56 @@
+/**
+ * Notifications (section 2.4): "When a transaction writes an observed cell, it also sets the
+ * corresponding notify cell."
+ *
+ *     notify:c @ commit timestamp      in the companion table, same row
+ *
+ * When, exactly? After all locks are held and before the primary is committed (P40, P43).
+ *
+ *   - Later would lose it: if we die between the commit point and the notification, the change is
+ *     committed and nobody will ever look at it.
+ *   - Earlier would waste it: an observer could run before our locks are there, see nothing, and
+ *     clear a notification for a change that is yet to come.
+ *
+ * At the commit timestamp, because an observer clears what is not above its start timestamp: what it
+ * clears is exactly what its snapshot has seen (P41). If we die before the commit point, an
+ * observer runs for nothing, once.
+ */
+import type { RowMutation, Timestamp } from '../bigtable/index.ts';
+import { type CellAddress, cellName, NOTIFY, notifyTable, WEAK } from './columns.ts';
+import type { Context } from './context.ts';
+import type { RowWrites } from './writes.ts';
+
+/** The observed cells whose value the transaction changes. A touch changes nothing. */
+export async function observedCells(
+  context: Context,
+  rows: readonly RowWrites[],
+): Promise<readonly CellAddress[]> {
+  const observed: CellAddress[] = [];
+  for (const write of rows.flatMap(({ writes }) => writes)) {
+    if (write.operation === 'touch') continue;
+    if (await context.isObserved(write.table, write.column)) observed.push(write);
+  }
+  return observed;
+}
+
+/** The mutations that set the notify cells: of strong notifications, and of weak ones. */
+export function notificationMutations(
+  strong: readonly CellAddress[],
+  weak: readonly CellAddress[],
+  commitTimestamp: Timestamp,
+): readonly RowMutation[] {
+  const families = [
+    { family: NOTIFY, cells: strong },
+    { family: WEAK, cells: weak },
+  ];
+  return families.flatMap(({ family, cells }) =>
+    distinct(cells).map(({ table, row, column: qualifier }): RowMutation => {
+      const cell = { family, qualifier, timestamp: commitTimestamp, value: new Uint8Array() };
+      return { table: notifyTable(table), row, mutations: [{ kind: 'set', ...cell }] };
+    }),
+  );
+}
+
+function distinct(cells: readonly CellAddress[]): readonly CellAddress[] {
+  return [...new Map(cells.map((cell) => [cellName(cell), cell])).values()];
+}

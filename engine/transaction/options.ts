@@ -1,0 +1,56 @@
+/** The options of transactions: unit, default and the cost of a wrong value; validated in one place. */
+import { PercolatorError } from '../base/index.ts';
+
+export interface Options {
+  /**
+   * Milliseconds after which a lock whose heartbeat stands still belongs to a dead worker.
+   * Default 5,000. Too small: live transactions are rolled back and retried while their process
+   * is busy. Too large: readers wait that long behind the locks of a worker that crashed on another machine.
+   */
+  readonly lockTimeToLiveMs: number;
+  /**
+   * Milliseconds that a read waits for a live transaction's lock before it fails with LOCKED.
+   * Default 10,000. Too small: reads fail behind large commits. Too large: a stuck writer is noticed late.
+   */
+  readonly lockWaitMsMax: number;
+  /**
+   * How often `transact` runs a transaction before it gives up with the last conflict. Default 100.
+   * Too small: hot cells surface as errors. Too large: only time is lost.
+   */
+  readonly attemptsMax: number;
+  /** First and largest backoff in milliseconds between attempts and lock checks. Defaults 1 and 256. */
+  readonly backoffMsMin: number;
+  readonly backoffMsMax: number;
+  /**
+   * How often a mutation without a clear answer is looked up and sent again before the outcome is
+   * called unknown. Default 5. Too small: short outages of the store surface as COMMIT_UNKNOWN.
+   */
+  readonly inDoubtAttemptsMax: number;
+}
+
+export type OptionsGiven = { readonly [K in keyof Options]?: Options[K] | undefined };
+
+const DEFAULTS: Options = {
+  lockTimeToLiveMs: 5_000,
+  lockWaitMsMax: 10_000,
+  attemptsMax: 100,
+  backoffMsMin: 1,
+  backoffMsMax: 256,
+  inDoubtAttemptsMax: 5,
+};
+
+/** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */
+export function withDefaults(given: OptionsGiven): Options {
+  const options: { -readonly [K in keyof Options]: Options[K] } = { ...DEFAULTS };
+  for (const name of Object.keys(DEFAULTS) as (keyof Options)[]) {
+    const value = given[name] ?? DEFAULTS[name];
+    if (!(Number.isFinite(value) && value > 0)) {
+      throw new PercolatorError(
+        'INVALID_ARGUMENT',
+        `${name} must be a number above 0, not ${value}`,
+      );
+    }
+    options[name] = value;
+  }
+  return options;
+}

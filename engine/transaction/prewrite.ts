@@ -1,0 +1,144 @@
+/**
+ * Prewrite (Figure 6): "In the first phase of commit, we try to lock all the cells being written. ...
+ * The transaction reads metadata to check for conflicts in each cell being written."
+ *
+ * One conditional mutation for each row, with all of the row's cells in it:
+ *
+ *     if   any lock                 "... or locks at any timestamp"
+ *     or   any write ≥ start         "abort on writes after our start timestamp ..."
+ *     or   our own rollback marker   someone has rolled us back, or this is an old copy (P1)
+ *     then nothing, it is a conflict
+ *     else data and lock at the start timestamp
+ *
+ * A conflict is never taken at its word: the mutation is not idempotent, and "conflict" may be the
+ * echo of our own lock from a copy that was sent before (P12). classify.ts looks.
+ *
+ * Prewrite does not wait. It holds locks, or is about to, and two that wait for one another would wait
+ * for ever (P22).
+ */
+import { PercolatorError } from '../base/index.ts';
+import type { CellFilter, ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
+import { backoffMs } from './backoff.ts';
+import { classifyPrewrite, type Conflict } from './classify.ts';
+import { type CellAddress, DATA, LOCK, recordFamily, ROLLBACK } from './columns.ts';
+import type { Context } from './context.ts';
+import { encodeLock, type Lock } from './lock.ts';
+import type { RowWrites, Write } from './writes.ts';
+
+/** What all prewrites of one transaction share. */
+export interface Prewriting {
+  readonly startTimestamp: Timestamp;
+  readonly primary: CellAddress;
+  readonly wallMs: number;
+}
+
+/** Locks the rows' cells, all rows at once. Resolves with the conflicts found; none means all are locked. */
+export async function prewriteRows(
+  context: Context,
+  rows: readonly RowWrites[],
+  prewriting: Prewriting,
+): Promise<readonly Conflict[]> {
+  const conditionals = rows.map((row) => prewriteMutation(context, row, prewriting));
+  context.counters.mutations++;
+  context.counters.mutatedRows += rows.length;
+  const answers = await context.store.checkAndMutateRows(conditionals);
+  const conflicts = await Promise.all(
+    answers.map(async (answer, i) => {
+      const row = rows[i];
+      if (answer === false || row === undefined) return undefined; // No offending cell: locked.
+      return examine(context, row, prewriting, answer);
+    }),
+  );
+  return conflicts.filter((conflict) => conflict !== undefined);
+}
+
+/** Looks into an answer that was not a clear yes. Resolves to undefined if the row is locked after all. */
+async function examine(
+  context: Context,
+  row: RowWrites,
+  prewriting: Prewriting,
+  answer: true | Error,
+): Promise<Conflict | undefined> {
+  let latest: boolean | Error = answer;
+  for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
+    if (latest instanceof Error && !isDoubtful(latest)) throw latest;
+    const found = await classifyPrewrite(context, row, prewriting.startTimestamp);
+    if (found.kind === 'ours') return undefined;
+    // Only "nothing is there" after a lost answer leaves it open whether the request will still arrive.
+    if (found.kind === 'conflict' && !(latest instanceof Error && found.reason === 'gone')) {
+      return found;
+    }
+    await context.clock.sleep(backoffMs(context, attempt));
+    latest = await tryAgain(context, row, prewriting);
+    if (latest === false) return undefined;
+  }
+  throw new PercolatorError(
+    'STORE_UNAVAILABLE',
+    `prewriting ${row.table}/${row.row} got no answer`,
+  );
+}
+
+async function tryAgain(
+  context: Context,
+  row: RowWrites,
+  prewriting: Prewriting,
+): Promise<boolean | Error> {
+  context.counters.mutations++;
+  context.counters.mutatedRows++;
+  const [answer] = await context.store.checkAndMutateRows([
+    prewriteMutation(context, row, prewriting),
+  ]);
+  return answer ?? new PercolatorError('STORE_IN_DOUBT', 'the storage gave no answer');
+}
+
+function isDoubtful(error: Error): boolean {
+  return error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+}
+
+function prewriteMutation(
+  context: Context,
+  { table, row, writes }: RowWrites,
+  prewriting: Prewriting,
+): ConditionalRowMutation {
+  return {
+    table,
+    row,
+    anyOf: writes.flatMap(({ column }) => offending(column, prewriting.startTimestamp)),
+    ifNotFound: writes.flatMap((write) => lockMutations(context, write, prewriting)),
+  };
+}
+
+/** The cells of which none may exist. */
+function offending(qualifier: string, startTimestamp: Timestamp): CellFilter[] {
+  return [
+    { family: recordFamily(qualifier), qualifier, from: startTimestamp },
+    { family: LOCK, qualifier },
+    { family: ROLLBACK, qualifier, from: startTimestamp, to: startTimestamp },
+  ];
+}
+
+function lockMutations(context: Context, write: Write, prewriting: Prewriting): Mutation[] {
+  const at = {
+    kind: 'set',
+    qualifier: write.column,
+    timestamp: prewriting.startTimestamp,
+  } as const;
+  const value = encodeLock(lockFor(context, write, prewriting));
+  const mutations: Mutation[] = [{ ...at, family: LOCK, value }];
+  if (write.value !== undefined) mutations.unshift({ ...at, family: DATA, value: write.value });
+  return mutations;
+}
+
+export function lockFor(context: Context, write: Write, prewriting: Prewriting): Lock {
+  const { operation, touched } = write;
+  return {
+    startTimestamp: prewriting.startTimestamp,
+    primary: prewriting.primary,
+    operation,
+    ...(touched === undefined ? {} : { touched }),
+    owner: context.liveness.self,
+    wallMs: prewriting.wallMs,
+    timeToLiveMs: context.options.lockTimeToLiveMs,
+    heartbeat: 0,
+  };
+}

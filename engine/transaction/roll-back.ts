@@ -1,0 +1,76 @@
+/**
+ * Roll back: erase the lock and the data of a transaction that will not commit, and leave a marker.
+ *
+ * The marker, at the start timestamp, is what the paper does not have. Without it a prewrite that was
+ * delayed on the way, or sent twice, locks the cell anew after it was rolled back, and the
+ * transaction may commit although half of it is gone (P1). Prewrite refuses where it finds one.
+ * The data goes in the same row mutation as the lock: readers count on it (snapshot-read.ts).
+ */
+import type { Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
+import { type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
+import type { Context } from './context.ts';
+import type { RowWrites } from './writes.ts';
+
+/**
+ * Rolls back someone else's cell, if its lock is still there; otherwise somebody has rolled it
+ * back, or committed it, in the meantime, and there is nothing to do.
+ */
+export async function rollBackCell(
+  context: Context,
+  { table, row, column }: CellAddress,
+  startTimestamp: Timestamp,
+): Promise<boolean> {
+  context.counters.mutations++;
+  context.counters.mutatedRows++;
+  return context.store.checkAndMutateRow({
+    table,
+    row,
+    anyOf: [{ family: LOCK, qualifier: column, from: startTimestamp, to: startTimestamp }],
+    ifFound: rollBackMutations(column, startTimestamp),
+  });
+}
+
+/**
+ * Rolls back our own transaction, before its commit was sent: every row to which a prewrite was
+ * sent, whether it was answered or not (P7).
+ *
+ * The mutations are blind: nobody can have committed the transaction but us, and a marker on a cell
+ * that was never locked keeps a late prewrite away. The primary's row comes first: once it is
+ * marked, the transaction is rolled back for everyone, even if we die before the others are.
+ */
+export async function rollBackOwn(
+  context: Context,
+  rows: readonly RowWrites[],
+  startTimestamp: Timestamp,
+): Promise<void> {
+  const [primaryRow, ...others] = rows.map((row) => rollBackRow(row, startTimestamp));
+  if (primaryRow === undefined) return;
+  await mutate(context, [primaryRow]);
+  if (others.length > 0) await mutate(context, others);
+}
+
+export function rollbackMarker(qualifier: string, startTimestamp: Timestamp): Mutation {
+  const value = new Uint8Array();
+  return { kind: 'set', family: ROLLBACK, qualifier, timestamp: startTimestamp, value };
+}
+
+function rollBackRow({ table, row, writes }: RowWrites, startTimestamp: Timestamp): RowMutation {
+  const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp));
+  return { table, row, mutations };
+}
+
+function rollBackMutations(qualifier: string, startTimestamp: Timestamp): Mutation[] {
+  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+  const mutations: Mutation[] = [
+    rollbackMarker(qualifier, startTimestamp),
+    { kind: 'erase', family: LOCK, ...own },
+  ];
+  if (!isAcknowledgment(qualifier)) mutations.push({ kind: 'erase', family: DATA, ...own });
+  return mutations;
+}
+
+async function mutate(context: Context, rows: readonly RowMutation[]): Promise<void> {
+  context.counters.mutations++;
+  context.counters.mutatedRows += rows.length;
+  await context.store.mutateRows(rows);
+}

@@ -1,0 +1,69 @@
+/** Scan that sees the transaction's own writes: the snapshot's rows and the buffer's, merged in key order. */
+import type { Timestamp } from '../bigtable/index.ts';
+import type { Context } from './context.ts';
+import { type ScannedRow, type ScanRange, scanSnapshot } from './scan.ts';
+import type { Write, WriteBuffer } from './writes.ts';
+
+export async function* scanWithWrites(
+  context: Context,
+  range: ScanRange,
+  startTimestamp: Timestamp,
+  writes: WriteBuffer,
+): AsyncGenerator<ScannedRow> {
+  const pending = writtenRows(range, writes);
+  for await (const scanned of scanSnapshot(context, range, startTimestamp)) {
+    yield* rowsBefore(scanned.row, pending);
+    const own = pending[0]?.row === scanned.row ? pending.shift() : undefined;
+    const merged = own === undefined ? scanned : overlay(scanned, own.writes);
+    if (merged.values.size > 0) yield merged;
+  }
+  yield* rowsBefore(undefined, pending);
+}
+
+interface WrittenRow {
+  readonly row: string;
+  readonly writes: readonly Write[];
+}
+
+/** The rows of the range that the transaction writes, in key order. */
+function writtenRows(range: ScanRange, buffer: WriteBuffer): WrittenRow[] {
+  const rows = Map.groupBy(
+    buffer.ofTable(range.table).filter((write) => isWanted(range, write)),
+    ({ row }) => row,
+  );
+  return [...rows]
+    .map(([row, writes]) => ({ row, writes }))
+    .toSorted((a, b) => compareRows(a.row, b.row));
+}
+
+function isWanted(range: ScanRange, { row, column, operation }: Write): boolean {
+  const { start = '', end } = range;
+  const inside = compareRows(row, start) >= 0 && (end === undefined || compareRows(row, end) < 0);
+  return inside && operation !== 'touch' && range.columns.includes(column);
+}
+
+/** Takes from `pending` the rows that the snapshot does not have and that come before `row`. */
+function* rowsBefore(row: string | undefined, pending: WrittenRow[]): Generator<ScannedRow> {
+  for (;;) {
+    const [next] = pending;
+    if (next === undefined) return;
+    if (row !== undefined && compareRows(next.row, row) >= 0) return;
+    pending.shift();
+    const fresh = overlay({ row: next.row, values: new Map() }, next.writes);
+    if (fresh.values.size > 0) yield fresh;
+  }
+}
+
+function overlay({ row, values }: ScannedRow, writes: readonly Write[]): ScannedRow {
+  const merged = new Map(values);
+  for (const { column, value } of writes) {
+    if (value === undefined) merged.delete(column);
+    else merged.set(column, Buffer.from(value));
+  }
+  return { row, values: merged };
+}
+
+/** Order of the UTF-8 bytes: the storage's order, not JavaScript's. */
+function compareRows(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

@@ -1,0 +1,167 @@
+/**
+ * Get (Figure 6): the newest version committed before the start timestamp.
+ *
+ *   1. Check for locks that signal concurrent writes: a lock at or before our start timestamp may
+ *      belong to a transaction that commits before it. Resolve it, or wait, and read again.
+ *   2. Find the latest write below our start timestamp.
+ *   3. Return the data it points to.
+ *
+ * All three come from one atomic read of the row (P20): between two reads a transaction could commit,
+ * and we would miss its lock in the first and its write in the second. But which data to ask for is
+ * known only when the write record is. So ask for the two newest versions at or before the
+ * snapshot: at most one can be newer than the one wanted, because two more would be two
+ * transactions that wrote the cell between the same two commits, and one of them lost. (Data of rolled back
+ * transactions does not count: rolling back erases it together with the lock.)
+ *
+ * Locks above our start timestamp are not looked at: their commit timestamp is above it too (P19).
+ */
+import { assert, PercolatorError } from '../base/index.ts';
+import type { Cell, CellFilter, Row, Timestamp } from '../bigtable/index.ts';
+import { backoffMs } from './backoff.ts';
+import { DATA, describeCell, isAcknowledgment, LOCK, recordFamily } from './columns.ts';
+import type { Context } from './context.ts';
+import { decodeLock, type Lock } from './lock.ts';
+import { resolveLock } from './resolve-lock.ts';
+import { decodeWriteRecord, type WriteRecord } from './write-record.ts';
+
+/** A committed version of a cell, as a snapshot sees it. */
+export interface Version {
+  readonly record: WriteRecord;
+  /** Undefined if the version says that there is no value, or the column has none (acknowledgments). */
+  readonly value: Buffer | undefined;
+}
+
+export interface RowToRead {
+  readonly table: string;
+  readonly row: string;
+  readonly columns: readonly string[];
+}
+
+/** For each column the version that the snapshot sees, or undefined if it sees none. */
+export async function snapshotRead(
+  context: Context,
+  target: RowToRead,
+  startTimestamp: Timestamp,
+): Promise<readonly (Version | undefined)[]> {
+  const filters = target.columns.flatMap((column) => filtersFor(column, startTimestamp));
+  const startedMs = context.clock.monotonicMs();
+  for (let attempt = 1; ; attempt++) {
+    context.counters.reads++;
+    context.counters.readRows++;
+    const row = await context.store.readRow(target.table, target.row, filters);
+    const locks = pendingLocks(row);
+    if (locks.length === 0) return pickVersions(context, target, row, startTimestamp);
+    await resolveOrWait(context, target, locks, { attempt, startedMs });
+  }
+}
+
+/** What to read of one column: step 1, 2 and 3 of the opening comment. */
+export function filtersFor(column: string, startTimestamp: Timestamp): CellFilter[] {
+  const upTo = { qualifier: column, to: startTimestamp };
+  const filters: CellFilter[] = [
+    { family: LOCK, ...upTo, versions: 1 },
+    { family: recordFamily(column), ...upTo, versions: 1 },
+  ];
+  if (!isAcknowledgment(column)) filters.push({ family: DATA, ...upTo, versions: 2 });
+  return filters;
+}
+
+/** The locks in a row that was read with the filters above. */
+export function pendingLocks(row: Row | undefined): readonly Cell[] {
+  return row?.cells.filter((cell) => cell.family === LOCK) ?? [];
+}
+
+/**
+ * Deals with the locks found in a row. Readers may wait, because they hold nothing that others
+ * wait for (P22).
+ * @throws LOCKED if a live transaction has held its lock for longer than `lockWaitMsMax`
+ */
+export async function resolveOrWait(
+  context: Context,
+  { table, row }: { readonly table: string; readonly row: string },
+  locks: readonly Cell[],
+  waiting: { readonly attempt: number; readonly startedMs: number },
+): Promise<void> {
+  for (const cell of locks) {
+    const address = { table, row, column: cell.qualifier };
+    const lock = decodeLock(cell);
+    if ((await resolveLock(context, address, lock)) !== 'alive') continue;
+    const waitedMs = context.clock.monotonicMs() - waiting.startedMs;
+    if (waitedMs > context.options.lockWaitMsMax) {
+      throw new PercolatorError(
+        'LOCKED',
+        `${describeCell(address)} has been locked by the transaction of ${lock.startTimestamp} ` +
+          `(owner ${lock.owner}) for ${Math.round(waitedMs)} ms`,
+      );
+    }
+    context.counters.lockWaits++;
+    await waitForOwner(context, lock, waiting.attempt);
+  }
+}
+
+/** Until its owner, if that is this process, has finished committing; else for a moment. */
+async function waitForOwner(context: Context, lock: Lock, attempt: number): Promise<void> {
+  const ours = context.committing.get(lock.startTimestamp);
+  await (ours ?? context.clock.sleep(backoffMs(context, attempt)));
+}
+
+async function pickVersions(
+  context: Context,
+  target: RowToRead,
+  row: Row | undefined,
+  startTimestamp: Timestamp,
+): Promise<readonly (Version | undefined)[]> {
+  const cells = row?.cells ?? [];
+  return Promise.all(
+    target.columns.map((column) =>
+      pickVersion(context, { ...target, column, startTimestamp }, cells),
+    ),
+  );
+}
+
+async function pickVersion(
+  context: Context,
+  wanted: {
+    readonly table: string;
+    readonly row: string;
+    readonly column: string;
+    readonly startTimestamp: Timestamp;
+  },
+  cells: readonly Cell[],
+): Promise<Version | undefined> {
+  const version = committedVersion(wanted.column, cells);
+  if (version === undefined || version.value !== undefined) return version;
+  const { record } = version;
+  if (record.dataTimestamp === 0 || isAcknowledgment(wanted.column)) return version;
+  // A touch can point further back than the two versions asked for.
+  return { record, value: await readData(context, wanted, record) };
+}
+
+/** The newest committed version among cells that were read with `filtersFor`. */
+export function committedVersion(column: string, cells: readonly Cell[]): Version | undefined {
+  const family = recordFamily(column);
+  const cell = cells.find((one) => one.family === family && one.qualifier === column);
+  if (cell === undefined) return undefined;
+  const record = decodeWriteRecord(cell);
+  const data = cells.find(
+    (one) =>
+      one.family === DATA && one.qualifier === column && one.timestamp === record.dataTimestamp,
+  );
+  return { record, value: data && Buffer.from(data.value) };
+}
+
+async function readData(
+  { store, counters }: Context,
+  { table, row, column }: { readonly table: string; readonly row: string; readonly column: string },
+  record: WriteRecord,
+): Promise<Buffer> {
+  counters.reads++;
+  counters.readRows++;
+  const at = record.dataTimestamp;
+  const found = await store.readRow(table, row, [
+    { family: DATA, qualifier: column, from: at, to: at },
+  ]);
+  const data = found?.cells[0];
+  assert(data !== undefined, `a write record points to data that exists (${row}/${column}@${at})`);
+  return Buffer.from(data.value);
+}

@@ -1,0 +1,227 @@
+/**
+ * One transaction (section 2.2, Figure 6): reads from the snapshot at its start timestamp, buffers its
+ * writes, and commits them all at its commit timestamp or none.
+ *
+ *     begin ── get / getMany / scan / set / delete / lock ──▶ commit ──▶ committed
+ *                                                              │
+ *                                                              └─▶ conflict, rolled back, unknown
+ *
+ * Two transactions that write one cell and overlap in time never both commit. That is snapshot isolation, and
+ * its one hole is write skew: two transactions that read the same cells and write different ones.
+ * `lock(cell)` closes it where it matters.
+ *
+ * Most users want `transact`, which also retries; this class is what their function is given.
+ */
+import { assert, PercolatorError } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import {
+  acknowledgmentColumn,
+  type CellAddress,
+  checkUserColumn,
+  describeCell,
+} from './columns.ts';
+import { commit } from './commit.ts';
+import type { Context } from './context.ts';
+import { scanWithWrites } from './scan-with-writes.ts';
+import type { ScannedRow, ScanRange } from './scan.ts';
+import { snapshotRead, type Version } from './snapshot-read.ts';
+import { type Write, WriteBuffer } from './writes.ts';
+
+/** What can be read of a snapshot: of a transaction's, or of a read-only one at any timestamp. */
+export interface Reader {
+  /** Fixes the snapshot; identifies the transaction. */
+  readonly startTimestamp: Timestamp;
+  /** The cell's value, or undefined if it has none. */
+  get(cell: CellAddress): Promise<Buffer | undefined>;
+  /** The values of several cells; cells of one row are read together. */
+  getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]>;
+  /** The rows of a range in key order. */
+  scan(range: ScanRange): AsyncIterable<ScannedRow>;
+}
+
+type State = 'open' | 'committing' | 'committed' | 'failed';
+
+export class Transaction implements Reader {
+  readonly startTimestamp: Timestamp;
+  readonly #context: Context;
+  readonly #writes = new WriteBuffer();
+  readonly #weak: CellAddress[] = [];
+  readonly #readOnly: boolean;
+  /** Moves forward only; nothing is possible once it is not `open`. */
+  #state: State = 'open';
+
+  /** Use `begin` or `snapshotAt`. */
+  constructor(
+    context: Context,
+    startTimestamp: Timestamp,
+    options: { readonly readOnly: boolean },
+  ) {
+    this.#context = context;
+    this.startTimestamp = startTimestamp;
+    this.#readOnly = options.readOnly;
+  }
+
+  /** @throws LOCKED if a live transaction keeps its lock for too long */
+  async get(cell: CellAddress): Promise<Buffer | undefined> {
+    this.#assertOpen();
+    checkUserColumn(cell.column);
+    const write = this.#writes.find(cell);
+    if (write !== undefined && write.operation !== 'touch') return asBuffer(write.value);
+    return (await this.#readVersion(cell))?.value;
+  }
+
+  async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
+    this.#assertOpen();
+    for (const { column } of cells) checkUserColumn(column);
+    const versions = await this.readVersions(cells);
+    return cells.map((cell, i) => {
+      const write = this.#writes.find(cell);
+      const own = write !== undefined && write.operation !== 'touch';
+      return own ? asBuffer(write.value) : versions[i]?.value;
+    });
+  }
+
+  async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
+    this.#assertOpen();
+    range.columns.forEach(checkUserColumn);
+    yield* scanWithWrites(this.#context, range, this.startTimestamp, this.#writes);
+  }
+
+  set(cell: CellAddress, value: Uint8Array | string): void {
+    const bytes = typeof value === 'string' ? Buffer.from(value) : value;
+    this.#buffer({ ...cell, operation: 'put', value: bytes });
+  }
+
+  /** Older snapshots still see the value, and later writers the conflict: a delete is a write (P17). */
+  delete(cell: CellAddress): void {
+    this.#buffer({ ...cell, operation: 'delete' });
+  }
+
+  /**
+   * Makes every transaction that writes the cell, and overlaps this one, conflict with it, although the
+   * value stays as it is. Lock what a decision was based on, and write skew is gone.
+   */
+  async lock(cell: CellAddress): Promise<void> {
+    this.#assertOpen();
+    checkUserColumn(cell.column);
+    if (this.#writes.find(cell) !== undefined) return; // A write conflicts already.
+    const record = (await this.#readVersion(cell))?.record;
+    const touched = {
+      dataTimestamp: record?.dataTimestamp ?? 0,
+      changedTimestamp: record?.changedTimestamp ?? 0,
+    };
+    this.#buffer({ ...cell, operation: 'touch', touched });
+  }
+
+  /**
+   * Marks a cell for its observers without writing it (section 2.4): no two transactions collide
+   * over it, and the observer runs at least once, perhaps several times, perhaps twice at a time.
+   */
+  notifyWeakly(cell: CellAddress): void {
+    this.#assertWritable(cell);
+    this.#weak.push(cell);
+  }
+
+  /**
+   * Commits; resolves with the commit timestamp, or with the start timestamp if nothing was written.
+   * @throws WRITE_CONFLICT, ROLLED_BACK: nothing was or will be visible; run it again from the beginning
+   * @throws COMMIT_UNKNOWN: it may have committed; ask `outcomeOf(error.transaction)`
+   */
+  async commit(): Promise<Timestamp> {
+    this.#assertOpen();
+    this.#state = 'committing';
+    try {
+      const committedAt = await this.#commitWrites();
+      this.#state = 'committed';
+      return committedAt;
+    } catch (error) {
+      this.#state = 'failed';
+      throw error;
+    }
+  }
+
+  /** Forgets the writes. Nothing was sent, so there is nothing to undo. Harmless after `commit`. */
+  discard(): void {
+    if (this.#state === 'open') this.#state = 'failed';
+  }
+
+  /** For observers: the committed versions of cells, acknowledgments included. */
+  async readVersions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
+    const columnsOfRow = new Map<string, CellAddress[]>();
+    for (const cell of cells) {
+      const name = `${cell.table}\0${cell.row}`;
+      columnsOfRow.set(name, [...(columnsOfRow.get(name) ?? []), cell]);
+    }
+    const found = new Map<CellAddress, Version | undefined>();
+    await Promise.all(
+      [...columnsOfRow.values()].map(async (ofRow) => {
+        const versions = await this.#readRow(ofRow);
+        ofRow.forEach((cell, i) => found.set(cell, versions[i]));
+      }),
+    );
+    return cells.map((cell) => found.get(cell));
+  }
+
+  /** For observers: records that `observer` has run for `cell` in this transaction's snapshot (P42). */
+  acknowledge(observer: string, cell: CellAddress): void {
+    const column = acknowledgmentColumn(observer, cell.column);
+    this.#writes.put({ table: cell.table, row: cell.row, column, operation: 'put' });
+  }
+
+  async #commitWrites(): Promise<Timestamp> {
+    const { startTimestamp } = this;
+    if (this.#writes.size > 0) {
+      return commit(this.#context, {
+        startTimestamp,
+        rows: this.#writes.byRow(),
+        weak: this.#weak,
+      });
+    }
+    if (this.#weak.length > 0) {
+      throw new PercolatorError(
+        'INVALID_ARGUMENT',
+        `the weak notification of ${this.#weak.map(describeCell).join(', ')} needs a transaction that writes: ` +
+          'it becomes visible when the transaction commits',
+      );
+    }
+    return startTimestamp; // The snapshot is all there was to it.
+  }
+
+  async #readRow(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
+    const [first] = cells;
+    assert(first !== undefined, 'a row is read for a cell');
+    const columns = cells.map(({ column }) => column);
+    const target = { table: first.table, row: first.row, columns };
+    return snapshotRead(this.#context, target, this.startTimestamp);
+  }
+
+  async #readVersion(cell: CellAddress): Promise<Version | undefined> {
+    const [version] = await this.#readRow([cell]);
+    return version;
+  }
+
+  #buffer(write: Write): void {
+    this.#assertWritable(write);
+    this.#writes.put(write);
+  }
+
+  #assertWritable({ column }: CellAddress): void {
+    this.#assertOpen();
+    checkUserColumn(column);
+    if (this.#readOnly) {
+      throw new PercolatorError('READ_ONLY', 'a snapshot can be read, not written');
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#state === 'open') return;
+    throw new PercolatorError(
+      'TRANSACTION_CLOSED',
+      `the transaction of ${this.startTimestamp} is ${this.#state}; begin another one`,
+    );
+  }
+}
+
+function asBuffer(value: Uint8Array | undefined): Buffer | undefined {
+  return value && Buffer.from(value);
+}

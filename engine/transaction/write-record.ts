@@ -1,0 +1,66 @@
+/**
+ * The value of a write cell: committed data is present, and this is where (Figure 5).
+ *
+ *     write:c @ commit timestamp = "0000000000000007 put"                    data is at 7
+ *                                  "0000000000000007 delete"                 there is no value
+ *                                  "0000000000000009 touch 7 8"              the data of 7 is still current,
+ *                                                                            last changed at 8
+ *
+ * The record starts with the transaction's start timestamp in fixed width, so that a value filter
+ * can find the record of a given transaction. A delete is a record like any other: later writers
+ * see the conflict, older snapshots still see the value (P17). A touch is what `lock(cell)` commits:
+ * it conflicts with every writer, and changes nothing.
+ */
+import { assert } from '../base/index.ts';
+import type { Cell, Timestamp } from '../bigtable/index.ts';
+import type { Operation, Touched } from './lock.ts';
+
+export interface WriteRecord {
+  readonly commitTimestamp: Timestamp;
+  readonly startTimestamp: Timestamp;
+  readonly operation: Operation;
+  /** Where the value is; 0 if there is none. */
+  readonly dataTimestamp: Timestamp;
+  /** When the value last changed: the commit timestamp, unless this is a touch. */
+  readonly changedTimestamp: Timestamp;
+}
+
+const WIDTH = 16;
+
+export function encodeWriteRecord(
+  startTimestamp: Timestamp,
+  operation: Operation,
+  touched?: Touched,
+): Buffer {
+  assert((operation === 'touch') === (touched !== undefined), 'a touch says what it touched');
+  const start = String(startTimestamp).padStart(WIDTH, '0');
+  const version = touched ? ` ${touched.dataTimestamp} ${touched.changedTimestamp}` : '';
+  return Buffer.from(`${start} ${operation}${version}`);
+}
+
+export function decodeWriteRecord(cell: Cell): WriteRecord {
+  const text = Buffer.from(cell.value).toString('latin1');
+  const startTimestamp = Number(text.slice(0, WIDTH));
+  const [operation, data, changed] = text.slice(WIDTH + 1).split(' ');
+  assert(
+    operation === 'put' || operation === 'delete' || operation === 'touch',
+    `a write record says put, delete or touch, not ${text}`,
+  );
+  const isTouch = operation === 'touch';
+  const own = operation === 'put' ? startTimestamp : 0;
+  return {
+    commitTimestamp: cell.timestamp,
+    startTimestamp,
+    operation,
+    dataTimestamp: isTouch ? Number(data) : own,
+    changedTimestamp: isTouch ? Number(changed) : cell.timestamp,
+  };
+}
+
+/** The record of the transaction that started at `startTimestamp`, if it is among `cells`. */
+export function recordOf(
+  startTimestamp: Timestamp,
+  cells: readonly Cell[],
+): WriteRecord | undefined {
+  return cells.map(decodeWriteRecord).find((record) => record.startTimestamp === startTimestamp);
+}

@@ -1,0 +1,60 @@
+/**
+ * The buffered writes of a transaction: "Set() calls are buffered until commit time" (section 2.2).
+ *
+ * A cell is in the buffer once, with its last value: two writes to one cell would be two prewrites, and
+ * the second would find the first one's lock (P16). At commit the writes are grouped by row,
+ * because everything of one row goes in one row mutation.
+ */
+import type { CellAddress } from './columns.ts';
+import { cellName } from './columns.ts';
+import type { Operation, Touched } from './lock.ts';
+
+export interface Write extends CellAddress {
+  readonly operation: Operation;
+  /** The new value; absent for a delete, a touch and an acknowledgment. */
+  readonly value?: Uint8Array | undefined;
+  /** For a touch: the version that stays current. */
+  readonly touched?: Touched | undefined;
+}
+
+/** All writes to one row, in the order of their first mention. */
+export interface RowWrites {
+  readonly table: string;
+  readonly row: string;
+  readonly writes: readonly Write[];
+}
+
+export class WriteBuffer {
+  readonly #writes = new Map<string, Write>();
+
+  get size(): number {
+    return this.#writes.size;
+  }
+
+  find(cell: CellAddress): Write | undefined {
+    return this.#writes.get(cellName(cell));
+  }
+
+  /** A later write to a cell takes the place of the earlier one, also in the order. */
+  put(write: Write): void {
+    this.#writes.set(cellName(write), write);
+  }
+
+  /** The writes to one table, for scans that must see them. */
+  ofTable(table: string): readonly Write[] {
+    return [...this.#writes.values()].filter((write) => write.table === table);
+  }
+
+  /** Grouped by row; the first write's row, which holds the primary, comes first. */
+  byRow(): readonly RowWrites[] {
+    const rows = new Map<string, { table: string; row: string; writes: Write[] }>();
+    for (const write of this.#writes.values()) {
+      const { table, row } = write;
+      const name = `${table}\0${row}`;
+      const group = rows.get(name) ?? { table, row, writes: [] };
+      group.writes.push(write);
+      rows.set(name, group);
+    }
+    return [...rows.values()];
+  }
+}

@@ -35,8 +35,8 @@ function claimBranches(open: Open): void {
     await t.mutate('r', set('lock', 'q', 1));
     assert.equal(await t.store.checkAndMutateRow(conditional), true);
     assert.deepEqual(await t.cells('r', { family: 'data' }), [
-      'data:ifNotFound@1=1',
       'data:ifFound@1=1',
+      'data:ifNotFound@1=1',
     ]);
   });
 

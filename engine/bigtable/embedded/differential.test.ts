@@ -85,8 +85,8 @@ const filter: fc.Arbitrary<CellFilter> = fc.record(
 );
 const filters = fc.array(filter, { minLength: 1, maxLength: 3 });
 const conditional: fc.Arbitrary<ConditionalRowMutation> = fc.record(
-  { table, row, anyOf: filters, then: mutations, otherwise: mutations },
-  { requiredKeys: ['table', 'row', 'anyOf', 'otherwise'] },
+  { table, row, anyOf: filters, ifFound: mutations, ifNotFound: mutations },
+  { requiredKeys: ['table', 'row', 'anyOf', 'ifNotFound'] },
 );
 
 const operation: fc.Arbitrary<Operation> = fc.oneof(
@@ -152,9 +152,9 @@ test('random operations get the same answers from the embedded and the memory st
 });
 
 /** What the store answers, errors as their codes and values as text, so that the two can be compared. */
-async function answer(store: Bigtable, operation: Operation): Promise<unknown> {
+async function answer(store: Bigtable, next: Operation): Promise<unknown> {
   try {
-    return await perform(store, operation);
+    return await perform(store, next);
   } catch (error) {
     return codeOf(error);
   }

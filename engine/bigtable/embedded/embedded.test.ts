@@ -1,18 +1,169 @@
-/** placeholder */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+/** The embedded store is a Bigtable, and keeps what only it promises of its folder: keys, reopening, drops. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after } from 'node:test';
+import { test } from 'node:test';
+import { open, type Database } from 'lmdb';
+import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
+import { findTable, withDropping, type Catalog } from './catalog.ts';
 import { openEmbedded } from './index.ts';
+import { temporaryFolder } from './temporary-folder.fixture.ts';
 
-const folders: string[] = [];
-async function folderForTest(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'percolator-embedded-'));
-  folders.push(folder);
-  return folder;
+/** The key of a cell with a plain row and qualifier has this many bytes besides them. */
+const KEY_BYTES_FIXED = 17;
+const ROW_LENGTH_MAX = 4026 - KEY_BYTES_FIXED - 'q'.length;
+
+conformanceSuite('embedded', async () => openEmbedded({ folder: await temporaryFolder() }));
+
+conformanceSuite('embedded without fsync', async () =>
+  openEmbedded({ folder: await temporaryFolder(), fsync: false }),
+);
+
+async function openWithTable(folder: string): Promise<Bigtable> {
+  const store = await openEmbedded({ folder });
+  await store.createTable('t', { families: ['data'] });
+  return store;
 }
-after(async () => {
-  for (const folder of folders) await rm(folder, { recursive: true, force: true });
+
+function setRow(row: string): RowMutation {
+  const value = Buffer.from('x');
+  return {
+    table: 't',
+    row,
+    mutations: [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }],
+  };
+}
+
+async function keysOf(store: Bigtable): Promise<string[]> {
+  const rows = await store.readRange('t', { limit: 100_000 }, [{ family: 'data' }]);
+  return rows.map((row) => row.key);
+}
+
+test('a key of 4,026 bytes is stored, read, checked, scanned and erased', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  const row = 'r'.repeat(ROW_LENGTH_MAX);
+  await store.mutateRows([setRow(row)]);
+  for (const qualifier of ['q', undefined]) {
+    const found = await store.readRow('t', row, [{ family: 'data', qualifier }]);
+    assert.equal(found?.cells.length, 1);
+  }
+  assert.deepEqual(await keysOf(store), [row]);
+  const erase = { kind: 'erase', family: 'data', qualifier: 'q', from: 0, to: 5 } as const;
+  const anyOf = [{ family: 'data' }];
+  assert.ok(await store.checkAndMutateRow({ table: 't', row, anyOf, ifFound: [erase] }));
+  assert.deepEqual(await keysOf(store), []);
 });
-conformanceSuite('embedded', async () => openEmbedded({ folder: await folderForTest() }));
+
+test('a key of 4,027 bytes is refused with a sentence, and nothing of its call applied', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  const tooLong = setRow('r'.repeat(ROW_LENGTH_MAX + 1));
+  const refusal = { code: 'INVALID_ARGUMENT', message: /has 4027 bytes; .* at most 4026 bytes/ };
+  await assert.rejects(store.mutateRows([setRow('a'), tooLong]), refusal);
+  await assert.rejects(
+    store.checkAndMutateRow({ ...tooLong, anyOf: [], ifNotFound: tooLong.mutations }),
+    refusal,
+  );
+  assert.deepEqual(await keysOf(store), []);
+});
+
+test('looking for a key that is too long to be stored finds nothing', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  await store.mutateRows([setRow('r')]);
+  const long = 'r'.repeat(20_000);
+  const anyOf = [{ family: 'data', qualifier: 'q'.repeat(16_000) }];
+  assert.equal(await store.readRow('t', long, [{ family: 'data' }]), undefined);
+  assert.equal(await store.readRow('t', 'r', anyOf), undefined);
+  const { mutations } = setRow('r');
+  assert.equal(
+    await store.checkAndMutateRow({ table: 't', row: 'r', anyOf, ifNotFound: mutations }),
+    false,
+  );
+  const filters = [{ family: 'data' }];
+  assert.equal((await store.readRange('t', { end: long, limit: 9 }, filters)).length, 1);
+  assert.equal((await store.readRange('t', { start: long, limit: 9 }, filters)).length, 0);
+});
+
+test('what was written is there after reopening, tables and splits included', async () => {
+  const folder = await temporaryFolder();
+  {
+    await using store = await openWithTable(folder);
+    await store.createTable('split', { families: ['data'], splits: ['n', 'c'] });
+    await store.mutateRows([setRow('r')]);
+  }
+  await using store = await openEmbedded({ folder });
+  assert.deepEqual(await store.listTables(), ['t', 'split']);
+  assert.deepEqual(await store.sampleRowKeys('split'), ['c', 'n']);
+  assert.deepEqual(await keysOf(store), ['r']);
+});
+
+test('one process may open a folder twice; closing one leaves the other', async () => {
+  const folder = await temporaryFolder();
+  const first = await openWithTable(folder);
+  await using second = await openEmbedded({ folder });
+  await first.mutateRows([setRow('a')]);
+  await second.mutateRows([setRow('b')]);
+  assert.deepEqual(await keysOf(first), ['a', 'b']);
+  await first.close();
+  await second.mutateRows([setRow('c')]);
+  assert.deepEqual(await keysOf(second), ['a', 'b', 'c']);
+});
+
+test('a folder that cannot be opened is named in one sentence', async () => {
+  const file = join(await temporaryFolder(), 'file');
+  await writeFile(file, 'not a folder');
+  await assert.rejects(openEmbedded({ folder: join(file, 'store') }), {
+    code: 'STORE_UNAVAILABLE',
+    message: /the embedded store in .*file.* cannot be opened/,
+  });
+});
+
+test('a drop that was interrupted is finished by whoever opens the store next', async () => {
+  const folder = await temporaryFolder();
+  {
+    await using store = await openWithTable(folder);
+    await store.mutateRows(Array.from({ length: 500 }, (_, i) => setRow(`r${i}`)));
+  }
+  // As a process leaves it that dies after marking the table and before purging its cells.
+  await inside(folder, async (_cells, catalogs) => {
+    await catalogs.put('catalog', withDropping(catalogOf(catalogs), 't'));
+  });
+  {
+    await using store = await openEmbedded({ folder });
+    assert.deepEqual(await store.listTables(), []);
+  }
+  await inside(folder, async (cells, catalogs) => {
+    assert.equal(cells.getCount(), 0);
+    assert.deepEqual(catalogOf(catalogs).tables, []);
+  });
+});
+
+test('a table made again does not get the id of the one dropped', async () => {
+  const folder = await temporaryFolder();
+  const ids: (number | undefined)[] = [];
+  for (let i = 0; i < 2; i++) {
+    await using store = await openWithTable(folder);
+    await inside(folder, async (_, catalogs) => {
+      ids.push(findTable(catalogOf(catalogs), 't')?.id);
+    });
+    await store.dropTable('t');
+  }
+  assert.deepEqual(ids, [1, 2]);
+});
+
+/** The lmdb databases under the store. */
+async function inside(
+  folder: string,
+  look: (cells: Database, catalogs: Database<Catalog, string>) => Promise<void>,
+): Promise<void> {
+  const root = open({ path: folder, noSubdir: false, pageSize: 8192, maxDbs: 4 });
+  const catalogs: Database<Catalog, string> = root.openDB({ name: 'catalog', encoding: 'json' });
+  await look(root.openDB({ name: 'cells', keyEncoding: 'binary', encoding: 'binary' }), catalogs);
+  await root.close();
+}
+
+function catalogOf(catalogs: Database<Catalog, string>): Catalog {
+  const catalog = catalogs.get('catalog');
+  assert.ok(catalog);
+  return catalog;
+}

@@ -57,6 +57,8 @@ export interface EmbeddedOptions {
 }
 
 const CATALOG_KEY = 'catalog';
+/** The catalog's version once more, alone: small enough to be looked at by every read. */
+const VERSION_KEY = 'version';
 /** lmdb takes keys of 4,026 bytes from this page size on. */
 const PAGE_BYTES = 8192;
 /** Cells purged per transaction when a table is dropped: others may write in between. */
@@ -94,9 +96,9 @@ class Embedded implements Bigtable {
   readonly manifest: Manifest;
   readonly #root: RootDatabase;
   readonly #cells: Database<Buffer, Buffer>;
-  readonly #catalogs: Database<Catalog, string>;
+  readonly #catalogs: Database<Catalog | number, string>;
   readonly #commits: GroupCommit;
-  /** The catalog as last seen; reloaded when a name is not in it, and by every group that writes. */
+  /** The catalog as last seen; reloaded when a read or a group finds another version. */
   #catalog: Catalog = EMPTY_CATALOG;
   #closed: Promise<void> | undefined;
 
@@ -104,12 +106,7 @@ class Embedded implements Bigtable {
     this.#root = root;
     this.#cells = root.openDB({ name: 'cells', keyEncoding: 'binary', encoding: 'binary' });
     this.#catalogs = root.openDB({ name: 'catalog', encoding: 'json' });
-    this.#commits = createGroupCommit((callback) =>
-      root.transaction(() => {
-        this.#loadCatalog(); // Another process may have changed it since the last group.
-        callback();
-      }),
-    );
+    this.#commits = createGroupCommit((callback) => this.#transact(callback));
     this.manifest = {
       name: 'embedded',
       conditionalBatch: true,
@@ -158,6 +155,8 @@ class Embedded implements Bigtable {
   }
 
   async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    this.#assertOpen();
+    this.#refresh();
     const { id } = this.#validateConditional(conditional);
     return this.#commits.submit(() =>
       applyConditional(this.#cells, this.#tableForWriting(conditional.table, id), conditional),
@@ -178,6 +177,7 @@ class Embedded implements Bigtable {
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {
     this.#assertOpen();
+    this.#refresh();
     const ids = rows.map((row) => this.#validateRowMutation(row).id);
     await this.#commits.submit(() => {
       rows.forEach(({ table, row, mutations }, i) => {
@@ -201,7 +201,6 @@ class Embedded implements Bigtable {
   async listTables(): Promise<readonly string[]> {
     this.#assertOpen();
     this.#refresh();
-    this.#loadCatalog();
     return this.#catalog.tables.filter((table) => !table.dropping).map((table) => table.name);
   }
 
@@ -215,7 +214,7 @@ class Embedded implements Bigtable {
 
   /** Purges the tables that were dropped, by whoever, and not yet purged. */
   async finishDrops(): Promise<void> {
-    this.#loadCatalog();
+    this.#refresh();
     for (const { id } of this.#catalog.tables.filter((table) => table.dropping)) {
       while ((await this.#commits.submit(() => this.#purgeSome(id))) > 0);
       await this.#changeCatalog((catalog) => withoutTable(catalog, id));
@@ -232,22 +231,19 @@ class Embedded implements Bigtable {
   }
 
   /**
-   * Makes the next read see everything committed so far. lmdb keeps one snapshot for a turn of the
+   * Makes what follows see everything committed so far, in every process. lmdb keeps one snapshot for a turn of the
    * event loop and longer; a transaction that got its start timestamp meanwhile would look for
    * locks in a state older than its own snapshot (contract, promise 2).
    */
   #refresh(): void {
     this.#root.resetReadTxn();
+    this.#loadCatalog();
   }
 
   #table(name: string): TableEntry {
-    const known = findTable(this.#catalog, name);
-    if (known !== undefined) return known;
-    this.#loadCatalog();
     const table = findTable(this.#catalog, name);
-    if (table === undefined) {
-      throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
-    }
+    if (table === undefined)
+      {throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);}
     return table;
   }
 
@@ -270,16 +266,31 @@ class Embedded implements Bigtable {
     return table;
   }
 
+  /** Another process may have changed the catalog, even dropped a table and made it again. */
   #loadCatalog(): void {
-    this.#catalog = this.#catalogs.get(CATALOG_KEY) ?? EMPTY_CATALOG;
+    const version = this.#catalogs.get(VERSION_KEY) ?? EMPTY_CATALOG.version;
+    if (version === this.#catalog.version) return;
+    this.#catalog = (this.#catalogs.get(CATALOG_KEY) as Catalog | undefined) ?? EMPTY_CATALOG;
+  }
+
+  async #transact(callback: () => void): Promise<void> {
+    try {
+      await this.#root.transaction(() => {
+        this.#loadCatalog();
+        callback();
+      });
+    } catch (error) {
+      this.#catalog = EMPTY_CATALOG; // What the group made of it was not committed: load it anew.
+      throw error;
+    }
   }
 
   async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {
     await this.#commits.submit(() => {
-      this.#loadCatalog();
       const changed = change(this.#catalog);
       if (changed === this.#catalog) return;
       this.#catalogs.putSync(CATALOG_KEY, changed);
+      this.#catalogs.putSync(VERSION_KEY, changed.version);
       this.#catalog = changed;
     });
   }
@@ -309,7 +320,6 @@ class Embedded implements Bigtable {
   }
 
   #validateRowMutation({ table, row, mutations }: RowMutation): TableEntry {
-    this.#assertOpen();
     validateRowKey(row);
     const entry = this.#table(table);
     for (const mutation of mutations) {

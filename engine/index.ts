@@ -10,6 +10,7 @@ export {
   type Timestamp,
 } from './bigtable/index.ts';
 export type {
+  CommittedRun,
   DirtyCell,
   Observer,
   ObserverFailure,
@@ -19,6 +20,7 @@ export type {
   WorkerOptions,
 } from './observer/index.ts';
 export { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
+export { type BulkCell, type BulkLoader, type BulkRow, openBulkLoader } from './bulk-load.ts';
 export { openPercolator, type Percolator, type PercolatorOptions } from './percolator.ts';
 export type { TableDefinition } from './tables.ts';
 export type {

@@ -1,4 +1,5 @@
 /** The front door of observers. */
 export type { DirtyCell, Observer } from './observer.ts';
 export { listParked, type ParkedCell, replayParked } from './parking.ts';
+export type { CommittedRun } from './run-observer.ts';
 export { Worker, type ObserverFailure, type WorkerCounters, type WorkerOptions } from './worker.ts';

@@ -37,21 +37,33 @@ export interface Notified extends DirtyCell {
   readonly timestamp: Timestamp;
 }
 
+/** One committed run of an observer. */
+export interface CommittedRun {
+  readonly observer: string;
+  readonly cell: DirtyCell;
+  readonly startTimestamp: Timestamp;
+  readonly commitTimestamp: Timestamp;
+}
+
 /**
  * Runs every observer of the cell that has not seen its latest change, and clears the notification.
- * Resolves with how many runs committed. Rejects with what an observer threw; the notification stays.
+ * Resolves with the runs that committed. Rejects with what an observer threw; the notification stays.
  */
 export async function runObservers(
   context: Context,
   cell: Notified,
   observers: readonly Observer[],
-): Promise<number> {
-  let runs = 0;
+  onCommitted: (run: CommittedRun) => void = () => {},
+): Promise<readonly CommittedRun[]> {
+  const runs: CommittedRun[] = [];
   let seenUpTo = Number.POSITIVE_INFINITY;
   for (const observer of observers) {
-    const { startTimestamp, ran } = await runObserver(context, cell, observer);
+    const { startTimestamp, commitTimestamp } = await runObserver(context, cell, observer);
     seenUpTo = Math.min(seenUpTo, startTimestamp);
-    if (ran) runs++;
+    if (commitTimestamp === undefined) continue;
+    const run = { observer: observer.name, cell, startTimestamp, commitTimestamp };
+    runs.push(run);
+    onCommitted(run); // Now, not after the clearing: it has happened.
   }
   if (observers.length > 0) await clearNotification(context, cell, seenUpTo);
   return runs;
@@ -61,13 +73,15 @@ async function runObserver(
   context: Context,
   cell: Notified,
   observer: Observer,
-): Promise<{ readonly startTimestamp: Timestamp; readonly ran: boolean }> {
+): Promise<{
+  readonly startTimestamp: Timestamp;
+  readonly commitTimestamp: Timestamp | undefined;
+}> {
   for (let attempt = 1; ; attempt++) {
     const transaction = await begin(context);
     const { startTimestamp } = transaction;
     try {
-      const ran = await runOnce(transaction, cell, observer);
-      return { startTimestamp, ran };
+      return { startTimestamp, commitTimestamp: await runOnce(transaction, cell, observer) };
     } catch (error) {
       transaction.discard();
       if (!isRetryable(error) || attempt >= CONFLICTS_MAX) throw error;
@@ -75,18 +89,18 @@ async function runObserver(
   }
 }
 
+/** Resolves with the commit timestamp, or undefined if there was nothing to do. */
 async function runOnce(
   transaction: Transaction,
   cell: Notified,
   observer: Observer,
-): Promise<boolean> {
+): Promise<Timestamp | undefined> {
   if (!cell.weak) {
-    if (!(await isDirty(transaction, cell, observer))) return false;
+    if (!(await isDirty(transaction, cell, observer))) return undefined;
     transaction.acknowledge(observer.name, cell);
   }
   await observer.run(transaction, { table: cell.table, row: cell.row, column: cell.column });
-  await transaction.commit();
-  return true;
+  return transaction.commit();
 }
 
 /** Whether the cell has changed since the snapshot of the observer's last committed run. */

@@ -15,7 +15,7 @@ import { cellName, type CommittedNotification, type Context } from '../transacti
 import { Failures } from './failures.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import { park } from './parking.ts';
-import { type Notified, runObservers } from './run-observer.ts';
+import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
 import { NotificationScanner } from './scanner.ts';
 
 export interface WorkerOptions {
@@ -37,6 +37,8 @@ export interface WorkerOptions {
   readonly failureBackoffMs?: number | undefined;
   /** Told of every failure of an observer. Default: nobody. */
   readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
+  /** Told of every run that has committed, as soon as it has. Default: nobody. */
+  readonly onCommitted?: ((run: CommittedRun) => void) | undefined;
 }
 
 export interface ObserverFailure {
@@ -75,6 +77,7 @@ export class Worker implements AsyncDisposable {
   readonly #scanners: readonly NotificationScanner[];
   readonly #options: Settings;
   readonly #onFailure: (failure: ObserverFailure) => void;
+  readonly #onCommitted: (run: CommittedRun) => void;
   readonly #failures: Failures;
   readonly #stopping = new AbortController();
   /** Found and not yet begun, in the order found. */
@@ -97,6 +100,7 @@ export class Worker implements AsyncDisposable {
       failureBackoffMs: options.failureBackoffMs ?? 50,
     };
     this.#onFailure = options.onFailure ?? (() => {});
+    this.#onCommitted = options.onCommitted ?? (() => {});
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
     const random = context.random.fork('scanner');
     const tables = [...new Set(observers.map(({ table }) => table))];
@@ -209,9 +213,9 @@ export class Worker implements AsyncDisposable {
   async #run(name: string, cell: Notified): Promise<void> {
     const observers = this.#observers.get(`${cell.table}\0${cell.column}`) ?? [];
     try {
-      const runs = await runObservers(this.#context, cell, observers);
-      this.counters.runs += runs;
-      if (runs === 0) this.counters.clean++;
+      const runs = await runObservers(this.#context, cell, observers, this.#onCommitted);
+      this.counters.runs += runs.length;
+      if (runs.length === 0) this.counters.clean++;
       this.#failures.forget(name);
     } catch (error) {
       await this.#onError(name, cell, error);

@@ -176,7 +176,7 @@ async function notify(
   if (!context.store.manifest.ordered) return sent;
   inBackground(context, sent);
   // Still the same turn: only hears of a request that was refused before it was sent.
-  return Promise.race([sent, undefined]);
+  return Promise.race([sent, Promise.resolve()]);
 }
 
 /** The commit point. Resolves with the commit timestamp that stands in the write record. */

@@ -32,4 +32,5 @@ export {
 export type { Options, OptionsGiven } from './options.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Transaction } from './transaction.ts';
+export { committedCell } from './committed-cell.ts';
 export type { ScannedRow, ScanRange } from './scan.ts';

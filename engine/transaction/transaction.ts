@@ -17,6 +17,7 @@ import type { Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
   type CellAddress,
+  cellName,
   checkUserColumn,
   describeCell,
 } from './columns.ts';
@@ -46,6 +47,8 @@ export class Transaction implements Reader {
   readonly #context: Context;
   readonly #writes = new WriteBuffer();
   readonly #weak: CellAddress[] = [];
+  /** What was read: the snapshot does not change, so no cell is read twice. */
+  readonly #versions = new Map<string, Version | undefined>();
   readonly #readOnly: boolean;
   /** Moves forward only; nothing is possible once it is not `open`. */
   #state: State = 'open';
@@ -147,19 +150,10 @@ export class Transaction implements Reader {
 
   /** For observers: the committed versions of cells, acknowledgments included. */
   async readVersions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
-    const columnsOfRow = new Map<string, CellAddress[]>();
-    for (const cell of cells) {
-      const name = `${cell.table}\0${cell.row}`;
-      columnsOfRow.set(name, [...(columnsOfRow.get(name) ?? []), cell]);
-    }
-    const found = new Map<CellAddress, Version | undefined>();
-    await Promise.all(
-      [...columnsOfRow.values()].map(async (ofRow) => {
-        const versions = await this.#readRow(ofRow);
-        ofRow.forEach((cell, i) => found.set(cell, versions[i]));
-      }),
-    );
-    return cells.map((cell) => found.get(cell));
+    const unread = cells.filter((cell) => !this.#versions.has(cellName(cell)));
+    const rows = Map.groupBy(unread, ({ table, row }) => `${table}\0${row}`);
+    await Promise.all([...rows.values()].map((ofRow) => this.#readRow(ofRow)));
+    return cells.map((cell) => this.#versions.get(cellName(cell)));
   }
 
   /** For observers: records that `observer` has run for `cell` in this transaction's snapshot (P42). */
@@ -187,16 +181,18 @@ export class Transaction implements Reader {
     return startTimestamp; // The snapshot is all there was to it.
   }
 
-  async #readRow(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
+  /** Reads cells of one row, all in one atomic read. */
+  async #readRow(cells: readonly CellAddress[]): Promise<void> {
     const [first] = cells;
     assert(first !== undefined, 'a row is read for a cell');
     const columns = cells.map(({ column }) => column);
     const target = { table: first.table, row: first.row, columns };
-    return snapshotRead(this.#context, target, this.startTimestamp);
+    const versions = await snapshotRead(this.#context, target, this.startTimestamp);
+    cells.forEach((cell, i) => this.#versions.set(cellName(cell), versions[i]));
   }
 
   async #readVersion(cell: CellAddress): Promise<Version | undefined> {
-    const [version] = await this.#readRow([cell]);
+    const [version] = await this.readVersions([cell]);
     return version;
   }
 

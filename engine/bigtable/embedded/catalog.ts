@@ -89,7 +89,7 @@ export function familyId(table: TableEntry, family: string): number {
 }
 
 /** Order of the UTF-8 bytes, which is the order of rows. */
-export function compareBytes(a: string, b: string): number {
+function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 

@@ -242,8 +242,9 @@ class Embedded implements Bigtable {
 
   #table(name: string): TableEntry {
     const table = findTable(this.#catalog, name);
-    if (table === undefined)
-      {throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);}
+    if (table === undefined) {
+      throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+    }
     return table;
   }
 

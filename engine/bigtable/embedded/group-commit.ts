@@ -12,7 +12,7 @@
 import { PercolatorError } from '../../base/index.ts';
 
 /** Runs inside the write transaction; synchronous, and writes all or nothing. */
-export type Work<T> = () => T;
+type Work<T> = () => T;
 
 interface Submitted {
   readonly work: Work<unknown>;

@@ -1,0 +1,90 @@
+/**
+ * Bulk load: fills new tables with committed data, without locks and notifications.
+ *
+ * What it writes is what one enormous transaction would have left behind, so it is for tables that
+ * nobody reads or writes yet. It is not a transaction: if we die half way, half of it is there; drop
+ * the tables and load them again.
+ *
+ * A load has two moments: cells with `derived` are committed after all others, as if observers
+ * had run on them. Their acknowledgments therefore say that the observed cells have been seen.
+ */
+import { assert } from './base/index.ts';
+import type { RowMutation, Timestamp } from './bigtable/index.ts';
+import type { Percolator } from './percolator.ts';
+import { acknowledgmentColumn, committedCell } from './transaction/index.ts';
+
+export interface BulkCell {
+  readonly column: string;
+  readonly value: Uint8Array;
+  /** Committed in the second moment: the work of observers. Default false. */
+  readonly derived?: boolean | undefined;
+}
+
+export interface BulkLoader {
+  /** Adds a row; waits when enough is under way. Rows in key order load fastest. */
+  add(row: BulkRow): Promise<void>;
+  /** Resolves when everything added is as durable as the storage makes it. */
+  finish(): Promise<void>;
+}
+
+export interface BulkRow {
+  readonly table: string;
+  readonly row: string;
+  readonly cells: readonly BulkCell[];
+  /** Observers that count as having run for a cell of this row. */
+  readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
+}
+
+interface Moment {
+  readonly startTimestamp: Timestamp;
+  readonly commitTimestamp: Timestamp;
+}
+
+/** Rows per mutation of the storage. */
+const BATCH_ROWS = 2_000;
+
+export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader> {
+  const first = await nextMoment(percolator);
+  const second = await nextMoment(percolator);
+  assert(second.startTimestamp > first.commitTimestamp, 'the second moment sees the first');
+  let batch: RowMutation[] = [];
+  let sending: Promise<void> = Promise.resolve();
+
+  async function send(): Promise<void> {
+    await sending; // One batch is on its way while the next one gathers.
+    sending = percolator.store.mutateRows(batch);
+    batch = [];
+  }
+
+  return {
+    add: async (row) => {
+      batch.push(rowMutation(row, first, second));
+      if (batch.length >= BATCH_ROWS) await send();
+    },
+    finish: async () => {
+      await send();
+      await sending;
+    },
+  };
+}
+
+function rowMutation(
+  { table, row, cells, acknowledged = [] }: BulkRow,
+  first: Moment,
+  second: Moment,
+): RowMutation {
+  const values = cells.flatMap(({ column, value, derived }) =>
+    committedCell(column, value, derived === true ? second : first),
+  );
+  const acknowledgments = acknowledged.flatMap(({ observer, column }) =>
+    committedCell(acknowledgmentColumn(observer, column), new Uint8Array(), second),
+  );
+  return { table, row, mutations: [...values, ...acknowledgments] };
+}
+
+/** The timestamps of a transaction that nothing comes between. */
+async function nextMoment(percolator: Percolator): Promise<Moment> {
+  const { startTimestamp } = await percolator.snapshot();
+  const { startTimestamp: commitTimestamp } = await percolator.snapshot();
+  return { startTimestamp, commitTimestamp };
+}

@@ -1,0 +1,23 @@
+/**
+ * A cell as a transaction that has committed leaves it: its data, and the write record that points there.
+ * For loading a database in bulk, where nobody reads yet and locks would protect nothing.
+ */
+import type { Mutation, Timestamp } from '../bigtable/index.ts';
+import { DATA, isAcknowledgment, recordFamily } from './columns.ts';
+import { encodeWriteRecord } from './write-record.ts';
+
+export function committedCell(
+  column: string,
+  value: Uint8Array,
+  { startTimestamp, commitTimestamp }: { startTimestamp: Timestamp; commitTimestamp: Timestamp },
+): Mutation[] {
+  const cell = { kind: 'set', qualifier: column } as const;
+  const record = encodeWriteRecord(startTimestamp, 'put');
+  const mutations: Mutation[] = [
+    { ...cell, family: recordFamily(column), timestamp: commitTimestamp, value: record },
+  ];
+  if (!isAcknowledgment(column)) {
+    mutations.push({ ...cell, family: DATA, timestamp: startTimestamp, value });
+  }
+  return mutations;
+}

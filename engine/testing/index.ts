@@ -9,3 +9,14 @@ export {
   type ReadCall,
 } from './faulty-bigtable.ts';
 export { VirtualClock } from './virtual-clock.ts';
+export { ScriptedOracle } from './scripted-oracle.ts';
+export {
+  cell,
+  type Client,
+  type ClientOptions,
+  type DatabaseOptions,
+  openTestDatabase,
+  put,
+  type TestDatabase,
+  type Values,
+} from './database.ts';

@@ -1,0 +1,180 @@
+/**
+ * A Percolator database under test: one store and one oracle, and as many clients as the test wants.
+ *
+ *     client 'A' ──▶ FaultyBigtable ─┐
+ *     client 'B' ──▶ FaultyBigtable ─┼──▶ one store, in memory
+ *     client 'C' ──▶ FaultyBigtable ─┘
+ *
+ * Each client is what a process is: it has its own connection, liveness token, lock watch and
+ * heartbeats. Nobody knows that a client has died until the test says so (`bury`).
+ *
+ * Cells are named `row` or `row:column` or `table/row:column`; what is left out is `t` and `c`.
+ */
+import { type Clock, createRandom } from '../base/index.ts';
+import type { Bigtable, Cell, Timestamp } from '../bigtable/index.ts';
+import {
+  begin,
+  type CellAddress,
+  type Context,
+  createContext,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  type OptionsGiven,
+  settled,
+  snapshotAt,
+  TABLE_FAMILIES,
+  type Transaction,
+} from '../transaction/index.ts';
+import { FaultyBigtable } from './faulty-bigtable.ts';
+import { createMemoryBigtable } from './memory-bigtable.ts';
+import { ScriptedOracle } from './scripted-oracle.ts';
+import { VirtualClock } from './virtual-clock.ts';
+
+export interface DatabaseOptions {
+  /** Default: `t` and `u`. */
+  readonly tables?: readonly string[] | undefined;
+  /** Column names that leave notifications, in any table. Default none. */
+  readonly observed?: readonly string[] | undefined;
+  readonly splits?: readonly string[] | undefined;
+  readonly seed?: number | undefined;
+}
+
+/** Values by cell name; undefined in a read is a cell without a value, in a write a delete. */
+export type Values = Readonly<Record<string, string | undefined>>;
+
+export class TestDatabase {
+  readonly store: Bigtable = createMemoryBigtable();
+  readonly oracle: ScriptedOracle = new ScriptedOracle();
+  readonly clock: VirtualClock = new VirtualClock();
+  readonly #options: DatabaseOptions;
+  readonly #dead = new Set<string>();
+
+  /** Use `openTestDatabase`. */
+  constructor(options: DatabaseOptions) {
+    this.#options = options;
+  }
+
+  client(name: string, options: ClientOptions = {}): Client {
+    const { clock = this.clock, ordered = true, ...given } = options;
+    const store = new FaultyBigtable(this.store, { ordered });
+    const services = {
+      store,
+      oracle: this.oracle,
+      clock,
+      random: createRandom(this.#options.seed ?? 1).fork(name),
+      liveness: { self: name, isDead: (token: string) => this.#dead.has(token) },
+      isObserved: async (_table: string, column: string) =>
+        this.#options.observed?.includes(column) === true,
+    };
+    return new Client(store, createContext(services, given));
+  }
+
+  /** From now on everybody knows that the client is dead. */
+  bury(name: string): void {
+    this.#dead.add(name);
+  }
+
+  /** Everything stored in a row, without going through the engine; see `describeRow`. */
+  async stored(name: string): Promise<Record<string, string>> {
+    const { table, row, column } = cell(name);
+    const families = TABLE_FAMILIES.map((family) => ({ family, qualifier: column }));
+    const found = await this.store.readRow(table, row, families);
+    const texts: Record<string, string> = {};
+    for (const one of found?.cells ?? []) {
+      const before = texts[one.family];
+      texts[one.family] = [...(before === undefined ? [] : [before]), describe(one)].join(' | ');
+    }
+    return texts;
+  }
+
+  /** The rows and columns of a table that have a lock. */
+  async locks(table = 't'): Promise<readonly string[]> {
+    const rows = await this.store.readRange(table, { limit: 1_000_000 }, [{ family: 'lock' }]);
+    return rows.flatMap(({ key, cells }) => cells.map(({ qualifier }) => `${key}:${qualifier}`));
+  }
+
+  /** The marks of a table's notifications, as `family row:column@timestamp`. */
+  async marks(table = 't'): Promise<readonly string[]> {
+    const families = NOTIFY_FAMILIES.map((family) => ({ family }));
+    const rows = await this.store.readRange(notifyTable(table), { limit: 1_000_000 }, families);
+    return rows.flatMap(({ key, cells }) =>
+      cells.map((one) => `${one.family} ${key}:${one.qualifier}@${one.timestamp}`),
+    );
+  }
+}
+
+export interface ClientOptions extends OptionsGiven {
+  readonly clock?: Clock | undefined;
+  /** Whether the store keeps the order in which mutations were sent. Default true. */
+  readonly ordered?: boolean | undefined;
+}
+
+export class Client {
+  readonly store: FaultyBigtable;
+  readonly context: Context;
+
+  constructor(store: FaultyBigtable, context: Context) {
+    this.store = store;
+    this.context = context;
+  }
+
+  begin(): Promise<Transaction> {
+    return begin(this.context);
+  }
+
+  /** One transaction that writes the values; resolves with its commit timestamp, phase 2 included. */
+  async write(values: Values): Promise<Timestamp> {
+    const transaction = await this.begin();
+    put(transaction, values);
+    const committed = await transaction.commit();
+    await settled(this.context);
+    return committed;
+  }
+
+  /** The values at a timestamp, or of now. */
+  async read(names: readonly string[], at?: Timestamp): Promise<Values> {
+    const reader = await snapshotAt(this.context, at);
+    const values = await reader.getMany(names.map(cell));
+    return Object.fromEntries(names.map((name, i) => [name, values[i]?.toString()]));
+  }
+
+  settled(): Promise<void> {
+    return settled(this.context);
+  }
+}
+
+export async function openTestDatabase(options: DatabaseOptions = {}): Promise<TestDatabase> {
+  const database = new TestDatabase(options);
+  for (const table of options.tables ?? ['t', 'u']) {
+    const { splits } = options;
+    await database.store.createTable(table, { families: TABLE_FAMILIES, splits });
+    await database.store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES, splits });
+  }
+  return database;
+}
+
+/** `Bob`, `Bob:bal` or `accounts/Bob:bal`. */
+export function cell(name: string): CellAddress {
+  const [place = '', column = 'c'] = name.split(':');
+  const [row = '', table = 't'] = place.split('/').toReversed();
+  return { table, row, column };
+}
+
+/** Buffers the writes; undefined deletes. */
+export function put(transaction: Transaction, values: Values): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) transaction.delete(cell(name));
+    else transaction.set(cell(name), value);
+  }
+}
+
+/** As the paper's Figure 4 writes it: `7: $3`, `7: primary`, `7: primary at t/Bob:bal`, `8: data @ 7`. */
+function describe({ family, timestamp, value, qualifier }: Cell): string {
+  const text = Buffer.from(value).toString();
+  if (family === 'lock') {
+    const { primary } = JSON.parse(text) as { primary: [string, string, string] };
+    return `${timestamp}: lock of ${primary[0]}/${primary[1]}:${primary[2]} at ${qualifier}`;
+  }
+  if (family !== 'write' && family !== 'ack') return `${timestamp}: ${text}`;
+  return `${timestamp}: ${text.replace(/^0+(?=\d)/, '')}`;
+}

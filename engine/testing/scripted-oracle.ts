@@ -1,0 +1,33 @@
+/**
+ * A timestamp oracle that a test writes the script for: so that a transaction gets exactly the
+ * timestamps it has in a figure of the paper.
+ */
+import { assert } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import type { TimestampOracle } from '../oracle/index.ts';
+
+export class ScriptedOracle implements TimestampOracle {
+  /** Everything handed out, oldest first. */
+  readonly given: Timestamp[] = [];
+  /** Awaited before a timestamp is chosen: a test may do something of its own meanwhile, or fail. */
+  beforeNext: (() => Promise<void> | void) | undefined;
+  #last: Timestamp;
+
+  /** Counts up from `first`. */
+  constructor(first: Timestamp = 1) {
+    this.#last = first - 1;
+  }
+
+  /** The next timestamp will be `next`, which must be larger than all before. */
+  skipTo(next: Timestamp): void {
+    assert(next > this.#last, 'the oracle only moves forward');
+    this.#last = next - 1;
+  }
+
+  async next(): Promise<Timestamp> {
+    await this.beforeNext?.();
+    this.#last += 1;
+    this.given.push(this.#last);
+    return this.#last;
+  }
+}

@@ -89,10 +89,11 @@ export async function openPercolator(options: PercolatorOptions): Promise<Percol
   await tables.open();
   const services = {
     store,
-    oracle: options.oracle ?? batchTimestamps(await openAllocator(store, random.fork('oracle'))),
+    oracle: options.oracle ?? batchTimestamps(await openAllocator(store)),
     clock: options.clock ?? systemClock,
     random,
-    liveness: options.liveness ?? localProcesses(String(random.integer(0, 2 ** 31 - 1))),
+    // Not from the run's seed: two databases of one seed would take each other's locks for their own.
+    liveness: options.liveness ?? localProcesses(String(entropySeed())),
     isObserved: (table: string, column: string) => tables.isObserved(table, column),
   };
   return new Database(createContext(services, options), tables, options.store === undefined);

@@ -25,7 +25,7 @@
  * What if we die here? Before the conditional mutation: nothing happened. After it: the rest of the
  * range is never handed out, which costs nothing.
  */
-import { PercolatorError, type Random } from '../base/index.ts';
+import { entropySeed, PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import type { TimestampSource } from './oracle.ts';
 
@@ -54,7 +54,6 @@ const NOTHING_ALLOCATED: Range = { owner: '', start: 1, limit: 1 };
 /** Opens the oracle's row in `store`, creating its table if absent. */
 export async function openAllocator(
   store: Bigtable,
-  random: Random,
   options: AllocatorOptions = {},
 ): Promise<TimestampSource> {
   const rangeSize = options.rangeSize ?? RANGE_SIZE;
@@ -62,11 +61,9 @@ export async function openAllocator(
     throw new PercolatorError('INVALID_ARGUMENT', `rangeSize must be 1 or more, not ${rangeSize}`);
   }
   await store.createTable(TABLE, { families: [LIMIT.family] });
-  return new Allocator(
-    store,
-    `${random.integer(0, 2 ** 31 - 1)}-${random.integer(0, 2 ** 31 - 1)}`,
-    rangeSize,
-  );
+  // From the operating system, never from the run's seed: two processes with one seed, or one process
+  // started twice, would take each other's range for their own and hand out the same timestamps.
+  return new Allocator(store, `${entropySeed()}-${entropySeed()}`, rangeSize);
 }
 
 class Allocator implements TimestampSource {

@@ -1,0 +1,205 @@
+/**
+ * The claims of the allocator (section 2.3): a range is persisted before any of it is used, and
+ * "the timestamps will jump forward ... but will never go backwards", whoever crashes (P35, P36, P37).
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createRandom } from '../base/index.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import { createMemoryBigtable, FaultyBigtable, once } from '../testing/index.ts';
+import { openAllocator, type TimestampSource } from './index.ts';
+
+test('timestamps begin at 1 and increase strictly', async () => {
+  const source = await openAllocator(createMemoryBigtable(), { rangeSize: 3 });
+  const given: number[] = [];
+  for (let i = 0; i < 20; i++) given.push(await source.allocate(1));
+  assert.equal(given[0], 1, '0 stands for "before everything"');
+  assertIncreasing(given);
+});
+
+test('a batch larger than the range is consecutive, and nobody else gets any of it', async () => {
+  const store = createMemoryBigtable();
+  const [a, b] = await openTwo(store, 10);
+  const first = await a.allocate(1_000);
+  assert.ok((await b.allocate(1)) >= first + 1_000);
+  assert.ok((await a.allocate(1)) > first + 1_000);
+});
+
+test('"by writing the highest allocated timestamp to stable storage": nothing is handed out before', async () => {
+  const store = createMemoryBigtable();
+  const client = new FaultyBigtable(store);
+  const source = await openAllocator(client, { rangeSize: 10 });
+  for (let i = 0; i < 25; i++) {
+    const timestamp = await source.allocate(1);
+    assert.ok(timestamp < (await persistedLimit(store)), `${timestamp} is below the limit`);
+  }
+  assert.equal(client.mutationCount, 3, 'and it is written once for each range');
+});
+
+for (const moment of ['crashBefore', 'crashAfter'] as const) {
+  test(`P36: who restarts after a crash (${moment} of the range's mutation) goes on above everything handed out`, async () => {
+    const store = createMemoryBigtable();
+    const client = new FaultyBigtable(store);
+    const source = await openAllocator(client, { rangeSize: 5 });
+    client[moment](2);
+    let last = 0;
+    await assert.rejects(async () => {
+      for (;;) last = await source.allocate(1);
+    });
+    assert.equal(last, 5);
+    const restarted = await openAllocator(store, { rangeSize: 5 });
+    assert.ok((await restarted.allocate(1)) > last);
+  });
+}
+
+test('P36: a process started again with the same seed does not take its predecessor for itself', async () => {
+  // Removing the entropy from the owner's name hands out 1 a second time.
+  const store = createMemoryBigtable();
+  const before = await openAllocator(store);
+  const given = [await before.allocate(1), await before.allocate(1)];
+  const after = await openAllocator(store);
+  given.push(await after.allocate(1));
+  assertIncreasing(given);
+});
+
+test('P35: of two allocators, whoever is asked after the other has answered gives more', async () => {
+  const store = createMemoryBigtable();
+  const [a, b] = await openTwo(store, 100);
+  const given: number[] = [];
+  for (const source of [a, a, b, a, b, b, a]) given.push(await source.allocate(1));
+  assertIncreasing(given);
+});
+
+test('P35: one that was paused between reading its range and answering does not reuse it', async () => {
+  const store = createMemoryBigtable();
+  const client = new FaultyBigtable(store);
+  const paused = await openAllocator(client, { rangeSize: 10 });
+  const other = await openAllocator(store, { rangeSize: 10 });
+  await paused.allocate(1);
+  const gate = Promise.withResolvers<void>();
+  client.afterCall = async () => {
+    client.afterCall = undefined;
+    await gate.promise;
+  };
+  const slow = paused.allocate(1); // Has read that its range is the newest, and sleeps.
+  const between = [await other.allocate(1)];
+  const own = await paused.allocate(1);
+  gate.resolve();
+  assert.ok(own > (between[0] ?? 0));
+  assert.equal(new Set([await slow, own, ...between]).size, 3);
+  assert.ok((await paused.allocate(1)) > own);
+});
+
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`a range whose mutation was in doubt (${lost}) is looked up, and given out once`, async () => {
+    const store = createMemoryBigtable();
+    const client = new FaultyBigtable(store);
+    const source = await openAllocator(client, { rangeSize: 4 });
+    client[lost](once(() => true));
+    const given: number[] = [];
+    for (let i = 0; i < 10; i++) given.push(await source.allocate(1));
+    assertIncreasing(given);
+    assert.equal(given.at(-1), 10, 'no range was skipped');
+  });
+}
+
+test('a delayed copy of an old range mutation changes nothing', async () => {
+  const store = createMemoryBigtable();
+  const client = new FaultyBigtable(store);
+  const source = await openAllocator(client, { rangeSize: 4 });
+  const other = await openAllocator(store, { rangeSize: 4 });
+  client.duplicate(once(() => true));
+  const given = [await source.allocate(1), await other.allocate(1)];
+  await client.deliverDuplicates();
+  given.push(await source.allocate(1), await other.allocate(1));
+  assertIncreasing(given);
+});
+
+test('a store that refuses rejects the call, and the next one works', async () => {
+  const client = new FaultyBigtable(createMemoryBigtable());
+  const source = await openAllocator(client);
+  client.beforeCall = () => {
+    client.beforeCall = undefined;
+    throw new Error('refused');
+  };
+  await assert.rejects(source.allocate(1), /refused/);
+  assert.equal(await source.allocate(1), 1);
+});
+
+test('a range size below 1 is refused', async () => {
+  for (const rangeSize of [0, -1, 1.5, Number.NaN]) {
+    await assert.rejects(openAllocator(createMemoryBigtable(), { rangeSize }), {
+      code: 'INVALID_ARGUMENT',
+    });
+  }
+});
+
+test('any interleaving of three allocators, with crashes, gives unique timestamps in real-time order', async () => {
+  const step = fc.record({
+    who: fc.nat(2),
+    count: fc.integer({ min: 1, max: 7 }),
+    crash: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.nat(), async (steps, seed) => {
+      const random = createRandom(seed);
+      const store = createMemoryBigtable();
+      const open = (): Promise<TimestampSource> =>
+        openAllocator(
+          jittery(store, () => random.integer(0, 4)),
+          { rangeSize: 5 },
+        );
+      const sources = await Promise.all([open(), open(), open()]);
+      const taken = new Set<number>();
+      /** The largest timestamp that anybody has been answered with. */
+      let largest = 0;
+      const underway = steps.map(async ({ who, count, crash }) => {
+        for (let turns = random.integer(0, 30); turns > 0; turns--) await Promise.resolve();
+        if (crash) sources[who] = await open();
+        const before = largest;
+        const first = await sources[who]?.allocate(count);
+        assert.ok(
+          first !== undefined && first > before,
+          'larger than all answered before the call',
+        );
+        for (let i = 0; i < count; i++) {
+          assert.ok(!taken.has(first + i), 'handed out once');
+          taken.add(first + i);
+        }
+        largest = Math.max(largest, first + count - 1);
+      });
+      await Promise.all(underway);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** Delays every call by some turns, before and after, so that calls overlap in all ways. */
+function jittery(store: Bigtable, turns: () => number): Bigtable {
+  const client = new FaultyBigtable(store);
+  const wait = async (): Promise<void> => {
+    for (let left = turns(); left > 0; left--) await Promise.resolve();
+  };
+  client.beforeCall = wait;
+  client.afterCall = wait;
+  return client;
+}
+
+async function openTwo(
+  store: Bigtable,
+  rangeSize: number,
+): Promise<[TimestampSource, TimestampSource]> {
+  return [await openAllocator(store, { rangeSize }), await openAllocator(store, { rangeSize })];
+}
+
+async function persistedLimit(store: Bigtable): Promise<number> {
+  const row = await store.readRow('timestamp-oracle', 'range', [{ family: 'oracle' }]);
+  return row?.cells[0]?.timestamp ?? 0;
+}
+
+function assertIncreasing(given: readonly number[]): void {
+  given.forEach((timestamp, i) => {
+    assert.ok(i === 0 || timestamp > (given[i - 1] ?? 0), `${given.join(', ')} increases`);
+  });
+}

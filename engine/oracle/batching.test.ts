@@ -1,0 +1,111 @@
+/**
+ * The claims of batching (section 2.3): "each Percolator worker batches timestamp requests across
+ * transactions by maintaining only one pending RPC to the oracle"; and no caller is served by a
+ * request that was sent before it asked (P10).
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { batchTimestamps, type TimestampSource } from './index.ts';
+
+/** A source whose requests are answered by hand. */
+function handHeld(): {
+  requests: { count: number; answer: (first: number) => void; fail: () => void }[];
+  source: TimestampSource;
+} {
+  const requests: ReturnType<typeof handHeld>['requests'] = [];
+  const source = {
+    allocate: (count: number) =>
+      new Promise<number>((resolve, reject) => {
+        const fail = (): void => reject(new Error('no oracle'));
+        requests.push({ count, answer: resolve, fail });
+      }),
+  };
+  return { requests, source };
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('callers of one turn share one request, and are answered in the order they came', async () => {
+  const { requests, source } = handHeld();
+  const oracle = batchTimestamps(source);
+  const callers = [oracle.next(), oracle.next(), oracle.next()];
+  await settle();
+  assert.deepEqual(
+    requests.map(({ count }) => count),
+    [3],
+  );
+  requests[0]?.answer(10);
+  assert.deepEqual(await Promise.all(callers), [10, 11, 12]);
+});
+
+test('one request is pending at a time, and the next one serves everybody who came meanwhile', async () => {
+  const { requests, source } = handHeld();
+  const oracle = batchTimestamps(source);
+  const first = oracle.next();
+  await settle();
+  const later = [oracle.next(), oracle.next()];
+  await settle();
+  assert.equal(requests.length, 1);
+  requests[0]?.answer(1);
+  await first;
+  await settle();
+  assert.deepEqual(
+    requests.map(({ count }) => count),
+    [1, 2],
+  );
+  requests[1]?.answer(5);
+  assert.deepEqual(await Promise.all(later), [5, 6]);
+});
+
+test('P10: who asks during a request is served by the next, although the first has room', async () => {
+  // To join the request that is underway would give a timestamp allocated before the last lock was held.
+  const { requests, source } = handHeld();
+  const oracle = batchTimestamps(source);
+  const early = oracle.next();
+  await settle();
+  let served = false;
+  const late = oracle.next().then((timestamp) => {
+    served = true;
+    return timestamp;
+  });
+  requests[0]?.answer(1);
+  await early;
+  await settle();
+  assert.equal(served, false);
+  requests[1]?.answer(2);
+  assert.equal(await late, 2);
+});
+
+test('who asks in the very turn in which the answer comes is still served', async () => {
+  const { requests, source } = handHeld();
+  const oracle = batchTimestamps(source);
+  const chain = oracle.next().then(() => oracle.next());
+  await settle();
+  requests[0]?.answer(1);
+  await settle();
+  requests[1]?.answer(2);
+  assert.equal(await chain, 2);
+});
+
+test('a failure reaches every caller of the batch, and the next request works', async () => {
+  const { requests, source } = handHeld();
+  const oracle = batchTimestamps(source);
+  const failing = [oracle.next(), oracle.next()];
+  await settle();
+  const later = oracle.next();
+  requests[0]?.fail();
+  for (const answer of await Promise.allSettled(failing)) assert.equal(answer.status, 'rejected');
+  await settle();
+  requests[1]?.answer(3);
+  assert.equal(await later, 3);
+});
+
+test('a source that goes back is caught before anybody hears of it', async () => {
+  let first = 100;
+  const oracle = batchTimestamps({ allocate: async () => first });
+  await oracle.next();
+  first = 50;
+  await assert.rejects(oracle.next(), /the oracle only moves forward/);
+  first = 200;
+  assert.equal(await oracle.next(), 200);
+});

@@ -27,7 +27,7 @@ export function tablePrefix(tableId: number): Buffer {
 
 /** Everything up to and with the row's end mark: what the keys of one row have in common. */
 export function rowPrefix(table: Buffer, row: string): Buffer {
-  return Buffer.concat([table, escape(row), END]);
+  return appendPart(table, row);
 }
 
 /** Where a scan that begins at `row` starts: before any of its cells. */
@@ -66,7 +66,7 @@ export function familyPrefix(row: Buffer, familyId: number): Buffer {
 
 /** What the versions of one column of one row have in common. */
 export function columnPrefix(family: Buffer, qualifier: string): Buffer {
-  return Buffer.concat([family, escape(qualifier), END]);
+  return appendPart(family, qualifier);
 }
 
 /** The key of one version. */
@@ -117,6 +117,17 @@ export function checkKeyLength(row: string, qualifier: string): void {
         `has ${bytes} bytes; the embedded store takes keys of at most ${KEY_BYTES_MAX} bytes`,
     );
   }
+}
+
+/** `before`, the part and its end mark. In one buffer: every read builds several of these. */
+function appendPart(before: Buffer, part: string): Buffer {
+  if (part.includes('\0')) return Buffer.concat([before, escape(part), END]);
+  const end = before.length + Buffer.byteLength(part);
+  const key = Buffer.allocUnsafe(end + END.length);
+  before.copy(key);
+  key.write(part, before.length);
+  key.set(END, end);
+  return key;
 }
 
 /** UTF-8 with every zero byte followed by FF, so that the end mark cannot occur inside. */

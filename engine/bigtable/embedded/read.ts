@@ -5,7 +5,6 @@
  */
 import type { RangeIterable } from 'lmdb';
 import type { Cell, CellFilter, Row } from '../bigtable.ts';
-import { TIMESTAMP_MAX } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
 import {
   behind,
@@ -54,7 +53,7 @@ export function anyCell(
   const prefix = rowPrefix(tablePrefix(table.id), key);
   return filters.some((filter) =>
     columnsOf(cells, table, prefix, filter).some(
-      (column) => firstKey(cells, versionRange(column, filter)) !== undefined,
+      (column) => firstKey(cells, versionRange(column.prefix, filter)) !== undefined,
     ),
   );
 }
@@ -87,14 +86,32 @@ function readFilter(
   row: Buffer,
   filter: CellFilter,
 ): readonly Cell[] {
-  const { family } = filter;
+  if (passesWholeFamily(filter)) return readFamily(cells, table, row, filter.family);
+  const { family, versions } = filter;
   const found: Cell[] = [];
-  const limit = filter.versions === undefined ? {} : { limit: filter.versions };
-  for (const column of columnsOf(cells, table, row, filter)) {
-    const { qualifier } = column;
-    for (const { key, value } of cells.getRange({ ...versionRange(column, filter), ...limit })) {
+  for (const { qualifier, prefix } of columnsOf(cells, table, row, filter)) {
+    const { start, end } = versionRange(prefix, filter);
+    const range = versions === undefined ? { start, end } : { start, end, limit: versions };
+    for (const { key, value } of cells.getRange(range)) {
       found.push({ family, qualifier, timestamp: timestampOf(key), value });
     }
+  }
+  return found;
+}
+
+function passesWholeFamily({ qualifier, from, to, versions }: CellFilter): boolean {
+  return (
+    qualifier === undefined && from === undefined && to === undefined && versions === undefined
+  );
+}
+
+/** Every version of every column, in one pass: what a scan for notifications asks of each row. */
+function readFamily(cells: Cells, table: TableEntry, row: Buffer, family: string): readonly Cell[] {
+  const prefix = familyPrefix(row, familyId(table, family));
+  const found: Cell[] = [];
+  for (const { key, value } of cells.getRange({ start: cut(prefix), end: cut(behind(prefix)) })) {
+    const { qualifier } = splitColumn(key, row.length);
+    found.push({ family, qualifier, timestamp: timestampOf(key), value });
   }
   return found;
 }
@@ -132,11 +149,13 @@ function* existingColumns(cells: Cells, family: Buffer, rowLength: number): Gene
 }
 
 /** Keys are inverted: the newest version wanted comes first, and lmdb's end is exclusive. */
-function versionRange(column: Column, filter: CellFilter): { start: Buffer; end: Buffer } {
-  return {
-    start: cut(cellKey(column.prefix, filter.to ?? TIMESTAMP_MAX)),
-    end: cut(behind(cellKey(column.prefix, filter.from ?? 0))),
-  };
+function versionRange(
+  column: Buffer,
+  { from, to }: CellFilter,
+): { readonly start: Buffer; readonly end: Buffer } {
+  const start = to === undefined ? column : cellKey(column, to);
+  const oldest = from === undefined ? column : cellKey(column, from);
+  return { start: cut(start), end: cut(behind(oldest)) };
 }
 
 function firstKey(cells: Cells, range: { start: Buffer; end: Buffer }): Buffer | undefined {

@@ -1,0 +1,79 @@
+/**
+ * `npm run relock`: writes package-lock.json anew after a change of dependencies, so that `npm ci`
+ * takes it on every platform and from every registry.
+ *
+ *   1. npm resolves package.json.
+ *   2. The address of each package goes: `npm ci` asks the registry it is configured with.
+ *   3. Optional packages for other platforms that the registry at hand did not offer are entered, because
+ *      `npm ci` refuses a lockfile that lacks one ("Missing: ... from lock file"). They stand there
+ *      without a checksum, which npm could not have known either.
+ *
+ * It installs nothing: run `npm ci` afterwards.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { execa } from 'execa';
+import { runCommand } from '#results';
+
+interface LockedPackage {
+  resolved?: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+}
+
+const LOCKFILE = 'package-lock.json';
+const SYSTEM = /android|darwin|linux|win32|freebsd|openbsd|netbsd|sunos|aix|openharmony/;
+const PROCESSOR = /arm64|x64|ia32|arm|ppc64|riscv64|s390x|loong64|mips64el|wasm32/;
+
+const specification = {
+  name: 'npm run relock --',
+  description:
+    'Writes package-lock.json anew after a change of dependencies, such that npm ci takes it on ' +
+    'every platform and from every registry. Installs nothing.',
+  options: {},
+  examples: [
+    { command: 'npm run relock && npm ci', does: 'the lockfile anew, then node_modules from it' },
+  ],
+};
+
+await runCommand(specification, async () => {
+  const cwd = import.meta.dirname;
+  await execa('npm', ['install', '--package-lock-only', '--loglevel=error'], {
+    cwd,
+    stdio: 'inherit',
+  });
+  process.chdir(cwd);
+  const lock = JSON.parse(readFileSync(LOCKFILE, 'utf8')) as {
+    packages: Record<string, LockedPackage>;
+  };
+  const added: string[] = [];
+  for (const entry of Object.values(lock.packages)) {
+    delete entry.resolved;
+    for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
+      const key = `node_modules/${name}`;
+      if (key in lock.packages) continue;
+      lock.packages[key] = platformPackage(name, version, entry);
+      added.push(name);
+    }
+  }
+  const inOrder = Object.entries(lock.packages).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  lock.packages = Object.fromEntries(inOrder);
+  writeFileSync(LOCKFILE, `${JSON.stringify(lock, null, 2)}\n`);
+  process.stdout.write(`${LOCKFILE} is written; ${added.length} platform packages were added.\n`);
+});
+
+/** The entry of an optional package as npm writes it, told from its name: `@lmdb/lmdb-win32-x64`. */
+function platformPackage(name: string, version: string, wantedBy: LockedPackage): object {
+  if (!/^\d/.test(version)) throw new Error(`${name} is wanted as ${version}, not as one version`);
+  const system = SYSTEM.exec(name)?.[0];
+  const processor = PROCESSOR.exec(name)?.[0];
+  const libc = system === 'linux' && /musl|gnu|glibc/.exec(name)?.[0].replace('gnu', 'glibc');
+  return {
+    version,
+    ...(processor !== undefined && { cpu: [processor] }),
+    ...((wantedBy.dev ?? wantedBy.devOptional) === true && { dev: true }),
+    ...(libc && { libc: [libc] }),
+    optional: true,
+    ...(system !== undefined && { os: [system] }),
+  };
+}

@@ -138,6 +138,14 @@ export class Client {
     return Object.fromEntries(names.map((name, i) => [name, values[i]?.toString()]));
   }
 
+  /** Awaits `action` before this client's `number`-th mutation from now on is delivered. */
+  beforeMutation(number: number, action: () => Promise<unknown>): void {
+    const target = this.store.mutationCount + number;
+    this.store.beforeCall = async (call) => {
+      if (call.kind === 'mutation' && call.number === target) await action();
+    };
+  }
+
   settled(): Promise<void> {
     return settled(this.context);
   }

@@ -1,0 +1,312 @@
+/** The rules of protocol.md about committing, P9 to P18, P37 and P38: each test fails without its rule. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import {
+  cell,
+  type Client,
+  type MutationCall,
+  once,
+  openTestDatabase,
+  put,
+  type TestDatabase,
+} from '../testing/index.ts';
+import { outcomeOf, transact } from './index.ts';
+
+/** The mutation that is the commit point of a transaction whose primary is in row `p`. */
+const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
+  row === 'p' && mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+
+test('P9: phase 2 erases exactly its own lock, so a late copy takes nobody else’s', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.duplicate(({ operation, row }) => operation === 'mutateRows' && row === 'x');
+  const committed = await a.write({ p: '1', x: '1' });
+  b.beforeMutation(3, async () => {
+    await a.store.deliverDuplicates();
+    assert.deepEqual(await database.locks(), ['p:c', 'x:c'], "B's locks are still there");
+  });
+  await b.write({ p: '2', x: '2' });
+  await a.store.deliverDuplicates();
+  assert.deepEqual(await b.read(['p', 'x']), { p: '2', x: '2' });
+  for (const call of a.store.trace) {
+    for (const mutation of call.kind === 'mutation' ? call.mutations : []) {
+      if (mutation.kind !== 'erase') continue;
+      assert.equal(mutation.from, mutation.to, 'an erase names one timestamp');
+      assert.ok(mutation.to < committed);
+    }
+  }
+});
+
+test('P10: the commit timestamp is asked for when all locks are held, and not before', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const transaction = await a.begin();
+  put(transaction, { p: '1', x: '1', y: '1' });
+  const held: (readonly string[])[] = [];
+  database.oracle.beforeNext = async () => void held.push(await database.locks());
+  await transaction.commit();
+  assert.deepEqual(held, [['p:c', 'x:c', 'y:c']]);
+});
+
+test('P10: a reader that starts after a commit timestamp was given out meets the lock or the write', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ p: 'old', x: 'old' });
+  let read: Promise<unknown> | undefined;
+  a.beforeMutation(3, async () => {
+    read = b.read(['p', 'x']); // Its start timestamp is above A's commit timestamp, A's locks are there.
+    await database.clock.yield();
+  });
+  await a.write({ p: 'new', x: 'new' });
+  assert.deepEqual(await database.clock.runUntil(read as Promise<unknown>), { p: 'new', x: 'new' });
+});
+
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`P11: one ${lost === 'loseAnswer' ? 'answer' : 'request'} of the commit point is lost: looked up, committed once`, async () => {
+    const database = await openTestDatabase();
+    const [a, b] = [database.client('A'), database.client('B')];
+    a.store[lost](once(isCommitPoint));
+    const committed = await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+    assert.equal((await database.stored('p'))['write'], `${committed}: 1 put`);
+    assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
+    assert.deepEqual(await database.locks(), []);
+  });
+}
+
+test('P11: a commit that never gets an answer is COMMIT_UNKNOWN, and nothing is cleaned up meanwhile', async () => {
+  // Rolling back here, with the commit still on its way, would tear the transaction in two.
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseRequest(isCommitPoint);
+  a.store.duplicate(once(isCommitPoint));
+  const error = await unknownCommit(database, a, { p: '1', x: '1' });
+  assert.equal(a.context.counters.unknown, 1);
+  assert.deepEqual(await database.locks(), ['p:c', 'x:c']);
+
+  await a.store.deliverDuplicates(); // The first request arrives after all.
+  assert.equal(await outcomeOf(a.context, error), 'committed');
+  assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
+});
+
+test('P11: a commit whose every answer is lost has happened, and outcomeOf says so, to anybody', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseAnswer(isCommitPoint);
+  a.store.beforeCall = failReadsAfterCommit(a);
+  const error = await unknownCommit(database, a, { p: '1', x: '1' });
+  a.store.beforeCall = undefined;
+  assert.equal(await outcomeOf(database.client('B').context, error), 'committed');
+  assert.equal(await outcomeOf(a.context, error), 'committed');
+});
+
+test('P11: outcomeOf decides a transaction that was given up, once and for all', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseRequest(isCommitPoint);
+  a.store.duplicate(isCommitPoint);
+  const error = await unknownCommit(database, a, { p: '1', x: '1' });
+  assert.equal(await outcomeOf(a.context, error), 'rolled back');
+  await a.store.deliverDuplicates(); // Too late: its lock is gone.
+  assert.equal(await outcomeOf(a.context, error), 'rolled back');
+  assert.deepEqual(await database.client('B').read(['p', 'x']), { p: undefined, x: undefined });
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('P11: outcomeOf, asked elsewhere, waits for an owner that may be alive', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.loseRequest(isCommitPoint);
+  const error = await unknownCommit(database, a, { p: '1' });
+  const before = database.clock.monotonicMs();
+  const outcome = await database.clock.runUntil(outcomeOf(b.context, error));
+  assert.equal(outcome, 'rolled back');
+  assert.ok(database.clock.monotonicMs() - before >= a.context.options.lockTimeToLiveMs);
+});
+
+test('P11: transact never runs a transaction with an unknown outcome again', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseRequest(isCommitPoint);
+  let runs = 0;
+  const work = transact(a.context, async (transaction) => {
+    runs++;
+    put(transaction, { p: '1' });
+  });
+  await assert.rejects(database.clock.runUntil(work), { code: 'COMMIT_UNKNOWN' });
+  assert.equal(runs, 1);
+});
+
+test('P12: a prewrite that finds its own lock has succeeded, not lost', async () => {
+  // Believed at its word, the "conflict" would roll back a transaction that was fine.
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const isPrewrite = (row: string) => (call: MutationCall) =>
+    call.row === row && call.operation === 'checkAndMutateRows';
+  a.store.loseAnswer(once(isPrewrite('p')));
+  a.store.loseAnswer(once(isPrewrite('x')));
+  await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
+  assert.equal(a.context.counters.conflicts, 0);
+});
+
+test('P12: a prewrite whose request was lost is sent again', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseRequest(once(() => true));
+  await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
+});
+
+test('P12: a commit that is replayed after its own success has succeeded', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.loseAnswer(once(isCommitPoint));
+  // Before A looks, its whole transaction has been rolled forward and overwritten by others.
+  let overwritten = false;
+  a.store.beforeCall = async ({ kind }) => {
+    if (kind !== 'read' || overwritten) return;
+    overwritten = true;
+    database.bury('A');
+    assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
+    await b.write({ p: '2', x: '2' });
+  };
+  await database.clock.runUntil(a.write({ p: '1', x: '1' }));
+  assert.ok(overwritten);
+  assert.deepEqual(await b.read(['p', 'x']), { p: '2', x: '2' });
+});
+
+test('P14: a copy of a prewrite that arrives after the commit, and after later versions, locks nothing', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.duplicate(({ operation }) => operation === 'checkAndMutateRows');
+  await a.write({ p: '1', x: '1' });
+  await b.write({ p: '2' });
+  await a.store.deliverDuplicates();
+  assert.deepEqual(await database.locks(), []);
+  assert.deepEqual(await b.read(['p', 'x']), { p: '2', x: '1' });
+});
+
+test('P14: the same for a copy of a prewrite of an acknowledgment or a touch', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  await a.write({ p: '1' });
+  a.store.duplicate(({ operation }) => operation === 'checkAndMutateRows');
+  const transaction = await a.begin();
+  await transaction.lock(cell('p'));
+  transaction.acknowledge('observer', cell('p'));
+  await transaction.commit();
+  await a.store.deliverDuplicates();
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('P15: a secondary names the table of its primary', async () => {
+  // Without the table, the resolver would look for the primary in the secondary's own table.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.crashAfter(3); // The commit point; the secondary has the same row and column elsewhere.
+  await assert.rejects(a.write({ 't/p': '1', 'u/p': '2' }));
+  database.bury('A');
+  assert.deepEqual(await b.read(['t/p', 'u/p']), { 't/p': '1', 'u/p': '2' });
+});
+
+test('P16: two writes to one cell are one prewrite, with the last value', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const transaction = await a.begin();
+  put(transaction, { p: '1', x: '1' });
+  put(transaction, { p: '2', x: undefined });
+  put(transaction, { p: '3' });
+  await transaction.commit();
+  await a.settled();
+  assert.equal(a.store.mutationCount, 4);
+  assert.deepEqual(await a.read(['p', 'x']), { p: '3', x: undefined });
+});
+
+test('P16: the cells of the primary’s row commit with the primary, in its one row mutation', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.crashAfter(2);
+  await assert.rejects(a.write({ 'p:one': '1', 'p:two': '2', 'p:three': undefined }));
+  assert.deepEqual(await database.locks(), [], 'there is no second phase');
+  assert.deepEqual(await b.read(['p:one', 'p:two', 'p:three']), {
+    'p:one': '1',
+    'p:two': '2',
+    'p:three': undefined,
+  });
+});
+
+test('P17: a delete is a write: older snapshots see the value, later writers the conflict', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const written = await a.write({ x: 'value' });
+  const concurrent = await b.begin();
+  const deleted = await a.write({ x: undefined });
+  put(concurrent, { x: 'lost' });
+  await assert.rejects(concurrent.commit(), { code: 'WRITE_CONFLICT' });
+  assert.deepEqual(await b.read(['x'], written), { x: 'value' });
+  assert.deepEqual(await b.read(['x'], deleted - 1), { x: 'value' });
+  assert.deepEqual(await b.read(['x'], deleted), { x: undefined });
+});
+
+test('P18: a retry is a new transaction: new start timestamp, new reads', async () => {
+  // To retry only the writes would lose B's increment.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: '1' });
+  const starts: number[] = [];
+  const work = transact(a.context, async (transaction) => {
+    starts.push(transaction.startTimestamp);
+    const value = await transaction.get(cell('x'));
+    if (starts.length === 1) await b.write({ x: '10' });
+    put(transaction, { x: String(Number(value) + 1) });
+  });
+  await database.clock.runUntil(work);
+  assert.deepEqual(await b.read(['x']), { x: '11' });
+  assert.equal(new Set(starts).size, 2);
+});
+
+test('P37: an oracle that gives one timestamp twice is caught before anything is committed', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const transaction = await a.begin();
+  const { oracle } = a.context;
+  oracle.next = async () => transaction.startTimestamp;
+  put(transaction, { x: '1' });
+  await assert.rejects(transaction.commit(), /the oracle only moves forward/);
+});
+
+test('P38: timestamps up to 2^53 keep their order and their identity', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ p: 'small', x: 'small' });
+  database.oracle.skipTo(2 ** 53 - 20);
+  const committed = await a.write({ p: 'large', x: 'large' });
+  assert.deepEqual(await b.read(['p', 'x']), { p: 'large', x: 'large' });
+  assert.deepEqual(await b.read(['p'], committed - 1), { p: 'small' });
+  a.store.crashAfter(a.store.mutationCount + 3);
+  await assert.rejects(a.write({ p: 'last', x: 'last' }));
+  database.bury('A');
+  assert.deepEqual(await b.read(['x', 'p']), { p: 'last', x: 'last' });
+});
+
+/** Runs a write that must end with COMMIT_UNKNOWN; resolves with the name of its transaction. */
+async function unknownCommit(
+  { clock }: TestDatabase,
+  client: Client,
+  values: Parameters<Client['write']>[0],
+): Promise<NonNullable<PercolatorError['transaction']>> {
+  const failed = await clock.runUntil(client.write(values).catch((error: unknown) => error));
+  assert.ok(failed instanceof PercolatorError);
+  assert.equal(failed.code, 'COMMIT_UNKNOWN');
+  assert.ok(failed.transaction !== undefined);
+  return failed.transaction;
+}
+
+/** From the first commit point on, the store answers no read: it is unreachable. */
+function failReadsAfterCommit(client: Client): Client['store']['beforeCall'] {
+  return ({ kind }) => {
+    const sent = client.store.trace.some((call) => call.kind === 'mutation' && isCommitPoint(call));
+    if (kind === 'read' && sent) throw new PercolatorError('STORE_UNAVAILABLE', 'no reads');
+  };
+}

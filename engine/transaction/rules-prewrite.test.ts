@@ -1,0 +1,191 @@
+/** The rules of protocol.md about prewrite and rolling back, P1 to P8: each test fails without its rule. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import { cell, once, openTestDatabase, put, type Client } from '../testing/index.ts';
+import { prewriteRows } from './prewrite.ts';
+
+test('P1: a prewrite that lands after the rollback is refused', async () => {
+  // Without the marker in rollBackMutations, or without looking for it in `offending`, the copy locks P
+  // anew, and A commits although its X is gone.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.duplicate(once(() => true));
+  a.beforeMutation(3, async () => {
+    database.bury('A');
+    assert.deepEqual(await b.read(['p', 'x']), { p: undefined, x: undefined });
+    await a.store.deliverDuplicates();
+    assert.deepEqual(await database.locks(), []);
+  });
+  await assert.rejects(a.write({ p: '1', x: '1' }), { code: 'ROLLED_BACK' });
+  assert.deepEqual(await b.read(['p', 'x']), { p: undefined, x: undefined });
+});
+
+test('P1: a prewrite that is still on its way when its transaction is rolled back is refused', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.duplicate((call) => call.row === 'x');
+  a.store.loseRequest((call) => call.row === 'x');
+  await assert.rejects(settle(database, a.write({ p: '1', x: '1' })), {
+    code: 'STORE_UNAVAILABLE',
+  });
+  await a.store.deliverDuplicates();
+  assert.deepEqual(await database.locks(), []);
+  assert.deepEqual(await b.read(['p', 'x']), { p: undefined, x: undefined });
+});
+
+test('P2: a lock whose primary was never written waits for its time to live, then forbids the primary', async () => {
+  // If the resolver erased X without leaving a marker at P, the late prewrite of P would succeed.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const { startTimestamp } = await a.begin();
+  assert.deepEqual(await prewrite(a, 'x', startTimestamp), []);
+
+  await assert.rejects(
+    settle(database, database.client('C', { lockWaitMsMax: 1_000 }).read(['x'])),
+    { code: 'LOCKED' },
+    'a primary that is merely in flight belongs to a healthy transaction',
+  );
+  const before = database.clock.monotonicMs();
+  assert.deepEqual(await settle(database, b.read(['x'])), { x: undefined });
+  assert.ok(database.clock.monotonicMs() - before >= b.context.options.lockTimeToLiveMs);
+  assert.deepEqual(Object.keys(await database.stored('p')), ['rollback']);
+
+  const [conflict] = await prewrite(a, 'p', startTimestamp);
+  assert.equal(conflict?.reason, 'rolled back');
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('P2: a primary that was never written is forbidden by a newer record that stands there', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const { startTimestamp } = await a.begin();
+  await prewrite(a, 'x', startTimestamp);
+  await b.write({ p: 'newer' });
+  database.bury('A');
+  assert.deepEqual(await b.read(['p', 'x']), { p: 'newer', x: undefined });
+  const [conflict] = await prewrite(a, 'p', startTimestamp);
+  assert.ok(conflict?.reason === 'newer write' || conflict?.reason === 'rolled back');
+});
+
+test('P2: the primary comes while its absence is being settled: then it decides', async () => {
+  // forbidPrimary looks for the lock in its predicate; blind, it would mark a locked primary rolled back.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const { startTimestamp } = await a.begin();
+  await prewrite(a, 'x', startTimestamp);
+  database.bury('A');
+  b.beforeMutation(1, () => prewrite(a, 'p', startTimestamp));
+  assert.deepEqual(await b.read(['x']), { x: undefined });
+  const stored = await database.stored('p');
+  assert.deepEqual(Object.keys(stored), ['rollback'], 'rolled back as a locked primary is');
+});
+
+test('P3: a foreign lock at a primary is not taken for its own', async () => {
+  const database = await openTestDatabase();
+  const [a, b, c] = [database.client('A'), database.client('B'), database.client('C')];
+  const absent = await a.begin();
+  await prewrite(a, 'x', absent.startTimestamp);
+  const foreign = await b.begin();
+  await prewrite(b, 'p', foreign.startTimestamp);
+  database.bury('A');
+  assert.deepEqual(await c.read(['x']), { x: undefined });
+  assert.deepEqual(await database.locks(), ['p:c'], "B's lock is B's");
+});
+
+test("P5, P6: someone else's rollback marker is no conflict, whatever its timestamp", async () => {
+  // In the write family, or looked for at any timestamp, the younger marker would abort the older writer.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const older = await a.begin();
+  const younger = await b.begin();
+  put(younger, { x: '2', y: '2' });
+  await a.write({ y: '1' });
+  await assert.rejects(younger.commit(), { code: 'WRITE_CONFLICT' });
+  assert.deepEqual(Object.keys(await database.stored('x')), ['rollback']);
+  put(older, { x: '0' });
+  await older.commit();
+  assert.deepEqual(await b.read(['x']), { x: '0' });
+});
+
+test('P7: a conflict rolls back the whole write set, the primary first', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const loser = await a.begin();
+  put(loser, { p: '1', x: '1', y: '1', 'u/z': '1' });
+  await b.write({ y: '2' });
+  await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+
+  assert.deepEqual([...(await database.locks('t')), ...(await database.locks('u'))], []);
+  for (const name of ['p', 'x', 'u/z']) {
+    assert.deepEqual(
+      Object.keys(await database.stored(name)),
+      ['rollback'],
+      'P33: without its data',
+    );
+  }
+  const rolledBack = a.store.trace.filter((call) => call.kind === 'mutation').slice(4);
+  assert.deepEqual(
+    rolledBack.map((call) => call.kind === 'mutation' && call.row),
+    ['p', 'x', 'y', 'z'],
+  );
+});
+
+test('P7: a row whose prewrite was never answered is rolled back too', async () => {
+  // Rolling back only what was acknowledged leaves X locked.
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.loseAnswer((call) => call.row === 'x' && call.anyOf !== undefined);
+  a.store.beforeCall = ({ kind }) => {
+    if (kind === 'read') throw new PercolatorError('STORE_UNAVAILABLE', 'no reads for now');
+  };
+  await assert.rejects(a.write({ p: '1', x: '1' }), { code: 'STORE_UNAVAILABLE' });
+  assert.deepEqual(await database.locks(), []);
+  assert.deepEqual(Object.keys(await database.stored('x')), ['rollback']);
+});
+
+test('P8: our own rollback of the primary is found by whoever meets a secondary that it missed', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const loser = await a.begin();
+  put(loser, { p: '1', x: '1', y: '1' });
+  await b.write({ y: '2' });
+  a.store.crashAfter(4); // Prewrites of p, x and y; then the rollback of p, and no more.
+  await assert.rejects(loser.commit());
+  assert.deepEqual(await database.locks(), ['x:c']);
+  // B does not know that A is dead: the marker at the primary is enough.
+  assert.deepEqual(await b.read(['p', 'x', 'y']), { p: undefined, x: undefined, y: '2' });
+});
+
+test('P33: rolled back data is gone, so that it does not hide the version of a reader', async () => {
+  // Left behind, two rolled back versions would fill the two versions that a read asks for.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'old' });
+  for (let i = 0; i < 3; i++) {
+    const loser = await a.begin();
+    put(loser, { x: 'lost', y: 'lost' });
+    await b.write({ y: String(i) });
+    await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+  }
+  assert.deepEqual(await b.read(['x']), { x: 'old' });
+});
+
+/** Locks one cell for a transaction whose primary is `p`. */
+function prewrite(
+  client: Client,
+  name: string,
+  startTimestamp: number,
+): ReturnType<typeof prewriteRows> {
+  const { table, row, column } = cell(name);
+  const write = { table, row, column, operation: 'put', value: Buffer.from('1') } as const;
+  const prewriting = { startTimestamp, primary: cell('p'), wallMs: 0 };
+  return prewriteRows(client.context, [{ table, row, writes: [write] }], prewriting);
+}
+
+function settle<T>(
+  { clock }: Awaited<ReturnType<typeof openTestDatabase>>,
+  promise: Promise<T>,
+): Promise<T> {
+  return clock.runUntil(promise);
+}

@@ -1,0 +1,189 @@
+/**
+ * Figure 7: the latency of clustering a newly crawled document against the crawl rate, for Percolator
+ * and for back-to-back MapReduces, on one fixed repository.
+ *
+ *   1. Cluster a real crawl with both, as a demonstration.
+ *   2. Make the repository: batch files, and a loaded store.
+ *   3. For each repeat, in an order drawn from the seed: every rate on either system, one at a time, each
+ *      with the whole machine. After each point its partition is checked; a point that fails has no number.
+ *   4. Merge the repeats, fit the batch's model, compare with the targets, draw.
+ */
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { createRandom } from '#engine';
+import { openWorkerPool, type WorkerPool } from '#mapreduce';
+import { createRun, type Progress, startProgress, type Run } from '#results';
+import { clusterCrawl } from './real-crawl.ts';
+import { LIMITATIONS } from './limitations.ts';
+import { type MapReducePoint, measureMapReduce } from './mapreduce/point.ts';
+import { capacityOf, fitBatchModel, type Measured } from './model.ts';
+import { measurePercolator, type PercolatorPoint } from './percolator/point.ts';
+import { type Measurement, type Plan, syntheticOptions } from './plan.ts';
+import { addMapReducePoint, addPercolatorPoint } from './points.ts';
+import { copyStore, prepare, type Prepared } from './prepared.ts';
+import { createSchedule, documentsPerSecond } from './schedule.ts';
+import { targetsOf } from './targets.ts';
+
+/** Runs the plan; resolves with the run, its record complete, its report drawn. */
+export async function runExperiment(
+  plan: Plan,
+  { commandLine, signal }: { readonly commandLine: string; readonly signal: AbortSignal },
+): Promise<{ readonly run: Run; readonly page: string }> {
+  const run = createRun(plan.out, header(plan, commandLine));
+  const work = path.join(plan.out, 'work');
+  const progress = startProgress();
+  try {
+    await mkdir(work, { recursive: true });
+    await measureAll(plan, run, { work, progress, signal });
+    progress.end();
+    return { run, page: run.finish('finished').page };
+  } catch (error) {
+    progress.end();
+    if (signal.aborted) run.finish('interrupted');
+    throw error;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+interface Surroundings {
+  readonly work: string;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+async function measureAll(plan: Plan, run: Run, around: Surroundings): Promise<void> {
+  const { work, progress, signal } = around;
+  await using pool = await openWorkerPool({ workers: plan.workers });
+  // Without workers a job under way ends at once, instead of when it is done.
+  signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
+
+  await demonstrate(plan, run, { ...around, pool });
+  const prepared = await prepare(plan, { folder: work, progress, signal });
+  run.describe({ repository: prepared.description });
+  const { meanClusterSize, nonSingletonShare } = prepared.description;
+  progress.note(
+    `repository: ${plan.repository} documents, mean cluster ${meanClusterSize.toFixed(3)} ` +
+      `(the paper's 3.3), ${(100 * nonSingletonShare).toFixed(2)} % with a duplicate (93 %)`,
+  );
+
+  const measured: Measured = { percolator: new Map(), mapreduce: new Map() };
+  const measurements = inRandomOrder(plan);
+  progress.phase('measuring', measurements.length, 'points');
+  for (const [done, measurement] of measurements.entries()) {
+    await measure(plan, measurement, { prepared, pool, signal, measured, progress });
+    progress.update(done + 1);
+  }
+  for (const rate of plan.rates.toSorted((a, b) => a - b)) {
+    addMapReducePoint(run, plan, rate, measured.mapreduce.get(rate) ?? []);
+    addPercolatorPoint(run, plan, rate, measured.percolator.get(rate) ?? []);
+  }
+  const capacity = capacityOf(measured);
+  run.describe({ capacity, mapreduceModel: fitBatchModel(plan, measured) });
+  run.describe({ targets: targetsOf(run.record) });
+}
+
+async function demonstrate(
+  plan: Plan,
+  run: Run,
+  { work, progress, signal, pool }: Surroundings & { readonly pool: WorkerPool },
+): Promise<void> {
+  progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
+  const folder = path.join(work, 'crawl');
+  await mkdir(folder);
+  const onProgress = (pages: number): void => progress.update(pages);
+  const crawl = await clusterCrawl({ file: plan.input, folder, pool, signal, onProgress });
+  await rm(folder, { recursive: true, force: true });
+  run.describe({ crawl });
+  progress.note(
+    `real crawl: ${crawl.pages} pages, ${crawl.distinctContents} distinct contents, ${crawl.clusters} clusters, ` +
+      `${crawl.crossHostDuplicateGroups} of them across hosts; ${crawl.check.passed ? 'check passed' : crawl.check.detail}`,
+  );
+}
+
+/** Every rate on either system, each repeat in an order of its own: no point always follows the same one. */
+function inRandomOrder(plan: Plan): Measurement[] {
+  const random = createRandom(plan.seed).fork('order');
+  const order: Measurement[] = [];
+  for (let repeat = 0; repeat < plan.repeats; repeat++) {
+    const systems = ['percolator', 'mapreduce'] as const;
+    const left = plan.rates.flatMap((rate) => systems.map((system) => ({ system, rate, repeat })));
+    while (left.length > 0) order.push(...left.splice(random.integer(0, left.length - 1), 1));
+  }
+  return order;
+}
+
+async function measure(
+  plan: Plan,
+  { system, rate }: Measurement,
+  around: {
+    readonly prepared: Prepared;
+    readonly pool: WorkerPool;
+    readonly signal: AbortSignal;
+    readonly measured: Measured;
+    readonly progress: Progress;
+  },
+): Promise<void> {
+  const { prepared, pool, signal, measured, progress } = around;
+  signal.throwIfAborted();
+  const { repository, seconds, warmupSeconds, batchSeconds, concurrency } = plan;
+  const documents = syntheticOptions(plan);
+  if (system === 'percolator') {
+    const folder = await copyStore(prepared);
+    const options = { repository, ratePercentPerHour: rate, seconds, warmupSeconds };
+    const schedule = createSchedule(options);
+    const point = await measurePercolator({
+      folder,
+      documents,
+      schedule,
+      seconds,
+      concurrency,
+      signal,
+    });
+    append(measured.percolator, rate, point);
+    progress.note(inWords('Percolator', rate, point));
+  } else {
+    const point = await measureMapReduce({
+      pool,
+      folder: prepared.folder,
+      documents,
+      repositoryFiles: prepared.repositoryFiles,
+      arrivals: prepared.arrivals,
+      perSecond: documentsPerSecond(repository, rate),
+      seconds: batchSeconds,
+      signal,
+    });
+    append(measured.mapreduce, rate, point);
+    progress.note(inWords('MapReduce', rate, point));
+  }
+}
+
+function inWords(name: string, rate: number, point: PercolatorPoint | MapReducePoint): string {
+  const { check, keptUp, histogram } = point;
+  const where = `${name} at ${rate} %/hour`;
+  if (!check.passed) return `${where}: CHECK FAILED: ${check.detail}`;
+  if (keptUp.saturated) return `${where}: saturated, ${keptUp.reason}`;
+  const median = (histogram.getValueAtPercentile(50) / 1000).toFixed(2);
+  return `${where}: median ${median} ms over ${histogram.totalCount} documents`;
+}
+
+function append<T>(map: Map<number, T[]>, rate: number, point: T): void {
+  map.set(rate, [...(map.get(rate) ?? []), point]);
+}
+
+function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1] {
+  const { profile, seed, repeats, out: _out, rates, ...rest } = plan;
+  return {
+    experiment: 'crawl-rate',
+    profile,
+    commandLine,
+    parameters: { ...rest, rates, seed, repeats, input: path.basename(plan.input) },
+    seed,
+    repeats,
+    store: {
+      name: 'embedded (lmdb)',
+      durability: 'every commit is on disk (fsync, in groups) before it is answered',
+    },
+    limitations: LIMITATIONS,
+  };
+}

@@ -1,0 +1,169 @@
+/**
+ * One point of the MapReduce curve: back-to-back runs over the repository and what has arrived (section 3.1).
+ *
+ *     arrivals   ────────────────────────────────────────────────▶
+ *     runs       [ repository + a ][ repository + a + b ][ repository + a + b + c ] ...
+ *
+ * A document waits for the next run to begin, then for that run to end: with runs of length T its latency
+ * lies between T and 2T. Every document is measured, from its scheduled arrival to the moment its
+ * run's output has been made durable.
+ *
+ * In the batch's favour: the documents lie in its input file before they are due, so that crawling
+ * costs it nothing; a run reads the file up to where documents have arrived. Its worker processes and their
+ * compiled code are kept from run to run.
+ */
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { WorkerPool } from '#mapreduce';
+import { createLatencyHistogram, type Histogram, type TimeSeriesRow } from '#results';
+import { clusterInBatch, readRepresentatives } from '../batch/index.ts';
+import {
+  createSyntheticDocuments,
+  documentId,
+  type KeyedDocument,
+  type SyntheticOptions,
+} from '../documents/index.ts';
+import { monotonicUs } from '../monotonic-clock.ts';
+import { type Check, checkPartition } from '../check.ts';
+import { judge, type KeptUp } from '../saturation.ts';
+
+export interface MapReducePointOptions {
+  readonly pool: WorkerPool;
+  /** For the output of the runs; emptied. */
+  readonly folder: string;
+  readonly documents: SyntheticOptions;
+  /** Files with the repository's records. */
+  readonly repositoryFiles: readonly string[];
+  /** A file with the records of the documents that arrive, all of the same length. */
+  readonly arrivals: { readonly file: string; readonly documents: number };
+  readonly perSecond: number;
+  readonly seconds: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Cycle {
+  readonly documents: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+}
+
+export interface MapReducePoint {
+  readonly histogram: Histogram;
+  readonly series: readonly TimeSeriesRow[];
+  readonly keptUp: KeptUp;
+  readonly check: Check;
+  /** Runs measured, warm-up not included. */
+  readonly cycles: readonly Cycle[];
+  readonly documents: number;
+  readonly seconds: number;
+  readonly cpuSecondsPerDocument: number | null;
+}
+
+/** Runs before the measured ones: compiled code, warm caches, and a first run that found no backlog. */
+const WARMUP_CYCLES = 2;
+/** Measured runs at least, however short the interval; a long run is waited for. */
+const CYCLES_MIN = 5;
+
+export async function measureMapReduce(options: MapReducePointOptions): Promise<MapReducePoint> {
+  const runs = await runBackToBack(options);
+  const cycles = runs.cycles.slice(WARMUP_CYCLES);
+  const series = runs.series.slice(WARMUP_CYCLES);
+  const [first, last] = [series[0], series.at(-1)];
+  const seconds = first && last ? last.seconds - first.seconds : 0;
+  const documents = runs.histogram.totalCount;
+  const cpuSeconds = cycles.reduce((sum, cycle) => sum + cycle.cpuSeconds, 0);
+  return {
+    histogram: runs.histogram,
+    series: runs.series,
+    keptUp: judge({
+      series,
+      perSecond: options.perSecond,
+      seconds,
+      halfMediansMs: runs.halfMediansMs,
+    }),
+    check: await checkLastRun(options, runs.arrived),
+    cycles,
+    documents,
+    seconds,
+    cpuSecondsPerDocument: documents === 0 ? null : cpuSeconds / documents,
+  };
+}
+
+interface Runs {
+  readonly histogram: Histogram;
+  readonly halfMediansMs: readonly [number | null, number | null];
+  readonly series: readonly TimeSeriesRow[];
+  readonly cycles: readonly Cycle[];
+  /** Arrivals that the last run included. */
+  readonly arrived: number;
+}
+
+async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
+  const { perSecond, seconds, arrivals, signal } = options;
+  const histogram = createLatencyHistogram();
+  const medians: number[] = [];
+  const series: TimeSeriesRow[] = [];
+  const cycles: Cycle[] = [];
+  const startUs = monotonicUs();
+  const elapsedSeconds = (): number => (monotonicUs() - startUs) / 1e6;
+  let included = 0;
+  while (elapsedSeconds() < seconds || cycles.length < WARMUP_CYCLES + CYCLES_MIN) {
+    signal.throwIfAborted();
+    const arrived = Math.floor(elapsedSeconds() * perSecond) + 1;
+    if (arrived > arrivals.documents) break; // No more to arrive: the interval ends here.
+    cycles.push(await runOnce(options, arrived));
+    const endSeconds = elapsedSeconds();
+    if (cycles.length > WARMUP_CYCLES) {
+      const latenciesUs = latencies(included, arrived, perSecond, endSeconds);
+      for (const latencyUs of latenciesUs) histogram.recordValue(latencyUs);
+      const median = latenciesUs[Math.floor(latenciesUs.length / 2)];
+      if (median !== undefined) medians.push(median / 1000);
+    }
+    included = arrived;
+    const due = Math.floor(endSeconds * perSecond) + 1;
+    series.push({ seconds: endSeconds, arrived: due, completed: included });
+  }
+  return { histogram, halfMediansMs: halfMedians(medians), series, cycles, arrived: included };
+}
+
+async function runOnce(options: MapReducePointOptions, arrived: number): Promise<Cycle> {
+  const { pool, folder, repositoryFiles, arrivals, documents } = options;
+  const outputFolder = outputOf(folder);
+  await rm(outputFolder, { recursive: true, force: true });
+  const inputs = [
+    ...repositoryFiles.map((file) => ({ path: file })),
+    { path: arrivals.file, end: arrived * documents.documentBytes },
+  ];
+  const report = await clusterInBatch(pool, { inputs, outputFolder });
+  return { documents: report.documents, seconds: report.seconds, cpuSeconds: report.cpuSeconds };
+}
+
+/** Of the arrivals `first` to `end` - 1, all completed at the same moment. */
+function latencies(first: number, end: number, perSecond: number, atSeconds: number): number[] {
+  return Array.from({ length: end - first }, (_, i) =>
+    Math.round((atSeconds - (first + i) / perSecond) * 1e6),
+  );
+}
+
+function halfMedians(medians: readonly number[]): readonly [number | null, number | null] {
+  const middle = Math.floor(medians.length / 2);
+  const medianOf = (values: readonly number[]): number | null =>
+    values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? null;
+  return [medianOf(medians.slice(0, middle)), medianOf(medians.slice(middle))];
+}
+
+/** The batch takes the smallest id of a group, and ids are arrival numbers: its order is the order of arrival. */
+async function checkLastRun(options: MapReducePointOptions, arrived: number): Promise<Check> {
+  const partition = await readRepresentatives(outputOf(options.folder));
+  const documents = createSyntheticDocuments(options.documents);
+  function* inArrivalOrder(): Generator<KeyedDocument> {
+    for (let i = 0; i < options.documents.repository + arrived; i++) {
+      yield { id: documentId(i), keys: documents.keysOf(i) };
+    }
+  }
+  return checkPartition(partition, inArrivalOrder(), 'order of arrival');
+}
+
+function outputOf(folder: string): string {
+  return path.join(folder, 'clusters');
+}

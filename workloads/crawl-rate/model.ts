@@ -1,0 +1,45 @@
+/** What follows from the points: the batch's model T = F + V·size, and what each system can do at most. */
+import { linearRegression, median } from 'simple-statistics';
+import type { Capacity, MapreduceModel } from '#results';
+import type { MapReducePoint } from './mapreduce/point.ts';
+import type { PercolatorPoint } from './percolator/point.ts';
+import type { Plan } from './plan.ts';
+
+export interface Measured {
+  /** By rate, one entry for each repeat. */
+  readonly percolator: Map<number, PercolatorPoint[]>;
+  readonly mapreduce: Map<number, MapReducePoint[]>;
+}
+
+/** Sizes must differ by this share of the repository before a line through them means anything. */
+const SPREAD_MIN = 0.02;
+
+/** Least squares over all measured runs; null if they were all of about one size. */
+export function fitBatchModel(plan: Plan, { mapreduce }: Measured): MapreduceModel | null {
+  const cycles = [...mapreduce.values()].flat().flatMap((point) => point.cycles);
+  const points = cycles.map(({ documents, seconds }) => [documents / plan.repository, seconds]);
+  const sizes = points.map(([size = 0]) => size);
+  if (points.length < 5 || Math.max(...sizes) - Math.min(...sizes) < SPREAD_MIN) return null;
+  const { m, b } = linearRegression(points);
+  return m > 0 && b >= 0 ? { fixedSeconds: b, perRepositorySeconds: m } : null;
+}
+
+/** The most that was completed per second in any checked point; for the batch, its rate over a whole run. */
+export function capacityOf({ percolator, mapreduce }: Measured): Capacity {
+  const completed = [...percolator.values()]
+    .flat()
+    .filter(({ check }) => check.passed)
+    .map(({ completedPerSecond }) => completedPerSecond);
+  const rates = [...mapreduce.values()]
+    .flat()
+    .flatMap(({ cycles }) => cycles)
+    .map(({ documents, seconds }) => documents / seconds);
+  const ours = completed.length === 0 ? null : Math.max(...completed);
+  const batch = rates.length === 0 ? null : median(rates);
+  const costRatio = ours !== null && ours > 0 && batch !== null ? batch / ours : null;
+  return {
+    percolatorDocumentsPerSecond: ours,
+    mapreduceDocumentsPerSecond: batch,
+    costRatio,
+  };
+}

@@ -1,0 +1,22 @@
+/** What stands in the tables after the observers have run. */
+import type { Percolator } from '#engine';
+import type { Partition } from '../documents/index.ts';
+import { CLUSTER, DOCUMENT, DOCUMENTS } from './tables.ts';
+
+/** The partition, read through a snapshot as any user of the table would. */
+export async function readPartition(percolator: Percolator): Promise<Partition> {
+  const partition = new Map<string, string>();
+  const snapshot = await percolator.snapshot();
+  const columns = [CLUSTER];
+  for await (const { row, values } of snapshot.scan({ table: DOCUMENTS, columns })) {
+    partition.set(row, values.get(CLUSTER)?.toString() ?? '');
+  }
+  return partition;
+}
+
+/** Cells that still wait for an observer; none may be left when everything is done. */
+export async function countDirty(percolator: Percolator): Promise<number> {
+  const marks = [{ family: 'notify', qualifier: DOCUMENT }];
+  const rows = await percolator.store.readRange(`${DOCUMENTS}.notify`, { limit: 100_000 }, marks);
+  return rows.length;
+}

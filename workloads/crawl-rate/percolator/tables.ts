@@ -1,0 +1,35 @@
+/**
+ * The tables of the clustering on Percolator.
+ *
+ *     documents   row: document id   document (observed), cluster: the id of its representative
+ *     keys        row: n/key          representative: of the cluster that the n-th key leads to
+ */
+import type { CellAddress, Percolator } from '#engine';
+
+export const DOCUMENTS = 'documents';
+export const KEYS = 'keys';
+export const DOCUMENT = 'document';
+export const CLUSTER = 'cluster';
+export const REPRESENTATIVE = 'representative';
+
+export async function createTables(percolator: Percolator): Promise<void> {
+  await percolator.createTable(DOCUMENTS, { observedColumns: [DOCUMENT] });
+  await percolator.createTable(KEYS);
+}
+
+export function documentCell(row: string): CellAddress {
+  return { table: DOCUMENTS, row, column: DOCUMENT };
+}
+
+export function clusterCell(row: string): CellAddress {
+  return { table: DOCUMENTS, row, column: CLUSTER };
+}
+
+/** Where the `index`-th key (0 to 2) of a document leads. */
+export function keyCell(index: number, key: string): CellAddress {
+  return { table: KEYS, row: keyRow(index, key), column: REPRESENTATIVE };
+}
+
+export function keyRow(index: number, key: string): string {
+  return `${index + 1}/${key}`;
+}

@@ -1,0 +1,28 @@
+/** Everything that decides a run of the experiment, settled before it begins. */
+import type { SyntheticOptions } from './documents/index.ts';
+import type { ProfileName, Scale } from './profiles.ts';
+
+export interface Plan extends Scale {
+  readonly profile: ProfileName | 'custom';
+  readonly seed: number;
+  readonly documentBytes: number;
+  /** Observer runs in flight in the engine's process. */
+  readonly concurrency: number;
+  /** Worker processes of the batch. */
+  readonly workers: number;
+  readonly out: string;
+  /** A real crawl to cluster as well. */
+  readonly input: string;
+}
+
+export function syntheticOptions(plan: Plan): SyntheticOptions {
+  const { repository, documentBytes, seed } = plan;
+  return { repository, documentBytes, seed };
+}
+
+/** Names a point among the repeats. */
+export interface Measurement {
+  readonly system: 'percolator' | 'mapreduce';
+  readonly rate: number;
+  readonly repeat: number;
+}

@@ -1,0 +1,124 @@
+/** From measurements to points of the record: repeats merged, verdicts kept. */
+import { mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
+import type { Check } from './check.ts';
+import type { MapReducePoint } from './mapreduce/point.ts';
+import type { PercolatorPoint } from './percolator/point.ts';
+import type { Plan } from './plan.ts';
+import type { KeptUp } from './saturation.ts';
+import { documentsPerSecond } from './schedule.ts';
+
+/** A generator that was later than this measured itself, in milliseconds. */
+const LAG_MS_MAX = 10;
+
+export function addPercolatorPoint(
+  run: Run,
+  plan: Plan,
+  rate: number,
+  repeats: readonly PercolatorPoint[],
+): void {
+  if (repeats.length === 0) return;
+  const lagMs = Math.max(...repeats.map((point) => point.generatorLagP99Ms));
+  const verdict = worst(repeats, lagMs);
+  run.addPoint(
+    {
+      system: 'percolator',
+      ...common(plan, rate, repeats),
+      ...verdict,
+      documentsPerSecondCompleted: mean(repeats.map((point) => point.completedPerSecond)),
+      documents: repeats.reduce((sum, { histogram }) => sum + histogram.totalCount, 0),
+      seconds: plan.seconds * repeats.length,
+      generatorLagP99Ms: lagMs,
+      cpuSecondsPerDocument: mean(repeats.map((point) => point.cpuSecondsPerDocument)),
+    },
+    mergeHistograms(repeats.map(({ histogram }) => histogram)),
+    repeats[0]?.series,
+  );
+}
+
+export function addMapReducePoint(
+  run: Run,
+  plan: Plan,
+  rate: number,
+  repeats: readonly MapReducePoint[],
+): void {
+  if (repeats.length === 0) return;
+  const seconds = repeats.reduce((sum, point) => sum + point.seconds, 0);
+  const documents = repeats.reduce((sum, point) => sum + point.documents, 0);
+  const costs = repeats.flatMap(({ cpuSecondsPerDocument }) => cpuSecondsPerDocument ?? []);
+  run.addPoint(
+    {
+      system: 'mapreduce',
+      ...common(plan, rate, repeats),
+      ...worst(repeats, 0),
+      documentsPerSecondCompleted: seconds > 0 ? documents / seconds : 0,
+      documents,
+      seconds,
+      cpuSecondsPerDocument: costs.length > 0 ? mean(costs) : null,
+      cyclesMeasured: repeats.reduce((sum, { cycles }) => sum + cycles.length, 0),
+    },
+    mergeHistograms(repeats.map(({ histogram }) => histogram)),
+    repeats[0]?.series,
+  );
+}
+
+interface Judged {
+  readonly keptUp: KeptUp;
+  readonly check: Check;
+  readonly histogram: Parameters<typeof percentileMs>[0];
+}
+
+function common(
+  plan: Plan,
+  rate: number,
+  repeats: readonly Judged[],
+): {
+  readonly ratePercentPerHour: number;
+  readonly documentsPerSecondOffered: number;
+  readonly check: Check;
+  readonly repeatMediansMs: readonly number[];
+} {
+  const measured = repeats.filter(({ histogram }) => histogram.totalCount > 0);
+  return {
+    ratePercentPerHour: rate,
+    documentsPerSecondOffered: documentsPerSecond(plan.repository, rate),
+    // One failed repeat fails the point.
+    check: repeats.find(({ check }) => !check.passed)?.check ??
+      repeats[0]?.check ?? { passed: false, detail: 'not measured' },
+    repeatMediansMs:
+      measured.length > 1 ? measured.map(({ histogram }) => percentileMs(histogram, 50)) : [],
+  };
+}
+
+/** Verdicts are asymmetric: one repeat that could not keep up is enough. */
+function worst(
+  repeats: readonly Judged[],
+  lagMs: number,
+): {
+  readonly verdict: Verdict;
+  readonly verdictReason: string;
+  readonly backlogGrowthPerSecond: number;
+} {
+  const saturated = repeats.find(({ keptUp }) => keptUp.saturated)?.keptUp;
+  if (saturated !== undefined) {
+    const growths = repeats.map(({ keptUp }) => keptUp.backlogGrowthPerSecond);
+    return {
+      verdict: 'saturated',
+      verdictReason: saturated.reason,
+      backlogGrowthPerSecond: Math.max(0, ...growths),
+    };
+  }
+  const backlogGrowthPerSecond = mean(repeats.map(({ keptUp }) => keptUp.backlogGrowthPerSecond));
+  if (lagMs > LAG_MS_MAX) {
+    const verdictReason = `the generator was ${lagMs.toFixed(1)} ms late (99th percentile; at most ${LAG_MS_MAX} ms)`;
+    return { verdict: 'invalid', verdictReason, backlogGrowthPerSecond };
+  }
+  return {
+    verdict: 'sustained',
+    verdictReason: 'the backlog did not grow',
+    backlogGrowthPerSecond,
+  };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}

@@ -1,0 +1,120 @@
+/**
+ * What all points start from: the loaded store, and the batch's input files.
+ *
+ * Each Percolator point gets a copy of the store, so that no point begins with what an earlier one has
+ * added; the batch begins each time with the repository's files and none of the arrivals.
+ */
+import { constants } from 'node:fs';
+import { copyFile, mkdir, open, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { openPercolator } from '#engine';
+import type { Progress, RepositoryDescription } from '#results';
+import { writeRepository } from './batch/index.ts';
+import {
+  clusterDumbly,
+  createSyntheticDocuments,
+  describePartition,
+  documentId,
+  encodeRecord,
+  type KeyedDocument,
+  type Partition,
+  type SyntheticDocuments,
+} from './documents/index.ts';
+import { loadRepository } from './percolator/load-repository.ts';
+import { type Plan, syntheticOptions } from './plan.ts';
+import { documentsPerSecond } from './schedule.ts';
+
+export interface Prepared {
+  readonly folder: string;
+  readonly description: RepositoryDescription;
+  readonly repositoryFiles: readonly string[];
+  readonly arrivals: { readonly file: string; readonly documents: number };
+}
+
+/** The one file of a closed lmdb environment that matters; its lock file is made anew. */
+const DATA_FILE = 'data.mdb';
+/** The batch may take this many times its interval, and so much longer, at the highest rate. */
+const ARRIVALS_FACTOR = 1.5;
+const ARRIVALS_EXTRA_SECONDS = 5;
+
+export async function prepare(
+  plan: Plan,
+  work: { readonly folder: string; readonly progress: Progress; readonly signal: AbortSignal },
+): Promise<Prepared> {
+  const { folder, progress, signal } = work;
+  const documents = createSyntheticDocuments(syntheticOptions(plan));
+  const { repository } = plan;
+
+  progress.phase('clustering the repository in memory', 0);
+  const partition = clusterDumbly(keyedDocuments(documents, repository));
+  const description = describeRepository(plan, documents, partition);
+
+  progress.phase("writing the batch's files", repository, 'documents');
+  const onProgress = (done: number): void => progress.update(done);
+  const files = plan.workers;
+  const repositoryFiles = await writeRepository(documents, { folder, files, signal, onProgress });
+  const arrivals = await writeArrivals(plan, documents, folder);
+
+  progress.phase('loading the repository into Percolator', repository, 'documents');
+  await using percolator = await openPercolator({ folder: path.join(folder, 'repository') });
+  await loadRepository(percolator, {
+    documents: documents.range(0, repository),
+    partition,
+    onProgress,
+    signal,
+  });
+  return { folder, description, repositoryFiles, arrivals };
+}
+
+/** A copy of the loaded store, on the disk before it is used, so that no measurement waits for it. */
+export async function copyStore({ folder }: Prepared): Promise<string> {
+  const copy = path.join(folder, 'point');
+  await rm(copy, { recursive: true, force: true });
+  await mkdir(copy);
+  const target = path.join(copy, DATA_FILE);
+  const source = path.join(folder, 'repository', DATA_FILE);
+  await copyFile(source, target, constants.COPYFILE_FICLONE);
+  await using file = await open(target, 'r+');
+  await file.sync();
+  return copy;
+}
+
+function* keyedDocuments(documents: SyntheticDocuments, end: number): Generator<KeyedDocument> {
+  for (let i = 0; i < end; i++) yield { id: documentId(i), keys: documents.keysOf(i) };
+}
+
+function describeRepository(
+  plan: Plan,
+  documents: SyntheticDocuments,
+  partition: Partition,
+): RepositoryDescription {
+  const { clusters, meanClusterSize, nonSingletonShare } = describePartition(partition);
+  return {
+    documents: plan.repository,
+    keysPerTable: documents.keySpace,
+    documentBytes: plan.documentBytes,
+    clusters,
+    meanClusterSize,
+    nonSingletonShare,
+  };
+}
+
+/** As many documents as can arrive while the batch is measured at the highest rate. */
+async function writeArrivals(
+  plan: Plan,
+  documents: SyntheticDocuments,
+  folder: string,
+): Promise<Prepared['arrivals']> {
+  const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
+  const seconds = plan.batchSeconds * ARRIVALS_FACTOR + ARRIVALS_EXTRA_SECONDS;
+  const count = Math.ceil(perSecond * seconds) + 1;
+  const name = path.join(folder, 'arrivals');
+  await using file = await open(name, 'wx');
+  const end = plan.repository + count;
+  for (let next = plan.repository; next < end; next += 2_000) {
+    const piece = documents.range(next, Math.min(end, next + 2_000));
+    await file.write(Buffer.concat([...piece].map(encodeRecord)));
+  }
+  await file.sync();
+  return { file: name, documents: count };
+}

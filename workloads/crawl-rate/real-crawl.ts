@@ -1,0 +1,153 @@
+/**
+ * A real crawl, clustered by both systems: the same observers, the same jobs, real pages.
+ *
+ * Nothing is timed here. It shows what the experiment is about on data that nobody generated, and it
+ * is judged like every point: each system's partition against the dumb function's.
+ */
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import { openPercolator, type CommittedRun } from '#engine';
+import type { WorkerPool } from '#mapreduce';
+import type { CrawlResult } from '#results';
+import { clusterInBatch, readRepresentatives } from './batch/index.ts';
+import { type Check, checkPartition } from './check.ts';
+import {
+  describeCrawl,
+  describePartition,
+  encodeDocument,
+  encodeRecord,
+  openCrawl,
+  type CrawledPage,
+  type Document,
+  type Partition,
+} from './documents/index.ts';
+import { clusteringObserver } from './percolator/clustering-observer.ts';
+import { readPartition } from './percolator/read-partition.ts';
+import { createTables, documentCell } from './percolator/tables.ts';
+
+export interface RealCrawlOptions {
+  readonly file: string;
+  /** Empty; for the store and the batch's files. */
+  readonly folder: string;
+  readonly pool: WorkerPool;
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((pages: number) => void) | undefined;
+}
+
+/** Documents loaded at a time. */
+const LOADING = 64;
+/** Groups of duplicates that the record lists; all are counted. */
+const GROUPS_LISTED = 50;
+
+/** @throws UsageError if the file cannot be read or is damaged */
+export async function clusterCrawl(options: RealCrawlOptions): Promise<CrawlResult> {
+  const crawl = await openCrawl([options.file]);
+  const pages: CrawledPage[] = [];
+  const records = path.join(options.folder, 'records');
+  await using file = await open(records, 'wx');
+  async function* documents(): AsyncGenerator<Document> {
+    for await (const document of crawl.documents()) {
+      options.signal.throwIfAborted();
+      const { contents: _, ...page } = document;
+      pages.push(page);
+      await file.write(encodeRecord(document));
+      yield document;
+      options.onProgress?.(pages.length);
+    }
+  }
+  const percolator = await clusterOnPercolator(options, documents());
+  const inBatch = await clusterOnMapReduce(options, records);
+  return {
+    ...describe(options.file, pages, percolator.partition),
+    counts: { ...crawl.records, hosts: describeCrawl(pages, percolator.partition).hosts.length },
+    check: bothChecks(pages, percolator, inBatch),
+  };
+}
+
+interface Clustered {
+  readonly partition: Partition;
+  /** Ids in commit order. */
+  readonly order: readonly string[];
+}
+
+async function clusterOnPercolator(
+  { folder, signal }: RealCrawlOptions,
+  documents: AsyncIterable<Document>,
+): Promise<Clustered> {
+  await using percolator = await openPercolator({ folder: path.join(folder, 'store') });
+  await createTables(percolator);
+  const commits: CommittedRun[] = [];
+  const worker = percolator.startWorker([clusteringObserver], {
+    onCommitted: (run) => void commits.push(run),
+  });
+  try {
+    const loading = new Set<Promise<void>>();
+    for await (const document of documents) {
+      const load = percolator
+        .transact(async (transaction) => {
+          transaction.set(documentCell(document.id), encodeDocument(document));
+        })
+        .finally(() => loading.delete(load));
+      loading.add(load);
+      if (loading.size >= LOADING) await Promise.race(loading);
+    }
+    await Promise.all(loading);
+    await worker.idle();
+    signal.throwIfAborted();
+  } finally {
+    await worker.stop();
+  }
+  const inOrder = commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
+  return { partition: await readPartition(percolator), order: inOrder.map(({ cell }) => cell.row) };
+}
+
+async function clusterOnMapReduce(
+  { folder, pool }: RealCrawlOptions,
+  records: string,
+): Promise<Partition> {
+  const outputFolder = path.join(folder, 'clusters');
+  await clusterInBatch(pool, { inputs: [{ path: records }], outputFolder });
+  return readRepresentatives(outputFolder);
+}
+
+function bothChecks(
+  pages: readonly CrawledPage[],
+  percolator: Clustered,
+  inBatch: Partition,
+): Check {
+  const byId = new Map(pages.map((page) => [page.id, page]));
+  const inCommitOrder = percolator.order.flatMap((id) => byId.get(id) ?? []);
+  const checks = [
+    checkPartition(percolator.partition, inCommitOrder, 'commit order'),
+    checkPartition(inBatch, pages, 'order of arrival'),
+  ];
+  const failed = checks.find(({ passed }) => !passed);
+  if (failed !== undefined) return failed;
+  return {
+    passed: true,
+    detail:
+      `Percolator and MapReduce have all ${pages.length} pages in the clusters that the dumb function ` +
+      'finds, in commit order and in order of arrival',
+  };
+}
+
+function describe(
+  file: string,
+  pages: readonly CrawledPage[],
+  partition: Partition,
+): Omit<CrawlResult, 'counts' | 'check'> {
+  const { acrossHosts, distinctContents } = describeCrawl(pages, partition);
+  const { documents, clusters, meanClusterSize, nonSingletonShare } = describePartition(partition);
+  return {
+    file: path.basename(file),
+    pages: documents,
+    distinctContents,
+    clusters,
+    meanClusterSize,
+    nonSingletonShare,
+    crossHostDuplicateGroups: acrossHosts.length,
+    crossHostDuplicates: acrossHosts
+      .slice(0, GROUPS_LISTED)
+      .map(({ urls, sharing }) => ({ urls, shares: sharing })),
+  };
+}

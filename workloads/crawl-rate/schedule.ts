@@ -1,0 +1,76 @@
+/**
+ * When documents arrive: fixed before the run begins, and whatever the system does (open loop).
+ *
+ *     warm-up:   a burst at its own rate; compiled code and warm caches, not measured
+ *     measured:  uniform spacing at the crawl rate, as in the paper
+ *
+ * A document is named by its arrival number, so everybody who knows the schedule knows when each was due.
+ * A latency counted from that moment includes every wait, the generator's own lateness as well.
+ */
+
+export interface Schedule {
+  /** Arrival number of the first document: the size of the repository. */
+  readonly first: number;
+  readonly warmupDocuments: number;
+  readonly warmupPerSecond: number;
+  readonly documents: number;
+  readonly perSecond: number;
+}
+
+export interface ScheduleOptions {
+  readonly repository: number;
+  /** New documents per hour, in percent of the repository. */
+  readonly ratePercentPerHour: number;
+  readonly seconds: number;
+  readonly warmupSeconds: number;
+}
+
+/** Arrivals per second during the warm-up of slow rates; fast ones are warmed up at their own rate. */
+const WARMUP_PER_SECOND_MIN = 200;
+
+export function createSchedule(options: ScheduleOptions): Schedule {
+  const perSecond = documentsPerSecond(options.repository, options.ratePercentPerHour);
+  const warmupPerSecond = Math.max(perSecond, WARMUP_PER_SECOND_MIN);
+  return {
+    first: options.repository,
+    warmupDocuments: Math.round(warmupPerSecond * options.warmupSeconds),
+    warmupPerSecond,
+    documents: Math.max(1, Math.floor(perSecond * options.seconds)),
+    perSecond,
+  };
+}
+
+export function documentsPerSecond(repository: number, ratePercentPerHour: number): number {
+  return (repository * ratePercentPerHour) / 100 / 3600;
+}
+
+export function scheduledDocuments(schedule: Schedule): number {
+  return schedule.warmupDocuments + schedule.documents;
+}
+
+/** Microseconds after the beginning at which the `n`-th document (from 0) is due. */
+export function dueUs(schedule: Schedule, n: number): number {
+  const { warmupDocuments, warmupPerSecond, perSecond } = schedule;
+  if (n < warmupDocuments) return (n * 1e6) / warmupPerSecond;
+  return measuredFromUs(schedule) + ((n - warmupDocuments) * 1e6) / perSecond;
+}
+
+/** When the warm-up is over. */
+export function measuredFromUs({ warmupDocuments, warmupPerSecond }: Schedule): number {
+  return (warmupDocuments * 1e6) / warmupPerSecond;
+}
+
+/** When the last interval ends. */
+export function endUs(schedule: Schedule): number {
+  return measuredFromUs(schedule) + (schedule.documents * 1e6) / schedule.perSecond;
+}
+
+/** How many documents are due `elapsedUs` after the beginning. */
+export function dueBy(schedule: Schedule, elapsedUs: number): number {
+  const { warmupDocuments, warmupPerSecond, perSecond, documents } = schedule;
+  const warm = Math.floor((elapsedUs * warmupPerSecond) / 1e6) + 1;
+  if (warm <= warmupDocuments) return Math.max(0, warm);
+  const measuredUs = elapsedUs - measuredFromUs(schedule);
+  if (measuredUs < 0) return warmupDocuments;
+  return warmupDocuments + Math.min(documents, Math.floor((measuredUs * perSecond) / 1e6) + 1);
+}

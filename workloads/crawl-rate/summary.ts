@@ -1,0 +1,71 @@
+/** The table at the end of a run: what the user came for, in a terminal's width. */
+import type { Point, RunRecord } from '#results';
+
+const COLUMNS = [
+  'crawl rate',
+  'MapReduce median',
+  'p99',
+  'Percolator median',
+  'p99',
+  'ratio',
+] as const;
+
+export function summaryLines(record: RunRecord): string[] {
+  const rates = [...new Set(record.points.map((point) => point.ratePercentPerHour))];
+  const rows = rates.map((rate) => rowOf(record, rate));
+  const widths = COLUMNS.map((name, i) =>
+    Math.max(name.length, ...rows.map((row) => (row[i] ?? '').length)),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells.map((cell, i) => cell.padStart(widths[i] ?? 0)).join('   ');
+  const targets = record.targets.map(
+    ({ name, target, measured, met }) =>
+      `  ${met ? 'met    ' : 'NOT MET'}  ${name}: ${measured} (target: ${target})`,
+  );
+  return [
+    line(COLUMNS),
+    line(widths.map((width) => '-'.repeat(width))),
+    ...rows.map(line),
+    '',
+    'Targets:',
+    ...targets,
+    ...failures(record),
+  ];
+}
+
+function rowOf({ points }: RunRecord, rate: number): string[] {
+  const of = (system: Point['system']): Point | undefined =>
+    points.find((point) => point.system === system && point.ratePercentPerHour === rate);
+  const [batch, ours] = [of('mapreduce'), of('percolator')];
+  const ratio = batch?.latency && ours?.latency && batch.latency.medianMs / ours.latency.medianMs;
+  return [
+    `${rate} %/hour`,
+    ...latencyCells(batch),
+    ...latencyCells(ours),
+    ratio ? `${ratio < 10 ? ratio.toFixed(1) : Math.round(ratio)} x` : '-',
+  ];
+}
+
+function latencyCells(point: Point | undefined): [string, string] {
+  if (point === undefined) return ['-', '-'];
+  if (!point.check.passed) return ['check failed', '-'];
+  if (point.latency !== null) {
+    return [duration(point.latency.medianMs), duration(point.latency.p99Ms)];
+  }
+  return [point.verdict, '-'];
+}
+
+function duration(ms: number): string {
+  if (ms >= 10_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms >= 1_000) return `${(ms / 1000).toFixed(2)} s`;
+  return `${ms.toPrecision(3)} ms`;
+}
+
+function failures({ points }: RunRecord): string[] {
+  return points
+    .filter(({ check, verdict }) => !check.passed || verdict === 'invalid')
+    .map(
+      ({ system, ratePercentPerHour, check, verdictReason }) =>
+        `  no number for ${system} at ${ratePercentPerHour} %/hour: ${check.passed ? verdictReason : check.detail}`,
+    );
+}

@@ -130,8 +130,13 @@ async function lockRows(
  * lock; a transaction that only writes would lose to a dead one for ever (P21).
  */
 async function cleanUpAfter(context: Context, conflicts: readonly Conflict[]): Promise<void> {
-  for (const { cell, lock } of conflicts) {
-    if (lock !== undefined) await resolveLock(context, cell, lock);
+  try {
+    for (const { cell, lock } of conflicts) {
+      if (lock !== undefined) await resolveLock(context, cell, lock);
+    }
+  } catch (error) {
+    // A courtesy. That the transaction has lost is certain, and what its caller must hear.
+    if (!(error instanceof PercolatorError)) throw error;
   }
 }
 

@@ -19,7 +19,7 @@
  * Only what the primary says counts; the lock at hand is touched after the outcome is settled, never
  * before (P27). What if we die in between? The next one who meets the lock does the rest.
  */
-import { assert, unreachable } from '../base/index.ts';
+import { assert, PercolatorError, unreachable } from '../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, LOCK, recordFamily, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
@@ -30,13 +30,32 @@ import { recordOf, type WriteRecord } from './write-record.ts';
 
 export type Resolution = 'alive' | 'rolled forward' | 'rolled back';
 
-/** What became of the lock found in `cell`. Does not wait: 'alive' leaves that to the caller. */
+/**
+ * What became of the lock found in `cell`. Does not wait: 'alive' leaves that to the caller. If the
+ * storage loses an answer, nothing is known, and it is 'alive' too: all of this may be done twice,
+ * so whoever meets the lock again looks again.
+ */
 export async function resolveLock(
   context: Context,
   cell: CellAddress,
   lock: Lock,
 ): Promise<Resolution> {
-  const outcome = await settleTransaction(context, lock);
+  try {
+    const outcome = await settleTransaction(context, lock);
+    return await followPrimary(context, cell, lock, outcome);
+  } catch (error) {
+    if (error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT') return 'alive';
+    throw error;
+  }
+}
+
+/** Does to the cell what was done to the primary. */
+async function followPrimary(
+  context: Context,
+  cell: CellAddress,
+  lock: Lock,
+  outcome: Outcome,
+): Promise<Resolution> {
   switch (outcome.kind) {
     case 'alive':
       return 'alive';

@@ -113,6 +113,8 @@ export class Transaction implements Reader {
       dataTimestamp: record?.dataTimestamp ?? 0,
       changedTimestamp: record?.changedTimestamp ?? 0,
     };
+    // What was written while we looked stays: it conflicts already, and a touch would lose its value.
+    if (this.#writes.find(cell) !== undefined) return;
     this.#buffer({ ...cell, operation: 'touch', touched });
   }
 

@@ -1,0 +1,179 @@
+/**
+ * The claims of `lock(cell)`: it conflicts with every writer and changes nothing, for no reader, at no
+ * timestamp, whoever finishes the commit.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cell, type Client, openTestDatabase, put } from '../testing/index.ts';
+import { NOTIFY_FAMILIES } from './columns.ts';
+import { transact } from './index.ts';
+
+const touch = async (client: Client, ...names: string[]): Promise<void> => {
+  await transact(client.context, async (transaction) => {
+    for (const name of names) await transaction.lock(cell(name));
+  });
+  await client.settled();
+};
+
+test('a touched cell reads as before, at every timestamp, from every client', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const written = await a.write({ x: 'value' });
+  await touch(a, 'x');
+  const after = await b.begin();
+  for (let at = written; at <= after.startTimestamp; at++) {
+    assert.deepEqual(await b.read(['x'], at), { x: 'value' });
+  }
+  assert.deepEqual(await b.read(['x'], written - 1), { x: undefined });
+});
+
+test('a touch of a touch points to the data, not to the touch', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  await a.write({ x: 'value' });
+  for (let i = 0; i < 5; i++) await touch(a, 'x');
+  assert.deepEqual(await database.client('B').read(['x']), { x: 'value' });
+  assert.match((await database.stored('x'))['write'] ?? '', /^12: 11 touch 1 2 \|/);
+});
+
+test('an absent and a deleted cell stay what they are, and are then written', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ gone: 'value' });
+  await a.write({ gone: undefined });
+  await touch(a, 'gone', 'never');
+  await touch(a, 'gone', 'never');
+  assert.deepEqual(await b.read(['gone', 'never']), { gone: undefined, never: undefined });
+  await a.write({ gone: 'back', never: 'first' });
+  assert.deepEqual(await b.read(['gone', 'never']), { gone: 'back', never: 'first' });
+});
+
+test('touched, then deleted, then touched: each snapshot sees its own', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'one' });
+  await touch(a, 'x');
+  const before = (await b.begin()).startTimestamp;
+  await a.write({ x: undefined });
+  await touch(a, 'x');
+  const between = (await b.begin()).startTimestamp;
+  await a.write({ x: 'two' });
+  assert.deepEqual(await b.read(['x'], before), { x: 'one' });
+  assert.deepEqual(await b.read(['x'], between), { x: undefined });
+  assert.deepEqual(await b.read(['x']), { x: 'two' });
+});
+
+test('a resolver that rolls a touch forward writes the same record', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'value' });
+  a.store.crashAfter(a.store.mutationCount + 3);
+  const dying = await a.begin();
+  put(dying, { p: '1' });
+  await dying.lock(cell('x'));
+  await assert.rejects(
+    dying
+      .commit()
+      .then(() => a.settled())
+      .then(() => a.begin())
+      .then((t) => t.get(cell('x'))),
+  );
+  assert.deepEqual(await database.locks(), ['x:c']);
+  database.bury('A');
+  assert.deepEqual(await b.read(['x', 'p']), { x: 'value', p: '1' });
+  assert.match((await database.stored('x'))['write'] ?? '', /^4: 3 touch 1 2 \|/);
+});
+
+test('a touch that is rolled back leaves the value', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'value' });
+  a.store.crashAfter(a.store.mutationCount + 1);
+  await assert.rejects(touch(a, 'x'));
+  database.bury('A');
+  assert.deepEqual(await b.read(['x']), { x: 'value' });
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('a touch conflicts with a writer, and with another touch, whoever commits first', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'value' });
+  const writer = await b.begin();
+  const other = await b.begin();
+  put(writer, { x: 'lost' });
+  await other.lock(cell('x'));
+  await touch(a, 'x');
+  await assert.rejects(writer.commit(), { code: 'WRITE_CONFLICT' });
+  await assert.rejects(other.commit(), { code: 'WRITE_CONFLICT' });
+
+  const late = await b.begin();
+  await late.lock(cell('x'));
+  await a.write({ x: 'newer' });
+  await assert.rejects(late.commit(), { code: 'WRITE_CONFLICT' });
+});
+
+test('a write takes the place of the touch, and a touch does not take the place of a write', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  await a.write({ x: 'old', y: 'old' });
+  const transaction = await a.begin();
+  await transaction.lock(cell('x'));
+  assert.equal((await transaction.get(cell('x')))?.toString(), 'old');
+  put(transaction, { x: 'new', y: 'new' });
+  await transaction.lock(cell('y'));
+  await transaction.commit();
+  assert.deepEqual(await a.read(['x', 'y']), { x: 'new', y: 'new' });
+});
+
+test('a write made while the lock is being looked at is not lost', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const transaction = await a.begin();
+  const locking = transaction.lock(cell('x'));
+  put(transaction, { x: 'written meanwhile' });
+  await locking;
+  await transaction.commit();
+  assert.deepEqual(await a.read(['x']), { x: 'written meanwhile' });
+});
+
+test('a touch of a cell under a live lock waits for it, and keeps the value it brings', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  let touching: Promise<void> | undefined;
+  a.beforeMutation(2, async () => {
+    touching = touch(b, 'x');
+    await database.clock.yield();
+  });
+  await a.write({ x: 'fresh' });
+  await database.clock.runUntil(touching as Promise<void>);
+  assert.deepEqual(await b.read(['x']), { x: 'fresh' });
+});
+
+test('a touch of an observed column notifies nobody', async () => {
+  const database = await openTestDatabase({ observed: ['c'] });
+  const a = database.client('A');
+  await a.write({ x: 'value' });
+  const marks = await database.marks();
+  assert.equal(marks.length, 1);
+  await touch(a, 'x');
+  assert.deepEqual(await database.marks(), marks);
+  assert.ok(NOTIFY_FAMILIES.length > 0);
+});
+
+test('a scan sees a touched cell’s value, a batch at a time', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  await a.write({ x: '1', y: '2', z: '3' });
+  await touch(a, 'y');
+  await touch(a, 'y', 'never');
+  const later = await a.begin();
+  const reader = await a.begin();
+  put(later, { y: 'invisible' });
+  await later.commit();
+  const seen: string[] = [];
+  for await (const { row, values } of reader.scan({ table: 't', columns: ['c'], batchRows: 1 })) {
+    seen.push(`${row}=${values.get('c')?.toString()}`);
+  }
+  assert.deepEqual(seen, ['x=1', 'y=2', 'z=3']);
+});

@@ -1,0 +1,195 @@
+/** The rules of protocol.md about reading and contention, P19 to P23: each test fails without its rule. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import { cell, once, openTestDatabase, put } from '../testing/index.ts';
+import { backoffMs } from './backoff.ts';
+import { transact } from './index.ts';
+
+test('P19: a lock above the snapshot is nothing to a reader', async () => {
+  // The clock does not move: a reader that waited would hang.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'old' });
+  const reader = await b.begin();
+  a.beforeMutation(2, async () => {
+    assert.deepEqual(await database.locks(), ['x:c']);
+    assert.equal((await reader.get(cell('x')))?.toString(), 'old');
+    assert.equal(b.context.counters.lockWaits, 0);
+  });
+  await a.write({ x: 'new' });
+});
+
+test('P19: a lock at or below the snapshot is waited for', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  let read: Promise<unknown> | undefined;
+  a.beforeMutation(2, async () => {
+    read = b.read(['x']);
+    await database.clock.yield();
+    assert.ok(b.context.counters.lockWaits > 0);
+  });
+  await a.write({ x: 'new' });
+  assert.deepEqual(await database.clock.runUntil(read as Promise<unknown>), { x: 'new' });
+});
+
+test('P19: a writer conflicts with any lock, also one that is newer than its start', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const older = await b.begin();
+  put(older, { x: 'older' });
+  a.beforeMutation(2, () => assert.rejects(older.commit(), { code: 'WRITE_CONFLICT' }));
+  await a.write({ x: 'newer' });
+  assert.deepEqual(await b.read(['x']), { x: 'newer' });
+});
+
+test('P20: lock, write and data come from one read of the row', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  for (let i = 0; i < 5; i++) await a.write({ 'x:one': String(i), 'x:two': String(i) });
+  assert.deepEqual(await b.read(['x:one', 'x:two']), { 'x:one': '4', 'x:two': '4' });
+  assert.equal(b.store.trace.length, 1);
+});
+
+test('P20: data of a transaction that began before the snapshot and committed after it is passed over', async () => {
+  // With one version of data asked for, the read would come back without the one it needs.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'visible' });
+  const later = await a.begin();
+  const reader = await b.begin();
+  put(later, { x: 'invisible' });
+  await later.commit();
+  assert.equal((await reader.get(cell('x')))?.toString(), 'visible');
+  assert.equal(b.store.trace.length, 1, 'and one read is enough');
+});
+
+test('P20: the same through a touch that points further back', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: 'visible' });
+  for (let i = 0; i < 3; i++) {
+    await transact(a.context, (transaction) => transaction.lock(cell('x')));
+  }
+  const later = await a.begin();
+  const reader = await b.begin();
+  put(later, { x: 'invisible' });
+  await later.commit();
+  assert.equal((await reader.get(cell('x')))?.toString(), 'visible');
+});
+
+test('P20: a row that changes between two reads of one transaction is seen as it was', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ 'x:one': '1', 'x:two': '1' });
+  const reader = await b.begin();
+  const one = (await reader.get(cell('x:one')))?.toString();
+  await a.write({ 'x:one': '2', 'x:two': '2' });
+  assert.deepEqual([one, (await reader.get(cell('x:two')))?.toString()], ['1', '1']);
+});
+
+for (const point of ['before', 'after'] as const) {
+  test(`P21: writers that never read clean up what died ${point} its commit point`, async () => {
+    // Without cleanUpAfter they would meet the lock, abort, retry and abort for ever.
+    const database = await openTestDatabase();
+    const [a, b] = [database.client('A'), database.client('B')];
+    a.store.crashAfter(point === 'before' ? 2 : 3);
+    await assert.rejects(a.write({ p: 'dead', x: 'dead' }));
+    const work = transact(b.context, async (transaction) => put(transaction, { x: 'alive' }));
+    await database.clock.runUntil(work);
+    const expected = { p: point === 'before' ? undefined : 'dead', x: 'alive' };
+    assert.deepEqual(await b.read(['p', 'x']), expected);
+  });
+}
+
+test('P21: a clean-up that gets no answer does not turn a conflict into something else', async () => {
+  // The conflict is certain, so the transaction is certainly not committed, and may be run again.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.crashAfter(2);
+  await assert.rejects(a.write({ p: 'dead', x: 'dead' }));
+  database.bury('A');
+  b.store.loseAnswer(once(({ operation }) => operation === 'checkAndMutateRow'));
+  await assert.rejects(b.write({ x: 'alive' }), { code: 'WRITE_CONFLICT' });
+  const unavailable = database.client('C');
+  unavailable.store.beforeCall = (call) => {
+    if (call.kind === 'read' && call.rows[0] === 'p') {
+      throw new PercolatorError('STORE_UNAVAILABLE', 'no reads of p');
+    }
+  };
+  await assert.rejects(unavailable.write({ x: 'alive' }), { code: 'WRITE_CONFLICT' });
+});
+
+test('a read whose clean-up gets no answer looks again', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.crashAfter(3);
+  await assert.rejects(a.write({ p: '1', x: '1' }));
+  database.bury('A');
+  for (const lost of ['loseRequest', 'loseAnswer'] as const) {
+    b.store[lost](once(({ operation }) => operation === 'checkAndMutateRow'));
+  }
+  assert.deepEqual(await database.clock.runUntil(b.read(['x', 'p'])), { x: '1', p: '1' });
+});
+
+test('P22: a writer in a conflict fails at once and waits for nobody', async () => {
+  // The clock does not move: whoever slept while it holds locks would hang.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const loser = await b.begin();
+  put(loser, { y: '2', x: '2' });
+  a.beforeMutation(2, () => assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' }));
+  await a.write({ x: '1' });
+  assert.deepEqual(await b.read(['x', 'y']), { x: '1', y: undefined });
+});
+
+test('P22: two that fight over the primary: the loser has locked nothing else', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const loser = await a.begin();
+  put(loser, { p: '1', x: '1', y: '1' });
+  await b.write({ p: '2' });
+  await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+  const rows = a.store.trace.map((call) => call.kind === 'mutation' && call.row);
+  assert.deepEqual(new Set(rows.filter(Boolean)), new Set(['p']));
+});
+
+test('P23: backoff grows, is capped, and differs between losers', async () => {
+  const database = await openTestDatabase();
+  const { context } = database.client('A', { backoffMsMin: 2, backoffMsMax: 50 });
+  const draw = (attempt: number): number[] =>
+    Array.from({ length: 200 }, () => backoffMs(context, attempt));
+  assert.ok(Math.max(...draw(1)) <= 4);
+  assert.ok(Math.max(...draw(10)) <= 50);
+  assert.ok(Math.max(...draw(1_000)) <= 50);
+  assert.ok(Math.max(...draw(10)) > 25);
+  assert.ok(new Set(draw(10)).size > 100);
+});
+
+test('P23: a transaction that always loses gives up after attemptsMax with the last conflict', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A', { attemptsMax: 4 }), database.client('B')];
+  let runs = 0;
+  const work = transact(a.context, async (transaction) => {
+    runs++;
+    put(transaction, { x: '1' });
+    await b.write({ x: '2' });
+  });
+  await assert.rejects(database.clock.runUntil(work), { code: 'WRITE_CONFLICT' });
+  assert.equal(runs, 4);
+});
+
+test('a reader gives up with LOCKED behind a live transaction that takes too long', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B', { lockWaitMsMax: 300 })];
+  const transaction = await a.begin();
+  put(transaction, { x: '1' });
+  const gate = Promise.withResolvers<void>();
+  database.oracle.beforeNext = () =>
+    database.oracle.given.length === 1 ? gate.promise : undefined;
+  const committing = transaction.commit();
+  await database.clock.yield();
+  await assert.rejects(database.clock.runUntil(b.read(['x'], 1)), { code: 'LOCKED' });
+  gate.resolve();
+  await committing;
+});

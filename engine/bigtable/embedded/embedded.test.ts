@@ -138,6 +138,16 @@ test('a drop that was interrupted is finished by whoever opens the store next', 
   });
 });
 
+test('a mutation sent for a table that is dropped and made again meanwhile is refused', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  const dropped = store.dropTable('t');
+  const made = store.createTable('t', { families: ['lock', 'data'] });
+  const sent = store.mutateRows([setRow('r')]); // Checked against the old table, applied after the new one was made.
+  await assert.rejects(sent, { code: 'TABLE_NOT_FOUND' });
+  await Promise.all([dropped, made]);
+  assert.deepEqual(await keysOf(store), []);
+});
+
 test('a table made again does not get the id of the one dropped', async () => {
   const folder = await temporaryFolder();
   const ids: (number | undefined)[] = [];

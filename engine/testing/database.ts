@@ -63,8 +63,10 @@ export class TestDatabase {
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),
       liveness: { self: name, isDead: (token: string) => this.#dead.has(token) },
-      isObserved: async (_table: string, column: string) =>
-        this.#options.observed?.includes(column) === true,
+      isObserved: async (table: string, column: string) => {
+        await this.store.sampleRowKeys(table); // Refuses a table that does not exist.
+        return this.#options.observed?.includes(column) === true;
+      },
     };
     return new Client(store, createContext(services, given));
   }

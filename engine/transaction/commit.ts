@@ -24,12 +24,12 @@
  * whose primary was never there is the exception (P2).
  */
 import { assert, PercolatorError } from '../base/index.ts';
-import type { Timestamp } from '../bigtable/index.ts';
+import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import { classifyCommit, type Conflict, describeConflict } from './classify.ts';
 import { type CellAddress, describeCell, LOCK } from './columns.ts';
 import { type CommittedNotification, type Context, inBackground } from './context.ts';
-import { notificationMutations, observedCells } from './notifications.ts';
+import { checkTables, notificationMutations, observedCells } from './notifications.ts';
 import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
 import { resolveLock } from './resolve-lock.ts';
 import { rollBackOwn } from './roll-back.ts';
@@ -78,6 +78,7 @@ async function commitTwoPhases(
     wallMs: context.clock.wallMs(),
   };
   const strong = await observedCells(context, rows);
+  await checkTables(context, weak);
 
   await lockRows(context, [primaryRow], [primaryRow], prewriting);
   const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));
@@ -86,10 +87,11 @@ async function commitTwoPhases(
     if (secondaryRows.length > 0) await lockRows(context, secondaryRows, rows, prewriting);
 
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
-    const commitTimestamp = await nextTimestamp(context, rows, startTimestamp);
+    const commitTimestamp = await orRollBack(context, prewriting, rows, context.oracle.next());
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
 
-    await notify(context, notificationMutations(strong, weak, commitTimestamp));
+    const marks = notificationMutations(strong, weak, commitTimestamp);
+    await orRollBack(context, prewriting, rows, notify(context, marks));
     const committedAt = await commitPrimary(context, primaryRow, {
       ...prewriting,
       commitTimestamp,
@@ -153,13 +155,15 @@ async function rollBackQuietly(
   }
 }
 
-async function nextTimestamp(
+/** Awaits a step before the commit point; if it fails, nothing of the transaction stays behind. */
+async function orRollBack<T>(
   context: Context,
+  { startTimestamp }: Prewriting,
   sent: readonly RowWrites[],
-  startTimestamp: Timestamp,
-): Promise<Timestamp> {
+  step: Promise<T>,
+): Promise<T> {
   try {
-    return await context.oracle.next();
+    return await step;
   } catch (error) {
     await rollBackQuietly(context, sent, startTimestamp);
     throw error;
@@ -168,20 +172,33 @@ async function nextTimestamp(
 
 /**
  * Sets the notify cells. Where the storage applies in order what is sent in one turn, the commit of the
- * primary follows at once: it cannot be applied without them.
+ * primary follows at once: it cannot be applied without them. Elsewhere we wait until they are there,
+ * and send them again if the answer was lost: to set a mark twice is to set it once.
  */
-async function notify(
-  context: Context,
-  mutations: ReturnType<typeof notificationMutations>,
-): Promise<void> {
-  if (mutations.length === 0) return;
+async function notify(context: Context, marks: readonly RowMutation[]): Promise<void> {
+  if (marks.length === 0) return;
+  if (context.store.manifest.ordered) {
+    const sent = sendMarks(context, marks);
+    inBackground(context, sent);
+    // Still the same turn: only hears of a request that was refused before it was sent.
+    return Promise.race([sent, Promise.resolve()]);
+  }
+  for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
+    try {
+      return await sendMarks(context, marks);
+    } catch (error) {
+      if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
+      await context.clock.sleep(backoffMs(context, attempt));
+    }
+  }
+  throw new PercolatorError('STORE_UNAVAILABLE', 'the notifications got no answer');
+}
+
+/** Not `async`: the storage's own promise says in this turn if it refuses. */
+function sendMarks(context: Context, marks: readonly RowMutation[]): Promise<void> {
   context.counters.mutations++;
-  context.counters.mutatedRows += mutations.length;
-  const sent = context.store.mutateRows(mutations);
-  if (!context.store.manifest.ordered) return sent;
-  inBackground(context, sent);
-  // Still the same turn: only hears of a request that was refused before it was sent.
-  return Promise.race([sent, Promise.resolve()]);
+  context.counters.mutatedRows += marks.length;
+  return context.store.mutateRows(marks);
 }
 
 /** The commit point. Resolves with the commit timestamp that stands in the write record. */

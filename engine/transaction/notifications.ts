@@ -33,6 +33,11 @@ export async function observedCells(
   return observed;
 }
 
+/** @throws TABLE_NOT_FOUND before anything is locked: a mark that is refused later would be lost */
+export async function checkTables(context: Context, cells: readonly CellAddress[]): Promise<void> {
+  for (const { table, column } of cells) await context.isObserved(table, column);
+}
+
 /** The mutations that set the notify cells: of strong notifications, and of weak ones. */
 export function notificationMutations(
   strong: readonly CellAddress[],

@@ -1,0 +1,115 @@
+/** The rules of protocol.md about setting notifications, P40, P41 and P43. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import {
+  cell,
+  type MutationCall,
+  once,
+  openTestDatabase,
+  put,
+  type TestDatabase,
+} from '../testing/index.ts';
+
+const isMark = ({ table }: MutationCall): boolean => table === 't.notify';
+
+function openObserved(): Promise<TestDatabase> {
+  return openTestDatabase({ observed: ['seen'] });
+}
+
+for (const ordered of [true, false]) {
+  test(`P40: notifications are set before the commit point and after all locks (ordered: ${ordered})`, async () => {
+    // After the commit point, a crash in between would lose them; before the locks, an observer could
+    // clear them without having seen the change.
+    const database = await openObserved();
+    const a = database.client('A', { ordered });
+    await a.write({ 'x:seen': '1', 'y:seen': '1', 'u/z': '1' });
+    const steps = a.store.trace.map(
+      (call) => call.kind === 'mutation' && call.table + '/' + call.row,
+    );
+    assert.deepEqual(steps, ['t/x', 't/y', 'u/z', 't.notify/x', 't.notify/y', 't/x', 't/y', 'u/z']);
+  });
+
+  test(`P41: a notification carries the commit timestamp (ordered: ${ordered})`, async () => {
+    const database = await openObserved();
+    const a = database.client('A', { ordered });
+    const committed = await a.write({ 'x:seen': '1', 'x:unseen': '1' });
+    assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+  });
+}
+
+test('a delete of an observed cell notifies, too', async () => {
+  const database = await openObserved();
+  const committed = await database.client('A').write({ 'x:seen': undefined });
+  assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+});
+
+test('P43: a weak notification is set when the transaction holds its own locks', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.beforeMutation(3, async () => {
+    assert.deepEqual(await database.locks(), ['x:c', 'y:c']);
+    assert.deepEqual(await database.marks(), []);
+  });
+  const transaction = await a.begin();
+  put(transaction, { x: '1', y: '1' });
+  transaction.notifyWeakly(cell('hub'));
+  transaction.notifyWeakly(cell('hub'));
+  const committed = await transaction.commit();
+  assert.deepEqual(await database.marks(), [`weak hub:c@${committed}`]);
+});
+
+test('a weak notification alone has no commit to be seen with, and is refused', async () => {
+  const transaction = await (await openTestDatabase()).client('A').begin();
+  transaction.notifyWeakly(cell('hub'));
+  await assert.rejects(transaction.commit(), { code: 'INVALID_ARGUMENT' });
+});
+
+test('a transaction that loses notifies nobody', async () => {
+  const database = await openObserved();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const loser = await a.begin();
+  put(loser, { 'x:seen': '1', y: '1' });
+  await b.write({ y: '2' });
+  await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+  assert.deepEqual(await database.marks(), []);
+});
+
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`a notification in doubt (${lost}) is sent again before anything is committed`, async () => {
+    const database = await openObserved();
+    const a = database.client('A', { ordered: false });
+    a.store[lost](once(isMark));
+    const committed = await database.clock.runUntil(a.write({ 'x:seen': '1' }));
+    assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+  });
+}
+
+test('a notification that cannot be set leaves nothing behind, and the transaction may run again', async () => {
+  // STORE_IN_DOUBT would say that it may have committed; locks would be in everybody's way.
+  const database = await openObserved();
+  const a = database.client('A', { ordered: false });
+  a.store.loseRequest(isMark);
+  await assert.rejects(database.clock.runUntil(a.write({ 'x:seen': '1', y: '1' })), {
+    code: 'STORE_UNAVAILABLE',
+  });
+  assert.deepEqual(await database.locks(), []);
+
+  const b = database.client('B', { ordered: false });
+  b.store.beforeCall = (call) => {
+    if (call.kind === 'mutation' && isMark(call)) {
+      throw new PercolatorError('STORE_UNAVAILABLE', 'not now');
+    }
+  };
+  await assert.rejects(b.write({ 'x:seen': '1', y: '1' }), { code: 'STORE_UNAVAILABLE' });
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('a weak notification of a table that does not exist leaves no locks', async () => {
+  const database = await openTestDatabase();
+  const transaction = await database.client('A').begin();
+  put(transaction, { x: '1', y: '1' });
+  transaction.notifyWeakly(cell('nowhere/hub'));
+  await assert.rejects(transaction.commit(), { code: 'TABLE_NOT_FOUND' });
+  assert.deepEqual(await database.locks(), []);
+});

@@ -11,6 +11,8 @@ export class ScriptedOracle implements TimestampOracle {
   readonly given: Timestamp[] = [];
   /** Awaited before a timestamp is chosen: a test may do something of its own meanwhile, or fail. */
   beforeNext: (() => Promise<void> | void) | undefined;
+  /** Awaited when a timestamp was chosen, before the caller hears of it: the answer is slow. */
+  afterNext: (() => Promise<void> | void) | undefined;
   #last: Timestamp;
 
   /** Counts up from `first`. */
@@ -27,7 +29,9 @@ export class ScriptedOracle implements TimestampOracle {
   async next(): Promise<Timestamp> {
     await this.beforeNext?.();
     this.#last += 1;
-    this.given.push(this.#last);
-    return this.#last;
+    const given = this.#last;
+    this.given.push(given);
+    await this.afterNext?.();
+    return given;
   }
 }

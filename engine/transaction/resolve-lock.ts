@@ -61,11 +61,9 @@ async function followPrimary(
       return 'alive';
     case 'committed':
       await rollForwardCell(context, cell, lock, outcome.record.commitTimestamp);
-      context.counters.rolledForward++;
       return 'rolled forward';
     case 'rolled back':
       await rollBackCell(context, cell, lock.startTimestamp);
-      context.counters.rolledBack++;
       return 'rolled back';
     default:
       return unreachable(outcome);

@@ -19,15 +19,16 @@ export async function rollBackCell(
   context: Context,
   { table, row, column }: CellAddress,
   startTimestamp: Timestamp,
-): Promise<boolean> {
+): Promise<void> {
   context.counters.mutations++;
   context.counters.mutatedRows++;
-  return context.store.checkAndMutateRow({
+  const found = await context.store.checkAndMutateRow({
     table,
     row,
     anyOf: [{ family: LOCK, qualifier: column, from: startTimestamp, to: startTimestamp }],
     ifFound: rollBackMutations(column, startTimestamp),
   });
+  if (found) context.counters.rolledBack++;
 }
 
 /**

@@ -23,12 +23,13 @@ export async function rollForwardCell(
   const { startTimestamp } = lock;
   context.counters.mutations++;
   context.counters.mutatedRows++;
-  await context.store.checkAndMutateRow({
+  const found = await context.store.checkAndMutateRow({
     table,
     row,
     anyOf: [{ family: LOCK, qualifier: column, from: startTimestamp, to: startTimestamp }],
     ifFound: commitMutations({ column, ...lock }, startTimestamp, commitTimestamp),
   });
+  if (found) context.counters.rolledForward++;
 }
 
 /** Second phase: write out write records for secondary cells. */

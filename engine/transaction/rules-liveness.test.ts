@@ -1,0 +1,187 @@
+/** The rules of protocol.md about liveness, clocks and resolving, P24 to P29: each test fails without its rule. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  cell,
+  type Client,
+  openTestDatabase,
+  put,
+  type TestDatabase,
+  VirtualClock,
+} from '../testing/index.ts';
+
+const TIME_TO_LIVE_MS = 5_000;
+
+test('P24: how far apart the clocks of two machines are does not matter', async () => {
+  // A reader that compared the lock's wall time with its own clock would roll A back at once.
+  const database = await openTestDatabase();
+  const future = new VirtualClock(1e12);
+  const [a, b] = [database.client('A'), database.client('B', { clock: future })];
+  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  const read = b.read(['x']);
+  await future.advance(TIME_TO_LIVE_MS - 1);
+  assert.deepEqual(await database.locks(), ['p:c', 'x:c'], 'young, for somebody who just met it');
+  commit();
+  await committing;
+  assert.deepEqual(await future.runUntil(read), { x: '1' });
+});
+
+test('P24: a dead owner of another machine is found out after one time to live, by the reader’s own clock', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.crashAfter(2);
+  await assert.rejects(a.write({ p: '1', x: '1' }));
+  const before = database.clock.monotonicMs();
+  assert.deepEqual(await database.clock.runUntil(b.read(['x'])), { x: undefined });
+  const waitedMs = database.clock.monotonicMs() - before;
+  assert.ok(waitedMs >= TIME_TO_LIVE_MS && waitedMs < TIME_TO_LIVE_MS + 1_000, `${waitedMs}`);
+});
+
+test('P25: heartbeats keep a commit alive that takes many times its time to live', async () => {
+  // The heartbeat begins with the primary's lock; the secondary's lock, which nobody updates, must not count.
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const b = database.client('B', { lockWaitMsMax: 100 * TIME_TO_LIVE_MS });
+  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  const read = b.read(['x', 'p']);
+  await database.clock.advance(10 * TIME_TO_LIVE_MS);
+  assert.deepEqual(await database.locks(), ['p:c', 'x:c']);
+  commit();
+  await committing;
+  assert.deepEqual(await database.clock.runUntil(read), { x: '1', p: '1' });
+});
+
+test('P25: a heartbeat that arrives after the commit, or after the rollback, does not bring the lock back', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.duplicate(({ operation, number }) => operation === 'checkAndMutateRow' && number > 2);
+  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  await database.clock.advance(2 * TIME_TO_LIVE_MS);
+  commit();
+  await committing;
+  await a.settled();
+  await a.store.deliverDuplicates();
+  assert.deepEqual(await database.locks(), []);
+  assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
+});
+
+test('P26: a paused writer that comes back after it was rolled back gets ROLLED_BACK', async () => {
+  // Liveness is a hint: what decides is the conditional mutation of the primary.
+  const database = await openTestDatabase();
+  const a = database.client('A', { clock: new VirtualClock() }); // Its time stands still: no heartbeats.
+  const b = database.client('B');
+  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  assert.deepEqual(await database.clock.runUntil(b.read(['x'])), { x: undefined });
+  await b.write({ x: '2' });
+  commit();
+  await assert.rejects(committing, { code: 'ROLLED_BACK' });
+  assert.deepEqual(await b.read(['p', 'x']), { p: undefined, x: '2' });
+  assert.deepEqual(await database.locks(), []);
+});
+
+test('P26: a live transaction that is taken for dead loses its commit, never data', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  database.bury('A'); // Wrongly.
+  a.beforeMutation(3, async () => {
+    assert.deepEqual(await b.read(['x']), { x: undefined });
+  });
+  await assert.rejects(a.write({ p: '1', x: '1' }), { code: 'ROLLED_BACK' });
+  await a.write({ p: '2', x: '2' });
+  assert.deepEqual(await b.read(['p', 'x']), { p: '2', x: '2' });
+});
+
+test('P27: a primary that commits between the look and the rollback wins, and its secondaries follow', async () => {
+  // Check-then-act, as in Tera, would erase X's lock without a write record: a committed update lost.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  database.bury('A');
+  a.store.loseRequest(({ operation }) => operation === 'mutateRows'); // No second phase.
+  b.beforeMutation(1, async () => {
+    commit();
+    await committing;
+  });
+  assert.deepEqual(await b.read(['x', 'p']), { x: '1', p: '1' });
+  assert.equal(b.context.counters.rolledForward, 1);
+});
+
+test('P27: nothing of a secondary is touched before the primary has decided', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.crashAfter(3 - 1);
+  await assert.rejects(a.write({ p: '1', x: '1' }));
+  database.bury('A');
+  await b.read(['x']);
+  const rows = b.store.trace.flatMap((call) => (call.kind === 'mutation' ? [call] : []));
+  assert.deepEqual(
+    rows.map(({ row }) => row),
+    ['p', 'x'],
+  );
+  for (const { anyOf } of rows) {
+    assert.equal(anyOf?.[0]?.family, 'lock', 'only if the lock is there');
+  }
+});
+
+test('P28: that a lock was alive once is not remembered', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B', { lockWaitMsMax: 100 })];
+  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  await assert.rejects(database.clock.runUntil(b.read(['x'])), { code: 'LOCKED' });
+  commit();
+  await committing;
+  assert.deepEqual(await b.read(['x']), { x: '1' });
+});
+
+test('P29: what this process left behind itself is cleaned up at once', async () => {
+  // The clock does not move: waiting for the time to live of one's own lock would hang.
+  const database = await openTestDatabase();
+  const a = database.client('A', { inDoubtAttemptsMax: 1 });
+  a.store.loseRequest(({ mutations }) => mutations.some(({ family }) => family === 'write'));
+  await assert.rejects(a.write({ p: '1', x: '1' }), { code: 'COMMIT_UNKNOWN' });
+  assert.deepEqual(await database.locks(), ['p:c', 'x:c']);
+  assert.deepEqual(await a.read(['x', 'p']), { x: undefined, p: undefined });
+});
+
+test('P29: a transaction of this process that is still committing is not taken for a dead attempt', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
+  const read = a.read(['x', 'p']);
+  await database.clock.yield();
+  commit();
+  await committing;
+  assert.deepEqual(await read, { x: '1', p: '1' });
+});
+
+test('a process that is told to stop beats no more', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  const { commit, committing } = await stall(database, a, { p: '1' });
+  a.context.heartbeats.stop();
+  const before = a.store.mutationCount;
+  await database.clock.advance(10 * TIME_TO_LIVE_MS);
+  assert.equal(a.store.mutationCount, before);
+  commit();
+  await committing;
+});
+
+/** Starts a commit that has all its locks, and hears of its commit timestamp when `commit` is called. */
+async function stall(
+  database: TestDatabase,
+  client: Client,
+  values: Parameters<Client['write']>[0],
+): Promise<{ commit: () => void; committing: Promise<unknown> }> {
+  const transaction = await client.begin();
+  put(transaction, values);
+  const gate = Promise.withResolvers<void>();
+  database.oracle.afterNext = () => {
+    database.oracle.afterNext = undefined;
+    return gate.promise;
+  };
+  const committing = transaction.commit();
+  committing.catch(() => {}); // Awaited by the test, perhaps after it has failed.
+  while (database.oracle.afterNext !== undefined) await database.clock.yield();
+  assert.ok((await database.locks()).length > 0, `${cell('p').table} is locked`);
+  return { commit: gate.resolve, committing };
+}

@@ -71,7 +71,8 @@ const CELLS = {
   // As lmdb's own `binary`, which takes a value out of the read buffer by `slice`; this is 1 µs less.
   encoder: {
     encode: (value: Buffer): Buffer => value,
-    decode: (shared: Buffer, length: number): Buffer => {
+    // A point get passes no length: its buffer says how long the value is.
+    decode: (shared: Buffer, length: number = shared.length): Buffer => {
       const value = Buffer.allocUnsafe(length);
       shared.copy(value, 0, 0, length);
       return value;

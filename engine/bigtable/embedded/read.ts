@@ -1,5 +1,5 @@
 /**
- * Reading cells from lmdb: one row by seeks, a range by one pass over its keys.
+ * Reading cells from lmdb: a small row in one pass over its keys, a large one by seeks.
  *
  * Everything here is synchronous and runs in one lmdb snapshot, which is what makes a row atomic.
  */
@@ -19,6 +19,7 @@ import {
   tablePrefix,
   timestampOf,
 } from './keys.ts';
+import { anyPasses, cellsPassing, listSmallRow } from './small-row.ts';
 
 /** The part of an lmdb database that reading needs. */
 export interface Cells {
@@ -39,7 +40,12 @@ export function readRow(
   filters: readonly CellFilter[],
 ): Row | undefined {
   const prefix = rowPrefix(tablePrefix(table.id), key);
-  const found = filters.flatMap((filter) => readFilter(cells, table, prefix, filter));
+  const keys = listSmallRow(cells, prefix);
+  const found = filters.flatMap((filter) =>
+    keys === undefined
+      ? readFilter(cells, table, prefix, filter)
+      : cellsPassing(cells, keys, table, filter),
+  );
   return found.length === 0 ? undefined : { key, cells: found };
 }
 
@@ -51,6 +57,8 @@ export function anyCell(
   filters: readonly CellFilter[],
 ): boolean {
   const prefix = rowPrefix(tablePrefix(table.id), key);
+  const keys = listSmallRow(cells, prefix);
+  if (keys !== undefined) return filters.some((filter) => anyPasses(keys, table, filter));
   return filters.some((filter) =>
     columnsOf(cells, table, prefix, filter).some(
       (column) => firstKey(cells, versionRange(column.prefix, filter)) !== undefined,

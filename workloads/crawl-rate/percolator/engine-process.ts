@@ -25,6 +25,11 @@ import { documentCell } from './tables.ts';
 
 /** Loading transactions in flight; more wait in the order they arrived. */
 const LOADING_MAX = 128;
+/**
+ * Documents between arrival and clustering at which loading pauses. Beyond what the engine can do, loading would
+ * otherwise take the machine away from clustering, and less would be finished. Arrivals do not pause.
+ */
+const UNCLUSTERED_MAX = 512;
 /** Between two reports of progress, in milliseconds. */
 const REPORT_MS = 100;
 /** How long the last documents may take after the end, in milliseconds. */
@@ -68,6 +73,7 @@ class EngineProcess {
     const { schedule } = this.#start;
     const n = Number(cell.row) - schedule.first;
     this.#commits.push([n, commitTimestamp]);
+    this.#fill();
     if (n < schedule.warmupDocuments) return;
     const latencyUs = Math.max(0, Math.round(nowUs - this.#startUs - dueUs(schedule, n)));
     this.#histogram.recordValue(latencyUs);
@@ -107,7 +113,8 @@ class EngineProcess {
   }
 
   #fill(): void {
-    while (this.#loading < LOADING_MAX && this.#begun < this.#due) {
+    const beginMax = Math.min(this.#due, this.#commits.length + UNCLUSTERED_MAX);
+    while (this.#loading < LOADING_MAX && this.#begun < beginMax) {
       const n = this.#begun++;
       this.#loading++;
       void this.#loadOne(n).finally(() => {

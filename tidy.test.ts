@@ -1,0 +1,186 @@
+/**
+ * Rules about the files themselves, which neither compiler nor linter keeps (after TigerBeetle's
+ * tidy.zig): what the documentation says is there, and what must not be in a file is not.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { execa } from 'execa';
+import { type ErrorCode, isRetryable, PercolatorError } from '#engine';
+import packageJson from './package.json' with { type: 'json' };
+
+const ROOT = import.meta.dirname;
+const FOLDERS = ['.ci', 'engine', 'mapreduce-baseline', 'results', 'workloads'];
+const LINES_MAX = 600;
+const REFERENCE = 'results/reference/';
+
+const files = projectFiles();
+const texts = new Map(
+  files
+    .filter((file) => /\.(?:ts|md|json|sh|css)$|^\.ci\/run$/.test(file))
+    .filter((file) => !file.startsWith(REFERENCE))
+    .map((file) => [file, read(file)]),
+);
+const sources = [...texts].filter(([file]) => file.endsWith('.ts'));
+
+describe('files', () => {
+  test('lie in the folders that ARCHITECTURE.md describes', () => {
+    const folders = new Set(files.filter((file) => file.includes('/')).map(firstFolder));
+    assert.deepEqual([...folders].toSorted(), FOLDERS);
+    for (const folder of folders) assert.ok(read('ARCHITECTURE.md').includes(`\n${folder}/`));
+  });
+
+  test('in TypeScript open with a comment that says what they are', () => {
+    const silent = sources.filter(([, text]) => !/^(?:#!.*\n)?(?:\/\*\*|\/\/)/.test(text));
+    assert.deepEqual(names(silent), []);
+  });
+
+  test('are short enough to be read in one sitting', () => {
+    const long = [...texts].filter(([, text]) => text.split('\n').length > LINES_MAX);
+    assert.deepEqual(names(long), ['package-lock.json']);
+  });
+
+  test('hold no note that something is still to be mended, nor one that gives no reason', () => {
+    const note = /\b(?:[F]IXME|[X]XX)\b|\b[T]ODO\b(?!: \w+ \w+ \w+)/; // Does not find itself.
+    assert.deepEqual(names([...texts].filter(([, text]) => note.test(text))), []);
+  });
+
+  test('name no host of a registry, and no folder of somebody’s machine', () => {
+    const host = /\bregistry\.[a-z]|"resolved"\s*:/;
+    const folder = /(?<![\w.~-])\/(?:work|root|home|tmp|Users)\//;
+    const naming = [...texts].filter(
+      ([file, text]) => host.test(text) || (!file.endsWith('.test.ts') && folder.test(text)),
+    );
+    assert.deepEqual(names(naming), []);
+  });
+});
+
+describe('the documentation', () => {
+  for (const [file, text] of texts) {
+    if (!file.endsWith('.md')) continue;
+    test(`of ${file} links to what exists`, () => {
+      for (const [, link = ''] of text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)) {
+        const target = path.join(path.dirname(file), link);
+        // The reference run comes from a machine that has an hour for it; until then there is none.
+        if (target.startsWith(REFERENCE) && !existsSync(path.join(ROOT, REFERENCE))) continue;
+        assert.ok(existsSync(path.join(ROOT, target)), link);
+      }
+    });
+  }
+
+  test('explains every error code, and which of them may be retried', () => {
+    const [, union = ''] =
+      /export type ErrorCode =([^;]*);/.exec(codeOf('engine/base/errors.ts')) ?? [];
+    const codes = [...union.matchAll(/'([A-Z_]+)'/g)].map(([, code]) => code as ErrorCode);
+    const rows = [...read('README.md').matchAll(/^\| `([A-Z_]+)` +\| (yes|no) /gm)];
+    const documented = rows.map(([, code, retry]) => `${code} ${retry}`);
+    const actual = codes.map(
+      (code) => `${code} ${isRetryable(new PercolatorError(code, '')) ? 'yes' : 'no'}`,
+    );
+    assert.ok(codes.length > 0);
+    assert.deepEqual(documented.toSorted(), actual.toSorted());
+  });
+
+  test('shows the layers that the linter enforces', () => {
+    const [, table = ''] = /const layers[^{]*\{([^}]*)\}/.exec(read('oxlint.config.ts')) ?? [];
+    const enforced = [...table.matchAll(/^ *'?([\w-]+)'?: \[(.*)\]/gm)].map(
+      ([, layer, allowed = '']) => `${layer}: ${allowed.replaceAll("'", '') || 'nothing'}`,
+    );
+    const rows = [...read('ARCHITECTURE.md').matchAll(/^\| `([\w-]+)` +\| ([\w, -]+?) +\|$/gm)];
+    assert.ok(enforced.length > 0);
+    assert.deepEqual(
+      rows.map(([, layer, allowed]) => `${layer}: ${allowed}`),
+      enforced,
+    );
+  });
+
+  test('describes every rule of the protocol that the code cites', () => {
+    const rules = read('engine/protocol.md');
+    const cited = sources.flatMap(([, text]) => text.match(/\bP\d{1,2}\b/g) ?? []);
+    const unknown = cited.filter((rule) => !rules.includes(`- **${rule}.**`));
+    assert.deepEqual([...new Set(unknown)], []);
+  });
+
+  test('names scripts that exist', () => {
+    for (const [file, text] of texts) {
+      if (file.endsWith('.test.ts')) continue; // Tests also name some that do not.
+      for (const [, script = ''] of text.matchAll(/(?:npm run|\.\/run\.sh) ([a-z][\w:-]*)/g)) {
+        assert.ok(script in packageJson.scripts, `${file}: ${script}`);
+      }
+    }
+  });
+});
+
+describe('a script that a user runs', () => {
+  for (const [script, command] of Object.entries(packageJson.scripts)) {
+    const program = /^node (\S+\.ts)$/.exec(command)?.[1];
+    if (program === undefined) continue;
+    test(`${script} explains itself, and refuses an option that it does not have`, async () => {
+      const help = await run(program, '--help');
+      assert.equal(help.exitCode, 0, help.stderr);
+      assert.match(help.stdout, new RegExp(`^Usage: npm run ${script} --`));
+      const wrong = await run(program, '--no-such-option');
+      assert.equal(wrong.exitCode, 2);
+      assert.match(wrong.stderr, /^.*--no-such-option.*$/); // One line, which names it.
+    });
+  }
+
+  test('has the options that README.md gives it', async () => {
+    const readme = read('README.md');
+    const [, evaluation = ''] =
+      /\*\*`.\/run.sh bench:crawl-rate`\*\*([^]*?)\n\*\*/.exec(readme) ?? [];
+    const { stdout } = await run('workloads/crawl-rate/main.ts', '--help');
+    const options = evaluation.match(/--[a-z][a-z-]*/g) ?? [];
+    assert.ok(options.length > 5);
+    for (const option of options) assert.match(stdout, new RegExp(`^ +${option} `, 'm'));
+  });
+});
+
+/** What git tracks; without git, all that is there except what git would ignore. */
+function projectFiles(): readonly string[] {
+  const found = trackedFiles() ?? readdirSync(ROOT, { recursive: true, encoding: 'utf8' });
+  return found.filter(
+    (file) =>
+      !/^(?:node_modules|\.git|results\/runs)(?:\/|$)/.test(file) &&
+      existsSync(path.join(ROOT, file)),
+  );
+}
+
+function trackedFiles(): readonly string[] | null {
+  try {
+    const list = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, stdio: 'pipe' }).toString();
+    return list === '' ? null : list.split('\0').filter((file) => file !== '');
+  } catch {
+    return null;
+  }
+}
+
+function read(file: string): string {
+  return readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+/** A file without its comments, in which a semicolon or a quote means nothing. */
+function codeOf(file: string): string {
+  return read(file).replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, '');
+}
+
+function names(entries: readonly (readonly [string, string])[]): readonly string[] {
+  return entries.map(([file]) => file);
+}
+
+function firstFolder(file: string): string {
+  return file.slice(0, file.indexOf('/'));
+}
+
+async function run(
+  program: string,
+  option: string,
+): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }> {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, [program, option], {
+    cwd: ROOT,
+    reject: false,
+  });
+  return { exitCode, stdout, stderr };
+}

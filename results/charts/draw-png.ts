@@ -79,7 +79,7 @@ function backgroundPlugin(theme: Theme): {
 
 /**
  * A machine without fonts (a container, say) would draw every word as nothing at all, so the chart
- * brings its own. Without the package the fonts of the machine are used.
+ * brings its own.
  */
 function registerFonts(): void {
   if (GlobalFonts.has('Inter')) return;

@@ -7,16 +7,11 @@ export interface FontFile {
   readonly bytes: Uint8Array;
 }
 
-/** Empty if the package is not installed: then the fonts of the machine have to do. */
 export function fontFiles(): readonly FontFile[] {
-  try {
-    return [
-      fontFile(400, import.meta.resolve('@fontsource/inter/files/inter-latin-400-normal.woff2')),
-      fontFile(600, import.meta.resolve('@fontsource/inter/files/inter-latin-600-normal.woff2')),
-    ];
-  } catch {
-    return [];
-  }
+  return [
+    fontFile(400, import.meta.resolve('@fontsource/inter/files/inter-latin-400-normal.woff2')),
+    fontFile(600, import.meta.resolve('@fontsource/inter/files/inter-latin-600-normal.woff2')),
+  ];
 }
 
 function fontFile(weight: number, address: string): FontFile {

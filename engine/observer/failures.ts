@@ -38,8 +38,9 @@ export class Failures {
     this.#failing.delete(name);
   }
 
-  isKnown(name: string): boolean {
-    return this.#failing.has(name);
+  /** Not so a cell that only rests after a conflict: it is work that is still to be done. */
+  hasFailed(name: string): boolean {
+    return (this.#failing.get(name)?.failures ?? 0) > 0;
   }
 
   isResting(name: string): boolean {

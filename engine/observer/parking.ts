@@ -10,7 +10,7 @@
  */
 import type { Bigtable } from '../bigtable/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
-import { NOTIFY, notifyTable, PARKED, WEAK } from '../transaction/index.ts';
+import { NOTIFY, notifyTable, PARKED, PARKED_WEAK, WEAK } from '../transaction/index.ts';
 import type { DirtyCell } from './observer.ts';
 import type { Notified } from './run-observer.ts';
 
@@ -27,14 +27,15 @@ export async function park(
   failed: { readonly failures: number; readonly error: string },
 ): Promise<void> {
   const { table, row, column: qualifier, weak, timestamp } = cell;
-  const value = Buffer.from(JSON.stringify({ weak, ...failed }));
+  const value = Buffer.from(JSON.stringify(failed));
+  const { mark, parked } = familiesOf(weak);
   await store.mutateRows([
     {
       table: notifyTable(table),
       row,
       mutations: [
-        { kind: 'set', family: PARKED, qualifier, timestamp, value },
-        { kind: 'erase', family: weak ? WEAK : NOTIFY, qualifier, from: 0, to: timestamp },
+        { kind: 'set', family: parked, qualifier, timestamp, value },
+        { kind: 'erase', family: mark, qualifier, from: 0, to: timestamp },
       ],
     },
   ]);
@@ -48,12 +49,13 @@ export async function listParked(
 ): Promise<readonly ParkedCell[]> {
   const rows = await store.readRange(notifyTable(table), { limit }, [
     { family: PARKED, versions: 1 },
+    { family: PARKED_WEAK, versions: 1 },
   ]);
   return rows.flatMap(({ key: row, cells }) =>
     cells.map((cell): ParkedCell => {
-      const { weak, failures, error } = JSON.parse(
-        Buffer.from(cell.value).toString(),
-      ) as ParkedCell;
+      const text = Buffer.from(cell.value).toString();
+      const { failures, error } = JSON.parse(text) as Pick<ParkedCell, 'failures' | 'error'>;
+      const weak = cell.family === PARKED_WEAK;
       return { table, row, column: cell.qualifier, weak, failures, error };
     }),
   );
@@ -65,15 +67,20 @@ export async function replayParked(
   { table, row, column: qualifier, weak }: ParkedCell,
 ): Promise<void> {
   const timestamp = await oracle.next();
-  const family = weak ? WEAK : NOTIFY;
+  const { mark, parked } = familiesOf(weak);
   await store.mutateRows([
     {
       table: notifyTable(table),
       row,
       mutations: [
-        { kind: 'set', family, qualifier, timestamp, value: new Uint8Array() },
-        { kind: 'erase', family: PARKED, qualifier, from: 0, to: timestamp },
+        { kind: 'set', family: mark, qualifier, timestamp, value: new Uint8Array() },
+        { kind: 'erase', family: parked, qualifier, from: 0, to: timestamp },
       ],
     },
   ]);
+}
+
+/** A cell can be marked, and parked, in both ways at once; they are cleared and replayed apart. */
+function familiesOf(weak: boolean): { readonly mark: string; readonly parked: string } {
+  return weak ? { mark: WEAK, parked: PARKED_WEAK } : { mark: NOTIFY, parked: PARKED };
 }

@@ -56,15 +56,22 @@ export async function runObservers(
   onCommitted: (run: CommittedRun) => void = () => {},
 ): Promise<readonly CommittedRun[]> {
   const runs: CommittedRun[] = [];
+  const errors: unknown[] = [];
   let seenUpTo = Number.POSITIVE_INFINITY;
   for (const observer of observers) {
-    const { startTimestamp, commitTimestamp } = await runObserver(context, cell, observer);
-    seenUpTo = Math.min(seenUpTo, startTimestamp);
-    if (commitTimestamp === undefined) continue;
-    const run = { observer: observer.name, cell, startTimestamp, commitTimestamp };
-    runs.push(run);
-    onCommitted(run); // Now, not after the clearing: it has happened.
+    try {
+      const { startTimestamp, commitTimestamp } = await runObserver(context, cell, observer);
+      seenUpTo = Math.min(seenUpTo, startTimestamp);
+      if (commitTimestamp === undefined) continue;
+      const run = { observer: observer.name, cell, startTimestamp, commitTimestamp };
+      runs.push(run);
+      onCommitted(run); // Now, not after the clearing: it has happened.
+    } catch (error) {
+      errors.push(error); // The others of the column must not starve behind one that fails.
+    }
   }
+  // A failure, rather than a conflict, is what the cell must be known for.
+  if (errors.length > 0) throw errors.find((error) => !isRetryable(error)) ?? errors[0];
   if (observers.length > 0) await clearNotification(context, cell, seenUpTo);
   return runs;
 }

@@ -10,52 +10,19 @@
  * when a scan comes by. That is a short cut, not a promise; the notify cells are what counts,
  * and what the queue forgets a scan finds.
  */
-import { isRetryable } from '../base/index.ts';
+import { isRetryable, PercolatorError } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
 import { Failures } from './failures.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import { park } from './parking.ts';
 import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
-import { NotificationScanner } from './scanner.ts';
-
-export interface WorkerOptions {
-  /**
-   * Observer runs in flight at a time. Default 64. Too small: the storage idles. Too large: more
-   * runs meet one another's locks, and memory.
-   */
-  readonly concurrency?: number | undefined;
-  /** Rows per scanned batch. Default 256. Too small: scans cost more than runs. Too large: late marks wait. */
-  readonly scanRows?: number | undefined;
-  /**
-   * Milliseconds of rest after a scan that found nothing new. Default 5. It is the latency of
-   * changes made by other processes; too small, an idle worker burns CPU on empty scans.
-   */
-  readonly idleMs?: number | undefined;
-  /** Failures of an observer for one cell before the cell is parked. Default 8. */
-  readonly failuresMax?: number | undefined;
-  /** First rest of a cell whose observer failed, in milliseconds; doubles with each failure. Default 50. */
-  readonly failureBackoffMs?: number | undefined;
-  /** Told of every failure of an observer. Default: nobody. */
-  readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
-  /** Told of every run that has committed, as soon as it has. Default: nobody. */
-  readonly onCommitted?: ((run: CommittedRun) => void) | undefined;
-}
-
-export interface ObserverFailure {
-  readonly cell: DirtyCell;
-  readonly error: unknown;
-  readonly failures: number;
-  readonly parked: boolean;
-}
-
-/** The options that are numbers, with their defaults filled in. */
-interface Settings {
-  readonly concurrency: number;
-  readonly scanRows: number;
-  readonly idleMs: number;
-  readonly failuresMax: number;
-  readonly failureBackoffMs: number;
-}
+import { type Batch, NotificationScanner } from './scanner.ts';
+import {
+  type ObserverFailure,
+  type Settings,
+  settingsOf,
+  type WorkerOptions,
+} from './worker-options.ts';
 
 /** Counts since the worker started. */
 export interface WorkerCounters {
@@ -87,22 +54,21 @@ export class Worker implements AsyncDisposable {
   /** Marked again while running: the run may not have seen it. */
   readonly #again = new Map<string, Notified>();
   readonly #scanning: Promise<void>;
+  /** Runs begun. Only grows. */
+  #begun = 0;
+  /** Scans all round during which there was nothing to do. Only grows. */
+  #emptyScans = 0;
 
   /** Starts at once. */
   constructor(context: Context, observers: readonly Observer[], options: WorkerOptions = {}) {
     this.#context = context;
     this.#observers = Map.groupBy(observers, ({ table, column }) => `${table}\0${column}`);
-    this.#options = {
-      concurrency: options.concurrency ?? 64,
-      scanRows: options.scanRows ?? 256,
-      idleMs: options.idleMs ?? 5,
-      failuresMax: options.failuresMax ?? 8,
-      failureBackoffMs: options.failureBackoffMs ?? 50,
-    };
+    this.#options = settingsOf(options);
     this.#onFailure = options.onFailure ?? (() => {});
     this.#onCommitted = options.onCommitted ?? (() => {});
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
-    const random = context.random.fork('scanner');
+    // A stream of its own for each worker of this process, or they would all jump to the same places.
+    const random = context.random.fork(`scanner ${context.notified.size}`);
     const tables = [...new Set(observers.map(({ table }) => table))];
     this.#scanners = tables.map((table) => new NotificationScanner(context.store, random, table));
     context.notified.add(this.#onNotified);
@@ -130,17 +96,17 @@ export class Worker implements AsyncDisposable {
     await this.stop();
   }
 
-  /** Resolves when a whole scan has found no dirty cell that is not parked or resting after a failure. */
+  /**
+   * Resolves when a whole scan has found no dirty cell that is not resting after a failure, and nothing
+   * ran meanwhile. Rejects with what ended the scanning, if that was not `stop`.
+   */
   async idle(): Promise<void> {
-    while (!this.#stopping.signal.aborted) {
-      const before = this.#emptyScans;
-      await this.#context.clock.sleep(1, this.#stopping.signal);
-      if (this.#emptyScans > before && this.#queue.size + this.#running.size === 0) return;
-    }
+    const { signal } = this.#stopping;
+    // The first one may have begun before the call, and have passed a cell that was marked since.
+    const enough = this.#emptyScans + 2;
+    while (this.#emptyScans < enough && !signal.aborted) await this.#context.clock.sleep(1, signal);
+    if (signal.aborted) await this.#scanning;
   }
-
-  /** Scans that came round without a dirty cell in them. Only grows. */
-  #emptyScans = 0;
 
   readonly #onNotified = ({ strong, weak, commitTimestamp }: CommittedNotification): void => {
     const timestamp = commitTimestamp;
@@ -152,37 +118,53 @@ export class Worker implements AsyncDisposable {
   async #scan(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const found = await this.#scanOnce();
-      this.#fill();
+      const wasQuiet = this.#queue.size + this.#running.size === 0;
+      const begunBefore = this.#begun;
+      const { dirty, fresh } = await this.#scanTables();
+      if (wasQuiet && dirty === 0 && this.#begun === begunBefore) this.#emptyScans++;
       // A scan that finds only what is queued, running or resting has nothing to hurry for.
-      if (!found) await this.#context.clock.sleep(this.#options.idleMs, signal);
-      else await this.#untilQueueIsShort();
+      if (fresh === 0) await this.#context.clock.sleep(this.#options.idleMs, signal);
     }
   }
 
-  /** One batch of every table; true if there was anything new in it, or more to come. */
-  async #scanOnce(): Promise<boolean> {
-    let found = false;
+  /** Every table once, all round. Cells that only rest after a failure do not count as dirty. */
+  async #scanTables(): Promise<{ readonly dirty: number; readonly fresh: number }> {
     let dirty = 0;
-    let allRound = true;
+    let fresh = 0;
     for (const scanner of this.#scanners) {
-      try {
-        const { cells, comeRound } = await scanner.nextBatch(this.#options.scanRows);
-        dirty += cells.filter((cell) => !this.#failures.isKnown(nameOf(cell))).length;
-        for (const cell of cells) if (this.#enqueue(cell)) found = true;
-        if (!comeRound) allRound = false;
-      } catch (error) {
-        if (!isRetryable(error)) throw error; // The storage is unavailable for a moment: scan again later.
+      for (let comeRound = false; !comeRound && !this.#stopping.signal.aborted;) {
+        const batch = await this.#nextBatch(scanner);
+        const cells = batch.cells.filter((cell) => this.#isObserved(cell));
+        dirty += cells.filter((cell) => !this.#failures.hasFailed(nameOf(cell))).length;
+        for (const cell of cells) if (this.#enqueue(cell)) fresh++;
+        if (!batch.isKnown) dirty++; // Who knows.
+        ({ comeRound } = batch);
+        this.#fill();
+        await this.#untilQueueIsShort();
       }
     }
-    if (allRound && dirty === 0) this.#emptyScans++;
-    return found || !allRound;
+    return { dirty, fresh };
+  }
+
+  /** If the storage is unavailable for a moment, nothing is known of the table until the next scan. */
+  async #nextBatch(scanner: NotificationScanner): Promise<Batch & { readonly isKnown: boolean }> {
+    try {
+      return { ...(await scanner.nextBatch(this.#options.scanRows)), isKnown: true };
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      return { cells: [], comeRound: true, isKnown: false };
+    }
+  }
+
+  /** Other workers may have observers for other columns of the table. */
+  #isObserved({ table, column }: DirtyCell): boolean {
+    return this.#observers.has(`${table}\0${column}`);
   }
 
   /** Whether the cell is new: neither queued, nor running, nor resting after a failure. */
   #enqueue(cell: Notified): boolean {
     const name = nameOf(cell);
-    if (!this.#observers.has(`${cell.table}\0${cell.column}`)) return false;
+    if (!this.#isObserved(cell)) return false;
     if (this.#running.has(name)) {
       this.#again.set(name, cell);
       return false;
@@ -199,6 +181,7 @@ export class Worker implements AsyncDisposable {
       if (next === undefined) return;
       const [name, cell] = next;
       this.#queue.delete(name);
+      this.#begun++;
       const run = this.#run(name, cell).finally(() => {
         this.#running.delete(name);
         const again = this.#again.get(name);
@@ -213,8 +196,10 @@ export class Worker implements AsyncDisposable {
   async #run(name: string, cell: Notified): Promise<void> {
     const observers = this.#observers.get(`${cell.table}\0${cell.column}`) ?? [];
     try {
-      const runs = await runObservers(this.#context, cell, observers, this.#onCommitted);
-      this.counters.runs += runs.length;
+      const runs = await runObservers(this.#context, cell, observers, (run) => {
+        this.counters.runs++; // Counted also if another observer of the cell fails.
+        this.#onCommitted(run);
+      });
       if (runs.length === 0) this.counters.clean++;
       this.#failures.forget(name);
     } catch (error) {
@@ -222,9 +207,9 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Conflicts only rest; what the observer itself throws counts towards parking. */
+  /** After a conflict, or without an answer, it only rests; what the observer throws counts towards parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
-    if (isRetryable(error)) {
+    if (isRetryable(error) || isUnanswered(error)) {
       this.#failures.rest(name);
       return;
     }
@@ -254,6 +239,15 @@ export class Worker implements AsyncDisposable {
       await Promise.race(this.#running.values());
     }
   }
+}
+
+/**
+ * The storage lost an answer. A run that may have committed can be run again all the same: if it
+ * has, its acknowledgment says so.
+ */
+function isUnanswered(error: unknown): boolean {
+  if (!(error instanceof PercolatorError)) return false;
+  return error.code === 'COMMIT_UNKNOWN' || error.code === 'STORE_IN_DOUBT';
 }
 
 function nameOf(cell: Notified): string {

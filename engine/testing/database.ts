@@ -165,7 +165,8 @@ export async function openTestDatabase(options: DatabaseOptions = {}): Promise<T
 
 /** `Bob`, `Bob:bal` or `accounts/Bob:bal`. */
 export function cell(name: string): CellAddress {
-  const [place = '', column = 'c'] = name.split(':');
+  const [place = '', ...columns] = name.split(':');
+  const column = columns.length === 0 ? 'c' : columns.join(':');
   const [row = '', table = 't'] = place.split('/').toReversed();
   return { table, row, column };
 }

@@ -12,6 +12,7 @@
  *     notify:c     hint: observers may need to run
  *     weak:c       the same, put there by a weak notification
  *     parked:c     an observer failed for this cell too often; it waits for somebody to look
+ *     parked-weak:c  the same, of a weak notification: either is replayed by itself
  *
  * Rollback markers have a family of their own: in `write` they would share timestamps with commits
  * and be taken for conflicts by transactions they have nothing to do with (P5, P6).
@@ -32,9 +33,10 @@ export const ACK = 'ack';
 export const NOTIFY = 'notify';
 export const WEAK = 'weak';
 export const PARKED = 'parked';
+export const PARKED_WEAK = 'parked-weak';
 
 export const TABLE_FAMILIES: readonly string[] = [LOCK, WRITE, DATA, ROLLBACK, ACK];
-export const NOTIFY_FAMILIES: readonly string[] = [NOTIFY, WEAK, PARKED];
+export const NOTIFY_FAMILIES: readonly string[] = [NOTIFY, WEAK, PARKED, PARKED_WEAK];
 
 const ACK_PREFIX = 'ack_';
 

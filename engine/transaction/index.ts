@@ -18,6 +18,7 @@ export {
   NOTIFY_FAMILIES,
   notifyTable,
   PARKED,
+  PARKED_WEAK,
   TABLE_FAMILIES,
   WEAK,
 } from './columns.ts';

@@ -1,0 +1,59 @@
+/** The options of a worker: unit, default and the cost of a wrong value; validated in one place. */
+import { PercolatorError } from '../base/index.ts';
+import type { DirtyCell } from './observer.ts';
+import type { CommittedRun } from './run-observer.ts';
+
+export interface WorkerOptions {
+  /**
+   * Observer runs in flight at a time. Default 64. Too small: the storage idles. Too large: more
+   * runs meet one another's locks, and memory.
+   */
+  readonly concurrency?: number | undefined;
+  /** Rows per scanned batch. Default 256. Too small: scans cost more than runs. Too large: late marks wait. */
+  readonly scanRows?: number | undefined;
+  /**
+   * Milliseconds of rest after a scan that found nothing new. Default 5. It is the latency of
+   * changes made by other processes; too small, an idle worker burns CPU on empty scans.
+   */
+  readonly idleMs?: number | undefined;
+  /** Failures of an observer for one cell before the cell is parked. Default 8. */
+  readonly failuresMax?: number | undefined;
+  /** First rest of a cell whose observer failed, in milliseconds; doubles with each failure. Default 50. */
+  readonly failureBackoffMs?: number | undefined;
+  /** Told of every failure of an observer. Default: nobody. */
+  readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
+  /** Told of every run that has committed, as soon as it has. Default: nobody. */
+  readonly onCommitted?: ((run: CommittedRun) => void) | undefined;
+}
+
+export interface ObserverFailure {
+  readonly cell: DirtyCell;
+  readonly error: unknown;
+  readonly failures: number;
+  readonly parked: boolean;
+}
+
+/** The options that are numbers, with their defaults filled in. */
+export interface Settings {
+  readonly concurrency: number;
+  readonly scanRows: number;
+  readonly idleMs: number;
+  readonly failuresMax: number;
+  readonly failureBackoffMs: number;
+}
+
+/** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */
+export function settingsOf(options: WorkerOptions): Settings {
+  const settings: Settings = {
+    concurrency: options.concurrency ?? 64,
+    scanRows: options.scanRows ?? 256,
+    idleMs: options.idleMs ?? 5,
+    failuresMax: options.failuresMax ?? 8,
+    failureBackoffMs: options.failureBackoffMs ?? 50,
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    if (Number.isFinite(value) && value > 0) continue;
+    throw new PercolatorError('INVALID_ARGUMENT', `${name} must be a number above 0, not ${value}`);
+  }
+  return settings;
+}

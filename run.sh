@@ -105,13 +105,26 @@ install() {
   rm -f "$stamp_file"
   # Warnings are hidden: npm would complain that this Node is not the 24 that is about to be installed.
   npm ci --loglevel=error --no-audit --no-fund --no-progress --no-engine-strict \
-    --include=dev --include=optional >/dev/null || {
+    --include=dev --include=optional >/dev/null </dev/null &
+  installing=$!
+  # Whoever stops this shell stops npm too; otherwise it would go on, and meet the next one.
+  trap 'stop_installing 130' INT
+  trap 'stop_installing 143' TERM HUP
+  wait "$installing" || {
     echo 'Setting up failed: npm ci says why above.' >&2
     exit 1
   }
+  trap - INT TERM HUP
   stamp=$wanted
   own_node_runs || stamp="$without_node $(ignore_scripts)"
   printf '%s' "$stamp" >"$stamp_file"
+}
+
+stop_installing() {
+  trap '' INT TERM HUP
+  kill "$installing" 2>/dev/null || :
+  wait "$installing" || :
+  exit "$1"
 }
 
 # What an installation depends on: the versions wanted, and the platform they were chosen for.

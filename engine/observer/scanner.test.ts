@@ -1,0 +1,68 @@
+/** The claim of the scanner: wherever it begins, by the time it has come round it has seen every dirty cell. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createRandom } from '../base/index.ts';
+import { openTestDatabase } from '../testing/index.ts';
+import { NOTIFY, notifyTable, WEAK } from '../transaction/index.ts';
+import { NotificationScanner } from './scanner.ts';
+
+const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 4 });
+
+test('every scan sees every dirty cell once, with any rows, splits, batch size and place to begin', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(key, { maxLength: 20 }),
+      fc.uniqueArray(key, { maxLength: 4 }),
+      fc.integer({ min: 1, max: 8 }),
+      fc.integer(),
+      async (rows, splits, limit, seed) => {
+        const database = await openTestDatabase({ tables: ['t'], splits });
+        for (const [i, row] of rows.entries()) {
+          const mark = {
+            kind: 'set',
+            qualifier: 'c',
+            timestamp: 1,
+            value: Buffer.alloc(0),
+          } as const;
+          const family = i % 3 === 0 ? WEAK : NOTIFY;
+          const mutations = [
+            { ...mark, family },
+            { ...mark, family, timestamp: 2 },
+          ];
+          await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
+        }
+        const scanner = new NotificationScanner(database.store, createRandom(seed), 't');
+        for (let scan = 0; scan < 3; scan++) {
+          const seen: string[] = [];
+          for (;;) {
+            const { cells, comeRound } = await scanner.nextBatch(limit);
+            for (const { row, weak, timestamp } of cells) seen.push(`${row} ${weak} ${timestamp}`);
+            if (comeRound) break;
+          }
+          const expected = rows.map((row, i) => `${row} ${i % 3 === 0} 2`);
+          assert.deepEqual(seen.toSorted(), expected.toSorted());
+        }
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+test('"picking a region of the table randomly": scans begin in different places', async () => {
+  const splits = ['d', 'h', 'm', 'q', 'u'];
+  const database = await openTestDatabase({ tables: ['t'], splits });
+  for (const row of 'abcdefghijklmnopqrstuvwxyz') {
+    const mark = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
+    const mutations = [{ kind: 'set', ...mark } as const];
+    await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
+  }
+  const scanner = new NotificationScanner(database.store, createRandom(1), 't');
+  const first = new Set<string | undefined>();
+  for (let scan = 0; scan < 30; scan++) {
+    const { cells } = await scanner.nextBatch(1);
+    first.add(cells[0]?.row);
+    while (!(await scanner.nextBatch(10)).comeRound);
+  }
+  assert.ok(first.size >= 4, [...first].join(' '));
+});

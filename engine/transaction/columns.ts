@@ -25,10 +25,10 @@
 import { PercolatorError } from '../base/index.ts';
 
 export const LOCK = 'lock';
-export const WRITE = 'write';
+const WRITE = 'write';
 export const DATA = 'data';
 export const ROLLBACK = 'rollback';
-export const ACK = 'ack';
+const ACK = 'ack';
 
 export const NOTIFY = 'notify';
 export const WEAK = 'weak';

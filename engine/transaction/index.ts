@@ -13,7 +13,6 @@ export {
   acknowledgmentColumn,
   type CellAddress,
   cellName,
-  describeCell,
   NOTIFY,
   NOTIFY_FAMILIES,
   notifyTable,

@@ -76,7 +76,7 @@ export function pendingLocks(row: Row | undefined): readonly Cell[] {
  * wait for (P22).
  * @throws LOCKED if a live transaction has held its lock for longer than `lockWaitMsMax`
  */
-export async function resolveOrWait(
+async function resolveOrWait(
   context: Context,
   { table, row }: { readonly table: string; readonly row: string },
   locks: readonly Cell[],

@@ -3,9 +3,9 @@
  *
  * Everything here is synchronous and runs in one lmdb snapshot, which is what makes a row atomic.
  */
-import type { RangeIterable } from 'lmdb';
 import type { Cell, CellFilter, Row } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
+import type { Cells } from './cells.ts';
 import {
   behind,
   cellKey,
@@ -20,17 +20,6 @@ import {
   timestampOf,
 } from './keys.ts';
 import { anyPasses, cellsPassing, listSmallRow } from './small-row.ts';
-
-/** The part of an lmdb database that reading needs. */
-export interface Cells {
-  get(key: Buffer): Buffer | undefined;
-  getKeys(range: { start: Buffer; end: Buffer; limit?: number }): RangeIterable<Buffer>;
-  getRange(range: {
-    start: Buffer;
-    end: Buffer;
-    limit?: number;
-  }): RangeIterable<{ key: Buffer; value: Buffer }>;
-}
 
 /** The row's cells that pass a filter, or undefined if none does. */
 export function readRow(

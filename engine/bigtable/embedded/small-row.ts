@@ -10,8 +10,8 @@
 import type { Cell, CellFilter } from '../bigtable.ts';
 import { TIMESTAMP_MAX } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
+import type { Cells } from './cells.ts';
 import { behind, cut, splitColumn, timestampOf } from './keys.ts';
-import type { Cells } from './read.ts';
 
 /** A row with more cells is not small. Larger: more wasted on large rows. Smaller: more rows by seeks. */
 const SMALL_ROW_CELLS = 32;

@@ -3,7 +3,8 @@ import { unreachable } from '../../base/index.ts';
 import type { ConditionalRowMutation, Mutation } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
 import { behind, cellKey, columnPrefix, familyPrefix, rowPrefix, tablePrefix } from './keys.ts';
-import { anyCell, type Cells } from './read.ts';
+import type { Cells } from './cells.ts';
+import { anyCell } from './read.ts';
 
 /** The part of an lmdb database that writing needs. */
 export interface WritableCells extends Cells {

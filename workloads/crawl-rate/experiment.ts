@@ -13,6 +13,7 @@ import path from 'node:path';
 import { createRandom } from '#engine';
 import { openWorkerPool, type WorkerPool } from '#mapreduce';
 import { createRun, type Progress, startProgress, type Run } from '#results';
+import { openCrawl, type Crawl } from './documents/index.ts';
 import { clusterCrawl } from './real-crawl.ts';
 import { LIMITATIONS } from './limitations.ts';
 import { type MapReducePoint, measureMapReduce } from './mapreduce/point.ts';
@@ -29,12 +30,13 @@ export async function runExperiment(
   plan: Plan,
   { commandLine, signal }: { readonly commandLine: string; readonly signal: AbortSignal },
 ): Promise<{ readonly run: Run; readonly page: string }> {
+  const crawl = await openCrawl([plan.input]); // A damaged file is found before anything is written.
   const run = createRun(plan.out, header(plan, commandLine));
   const work = path.join(plan.out, 'work');
   const progress = startProgress();
   try {
     await mkdir(work, { recursive: true });
-    await measureAll(plan, run, { work, progress, signal });
+    await measureAll(plan, run, { crawl, work, progress, signal });
     progress.end();
     return { run, page: run.finish('finished').page };
   } catch (error) {
@@ -47,6 +49,7 @@ export async function runExperiment(
 }
 
 interface Surroundings {
+  readonly crawl: Crawl;
   readonly work: string;
   readonly progress: Progress;
   readonly signal: AbortSignal;
@@ -86,18 +89,20 @@ async function measureAll(plan: Plan, run: Run, around: Surroundings): Promise<v
 async function demonstrate(
   plan: Plan,
   run: Run,
-  { work, progress, signal, pool }: Surroundings & { readonly pool: WorkerPool },
+  { crawl, work, progress, signal, pool }: Surroundings & { readonly pool: WorkerPool },
 ): Promise<void> {
   progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
   const folder = path.join(work, 'crawl');
   await mkdir(folder);
   const onProgress = (pages: number): void => progress.update(pages);
-  const crawl = await clusterCrawl({ file: plan.input, folder, pool, signal, onProgress });
+  const file = plan.input;
+  const result = await clusterCrawl({ file, crawl, folder, pool, signal, onProgress });
   await rm(folder, { recursive: true, force: true });
-  run.describe({ crawl });
+  run.describe({ crawl: result });
+  const { pages, distinctContents, clusters, crossHostDuplicateGroups, check } = result;
   progress.note(
-    `real crawl: ${crawl.pages} pages, ${crawl.distinctContents} distinct contents, ${crawl.clusters} clusters, ` +
-      `${crawl.crossHostDuplicateGroups} of them across hosts; ${crawl.check.passed ? 'check passed' : crawl.check.detail}`,
+    `real crawl: ${pages} pages, ${distinctContents} distinct contents, ${clusters} clusters, ` +
+      `${crossHostDuplicateGroups} of them across hosts; ${check.passed ? 'check passed' : check.detail}`,
   );
 }
 

@@ -37,7 +37,7 @@ export const SCALES: Readonly<Record<ProfileName, Scale>> = {
     rates: [1, 10, 100, 1_000, 3_000, 10_000],
     seconds: 15,
     warmupSeconds: 3,
-    batchSeconds: 6,
+    batchSeconds: 12,
     repeats: 1,
   },
   standard: {

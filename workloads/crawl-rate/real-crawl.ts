@@ -16,7 +16,7 @@ import {
   describePartition,
   encodeDocument,
   encodeRecord,
-  openCrawl,
+  type Crawl,
   type CrawledPage,
   type Document,
   type Partition,
@@ -27,6 +27,8 @@ import { createTables, documentCell } from './percolator/tables.ts';
 
 export interface RealCrawlOptions {
   readonly file: string;
+  /** The opened file. */
+  readonly crawl: Crawl;
   /** Empty; for the store and the batch's files. */
   readonly folder: string;
   readonly pool: WorkerPool;
@@ -39,9 +41,8 @@ const LOADING = 64;
 /** Groups of duplicates that the record lists; all are counted. */
 const GROUPS_LISTED = 50;
 
-/** @throws UsageError if the file cannot be read or is damaged */
 export async function clusterCrawl(options: RealCrawlOptions): Promise<CrawlResult> {
-  const crawl = await openCrawl([options.file]);
+  const { crawl } = options;
   const pages: CrawledPage[] = [];
   const records = path.join(options.folder, 'records');
   await using file = await open(records, 'wx');

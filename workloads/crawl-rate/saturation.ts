@@ -3,7 +3,7 @@
  *
  * Saturated, if over the measured interval any of these holds (evaluation, section 2.5):
  *
- *   1. less than 99 % of what arrived was completed, and what is missing is more than a moment's worth;
+ *   1. less than 99 % of what arrived was completed, and what is missing is more than a second's worth;
  *   2. the backlog has a slope that is not chance (95 %), and the growth it projects over the interval is
  *      more than one second of arrivals and more than 5 % of all;
  *   3. the second half was more than 1.5 times as slow as the first, and slow enough to matter.
@@ -47,7 +47,7 @@ export function judge({ series, perSecond, seconds, halfMediansMs }: Observation
   });
 
   const missing = missingShare(series);
-  if (missing.count > IN_FLIGHT && missing.share > 0.01 && growth > IN_FLIGHT) {
+  if (missing.share > 0.01 && missing.count > Math.max(perSecond, IN_FLIGHT)) {
     const percent = (100 * (1 - missing.share)).toFixed(1);
     return saturated(`only ${percent} % of the arrivals of the interval were clustered in it`);
   }

@@ -1,0 +1,115 @@
+/** The experiment at smoke size, run as a user would run it. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import { readRunRecord } from '#results';
+
+const MAIN = path.join(import.meta.dirname, 'main.ts');
+const folder = mkdtempSync(path.join(tmpdir(), 'crawl-rate-test-'));
+after(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function run(...options: string[]): Promise<{
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}> {
+  const { exitCode, stdout, stderr } = await execaNode(MAIN, options, { reject: false });
+  return { exitCode, stdout: String(stdout), stderr: String(stderr) };
+}
+
+describe('the smoke profile', async () => {
+  const out = path.join(folder, 'smoke');
+  const { exitCode, stdout, stderr } = await run('--profile', 'smoke', '--out', out);
+
+  test('ends well, with a table and the path of the report', () => {
+    assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+    assert.match(stdout, /crawl rate +MapReduce median +p99 +Percolator median +p99 +ratio/);
+    assert.match(stdout, /Report: .*report\.html/);
+    assert.match(stdout, /seed 1/);
+  });
+
+  test('leaves a finished record in which every point was checked and found right', () => {
+    const record = readRunRecord(out);
+    assert.equal(record.state, 'finished');
+    assert.equal(record.points.length, 4);
+    for (const { check } of record.points) assert.deepEqual(check.passed, true, check.detail);
+  });
+
+  test('finds the 221 contents that 442 pages of two hosts share', () => {
+    const { crawl } = readRunRecord(out);
+    assert.equal(crawl?.pages, 442);
+    assert.equal(crawl?.distinctContents, 221);
+    assert.equal(crawl?.check.passed, true);
+    assert.ok((crawl?.crossHostDuplicates.length ?? 0) > 0);
+  });
+
+  test('leaves the results and nothing else', () => {
+    assert.deepEqual(readdirSync(out).toSorted(), [
+      'figure-7.png',
+      'histograms',
+      'latency-percentiles.csv',
+      'points.csv',
+      'report.html',
+      'run.json',
+      'time-series',
+    ]);
+  });
+
+  test('does not overwrite a run', async () => {
+    const again = await run('--profile', 'smoke', '--out', out);
+    assert.equal(again.exitCode, 2);
+    assert.equal(again.stderr.split('\n').length, 1);
+  });
+});
+
+describe('bad input', () => {
+  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['an unknown option', ['--ratse', '1'], /--ratse/],
+    ['a rate of nothing', ['--rates', '0'], /--rates.*"0"/],
+    ['a repository that is too small', ['--repository', '10'], /--repository.*"10"/],
+    ['an unknown store', ['--store', 'floppy'], /--store.*"floppy"/],
+    ['a crawl that is not there', ['--input', 'no-such-file.warc.gz'], /--input.*no-such-file/],
+  ];
+  for (const [name, options, sentence] of cases) {
+    test(`${name} gets one sentence and exit code 2`, async () => {
+      const { exitCode, stderr } = await run(...options, '--out', path.join(folder, 'never'));
+      assert.equal(exitCode, 2);
+      assert.match(stderr, sentence);
+      assert.equal(stderr.split('\n').length, 1);
+      assert.equal(existsSync(path.join(folder, 'never')), false);
+    });
+  }
+
+  test('a corrupt crawl gets one sentence, exit code 2, and leaves nothing half-written', async () => {
+    const corrupt = path.join(folder, 'corrupt.warc.gz');
+    writeFileSync(corrupt, 'this is not a crawl');
+    const out = path.join(folder, 'from-corrupt');
+    const options = ['--profile', 'smoke', '--input', corrupt, '--out', out];
+    const { exitCode, stderr } = await run(...options);
+    assert.equal(exitCode, 2, stderr);
+    assert.match(stderr, /corrupt\.warc\.gz/);
+    assert.equal(stderr.split('\n').length, 1);
+    assert.equal(existsSync(out), false);
+  });
+});
+
+test('an interrupt keeps what was measured and leaves neither work files nor processes', async () => {
+  const out = path.join(folder, 'interrupted');
+  const options = ['--profile', 'smoke', '--seconds', '60', '--out', out];
+  const child = execaNode(MAIN, options, { reject: false });
+  const measuring = Promise.withResolvers<void>();
+  child.stdout.on('data', (text: Buffer) => {
+    if (text.includes('measuring')) measuring.resolve();
+  });
+  await measuring.promise;
+  child.kill('SIGINT');
+  const { exitCode } = await child;
+  assert.equal(exitCode, 130);
+  assert.equal(existsSync(path.join(out, 'work')), false);
+  assert.equal(readRunRecord(out).state, 'interrupted');
+});

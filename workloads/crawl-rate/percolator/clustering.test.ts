@@ -1,0 +1,91 @@
+/** The observers against the dumb function, with everything happening at once. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CommittedRun, openPercolator, type Percolator } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import { checkPartition } from '../check.ts';
+import {
+  clusterDumbly,
+  createSyntheticDocuments,
+  documentId,
+  encodeDocument,
+  type KeyedDocument,
+  type SyntheticDocuments,
+} from '../documents/index.ts';
+import { clusteringObserver } from './clustering-observer.ts';
+import { loadRepository } from './load-repository.ts';
+import { countDirty, readPartition } from './read-partition.ts';
+import { createTables, documentCell } from './tables.ts';
+
+/** Few keys, so that documents meet one another's locks all the time. */
+function heavilyColliding(): SyntheticDocuments {
+  return createSyntheticDocuments({ repository: 120, documentBytes: 200, seed: 7 });
+}
+
+async function crawl(
+  percolator: Percolator,
+  documents: SyntheticDocuments,
+  { first, end, workers }: { readonly first: number; readonly end: number; workers: number },
+): Promise<CommittedRun[]> {
+  const commits: CommittedRun[] = [];
+  const started = Array.from({ length: workers }, () =>
+    percolator.startWorker([clusteringObserver], { onCommitted: (run) => void commits.push(run) }),
+  );
+  await Promise.all(
+    [...documents.range(first, end)].map((document) =>
+      percolator.transact(async (transaction) => {
+        transaction.set(documentCell(document.id), encodeDocument(document));
+      }),
+    ),
+  );
+  await Promise.all(started.map((worker) => worker.idle()));
+  for (const worker of started) await worker.stop();
+  await percolator.settled();
+  return commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
+}
+
+function keyed(documents: SyntheticDocuments, first: number, end: number): KeyedDocument[] {
+  return Array.from({ length: end - first }, (_, i) => ({
+    id: documentId(first + i),
+    keys: documents.keysOf(first + i),
+  }));
+}
+
+test('in commit order, concurrent observers find exactly the dumb partition', async () => {
+  const store = createMemoryBigtable();
+  await using percolator = await openPercolator({ store });
+  await createTables(percolator);
+  const documents = heavilyColliding();
+  const commits = await crawl(percolator, documents, { first: 0, end: 600, workers: 3 });
+  assert.ok(percolator.counters.conflicts > 0, 'the documents did meet');
+  assert.equal(commits.length, 600, 'each document was clustered once');
+  const byId = new Map(keyed(documents, 0, 600).map((document) => [document.id, document]));
+  const inCommitOrder = commits.flatMap(({ cell }) => byId.get(cell.row) ?? []);
+  const partition = await readPartition(percolator);
+  assert.deepEqual(checkPartition(partition, inCommitOrder, 'commit order').passed, true);
+  assert.equal(await countDirty(percolator), 0);
+});
+
+test('a repository loaded in bulk is one that the observers would have left', async () => {
+  const documents = heavilyColliding();
+  const repository = keyed(documents, 0, 300);
+  const store = createMemoryBigtable();
+  await using percolator = await openPercolator({ store });
+  const partition = clusterDumbly(repository);
+  await loadRepository(percolator, { documents: documents.range(0, 300), partition });
+  assert.equal((await crawl(percolator, documents, { first: 0, end: 0, workers: 1 })).length, 0);
+
+  const commits = await crawl(percolator, documents, { first: 300, end: 500, workers: 2 });
+  const byId = new Map(keyed(documents, 300, 500).map((document) => [document.id, document]));
+  const order = [...repository, ...commits.flatMap(({ cell }) => byId.get(cell.row) ?? [])];
+  const found = checkPartition(await readPartition(percolator), order, 'commit order');
+  assert.deepEqual(found, { passed: true, detail: found.detail });
+});
+
+test('the check notices a single document in the wrong cluster', async () => {
+  const documents = keyed(heavilyColliding(), 0, 100);
+  const partition = new Map(clusterDumbly(documents));
+  const [id] = [...partition].find(([one, representative]) => one !== representative) ?? [''];
+  partition.set(id, id);
+  assert.equal(checkPartition(partition, documents, 'order of arrival').passed, false);
+});

@@ -20,3 +20,4 @@ export {
   type TestDatabase,
   type Values,
 } from './database.ts';
+export { assertSnapshotIsolation, type HistoricTransaction } from './snapshot-isolation.ts';

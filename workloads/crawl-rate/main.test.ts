@@ -19,7 +19,7 @@ async function run(...options: string[]): Promise<{
   readonly stderr: string;
 }> {
   const { exitCode, stdout, stderr } = await execaNode(MAIN, options, { reject: false });
-  return { exitCode, stdout: String(stdout), stderr: String(stderr) };
+  return { exitCode, stdout, stderr };
 }
 
 describe('the smoke profile', async () => {

@@ -34,14 +34,18 @@ export async function runExperiment(
   const run = createRun(plan.out, header(plan, commandLine));
   const work = path.join(plan.out, 'work');
   const progress = startProgress();
+  const measured: Measured = { percolator: new Map(), mapreduce: new Map() };
   try {
     await mkdir(work, { recursive: true });
-    await measureAll(plan, run, { crawl, work, progress, signal });
+    await measureAll(plan, run, { crawl, work, progress, signal, measured });
     progress.end();
+    conclude(plan, run, measured);
     return { run, page: run.finish('finished').page };
   } catch (error) {
     progress.end();
-    if (signal.aborted) run.finish('interrupted');
+    // What was measured stays measured, whatever ended the run.
+    conclude(plan, run, measured);
+    run.finish('interrupted');
     throw error;
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -53,10 +57,12 @@ interface Surroundings {
   readonly work: string;
   readonly progress: Progress;
   readonly signal: AbortSignal;
+  /** Filled point by point. */
+  readonly measured: Measured;
 }
 
 async function measureAll(plan: Plan, run: Run, around: Surroundings): Promise<void> {
-  const { work, progress, signal } = around;
+  const { work, progress, signal, measured } = around;
   await using pool = await openWorkerPool({ workers: plan.workers });
   // Without workers a job under way ends at once, instead of when it is done.
   signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
@@ -70,13 +76,16 @@ async function measureAll(plan: Plan, run: Run, around: Surroundings): Promise<v
       `(the paper's 3.3), ${(100 * nonSingletonShare).toFixed(2)} % with a duplicate (93 %)`,
   );
 
-  const measured: Measured = { percolator: new Map(), mapreduce: new Map() };
   const measurements = inRandomOrder(plan);
   progress.phase('measuring', measurements.length, 'points');
   for (const [done, measurement] of measurements.entries()) {
     await measure(plan, measurement, { prepared, pool, signal, measured, progress });
     progress.update(done + 1);
   }
+}
+
+/** Merges the repeats into points, and says what follows from them. */
+function conclude(plan: Plan, run: Run, measured: Measured): void {
   for (const rate of plan.rates.toSorted((a, b) => a - b)) {
     addMapReducePoint(run, plan, rate, measured.mapreduce.get(rate) ?? []);
     addPercolatorPoint(run, plan, rate, measured.percolator.get(rate) ?? []);

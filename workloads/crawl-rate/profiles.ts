@@ -34,7 +34,7 @@ export const SCALES: Readonly<Record<ProfileName, Scale>> = {
   },
   quick: {
     repository: 250_000,
-    rates: [1, 10, 100, 1_000, 3_000, 10_000],
+    rates: [1, 10, 100, 1_000, 4_500, 10_000],
     seconds: 15,
     warmupSeconds: 3,
     batchSeconds: 12,
@@ -42,7 +42,7 @@ export const SCALES: Readonly<Record<ProfileName, Scale>> = {
   },
   standard: {
     repository: 1_000_000,
-    rates: [1, 3, 10, 40, 100, 400, 1_000, 2_500],
+    rates: [1, 3, 10, 40, 100, 400, 1_200, 2_500],
     seconds: 60,
     warmupSeconds: 10,
     batchSeconds: 20,

@@ -6,9 +6,9 @@
  *   3. Let it drain, take its histogram, and stop it.
  *   4. Open the store again, from here, and check the partition against the dumb function.
  */
-import { execaNode } from 'execa';
+import { ExecaError, execaNode } from 'execa';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
-import { openPercolator, PercolatorError } from '#engine';
+import { openPercolator } from '#engine';
 import type { Histogram, TimeSeriesRow } from '#results';
 import {
   createSyntheticDocuments,
@@ -73,46 +73,69 @@ export async function measurePercolator(options: PercolatorPointOptions): Promis
   };
 }
 
-async function runEngine(options: PercolatorPointOptions): Promise<{
+interface EngineRun {
   readonly engine: EngineResult;
   readonly series: readonly TimeSeriesRow[];
   readonly generatorLagP99Ms: number;
-}> {
-  const { folder, documents, schedule, concurrency, signal } = options;
+}
+
+async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
   const child = execaNode(ENGINE_PROGRAM, {
     ipc: true,
-    cancelSignal: signal,
+    cancelSignal: options.signal,
     forceKillAfterDelay: FORCE_KILL_MS,
     stdio: ['ignore', 'inherit', 'pipe'],
   });
   const send = (message: ToEngine): Promise<unknown> => child.sendMessage(message);
   const answers = child.getEachMessage() as AsyncIterableIterator<FromEngine>;
+  const driven = drive(options, send, answers);
+  driven.catch(() => {}); // Awaited below, unless the process fails first.
+  const failed = child.then(
+    () => driven, // It has ended well; its result may still be on the way.
+    (cause: unknown) => {
+      options.signal.throwIfAborted();
+      throw new Error(`the engine's process failed: ${lastLine(cause)}`, { cause });
+    },
+  );
   try {
-    await send({ kind: 'start', folder, documents, schedule, concurrency });
-    await answers.next(); // ready
-    const startUs = monotonicUs();
-    await send({ kind: 'begin', startUs });
-
-    const series: TimeSeriesRow[] = [];
-    const result = collect(answers, (completed) => {
-      const elapsedUs = monotonicUs() - startUs;
-      series.push({ seconds: elapsedUs / 1e6, arrived: dueBy(schedule, elapsedUs), completed });
-    });
-    result.catch(() => {}); // Awaited below; until then a failure is the child's to report.
-    const { lagP99Ms } = await generate(
-      schedule,
-      startUs,
-      (end) => void send({ kind: 'due', end }),
-      signal,
-    );
-    const inTime = series.length; // What comes later is the drain.
-    await send({ kind: 'stop' });
-    const engine = await result;
-    await child;
-    return { engine, series: series.slice(0, inTime), generatorLagP99Ms: lagP99Ms };
+    return await Promise.race([driven.then(() => failed), failed]);
   } finally {
     child.kill();
   }
+}
+
+/** Tells the engine's process what to do, from the start to the result. */
+async function drive(
+  { folder, documents, schedule, concurrency, signal }: PercolatorPointOptions,
+  send: (message: ToEngine) => Promise<unknown>,
+  answers: AsyncIterableIterator<FromEngine>,
+): Promise<EngineRun> {
+  await send({ kind: 'start', folder, documents, schedule, concurrency });
+  await answers.next(); // ready
+  const startUs = monotonicUs();
+  await send({ kind: 'begin', startUs });
+
+  const series: TimeSeriesRow[] = [];
+  const result = collect(answers, (completed) => {
+    const elapsedUs = monotonicUs() - startUs;
+    series.push({ seconds: elapsedUs / 1e6, arrived: dueBy(schedule, elapsedUs), completed });
+  });
+  result.catch(() => {}); // Awaited below; a process that ends before is reported by its end.
+  const announce = (end: number): void => {
+    send({ kind: 'due', end }).catch(() => {}); // The same.
+  };
+  const { lagP99Ms } = await generate(schedule, startUs, announce, signal);
+  const inTime = series.length; // What comes later is the drain.
+  await send({ kind: 'stop' });
+  const engine = await result;
+  return { engine, series: series.slice(0, inTime), generatorLagP99Ms: lagP99Ms };
+}
+
+/** What the process said last, or how it ended. */
+function lastLine(error: unknown): string {
+  if (!(error instanceof ExecaError)) return String(error);
+  const lines = String(error.stderr).trimEnd().split('\n');
+  return lines.findLast((line) => /\w*Error\b/.test(line)) ?? error.shortMessage;
 }
 
 /** Reads the engine's answers until the result. */
@@ -124,7 +147,7 @@ async function collect(
     if (answer.kind === 'progress') onProgress(answer.completed);
     if (answer.kind === 'result') return answer;
   }
-  throw new PercolatorError('STORE_CLOSED', "the engine's process ended before its result");
+  throw new Error("the engine's process stopped talking before its result");
 }
 
 async function checkPoint(options: PercolatorPointOptions, engine: EngineResult): Promise<Check> {

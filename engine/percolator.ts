@@ -11,6 +11,7 @@ import {
   type Clock,
   createRandom,
   entropySeed,
+  PercolatorError,
   type Random,
   systemClock,
   type TransactionName,
@@ -80,10 +81,23 @@ export interface Percolator extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** @throws STORE_UNAVAILABLE if the folder cannot be opened */
+/** @throws STORE_UNAVAILABLE if the folder cannot be opened, INVALID_ARGUMENT if an option is wrong */
 export async function openPercolator(options: PercolatorOptions): Promise<Percolator> {
-  const { store = await openEmbedded({ folder: options.folder ?? '', fsync: options.fsync }) } =
-    options;
+  const store = options.store ?? (await openFolder(options));
+  try {
+    return await openOn(store, options);
+  } catch (error) {
+    if (options.store === undefined) await store.close();
+    throw error;
+  }
+}
+
+async function openFolder({ folder, fsync }: PercolatorOptions): Promise<Bigtable> {
+  if (folder !== undefined && folder !== '') return openEmbedded({ folder, fsync });
+  throw new PercolatorError('INVALID_ARGUMENT', 'a database needs a folder, or an open store');
+}
+
+async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Percolator> {
   const random = options.random ?? createRandom(entropySeed());
   const tables = new Tables(store);
   await tables.open();

@@ -35,7 +35,7 @@ export class Tables {
    * @throws TABLE_MISMATCH if it exists otherwise
    */
   async create(table: string, definition: TableDefinition): Promise<void> {
-    const observedColumns = [...(definition.observedColumns ?? [])].toSorted();
+    const observedColumns = [...new Set(definition.observedColumns)].toSorted();
     const { splits } = definition;
     await this.#store.createTable(table, { families: TABLE_FAMILIES, splits });
     await this.#store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES, splits });

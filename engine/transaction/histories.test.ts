@@ -42,13 +42,15 @@ describe('snapshot isolation holds', () => {
       );
       const history = (await database.clock.runUntil(Promise.all(attempts))).flat();
 
-      // Whoever was left behind is cleaned up, then everything arrives that was sent twice.
+      // What was left behind is cleaned up; then arrives what was delayed, or sent twice, and may lock anew
+      // what its dead sender had never locked. Whoever reads cleans that up, too.
       const last = database.client('last');
       await database.clock.runUntil(last.read(CELLS));
       for (const client of clients) await client.store.deliverDuplicates();
       const end = await last.begin();
-      const reads = [];
-      for (const name of CELLS) reads.push(await readOf(end, name));
+      const reads = await database.clock.runUntil(
+        Promise.all(CELLS.map((name) => readOf(end, name))),
+      );
 
       const decided = await Promise.all(history.map((attempt) => withOutcome(database, attempt)));
       decided.push({ startTimestamp: end.startTimestamp, reads, writes: new Map(), locks: [] });

@@ -1,0 +1,413 @@
+/** The claims of the public interface: tables, transactions, scans, snapshots, options, and what each refuses. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createRandom, openPercolator, type Percolator, type PercolatorOptions } from './index.ts';
+import { cell, createMemoryBigtable, FaultyBigtable, put } from './testing/index.ts';
+
+async function open(options: Partial<PercolatorOptions> = {}): Promise<Percolator> {
+  const percolator = await openPercolator({ store: createMemoryBigtable(), ...options });
+  await percolator.createTable('t', { observedColumns: ['seen'] });
+  return percolator;
+}
+
+async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'percolator-'));
+  try {
+    return await body(folder);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const x = cell('x');
+
+test('a table created twice alike is one table; created otherwise it is refused', async () => {
+  const percolator = await open();
+  await percolator.createTable('t', { observedColumns: ['seen'] });
+  await percolator.createTable('two', { observedColumns: ['b', 'a', 'b'] });
+  await percolator.createTable('two', { observedColumns: ['a', 'b'] });
+  const mismatch = { code: 'TABLE_MISMATCH' };
+  await assert.rejects(percolator.createTable('t'), mismatch);
+  await assert.rejects(percolator.createTable('t', { observedColumns: ['other'] }), mismatch);
+  await assert.rejects(
+    percolator.createTable('t', { observedColumns: ['seen'], splits: ['m'] }),
+    mismatch,
+  );
+});
+
+test('a table can be dropped, and created otherwise', async () => {
+  const percolator = await open();
+  await percolator.transact(async (transaction) => put(transaction, { x: '1' }));
+  await percolator.settled();
+  await percolator.dropTable('t');
+  await assert.rejects((await percolator.snapshot()).get(x), { code: 'TABLE_NOT_FOUND' });
+  await percolator.createTable('t', { observedColumns: ['other'] });
+  assert.equal(await (await percolator.snapshot()).get(x), undefined);
+});
+
+test('a table that does not exist is refused, by reads and by writes', async () => {
+  const percolator = await open();
+  const unknown = { code: 'TABLE_NOT_FOUND' };
+  await assert.rejects((await percolator.begin()).get(cell('nowhere/x')), unknown);
+  await assert.rejects(
+    percolator.transact(async (transaction) => put(transaction, { x: '1', 'nowhere/x': '1' })),
+    unknown,
+  );
+  assert.equal(await (await percolator.snapshot()).get(x), undefined, 'and nothing is written');
+});
+
+test('columns of acknowledgments are refused everywhere', async () => {
+  const percolator = await open();
+  const transaction = await percolator.begin();
+  const refused = { code: 'INVALID_ARGUMENT' };
+  const reserved = cell('x:ack_observer:seen');
+  await assert.rejects(transaction.get(reserved), refused);
+  await assert.rejects(transaction.getMany([x, reserved]), refused);
+  await assert.rejects(transaction.lock(reserved), refused);
+  assert.throws(() => transaction.set(reserved, ''), refused);
+  assert.throws(() => transaction.delete(reserved), refused);
+  assert.throws(() => transaction.notifyWeakly(reserved), refused);
+  await assert.rejects(collect(transaction.scan({ table: 't', columns: ['ack_'] })), refused);
+});
+
+test('what the storage refuses leaves nothing behind', async () => {
+  const percolator = await open();
+  for (const wrong of [cell('\u{d800}'), { ...x, row: '' }, { ...x, column: '\u{dc00}' }]) {
+    const writing = percolator.transact(async (transaction) => {
+      transaction.set(x, 'value');
+      transaction.set(wrong, 'value');
+    });
+    await assert.rejects(writing, { code: 'INVALID_ARGUMENT' });
+    assert.equal(await (await percolator.snapshot()).get(x), undefined);
+  }
+});
+
+test('values are bytes: empty, large, not text; rows and columns are any Unicode', async () => {
+  const percolator = await open();
+  const values = [Buffer.alloc(0), Buffer.alloc(100_000, 7), Buffer.from([0, 255, 0, 128])];
+  const rows = ['a\0b', '\uffff', '\u{10000}', 'ё', '😀', ' '];
+  const cells = rows.flatMap((row) => ['c', '', '列'].map((column) => cell(`${row}:${column}`)));
+  await percolator.transact(async (transaction) => {
+    cells.forEach((one, i) => transaction.set(one, values[i % 3] ?? ''));
+  });
+  const read = await (await percolator.snapshot()).getMany(cells);
+  cells.forEach((_, i) => assert.deepEqual(read[i], values[i % 3]));
+  const scanned = await collect((await percolator.snapshot()).scan({ table: 't', columns: ['c'] }));
+  assert.deepEqual(
+    scanned.map(({ row }) => row),
+    rows.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+  );
+});
+
+test('getMany answers in the order asked, own writes included, a cell asked for twice twice', async () => {
+  const percolator = await open();
+  await percolator.transact(async (transaction) =>
+    put(transaction, { x: '1', 'x:b': '2', y: '3' }),
+  );
+  const transaction = await percolator.begin();
+  put(transaction, { y: 'own', 'x:b': undefined });
+  const names = ['y', 'x', 'x:b', 'never', 'x'];
+  const values = await transaction.getMany(names.map(cell));
+  assert.deepEqual(values.map(String), ['own', '1', 'undefined', 'undefined', '1']);
+  assert.deepEqual(await transaction.getMany([]), []);
+});
+
+test('a snapshot can be read, not written', async () => {
+  const percolator = await open();
+  const committed = await commitOf(percolator, { x: '1' });
+  await commitOf(percolator, { x: '2' });
+  const snapshot = await percolator.snapshot(committed);
+  assert.equal(snapshot.startTimestamp, committed);
+  assert.equal((await snapshot.get(x))?.toString(), '1');
+  const writer = snapshot as Awaited<ReturnType<Percolator['begin']>>;
+  const refused = { code: 'READ_ONLY' };
+  assert.throws(() => writer.set(x, '3'), refused);
+  assert.throws(() => writer.delete(x), refused);
+  assert.throws(() => writer.notifyWeakly(x), refused);
+  await assert.rejects(writer.lock(x), refused);
+});
+
+test('after its end a transaction can do nothing more', async () => {
+  const percolator = await open();
+  const committed = await percolator.begin();
+  put(committed, { x: '1' });
+  await committed.commit();
+  const discarded = await percolator.begin();
+  discarded.discard();
+  const failed = await percolator.begin();
+  put(failed, { x: '2' });
+  await commitOf(percolator, { x: '3' });
+  await assert.rejects(failed.commit(), { code: 'WRITE_CONFLICT' });
+
+  const closed = { code: 'TRANSACTION_CLOSED' };
+  for (const transaction of [committed, discarded, failed]) {
+    transaction.discard();
+    await assert.rejects(transaction.get(x), closed);
+    await assert.rejects(transaction.getMany([x]), closed);
+    await assert.rejects(transaction.lock(x), closed);
+    await assert.rejects(transaction.commit(), closed);
+    assert.throws(() => transaction.set(x, ''), closed);
+    await assert.rejects(collect(transaction.scan({ table: 't', columns: ['c'] })), closed);
+  }
+});
+
+test('two commits of one transaction at once: one of them is refused', async () => {
+  const percolator = await open();
+  const transaction = await percolator.begin();
+  put(transaction, { x: '1' });
+  const outcomes = await Promise.allSettled([transaction.commit(), transaction.commit()]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  );
+});
+
+test('a body that throws commits nothing, and its error is the answer', async () => {
+  const percolator = await open();
+  const error = new Error('changed my mind');
+  const work = percolator.transact(async (transaction) => {
+    put(transaction, { x: '1' });
+    await transaction.lock(cell('y'));
+    throw error;
+  });
+  await assert.rejects(work, error);
+  assert.equal(await (await percolator.snapshot()).get(x), undefined);
+});
+
+test('transact resolves with what the body returned, of the attempt that committed', async () => {
+  const percolator = await open();
+  let attempts = 0;
+  const result = await percolator.transact(async (transaction) => {
+    attempts++;
+    put(transaction, { x: String(attempts) });
+    if (attempts < 3) await commitOf(percolator, { x: 'other' });
+    return `attempt ${attempts}`;
+  });
+  assert.equal(result, 'attempt 3');
+});
+
+test('an option that is not a number above 0 is refused by name', async () => {
+  for (const name of ['lockTimeToLiveMs', 'lockWaitMsMax', 'attemptsMax', 'backoffMsMin']) {
+    for (const value of [0, -5, Number.NaN, Infinity]) {
+      await assert.rejects(open({ [name]: value }), {
+        code: 'INVALID_ARGUMENT',
+        message: `${name} must be a number above 0, not ${value}`,
+      });
+    }
+  }
+});
+
+test('neither a folder nor a store is refused, and so is a folder that is a file', async () => {
+  await assert.rejects(openPercolator({}), { code: 'INVALID_ARGUMENT' });
+  const error = await openPercolator({ folder: '/dev/null/data' }).catch((one: unknown) => one);
+  assert.equal((error as { code?: string }).code, 'STORE_UNAVAILABLE');
+});
+
+test('close waits for the second phase, closes what it opened, and may be called twice', async () => {
+  await inFolder(async (folder) => {
+    const percolator = await open({ store: undefined, folder, fsync: false });
+    await commitOf(percolator, { x: '1', y: '1' });
+    await percolator.close();
+    await percolator.close();
+    await assert.rejects(percolator.snapshot(), { code: 'STORE_CLOSED' });
+
+    await using again = await openPercolator({ folder, fsync: false });
+    assert.equal((await (await again.snapshot()).get(cell('y')))?.toString(), '1');
+    const locks = await again.store.readRange('t', { limit: 10 }, [{ family: 'lock' }]);
+    assert.deepEqual(locks, []);
+  });
+});
+
+test('a store that the caller opened stays open', async () => {
+  const store = createMemoryBigtable();
+  const percolator = await open({ store });
+  await percolator.close();
+  assert.ok((await store.listTables()).includes('t'));
+});
+
+test('P36, P37: two runs with one seed on one folder never get the same timestamp twice', async () => {
+  await inFolder(async (folder) => {
+    const given: number[] = [];
+    for (let run = 0; run < 3; run++) {
+      await using percolator = await openPercolator({
+        folder,
+        fsync: false,
+        random: createRandom(7),
+      });
+      for (let i = 0; i < 3; i++) given.push((await percolator.begin()).startTimestamp);
+    }
+    assert.deepEqual(
+      given,
+      [...new Set(given)].toSorted((a, b) => a - b),
+    );
+  });
+});
+
+test('P29: two databases of one seed in one process leave each other’s live locks alone', async () => {
+  const store = createMemoryBigtable();
+  const slow = new FaultyBigtable(store);
+  const first = await open({ store: slow, random: createRandom(7) });
+  const second = await openPercolator({ store, random: createRandom(7), lockWaitMsMax: 20 });
+  const transaction = await first.begin();
+  put(transaction, { x: '1', y: '1' });
+  const gate = Promise.withResolvers<void>();
+  slow.beforeCall = (call) => {
+    const isCommitPoint = call.kind === 'mutation' && call.operation === 'checkAndMutateRow';
+    return isCommitPoint ? gate.promise : undefined;
+  };
+  const committing = transaction.commit();
+  const { startTimestamp } = await second.begin();
+  assert.ok(startTimestamp > transaction.startTimestamp);
+  await assert.rejects((await second.snapshot()).get(cell('y')), { code: 'LOCKED' });
+  gate.resolve();
+  await committing;
+  assert.equal((await (await second.snapshot()).get(cell('y')))?.toString(), '1');
+  assert.equal(second.counters.rolledBack, 0);
+});
+
+test('a weak notification of a table that does not exist is refused before anything is locked', async () => {
+  const percolator = await open();
+  const work = percolator.transact(async (transaction) => {
+    put(transaction, { x: '1' });
+    transaction.notifyWeakly(cell('nowhere/x'));
+  });
+  await assert.rejects(work, { code: 'TABLE_NOT_FOUND' });
+  assert.equal(await (await percolator.snapshot()).get(x), undefined);
+});
+
+test('a worker runs the observers of a database, and stops before it closes', async () => {
+  await using percolator = await open();
+  const seen: string[] = [];
+  const worker = percolator.startWorker([
+    {
+      name: 'observer',
+      table: 't',
+      column: 'seen',
+      run: async (_, { row }) => void seen.push(row),
+    },
+  ]);
+  await commitOf(percolator, { 'x:seen': '1', 'y:unseen': '1' });
+  await worker.idle();
+  await worker.stop();
+  assert.deepEqual(seen, ['x']);
+  assert.deepEqual(await percolator.listParked('t'), []);
+});
+
+test('a scan sees each row of the range once, with locks in the way, whatever the batch size', async () => {
+  const client = new FaultyBigtable(createMemoryBigtable());
+  const percolator = await open({ store: client });
+  const rows = Array.from({ length: 300 }, (_, i) => `row ${String(i).padStart(3, '0')}`);
+  await percolator.transact(async (transaction) => {
+    for (const row of rows) put(transaction, { [row]: row, [`${row}:other`]: 'x' });
+  });
+  await percolator.settled();
+  client.loseRequest(({ operation }) => operation === 'mutateRows'); // The second phase.
+  await percolator.transact(async (transaction) => {
+    for (const row of rows.filter((_, i) => i % 7 === 0)) put(transaction, { [row]: 'changed' });
+  });
+  await percolator.settled();
+  for (const batchRows of [1, 7, 128, 1_000, undefined]) {
+    const reader = await percolator.snapshot();
+    const seen = await collect(
+      reader.scan({ table: 't', start: 'row 010', end: 'row 290', columns: ['c'], batchRows }),
+    );
+    assert.deepEqual(
+      seen.map(({ row, values }) => [row, values.get('c')?.toString()]),
+      rows.slice(10, 290).map((row, i) => [row, (i + 10) % 7 === 0 ? 'changed' : row]),
+    );
+  }
+});
+
+test('a scan with own writes equals the obvious: a sorted map with the writes applied', async () => {
+  const row = fc.constantFrom('a', 'b', 'b\0', 'c', 'ab', '\u{ffff}', '\u{10000}', 'z');
+  const write = fc.record({
+    row,
+    column: fc.constantFrom('c', 'd'),
+    value: fc.option(fc.string({ maxLength: 2 }), { nil: undefined }),
+  });
+  const writes = fc.array(write, { maxLength: 12 });
+  const bound = fc.option(row, { nil: undefined });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        committed: writes,
+        own: writes,
+        start: bound,
+        end: bound,
+        columns: fc.uniqueArray(fc.constantFrom('c', 'd', 'e'), { minLength: 1 }),
+        batchRows: fc.integer({ min: 1, max: 4 }),
+      }),
+      async ({ committed, own, start, end, columns, batchRows }) => {
+        const percolator = await open();
+        const model = new Map<string, Map<string, string>>();
+        const apply = (
+          transaction: Awaited<ReturnType<Percolator['begin']>>,
+          list: typeof own,
+        ): void => {
+          for (const one of list) {
+            put(transaction, { [`${one.row}:${one.column}`]: one.value });
+            const values = model.get(one.row) ?? new Map<string, string>();
+            if (one.value === undefined) values.delete(one.column);
+            else values.set(one.column, one.value);
+            model.set(one.row, values);
+          }
+        };
+        const setup = await percolator.begin();
+        apply(setup, committed);
+        await setup.commit();
+        const transaction = await percolator.begin();
+        apply(transaction, own);
+        const range = { table: 't', start, end, columns, batchRows };
+        const scanned = await collect(transaction.scan(range));
+        assert.deepEqual(
+          scanned.map((one) => [
+            one.row,
+            [...one.values].map(([c, v]) => `${c}=${String(v)}`).toSorted(),
+          ]),
+          expectedRows(model, range),
+        );
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+function expectedRows(
+  model: ReadonlyMap<string, ReadonlyMap<string, string>>,
+  range: { start?: string | undefined; end?: string | undefined; columns: readonly string[] },
+): unknown {
+  const order = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return [...model]
+    .toSorted(([a], [b]) => order(a, b))
+    .filter(([row]) => range.start === undefined || order(row, range.start) >= 0)
+    .filter(([row]) => range.end === undefined || order(row, range.end) < 0)
+    .map(([row, values]) => [
+      row,
+      [...values]
+        .filter(([column]) => range.columns.includes(column))
+        .map(([c, v]) => `${c}=${v}`)
+        .toSorted(),
+    ])
+    .filter(([, values]) => (values as string[]).length > 0);
+}
+
+async function commitOf(
+  percolator: Percolator,
+  values: Parameters<typeof put>[1],
+): Promise<number> {
+  const transaction = await percolator.begin();
+  put(transaction, values);
+  const committed = await transaction.commit();
+  await percolator.settled();
+  return committed;
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const collected: T[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}

@@ -11,7 +11,9 @@
  * What it does not do: it has no tablets. Splits are kept and returned, so that code which picks
  * random tablets has some, but all rows are served by whoever asks.
  */
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { PercolatorError } from '../../base/index.ts';
 import type {
@@ -84,7 +86,7 @@ const CELLS = {
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
   const fsync = options.fsync ?? true;
   try {
-    await mkdir(options.folder, { recursive: true });
+    await makeFolder(options.folder);
     const root = open({
       path: options.folder,
       noSubdir: false,
@@ -105,6 +107,20 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
       `the embedded store in ${options.folder} cannot be opened: ${reason}`,
       { cause },
     );
+  }
+}
+
+/**
+ * Makes the folder and those above it that are missing. Not `mkdir`'s own `recursive`: where the
+ * system denies that a folder exists which it refuses to make, as in /proc, that never returns.
+ */
+async function makeFolder(folder: string): Promise<void> {
+  const missing: string[] = [];
+  for (let next = resolve(folder); !existsSync(next); next = dirname(next)) missing.push(next);
+  for (const next of missing.toReversed()) {
+    await mkdir(next).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error; // Another process was faster.
+    });
   }
 }
 

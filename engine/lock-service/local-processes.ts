@@ -20,7 +20,7 @@ export function localProcesses(nonce: string): Liveness {
       if (tokenMachine !== machine) return false;
       const owner = Number(tokenPid);
       if (!exists(owner)) return true;
-      return tokenStart !== '' && startTime(owner) !== tokenStart;
+      return tokenStart !== '' && startTime(owner) !== tokenStart; // Another process, or a zombie.
     },
   };
 }
@@ -35,12 +35,16 @@ function exists(processId: number): boolean {
   }
 }
 
-/** When the process started, in clock ticks since boot; undefined where there is no /proc. */
+/**
+ * When the process started, in clock ticks since boot. Undefined where there is no /proc, and for a
+ * zombie: it has exited, although its number is not free until its parent has asked how it ended.
+ */
 function startTime(processId: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${processId}/stat`, 'latin1');
-    // Field 22; the fields are counted behind the command name, which may contain spaces.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    // Fields 3 and 22; they are counted behind the command name, which may contain spaces.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
   }

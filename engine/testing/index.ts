@@ -21,3 +21,4 @@ export {
   type Values,
 } from './database.ts';
 export { assertSnapshotIsolation, type HistoricTransaction } from './snapshot-isolation.ts';
+export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';

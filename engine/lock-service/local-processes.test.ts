@@ -1,0 +1,77 @@
+/** The claims of liveness among local processes: dead is said only of who has certainly exited. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { systemClock } from '../base/index.ts';
+import { localProcesses } from './index.ts';
+
+const withProc = { skip: existsSync('/proc/self/stat') ? false : 'needs /proc' };
+
+/** The token that an engine in the child process would have. */
+function tokenOf(child: ChildProcess, self: string): string {
+  const [machine, , , nonce] = self.split('/');
+  return [machine, child.pid, '', nonce].join('/');
+}
+
+function startSleeping(): ChildProcess {
+  return spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)']);
+}
+
+test('this process is alive, under every nonce', () => {
+  const liveness = localProcesses('1');
+  assert.equal(liveness.isDead(liveness.self), false);
+  assert.equal(liveness.isDead(localProcesses('2').self), false);
+  assert.notEqual(liveness.self, localProcesses('2').self);
+});
+
+test('a running process is alive, and dead as soon as it has exited', async () => {
+  const liveness = localProcesses('1');
+  const child = startSleeping();
+  const token = tokenOf(child, liveness.self);
+  assert.equal(liveness.isDead(token), false);
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+  assert.equal(liveness.isDead(token), true);
+});
+
+test('a process number used again is not its dead predecessor', withProc, () => {
+  const liveness = localProcesses('1');
+  const [machine, pid, start, nonce] = liveness.self.split('/');
+  assert.equal(liveness.isDead([machine, pid, Number(start) - 1, nonce].join('/')), true);
+});
+
+test('processes of other machines are never said to be dead', () => {
+  const liveness = localProcesses('1');
+  const [machine, , ...rest] = liveness.self.split('/');
+  assert.equal(liveness.isDead([`not ${machine}`, 999_999_999, ...rest].join('/')), false);
+});
+
+test('a process of another user, or of the system, is alive', withProc, () => {
+  const liveness = localProcesses('1');
+  const [machine, , , nonce] = liveness.self.split('/');
+  assert.equal(liveness.isDead([machine, 1, '', nonce].join('/')), false);
+});
+
+test('a process that nobody has buried is dead all the same', withProc, async () => {
+  // Its number is still taken: asking only whether it exists would wait for the time to live.
+  const script = `const child = require('node:child_process').spawn('true');
+    require('node:fs').writeSync(1, String(child.pid) + '\\n');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);`;
+  const parent = spawn(process.execPath, ['-e', script]);
+  const [written] = (await once(parent.stdout, 'data')) as [Buffer];
+  const liveness = localProcesses('1');
+  const [machine, , , nonce] = liveness.self.split('/');
+  const zombie = written.toString().trim();
+  const start = readFileSync(`/proc/${zombie}/stat`, 'latin1').split(') ')[1]?.split(' ')[19];
+  const token = [machine, zombie, start, nonce].join('/');
+  const startedMs = systemClock.monotonicMs();
+  while (!liveness.isDead(token) && systemClock.monotonicMs() - startedMs < 10_000)
+    await systemClock.sleep(5);
+  assert.equal(liveness.isDead(token), true);
+  const exited = once(parent, 'exit');
+  parent.kill('SIGKILL');
+  await exited;
+});

@@ -1,0 +1,24 @@
+/** The bank of the tests with processes: what the child writes and the parent checks. */
+import type { CellAddress } from './index.ts';
+
+export const ACCOUNTS = 24;
+export const BALANCE = 1_000;
+/** Transfers that a child has under way at a time. */
+export const UNDER_WAY = 8;
+
+/** What a child tells its parent of each commit that was acknowledged. */
+export interface Acknowledged {
+  readonly line: string;
+  readonly startTimestamp: number;
+  readonly commitTimestamp: number;
+}
+
+export const LEDGER = { table: 'ledger', column: 'line' } as const;
+
+export function account(number: number): CellAddress {
+  return { table: 'accounts', row: `account ${number}`, column: 'balance' };
+}
+
+export function amount(value: Uint8Array | undefined): number {
+  return Number(Buffer.from(value ?? []).toString());
+}

@@ -1,0 +1,140 @@
+/**
+ * Real processes on one folder: two that transfer money while a third one looks, and `kill -9` in the
+ * middle of many commits. The total is the same in every snapshot, nothing acknowledged is lost, the
+ * dead are found out at once, and no timestamp is given twice.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../base/index.ts';
+import { openPercolator, type Percolator } from '../percolator.ts';
+import { temporaryFolder } from '../testing/index.ts';
+import {
+  account,
+  ACCOUNTS,
+  type Acknowledged,
+  amount,
+  BALANCE,
+  LEDGER,
+} from './accounts.fixture.ts';
+
+const TRANSFER = fileURLToPath(new URL('transfer.fixture.ts', import.meta.url));
+const TOTAL = ACCOUNTS * BALANCE;
+const ALL = Array.from({ length: ACCOUNTS }, (_, i) => account(i));
+
+test('two processes transfer money, and a third one sees the same total in every snapshot', async () => {
+  await using folder = await temporaryFolder();
+  await using percolator = await openBank(folder.path);
+  const children = [startTransfers(folder.path, 1), startTransfers(folder.path, 2)];
+  await enough(children, 20);
+  for (let i = 0; i < 60; i++) {
+    assert.equal(await total(percolator), TOTAL);
+    await systemClock.sleep(10);
+  }
+  await enough(children, 100);
+  await Promise.all(children.map(end));
+  assert.equal(await total(percolator), TOTAL);
+  await assertLedger(percolator, children);
+  assertUnique(children.flatMap(({ acknowledged }) => acknowledged));
+});
+
+test('kill -9 in the middle of many commits: recovered at once, nothing acknowledged lost, nothing torn', async () => {
+  await using folder = await temporaryFolder();
+  await using percolator = await openBank(folder.path);
+  const children: Child[] = [];
+  for (let round = 1; round <= 4; round++) {
+    const child = startTransfers(folder.path, 1); // The same seed each time.
+    children.push(child);
+    await enough([child], 40 + 17 * round);
+    child.process.kill('SIGKILL');
+    await child.exited;
+
+    const startedMs = systemClock.monotonicMs();
+    assert.equal(await total(percolator), TOTAL, `after kill ${round}`);
+    const tookMs = systemClock.monotonicMs() - startedMs;
+    assert.ok(tookMs < 2_000, `recovered after ${tookMs} ms, not after the time to live`);
+    await assertLedger(percolator, children);
+    const { startTimestamp } = await percolator.snapshot();
+    const given = child.acknowledged.map(({ commitTimestamp }) => commitTimestamp);
+    assert.ok(Math.max(...given) < startTimestamp);
+  }
+  assertUnique(children.flatMap(({ acknowledged }) => acknowledged));
+  const locks = await percolator.store.readRange('accounts', { limit: 1_000 }, [
+    { family: 'lock' },
+  ]);
+  assert.deepEqual(locks, []);
+  const { rolledBack, rolledForward } = percolator.counters;
+  assert.ok(
+    rolledBack + rolledForward > 0,
+    'the kills met transactions in the middle of their commits',
+  );
+});
+
+async function openBank(folder: string): Promise<Percolator> {
+  const percolator = await openPercolator({ folder, fsync: false, lockTimeToLiveMs: 60_000 });
+  await percolator.createTable('accounts');
+  await percolator.createTable('ledger');
+  await percolator.transact(async (transaction) => {
+    for (const one of ALL) transaction.set(one, String(BALANCE));
+  });
+  return percolator;
+}
+
+interface Child {
+  readonly process: ChildProcess;
+  readonly acknowledged: Acknowledged[];
+  readonly exited: Promise<unknown>;
+}
+
+function startTransfers(folder: string, seed: number): Child {
+  const child = fork(TRANSFER, [folder, String(seed)]);
+  const acknowledged: Acknowledged[] = [];
+  child.on('message', (message: Acknowledged) => acknowledged.push(message));
+  return { process: child, acknowledged, exited: once(child, 'exit') };
+}
+
+/** Resolves when every child has had `count` commits acknowledged. */
+async function enough(children: readonly Child[], count: number): Promise<void> {
+  while (children.some(({ acknowledged }) => acknowledged.length < count)) {
+    for (const { process: child } of children) {
+      assert.equal(child.exitCode, null, 'a child ended before it was told to');
+    }
+    await systemClock.sleep(5);
+  }
+}
+
+async function end(child: Child): Promise<void> {
+  child.process.send('end');
+  assert.deepEqual(await child.exited, [0, null]);
+}
+
+async function total(percolator: Percolator): Promise<number> {
+  const snapshot = await percolator.snapshot();
+  const balances = await snapshot.getMany(ALL);
+  return balances.reduce((sum, balance) => sum + amount(balance), 0);
+}
+
+/** Every transfer that was acknowledged is in the ledger, and the ledger explains every balance. */
+async function assertLedger(percolator: Percolator, children: readonly Child[]): Promise<void> {
+  const snapshot = await percolator.snapshot();
+  const balances = ALL.map(() => BALANCE);
+  const lines = new Set<string>();
+  const { table, column } = LEDGER;
+  for await (const { row, values } of snapshot.scan({ table, columns: [column] })) {
+    lines.add(row);
+    const [from = 0, to = 0, sum = 0] = String(values.get(column)).split(' ').map(Number);
+    balances[from] = (balances[from] ?? 0) - sum;
+    balances[to] = (balances[to] ?? 0) + sum;
+  }
+  assert.deepEqual((await snapshot.getMany(ALL)).map(amount), balances);
+  for (const { line } of children.flatMap(({ acknowledged }) => acknowledged)) {
+    assert.ok(lines.has(line), `transfer ${line} was acknowledged`);
+  }
+}
+
+function assertUnique(all: readonly Acknowledged[]): void {
+  const timestamps = all.flatMap((one) => [one.startTimestamp, one.commitTimestamp]);
+  assert.equal(new Set(timestamps).size, timestamps.length);
+}

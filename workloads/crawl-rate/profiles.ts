@@ -42,10 +42,10 @@ export const SCALES: Readonly<Record<ProfileName, Scale>> = {
   },
   standard: {
     repository: 1_000_000,
-    rates: [1, 3, 10, 40, 100, 400, 1_200, 2_500],
-    seconds: 60,
-    warmupSeconds: 10,
-    batchSeconds: 20,
+    rates: [1, 3, 10, 100, 400, 1_200, 2_500],
+    seconds: 45,
+    warmupSeconds: 8,
+    batchSeconds: 15,
     repeats: 3,
   },
   full: {

@@ -56,7 +56,7 @@ test('P25: a heartbeat that arrives after the commit, or after the rollback, doe
   const [a, b] = [database.client('A'), database.client('B')];
   // Only the heartbeats: a copy of the commit would take away what they bring back.
   a.store.duplicate(({ operation, mutations }) => {
-    return operation === 'checkAndMutateRow' && mutations.length === 1;
+    return operation === 'checkAndMutateRow' && mutations.every(({ kind }) => kind === 'set');
   });
   const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
   await database.clock.advance(2 * TIME_TO_LIVE_MS);

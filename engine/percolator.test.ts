@@ -116,6 +116,13 @@ test('getMany answers in the order asked, own writes included, a cell asked for 
   assert.deepEqual(await transaction.getMany([]), []);
 });
 
+test('a snapshot is never of the future, where it would still change', async () => {
+  const percolator = await open();
+  const { startTimestamp } = await percolator.snapshot();
+  const future = percolator.snapshot(startTimestamp + 1_000);
+  await assert.rejects(future, { code: 'INVALID_ARGUMENT' });
+});
+
 test('a snapshot can be read, not written', async () => {
   const percolator = await open();
   const committed = await commitOf(percolator, { x: '1' });

@@ -66,7 +66,10 @@ export interface Percolator extends AsyncDisposable {
   transact<T>(body: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** A transaction that the caller commits, and retries. */
   begin(): Promise<Transaction>;
-  /** A read-only view at `timestamp`, or of now. */
+  /**
+   * A read-only view at `timestamp`, or of now.
+   * @throws INVALID_ARGUMENT for a timestamp that is yet to come: what it sees would still change
+   */
   snapshot(timestamp?: Timestamp): Promise<Reader>;
   /** How a transaction that ended with COMMIT_UNKNOWN ended after all. */
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
@@ -144,7 +147,8 @@ class Database implements Percolator {
     return begin(this.#context);
   }
 
-  snapshot(timestamp?: Timestamp): Promise<Reader> {
+  async snapshot(timestamp?: Timestamp): Promise<Reader> {
+    if (timestamp !== undefined) await this.#checkPast(timestamp);
     return snapshotAt(this.#context, timestamp);
   }
 
@@ -166,6 +170,13 @@ class Database implements Percolator {
 
   settled(): Promise<void> {
     return settled(this.#context);
+  }
+
+  async #checkPast(timestamp: Timestamp): Promise<void> {
+    const now = await this.#context.oracle.next();
+    if (timestamp <= now) return;
+    const message = `a snapshot is of the past: at most ${now}, not ${timestamp}`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
   }
 
   async close(): Promise<void> {

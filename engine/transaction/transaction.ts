@@ -32,7 +32,7 @@ import { type Write, WriteBuffer } from './writes.ts';
 export interface Reader {
   /** Fixes the snapshot; identifies the transaction. */
   readonly startTimestamp: Timestamp;
-  /** The cell's value, or undefined if it has none. */
+  /** The cell's value, or undefined if it has none. Not a copy: whoever changes it changes later reads. */
   get(cell: CellAddress): Promise<Buffer | undefined>;
   /** The values of several cells; cells of one row are read together. */
   getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]>;
@@ -90,6 +90,7 @@ export class Transaction implements Reader {
     yield* scanWithWrites(this.#context, range, this.startTimestamp, this.#writes);
   }
 
+  /** The bytes are kept, not copied: leave them alone until the commit. */
   set(cell: CellAddress, value: Uint8Array | string): void {
     const bytes = typeof value === 'string' ? Buffer.from(value) : value;
     this.#buffer({ ...cell, operation: 'put', value: bytes });

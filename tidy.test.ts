@@ -98,7 +98,7 @@ describe('the documentation', () => {
 
   test('describes every rule of the protocol that the code cites', () => {
     const rules = read('engine/protocol.md');
-    // In anomalies.test.ts P4 is the lost update, by the name that the literature has for it.
+    // The literature numbers anomalies in the same way, and anomalies.test.ts uses its numbers.
     const ours = sources.filter(([file]) => !file.endsWith('/anomalies.test.ts'));
     const cited = ours.flatMap(([, text]) => text.match(/\bP\d{1,2}\b/g) ?? []);
     const unknown = cited.filter((rule) => !rules.includes(`- **${rule}.**`));

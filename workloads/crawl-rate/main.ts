@@ -33,7 +33,7 @@ await runCommand(
       profile: choice({
         choices: PROFILES,
         description:
-          'size of the run: smoke takes seconds, quick 5 minutes, standard an hour, full hours',
+          'size of the run: smoke takes seconds, quick 5 minutes, standard 20 minutes, full hours',
         default: 'quick',
       }),
       repository: integer({
@@ -84,7 +84,7 @@ await runCommand(
       concurrency: integer({
         description:
           'observer runs in flight; too few idle the storage, too many meet one another in conflicts',
-        default: 64,
+        default: 256,
         min: 1,
         max: 10_000,
       }),
@@ -118,7 +118,7 @@ await runCommand(
       { command: 'npm run bench:crawl-rate', does: 'the quick evaluation' },
       {
         command: 'npm run bench:crawl-rate -- --profile standard',
-        does: 'a million documents, three repeats',
+        does: 'a million documents, two repeats',
       },
       {
         command: 'npm run bench:crawl-rate -- --rates 1,100,3000 --seconds 30',

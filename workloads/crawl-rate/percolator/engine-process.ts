@@ -24,12 +24,12 @@ import type { FromEngine, StartMessage, ToEngine } from './messages.ts';
 import { documentCell } from './tables.ts';
 
 /** Loading transactions in flight; more wait in the order they arrived. */
-const LOADING_MAX = 128;
+const LOADING_MAX = 256;
 /**
  * Documents between arrival and clustering at which loading pauses. Beyond what the engine can do, loading would
  * otherwise take the machine away from clustering, and less would be finished. Arrivals do not pause.
  */
-const UNCLUSTERED_MAX = 512;
+const UNCLUSTERED_MAX = 2048;
 /** Between two reports of progress, in milliseconds. */
 const REPORT_MS = 100;
 /** How long the last documents may take after the end, in milliseconds. */

@@ -42,8 +42,12 @@ test('a backlog that grows by a tenth of the arrivals is saturated, and the grow
   assert.ok(Math.abs(backlogGrowthPerSecond - 100) < 1);
 });
 
-test('a second half that is slower, and slow, is saturated', () => {
-  assert.equal(verdict(() => 12, [200, 400]).saturated, true);
+test('a second half that is slower, with a backlog that grows a little, is saturated', () => {
+  assert.equal(verdict((s) => 12 + 5 * s, [200, 400]).saturated, true);
+});
+
+test('a second half that is slower, with a backlog that stays, was disturbed', () => {
+  assert.equal(verdict(() => 12, [200, 400]).saturated, false);
 });
 
 test('a second half that is slower by milliseconds is noise', () => {

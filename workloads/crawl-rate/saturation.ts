@@ -6,7 +6,8 @@
  *   1. less than 99 % of what arrived was completed, and what is missing is more than a second's worth;
  *   2. the backlog has a slope that is not chance (95 %), and the growth it projects over the interval is
  *      more than one second of arrivals and more than 5 % of all;
- *   3. the second half was more than 1.5 times as slow as the first, and slow enough to matter.
+ *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
+ *      backlog has such a slope; without one, something else on the machine was at work for a while.
  *
  * A saturated system has no latency: it would have been longer if somebody had watched longer.
  */
@@ -55,7 +56,8 @@ export function judge({ series, perSecond, seconds, halfMediansMs }: Observation
     return saturated(`the backlog grows by ${slope.toFixed(0)} documents a second`);
   }
   const [first, second] = halfMediansMs;
-  if (first !== null && second !== null && second > SLOW_MS && second > 1.5 * first) {
+  const slower = first !== null && second !== null && second > SLOW_MS && second > 1.5 * first;
+  if (certain && slower) {
     return saturated(
       `the second half (median ${second.toFixed(0)} ms) was slower than the first (${first.toFixed(0)} ms)`,
     );

@@ -135,8 +135,8 @@ test('a line that is no document ends the run with an error that quotes it', asy
 
 test('a streaming program answers a wrong option with one sentence and code 2', async () => {
   for (const options of [[], ['--phase', '4'], ['--fase', '1']]) {
-    const program = new URL('mr-map.ts', import.meta.url);
-    const result = await execa(process.execPath, [program.pathname, ...options], { reject: false });
+    const program = join(import.meta.dirname, 'mr-map.ts');
+    const result = await execa(process.execPath, [program, ...options], { reject: false });
     assert.equal(result.exitCode, 2);
     assert.match(result.stderr, /^mr-map: [^\n]+$/);
   }

@@ -1,0 +1,79 @@
+/**
+ * What happened in a run, as far as a judge may know it: what each client saw and was told, and what
+ * the storage was ever told to keep.
+ *
+ *     transactions   from the clients: reads, writes, and the outcome as it was reported to them
+ *     records        from the storage: every write record that ever stood in it, collected or not
+ *     markers        from the storage: every rollback marker that ever stood in it
+ *
+ * The two sides are compared by the judges (snapshot-isolation.ts, notifications.ts); list-append.ts
+ * looks at the clients' side alone. Everything here survives JSON: real processes write their
+ * transactions to files, one a line.
+ */
+import type { Timestamp } from '../bigtable/index.ts';
+
+/** How cells are named in histories: `table/row:column`; acknowledgments have columns `ack_<observer>:<column>`. */
+export type HistoricCell = string;
+
+export interface HistoricTransaction {
+  /** Who ran it: one life of one process. */
+  readonly process: string;
+  readonly startTimestamp: Timestamp;
+  /**
+   * What its client was told. committed: the commit returned. failed: it returned an error that says
+   * nothing of it is visible, or was never asked for. unknown: COMMIT_UNKNOWN, or the client died meanwhile.
+   */
+  readonly outcome: 'committed' | 'failed' | 'unknown';
+  /** As told; absent unless committed, and in transactions that wrote nothing. */
+  readonly commitTimestamp?: Timestamp | undefined;
+  /** When the start timestamp was asked for, on a clock that all processes share; the unit does not matter. */
+  readonly beganAt: number;
+  /** When the client heard the outcome, on the same clock; absent if it never did. */
+  readonly endedAt?: number | undefined;
+  /** First reads from the snapshot, not of own writes. An absent value: the cell had none. */
+  readonly reads: readonly HistoricValue[];
+  /** The last write to each cell; an absent value is a delete. */
+  readonly writes: readonly HistoricValue[];
+  /** Cells locked with `lock(cell)` and not written. */
+  readonly locks: readonly HistoricCell[];
+  /** Present if this was a run of an observer. */
+  readonly run?: ObserverRun | undefined;
+}
+
+export interface HistoricValue {
+  readonly cell: HistoricCell;
+  readonly value?: string | undefined;
+}
+
+export interface ObserverRun {
+  readonly observer: string;
+  readonly cell: HistoricCell;
+  /** Whether a weak notification caused it. */
+  readonly weak: boolean;
+}
+
+export interface HistoricRecord {
+  readonly cell: HistoricCell;
+  readonly startTimestamp: Timestamp;
+  readonly commitTimestamp: Timestamp;
+  readonly operation: 'put' | 'delete' | 'touch';
+}
+
+export interface HistoricMarker {
+  readonly cell: HistoricCell;
+  readonly startTimestamp: Timestamp;
+}
+
+export interface History {
+  readonly transactions: readonly HistoricTransaction[];
+  readonly records: readonly HistoricRecord[];
+  readonly markers: readonly HistoricMarker[];
+}
+
+/** One thing that must not have happened. */
+export interface Violation {
+  /** Which judge found it, and which of its claims is broken: `snapshot isolation: stale read`. */
+  readonly claim: string;
+  /** One sentence with the cells and timestamps that contradict each other. */
+  readonly message: string;
+}

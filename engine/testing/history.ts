@@ -12,7 +12,10 @@
  */
 import type { Timestamp } from '../bigtable/index.ts';
 
-/** How cells are named in histories: `table/row:column`; acknowledgments have columns `ack_<observer>:<column>`. */
+/**
+ * How cells are named in histories: `table/row:column`; acknowledgments have columns `ack_<observer>:<column>`.
+ * The column begins at the first colon, so tables and rows in histories have none; tables have no slash.
+ */
 export type HistoricCell = string;
 
 export interface HistoricTransaction {
@@ -32,10 +35,15 @@ export interface HistoricTransaction {
   readonly endedAt?: number | undefined;
   /** First reads from the snapshot, not of own writes. An absent value: the cell had none. */
   readonly reads: readonly HistoricValue[];
-  /** The last write to each cell; an absent value is a delete. */
+  /**
+   * The last write to each cell; an absent value is a delete. The acknowledgment that a strong run of an
+   * observer writes need not be listed: `run` says it.
+   */
   readonly writes: readonly HistoricValue[];
   /** Cells locked with `lock(cell)` and not written. */
   readonly locks: readonly HistoricCell[];
+  /** Cells that it notified weakly. */
+  readonly weak?: readonly HistoricCell[] | undefined;
   /** Present if this was a run of an observer. */
   readonly run?: ObserverRun | undefined;
 }

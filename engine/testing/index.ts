@@ -20,5 +20,15 @@ export {
   type TestDatabase,
   type Values,
 } from './database.ts';
-export { assertSnapshotIsolation, type HistoricTransaction } from './snapshot-isolation.ts';
+export type {
+  HistoricCell,
+  HistoricMarker,
+  HistoricRecord,
+  HistoricTransaction,
+  HistoricValue,
+  History,
+  ObserverRun,
+  Violation,
+} from './history.ts';
+export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';

@@ -1,0 +1,90 @@
+/**
+ * The versions of each cell: its write records in the order of their commit timestamps, and who claims
+ * to have written them.
+ */
+import type { Timestamp } from '../../bigtable/index.ts';
+import type { HistoricCell, HistoricRecord, HistoricTransaction } from '../history.ts';
+
+export interface Version {
+  readonly record: HistoricRecord;
+  /** Whether the transaction of the record says that it wrote or locked the cell. */
+  isClaimed: boolean;
+  /** What that transaction says it wrote; undefined also for a delete, a touch and an acknowledgment. */
+  value: string | undefined;
+}
+
+export class CellVersions {
+  /** In the order of their commit timestamps. */
+  readonly all: readonly Version[];
+  /** Those that changed the value: touches left out. */
+  readonly changes: readonly Version[];
+
+  constructor(records: readonly HistoricRecord[]) {
+    this.all = records
+      .toSorted(
+        (a, b) => a.commitTimestamp - b.commitTimestamp || a.startTimestamp - b.startTimestamp,
+      )
+      // Rolled forward by two, a record is written twice, and may have been counted twice.
+      .filter((record, i, sorted) => !isSame(record, sorted[i - 1]))
+      .map((record) => ({ record, isClaimed: false, value: undefined }));
+    this.changes = this.all.some(isTouch) ? this.all.filter((one) => !isTouch(one)) : this.all;
+  }
+
+  /** The version that the transaction of `startTimestamp` committed at `commitTimestamp`. */
+  find(startTimestamp: Timestamp, commitTimestamp: Timestamp): Version | undefined {
+    for (let i = newestAt(this.all, commitTimestamp); i >= 0; i--) {
+      const version = this.all[i];
+      if (version?.record.commitTimestamp !== commitTimestamp) return undefined;
+      if (version.record.startTimestamp === startTimestamp) return version;
+    }
+    return undefined;
+  }
+}
+
+export function versionsByCell(
+  records: readonly HistoricRecord[],
+): ReadonlyMap<HistoricCell, CellVersions> {
+  const byCell = new Map<HistoricCell, HistoricRecord[]>();
+  for (const record of records) {
+    const ofCell = byCell.get(record.cell);
+    if (ofCell === undefined) byCell.set(record.cell, [record]);
+    else ofCell.push(record);
+  }
+  return new Map(byCell.entries().map(([cell, ofCell]) => [cell, new CellVersions(ofCell)]));
+}
+
+/** The index of the newest version committed at or before `timestamp`; -1 if there is none. */
+export function newestAt(versions: readonly Version[], timestamp: Timestamp): number {
+  let low = 0;
+  let high = versions.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const version = versions[middle];
+    if (version !== undefined && version.record.commitTimestamp <= timestamp) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** The acknowledgment that a committed strong run has written; undefined for every other transaction. */
+export function acknowledgmentOf({ run }: HistoricTransaction): HistoricCell | undefined {
+  return run === undefined || run.weak ? undefined : acknowledgmentCell(run.observer, run.cell);
+}
+
+/** `table/row:ack_<observer>:<column>`. */
+export function acknowledgmentCell(observer: string, cell: HistoricCell): HistoricCell {
+  const colon = cell.indexOf(':');
+  return `${cell.slice(0, colon)}:ack_${observer}${cell.slice(colon)}`;
+}
+
+function isTouch({ record }: Version): boolean {
+  return record.operation === 'touch';
+}
+
+function isSame(a: HistoricRecord, b: HistoricRecord | undefined): boolean {
+  return (
+    a.startTimestamp === b?.startTimestamp &&
+    a.commitTimestamp === b.commitTimestamp &&
+    a.operation === b.operation
+  );
+}

@@ -84,7 +84,9 @@ function rowMutation(
 
 /** The timestamps of a transaction that nothing comes between. */
 async function nextMoment(percolator: Percolator): Promise<Moment> {
-  const { startTimestamp } = await percolator.snapshot();
-  const { startTimestamp: commitTimestamp } = await percolator.snapshot();
+  await using first = await percolator.snapshot();
+  await using second = await percolator.snapshot();
+  const { startTimestamp } = first;
+  const { startTimestamp: commitTimestamp } = second;
   return { startTimestamp, commitTimestamp };
 }

@@ -29,5 +29,6 @@ export type {
   Reader,
   ScannedRow,
   ScanRange,
+  Snapshot,
   Transaction,
 } from './transaction/index.ts';

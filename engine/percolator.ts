@@ -35,8 +35,8 @@ import {
   createContext,
   type OptionsGiven,
   outcomeOf,
-  type Reader,
   settled,
+  type Snapshot,
   snapshotAt,
   transact,
   type Transaction,
@@ -67,10 +67,12 @@ export interface Percolator extends AsyncDisposable {
   /** A transaction that the caller commits, and retries. */
   begin(): Promise<Transaction>;
   /**
-   * A read-only view at `timestamp`, or of now.
+   * A read-only view at `timestamp`, or of now. Close it, best with `await using`: until then it keeps
+   * what it sees from being collected, for at most `snapshotLifetimeMsMax`.
    * @throws INVALID_ARGUMENT for a timestamp that is yet to come: what it sees would still change
+   * @throws STALE_SNAPSHOT for a timestamp below the horizon: what it saw may have been collected
    */
-  snapshot(timestamp?: Timestamp): Promise<Reader>;
+  snapshot(timestamp?: Timestamp): Promise<Snapshot>;
   /** How a transaction that ended with COMMIT_UNKNOWN ended after all. */
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
   /** Starts a worker that runs the observers until it is stopped. */
@@ -147,7 +149,7 @@ class Database implements Percolator {
     return begin(this.#context);
   }
 
-  async snapshot(timestamp?: Timestamp): Promise<Reader> {
+  async snapshot(timestamp?: Timestamp): Promise<Snapshot> {
     if (timestamp !== undefined) await this.#checkPast(timestamp);
     return snapshotAt(this.#context, timestamp);
   }
@@ -182,6 +184,7 @@ class Database implements Percolator {
   async close(): Promise<void> {
     await settled(this.#context);
     this.#context.heartbeats.stop();
+    await this.#context.leases.close();
     if (this.#ownsStore) await this.store.close();
   }
 

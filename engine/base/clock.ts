@@ -12,17 +12,22 @@ export interface Clock {
   /** Milliseconds since an arbitrary moment; never goes back. For durations. */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts (it does not reject). */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void>;
   /** Resolves when everything that is already runnable has run. */
   yield(): Promise<void>;
+}
+
+export interface SleepOptions {
+  /** Sleeping does not keep the process alive: for what goes on only as long as something else does. Default false. */
+  readonly background?: boolean | undefined;
 }
 
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  sleep: async (ms, signal) => {
+  sleep: async (ms, signal, { background = false } = {}) => {
     try {
-      await sleep(ms, undefined, { signal });
+      await sleep(ms, undefined, { signal, ref: !background });
     } catch (error) {
       if (signal?.aborted !== true) throw error;
     }

@@ -13,6 +13,8 @@ export type ErrorCode =
   | 'ROLLED_BACK'
   /** A read waited longer than `lockWaitMsMax` for a live transaction's lock. */
   | 'LOCKED'
+  /** Versions that the snapshot would see may have been collected; says the snapshot and the horizon. */
+  | 'STALE_SNAPSHOT'
   /** The commit was sent and its answer lost; the error says how to ask again. Never retried. */
   | 'COMMIT_UNKNOWN'
   /** The transaction has already committed, failed or been closed. */
@@ -39,6 +41,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'WRITE_CONFLICT',
   'ROLLED_BACK',
   'LOCKED',
+  'STALE_SNAPSHOT', // A transaction begun again has a snapshot of now. The same snapshot stays stale.
   'STORE_UNAVAILABLE',
 ]);
 

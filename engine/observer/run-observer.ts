@@ -90,8 +90,9 @@ async function runObserver(
     try {
       return { startTimestamp, commitTimestamp: await runOnce(transaction, cell, observer) };
     } catch (error) {
-      transaction.discard();
       if (!isRetryable(error) || attempt >= CONFLICTS_MAX) throw error;
+    } finally {
+      transaction.discard(); // Also of a run with nothing to do.
     }
   }
 }

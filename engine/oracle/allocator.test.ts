@@ -13,7 +13,7 @@ import { openAllocator, type TimestampSource } from './index.ts';
 test('timestamps begin at 1 and increase strictly', async () => {
   const source = await openAllocator(createMemoryBigtable(), { rangeSize: 3 });
   const given: number[] = [];
-  for (let i = 0; i < 20; i++) given.push(await source.allocate(1));
+  for (let i = 0; i < 20; i++) given.push(await one(source));
   assert.equal(given[0], 1, '0 stands for "before everything"');
   assertIncreasing(given);
 });
@@ -21,9 +21,9 @@ test('timestamps begin at 1 and increase strictly', async () => {
 test('a batch larger than the range is consecutive, and nobody else gets any of it', async () => {
   const store = createMemoryBigtable();
   const [a, b] = await openTwo(store, 10);
-  const first = await a.allocate(1_000);
-  assert.ok((await b.allocate(1)) >= first + 1_000);
-  assert.ok((await a.allocate(1)) > first + 1_000);
+  const first = (await a.allocate(1_000)).first;
+  assert.ok((await one(b)) >= first + 1_000);
+  assert.ok((await one(a)) > first + 1_000);
 });
 
 test('"by writing the highest allocated timestamp to stable storage": nothing is handed out before', async () => {
@@ -31,7 +31,7 @@ test('"by writing the highest allocated timestamp to stable storage": nothing is
   const client = new FaultyBigtable(store);
   const source = await openAllocator(client, { rangeSize: 10 });
   for (let i = 0; i < 25; i++) {
-    const timestamp = await source.allocate(1);
+    const timestamp = await one(source);
     assert.ok(timestamp < (await persistedLimit(store)), `${timestamp} is below the limit`);
   }
   assert.equal(client.mutationCount, 3, 'and it is written once for each range');
@@ -45,11 +45,11 @@ for (const moment of ['crashBefore', 'crashAfter'] as const) {
     client[moment](2);
     let last = 0;
     await assert.rejects(async () => {
-      for (;;) last = await source.allocate(1);
+      for (;;) last = await one(source);
     });
     assert.equal(last, 5);
     const restarted = await openAllocator(store, { rangeSize: 5 });
-    assert.ok((await restarted.allocate(1)) > last);
+    assert.ok((await one(restarted)) > last);
   });
 }
 
@@ -57,9 +57,9 @@ test('P36: a process started again with the same seed does not take its predeces
   // Removing the entropy from the owner's name hands out 1 a second time.
   const store = createMemoryBigtable();
   const before = await openAllocator(store);
-  const given = [await before.allocate(1), await before.allocate(1)];
+  const given = [await one(before), await one(before)];
   const after = await openAllocator(store);
-  given.push(await after.allocate(1));
+  given.push(await one(after));
   assertIncreasing(given);
 });
 
@@ -67,7 +67,7 @@ test('P35: of two allocators, whoever is asked after the other has answered give
   const store = createMemoryBigtable();
   const [a, b] = await openTwo(store, 100);
   const given: number[] = [];
-  for (const source of [a, a, b, a, b, b, a]) given.push(await source.allocate(1));
+  for (const source of [a, a, b, a, b, b, a]) given.push(await one(source));
   assertIncreasing(given);
 });
 
@@ -76,19 +76,19 @@ test('P35: one that was paused between reading its range and answering does not 
   const client = new FaultyBigtable(store);
   const paused = await openAllocator(client, { rangeSize: 10 });
   const other = await openAllocator(store, { rangeSize: 10 });
-  await paused.allocate(1);
+  await one(paused);
   const gate = Promise.withResolvers<void>();
   client.afterCall = async () => {
     client.afterCall = undefined;
     await gate.promise;
   };
-  const slow = paused.allocate(1); // Has read that its range is the newest, and sleeps.
-  const between = [await other.allocate(1)];
-  const own = await paused.allocate(1);
+  const slow = one(paused); // Has read that its range is the newest, and sleeps.
+  const between = [await one(other)];
+  const own = await one(paused);
   gate.resolve();
   assert.ok(own > (between[0] ?? 0));
   assert.equal(new Set([await slow, own, ...between]).size, 3);
-  assert.ok((await paused.allocate(1)) > own);
+  assert.ok((await one(paused)) > own);
 });
 
 for (const lost of ['loseAnswer', 'loseRequest'] as const) {
@@ -98,7 +98,7 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
     const source = await openAllocator(client, { rangeSize: 4 });
     client[lost](once(() => true));
     const given: number[] = [];
-    for (let i = 0; i < 10; i++) given.push(await source.allocate(1));
+    for (let i = 0; i < 10; i++) given.push(await one(source));
     assertIncreasing(given);
     assert.equal(given.at(-1), 10, 'no range was skipped');
   });
@@ -110,9 +110,9 @@ test('a delayed copy of an old range mutation changes nothing', async () => {
   const source = await openAllocator(client, { rangeSize: 4 });
   const other = await openAllocator(store, { rangeSize: 4 });
   client.duplicate(once(() => true));
-  const given = [await source.allocate(1), await other.allocate(1)];
+  const given = [await one(source), await one(other)];
   await client.deliverDuplicates();
-  given.push(await source.allocate(1), await other.allocate(1));
+  given.push(await one(source), await one(other));
   assertIncreasing(given);
 });
 
@@ -124,7 +124,44 @@ test('a store that refuses rejects the call, and the next one works', async () =
     throw new Error('refused');
   };
   await assert.rejects(source.allocate(1), /refused/);
-  assert.equal(await source.allocate(1), 1);
+  assert.equal(await one(source), 1);
+});
+
+test('P31: every timestamp comes with a horizon that was read after it was asked for', async () => {
+  const store = createMemoryBigtable();
+  const [a, b] = await openTwo(store, 10);
+  assert.deepEqual(await a.allocate(1), { first: 1, horizon: 0 });
+  await b.raiseHorizon(1);
+  assert.equal((await a.allocate(1)).horizon, 1, 'although a hands out of its memory');
+});
+
+test('P31: the horizon only moves forward, whoever moves it, and outlives its processes', async () => {
+  const store = createMemoryBigtable();
+  const [a, b] = await openTwo(store, 10);
+  assert.equal(await a.raiseHorizon(20), 20);
+  assert.equal(await b.raiseHorizon(15), 20, 'the answer is where it is, not where it was wanted');
+  assert.equal(await b.raiseHorizon(30), 30);
+  assert.equal(await (await openAllocator(store)).readHorizon(), 30);
+});
+
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`P31: a horizon whose mutation was in doubt (${lost}) is looked up, and set again`, async () => {
+    const client = new FaultyBigtable(createMemoryBigtable());
+    const source = await openAllocator(client);
+    client[lost](once(() => true));
+    assert.equal(await source.raiseHorizon(20), 20);
+    assert.equal(await source.readHorizon(), 20);
+  });
+}
+
+test('P31: a late copy of an old move of the horizon moves nothing back', async () => {
+  const client = new FaultyBigtable(createMemoryBigtable());
+  const source = await openAllocator(client);
+  client.duplicate(once(() => true));
+  await source.raiseHorizon(20);
+  await source.raiseHorizon(30);
+  await client.deliverDuplicates();
+  assert.equal(await source.readHorizon(), 30);
 });
 
 test('a range size below 1 is refused', async () => {
@@ -158,7 +195,7 @@ test('any interleaving of three allocators, with crashes, gives unique timestamp
         for (let turns = random.integer(0, 30); turns > 0; turns--) await Promise.resolve();
         if (crash) sources[who] = await open();
         const before = largest;
-        const first = await sources[who]?.allocate(count);
+        const first = (await sources[who]?.allocate(count))?.first;
         assert.ok(
           first !== undefined && first > before,
           'larger than all answered before the call',
@@ -184,6 +221,11 @@ function jittery(store: Bigtable, turns: () => number): Bigtable {
   client.beforeCall = wait;
   client.afterCall = wait;
   return client;
+}
+
+/** The next timestamp. */
+async function one(source: TimestampSource): Promise<number> {
+  return (await source.allocate(1)).first;
 }
 
 async function openTwo(

@@ -22,12 +22,18 @@
  * allocation happens: whoever takes over later also answers later, so order is kept even if this process is
  * paused between the read and the answer. On the embedded store the read costs microseconds.
  *
+ * Beside it stands the horizon of the garbage collection, read by the same read:
+ *
+ *     oracle:horizon @ 1,700,000        snapshots below 1,700,000 may have lost versions
+ *
+ * It is moved by a conditional mutation, "unless a horizon there or above exists": a late copy moves nothing back.
+ *
  * What if we die here? Before the conditional mutation: nothing happened. After it: the rest of the
  * range is never handed out, which costs nothing.
  */
 import { entropySeed, PercolatorError } from '../base/index.ts';
-import type { Bigtable, Timestamp } from '../bigtable/index.ts';
-import type { TimestampSource } from './oracle.ts';
+import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
+import type { Allocation, TimestampSource } from './oracle.ts';
 
 export interface AllocatorOptions {
   /**
@@ -35,6 +41,12 @@ export interface AllocatorOptions {
    * batches of callers. Too large: only numbers are lost at a restart, of 2^53.
    */
   readonly rangeSize?: number | undefined;
+}
+
+/** What the row says, in one read. */
+export interface OracleRow {
+  readonly range: Range;
+  readonly horizon: Timestamp;
 }
 
 interface Range {
@@ -47,6 +59,7 @@ interface Range {
 const TABLE = 'timestamp-oracle';
 const ROW = 'range';
 const LIMIT = { family: 'oracle', qualifier: 'limit' } as const;
+const HORIZON = { family: 'oracle', qualifier: 'horizon' } as const;
 const RANGE_SIZE = 100_000;
 /** Timestamp 0 is never handed out: it stands for "before everything". */
 const NOTHING_ALLOCATED: Range = { owner: '', start: 1, limit: 1 };
@@ -80,26 +93,40 @@ class Allocator implements TimestampSource {
     this.#rangeSize = rangeSize;
   }
 
-  async allocate(count: number): Promise<Timestamp> {
+  async allocate(count: number): Promise<Allocation> {
     for (;;) {
-      const range = await this.#readRange();
+      const { range, horizon } = await this.#readRow();
       if (range.owner === this.#owner) {
         this.#next = Math.max(this.#next, range.start);
         if (this.#next + count <= range.limit) {
           this.#next += count;
-          return this.#next - count;
+          return { first: this.#next - count, horizon };
         }
       }
       await this.#takeRange(range, count);
     }
   }
 
-  async #readRange(): Promise<Range> {
-    const row = await this.#store.readRow(TABLE, ROW, [{ ...LIMIT, versions: 1 }]);
-    const newest = row?.cells[0];
-    if (newest === undefined) return NOTHING_ALLOCATED;
-    const { owner, start } = JSON.parse(Buffer.from(newest.value).toString()) as Range;
-    return { owner, start, limit: newest.timestamp };
+  async readHorizon(): Promise<Timestamp> {
+    return (await this.#readRow()).horizon;
+  }
+
+  async raiseHorizon(wanted: Timestamp): Promise<Timestamp> {
+    for (;;) {
+      const horizon = await this.readHorizon();
+      if (horizon >= wanted) return horizon;
+      await this.#mutate(
+        [{ ...HORIZON, from: wanted }],
+        [
+          { kind: 'set', ...HORIZON, timestamp: wanted, value: new Uint8Array() },
+          { kind: 'erase', ...HORIZON, from: 0, to: wanted - 1 },
+        ],
+      );
+    }
+  }
+
+  #readRow(): Promise<OracleRow> {
+    return readOracleRow(this.#store);
   }
 
   /** Puts our name on the timestamps behind `seen`, unless somebody was faster. */
@@ -107,19 +134,36 @@ class Allocator implements TimestampSource {
     const limit = seen.limit + Math.max(this.#rangeSize, count);
     const start = seen.owner === this.#owner ? seen.start : seen.limit;
     const value = Buffer.from(JSON.stringify({ owner: this.#owner, start }));
+    await this.#mutate(
+      [{ ...LIMIT, from: seen.limit + 1 }],
+      [
+        { kind: 'set', ...LIMIT, timestamp: limit, value },
+        { kind: 'erase', ...LIMIT, from: 0, to: limit - 1 },
+      ],
+    );
+  }
+
+  /** Mutates the row unless one of `anyOf` exists. The caller reads it again, to see what it has become. */
+  async #mutate(anyOf: readonly CellFilter[], ifNotFound: readonly Mutation[]): Promise<void> {
     try {
-      await this.#store.checkAndMutateRow({
-        table: TABLE,
-        row: ROW,
-        anyOf: [{ ...LIMIT, from: seen.limit + 1 }],
-        ifNotFound: [
-          { kind: 'set', ...LIMIT, timestamp: limit, value },
-          { kind: 'erase', ...LIMIT, from: 0, to: limit - 1 },
-        ],
-      });
+      await this.#store.checkAndMutateRow({ table: TABLE, row: ROW, anyOf, ifNotFound });
     } catch (error) {
-      // The answer was lost: the next read tells whether the range is ours.
+      // The answer was lost: the next read tells what became of it.
       if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
     }
   }
+}
+
+/** The newest range and the horizon, in one read. */
+export async function readOracleRow(store: Bigtable): Promise<OracleRow> {
+  const filters = [
+    { ...LIMIT, versions: 1 },
+    { ...HORIZON, versions: 1 },
+  ];
+  const cells = (await store.readRow(TABLE, ROW, filters))?.cells ?? [];
+  const newest = cells.find(({ qualifier }) => qualifier === LIMIT.qualifier);
+  const horizon = cells.find(({ qualifier }) => qualifier === HORIZON.qualifier)?.timestamp ?? 0;
+  if (newest === undefined) return { range: NOTHING_ALLOCATED, horizon };
+  const { owner, start } = JSON.parse(Buffer.from(newest.value).toString()) as Range;
+  return { range: { owner, start, limit: newest.timestamp }, horizon };
 }

@@ -5,19 +5,27 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { batchTimestamps, type TimestampSource } from './index.ts';
+import { type Allocation, batchTimestamps, type TimestampSource } from './index.ts';
+
+const withoutHorizon = { readHorizon: async () => 0, raiseHorizon: async () => 0 };
 
 /** A source whose requests are answered by hand. */
 function handHeld(): {
-  requests: { count: number; answer: (first: number) => void; fail: () => void }[];
+  requests: {
+    count: number;
+    answer: (first: number, horizon?: number) => void;
+    fail: () => void;
+  }[];
   source: TimestampSource;
 } {
   const requests: ReturnType<typeof handHeld>['requests'] = [];
   const source = {
+    ...withoutHorizon,
     allocate: (count: number) =>
-      new Promise<number>((resolve, reject) => {
+      new Promise<Allocation>((resolve, reject) => {
+        const answer = (first: number, horizon = 0): void => resolve({ first, horizon });
         const fail = (): void => reject(new Error('no oracle'));
-        requests.push({ count, answer: resolve, fail });
+        requests.push({ count, answer, fail });
       }),
   };
   return { requests, source };
@@ -102,10 +110,27 @@ test('a failure reaches every caller of the batch, and the next request works', 
 
 test('a source that goes back is caught before anybody hears of it', async () => {
   let first = 100;
-  const oracle = batchTimestamps({ allocate: async () => first });
+  const oracle = batchTimestamps({
+    ...withoutHorizon,
+    allocate: async () => ({ first, horizon: 0 }),
+  });
   await oracle.next();
   first = 50;
   await assert.rejects(oracle.next(), /the oracle only moves forward/);
   first = 200;
   assert.equal(await oracle.next(), 200);
+});
+
+test('P31: whoever hears a timestamp has heard the horizon that came with it, and it never goes back', async () => {
+  const { requests, source } = handHeld();
+  const oracle = batchTimestamps(source);
+  const heard = oracle.next().then(() => oracle.horizon);
+  await settle();
+  requests[0]?.answer(10, 7);
+  assert.equal(await heard, 7);
+  const later = oracle.next();
+  await settle();
+  requests[1]?.answer(11, 5);
+  await later;
+  assert.equal(oracle.horizon, 7);
 });

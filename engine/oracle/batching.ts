@@ -20,6 +20,7 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
   let waiting: Caller[] = [];
   let asking = false;
   let largest: Timestamp = 0;
+  let horizon: Timestamp = 0;
 
   async function askForAll(): Promise<void> {
     // Callers of the same turn of the event loop share the first request.
@@ -34,9 +35,11 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
 
   async function answer(callers: readonly Caller[]): Promise<void> {
     try {
-      const first = await source.allocate(callers.length);
+      const allocation = await source.allocate(callers.length);
+      const { first } = allocation;
       assert(first > largest, 'the oracle only moves forward');
       largest = first + callers.length - 1;
+      noteHorizon(allocation.horizon); // Before the callers hear of their timestamps.
       callers.forEach(({ resolve }, i) => {
         resolve(first + i);
       });
@@ -45,7 +48,18 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
     }
   }
 
+  /** Answers may overtake one another; the horizon only moves forward. */
+  function noteHorizon(heard: Timestamp): Timestamp {
+    horizon = Math.max(horizon, heard);
+    return horizon;
+  }
+
   return {
+    get horizon() {
+      return horizon;
+    },
+    readHorizon: async () => noteHorizon(await source.readHorizon()),
+    raiseHorizon: async (wanted) => noteHorizon(await source.raiseHorizon(wanted)),
     next: () =>
       new Promise((resolve, reject) => {
         waiting.push({ resolve, reject });

@@ -1,4 +1,5 @@
 /** The front door of the timestamp oracle. */
 export { openAllocator, type AllocatorOptions } from './allocator.ts';
 export { batchTimestamps } from './batching.ts';
-export type { TimestampOracle, TimestampSource } from './oracle.ts';
+export { watchTimestamps } from './bystander.ts';
+export type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';

@@ -8,16 +8,39 @@
  * 2. A request is answered with a timestamp allocated after the request was made, never with one
  *    kept from before. A commit timestamp must be younger than the transaction's last lock: a
  *    reader with a larger start timestamp is then certain to meet the lock or the write (P10).
+ *
+ * It also keeps the horizon of the garbage collection (P31): a snapshot below it may have lost
+ * versions. The horizon is persisted and only moves forward. Every timestamp comes with a horizon that
+ * was read after the request was made, so whoever asks for a timestamp learns, without asking, what had
+ * been given up by then.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 
 export interface TimestampOracle {
   /** A timestamp larger than every one handed out before this call. */
   next(): Promise<Timestamp>;
+  /**
+   * The newest horizon that this process has heard of; only grows. After `next` has resolved, it is at
+   * least what was persisted when `next` was called.
+   */
+  readonly horizon: Timestamp;
+  /** The horizon, read after this call. */
+  readHorizon(): Promise<Timestamp>;
+  /** Persists the horizon, unless it is there or above already; resolves with where it is now. */
+  raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
 }
 
 /** Where a batch of timestamps comes from: the store's row, or a server. */
 export interface TimestampSource {
-  /** The first of `count` consecutive timestamps, which are the caller's alone. */
-  allocate(count: number): Promise<Timestamp>;
+  /** `count` consecutive timestamps, which are the caller's alone. */
+  allocate(count: number): Promise<Allocation>;
+  readHorizon(): Promise<Timestamp>;
+  raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
+}
+
+export interface Allocation {
+  /** The first of the timestamps. */
+  readonly first: Timestamp;
+  /** The horizon, read after the request was made. */
+  readonly horizon: Timestamp;
 }

@@ -57,18 +57,21 @@ export class TestDatabase {
   client(name: string, options: ClientOptions = {}): Client {
     const { clock = this.clock, ordered = true, ...given } = options;
     const store = new FaultyBigtable(this.store, { ordered });
+    const leaseStore = new FaultyBigtable(this.store);
     const services = {
       store,
       oracle: this.oracle,
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),
       liveness: { self: name, isDead: (token: string) => this.#dead.has(token) },
+      // Bounds are what was given last, not more: the timestamps in a script are the transactions'.
+      leases: { store: leaseStore, freshTimestamp: async () => this.oracle.given.at(-1) ?? 0 },
       isObserved: async (table: string, column: string) => {
         await this.store.sampleRowKeys(table); // Refuses a table that does not exist.
         return this.#options.observed?.includes(column) === true;
       },
     };
-    return new Client(store, createContext(services, given));
+    return new Client(store, leaseStore, createContext(services, given));
   }
 
   /** From now on everybody knows that the client is dead. */
@@ -113,10 +116,13 @@ export interface ClientOptions extends OptionsGiven {
 
 export class Client {
   readonly store: FaultyBigtable;
+  /** The connection of the lease: apart, so that the n-th mutation of `store` is a transaction's. */
+  readonly leaseStore: FaultyBigtable;
   readonly context: Context;
 
-  constructor(store: FaultyBigtable, context: Context) {
+  constructor(store: FaultyBigtable, leaseStore: FaultyBigtable, context: Context) {
     this.store = store;
+    this.leaseStore = leaseStore;
     this.context = context;
   }
 
@@ -135,7 +141,7 @@ export class Client {
 
   /** The values at a timestamp, or of now. */
   async read(names: readonly string[], at?: Timestamp): Promise<Values> {
-    const reader = await snapshotAt(this.context, at);
+    await using reader = await snapshotAt(this.context, at);
     const values = await reader.getMany(names.map(cell));
     return Object.fromEntries(names.map((name, i) => [name, values[i]?.toString()]));
   }

@@ -13,6 +13,10 @@ export class ScriptedOracle implements TimestampOracle {
   beforeNext: (() => Promise<void> | void) | undefined;
   /** Awaited when a timestamp was chosen, before the caller hears of it: the answer is slow. */
   afterNext: (() => Promise<void> | void) | undefined;
+  /** Of the garbage collection; what is persisted and what everybody has heard of are one thing here. */
+  horizon: Timestamp = 0;
+  /** Awaited before the horizon is read, or raised. */
+  beforeHorizon: (() => Promise<void> | void) | undefined;
   #last: Timestamp;
 
   /** Counts up from `first`. */
@@ -33,5 +37,16 @@ export class ScriptedOracle implements TimestampOracle {
     this.given.push(given);
     await this.afterNext?.();
     return given;
+  }
+
+  async readHorizon(): Promise<Timestamp> {
+    await this.beforeHorizon?.();
+    return this.horizon;
+  }
+
+  async raiseHorizon(horizon: Timestamp): Promise<Timestamp> {
+    await this.beforeHorizon?.();
+    this.horizon = Math.max(this.horizon, horizon);
+    return this.horizon;
   }
 }

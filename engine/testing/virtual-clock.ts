@@ -10,10 +10,11 @@
  * "Everything waits" is known only of work in this process: over a store with real I/O, `runUntil`
  * would take a slow disk for a standstill. Use it with the memory store.
  */
-import { assert, systemClock, type Clock } from '../base/index.ts';
+import { assert, systemClock, type Clock, type SleepOptions } from '../base/index.ts';
 
 interface Sleeper {
   readonly wakeMs: number;
+  readonly background: boolean;
   readonly wake: () => void;
 }
 
@@ -36,10 +37,12 @@ export class VirtualClock implements Clock {
     return this.#nowMs;
   }
 
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  sleep(ms: number, signal?: AbortSignal, options: SleepOptions = {}): Promise<void> {
     if (signal?.aborted === true) return Promise.resolve();
     return new Promise((resolve) => {
-      const sleeper: Sleeper = { wakeMs: this.#nowMs + Math.max(0, ms), wake: resolve };
+      const { background = false } = options;
+      const wakeMs = this.#nowMs + Math.max(0, ms);
+      const sleeper: Sleeper = { wakeMs, background, wake: resolve };
       // A stable sort: of the same time, who came first stays first.
       this.#sleepers = [...this.#sleepers, sleeper].toSorted((a, b) => a.wakeMs - b.wakeMs);
       signal?.addEventListener('abort', () => this.#wake(sleeper), { once: true });
@@ -74,9 +77,11 @@ export class VirtualClock implements Clock {
     for (;;) {
       await this.#settle();
       if (settled) return promise;
+      // Who sleeps in the background goes on for ever: nobody waits for that.
+      const somebody = this.#sleepers.some(({ background }) => !background);
+      assert(somebody, 'somebody sleeps while the promise waits');
       const [next] = this.#sleepers;
-      assert(next !== undefined, 'somebody sleeps while the promise waits');
-      this.#moveTo(next);
+      if (next !== undefined) this.#moveTo(next);
     }
   }
 

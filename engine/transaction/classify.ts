@@ -5,11 +5,12 @@
  * before" lies the difference between a retry and a write that is applied twice, so every conflict is
  * looked at once before it is believed.
  */
-import { unreachable } from '../base/index.ts';
+import { assert, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, describeCell, LOCK, recordFamily, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
 import { decodeLock, type Lock } from './lock.ts';
+import { isForbidding } from './roll-back.ts';
 import type { RowWrites } from './writes.ts';
 import { recordOf, type WriteRecord } from './write-record.ts';
 
@@ -49,20 +50,24 @@ export async function classifyPrewrite(
 export type CommitEvidence =
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'still locked' }
-  | { readonly kind: 'rolled back' };
+  | { readonly kind: 'rolled back' }
+  /** Nothing is left of the transaction: how it ended can no longer be found out. */
+  | { readonly kind: 'collected' };
 
 /** How our own commit of the primary ended, or that it has not. */
 export async function classifyCommit(
-  { store, counters }: Context,
+  context: Context,
   { table, row, column: qualifier }: CellAddress,
   startTimestamp: Timestamp,
 ): Promise<CommitEvidence> {
+  const { store, counters } = context;
   const family = recordFamily(qualifier);
   const own = { qualifier, from: startTimestamp, to: startTimestamp };
   counters.reads++;
   counters.readRows++;
   const found = await store.readRow(table, row, [
     { family: LOCK, ...own },
+    { family: ROLLBACK, ...own },
     { family, qualifier, from: startTimestamp },
   ]);
   const cells = found?.cells ?? [];
@@ -71,7 +76,13 @@ export async function classifyCommit(
     cells.filter((cell) => cell.family === family),
   );
   if (record !== undefined) return { kind: 'committed', record };
-  return { kind: cells.length > 0 && cells[0]?.family === LOCK ? 'still locked' : 'rolled back' };
+  if (cells.some((cell) => cell.family === LOCK)) return { kind: 'still locked' };
+  const marker = cells.find((cell) => cell.family === ROLLBACK);
+  if (marker !== undefined && !isForbidding(marker)) return { kind: 'rolled back' };
+  const isGivenUp = (await context.oracle.readHorizon()) > startTimestamp;
+  if (isGivenUp) return { kind: 'collected' };
+  assert(marker !== undefined, 'above the horizon, a lock that is gone has left a trace');
+  return { kind: 'rolled back' };
 }
 
 /** One sentence for the error. */

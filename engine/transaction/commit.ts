@@ -9,6 +9,11 @@
  *            │ lock gone: somebody rolled us back
  *            └ answer lost: look until it is known, never clean up meanwhile (P11)
  *
+ * With the commit timestamp comes the horizon of the garbage collection (P31). If it is above our
+ * start timestamp, we are rolled back: write records and markers that should have stopped our
+ * prewrites may have been collected. The order makes this complete: whatever was collected before our locks
+ * were there had been given up, in the persisted horizon, before that; and the timestamp was asked for after.
+ *
  * The commit point is the row mutation that turns the primary's lock into a write record. Before it,
  * anyone may roll the transaction back; after it, anyone must roll it forward.
  *
@@ -34,10 +39,10 @@ import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
 import { resolveLock } from './resolve-lock.ts';
 import { rollBackOwn } from './roll-back.ts';
 import { commitMutations, rollForwardOwn } from './roll-forward.ts';
+import { type HeldSnapshot, refuseStale } from './stale.ts';
 import type { RowWrites, Write } from './writes.ts';
 
-export interface CommitRequest {
-  readonly startTimestamp: Timestamp;
+export interface CommitRequest extends HeldSnapshot {
   /** The first row holds the primary: its first write. */
   readonly rows: readonly RowWrites[];
   /** Cells to mark with weak notifications. */
@@ -46,7 +51,7 @@ export interface CommitRequest {
 
 /**
  * Commits, and resolves with the commit timestamp.
- * @throws WRITE_CONFLICT, ROLLED_BACK: nothing of it will ever be visible
+ * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: nothing of it will ever be visible
  * @throws COMMIT_UNKNOWN: it may be committed; the error names the primary and the start timestamp
  */
 export async function commit(context: Context, request: CommitRequest): Promise<Timestamp> {
@@ -59,6 +64,9 @@ export async function commit(context: Context, request: CommitRequest): Promise<
   context.committing.set(startTimestamp, finished.promise);
   try {
     return await commitTwoPhases(context, request, { primaryRow, primary });
+  } catch (error) {
+    request.hold.release(); // Otherwise only after the second phase.
+    throw error;
   } finally {
     context.committing.delete(startTimestamp);
     finished.resolve();
@@ -87,7 +95,8 @@ async function commitTwoPhases(
     if (secondaryRows.length > 0) await lockRows(context, secondaryRows, rows, prewriting);
 
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
-    const commitTimestamp = await orRollBack(context, prewriting, rows, context.oracle.next());
+    const next = nextTimestamp(context, startTimestamp);
+    const commitTimestamp = await orRollBack(context, prewriting, rows, next);
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
 
     const marks = notificationMutations(strong, weak, commitTimestamp);
@@ -96,7 +105,7 @@ async function commitTwoPhases(
       ...prewriting,
       commitTimestamp,
     });
-    finish(context, secondaryRows, { startTimestamp, committedAt });
+    finish(context, secondaryRows, { ...request, committedAt });
     if (strong.length + weak.length > 0) tellWorkers(context, { strong, weak, commitTimestamp });
     return committedAt;
   } finally {
@@ -140,6 +149,13 @@ async function cleanUpAfter(context: Context, conflicts: readonly Conflict[]): P
     // A courtesy. That the transaction has lost is certain, and what its caller must hear.
     if (!(error instanceof PercolatorError)) throw error;
   }
+}
+
+/** A timestamp, unless the horizon that came with it is above the snapshot. */
+async function nextTimestamp(context: Context, startTimestamp: Timestamp): Promise<Timestamp> {
+  const timestamp = await context.oracle.next();
+  refuseStale(startTimestamp, context.oracle.horizon);
+  return timestamp;
 }
 
 /** If rolling back fails, the locks stay until somebody meets them: slower, not wrong. */
@@ -224,6 +240,7 @@ async function commitPrimary(
       const evidence = await classifyCommit(context, primary, startTimestamp);
       if (evidence.kind === 'committed') return evidence.record.commitTimestamp;
       if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
+      if (evidence.kind === 'collected') break; // Looking again will not bring it back.
     } catch (error) {
       // No answer, or none to the look: try again, which also looks. Nothing may be cleaned up now.
       if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
@@ -250,12 +267,17 @@ function rolledBack(context: Context, primary: CellAddress): PercolatorError {
 function finish(
   context: Context,
   secondaryRows: readonly RowWrites[],
-  committed: { readonly startTimestamp: Timestamp; readonly committedAt: Timestamp },
+  committed: HeldSnapshot & { readonly committedAt: Timestamp },
 ): void {
-  const { startTimestamp, committedAt } = committed;
   context.counters.committed++;
   // If this fails, or we die, whoever meets a secondary's lock rolls it forward.
-  inBackground(context, rollForwardOwn(context, secondaryRows, startTimestamp, committedAt));
+  const secondPhase = rollForwardOwn(context, secondaryRows, committed);
+  inBackground(
+    context,
+    secondPhase.finally(() => {
+      committed.hold.release();
+    }),
+  );
 }
 
 /** Saves a worker of this process the scan; all others find the notify cells. */

@@ -4,7 +4,7 @@
  */
 import type { Clock, Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
-import type { Liveness } from '../lock-service/index.ts';
+import { createLeases, type Leases, type Liveness } from '../lock-service/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 import type { CellAddress } from './columns.ts';
 import { createHeartbeats, type Heartbeats } from './heartbeat.ts';
@@ -48,6 +48,8 @@ export interface Context {
   readonly counters: Counters;
   readonly heartbeats: Heartbeats;
   readonly lockWatch: LockWatch;
+  /** Keeps from collectors what the transactions of this process still see. */
+  readonly leases: Leases;
   /** Transactions of this process between start and end of their commit; resolved when it ends. */
   readonly committing: Map<Timestamp, Promise<void>>;
   /** Work that nobody waits for: secondaries of committed transactions. `settled` waits for it. */
@@ -65,13 +67,32 @@ export interface Services {
   readonly random: Random;
   readonly liveness: Liveness;
   isObserved(table: string, column: string): Promise<boolean>;
+  /** Default: kept in the store, with timestamps of the oracle as bounds. */
+  readonly leases?: LeaseSource | undefined;
 }
 
-export function createContext(services: Services, options: OptionsGiven = {}): Context {
+/** Where the lease of the process is kept, and where its bounds come from. */
+export interface LeaseSource {
+  readonly store: Bigtable;
+  freshTimestamp(): Promise<Timestamp>;
+}
+
+export function createContext(services: Services, given: OptionsGiven = {}): Context {
+  const options = withDefaults(given);
+  const { store, oracle, clock, liveness } = services;
+  const leases = services.leases ?? { store, freshTimestamp: () => oracle.next() };
   return {
     ...services,
     isObserved: (table, column) => services.isObserved(table, column),
-    options: withDefaults(options),
+    options,
+    leases: createLeases({
+      store: leases.store,
+      clock,
+      token: liveness.self,
+      freshTimestamp: () => leases.freshTimestamp(),
+      ttlMs: options.leaseTimeToLiveMs,
+      lifetimeMsMax: options.snapshotLifetimeMsMax,
+    }),
     counters: noCounts(),
     heartbeats: createHeartbeats(services.store, services.clock),
     lockWatch: createLockWatch(services.clock),

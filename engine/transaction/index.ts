@@ -13,11 +13,17 @@ export {
   acknowledgmentColumn,
   type CellAddress,
   cellName,
+  DATA,
+  describeCell,
+  isAcknowledgment,
+  LOCK,
   NOTIFY,
   NOTIFY_FAMILIES,
   notifyTable,
   PARKED,
   PARKED_WEAK,
+  recordFamily,
+  ROLLBACK,
   TABLE_FAMILIES,
   WEAK,
 } from './columns.ts';
@@ -29,8 +35,11 @@ export {
   type Services,
   settled,
 } from './context.ts';
+export { decodeLock, isPrimary, type Lock } from './lock.ts';
 export type { Options, OptionsGiven } from './options.ts';
+export { isOwnerDead, resolveLock } from './resolve-lock.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
-export type { Reader, Transaction } from './transaction.ts';
+export type { Reader, Snapshot, Transaction } from './transaction.ts';
 export { committedCell } from './committed-cell.ts';
 export type { ScannedRow, ScanRange } from './scan.ts';
+export { decodeWriteRecord, type WriteRecord } from './write-record.ts';

@@ -26,6 +26,18 @@ export interface Options {
    * called unknown. Default 5. Too small: short outages of the store surface as COMMIT_UNKNOWN.
    */
   readonly inDoubtAttemptsMax: number;
+  /**
+   * Milliseconds for which a transaction or snapshot keeps the versions that it sees from being
+   * collected. Default 600,000. Afterwards it goes on, a read of the horizon for each read, until it
+   * is stale. Too small: long scans fail with STALE_SNAPSHOT. Too large: a forgotten one keeps garbage.
+   */
+  readonly snapshotLifetimeMsMax: number;
+  /**
+   * Milliseconds for which a collector respects the lease of a process that does not renew it.
+   * Default 30,000. Too small: a pause of the process makes its transactions ask for the horizon at
+   * each read. Too large: a dead process keeps garbage that long.
+   */
+  readonly leaseTimeToLiveMs: number;
 }
 
 export type OptionsGiven = { readonly [K in keyof Options]?: Options[K] | undefined };
@@ -37,6 +49,8 @@ const DEFAULTS: Options = {
   backoffMsMin: 1,
   backoffMsMax: 256,
   inDoubtAttemptsMax: 5,
+  snapshotLifetimeMsMax: 600_000,
+  leaseTimeToLiveMs: 30_000,
 };
 
 /** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */

@@ -328,8 +328,10 @@ describe('section 2.3, timestamps', () => {
       allocate: async (count) => {
         sizes.push(count);
         last += count;
-        return last - count + 1;
+        return { first: last - count + 1, horizon: 0 };
       },
+      readHorizon: async () => 0,
+      raiseHorizon: async () => 0,
     });
     await Promise.all(Array.from({ length: 1_000 }, () => oracle.next()));
     assert.deepEqual(sizes, [1_000]);

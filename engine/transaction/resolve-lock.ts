@@ -15,6 +15,16 @@
  *       └─ nothing of it                  ─▶ its primary was never locked, or not yet (P2):
  *            ├─ owner alive                ─▶ leave it
  *            └─ owner dead                 ─▶ forbid the primary with a marker, unless it comes first: look again
+ *                                             (not below the horizon, see there)
+ *
+ * Below the horizon, nothing at the primary means nothing (P30): the transaction was never committed, or
+ * its record has been collected since. But a collector resolves all locks before it deletes
+ * anything, so if the lock at hand is still there, its transaction was not committed, and will not
+ * be, because it is given no commit timestamp any more. So the lock is rolled back if it is
+ * there, without a marker at the primary; and who asks about the transaction itself hears that it
+ * is too late. A marker would be a lie to the latter. It can become one all the same, if it was decided
+ * on above the horizon and sent after a pause. So markers put where nothing was found are told
+ * apart from others, and below the horizon they mean nothing either.
  *
  * Only what the primary says counts; the lock at hand is touched after the outcome is settled, never
  * before (P27). What if we die in between? The next one who meets the lock does the rest.
@@ -24,7 +34,7 @@ import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, LOCK, recordFamily, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
 import { decodeLock, isPrimary, type Lock } from './lock.ts';
-import { rollBackCell, rollbackMarker } from './roll-back.ts';
+import { forbiddingMarker, isForbidding, rollBackCell } from './roll-back.ts';
 import { rollForwardCell } from './roll-forward.ts';
 import { recordOf, type WriteRecord } from './write-record.ts';
 
@@ -63,6 +73,7 @@ async function followPrimary(
       await rollForwardCell(context, cell, lock, outcome.record.commitTimestamp);
       return 'rolled forward';
     case 'rolled back':
+    case 'collected':
       await rollBackCell(context, cell, lock.startTimestamp);
       return 'rolled back';
     default:
@@ -73,7 +84,9 @@ async function followPrimary(
 export type Outcome =
   | { readonly kind: 'alive' }
   | { readonly kind: 'committed'; readonly record: WriteRecord }
-  | { readonly kind: 'rolled back' };
+  | { readonly kind: 'rolled back' }
+  /** Its start timestamp is below the horizon, and nothing certain is left of it. */
+  | { readonly kind: 'collected' };
 
 /** Finds out, or if its owner is dead decides, how the transaction of `lock` ended. */
 export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
@@ -83,14 +96,17 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<O
       case 'committed':
       case 'rolled back':
         return seen;
+      case 'forbidden':
+        return { kind: (await isGivenUp(context, lock)) ? 'collected' : 'rolled back' };
       case 'locked':
-        if (!isDead(context, seen.lock)) return { kind: 'alive' };
+        if (!isOwnerDead(context, seen.lock)) return { kind: 'alive' };
         // The primary's own lock is rolled back like any other; if it is gone, look what became of it.
         await rollBackCell(context, lock.primary, lock.startTimestamp);
         break;
       case 'absent':
         // A lock whose primary is merely in flight belongs to a healthy transaction: wait for its own time to live.
-        if (!isDead(context, lock)) return { kind: 'alive' };
+        if (!isOwnerDead(context, lock)) return { kind: 'alive' };
+        if (await isGivenUp(context, lock)) return { kind: 'collected' };
         await forbidPrimary(context, lock, seen.newestRecord);
         break;
       default:
@@ -102,6 +118,7 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<O
 type Sight =
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'rolled back' }
+  | { readonly kind: 'forbidden' }
   | { readonly kind: 'locked'; readonly lock: Lock }
   | { readonly kind: 'absent'; readonly newestRecord: Timestamp | undefined };
 
@@ -119,7 +136,8 @@ function interpret(row: Row | undefined, primary: CellAddress, startTimestamp: n
   const records = cells.filter((cell) => cell.family === recordFamily(primary.column));
   const record = recordOf(startTimestamp, records);
   if (record !== undefined) return { kind: 'committed', record };
-  if (cells.some((cell) => cell.family === ROLLBACK)) return { kind: 'rolled back' };
+  const marker = cells.find((cell) => cell.family === ROLLBACK);
+  if (marker !== undefined) return { kind: isForbidding(marker) ? 'forbidden' : 'rolled back' };
   const locked = cells.find((cell) => cell.family === LOCK);
   if (locked === undefined) return { kind: 'absent', newestRecord: records[0]?.timestamp };
   const lock = decodeLock(locked);
@@ -162,15 +180,20 @@ async function forbidPrimary(
       { family: LOCK, qualifier, from: startTimestamp, to: startTimestamp },
       { family: recordFamily(qualifier), qualifier, from: since },
     ],
-    ifNotFound: [rollbackMarker(qualifier, startTimestamp)],
+    ifNotFound: [forbiddingMarker(qualifier, startTimestamp)],
   });
+}
+
+/** Asked after looking: what was not there may have been collected before. */
+async function isGivenUp({ oracle }: Context, { startTimestamp }: Lock): Promise<boolean> {
+  return (await oracle.readHorizon()) > startTimestamp;
 }
 
 /**
  * Whether nobody will finish the transaction. Our own attempts are known at once (P29), exited
  * processes of this machine too; of all others only their time to live tells.
  */
-function isDead(context: Context, lock: Lock): boolean {
+export function isOwnerDead(context: Context, lock: Lock): boolean {
   if (lock.owner === context.liveness.self) return !context.committing.has(lock.startTimestamp);
   return context.liveness.isDead(lock.owner) || context.lockWatch.isExpired(lock);
 }

@@ -6,7 +6,7 @@
  * transaction may commit although half of it is gone (P1). Prewrite refuses where it finds one.
  * The data goes in the same row mutation as the lock: readers count on it (snapshot-read.ts).
  */
-import type { Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
+import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
 import type { RowWrites } from './writes.ts';
@@ -50,8 +50,26 @@ export async function rollBackOwn(
   if (others.length > 0) await mutate(context, others);
 }
 
-export function rollbackMarker(qualifier: string, startTimestamp: Timestamp): Mutation {
-  const value = new Uint8Array();
+/**
+ * A marker where nothing was found to roll back (P2). It differs from the others because it can be
+ * mistaken: if it was decided on before, and put there after, the evidence of a commit was collected
+ * (see resolve-lock.ts).
+ */
+export function forbiddingMarker(qualifier: string, startTimestamp: Timestamp): Mutation {
+  return rollbackMarker(qualifier, startTimestamp, Buffer.from(FORBIDDEN));
+}
+
+export function isForbidding(marker: Cell): boolean {
+  return Buffer.from(marker.value).toString() === FORBIDDEN;
+}
+
+const FORBIDDEN = 'forbidden';
+
+function rollbackMarker(
+  qualifier: string,
+  startTimestamp: Timestamp,
+  value: Uint8Array = new Uint8Array(),
+): Mutation {
   return { kind: 'set', family: ROLLBACK, qualifier, timestamp: startTimestamp, value };
 }
 

@@ -1,17 +1,17 @@
 /** Scan that sees the transaction's own writes: the snapshot's rows and the buffer's, merged in key order. */
-import type { Timestamp } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
 import { type ScannedRow, type ScanRange, scanSnapshot } from './scan.ts';
+import type { HeldSnapshot } from './stale.ts';
 import type { Write, WriteBuffer } from './writes.ts';
 
 export async function* scanWithWrites(
   context: Context,
   range: ScanRange,
-  startTimestamp: Timestamp,
+  held: HeldSnapshot,
   writes: WriteBuffer,
 ): AsyncGenerator<ScannedRow> {
   const pending = writtenRows(range, writes);
-  for await (const scanned of scanSnapshot(context, range, startTimestamp)) {
+  for await (const scanned of scanSnapshot(context, range, held)) {
     yield* rowsBefore(scanned.row, pending);
     const own = pending[0]?.row === scanned.row ? pending.shift() : undefined;
     const merged = own === undefined ? scanned : overlay(scanned, own.writes);

@@ -5,9 +5,17 @@
  * atomicity across rows, makes them belong together. A row with a lock in the way is read again
  * by itself once the lock is resolved.
  */
-import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
+import type { CellFilter, Row } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
-import { committedVersion, filtersFor, pendingLocks, snapshotRead } from './snapshot-read.ts';
+import {
+  committedVersion,
+  filtersFor,
+  pendingLocks,
+  type RowToRead,
+  snapshotRead,
+  type Version,
+} from './snapshot-read.ts';
+import { type HeldSnapshot, validateRead } from './stale.ts';
 
 export interface ScanRange {
   readonly table: string;
@@ -35,15 +43,16 @@ const BATCH_ROWS = 128;
 export async function* scanSnapshot(
   context: Context,
   range: ScanRange,
-  startTimestamp: Timestamp,
+  held: HeldSnapshot,
 ): AsyncGenerator<ScannedRow> {
-  const filters = range.columns.flatMap((column) => filtersFor(column, startTimestamp));
+  const filters = range.columns.flatMap((column) => filtersFor(column, held.startTimestamp));
   const limit = range.batchRows ?? BATCH_ROWS;
   let start = range.start ?? '';
   for (;;) {
     const rows = await readBatch(context, { ...range, start, limit }, filters);
+    await validateRead(context, held); // For the rows that are not there, too.
     for (const row of rows) {
-      const values = await valuesOf(context, range, row, startTimestamp);
+      const values = await valuesOf(context, range, row, held);
       if (values.size > 0) yield { row: row.key, values };
     }
     const last = rows.at(-1);
@@ -72,20 +81,30 @@ async function valuesOf(
   context: Context,
   range: ScanRange,
   row: Row,
-  startTimestamp: Timestamp,
+  held: HeldSnapshot,
 ): Promise<ReadonlyMap<string, Buffer>> {
   const { table, columns } = range;
   const simple =
     pendingLocks(row).length === 0 && !columns.some((column) => isElsewhere(row, column));
   const versions = simple
     ? columns.map((column) => committedVersion(column, row.cells))
-    : await snapshotRead(context, { table, row: row.key, columns }, startTimestamp);
+    : await readAgain(context, { table, row: row.key, columns }, held);
   const values = new Map<string, Buffer>();
   versions.forEach((version, i) => {
     const column = columns[i];
     if (column !== undefined && version?.value !== undefined) values.set(column, version.value);
   });
   return values;
+}
+
+async function readAgain(
+  context: Context,
+  target: RowToRead,
+  held: HeldSnapshot,
+): Promise<readonly (Version | undefined)[]> {
+  const versions = await snapshotRead(context, target, held.startTimestamp);
+  await validateRead(context, held);
+  return versions;
 }
 
 /** Whether the current data is not among the versions that were read (see snapshot-read.ts, touches). */

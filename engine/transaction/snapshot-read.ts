@@ -22,6 +22,7 @@ import { DATA, describeCell, isAcknowledgment, LOCK, recordFamily } from './colu
 import type { Context } from './context.ts';
 import { decodeLock, type Lock } from './lock.ts';
 import { resolveLock } from './resolve-lock.ts';
+import { refuseBelowHorizon } from './stale.ts';
 import { decodeWriteRecord, type WriteRecord } from './write-record.ts';
 
 /** A committed version of a cell, as a snapshot sees it. */
@@ -134,7 +135,11 @@ async function pickVersion(
   const { record } = version;
   if (record.dataTimestamp === 0 || isAcknowledgment(wanted.column)) return version;
   // A touch can point further back than the two versions asked for.
-  return { record, value: await readData(context, wanted, record) };
+  const value = await readData(context, wanted, record);
+  if (value === undefined) await refuseBelowHorizon(context, wanted.startTimestamp);
+  const place = `${wanted.row}/${wanted.column}@${record.dataTimestamp}`;
+  assert(value !== undefined, `a write record above the horizon points to data (${place})`);
+  return { record, value };
 }
 
 /** The newest committed version among cells that were read with `filtersFor`. */
@@ -154,7 +159,7 @@ async function readData(
   { store, counters }: Context,
   { table, row, column }: { readonly table: string; readonly row: string; readonly column: string },
   record: WriteRecord,
-): Promise<Buffer> {
+): Promise<Buffer | undefined> {
   counters.reads++;
   counters.readRows++;
   const at = record.dataTimestamp;
@@ -162,6 +167,5 @@ async function readData(
     { family: DATA, qualifier: column, from: at, to: at },
   ]);
   const data = found?.cells[0];
-  assert(data !== undefined, `a write record points to data that exists (${row}/${column}@${at})`);
-  return Buffer.from(data.value);
+  return data && Buffer.from(data.value);
 }

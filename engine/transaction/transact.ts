@@ -12,21 +12,54 @@ import { isRetryable, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import type { Context } from './context.ts';
-import { type Outcome, settleTransaction } from './resolve-lock.ts';
-import { type Reader, Transaction } from './transaction.ts';
+import { settleTransaction } from './resolve-lock.ts';
+import { type HeldSnapshot, refuseBelowHorizon } from './stale.ts';
+import { type Snapshot, Transaction } from './transaction.ts';
 import type { TransactionName } from '../base/index.ts';
 
 /** A transaction at a fresh start timestamp. */
 export async function begin(context: Context): Promise<Transaction> {
-  const startTimestamp = await context.oracle.next();
+  const held = await holdNow(context);
   context.counters.begun++;
-  return new Transaction(context, startTimestamp, { readOnly: false });
+  return new Transaction(context, held, { readOnly: false });
 }
 
-/** A read-only view of the database at a timestamp; the newest if none is given. */
-export async function snapshotAt(context: Context, timestamp?: Timestamp): Promise<Reader> {
-  const startTimestamp = timestamp ?? (await context.oracle.next());
-  return new Transaction(context, startTimestamp, { readOnly: true });
+/**
+ * A read-only view of the database at a timestamp; the newest if none is given.
+ * @throws STALE_SNAPSHOT if it is below the horizon
+ */
+export async function snapshotAt(context: Context, timestamp?: Timestamp): Promise<Snapshot> {
+  const held =
+    timestamp === undefined ? await holdNow(context) : await holdThen(context, timestamp);
+  return new Transaction(context, held, { readOnly: true });
+}
+
+/** A fresh start timestamp; the hold comes first (see lock-service/leases.ts, step 1 and 3). */
+async function holdNow({ leases, oracle }: Context): Promise<HeldSnapshot> {
+  const hold = await leases.enter();
+  try {
+    const startTimestamp = await oracle.next();
+    hold.setTimestamp(startTimestamp);
+    return { startTimestamp, hold };
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
+}
+
+/**
+ * A snapshot of the past: hold it, then look whether it was in time. A collector persists the
+ * horizon, then looks who holds what. So either we see the horizon, or it sees the hold.
+ */
+async function holdThen(context: Context, startTimestamp: Timestamp): Promise<HeldSnapshot> {
+  const hold = await context.leases.pin(startTimestamp);
+  try {
+    await refuseBelowHorizon(context, startTimestamp);
+    return { startTimestamp, hold };
+  } catch (error) {
+    hold.release();
+    throw error;
+  }
 }
 
 /**
@@ -55,6 +88,7 @@ export async function transact<T>(
 /**
  * How a transaction that ended with COMMIT_UNKNOWN ended after all. If it has not ended and its owner is
  * this process, which has given it up, or is dead, it is rolled back: the answer is final.
+ * @throws STALE_SNAPSHOT if it is so long ago that the evidence has been collected
  */
 export async function outcomeOf(
   context: Context,
@@ -63,16 +97,19 @@ export async function outcomeOf(
   const { primary, startTimestamp } = name;
   for (let attempt = 1; ; attempt++) {
     const outcome = await settleTransaction(context, lockOf(context, primary, startTimestamp));
-    if (outcome.kind !== 'alive') return outcomeName(outcome);
+    if (outcome.kind === 'collected') {
+      throw new PercolatorError(
+        'STALE_SNAPSHOT',
+        `how the transaction of ${startTimestamp} ended has been collected: ` +
+          `it is below the horizon ${context.oracle.horizon}`,
+      );
+    }
+    if (outcome.kind !== 'alive') return outcome.kind;
     if (attempt >= context.options.attemptsMax) {
       throw new PercolatorError('LOCKED', `the transaction of ${startTimestamp} is still at work`);
     }
     await context.clock.sleep(backoffMs(context, attempt));
   }
-}
-
-function outcomeName(outcome: Exclude<Outcome, { kind: 'alive' }>): 'committed' | 'rolled back' {
-  return outcome.kind;
 }
 
 /** The primary's lock as far as it matters for asking: whose it is, and where. */

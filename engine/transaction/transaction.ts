@@ -26,6 +26,7 @@ import type { Context } from './context.ts';
 import { scanWithWrites } from './scan-with-writes.ts';
 import type { ScannedRow, ScanRange } from './scan.ts';
 import { snapshotRead, type Version } from './snapshot-read.ts';
+import { type HeldSnapshot, validateRead } from './stale.ts';
 import { type Write, WriteBuffer } from './writes.ts';
 
 /** What can be read of a snapshot: of a transaction's, or of a read-only one at any timestamp. */
@@ -40,11 +41,18 @@ export interface Reader {
   scan(range: ScanRange): AsyncIterable<ScannedRow>;
 }
 
-type State = 'open' | 'committing' | 'committed' | 'failed';
+/** A read-only view of the database. Close it: until then it keeps what it sees from being collected. */
+export interface Snapshot extends Reader, AsyncDisposable {
+  /** Twice is harmless. */
+  close(): Promise<void>;
+}
 
-export class Transaction implements Reader {
+type State = 'open' | 'committing' | 'committed' | 'failed' | 'closed';
+
+export class Transaction implements Snapshot {
   readonly startTimestamp: Timestamp;
   readonly #context: Context;
+  readonly #held: HeldSnapshot;
   readonly #writes = new WriteBuffer();
   readonly #weak: CellAddress[] = [];
   /** What was read: the snapshot does not change, so no cell is read twice. */
@@ -54,17 +62,17 @@ export class Transaction implements Reader {
   #state: State = 'open';
 
   /** Use `begin` or `snapshotAt`. */
-  constructor(
-    context: Context,
-    startTimestamp: Timestamp,
-    options: { readonly readOnly: boolean },
-  ) {
+  constructor(context: Context, held: HeldSnapshot, options: { readonly readOnly: boolean }) {
     this.#context = context;
-    this.startTimestamp = startTimestamp;
+    this.#held = held;
+    this.startTimestamp = held.startTimestamp;
     this.#readOnly = options.readOnly;
   }
 
-  /** @throws LOCKED if a live transaction keeps its lock for too long */
+  /**
+   * @throws LOCKED if a live transaction keeps its lock for too long
+   * @throws STALE_SNAPSHOT if what the snapshot sees may have been collected
+   */
   async get(cell: CellAddress): Promise<Buffer | undefined> {
     this.#assertOpen();
     checkUserColumn(cell.column);
@@ -87,7 +95,7 @@ export class Transaction implements Reader {
   async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     this.#assertOpen();
     range.columns.forEach(checkUserColumn);
-    yield* scanWithWrites(this.#context, range, this.startTimestamp, this.#writes);
+    yield* scanWithWrites(this.#context, range, this.#held, this.#writes);
   }
 
   /** The bytes are kept, not copied: leave them alone until the commit. */
@@ -130,7 +138,7 @@ export class Transaction implements Reader {
 
   /**
    * Commits; resolves with the commit timestamp, or with the start timestamp if nothing was written.
-   * @throws WRITE_CONFLICT, ROLLED_BACK: nothing was or will be visible; run it again from the beginning
+   * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: nothing was or will be visible; run it again from the beginning
    * @throws COMMIT_UNKNOWN: it may have committed; ask `outcomeOf(error.transaction)`
    */
   async commit(): Promise<Timestamp> {
@@ -148,7 +156,17 @@ export class Transaction implements Reader {
 
   /** Forgets the writes. Nothing was sent, so there is nothing to undo. Harmless after `commit`. */
   discard(): void {
-    if (this.#state === 'open') this.#state = 'failed';
+    if (this.#state !== 'open') return;
+    this.#state = 'closed';
+    this.#held.hold.release();
+  }
+
+  async close(): Promise<void> {
+    this.discard();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   /** For observers: the committed versions of cells, acknowledgments included. */
@@ -166,14 +184,14 @@ export class Transaction implements Reader {
   }
 
   async #commitWrites(): Promise<Timestamp> {
-    const { startTimestamp } = this;
     if (this.#writes.size > 0) {
       return commit(this.#context, {
-        startTimestamp,
+        ...this.#held,
         rows: this.#writes.byRow(),
         weak: this.#weak,
       });
     }
+    this.#held.hold.release();
     if (this.#weak.length > 0) {
       throw new PercolatorError(
         'INVALID_ARGUMENT',
@@ -181,7 +199,7 @@ export class Transaction implements Reader {
           'it becomes visible when the transaction commits',
       );
     }
-    return startTimestamp; // The snapshot is all there was to it.
+    return this.startTimestamp; // The snapshot is all there was to it.
   }
 
   /** Reads cells of one row, all in one atomic read. */
@@ -191,6 +209,7 @@ export class Transaction implements Reader {
     const columns = cells.map(({ column }) => column);
     const target = { table: first.table, row: first.row, columns };
     const versions = await snapshotRead(this.#context, target, this.startTimestamp);
+    await validateRead(this.#context, this.#held);
     cells.forEach((cell, i) => this.#versions.set(cellName(cell), versions[i]));
   }
 

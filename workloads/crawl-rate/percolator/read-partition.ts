@@ -6,7 +6,7 @@ import { CLUSTER, DOCUMENT, DOCUMENTS } from './tables.ts';
 /** The partition, read through a snapshot as any user of the table would. */
 export async function readPartition(percolator: Percolator): Promise<Partition> {
   const partition = new Map<string, string>();
-  const snapshot = await percolator.snapshot();
+  await using snapshot = await percolator.snapshot();
   const columns = [CLUSTER];
   for await (const { row, values } of snapshot.scan({ table: DOCUMENTS, columns })) {
     partition.set(row, values.get(CLUSTER)?.toString() ?? '');

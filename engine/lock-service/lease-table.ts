@@ -1,0 +1,80 @@
+/**
+ * Where leases are kept: one row for each process, in a table of their own.
+ *
+ *     percolator-leases: <liveness token>   lease:lease @ counter = {bound, ttlMs}
+ *
+ * The counter is the cell's timestamp, and the newest cell counts. A copy of an old renewal that
+ * arrives late is then an old cell below a newer one, whatever its bound was; if it could take the
+ * newer one's place, it would take back a pin that has been answered.
+ */
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+
+export interface Lease {
+  /** Liveness token of the process. */
+  readonly token: string;
+  /** No transaction of the process that counts on the lease has a start timestamp below. */
+  readonly bound: Timestamp;
+  /** Counted up with every renewal. */
+  readonly counter: number;
+  /** How long the lease is good for, from the moment it was sent (the owner) or seen (all others). */
+  readonly ttlMs: number;
+}
+
+const TABLE = 'percolator-leases';
+const LEASE = { family: 'lease', qualifier: 'lease' } as const;
+const PAGE_ROWS = 1_000;
+
+export async function createLeaseTable(store: Bigtable): Promise<void> {
+  await store.createTable(TABLE, { families: [LEASE.family] });
+}
+
+export async function readLease(store: Bigtable, token: string): Promise<Lease | undefined> {
+  const row = await store.readRow(TABLE, token, [{ ...LEASE, versions: 1 }]);
+  return row === undefined ? undefined : decode(row.key, row.cells[0]);
+}
+
+export async function readLeases(store: Bigtable): Promise<readonly Lease[]> {
+  const leases: Lease[] = [];
+  for (let start = ''; ;) {
+    const filters = [{ ...LEASE, versions: 1 }];
+    const rows = await store.readRange(TABLE, { start, limit: PAGE_ROWS }, filters);
+    for (const { key, cells } of rows) {
+      const lease = decode(key, cells[0]);
+      if (lease !== undefined) leases.push(lease);
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE_ROWS) return leases;
+    start = `${last.key}\0`; // The first key behind the last row.
+  }
+}
+
+export async function writeLease(
+  store: Bigtable,
+  { token, bound, counter, ttlMs }: Lease,
+): Promise<void> {
+  const value = Buffer.from(JSON.stringify({ bound, ttlMs }));
+  const mutations = [
+    { kind: 'set', ...LEASE, timestamp: counter, value },
+    { kind: 'erase', ...LEASE, from: 0, to: counter - 1 },
+  ] as const;
+  await store.mutateRows([{ table: TABLE, row: token, mutations }]);
+}
+
+/** Erases the lease as it was seen; a renewal that came since stays. */
+export async function eraseLease(
+  store: Bigtable,
+  { token, counter }: Pick<Lease, 'token' | 'counter'>,
+): Promise<void> {
+  const mutations = [{ kind: 'erase', ...LEASE, from: 0, to: counter }] as const;
+  await store.mutateRows([{ table: TABLE, row: token, mutations }]);
+}
+
+function decode(
+  token: string,
+  cell: { readonly timestamp: number; readonly value: Uint8Array } | undefined,
+): Lease | undefined {
+  if (cell === undefined) return undefined;
+  const text = Buffer.from(cell.value).toString();
+  const { bound, ttlMs } = JSON.parse(text) as Pick<Lease, 'bound' | 'ttlMs'>;
+  return { token, bound, counter: cell.timestamp, ttlMs };
+}

@@ -1,0 +1,258 @@
+/**
+ * The lease of this process on the versions that its transactions still read (P31).
+ *
+ * A collector of garbage must not delete what somebody's snapshot sees. So every process says, in a
+ * row of its own, below which timestamp it needs nothing: its bound. The collector stays below the
+ * bounds of all leases that are renewed; and a process counts on its lease only as long as the
+ * collector certainly does.
+ *
+ *   1. Register before the first start timestamp is asked for, with a bound that was handed out
+ *      before. Whoever reads the leases and does not find us has asked for its own
+ *      timestamp before we ask for ours, so ours is larger (see garbage-collection/horizon.ts).
+ *   2. Renew three times per time to live. The bound is then the smallest start timestamp in use;
+ *      if there is none, a fresh timestamp, asked for before looking.
+ *   3. Between being asked for and being known, a start timestamp is represented by the largest one
+ *      known before. So at every moment everything ever sent is at or below every hold.
+ *   4. Count on the lease until its time to live, counted from before the renewal was sent on our own
+ *      clock, is over, less a margin for clocks that run at different speeds. Others count it from
+ *      when they saw it, which is later.
+ *   5. A renewal that comes too late may find that the collector has given us up in between. What
+ *      began before it is never covered again: a new epoch begins.
+ *
+ * A hold that is older than `lifetimeMsMax` does not count any more: a snapshot that somebody forgot to
+ * close must not hold the horizon for ever. Its owner goes by the same clock and knows.
+ *
+ * All of it costs a transaction nothing: entering is an entry in a set. Nothing breaks if the lease
+ * cannot be registered or renewed: transactions that are not covered ask for the horizon instead
+ * (transaction/stale.ts).
+ *
+ * Does a lease end sooner when its process is known to be dead? No: liveness is a hint, and must decide nothing
+ * (P26). It would save one time to live, and lose data where two containers share a host name.
+ */
+import { type Clock, PercolatorError } from '../base/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { createLeaseTable, eraseLease, readLease, writeLease } from './lease-table.ts';
+
+/** A transaction or snapshot that is in use, as the lease sees it. */
+export interface Hold {
+  /** Its start timestamp, now that it is known. */
+  setTimestamp(startTimestamp: Timestamp): void;
+  /**
+   * True only if no collector had given up the start timestamp until now. Ask after a read has been
+   * answered: what is true now was true when it was served.
+   */
+  isCovered(): boolean;
+  /** Nothing will be read or written for it any more. Twice is harmless. */
+  release(): void;
+}
+
+export interface Leases {
+  /** To be called before a start timestamp is asked for. */
+  enter(): Promise<Hold>;
+  /**
+   * Holds on to a timestamp of the past. It may be too late already: read the horizon afterwards,
+   * and do not use the hold if it is above.
+   */
+  pin(timestamp: Timestamp): Promise<Hold>;
+  /** Brings the bound up to date now; rejects if the storage does. */
+  renew(): Promise<void>;
+  /** Gives the lease up, and ends the renewing. What is still in use is not covered any more. */
+  close(): Promise<void>;
+}
+
+export interface LeaseServices {
+  readonly store: Bigtable;
+  readonly clock: Clock;
+  /** Liveness token: no other process has it, ever. */
+  readonly token: string;
+  /** A timestamp below every one that is handed out from now on, and as large as may be. */
+  freshTimestamp(): Promise<Timestamp>;
+  readonly ttlMs: number;
+  readonly lifetimeMsMax: number;
+}
+
+interface Entry {
+  /** At or below the start timestamp. Moves once, to the start timestamp. */
+  bound: Timestamp;
+  epoch: number;
+  readonly sinceMs: number;
+}
+
+/** Renewals per time to live: two may fail. */
+const RENEWALS_PER_TTL = 3;
+/** The part of the time to live that we count on; clocks may differ in speed by the rest. */
+const COUNTED_ON = 5 / 6;
+/** The epoch of holds that no lease has ever covered. */
+const NEVER = -1;
+
+export function createLeases(services: LeaseServices): Leases {
+  return new ProcessLeases(services);
+}
+
+class ProcessLeases implements Leases {
+  readonly #services: LeaseServices;
+  readonly #entries = new Set<Entry>();
+  readonly #closed = new AbortController();
+  /** Resolves to whether there is a lease; undefined until somebody needs one. */
+  #registering: Promise<boolean> | undefined;
+  #isRegistered = false;
+  #counter = 0;
+  /** The end of the queue of renewals: they are sent one after the other. */
+  #renewing: Promise<void> = Promise.resolve();
+  /** Moves on when the lease has lapsed and is there again. */
+  #epoch = 0;
+  /** On our clock; until then the collector certainly respects the lease. Only grows, until the end. */
+  #validUntilMs = Number.NEGATIVE_INFINITY;
+  /** The largest timestamp known to have been handed out. */
+  #largestSeen: Timestamp = 0;
+  /** The largest bound ever sent: what is not below needs no renewal to be held. */
+  #largestSent: Timestamp = 0;
+
+  constructor(services: LeaseServices) {
+    this.#services = services;
+  }
+
+  async enter(): Promise<Hold> {
+    const isRegistered = this.#isRegistered || (await this.#register());
+    return this.#hold(this.#largestSeen, isRegistered ? this.#epoch : NEVER);
+  }
+
+  async pin(timestamp: Timestamp): Promise<Hold> {
+    const isRegistered = this.#isRegistered || (await this.#register());
+    const entry = this.#add(timestamp, isRegistered ? this.#epoch : NEVER);
+    if (isRegistered && timestamp < this.#largestSent) {
+      entry.epoch = NEVER;
+      if (await this.#succeeds(this.renew())) entry.epoch = this.#epoch;
+    }
+    return this.#holdOf(entry);
+  }
+
+  renew(): Promise<void> {
+    const renewal = this.#renewing.then(() => this.#renewNow());
+    this.#renewing = renewal.catch(() => {});
+    return renewal;
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    await this.#registering;
+    await this.#renewing;
+    this.#validUntilMs = Number.NEGATIVE_INFINITY;
+    if (!this.#isRegistered) return;
+    this.#isRegistered = false;
+    const { store, token } = this.#services;
+    // If it stays, it ends by itself.
+    await this.#succeeds(eraseLease(store, { token, counter: this.#counter }));
+  }
+
+  /** Step 1; who comes meanwhile waits for the same answer, and after a failure the next one tries again. */
+  #register(): Promise<boolean> {
+    if (this.#closed.signal.aborted) return Promise.resolve(false);
+    this.#registering ??= this.#succeeds(this.#registerNow()).finally(() => {
+      this.#registering = undefined;
+    });
+    return this.#registering;
+  }
+
+  async #registerNow(): Promise<void> {
+    const { store, token } = this.#services;
+    await createLeaseTable(store);
+    // Should somebody have had our token before, we go on counting where it stopped.
+    this.#counter = (await readLease(store, token))?.counter ?? 0;
+    await this.renew();
+    if (this.#closed.signal.aborted) return;
+    this.#isRegistered = true;
+    void this.#renewForever();
+  }
+
+  async #renewForever(): Promise<void> {
+    const { clock, ttlMs } = this.#services;
+    const { signal } = this.#closed;
+    while (this.#isRegistered) {
+      await clock.sleep(ttlMs / RENEWALS_PER_TTL, signal, { background: true });
+      if (signal.aborted) return;
+      try {
+        await this.renew();
+      } catch (error) {
+        if (isPassing(error)) continue;
+        this.#isRegistered = false; // The storage was closed, or we have died: nobody will count on us.
+      }
+    }
+  }
+
+  /** Steps 2, 4 and 5. */
+  async #renewNow(): Promise<void> {
+    const { store, clock, token, ttlMs } = this.#services;
+    if (this.#closed.signal.aborted) return;
+    const bound = await this.#bound();
+    this.#counter += 1;
+    this.#largestSent = Math.max(this.#largestSent, bound);
+    const sentMs = clock.monotonicMs();
+    await writeLease(store, { token, bound, counter: this.#counter, ttlMs });
+    if (clock.monotonicMs() >= this.#validUntilMs) this.#epoch += 1;
+    this.#validUntilMs = sentMs + ttlMs * COUNTED_ON;
+  }
+
+  async #bound(): Promise<Timestamp> {
+    this.#forgetOld();
+    if (this.#entries.size === 0) {
+      const fresh = await this.#services.freshTimestamp();
+      this.#largestSeen = Math.max(this.#largestSeen, fresh);
+      // Whoever entered meanwhile is represented by what was known before.
+      if (this.#entries.size === 0) return fresh;
+    }
+    let bound = Number.POSITIVE_INFINITY;
+    for (const entry of this.#entries) bound = Math.min(bound, entry.bound);
+    return bound;
+  }
+
+  #forgetOld(): void {
+    for (const entry of this.#entries) if (this.#isOld(entry)) this.#entries.delete(entry);
+  }
+
+  #isOld({ sinceMs }: Entry): boolean {
+    return this.#services.clock.monotonicMs() - sinceMs >= this.#services.lifetimeMsMax;
+  }
+
+  #hold(bound: Timestamp, epoch: number): Hold {
+    return this.#holdOf(this.#add(bound, epoch));
+  }
+
+  #add(bound: Timestamp, epoch: number): Entry {
+    const entry = { bound, epoch, sinceMs: this.#services.clock.monotonicMs() };
+    this.#entries.add(entry);
+    return entry;
+  }
+
+  #holdOf(entry: Entry): Hold {
+    return {
+      setTimestamp: (startTimestamp) => {
+        entry.bound = startTimestamp;
+        this.#largestSeen = Math.max(this.#largestSeen, startTimestamp);
+      },
+      isCovered: () =>
+        this.#entries.has(entry) &&
+        entry.epoch === this.#epoch &&
+        this.#services.clock.monotonicMs() < this.#validUntilMs &&
+        !this.#isOld(entry),
+      release: () => {
+        this.#entries.delete(entry);
+      },
+    };
+  }
+
+  async #succeeds(step: Promise<unknown>): Promise<boolean> {
+    try {
+      await step;
+      return true;
+    } catch (error) {
+      if (error instanceof PercolatorError) return false;
+      throw error;
+    }
+  }
+}
+
+/** The same call may succeed later. */
+function isPassing(error: unknown): boolean {
+  return error instanceof PercolatorError && error.code !== 'STORE_CLOSED';
+}

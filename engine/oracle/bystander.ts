@@ -1,0 +1,36 @@
+/**
+ * An oracle for those who only look: it hands nothing out, and writes nothing.
+ *
+ * It answers with the limit of the newest range. Whoever has a timestamp has one below it, so it is "larger
+ * than every one handed out before this call"; but it belongs to somebody else, or will. It is for
+ * comparing with, never for writing at.
+ */
+import { PercolatorError } from '../base/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { readOracleRow } from './allocator.ts';
+import type { TimestampOracle } from './oracle.ts';
+
+/** @throws TABLE_NOT_FOUND at the first question, if the store has no oracle */
+export function watchTimestamps(store: Bigtable): TimestampOracle {
+  let horizon: Timestamp = 0;
+
+  async function look(): Promise<Timestamp> {
+    const row = await readOracleRow(store);
+    horizon = Math.max(horizon, row.horizon);
+    return row.range.limit;
+  }
+
+  return {
+    next: look,
+    get horizon() {
+      return horizon;
+    },
+    readHorizon: async () => {
+      await look();
+      return horizon;
+    },
+    raiseHorizon: async () => {
+      throw new PercolatorError('READ_ONLY', 'a bystander does not move the horizon');
+    },
+  };
+}

@@ -5,11 +5,14 @@
  * One sweep over beginnings and ends in the order in which they happened, which carries along the largest
  * timestamp heard of so far. What ends and begins at the same moment counts as concurrent.
  */
+import type { Timestamp } from '../../bigtable/index.ts';
 import type { HistoricTransaction } from '../history.ts';
+import type { Fate } from './fates.ts';
 import type { Findings } from './findings.ts';
 
 export function judgeRealTime(
   transactions: readonly HistoricTransaction[],
+  fates: ReadonlyMap<Timestamp, Fate>,
   findings: Findings,
 ): void {
   const begun = transactions.toSorted((a, b) => a.beganAt - b.beganAt);
@@ -17,17 +20,20 @@ export function judgeRealTime(
     .filter(({ endedAt }) => endedAt !== undefined)
     .toSorted((a, b) => endOf(a) - endOf(b));
   let next = 0;
-  let latest: HistoricTransaction | undefined; // Of those that have ended, the one with the largest timestamp.
+  let largest = 0; // Of the timestamps of those that have ended.
+  let whose: HistoricTransaction | undefined;
   for (const transaction of begun) {
     for (let one = ended[next]; one !== undefined && endOf(one) < transaction.beganAt;) {
-      if (latest === undefined || heard(one) > heard(latest)) latest = one;
+      const timestamp = largestOf(one, fates);
+      if (timestamp > largest) whose = one;
+      largest = Math.max(largest, timestamp);
       one = ended[++next];
     }
-    if (latest === undefined || transaction.startTimestamp > heard(latest)) continue;
+    if (whose === undefined || transaction.startTimestamp > largest) continue;
     findings.add(
       'real time',
       `${transaction.process} began at ${transaction.beganAt} and was given ${transaction.startTimestamp}, ` +
-        `after ${latest.process} had heard at ${latest.endedAt} of ${heard(latest)}`,
+        `after ${whose.process} had ended at ${whose.endedAt} with ${largest}`,
     );
   }
 }
@@ -36,7 +42,12 @@ function endOf({ endedAt }: HistoricTransaction): number {
   return endedAt ?? Number.POSITIVE_INFINITY;
 }
 
-/** The largest timestamp that its client knew of when it ended. */
-function heard({ startTimestamp, commitTimestamp }: HistoricTransaction): number {
-  return commitTimestamp ?? startTimestamp;
+/** The largest timestamp that it had been given when its client heard the outcome. */
+function largestOf(
+  { startTimestamp, commitTimestamp, outcome }: HistoricTransaction,
+  fates: ReadonlyMap<Timestamp, Fate>,
+): Timestamp {
+  if (outcome !== 'committed') return startTimestamp;
+  const found = fates.get(startTimestamp)?.commitTimestamp ?? startTimestamp;
+  return Math.max(startTimestamp, found, commitTimestamp ?? 0);
 }

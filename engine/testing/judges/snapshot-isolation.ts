@@ -57,7 +57,7 @@ export function judgeSnapshotIsolation(history: History): readonly Violation[] {
   for (const { startTimestamp, reads } of history.transactions) {
     for (const read of reads) judgeRead(read, startTimestamp, cells.get(read.cell), findings);
   }
-  judgeRealTime(history.transactions, findings);
+  judgeRealTime(history.transactions, fates, findings);
   return findings.violations;
 }
 
@@ -70,7 +70,9 @@ function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings)
   }
   if (outcome !== 'committed') return;
   const wroteNothing = transaction.writes.length + transaction.locks.length === 0;
-  if (reported === commitTimestamp && (reported !== undefined || wroteNothing)) return;
+  // `transact` does not say when it committed.
+  const isThere = commitTimestamp !== undefined || wroteNothing;
+  if (reported === undefined ? isThere : reported === commitTimestamp) return;
   if (commitTimestamp !== undefined) {
     const when = `at ${reported}; it is there, committed at ${commitTimestamp}`;
     findings.add('wrong commit timestamp', `${told} ${when}`);
@@ -94,6 +96,7 @@ function judgeCommitted(
       findings.add('half committed', `${who}, and has no write record in ${cell}`);
       return;
     }
+    if (version.isClaimed) return; // Locked, and then written.
     version.isClaimed = true;
     version.value = value;
     if (version.record.operation === operation) return;

@@ -67,7 +67,9 @@ export function newestAt(versions: readonly Version[], timestamp: Timestamp): nu
 }
 
 /** The acknowledgment that a committed strong run has written; undefined for every other transaction. */
-export function acknowledgmentOf({ run }: HistoricTransaction): HistoricCell | undefined {
+export function acknowledgmentOf({
+  run,
+}: Pick<HistoricTransaction, 'run'>): HistoricCell | undefined {
   return run === undefined || run.weak ? undefined : acknowledgmentCell(run.observer, run.cell);
 }
 

@@ -14,7 +14,8 @@ const layers: Record<string, readonly string[]> = {
   'lock-service': ['base', 'bigtable'],
   transaction: ['base', 'bigtable', 'oracle', 'lock-service'],
   observer: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
-  testing: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction', 'observer'],
+  audit: ['base', 'bigtable', 'oracle', 'transaction'],
+  testing: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction', 'observer', 'audit'],
 };
 
 const outside = ['#*', '#*/**', '**/workloads/**', '**/mapreduce-baseline/**', '**/results/**'];

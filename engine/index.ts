@@ -20,7 +20,15 @@ export type {
   WorkerOptions,
 } from './observer/index.ts';
 export { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
+export {
+  type Audit,
+  type AuditOptions,
+  type Finding,
+  FINDING_CODES,
+  type FindingCode,
+} from './audit/index.ts';
 export { type BulkCell, type BulkLoader, type BulkRow, openBulkLoader } from './bulk-load.ts';
+export { fsck, type FsckOptions } from './fsck.ts';
 export { openPercolator, type Percolator, type PercolatorOptions } from './percolator.ts';
 export type { TableDefinition } from './tables.ts';
 export type {

@@ -2,8 +2,9 @@
  * The definitions of Percolator tables, kept in the storage: so that every process notifies observers
  * of the same columns. A loader that did not know a column is observed would lose its changes.
  */
+import { rowBatches } from './audit/index.ts';
 import { PercolatorError } from './base/index.ts';
-import type { Bigtable } from './bigtable/index.ts';
+import type { Bigtable, Cell } from './bigtable/index.ts';
 import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from './transaction/index.ts';
 
 export interface TableDefinition {
@@ -13,7 +14,7 @@ export interface TableDefinition {
   readonly splits?: readonly string[] | undefined;
 }
 
-const TABLE = 'percolator-tables';
+export const TABLES_TABLE = 'percolator-tables';
 const DEFINITION = { family: 'table', qualifier: 'definition' } as const;
 /** Definitions are written outside of any transaction, once. */
 const TIMESTAMP = 1;
@@ -27,7 +28,7 @@ export class Tables {
   }
 
   async open(): Promise<void> {
-    await this.#store.createTable(TABLE, { families: [DEFINITION.family] });
+    await this.#store.createTable(TABLES_TABLE, { families: [DEFINITION.family] });
   }
 
   /**
@@ -40,7 +41,7 @@ export class Tables {
     await this.#store.createTable(table, { families: TABLE_FAMILIES, splits });
     await this.#store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES, splits });
     await this.#store.checkAndMutateRow({
-      table: TABLE,
+      table: TABLES_TABLE,
       row: table,
       anyOf: [DEFINITION],
       ifNotFound: [
@@ -69,7 +70,7 @@ export class Tables {
   async drop(table: string): Promise<void> {
     await this.#store.mutateRows([
       {
-        table: TABLE,
+        table: TABLES_TABLE,
         row: table,
         mutations: [{ kind: 'erase', ...DEFINITION, from: TIMESTAMP, to: TIMESTAMP }],
       },
@@ -80,16 +81,41 @@ export class Tables {
   }
 
   async #load(table: string): Promise<ReadonlySet<string>> {
-    const row = await this.#store.readRow(TABLE, table, [DEFINITION]);
+    const row = await this.#store.readRow(TABLES_TABLE, table, [DEFINITION]);
     const cell = row?.cells[0];
     if (cell === undefined) {
       throw new PercolatorError('TABLE_NOT_FOUND', `there is no Percolator table ${table}`);
     }
-    const { observedColumns } = JSON.parse(Buffer.from(cell.value).toString()) as {
-      readonly observedColumns: readonly string[];
-    };
-    const observed = new Set(observedColumns);
+    const observed = new Set(decode(cell));
     this.#observed.set(table, observed);
     return observed;
   }
+}
+
+/** The observed columns of each table that is defined; undefined where the definition is not legible. */
+export async function readDefinitions(
+  store: Bigtable,
+): Promise<ReadonlyMap<string, readonly string[] | undefined>> {
+  const definitions = new Map<string, readonly string[] | undefined>();
+  for await (const { rows } of rowBatches(store, TABLES_TABLE, {}, [DEFINITION])) {
+    for (const { key, cells } of rows) definitions.set(key, decodeIfLegible(cells[0]));
+  }
+  return definitions;
+}
+
+function decodeIfLegible(cell: Cell | undefined): readonly string[] | undefined {
+  try {
+    const columns: unknown = cell && decode(cell);
+    if (!Array.isArray(columns)) return undefined;
+    return columns.every((column) => typeof column === 'string') ? columns : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function decode({ value }: Cell): readonly string[] {
+  const { observedColumns } = JSON.parse(Buffer.from(value).toString()) as {
+    readonly observedColumns: readonly string[];
+  };
+  return observedColumns;
 }

@@ -113,9 +113,16 @@ function commandFrom(specification: CommandSpecification<Options, Options>): Com
   }
   for (const [key, option] of Object.entries({ ...specification.options, ...STANDARD_OPTIONS })) {
     const value = option.placeholder === null ? '' : ` <${option.placeholder}>`;
-    command.addOption(new CommanderOption(flagOf(key) + value, helpText(option)));
+    const commanderOption = new CommanderOption(flagOf(key) + value, helpText(option));
+    if (option.repeats === true) commanderOption.argParser(joined);
+    command.addOption(commanderOption);
   }
   return command;
+}
+
+/** Nothing on a command line can hold the character that is put in between. */
+function joined(given: string, before: string | undefined): string {
+  return before === undefined ? given : `${before}\0${given}`;
 }
 
 /** The text of each option and positional that was given, by key; null if help was printed. */

@@ -27,6 +27,8 @@ export interface Option<T> {
   readonly fallback: () => T;
   /** Looks at the world, once all texts have been parsed; called only for the kinds that are paths. */
   readonly check: (name: string, path: string) => void;
+  /** May be given several times; `parse` then gets the texts with a `\0` between them. */
+  readonly repeats?: boolean;
 }
 
 /** What every kind has in common; `default` makes the option's type lose its `undefined`. */
@@ -121,6 +123,22 @@ export function text<const D extends string | undefined = undefined>(
     ...common(options, 'a text that is not empty'),
     placeholder: options.placeholder ?? 'text',
     parse: (given) => (given === '' ? null : { value: given }),
+  };
+}
+
+/** Texts that are not empty: the option may be given several times, or not at all. */
+export function textList(
+  options: Omit<Common<never>, 'default'> & { readonly placeholder: string },
+): Option<readonly string[]> {
+  return {
+    ...common({ ...options, default: [] }, 'a text that is not empty'),
+    defaultText: options.defaultText ?? null,
+    placeholder: options.placeholder,
+    repeats: true,
+    parse: (given) => {
+      const texts = given.split('\0');
+      return texts.includes('') ? null : { value: texts };
+    },
   };
 }
 

@@ -20,16 +20,16 @@ export interface Lease {
   readonly ttlMs: number;
 }
 
-const TABLE = 'percolator-leases';
+export const LEASES_TABLE = 'percolator-leases';
 const LEASE = { family: 'lease', qualifier: 'lease' } as const;
 const PAGE_ROWS = 1_000;
 
 export async function createLeaseTable(store: Bigtable): Promise<void> {
-  await store.createTable(TABLE, { families: [LEASE.family] });
+  await store.createTable(LEASES_TABLE, { families: [LEASE.family] });
 }
 
 export async function readLease(store: Bigtable, token: string): Promise<Lease | undefined> {
-  const row = await store.readRow(TABLE, token, [{ ...LEASE, versions: 1 }]);
+  const row = await store.readRow(LEASES_TABLE, token, [{ ...LEASE, versions: 1 }]);
   return row === undefined ? undefined : decode(row.key, row.cells[0]);
 }
 
@@ -37,7 +37,7 @@ export async function readLeases(store: Bigtable): Promise<readonly Lease[]> {
   const leases: Lease[] = [];
   for (let start = ''; ;) {
     const filters = [{ ...LEASE, versions: 1 }];
-    const rows = await store.readRange(TABLE, { start, limit: PAGE_ROWS }, filters);
+    const rows = await store.readRange(LEASES_TABLE, { start, limit: PAGE_ROWS }, filters);
     for (const { key, cells } of rows) {
       const lease = decode(key, cells[0]);
       if (lease !== undefined) leases.push(lease);
@@ -57,7 +57,7 @@ export async function writeLease(
     { kind: 'set', ...LEASE, timestamp: counter, value },
     { kind: 'erase', ...LEASE, from: 0, to: counter - 1 },
   ] as const;
-  await store.mutateRows([{ table: TABLE, row: token, mutations }]);
+  await store.mutateRows([{ table: LEASES_TABLE, row: token, mutations }]);
 }
 
 /** Erases the lease as it was seen; a renewal that came since stays. */
@@ -66,7 +66,7 @@ export async function eraseLease(
   { token, counter }: Pick<Lease, 'token' | 'counter'>,
 ): Promise<void> {
   const mutations = [{ kind: 'erase', ...LEASE, from: 0, to: counter }] as const;
-  await store.mutateRows([{ table: TABLE, row: token, mutations }]);
+  await store.mutateRows([{ table: LEASES_TABLE, row: token, mutations }]);
 }
 
 function decode(

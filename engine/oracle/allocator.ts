@@ -56,7 +56,7 @@ interface Range {
   readonly limit: Timestamp;
 }
 
-const TABLE = 'timestamp-oracle';
+export const ORACLE_TABLE = 'timestamp-oracle';
 const ROW = 'range';
 const LIMIT = { family: 'oracle', qualifier: 'limit' } as const;
 const HORIZON = { family: 'oracle', qualifier: 'horizon' } as const;
@@ -73,7 +73,7 @@ export async function openAllocator(
   if (!Number.isSafeInteger(rangeSize) || rangeSize < 1) {
     throw new PercolatorError('INVALID_ARGUMENT', `rangeSize must be 1 or more, not ${rangeSize}`);
   }
-  await store.createTable(TABLE, { families: [LIMIT.family] });
+  await store.createTable(ORACLE_TABLE, { families: [LIMIT.family] });
   // From the operating system, never from the run's seed: two processes with one seed, or one process
   // started twice, would take each other's range for their own and hand out the same timestamps.
   return new Allocator(store, `${entropySeed()}-${entropySeed()}`, rangeSize);
@@ -146,7 +146,7 @@ class Allocator implements TimestampSource {
   /** Mutates the row unless one of `anyOf` exists. The caller reads it again, to see what it has become. */
   async #mutate(anyOf: readonly CellFilter[], ifNotFound: readonly Mutation[]): Promise<void> {
     try {
-      await this.#store.checkAndMutateRow({ table: TABLE, row: ROW, anyOf, ifNotFound });
+      await this.#store.checkAndMutateRow({ table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound });
     } catch (error) {
       // The answer was lost: the next read tells what became of it.
       if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
@@ -160,7 +160,7 @@ export async function readOracleRow(store: Bigtable): Promise<OracleRow> {
     { ...LIMIT, versions: 1 },
     { ...HORIZON, versions: 1 },
   ];
-  const cells = (await store.readRow(TABLE, ROW, filters))?.cells ?? [];
+  const cells = (await store.readRow(ORACLE_TABLE, ROW, filters))?.cells ?? [];
   const newest = cells.find(({ qualifier }) => qualifier === LIMIT.qualifier);
   const horizon = cells.find(({ qualifier }) => qualifier === HORIZON.qualifier)?.timestamp ?? 0;
   if (newest === undefined) return { range: NOTHING_ALLOCATED, horizon };

@@ -14,7 +14,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { open, type Database, type RootDatabase } from 'lmdb';
+import { open, type Database, type DatabaseOptions, type Key, type RootDatabase } from 'lmdb';
 import { PercolatorError } from '../../base/index.ts';
 import type {
   Bigtable,
@@ -43,6 +43,7 @@ import {
   type Catalog,
   type TableEntry,
 } from './catalog.ts';
+import { checkIsStore } from './existing-store.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
 import { behind, checkKeyLength, tablePrefix } from './keys.ts';
 import { readRange, readRow } from './read.ts';
@@ -56,6 +57,11 @@ export interface EmbeddedOptions {
    * survives `kill -9` of the process but not a power failure, and a commit costs 20 times less.
    */
   readonly fsync?: boolean | undefined;
+  /**
+   * Opens a store that must exist, refuses every mutation with READ_ONLY, and leaves what is in the
+   * folder as it is. Default false.
+   */
+  readonly readOnly?: boolean | undefined;
 }
 
 const CATALOG_KEY = 'catalog';
@@ -84,9 +90,10 @@ const CELLS = {
 
 /** @throws STORE_UNAVAILABLE if the folder cannot be created or opened; the message names it */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
-  const fsync = options.fsync ?? true;
+  const { fsync = true, readOnly = false } = options;
   try {
-    await makeFolder(options.folder);
+    if (readOnly) checkIsStore(options.folder);
+    else await makeFolder(options.folder);
     const root = open({
       path: options.folder,
       noSubdir: false,
@@ -96,9 +103,10 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
       // transactions, act on a commit that a power failure may still undo.
       overlappingSync: false,
       noSync: !fsync,
+      readOnly,
     });
-    const store = new Embedded(root, fsync);
-    await store.finishDrops();
+    const store = new Embedded(root, { fsync, readOnly });
+    if (!readOnly) await store.finishDrops();
     return store;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -130,14 +138,16 @@ class Embedded implements Bigtable {
   readonly #cells: Database<Buffer, Buffer>;
   readonly #catalogs: Database<Catalog | number, string>;
   readonly #commits: GroupCommit;
+  readonly #readOnly: boolean;
   /** The catalog as last seen; reloaded when a read or a group finds another version. */
   #catalog: Catalog = EMPTY_CATALOG;
   #closed: Promise<void> | undefined;
 
-  constructor(root: RootDatabase, fsync: boolean) {
+  constructor(root: RootDatabase, { fsync, readOnly }: { fsync: boolean; readOnly: boolean }) {
     this.#root = root;
-    this.#cells = root.openDB(CELLS);
-    this.#catalogs = root.openDB({ name: 'catalog', encoding: 'json' });
+    this.#readOnly = readOnly;
+    this.#cells = openDatabase(root, CELLS);
+    this.#catalogs = openDatabase(root, { name: 'catalog', encoding: 'json' });
     this.#commits = createGroupCommit((callback) => this.#transact(callback));
     this.manifest = {
       name: 'embedded',
@@ -187,7 +197,7 @@ class Embedded implements Bigtable {
   }
 
   async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
-    this.#assertOpen();
+    this.#assertWritable();
     this.#refresh();
     const { id } = this.#validateConditional(conditional);
     return this.#commits.submit(() =>
@@ -208,7 +218,7 @@ class Embedded implements Bigtable {
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {
-    this.#assertOpen();
+    this.#assertWritable();
     this.#refresh();
     const ids = rows.map((row) => this.#validateRowMutation(row).id);
     await this.#commits.submit(() => {
@@ -225,7 +235,7 @@ class Embedded implements Bigtable {
   }
 
   async createTable(table: string, schema: TableSchema): Promise<void> {
-    this.#assertOpen();
+    this.#assertWritable();
     validateSchema(table, schema);
     await this.#changeCatalog((catalog) => withTable(catalog, table, schema));
   }
@@ -237,7 +247,7 @@ class Embedded implements Bigtable {
   }
 
   async dropTable(table: string): Promise<void> {
-    this.#assertOpen();
+    this.#assertWritable();
     await this.#changeCatalog((catalog) =>
       findTable(catalog, table) === undefined ? catalog : withDropping(catalog, table),
     );
@@ -363,11 +373,27 @@ class Embedded implements Bigtable {
     return entry;
   }
 
+  #assertWritable(): void {
+    this.#assertOpen();
+    if (!this.#readOnly) return;
+    throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
+  }
+
   #assertOpen(): void {
     if (this.#closed !== undefined) {
       throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
     }
   }
+}
+
+/** lmdb makes a database that is missing, but not in a store that is only read. */
+function openDatabase<V, K extends Key>(
+  root: RootDatabase,
+  options: DatabaseOptions & { readonly name: string },
+): Database<V, K> {
+  const database = root.openDB<V, K>(options) as Database<V, K> | undefined;
+  if (database !== undefined) return database;
+  throw new Error(`it is an lmdb folder, but not a store of ours: it has no ${options.name}`);
 }
 
 function asError(reason: unknown): Error {

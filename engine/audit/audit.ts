@@ -1,0 +1,241 @@
+/**
+ * The audit: every row of the tables given, looked at once, and again if something is wrong.
+ *
+ *     rows ──▶ batches ─┐
+ *     marks ─▶ batches ─┴▶ judge ─▶ nothing wrong
+ *                             └──▶ read marks and row again ─▶ judge ─▶ found both times ─▶ finding
+ *     locks met ─▶ gathered ─▶ ask their primaries (judge-lock.ts) ─▶ finding
+ *
+ * It runs on a database that is in use, and does not cry wolf. What one row says was read atomically. What
+ * a row and its marks say together was not; so the marks are read first the second time: a mark
+ * that is missing before the row is read, and a change that the row still does not acknowledge
+ * after, were not taken apart by an observer in between, because it acknowledges before it clears.
+ *
+ * Memory is bounded: a batch of rows, and the locks gathered. Without `repair` nothing is written.
+ */
+import { PercolatorError } from '../base/index.ts';
+import type { Cell, Row, RowRange } from '../bigtable/index.ts';
+import {
+  type Context,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  TABLE_FAMILIES,
+} from '../transaction/index.ts';
+import { historiesOf } from './column-history.ts';
+import { type Finding, keyOf } from './finding.ts';
+import { judgeLock, type LockToJudge, type LockVerdict } from './judge-lock.ts';
+import type { AuditedTable, RowOfMarks } from './judge-notifications.ts';
+import { judgeRow, type Limits } from './judge-row.ts';
+import { repair } from './repair.ts';
+import { rowBatches } from './row-batches.ts';
+
+export interface AuditOptions {
+  /** Repairs what can be repaired safely; each finding says what was done. Default false. */
+  readonly repair?: boolean | undefined;
+  /**
+   * Whether to wait, for the time to live of locks whose owner is not known to be dead, to see whether
+   * they stand still. Default false: they are then taken for alive.
+   */
+  readonly waitForLocks?: boolean | undefined;
+  /** From which age, by its owner's clock, a lock is listed although it may be alive. Default 60,000. */
+  readonly longHeldMs?: number | undefined;
+}
+
+/** An audit under way: iterate over it, once, for the findings. */
+export interface Audit extends AsyncIterable<Finding> {
+  /** What has been looked at so far; the marks' rows count with the rows they belong to. */
+  readonly counters: { readonly tables: number; readonly rows: number; readonly cells: number };
+}
+
+/** Audits the tables on the store of `context`, whose oracle and liveness are asked as well. */
+export function audit(
+  context: Context,
+  tables: readonly AuditedTable[],
+  options: AuditOptions = {},
+): Audit {
+  return new TablesAudit(context, tables, options);
+}
+
+/** Locks gathered before their primaries are asked. */
+const LOCKS_GATHERED = 1_000;
+/** A lock may name any time to live; nobody waits longer for it than this. */
+const WAIT_MS_MAX = 60_000;
+
+class TablesAudit implements Audit {
+  readonly counters = { tables: 0, rows: 0, cells: 0 };
+  readonly #context: Context;
+  readonly #tables: readonly AuditedTable[];
+  readonly #options: AuditOptions;
+  #limits: Limits = { bound: 0, horizon: 0 };
+  #locks: LockToJudge[] = [];
+
+  constructor(context: Context, tables: readonly AuditedTable[], options: AuditOptions) {
+    this.#context = context;
+    this.#tables = tables;
+    this.#options = options;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Finding> {
+    for await (const finding of this.#findings()) {
+      yield this.#options.repair === true ? await repair(this.#context, finding) : finding;
+    }
+  }
+
+  async *#findings(): AsyncGenerator<Finding> {
+    await this.#askOracle();
+    for (const audited of this.#tables) {
+      this.counters.tables++;
+      yield* this.#auditTable(audited);
+    }
+    yield* this.#judgeLocks();
+  }
+
+  async *#auditTable(audited: AuditedTable): AsyncGenerator<Finding> {
+    const { store } = this.#context;
+    const { table } = audited;
+    const unreadable = await this.#whyUnreadable(table, FAMILIES);
+    if (unreadable !== undefined) {
+      const missing = unreadable.code === 'TABLE_NOT_FOUND';
+      yield tableFinding(table, missing ? 'table-missing' : 'table-unreadable', unreadable.message);
+      return;
+    }
+    if ((await this.#whyUnreadable(notifyTable(table), MARKS)) !== undefined) {
+      const sentence = `${notifyTable(table)}, which holds the notifications of ${table}, is not there`;
+      const fix = { kind: 'create companion', table } as const;
+      yield { ...tableFinding(table, 'companion-missing', sentence), fix };
+    }
+    // Made anew by a repair, it is empty, and what was in it will be found lost.
+    const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
+    const known = hasCompanion ? audited : { ...audited, observedColumns: undefined };
+    for await (const { rows, range } of rowBatches(store, table, {}, FAMILIES)) {
+      yield* this.#auditBatch(known, rows, { range, hasCompanion });
+    }
+  }
+
+  /** The rows that have marks, with or without cells of their own; then the rows that have none. */
+  async *#auditBatch(
+    audited: AuditedTable,
+    rows: readonly Row[],
+    { range, hasCompanion }: { readonly range: RowRange; readonly hasCompanion: boolean },
+  ): AsyncGenerator<Finding> {
+    const unmarked = new Map(rows.map((row) => [row.key, row.cells]));
+    const companion = notifyTable(audited.table);
+    const batches = hasCompanion ? rowBatches(this.#context.store, companion, range, MARKS) : [];
+    for await (const batch of batches) {
+      for (const { key, cells: marks } of batch.rows) {
+        yield* this.#auditRow(audited, key, unmarked.get(key) ?? [], marks);
+        unmarked.delete(key);
+      }
+    }
+    for (const [key, cells] of unmarked) yield* this.#auditRow(audited, key, cells, []);
+  }
+
+  async *#auditRow(
+    audited: AuditedTable,
+    row: string,
+    cells: readonly Cell[],
+    marks: readonly Cell[],
+  ): AsyncGenerator<Finding> {
+    this.counters.rows++;
+    this.counters.cells += cells.length + marks.length;
+    const subject = { audited, row, histories: historiesOf(cells), marks };
+    const suspected = this.#judge(subject);
+    const findings = suspected.length === 0 ? [] : await this.#lookAgain(subject, suspected);
+    yield* findings;
+    this.#gatherLocks(subject, findings);
+    if (this.#locks.length >= LOCKS_GATHERED) yield* this.#judgeLocks();
+  }
+
+  async #askOracle(): Promise<void> {
+    const { oracle } = this.#context;
+    const bound = await oracle.next();
+    this.#limits = { bound, horizon: oracle.horizon };
+  }
+
+  #judge(subject: RowOfMarks): readonly Finding[] {
+    return judgeRow(subject, this.#limits);
+  }
+
+  /** Those of the suspicions that a second look confirms. */
+  async #lookAgain(
+    { audited, row }: RowOfMarks,
+    suspected: readonly Finding[],
+  ): Promise<readonly Finding[]> {
+    const { store } = this.#context;
+    const { table } = audited;
+    const marks = await this.#readMarks(table, row);
+    const cells = (await store.readRow(table, row, FAMILIES))?.cells ?? [];
+    await this.#askOracle(); // After the cells were read: they are neither ahead of it nor collected.
+    const again = this.#judge({ audited, row, histories: historiesOf(cells), marks });
+    const keys = new Set(suspected.map(keyOf));
+    return again.filter((finding) => keys.has(keyOf(finding)));
+  }
+
+  async #readMarks(table: string, row: string): Promise<readonly Cell[]> {
+    try {
+      return (await this.#context.store.readRow(notifyTable(table), row, MARKS))?.cells ?? [];
+    } catch (error) {
+      if (error instanceof PercolatorError && isUnreadable(error)) return [];
+      throw error;
+    }
+  }
+
+  /** A lock that is out of place has been reported; what its primary says does not excuse it. */
+  #gatherLocks({ audited, row, histories }: RowOfMarks, findings: readonly Finding[]): void {
+    const reported = findings.filter(({ code }) => code.startsWith('lock-'));
+    const columns = new Set(reported.map(({ cell }) => cell.column));
+    for (const [column, { locks }] of histories) {
+      if (columns.has(column)) continue;
+      const cell = { table: audited.table, row, column };
+      this.#locks.push(...locks.map((lock) => ({ cell, lock })));
+    }
+  }
+
+  async *#judgeLocks(): AsyncGenerator<Finding> {
+    const locks = this.#locks;
+    this.#locks = [];
+    const undecided: LockToJudge[] = [];
+    for (const lock of locks) {
+      const { finding, isUndecided } = await this.#judgeLock(lock);
+      if (isUndecided && this.#options.waitForLocks === true) undecided.push(lock);
+      else if (finding !== undefined) yield finding;
+    }
+    if (undecided.length === 0) return;
+    const { clock } = this.#context;
+    const waitMs = Math.max(...undecided.map(({ lock }) => lock.timeToLiveMs));
+    await clock.sleep(Math.min(WAIT_MS_MAX, waitMs));
+    for (const lock of undecided) {
+      const { finding } = await this.#judgeLock(lock);
+      if (finding !== undefined) yield finding;
+    }
+  }
+
+  #judgeLock(lock: LockToJudge): Promise<LockVerdict> {
+    const longHeldMs = this.#options.longHeldMs ?? 60_000;
+    return judgeLock(this.#context, lock, { longHeldMs, horizon: this.#limits.horizon });
+  }
+
+  async #whyUnreadable(
+    table: string,
+    filters: typeof FAMILIES,
+  ): Promise<PercolatorError | undefined> {
+    try {
+      await this.#context.store.readRange(table, { limit: 1 }, filters);
+      return undefined;
+    } catch (error) {
+      if (error instanceof PercolatorError && isUnreadable(error)) return error;
+      throw error;
+    }
+  }
+}
+
+const FAMILIES = TABLE_FAMILIES.map((family) => ({ family }));
+const MARKS = NOTIFY_FAMILIES.map((family) => ({ family }));
+
+function isUnreadable({ code }: PercolatorError): boolean {
+  return code === 'TABLE_NOT_FOUND' || code === 'FAMILY_NOT_FOUND';
+}
+
+function tableFinding(table: string, code: Finding['code'], sentence: string): Finding {
+  return { code, severity: 'error', cell: { table }, timestamps: [], sentence };
+}

@@ -1,0 +1,102 @@
+/**
+ * The cells of a row, put in order: for each column its locks, records, data and markers.
+ *
+ * Values are decoded leniently. The engine may assert that what it reads was written by itself; an
+ * audit is there for the case that it was not.
+ */
+import type { Cell, Timestamp } from '../bigtable/index.ts';
+import {
+  DATA,
+  decodeLock,
+  decodeWriteRecord,
+  type Lock,
+  LOCK,
+  ROLLBACK,
+  type WriteRecord,
+} from '../transaction/index.ts';
+
+/** All that one row says of one column. Everything newest first. */
+export interface ColumnHistory {
+  readonly locks: readonly Lock[];
+  readonly records: readonly WriteRecord[];
+  /** Timestamps of the data. */
+  readonly data: readonly Timestamp[];
+  readonly markers: readonly Timestamp[];
+  /** Timestamps of locks and records that cannot be decoded. */
+  readonly strangeLocks: readonly Timestamp[];
+  readonly strangeRecords: readonly Timestamp[];
+}
+
+export const NO_HISTORY: ColumnHistory = {
+  locks: [],
+  records: [],
+  data: [],
+  markers: [],
+  strangeLocks: [],
+  strangeRecords: [],
+};
+
+/** By column, in the order of their first cell. */
+export function historiesOf(cells: readonly Cell[]): ReadonlyMap<string, ColumnHistory> {
+  const columns = Map.groupBy(cells, ({ qualifier }) => qualifier);
+  return new Map([...columns].map(([column, ofColumn]) => [column, historyOf(ofColumn)]));
+}
+
+function historyOf(cells: readonly Cell[]): ColumnHistory {
+  const families = Map.groupBy(cells, ({ family }) => family);
+  const {
+    [LOCK]: locks = [],
+    [DATA]: data = [],
+    [ROLLBACK]: markers = [],
+    ...records
+  } = Object.fromEntries(families);
+  const decodedLocks = locks.map(readLock);
+  const recordCells = Object.values(records).flat();
+  const decodedRecords = recordCells.map(readRecord);
+  return {
+    locks: decodedLocks.filter((lock) => lock !== undefined),
+    records: decodedRecords.filter((record) => record !== undefined),
+    data: data.map(({ timestamp }) => timestamp),
+    markers: markers.map(({ timestamp }) => timestamp),
+    strangeLocks: timestampsWithout(locks, decodedLocks),
+    strangeRecords: timestampsWithout(recordCells, decodedRecords),
+  };
+}
+
+/** The lock in the cell; undefined if it says anything that no transaction writes. */
+export function readLock(cell: Cell): Lock | undefined {
+  try {
+    const lock = decodeLock(cell);
+    const { table, row, column } = lock.primary;
+    const texts = [table, row, column, lock.owner].every((text) => typeof text === 'string');
+    const numbers = [lock.wallMs, lock.timeToLiveMs, lock.heartbeat].every(Number.isFinite);
+    return texts && numbers && saysWhatItDoes(lock) ? lock : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function saysWhatItDoes({ operation, touched }: Lock): boolean {
+  if (operation !== 'touch') return operation === 'put' || operation === 'delete';
+  return isTimestamp(touched?.dataTimestamp) && isTimestamp(touched?.changedTimestamp);
+}
+
+/** The record in the cell; undefined if it cannot be decoded, or ends before it begins. */
+function readRecord(cell: Cell): WriteRecord | undefined {
+  try {
+    const record = decodeWriteRecord(cell);
+    const { startTimestamp, commitTimestamp, dataTimestamp, changedTimestamp } = record;
+    const sound = [startTimestamp, dataTimestamp, changedTimestamp].every(isTimestamp);
+    return sound && startTimestamp < commitTimestamp ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isTimestamp(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function timestampsWithout(cells: readonly Cell[], decoded: readonly unknown[]): Timestamp[] {
+  return cells.filter((_, i) => decoded[i] === undefined).map(({ timestamp }) => timestamp);
+}

@@ -1,0 +1,162 @@
+/**
+ * What one column of one row can be convicted of by its own cells, which were read atomically.
+ *
+ *     locks     at most one; nothing is committed over it, and its transaction has not ended here
+ *     records   their intervals [S, C] are disjoint: of two that overlap, one had to lose
+ *               what they point to is there, and a touch keeps what was current
+ *     data      belongs to a lock or to a record (P33)
+ *     markers   never of a transaction that has committed here
+ *
+ * Where a value cannot be decoded, that is the finding: what would follow from it is not guessed at.
+ */
+import type { Timestamp } from '../bigtable/index.ts';
+import { type CellAddress, isAcknowledgment, type WriteRecord } from '../transaction/index.ts';
+import type { ColumnHistory } from './column-history.ts';
+import type { Finding, FindingCode } from './finding.ts';
+
+/** @param horizon nobody reads below it: the collector may have taken what is only visible there */
+export function judgeColumn(
+  cell: CellAddress,
+  history: ColumnHistory,
+  horizon: Timestamp,
+): readonly Finding[] {
+  const error = (code: FindingCode, timestamps: Timestamp[], sentence: string): Finding => ({
+    code,
+    severity: 'error',
+    cell,
+    timestamps,
+    sentence,
+  });
+  return [
+    ...history.strangeLocks.map((at) =>
+      error('lock-undecodable', [at], `the lock at ${at} cannot be decoded`),
+    ),
+    ...history.strangeRecords.map((at) =>
+      error('record-undecodable', [at], `the record at ${at} is none that a transaction writes`),
+    ),
+    ...judgeLocks(history, error),
+    ...judgeIntervals(history, error),
+    ...judgePointers(cell, history, { horizon, error }),
+    ...judgeData(cell, history, { horizon, error }),
+    ...judgeMarkers(cell, history, { horizon, error }),
+  ];
+}
+
+type Report = (code: FindingCode, timestamps: Timestamp[], sentence: string) => Finding;
+
+interface Judging {
+  readonly horizon: Timestamp;
+  readonly error: Report;
+}
+
+function judgeLocks({ locks, records, markers }: ColumnHistory, error: Report): Finding[] {
+  const [newest] = records;
+  const rolledBack = new Set(markers);
+  return locks.flatMap(({ startTimestamp }, i) => {
+    const other = locks[i - 1]?.startTimestamp;
+    const own = records.find((record) => record.startTimestamp === startTimestamp);
+    if (own !== undefined) {
+      const committed = own.commitTimestamp;
+      const sentence = `the lock of ${startTimestamp} is still, or again, where it was committed at ${committed}`;
+      return error('lock-after-end', [startTimestamp, committed], sentence);
+    }
+    if (rolledBack.has(startTimestamp)) {
+      const sentence = `the lock of ${startTimestamp} stands beside the marker that forbids it (P1)`;
+      return error('lock-after-end', [startTimestamp], sentence);
+    }
+    if (other !== undefined) {
+      const sentence = `the transactions of ${startTimestamp} and ${other} have both locked the cell`;
+      return error('lock-overtaken', [startTimestamp, other], sentence);
+    }
+    if (newest === undefined || newest.commitTimestamp < startTimestamp) return [];
+    const at = newest.commitTimestamp;
+    const sentence = `the transaction of ${newest.startTimestamp} committed at ${at}, over the lock of ${startTimestamp}`;
+    return error('lock-overtaken', [startTimestamp, newest.startTimestamp, at], sentence);
+  });
+}
+
+function judgeIntervals({ records }: ColumnHistory, error: Report): Finding[] {
+  return records.flatMap((record, i) => {
+    const before = records[i + 1];
+    if (before === undefined || before.commitTimestamp < record.startTimestamp) return [];
+    return error(
+      'record-overlap',
+      [record.startTimestamp, before.startTimestamp],
+      `${interval(record)} overlaps ${interval(before)}: one of the two had to lose`,
+    );
+  });
+}
+
+/** What records point to: data that is there, and for a touch the version before it. */
+function judgePointers(
+  { column }: CellAddress,
+  { records, data }: ColumnHistory,
+  { horizon, error }: Judging,
+): Finding[] {
+  const present = new Set(data);
+  const hasData = !isAcknowledgment(column); // The record is all there is to an acknowledgment.
+  return records.flatMap((record, i) => {
+    const { startTimestamp, commitTimestamp, dataTimestamp } = record;
+    const next = records[i - 1];
+    const isVisible = next === undefined || next.commitTimestamp > horizon;
+    if (hasData && isVisible && dataTimestamp !== 0 && !present.has(dataTimestamp)) {
+      const sentence = `the record at ${commitTimestamp} points to data at ${dataTimestamp}, which is not there`;
+      return error('record-without-data', [startTimestamp, commitTimestamp], sentence);
+    }
+    const before = records[i + 1];
+    if (record.operation !== 'touch' || before === undefined) return [];
+    const isKept =
+      before.dataTimestamp === dataTimestamp && before.changedTimestamp === record.changedTimestamp;
+    // Of two that overlap neither has seen the other, and that has been said.
+    if (isKept || before.commitTimestamp >= startTimestamp) return [];
+    const sentence = `the touch at ${commitTimestamp} kept the data of ${dataTimestamp}, and current was that of ${before.dataTimestamp}`;
+    return error('record-wrong-touch', [startTimestamp, commitTimestamp], sentence);
+  });
+}
+
+function judgeData(
+  cell: CellAddress,
+  { locks, records, data, markers, strangeLocks, strangeRecords }: ColumnHistory,
+  { horizon, error }: Judging,
+): Finding[] {
+  if (strangeRecords.length > 0) return []; // One of them may point to it.
+  const owned = new Set([
+    ...locks.map(({ startTimestamp }) => startTimestamp),
+    ...strangeLocks,
+    ...records.map(({ dataTimestamp }) => dataTimestamp),
+  ]);
+  const rolledBack = new Set(markers);
+  return data.flatMap((startTimestamp): Finding[] => {
+    if (owned.has(startTimestamp)) return [];
+    const sentence = `the data at ${startTimestamp} has neither a lock nor a record`;
+    const finding = error('data-without-record', [startTimestamp], sentence);
+    // Elsewhere its transaction may still be under way, and its record on the way.
+    if (!rolledBack.has(startTimestamp) && startTimestamp >= horizon) return [finding];
+    const newestRecord = records[0]?.commitTimestamp ?? 0;
+    return [{ ...finding, fix: { kind: 'erase data', cell, startTimestamp, newestRecord } }];
+  });
+}
+
+function judgeMarkers(
+  cell: CellAddress,
+  { records, markers }: ColumnHistory,
+  { horizon, error }: Judging,
+): Finding[] {
+  const committed = new Map(records.map((record) => [record.startTimestamp, record]));
+  return markers.flatMap((startTimestamp): Finding[] => {
+    const record = committed.get(startTimestamp);
+    if (record !== undefined) {
+      const at = record.commitTimestamp;
+      const sentence = `the transaction of ${startTimestamp} was rolled back, and committed at ${at}`;
+      return [error('committed-and-rolled-back', [startTimestamp, at], sentence)];
+    }
+    if (startTimestamp >= horizon) return [];
+    const sentence = `the marker of ${startTimestamp} lies below the horizon ${horizon}; the collector removes it in its next cycle`;
+    const timestamps = [startTimestamp];
+    return [{ code: 'marker-below-horizon', severity: 'warning', cell, timestamps, sentence }];
+  });
+}
+
+function interval({ startTimestamp, commitTimestamp }: WriteRecord): string {
+  return `[${startTimestamp}, ${commitTimestamp}]`;
+}

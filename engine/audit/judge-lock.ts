@@ -1,0 +1,196 @@
+/**
+ * What became of the transaction of a lock, as its primary says: the question that lock resolution asks
+ * (transaction/resolve-lock.ts), without doing anything about the answer.
+ *
+ *     primary                          owner dead                    owner not known to be dead
+ *       has committed, or rolled back    left behind by a crash        left behind, or on its way
+ *       is locked                        left behind by a crash        at work; perhaps for long
+ *       has nothing of it                never happens: primaries      wait
+ *                                        are locked first (P2)
+ *
+ * The lock is read again after its primary. If it is gone, its transaction was at work, and there is
+ * nothing to say; if it is still there, then what the primary said holds for it.
+ */
+import { PercolatorError, unreachable } from '../base/index.ts';
+import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
+import {
+  type CellAddress,
+  type Context,
+  describeCell,
+  isOwnerDead,
+  isPrimary,
+  type Lock,
+  LOCK,
+  recordFamily,
+  ROLLBACK,
+} from '../transaction/index.ts';
+import { historiesOf, NO_HISTORY, readLock } from './column-history.ts';
+import type { Finding, FindingCode, Severity } from './finding.ts';
+
+export interface LockToJudge {
+  readonly cell: CellAddress;
+  readonly lock: Lock;
+}
+
+export interface LockVerdict {
+  readonly finding?: Finding | undefined;
+  /** Its owner may be dead: that shows if it is still there, unchanged, after its time to live. */
+  readonly isUndecided: boolean;
+}
+
+export interface LockLimits {
+  readonly longHeldMs: number;
+  readonly horizon: Timestamp;
+}
+
+export async function judgeLock(
+  context: Context,
+  { cell, lock }: LockToJudge,
+  limits: LockLimits,
+): Promise<LockVerdict> {
+  const sight = await lookAtPrimary(context, lock);
+  const [stillThere] = await traces(context, cell, [lockFilter(cell.column, lock)]);
+  const stillLocked = stillThere && readLock(stillThere);
+  if (stillLocked === undefined) return { isUndecided: false };
+  const ageMs = context.clock.wallMs() - lock.wallMs;
+  const { owner, startTimestamp } = lock;
+  const report = (code: FindingCode, severity: Severity, what: string): Finding => ({
+    code,
+    severity,
+    cell,
+    timestamps: [startTimestamp],
+    sentence: `locked by the transaction of ${startTimestamp} (owner ${owner}) for ${duration(ageMs)}; ${what}`,
+    lock: { owner, ageMs },
+  });
+  return verdict(context, { cell, lock, sight, ageMs, report }, limits);
+}
+
+type Sight =
+  | { readonly kind: 'committed'; readonly commitTimestamp: Timestamp }
+  | { readonly kind: 'rolled back' | 'absent' | 'table gone' | 'undecodable' }
+  | { readonly kind: 'locked' | 'mismatch'; readonly lock: Lock };
+
+interface Seen extends LockToJudge {
+  readonly sight: Sight;
+  readonly ageMs: number;
+  readonly report: (code: FindingCode, severity: Severity, what: string) => Finding;
+}
+
+function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict {
+  const { cell, lock, sight, report } = seen;
+  const at = describeCell(lock.primary);
+  const fix = { kind: 'resolve lock', cell, lock } as const;
+  switch (sight.kind) {
+    case 'undecodable': // Found at the primary itself.
+      return { isUndecided: false };
+    case 'committed': {
+      const what = `its primary ${at} was committed at ${sight.commitTimestamp}`;
+      return decided({ ...report('lock-left-committed', 'warning', what), fix });
+    }
+    case 'rolled back': {
+      const what = `its primary ${at} was rolled back`;
+      return decided({ ...report('lock-left-rolled-back', 'warning', what), fix });
+    }
+    case 'mismatch': {
+      const what = `its primary ${at} says that the primary is ${describeCell(sight.lock.primary)}`;
+      return decided(report('lock-primary-mismatch', 'error', what));
+    }
+    case 'locked': {
+      if (!isOwnerDead(context, sight.lock)) return atWork(seen, limits);
+      const what = isPrimary(lock, cell) ? 'it is dead' : `it is dead, and its primary is ${at}`;
+      return decided({ ...report('lock-left-by-dead', 'warning', what), fix });
+    }
+    case 'absent':
+    case 'table gone':
+      return withoutPrimary(context, seen, limits);
+    default:
+      return unreachable(sight);
+  }
+}
+
+/**
+ * Below the horizon the traces of a primary may have been collected (P4, P30), and a prewrite that comes
+ * so late locks what its rolled back transaction had not; lock resolution knows what to do about it.
+ */
+function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): LockVerdict {
+  const { cell, lock, sight, report } = seen;
+  if (!isOwnerDead(context, lock)) return { isUndecided: true };
+  const isGone = sight.kind === 'table gone';
+  const isGivenUp = !isGone && lock.startTimestamp < horizon;
+  const nothing = isGone ? 'there is no such table' : 'there is nothing of it';
+  const when = isGivenUp ? ' any more, below the horizon' : '';
+  const what = `at its primary ${describeCell(lock.primary)} ${nothing}${when}`;
+  const finding = report('lock-primary-absent', isGivenUp ? 'warning' : 'error', what);
+  return decided(isGone ? finding : { ...finding, fix: { kind: 'resolve lock', cell, lock } });
+}
+
+function atWork({ ageMs, report }: Seen, { longHeldMs }: LockLimits): LockVerdict {
+  if (ageMs < longHeldMs) return { isUndecided: true };
+  const finding = report('lock-long-held', 'warning', 'its owner is not known to be dead');
+  return { finding, isUndecided: true };
+}
+
+function decided(finding: Finding): LockVerdict {
+  return { finding, isUndecided: false };
+}
+
+async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
+  const { primary } = lock;
+  const { column: qualifier } = primary;
+  const { startTimestamp: from } = lock;
+  const cells = await tracesIfAny(context, primary, [
+    lockFilter(qualifier, lock),
+    { family: ROLLBACK, qualifier, from, to: from },
+    { family: recordFamily(qualifier), qualifier, from },
+  ]);
+  if (cells === undefined) return { kind: 'table gone' };
+  const { locks, records, markers, strangeLocks, strangeRecords } =
+    historiesOf(cells).get(qualifier) ?? NO_HISTORY;
+  const record = records.find(({ startTimestamp }) => startTimestamp === from);
+  if (record !== undefined) {
+    return { kind: 'committed', commitTimestamp: record.commitTimestamp };
+  }
+  if (markers.length > 0) return { kind: 'rolled back' };
+  if (strangeLocks.length + strangeRecords.length > 0) return { kind: 'undecodable' };
+  const [locked] = locks;
+  if (locked === undefined) return { kind: 'absent' };
+  return { kind: isPrimary(locked, primary) ? 'locked' : 'mismatch', lock: locked };
+}
+
+function lockFilter(qualifier: string, { startTimestamp }: Lock): CellFilter {
+  return { family: LOCK, qualifier, from: startTimestamp, to: startTimestamp };
+}
+
+async function tracesIfAny(
+  context: Context,
+  cell: CellAddress,
+  filters: readonly CellFilter[],
+): Promise<readonly Cell[] | undefined> {
+  try {
+    return await traces(context, cell, filters);
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    // The lock may name anything: a table that is not there, or one that is none of ours.
+    const names = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'INVALID_ARGUMENT'];
+    if (names.includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+async function traces(
+  { store }: Context,
+  { table, row }: CellAddress,
+  filters: readonly CellFilter[],
+): Promise<readonly Cell[]> {
+  return (await store.readRow(table, row, filters))?.cells ?? [];
+}
+
+function duration(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 120) return `${seconds.toFixed(1)} s`;
+  const minutes = seconds / 60;
+  if (minutes < 120) return `${minutes.toFixed(0)} minutes`;
+  return minutes < 2880
+    ? `${(minutes / 60).toFixed(0)} hours`
+    : `${(minutes / 1440).toFixed(0)} days`;
+}

@@ -1,0 +1,209 @@
+/**
+ * What the notifications of one row can be convicted of (section 2.4).
+ *
+ * Dirty is what the engine calls dirty: the newest change's commit timestamp is larger than the start
+ * timestamp that the observer's acknowledgment stores (P42). Which observers there are is not kept in
+ * the storage, so, unless the caller names them, the acknowledgments in the row stand for them:
+ *
+ *   - no acknowledgment: no observer has run yet. A missing mark proves nothing, a mark is work.
+ *   - every known observer is behind, and there is no mark: the notification is lost.
+ *   - some are behind, and there is no mark: lost, or those observers have been retired.
+ *   - none is behind, and there is a mark: a worker will clear it, unless an observer that has never
+ *     run for the cell is still to come. So such a mark is erased only if the observers were named.
+ *
+ * The row and its marks lie in two tables, so what is found here has to be found twice (audit.ts).
+ */
+import type { Cell, Timestamp } from '../bigtable/index.ts';
+import {
+  acknowledgmentColumn,
+  type CellAddress,
+  NOTIFY,
+  PARKED,
+  PARKED_WEAK,
+  WEAK,
+} from '../transaction/index.ts';
+import { type ColumnHistory, NO_HISTORY } from './column-history.ts';
+import type { Finding } from './finding.ts';
+
+/** A table to audit, and what is known about it. */
+export interface AuditedTable {
+  readonly table: string;
+  /** Absent: not known, and notifications are not judged. */
+  readonly observedColumns?: readonly string[] | undefined;
+  /** Every observer of the column, by name. Absent: those that have acknowledged. */
+  readonly observersOf?: ((column: string) => readonly string[]) | undefined;
+}
+
+export interface RowOfMarks {
+  readonly audited: AuditedTable;
+  readonly row: string;
+  readonly histories: ReadonlyMap<string, ColumnHistory>;
+  /** The row of the companion table. */
+  readonly marks: readonly Cell[];
+}
+
+export function judgeNotifications(subject: RowOfMarks, horizon: Timestamp): readonly Finding[] {
+  const { audited, row, marks } = subject;
+  const { table, observedColumns } = audited;
+  const parked = marks.filter(({ family }) => family === PARKED || family === PARKED_WEAK);
+  const findings = parked.map((cell) => parkedFinding({ table, row }, cell));
+  if (observedColumns === undefined) return findings;
+  const observed = new Set(observedColumns);
+  const unobserved = marks.filter(
+    ({ family, qualifier }) => isMark(family) && !observed.has(qualifier),
+  );
+  return [
+    ...findings,
+    ...unobserved.map((cell) => unobservedMark({ table, row }, cell)),
+    ...observedColumns.flatMap((column) => judgeColumn(subject, column, horizon)),
+  ];
+}
+
+function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): Finding[] {
+  const { audited, row, histories, marks } = subject;
+  const cell = { table: audited.table, row, column };
+  const history = histories.get(column) ?? NO_HISTORY;
+  const lastRuns = lastRunsOf(audited, column, histories);
+  if (lastRuns === undefined || history.strangeRecords.length > 0) return [];
+  const change = history.records[0]?.changedTimestamp ?? 0;
+  const mark = marks.find(({ family, qualifier }) => family === NOTIFY && qualifier === column);
+  const isParked = marks.some(({ family, qualifier }) => family === PARKED && qualifier === column);
+
+  const names = audited.observersOf?.(column) ?? [...lastRuns.keys()];
+  const behind = names.filter((name) => (lastRuns.get(name) ?? 0) < change);
+  const findings = acknowledgedNothing(cell, history, { lastRuns, horizon });
+  if (mark === undefined && !isParked && behind.length > 0) {
+    const isCertain = audited.observersOf !== undefined || behind.length === names.length;
+    findings.push(lostNotification(cell, change, { behind, isCertain }));
+  }
+  // A lock in the cell may be of the transaction that has set the mark, and is about to commit.
+  const isUnderWay = history.locks.length + history.strangeLocks.length > 0;
+  const isClean = change === 0 || (names.length > 0 && behind.length === 0);
+  if (mark !== undefined && isClean && !isUnderWay) {
+    const isProven = change === 0 || audited.observersOf !== undefined;
+    findings.push(cleanMark(cell, mark.timestamp, isProven));
+  }
+  return findings;
+}
+
+/**
+ * The start timestamp of each observer's last run for the column; undefined if one of them cannot be
+ * decoded. Names may contain the colon that separates them from the column: the longest column counts.
+ */
+function lastRunsOf(
+  { observedColumns = [] }: AuditedTable,
+  column: string,
+  histories: ReadonlyMap<string, ColumnHistory>,
+): ReadonlyMap<string, Timestamp> | undefined {
+  const longer = observedColumns.filter((other) => other.endsWith(`:${column}`));
+  const lastRuns = new Map<string, Timestamp>();
+  for (const [acknowledgment, { records, strangeRecords }] of histories) {
+    const observer = observerOf(acknowledgment, column);
+    if (observer === undefined) continue;
+    if (longer.some((other) => observerOf(acknowledgment, other) !== undefined)) continue;
+    if (strangeRecords.length > 0) return undefined;
+    const [newest] = records;
+    if (newest !== undefined) lastRuns.set(observer, newest.startTimestamp);
+  }
+  return lastRuns;
+}
+
+/** The observer whose acknowledgments for `column` this is the column of, if it is one. */
+function observerOf(acknowledgment: string, column: string): string | undefined {
+  const anybody = acknowledgmentColumn('', column);
+  const before = anybody.slice(0, -column.length - 1);
+  const behind = `:${column}`;
+  if (!acknowledgment.startsWith(before) || !acknowledgment.endsWith(behind)) return undefined;
+  const observer = acknowledgment.slice(before.length, -behind.length);
+  return acknowledgmentColumn(observer, column) === acknowledgment ? observer : undefined;
+}
+
+function acknowledgedNothing(
+  cell: CellAddress,
+  { records, locks }: ColumnHistory,
+  { lastRuns, horizon }: { lastRuns: ReadonlyMap<string, Timestamp>; horizon: Timestamp },
+): Finding[] {
+  if (records.length + locks.length > 0) return [];
+  return [...lastRuns].map(([observer, startTimestamp]): Finding => {
+    // The collector takes what is deleted, and leaves the acknowledgment.
+    const severity = startTimestamp < horizon ? 'warning' : 'error';
+    const sentence = `observer ${observer} acknowledged at ${startTimestamp} a column that has no record`;
+    const timestamps = [startTimestamp];
+    return { code: 'acknowledgment-without-change', severity, cell, timestamps, sentence };
+  });
+}
+
+function lostNotification(
+  cell: CellAddress,
+  change: Timestamp,
+  { behind, isCertain }: { readonly behind: readonly string[]; readonly isCertain: boolean },
+): Finding {
+  const who = behind.map((name) => `observer ${name}`).join(' and ');
+  const unless = isCertain
+    ? ''
+    : `, unless ${behind.length === 1 ? 'it has' : 'they have'} been retired`;
+  return {
+    code: 'notification-lost',
+    severity: isCertain ? 'error' : 'warning',
+    cell,
+    timestamps: [change],
+    sentence: `changed at ${change}, not seen by ${who}, and not marked${unless}`,
+    ...(isCertain ? { fix: { kind: 'notify', cell } } : {}),
+  };
+}
+
+function cleanMark(cell: CellAddress, upTo: Timestamp, isProven: boolean): Finding {
+  const sentence = isProven
+    ? `marked at ${upTo}, and no observer needs to run for it`
+    : `marked at ${upTo}, and every observer that has run here has seen the newest change`;
+  return {
+    code: 'notification-clean',
+    severity: 'warning',
+    cell,
+    timestamps: [upTo],
+    sentence,
+    ...(isProven ? { fix: { kind: 'erase marks', cell, upTo } } : {}),
+  };
+}
+
+function unobservedMark(
+  { table, row }: { readonly table: string; readonly row: string },
+  { qualifier: column, timestamp }: Cell,
+): Finding {
+  return {
+    code: 'notification-clean',
+    severity: 'warning',
+    cell: { table, row, column },
+    timestamps: [timestamp],
+    sentence: `marked at ${timestamp}, and the table's definition says that nobody observes the column`,
+  };
+}
+
+function parkedFinding(
+  { table, row }: { readonly table: string; readonly row: string },
+  { qualifier: column, timestamp, value }: Cell,
+): Finding {
+  const parked = readParked(value);
+  return {
+    code: 'observer-parked',
+    severity: 'warning',
+    cell: { table, row, column },
+    timestamps: [timestamp],
+    sentence: `parked after ${parked.failures} failures: ${parked.error}`,
+    parked,
+  };
+}
+
+function readParked(value: Uint8Array): { readonly failures: number; readonly error: string } {
+  const text = Buffer.from(value).toString();
+  try {
+    const { failures, error } = JSON.parse(text) as { failures: unknown; error: unknown };
+    return { failures: Number(failures), error: String(error) };
+  } catch {
+    return { failures: 0, error: `an entry that cannot be decoded: ${text}` };
+  }
+}
+
+function isMark(family: string): boolean {
+  return family === NOTIFY || family === WEAK;
+}

@@ -1,0 +1,547 @@
+/**
+ * Everything that an audit can find, planted by hand, one thing at a time: it is found, and nothing else
+ * is. Then the database is repaired: what can be repaired is gone, and repairing again changes nothing.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
+import type { AuditedTable } from './index.ts';
+import { FINDING_CODES } from './index.ts';
+import {
+  erase,
+  findingsOf,
+  lockOf,
+  plant,
+  recordOf,
+  summaryOf,
+  TABLES,
+} from '../testing/planting.ts';
+
+interface Planted {
+  readonly name: string;
+  /** Timestamps from 1 to 99 were handed out; the rows `p`, `x` and `y` are committed and clean. */
+  readonly plant: (database: TestDatabase, client: Client) => Promise<unknown>;
+  readonly found: readonly string[];
+  /** Still found after a repair; default: the same. */
+  readonly left?: readonly string[];
+  readonly tables?: readonly AuditedTable[];
+}
+
+const NAMED: readonly AuditedTable[] = [
+  { table: 't', observedColumns: ['seen'], observersOf: () => ['o'] },
+];
+
+const PLANTED: readonly Planted[] = [
+  {
+    name: 'nothing',
+    plant: async () => {},
+    found: [],
+  },
+  // Locks.
+  {
+    name: 'a lock that is no JSON',
+    plant: (database) => plant(database, 'lock z', 50, 'oops'),
+    found: ['error lock-undecodable z:c @ 50'],
+  },
+  {
+    name: 'a lock without an owner',
+    plant: (database) => plant(database, 'lock z', 50, lockOf('z', 'x', { owner: null })),
+    found: ['error lock-undecodable z:c @ 50'],
+  },
+  {
+    name: 'a lock that touches without saying what',
+    plant: (database) => plant(database, 'lock z', 50, lockOf('z', 'x', { operation: 'touch' })),
+    found: ['error lock-undecodable z:c @ 50'],
+  },
+  {
+    name: 'a second lock in one cell',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z', 'alive'));
+      await plant(database, 'lock z', 60, lockOf('z', 'alive'));
+    },
+    found: ['error lock-overtaken z:c @ 50 60'],
+  },
+  {
+    name: 'a record committed over a lock',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z', 'alive'));
+      await plant(database, 'write z', 70, recordOf(60, 'delete'));
+    },
+    found: ['error lock-overtaken z:c @ 50 60 70'],
+  },
+  {
+    name: 'a lock that stayed when its transaction committed',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z', 'alive'));
+      await plant(database, 'write z', 70, recordOf(50, 'delete'));
+    },
+    found: ['error lock-after-end z:c @ 50 70'],
+  },
+  {
+    name: 'a lock beside its own marker',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z', 'alive'));
+      await plant(database, 'rollback z', 50);
+    },
+    found: ['error lock-after-end z:c @ 50'],
+  },
+  {
+    name: 'a lock whose primary was never locked',
+    plant: (database) => plant(database, 'lock z', 50, lockOf('y', 'dead')),
+    found: ['error lock-primary-absent z:c @ 50'],
+    left: [],
+  },
+  {
+    name: 'a lock whose primary is in a row that is not there',
+    plant: (database) => plant(database, 'lock z', 50, lockOf('nowhere', 'dead')),
+    found: ['error lock-primary-absent z:c @ 50'],
+    left: [],
+  },
+  {
+    name: 'a lock whose primary is in a table that is not there',
+    plant: (database) => plant(database, 'lock z', 50, lockOf('nowhere/z', 'dead')),
+    found: ['error lock-primary-absent z:c @ 50'],
+  },
+  {
+    name: 'a lock whose primary is absent, below the horizon: its marker may have been collected',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('y', 'dead'));
+      database.oracle.horizon = 60;
+    },
+    found: ['warning lock-primary-absent z:c @ 50'],
+    left: ['warning marker-below-horizon z:c @ 50'],
+  },
+  {
+    name: 'a lock whose primary is absent, and whose owner is alive',
+    plant: (database) => plant(database, 'lock z', 50, lockOf('y', 'alive')),
+    found: [],
+  },
+  {
+    name: 'a primary that says that another cell is the primary',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z:primary', 'alive'));
+      await plant(database, 'lock z:primary', 50, lockOf('u/z:primary', 'alive'));
+    },
+    found: ['error lock-primary-mismatch z:c @ 50'],
+  },
+  {
+    name: 'a lock whose primary has committed',
+    plant: async (database) => {
+      await plant(database, 'write u/z', 70, recordOf(50, 'delete'));
+      await plant(database, 'lock z', 50, lockOf('u/z', 'alive'));
+    },
+    found: ['warning lock-left-committed z:c @ 50'],
+    left: [],
+  },
+  {
+    name: 'a lock whose primary was rolled back',
+    plant: async (database) => {
+      await plant(database, 'rollback u/z', 50);
+      await plant(database, 'lock z', 50, lockOf('u/z', 'alive'));
+    },
+    found: ['warning lock-left-rolled-back z:c @ 50'],
+    left: [],
+  },
+  {
+    name: 'locks of a dead owner',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z', 'dead'));
+      await plant(database, 'lock u/z', 50, lockOf('z', 'dead'));
+    },
+    found: ['warning lock-left-by-dead z:c @ 50', 'warning lock-left-by-dead z:c @ 50'],
+    left: [],
+  },
+  {
+    name: 'a lock held for two minutes',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z', 'alive'));
+      await database.clock.runUntil(database.clock.sleep(120_000));
+    },
+    found: ['warning lock-long-held z:c @ 50'],
+  },
+  {
+    name: 'a lock of just now',
+    plant: (database) => plant(database, 'lock z', 50, lockOf('z', 'alive')),
+    found: [],
+  },
+  // Records.
+  {
+    name: 'a record that says neither put nor delete nor touch',
+    plant: (database) => plant(database, 'write z', 70, recordOf(50, 'patch')),
+    found: ['error record-undecodable z:c @ 70'],
+  },
+  {
+    name: 'a record that begins after its end',
+    plant: (database) => plant(database, 'write z', 70, recordOf(80, 'delete')),
+    found: ['error record-undecodable z:c @ 70'],
+  },
+  {
+    name: 'an acknowledgment that cannot be decoded',
+    plant: (database) => plant(database, 'ack z:ack_o:seen', 70, 'oops'),
+    found: ['error record-undecodable z:ack_o:seen @ 70'],
+  },
+  {
+    name: 'a put whose data is gone',
+    plant: (database) => plant(database, 'write z', 70, recordOf(50)),
+    found: ['error record-without-data z:c @ 50 70'],
+  },
+  {
+    name: 'a touch of data that is gone',
+    plant: (database) => plant(database, 'write z', 70, recordOf(60, 'touch 50 55')),
+    found: ['error record-without-data z:c @ 60 70'],
+  },
+  {
+    name: 'a put whose data is gone, which nobody can read any more',
+    plant: async (database) => {
+      await plant(database, 'write z', 70, recordOf(50));
+      await plant(database, 'write z', 80, recordOf(75, 'delete'));
+      database.oracle.horizon = 80;
+    },
+    found: [],
+  },
+  {
+    name: 'the newest put below the horizon without its data',
+    plant: async (database) => {
+      await plant(database, 'write z', 70, recordOf(50));
+      await plant(database, 'write z', 90, recordOf(85, 'delete'));
+      database.oracle.horizon = 80;
+    },
+    found: ['error record-without-data z:c @ 50 70'],
+  },
+  {
+    name: 'two transactions that overlap in a cell',
+    plant: async (database) => {
+      await plant(database, 'write z', 70, recordOf(50, 'delete'));
+      await plant(database, 'write z', 80, recordOf(60, 'delete'));
+    },
+    found: ['error record-overlap z:c @ 60 50'],
+  },
+  {
+    name: 'one transaction committed twice in a cell',
+    plant: async (database) => {
+      await plant(database, 'write z', 70, recordOf(50, 'delete'));
+      await plant(database, 'write z', 80, recordOf(50, 'delete'));
+    },
+    found: ['error record-overlap z:c @ 50 50'],
+  },
+  {
+    name: 'two overlapping runs of an observer',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 40, recordOf(30, 'delete'));
+      await plant(database, 'ack z:ack_o:seen', 70, recordOf(50));
+      await plant(database, 'ack z:ack_o:seen', 80, recordOf(60));
+    },
+    found: ['error record-overlap z:ack_o:seen @ 60 50'],
+  },
+  {
+    name: 'a touch that brought an older version back',
+    plant: async (database) => {
+      await plant(database, 'data z', 30, 'old');
+      await plant(database, 'data z', 50, 'new');
+      await plant(database, 'write z', 40, recordOf(30));
+      await plant(database, 'write z', 60, recordOf(50));
+      await plant(database, 'write z', 80, recordOf(70, 'touch 30 40'));
+    },
+    found: ['error record-wrong-touch z:c @ 70 80'],
+  },
+  {
+    name: 'a touch as it should be',
+    plant: async (database) => {
+      await plant(database, 'data z', 50, 'new');
+      await plant(database, 'write z', 60, recordOf(50));
+      await plant(database, 'write z', 80, recordOf(70, 'touch 50 60'));
+    },
+    found: [],
+  },
+  // Data.
+  {
+    name: 'data of nobody',
+    plant: (database) => plant(database, 'data z', 50, 'oops'),
+    found: ['error data-without-record z:c @ 50'],
+  },
+  {
+    name: 'data of nobody, below the horizon',
+    plant: async (database) => {
+      await plant(database, 'data z', 50, 'oops');
+      database.oracle.horizon = 60;
+    },
+    found: ['error data-without-record z:c @ 50'],
+    left: [],
+  },
+  {
+    name: 'data that stayed when its transaction was rolled back',
+    plant: async (database) => {
+      await plant(database, 'data z', 50, 'oops');
+      await plant(database, 'rollback z', 50);
+    },
+    found: ['error data-without-record z:c @ 50'],
+    left: [],
+  },
+  {
+    name: 'a record erased from under its data',
+    plant: async (database, client) => {
+      const committed = await client.write({ z: 'new' });
+      await erase(database, 'write z', committed);
+    },
+    found: ['error data-without-record z:c @ 100'],
+  },
+  {
+    name: 'data under a lock',
+    plant: async (database) => {
+      await plant(database, 'lock z', 50, lockOf('z', 'alive', { operation: 'put' }));
+      await plant(database, 'data z', 50, 'to be');
+    },
+    found: [],
+  },
+  // Markers.
+  {
+    name: 'a transaction both committed and rolled back',
+    plant: async (database) => {
+      await plant(database, 'rollback z', 50);
+      await plant(database, 'write z', 70, recordOf(50, 'delete'));
+    },
+    found: ['error committed-and-rolled-back z:c @ 50 70'],
+  },
+  {
+    name: 'a marker below the horizon',
+    plant: async (database) => {
+      await plant(database, 'rollback z', 50);
+      await plant(database, 'rollback z', 60);
+      database.oracle.horizon = 60;
+    },
+    found: ['warning marker-below-horizon z:c @ 50'],
+  },
+  // Timestamps.
+  {
+    name: 'cells of another database, whose oracle was further',
+    plant: async (database) => {
+      await plant(database, 'data z', 1_000, 'foreign');
+      await plant(database, 'write z', 1_001, recordOf(1_000));
+    },
+    found: ['error timestamp-ahead z:c @ 1000 1001'],
+  },
+  {
+    name: 'a mark that is ahead of the oracle',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 40, recordOf(30, 'delete'));
+      await plant(database, 'notify t.notify/z:seen', 1_000);
+    },
+    found: ['error timestamp-ahead z:seen @ 1000'],
+  },
+  {
+    name: 'an acknowledgment that is ahead of the oracle',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 40, recordOf(30, 'delete'));
+      await plant(database, 'ack z:ack_o:seen', 1_000, recordOf(50));
+    },
+    found: ['error acknowledgment-ahead z:ack_o:seen @ 1000'],
+  },
+  // Notifications.
+  {
+    name: 'an acknowledgment of a column that was never written',
+    plant: (database) => plant(database, 'ack z:ack_o:seen', 70, recordOf(50)),
+    found: ['error acknowledgment-without-change z:seen @ 50'],
+  },
+  {
+    name: 'an acknowledgment of a column that was deleted and collected',
+    plant: async (database) => {
+      await plant(database, 'ack z:ack_o:seen', 70, recordOf(50));
+      database.oracle.horizon = 80;
+    },
+    found: ['warning acknowledgment-without-change z:seen @ 50'],
+  },
+  {
+    name: 'a change that no observer has seen, without a mark',
+    plant: async (database, client) => {
+      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
+      const committed = await client.write({ 'z:seen': 'new' });
+      await erase(database, 'notify t.notify/z:seen', committed);
+    },
+    found: ['error notification-lost z:seen @ 101'],
+    left: [],
+  },
+  {
+    name: 'a change that one of two observers has seen, without a mark: it may have been retired',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      await plant(database, 'ack z:ack_old:seen', 50, recordOf(45));
+      await plant(database, 'ack z:ack_new:seen', 80, recordOf(70));
+    },
+    found: ['warning notification-lost z:seen @ 60'],
+  },
+  {
+    name: 'a change that the observer, which is named, has never seen, without a mark',
+    plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
+    found: ['error notification-lost z:seen @ 60'],
+    left: [],
+    tables: NAMED,
+  },
+  {
+    name: 'a change without a mark that was loaded in bulk, as far as one can know',
+    plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
+    found: [],
+  },
+  {
+    name: 'a change that is parked, and not lost',
+    plant: async (database) => {
+      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      const value = JSON.stringify({ failures: 8, error: 'Error: indigestible' });
+      await plant(database, 'parked t.notify/z:seen', 60, value);
+    },
+    found: ['warning observer-parked z:seen @ 60'],
+  },
+  {
+    name: 'a touch after the run of an observer: nothing has changed',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
+      await plant(database, 'write z:seen', 90, recordOf(85, 'touch 0 60'));
+    },
+    found: [],
+  },
+  {
+    name: 'the acknowledgment of an observer whose name looks like part of a column',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      await plant(database, 'ack z:ack_o:just:seen', 50, recordOf(45));
+      await plant(database, 'write z:just:seen', 30, recordOf(25, 'delete'));
+    },
+    found: [],
+    tables: [{ table: 't', observedColumns: ['seen', 'just:seen'] }],
+  },
+  {
+    name: 'a mark of a transaction that died before it committed',
+    plant: (database) => plant(database, 'notify t.notify/z:seen', 60),
+    found: ['warning notification-clean z:seen @ 60'],
+    left: [],
+  },
+  {
+    name: 'a mark of a transaction that is about to commit',
+    plant: async (database) => {
+      await plant(database, 'lock z:seen', 50, lockOf('z:seen', 'alive'));
+      await plant(database, 'notify t.notify/z:seen', 60);
+    },
+    found: [],
+  },
+  {
+    name: 'a mark of a change that every observer has seen, as far as one can know',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
+      await plant(database, 'notify t.notify/z:seen', 60);
+    },
+    found: ['warning notification-clean z:seen @ 60'],
+  },
+  {
+    name: 'a mark of a change that every observer has seen, which are named',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
+      await plant(database, 'notify t.notify/z:seen', 60);
+    },
+    found: ['warning notification-clean z:seen @ 60'],
+    left: [],
+    tables: NAMED,
+  },
+  {
+    name: 'a mark of a change that no observer has seen yet: work',
+    plant: (_, client) => client.write({ 'z:seen': 'new' }),
+    found: [],
+  },
+  {
+    name: 'a mark on a column that nobody observes',
+    plant: (database) => plant(database, 'weak t.notify/z:c', 60),
+    found: ['warning notification-clean z:c @ 60'],
+  },
+  // Tables.
+  {
+    name: 'a table without its companion, whose notifications are lost',
+    plant: async (database) => {
+      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
+      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
+      await database.store.dropTable('t.notify');
+    },
+    found: ['error companion-missing t @'],
+    left: [],
+  },
+  {
+    name: 'a table that is not there',
+    plant: (database) => database.store.dropTable('u'),
+    found: ['error table-missing u @'],
+  },
+  {
+    name: 'a table with other families',
+    plant: async (database) => {
+      await database.store.dropTable('u');
+      await database.store.createTable('u', { families: ['lock'] });
+    },
+    found: ['error table-unreadable u @'],
+  },
+];
+
+describe('planted:', () => {
+  for (const { name, plant: plantIt, found, left = found, tables = TABLES } of PLANTED) {
+    test(name, async () => {
+      const { database, client } = await openWith(plantIt);
+      const before = await findingsOf(client, { tables });
+      assert.deepEqual(before.map(summaryOf), found);
+
+      const repairing = await findingsOf(client, { tables, repair: true });
+      for (const { repair } of repairing) assert.equal(typeof repair?.note, 'string');
+      const after = await findingsOf(client, { tables });
+      assert.deepEqual(after.map(summaryOf), left, 'what a repair leaves');
+      const stored = await everything(database);
+      await findingsOf(client, { tables, repair: true });
+      assert.deepEqual(await everything(database), stored, 'a second repair changes nothing');
+    });
+  }
+
+  test('without repair nothing is written', async () => {
+    for (const { plant: plantIt, tables = TABLES } of PLANTED) {
+      const { database, client } = await openWith(plantIt);
+      const stored = await everything(database);
+      await findingsOf(client, { tables });
+      assert.deepEqual(await everything(database), stored);
+      assert.equal(client.store.mutationCount, 0);
+    }
+  });
+
+  test('every code that is about a table’s content has been planted', () => {
+    const planted = new Set(PLANTED.flatMap(({ found }) => found.map((one) => one.split(' ')[1])));
+    // See fsck.test.ts.
+    const ofDatabases = ['engine-table-missing', 'lease-left-by-dead', 'table-undefined'];
+    const missing = Object.keys(FINDING_CODES).filter((code) => !planted.has(code));
+    assert.deepEqual(missing.toSorted(), ofDatabases);
+  });
+});
+
+async function openWith(
+  plantIt: Planted['plant'],
+): Promise<{ readonly database: TestDatabase; readonly client: Client }> {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const writer = database.client('alive');
+  await writer.write({ p: 'committed', x: 'committed' });
+  await writer.write({ x: undefined, y: 'committed' });
+  const transaction = await writer.begin();
+  put(transaction, { 'u/x': 'discarded' });
+  transaction.discard();
+  database.oracle.skipTo(100);
+  database.bury('dead');
+  await plantIt(database, writer);
+  return { database, client: database.client('auditor') };
+}
+
+async function everything({ store }: TestDatabase): Promise<unknown> {
+  const tables = (await store.listTables()).toSorted();
+  return Promise.all(
+    tables.map(async (table) => {
+      const families = table.endsWith('.notify')
+        ? ['notify', 'weak', 'parked', 'parked-weak']
+        : ['lock', 'write', 'data', 'rollback', 'ack'];
+      const filters = families.map((family) => ({ family }));
+      const rows = await store.readRange(table, { limit: 100 }, filters).catch(() => []);
+      return { table, rows };
+    }),
+  );
+}

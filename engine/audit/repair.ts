@@ -1,0 +1,131 @@
+/**
+ * Repair: only what is safe whatever else happens at the same time, and what may be done twice.
+ *
+ *   - A lock is left to lock resolution, which asks its primary, and nobody else.
+ *   - Data without an owner goes if its transaction can never commit any more: its marker stands here, or
+ *     nobody reads that far back. Conditionally, so that a lock or a record that came since keeps it.
+ *   - A lost notification is set anew, at a fresh timestamp, as when a parked cell is replayed. If it
+ *     was not lost after all, an observer looks once for nothing.
+ *   - A mark that no observer needs goes, with those below it; later ones are above it.
+ *   - A companion table is made anew, empty; the notifications that were in it are then found lost.
+ *
+ * All else is for somebody who knows what the data meant: of two values that should not both be there,
+ * no program can tell which is right.
+ */
+import { PercolatorError, unreachable } from '../base/index.ts';
+import {
+  type Context,
+  DATA,
+  LOCK,
+  NOTIFY,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  recordFamily,
+  resolveLock,
+} from '../transaction/index.ts';
+import type { Finding, FindingCode, Fix } from './finding.ts';
+
+/** The finding, with what was done about it. */
+export async function repair(context: Context, finding: Finding): Promise<Finding> {
+  const { fix } = finding;
+  if (fix === undefined) return { ...finding, repair: { done: false, note: whyNot(finding) } };
+  try {
+    return { ...finding, repair: await apply(context, fix) };
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    return { ...finding, repair: { done: false, note: error.message } };
+  }
+}
+
+type Repaired = NonNullable<Finding['repair']>;
+
+async function apply(context: Context, fix: Fix): Promise<Repaired> {
+  switch (fix.kind) {
+    case 'resolve lock':
+      return resolve(context, fix);
+    case 'erase data':
+      return eraseData(context, fix);
+    case 'notify':
+      return notify(context, fix);
+    case 'erase marks':
+      return eraseMarks(context, fix);
+    case 'create companion':
+      return createCompanion(context, fix);
+    default:
+      return unreachable(fix);
+  }
+}
+
+async function resolve(
+  context: Context,
+  { cell, lock }: Extract<Fix, { kind: 'resolve lock' }>,
+): Promise<Repaired> {
+  const resolution = await resolveLock(context, cell, lock);
+  if (resolution !== 'alive') return { done: true, note: resolution };
+  return { done: false, note: 'its owner is alive, or was when last seen' };
+}
+
+async function eraseData(
+  { store }: Context,
+  { cell, startTimestamp, newestRecord }: Extract<Fix, { kind: 'erase data' }>,
+): Promise<Repaired> {
+  const { table, row, column: qualifier } = cell;
+  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+  const found = await store.checkAndMutateRow({
+    table,
+    row,
+    anyOf: [
+      { family: LOCK, ...own },
+      { family: recordFamily(qualifier), qualifier, from: newestRecord + 1 },
+    ],
+    ifNotFound: [{ kind: 'erase', family: DATA, ...own }],
+  });
+  if (!found) return { done: true, note: 'erased' };
+  return { done: false, note: 'the cell has been written meanwhile' };
+}
+
+async function notify(
+  { store, oracle }: Context,
+  { cell }: Extract<Fix, { kind: 'notify' }>,
+): Promise<Repaired> {
+  const { table, row, column: qualifier } = cell;
+  const timestamp = await oracle.next();
+  const mark = { family: NOTIFY, qualifier, timestamp, value: new Uint8Array() };
+  const mutations = [{ kind: 'set', ...mark } as const];
+  await store.mutateRows([{ table: notifyTable(table), row, mutations }]);
+  return { done: true, note: `marked at ${timestamp}` };
+}
+
+async function eraseMarks(
+  { store }: Context,
+  { cell, upTo }: Extract<Fix, { kind: 'erase marks' }>,
+): Promise<Repaired> {
+  const { table, row, column: qualifier } = cell;
+  const marks = { family: NOTIFY, qualifier, from: 0, to: upTo };
+  const mutations = [{ kind: 'erase', ...marks } as const];
+  await store.mutateRows([{ table: notifyTable(table), row, mutations }]);
+  return { done: true, note: 'erased' };
+}
+
+async function createCompanion(
+  { store }: Context,
+  { table }: Extract<Fix, { kind: 'create companion' }>,
+): Promise<Repaired> {
+  const splits = store.manifest.splits ? await store.sampleRowKeys(table) : [];
+  await store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES, splits });
+  return { done: true, note: 'created anew, empty' };
+}
+
+function whyNot({ code, severity }: Finding): string {
+  const why = WHY_NOT[code];
+  if (why !== undefined) return why;
+  return severity === 'error' ? 'somebody has to look at it' : 'nothing needs to be done';
+}
+
+const WHY_NOT: Partial<Record<FindingCode, string>> = {
+  'marker-below-horizon': 'the collector removes it',
+  'lease-left-by-dead': 'it ends by itself',
+  'lock-long-held': 'its owner may be at work',
+  'observer-parked': 'replay it once the observer is mended',
+  'notification-clean': 'a worker clears it, if there is one for the column',
+};

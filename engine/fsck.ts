@@ -1,0 +1,191 @@
+/**
+ * The audit of a whole database: which tables there should be, and then what is in them (audit/).
+ *
+ *     tables of the engine ─▶ definitions ─▶ tables without one ─▶ leases ─▶ audit of every table
+ *
+ * Without `repair` it writes nothing at all, not even a range of the oracle, so it also runs on a store that
+ * was opened for reading only. The database may be in use, by this process and by others.
+ */
+import { audit, type Audit, type AuditedTable, type AuditOptions } from './audit/index.ts';
+import { type Finding, repair } from './audit/index.ts';
+import {
+  type Clock,
+  createRandom,
+  entropySeed,
+  PercolatorError,
+  systemClock,
+} from './base/index.ts';
+import { type Bigtable, TIMESTAMP_MAX } from './bigtable/index.ts';
+import { LEASES_TABLE, readLeases } from './lock-service/lease-table.ts';
+import { type Liveness, localProcesses } from './lock-service/index.ts';
+import {
+  batchTimestamps,
+  openAllocator,
+  ORACLE_TABLE,
+  type TimestampOracle,
+  watchTimestamps,
+} from './oracle/index.ts';
+import { readDefinitions, TABLES_TABLE } from './tables.ts';
+import { type Context, createContext, TABLE_FAMILIES } from './transaction/index.ts';
+
+export interface FsckOptions extends AuditOptions {
+  /** Default: every Percolator table of the store. */
+  readonly tables?: readonly string[] | undefined;
+  /** Defaults: this machine's clock and processes. */
+  readonly clock?: Clock | undefined;
+  readonly liveness?: Liveness | undefined;
+}
+
+/**
+ * Audits the database in `store`. Iterate over the result for the findings.
+ * @throws TABLE_NOT_FOUND if `tables` names one that is neither there nor defined
+ */
+export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<Audit> {
+  const existing = new Set(await store.listTables());
+  const context = await openContext(store, existing, options);
+  const { audited, findings } = await chooseTables(store, existing, options.tables);
+  const missing = [TABLES_TABLE, ORACLE_TABLE].filter((table) => !existing.has(table));
+  const before = [
+    ...missing.map(engineTableMissing),
+    ...findings,
+    ...(existing.has(LEASES_TABLE) ? await deadLeases(context) : []),
+  ];
+  // An oracle made anew would hand out again what stands in the tables already.
+  const repairs = options.repair === true && existing.has(ORACLE_TABLE);
+  const ofTables = audit(context, audited, { ...options, repair: repairs });
+  return {
+    counters: ofTables.counters,
+    async *[Symbol.asyncIterator]() {
+      for (const finding of before) yield repairs ? await repair(context, finding) : finding;
+      yield* ofTables;
+    },
+  };
+}
+
+async function openContext(
+  store: Bigtable,
+  existing: ReadonlySet<string>,
+  { clock = systemClock, liveness, repair: repairs }: FsckOptions,
+): Promise<Context> {
+  return createContext({
+    store,
+    oracle: await openOracle(store, existing, repairs === true),
+    clock,
+    random: createRandom(entropySeed()),
+    liveness: liveness ?? localProcesses(String(entropySeed())),
+    isObserved: async () => false, // No transaction is run here.
+  });
+}
+
+async function openOracle(
+  store: Bigtable,
+  existing: ReadonlySet<string>,
+  repairs: boolean,
+): Promise<TimestampOracle> {
+  if (existing.has(ORACLE_TABLE)) {
+    return repairs ? batchTimestamps(await openAllocator(store)) : watchTimestamps(store);
+  }
+  // Nothing is ahead of an oracle that is not there.
+  return {
+    next: async () => TIMESTAMP_MAX,
+    horizon: 0,
+    readHorizon: async () => 0,
+    raiseHorizon: async () => 0,
+  };
+}
+
+/** The tables to audit, and what is wrong with their definitions. */
+async function chooseTables(
+  store: Bigtable,
+  existing: ReadonlySet<string>,
+  wanted: readonly string[] | undefined,
+): Promise<{ readonly audited: readonly AuditedTable[]; readonly findings: readonly Finding[] }> {
+  const definitions = existing.has(TABLES_TABLE) ? await readDefinitions(store) : new Map();
+  const tables = [...definitions.keys()];
+  for (const table of existing) {
+    if (definitions.has(table) || OWN_TABLES.has(table)) continue;
+    if (await isPercolatorTable(store, table)) tables.push(table);
+  }
+  const unknown = wanted?.find((table) => !tables.includes(table));
+  if (unknown !== undefined) {
+    const there = tables.length === 0 ? 'the store has none' : `there are ${tables.join(', ')}`;
+    throw new PercolatorError(
+      'TABLE_NOT_FOUND',
+      `there is no Percolator table ${unknown}; ${there}`,
+    );
+  }
+  const chosen = tables.filter((table) => wanted === undefined || wanted.includes(table));
+  const findings: Finding[] = [];
+  for (const table of chosen) {
+    if (definitions.get(table) !== undefined) continue;
+    findings.push(await tableUndefined(store, table, definitions.has(table)));
+  }
+  const audited = chosen.map((table) => ({ table, observedColumns: definitions.get(table) }));
+  return { audited, findings };
+}
+
+const OWN_TABLES = new Set([TABLES_TABLE, ORACLE_TABLE, LEASES_TABLE]);
+
+/** Whether the table has the families; others in the store are none of our business. */
+async function isPercolatorTable(store: Bigtable, table: string): Promise<boolean> {
+  try {
+    await hasCells(store, table);
+    return true;
+  } catch (error) {
+    const codes = ['FAMILY_NOT_FOUND', 'TABLE_NOT_FOUND'];
+    if (error instanceof PercolatorError && codes.includes(error.code)) return false;
+    throw error;
+  }
+}
+
+async function hasCells(store: Bigtable, table: string): Promise<boolean> {
+  const filters = TABLE_FAMILIES.map((family) => ({ family }));
+  return (await store.readRange(table, { limit: 1 }, filters)).length > 0;
+}
+
+/** While a table is created, or dropped, it is there for a moment without its definition. */
+async function tableUndefined(
+  store: Bigtable,
+  table: string,
+  isDefined: boolean,
+): Promise<Finding> {
+  const severity = isDefined || (await hasCells(store, table)) ? 'error' : 'warning';
+  const what = isDefined
+    ? 'has a definition that is not legible'
+    : 'has no definition: its creation, or its drop, was interrupted';
+  return {
+    code: 'table-undefined',
+    severity,
+    cell: { table },
+    timestamps: [],
+    sentence: `${table} ${what}; create it again, or drop it. Its notifications are not judged`,
+  };
+}
+
+function engineTableMissing(table: string): Finding {
+  const lost =
+    table === ORACLE_TABLE
+      ? 'nobody knows which timestamps were handed out; nothing is repaired without it'
+      : 'nobody knows which columns are observed';
+  return {
+    code: 'engine-table-missing',
+    severity: 'error',
+    cell: { table },
+    timestamps: [],
+    sentence: `${table} is not there: ${lost}`,
+  };
+}
+
+/** They end by themselves; until then they explain why the horizon stands still. */
+async function deadLeases({ store, liveness }: Context): Promise<readonly Finding[]> {
+  const leases = await readLeases(store);
+  return leases
+    .filter(({ token }) => liveness.isDead(token))
+    .map(({ token, bound, ttlMs }): Finding => ({
+      code: 'lease-left-by-dead',
+      severity: 'warning',
+      cell: { table: LEASES_TABLE, row: token },
+      timestamps: [bound],
+      sentence: `process ${token} is dead, and its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
+    }));
+}

@@ -1,0 +1,78 @@
+/**
+ * Cells planted by hand, behind the engine's back, which no transaction would leave; and what an audit
+ * finds, in words short enough to be compared.
+ */
+import { audit, type AuditedTable, type AuditOptions, type Finding } from '../audit/index.ts';
+import type { Bigtable, Mutation, Timestamp } from '../bigtable/index.ts';
+import type { CellAddress } from '../transaction/index.ts';
+import { cell, type Client, type TestDatabase } from './database.ts';
+
+/** `lock x` is the family `lock` of the cell `x`, which is named as in a test database. */
+export async function plant(
+  { store }: TestDatabase,
+  name: string,
+  at: Timestamp,
+  value: string = '',
+): Promise<void> {
+  const { family, table, row, column: qualifier } = parse(name);
+  const set = { kind: 'set', family, qualifier, timestamp: at, value: Buffer.from(value) } as const;
+  await mutate(store, table, row, set);
+}
+
+export async function erase({ store }: TestDatabase, name: string, at: Timestamp): Promise<void> {
+  const { family, table, row, column: qualifier } = parse(name);
+  await mutate(store, table, row, { kind: 'erase', family, qualifier, from: at, to: at });
+}
+
+/** The value of a lock whose owner is `owner`. */
+export function lockOf(primary: string, owner: string, changes: object = {}): string {
+  const { table, row, column } = cell(primary);
+  const lock = {
+    primary: [table, row, column],
+    operation: 'delete', // A put would need data.
+    owner,
+    wallMs: 0,
+    timeToLiveMs: 5_000,
+    heartbeat: 0,
+    ...changes,
+  };
+  return JSON.stringify(lock);
+}
+
+/** The value of a write record. */
+export function recordOf(start: Timestamp, rest: string = 'put'): string {
+  return `${String(start).padStart(16, '0')} ${rest}`;
+}
+
+export async function findingsOf(
+  client: Client,
+  options: AuditOptions & { readonly tables?: readonly AuditedTable[] } = {},
+): Promise<readonly Finding[]> {
+  const { tables = TABLES, ...rest } = options;
+  return Array.fromAsync(audit(client.context, tables, rest));
+}
+
+export const TABLES: readonly AuditedTable[] = [
+  { table: 't', observedColumns: ['seen'] },
+  { table: 'u', observedColumns: [] },
+];
+
+/** As `error code row:column @ timestamps`. */
+export function summaryOf({ severity, code, cell: at, timestamps }: Finding): string {
+  const place = [at.row ?? at.table, at.column ?? ''].join(':').replace(/:$/, '');
+  return `${severity} ${code} ${place} @ ${timestamps.join(' ')}`.trimEnd();
+}
+
+function parse(name: string): CellAddress & { readonly family: string } {
+  const [family = '', ...names] = name.split(' ');
+  return { family, ...cell(names.join(' ')) };
+}
+
+async function mutate(
+  store: Bigtable,
+  table: string,
+  row: string,
+  mutation: Mutation,
+): Promise<void> {
+  await store.mutateRows([{ table, row, mutations: [mutation] }]);
+}

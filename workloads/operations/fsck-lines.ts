@@ -1,0 +1,80 @@
+/** The report of `fsck` for people: what was audited, what was found, and what it comes to. */
+import { type Finding, FINDING_CODES } from '#engine';
+import type { FsckGroup, FsckSummary, Listed } from './fsck-report.ts';
+
+export function reportLines(summary: FsckSummary): readonly string[] {
+  const { tables, rows, cells } = summary;
+  const audited = [plural(tables, 'table'), plural(rows, 'row'), plural(cells, 'cell')];
+  return [
+    `Audited ${audited.join(', ')} in ${summary.store}`,
+    ...summary.groups.flatMap(groupLines),
+    ...listLines('Locks held for more than a minute', summary.longHeldLocks, lockLine),
+    ...listLines('Parked observers', summary.parkedObservers, parkedLine),
+    '',
+    verdict(summary),
+  ];
+}
+
+function groupLines({ code, severity, count, examples }: FsckGroup): readonly string[] {
+  return [
+    '',
+    `${severity} ${code}: ${count.toLocaleString('en')}. ${FINDING_CODES[code]}`,
+    ...examples.flatMap(findingLines),
+    ...more(count, examples),
+  ];
+}
+
+function findingLines(finding: Finding): readonly string[] {
+  const { sentence, repair } = finding;
+  const line = `  ${placeOf(finding)}  ${oneLine(sentence)}`;
+  if (repair === undefined) return [line];
+  return [line, `      ${repair.done ? 'repaired' : 'not repaired'}: ${repair.note}`];
+}
+
+function listLines(
+  title: string,
+  { count, examples }: Listed,
+  lineOf: (finding: Finding) => string,
+): readonly string[] {
+  if (count === 0) return [];
+  const heading = `${title}: ${count.toLocaleString('en')}`;
+  return ['', heading, ...examples.map(lineOf), ...more(count, examples)];
+}
+
+function lockLine(finding: Finding): string {
+  const { owner = '', ageMs = 0 } = finding.lock ?? {};
+  return `  ${placeOf(finding)}  ${Math.round(ageMs / 1000).toLocaleString('en')} s  owner ${owner}`;
+}
+
+function parkedLine(finding: Finding): string {
+  const { failures = 0, error = '' } = finding.parked ?? {};
+  return `  ${placeOf(finding)}  ${plural(failures, 'failure')}  ${oneLine(error)}`;
+}
+
+function more(count: number, examples: readonly Finding[]): readonly string[] {
+  const rest = count - examples.length;
+  return rest === 0 ? [] : [`  and ${rest.toLocaleString('en')} more`];
+}
+
+/** What an observer has thrown may have many lines. */
+function oneLine(words: string): string {
+  return words.replaceAll(/\s*\p{Cc}+\s*/gu, ' ');
+}
+
+/** Rows and columns may hold anything; a line is a line all the same. */
+function placeOf({ cell }: Finding): string {
+  const parts = [cell.table, cell.row, cell.column].filter((part) => part !== undefined);
+  const place = parts.join('/');
+  return /[\p{Cc}\p{Cs}]/u.test(place) ? JSON.stringify(place) : place;
+}
+
+function verdict({ repair, repaired, errors, warnings, errorsLeft }: FsckSummary): string {
+  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}`;
+  if (errors + warnings === 0) return 'Clean.';
+  if (repair) return `${found}; ${repaired} repaired, ${plural(errorsLeft, 'error')} left.`;
+  return errors === 0 ? `${found}. No error: nothing that must not be.` : `${found}.`;
+}
+
+function plural(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}

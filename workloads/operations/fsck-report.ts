@@ -1,0 +1,94 @@
+/**
+ * What `fsck` has found, as counts and examples, in memory that does not grow with the database. It is
+ * what `--json` prints.
+ */
+import type { Finding, FindingCode } from '#engine';
+
+export interface FsckSummary {
+  readonly store: string;
+  readonly repair: boolean;
+  readonly tables: number;
+  readonly rows: number;
+  readonly cells: number;
+  readonly errors: number;
+  readonly warnings: number;
+  /** Findings that were repaired, errors and warnings. */
+  readonly repaired: number;
+  /** Errors that were not repaired. */
+  readonly errorsLeft: number;
+  /** Errors first, then by how often. */
+  readonly groups: readonly FsckGroup[];
+  readonly longHeldLocks: Listed;
+  readonly parkedObservers: Listed;
+}
+
+export interface FsckGroup extends Listed {
+  readonly code: FindingCode;
+  readonly severity: Finding['severity'];
+}
+
+/** The first findings of their kind, and how many there are. */
+export interface Listed {
+  readonly count: number;
+  readonly examples: readonly Finding[];
+}
+
+/** From this age on a lock is listed with those held for long, whatever else is wrong with it. */
+const LONG_HELD_MS = 60_000;
+
+export class FsckReport {
+  readonly #limit: number;
+  readonly #groups = new Map<string, Growing<FsckGroup>>();
+  readonly #longHeld: Growing<Listed> = { count: 0, examples: [] };
+  readonly #parked: Growing<Listed> = { count: 0, examples: [] };
+  #repaired = 0;
+  #errorsLeft = 0;
+
+  /** @param limit how many examples are kept of each kind */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(finding: Finding): void {
+    const { code, severity } = finding;
+    const name = `${severity} ${code}`; // A few codes are errors or warnings, as it depends.
+    const group = this.#groups.get(name) ?? { code, severity, count: 0, examples: [] };
+    this.#groups.set(name, group);
+    this.#list(group, finding);
+    if ((finding.lock?.ageMs ?? 0) >= LONG_HELD_MS) this.#list(this.#longHeld, finding);
+    if (finding.parked !== undefined) this.#list(this.#parked, finding);
+    if (finding.repair?.done === true) this.#repaired++;
+    else if (severity === 'error') this.#errorsLeft++;
+  }
+
+  summary(about: Pick<FsckSummary, 'store' | 'repair' | 'tables' | 'rows' | 'cells'>): FsckSummary {
+    const groups = [...this.#groups.values()].toSorted(
+      (a, b) => a.severity.localeCompare(b.severity) || b.count - a.count,
+    );
+    return {
+      ...about,
+      errors: countOf(groups, 'error'),
+      warnings: countOf(groups, 'warning'),
+      repaired: this.#repaired,
+      errorsLeft: this.#errorsLeft,
+      groups,
+      longHeldLocks: this.#longHeld,
+      parkedObservers: this.#parked,
+    };
+  }
+
+  #list(listed: Growing<Listed>, finding: Finding): void {
+    listed.count++;
+    if (listed.examples.length < this.#limit) listed.examples.push(finding);
+  }
+}
+
+type Growing<T extends Listed> = Omit<T, 'count' | 'examples'> & {
+  count: number;
+  readonly examples: Finding[];
+};
+
+function countOf(groups: readonly FsckGroup[], severity: Finding['severity']): number {
+  const ofSeverity = groups.filter((group) => group.severity === severity);
+  return ofSeverity.reduce((sum, { count }) => sum + count, 0);
+}

@@ -18,6 +18,7 @@ import { isRetryable } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
+  backoffMs,
   begin,
   type Context,
   NOTIFY,
@@ -27,7 +28,7 @@ import {
 } from '../transaction/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 
-/** How often a run that lost a conflict is tried again at once, before it goes back in the queue. */
+/** How often a run that lost a conflict is tried again, after a backoff, before it goes back in the queue. */
 const CONFLICTS_MAX = 10;
 
 export interface Notified extends DirtyCell {
@@ -91,6 +92,7 @@ async function runObserver(
       return { startTimestamp, commitTimestamp: await runOnce(transaction, cell, observer) };
     } catch (error) {
       if (!isRetryable(error) || attempt >= CONFLICTS_MAX) throw error;
+      await context.clock.sleep(backoffMs(context, attempt)); // Or two workers lose in step (P23).
     } finally {
       transaction.discard(); // Also of a run with nothing to do.
     }

@@ -27,7 +27,7 @@ export interface HistoricTransaction {
    * nothing of it is visible, or was never asked for. unknown: COMMIT_UNKNOWN, or the client died meanwhile.
    */
   readonly outcome: 'committed' | 'failed' | 'unknown';
-  /** As told; absent unless committed, and in transactions that wrote nothing. */
+  /** As told; absent unless committed, in transactions that wrote nothing, and if nobody told (`transact`). */
   readonly commitTimestamp?: Timestamp | undefined;
   /** When the start timestamp was asked for, on a clock that all processes share; the unit does not matter. */
   readonly beganAt: number;

@@ -9,7 +9,10 @@
  *   notifications.ts   how observers hear of it
  *   transact.ts        the loop around all of it
  */
+export { backoffMs } from './backoff.ts';
 export {
+  ACK,
+  acknowledgedColumns,
   acknowledgmentColumn,
   type CellAddress,
   cellName,
@@ -26,6 +29,7 @@ export {
   ROLLBACK,
   TABLE_FAMILIES,
   WEAK,
+  WRITE,
 } from './columns.ts';
 export {
   type CommittedNotification,
@@ -37,7 +41,7 @@ export {
 } from './context.ts';
 export { decodeLock, isPrimary, type Lock } from './lock.ts';
 export type { Options, OptionsGiven } from './options.ts';
-export { isOwnerDead, resolveLock } from './resolve-lock.ts';
+export { isOwnerDead, type Resolution, resolveLock } from './resolve-lock.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction } from './transaction.ts';
 export { committedCell } from './committed-cell.ts';

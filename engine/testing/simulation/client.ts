@@ -1,0 +1,268 @@
+/**
+ * A client process of a simulated run: the real engine on a simulated connection, clock and oracle,
+ * working through its plan, and, if it is a worker, running observers.
+ *
+ * When it dies, its next life goes on with the next transaction of the plan, under a new name.
+ */
+import { assert, createRandom, isRetryable, PercolatorError } from '../../base/index.ts';
+import type { Timestamp } from '../../bigtable/index.ts';
+import { Worker } from '../../observer/index.ts';
+import { batchTimestamps, openAllocator, type TimestampOracle } from '../../oracle/index.ts';
+import {
+  begin,
+  type Context,
+  createContext,
+  outcomeOf,
+  snapshotAt,
+  transact,
+} from '../../transaction/index.ts';
+import type { Transaction } from '../../transaction/index.ts';
+import { ObserverRuns } from './observers.ts';
+import {
+  OBSERVED,
+  type Operation,
+  type ProcessPlan,
+  TABLES,
+  type TransactionPlan,
+} from './plan.ts';
+import { SimulatedProcess } from './process.ts';
+import { perform, readOnly, type Recording, startRecording } from './recording.ts';
+import type { Run } from './run.ts';
+import { SimulatedBigtable } from './simulated-bigtable.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+
+/** How often `transact` tries. */
+const ATTEMPTS_MAX = 4;
+/** After a failure, before the next transaction. */
+const REST_MS = 30;
+
+export class Client {
+  readonly process: SimulatedProcess;
+  readonly clock: SimulatedClock;
+  context: Context | undefined;
+  worker: Worker | undefined;
+  /** Loops that still work through the plan. The client is done when there are none. */
+  loops = 0;
+  readonly #run: Run;
+  readonly #plan: ProcessPlan;
+  /** When each start timestamp was asked for, until its transaction is recorded. */
+  readonly #askedAt = new Map<Timestamp, number>();
+
+  constructor(run: Run, plan: ProcessPlan, names: { readonly name: string; readonly id: number }) {
+    const { world } = run;
+    this.#run = run;
+    this.#plan = plan;
+    this.process = new SimulatedProcess(world.timeline, names, () => {
+      run.died(this.process);
+    });
+    const { skewMs } = world.knobs;
+    const skew = skewMs * (2 * world.draw(this.process, 0, 20) - 1);
+    this.clock = new SimulatedClock(world.timeline, this.process, skew);
+  }
+
+  /** Opens the database. Nothing happens in it before that. */
+  async open(): Promise<Context> {
+    const { world, liveness } = this.#run;
+    const store = new SimulatedBigtable(world, this.process);
+    const services = {
+      store,
+      oracle: this.#timed(await this.#openOracle(store)),
+      clock: this.clock,
+      random: createRandom(world.seed).fork(this.process.name),
+      liveness: { self: this.process.name, isDead: (token: string) => liveness.isDead(token) },
+      isObserved: (table: string, column: string) =>
+        Promise.resolve(OBSERVED[table]?.includes(column) === true),
+    };
+    this.context = createContext(services, {
+      lockTimeToLiveMs: world.knobs.lockTimeToLiveMs,
+      lockWaitMsMax: 20 * world.knobs.lockTimeToLiveMs,
+      inDoubtAttemptsMax: 4,
+      backoffMsMax: 16,
+      attemptsMax: ATTEMPTS_MAX,
+    });
+    if (this.#plan.worker) this.#startWorker(this.context);
+    return this.context;
+  }
+
+  /** Works through the plan: takes transactions from `next` until there are none. */
+  start(next: () => TransactionPlan | undefined): void {
+    const opened = this.open();
+    for (let i = 0; i < this.#plan.concurrency; i++) {
+      this.loops++;
+      void this.#loop(opened, next).then(
+        () => {
+          this.loops--;
+        },
+        (error: unknown) => {
+          this.#run.fail(error, this.process.name);
+        },
+      );
+    }
+  }
+
+  /** Resolves every lock on the way. */
+  async readEverything(): Promise<void> {
+    for (const table of TABLES) {
+      while (!(await this.#snapshot(this.#opened, [{ do: 'scan', table }]))) {
+        await this.clock.sleep(10);
+      }
+    }
+  }
+
+  /** Until its observers have nothing left to do. */
+  async idle(): Promise<void> {
+    await this.worker?.idle();
+  }
+
+  get #opened(): Context {
+    assert(this.context !== undefined, 'the client was opened');
+    return this.context;
+  }
+
+  async #loop(opened: Promise<Context>, next: () => TransactionPlan | undefined): Promise<void> {
+    const context = await opened;
+    for (let plan = next(); plan !== undefined; plan = next()) await this.#perform(context, plan);
+  }
+
+  async #openOracle(store: SimulatedBigtable): Promise<TimestampOracle> {
+    const { world, oracles } = this.#run;
+    if (oracles !== undefined) return batchTimestamps(oracles.sourceFor(this.process));
+    return batchTimestamps(await openAllocator(store, { rangeSize: world.knobs.rangeSize }));
+  }
+
+  /** Notes when each timestamp was asked for. */
+  #timed(oracle: TimestampOracle): TimestampOracle {
+    const { timeline } = this.#run.world;
+    return {
+      get horizon() {
+        return oracle.horizon;
+      },
+      readHorizon: () => oracle.readHorizon(),
+      raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+      next: async () => {
+        const askedAt = timeline.ticks;
+        const timestamp = await oracle.next();
+        this.#askedAt.set(timestamp, askedAt);
+        return timestamp;
+      },
+    };
+  }
+
+  #startWorker(context: Context): void {
+    const runs = new ObserverRuns(this.#run, this.process, (startTimestamp) =>
+      this.#record(startTimestamp),
+    );
+    this.worker = new Worker(context, runs.observers, {
+      concurrency: 4,
+      scanRows: 8,
+      idleMs: this.#plan.transactions.length > 0 ? 300 : 20,
+      failureBackoffMs: 5,
+      onCommitted: (committed) => {
+        runs.committed(committed);
+      },
+    });
+  }
+
+  #record(startTimestamp: Timestamp): Recording {
+    const recording = startRecording(
+      this.process,
+      startTimestamp,
+      this.#askedAt.get(startTimestamp) ?? 0,
+    );
+    this.#askedAt.delete(startTimestamp);
+    this.#run.transactions.push(recording);
+    return recording;
+  }
+
+  async #perform(context: Context, plan: TransactionPlan): Promise<void> {
+    switch (plan.kind) {
+      case 'begin':
+        return this.#byHand(context, plan);
+      case 'transact':
+        return this.#transact(context, plan);
+      case 'snapshot':
+        await this.#snapshot(context, plan.operations);
+    }
+  }
+
+  async #byHand(context: Context, { operations }: TransactionPlan): Promise<void> {
+    let recording: Recording | undefined;
+    let transaction: Transaction | undefined;
+    try {
+      transaction = await begin(context);
+      recording = this.#record(transaction.startTimestamp);
+      await perform(this.clock, transaction, operations, recording);
+      recording.outcome = 'unknown';
+      const committed = await transaction.commit();
+      const wrote = recording.writes.length + recording.locks.length > 0;
+      this.#heard(recording, 'committed', wrote ? committed : undefined);
+    } catch (error) {
+      transaction?.discard();
+      await this.#failed(context, recording, error);
+    }
+  }
+
+  async #transact(context: Context, { operations }: TransactionPlan): Promise<void> {
+    let recording: Recording | undefined;
+    try {
+      await transact(context, async (transaction) => {
+        if (recording !== undefined) this.#heard(recording, 'failed'); // Or it would not run again.
+        recording = this.#record(transaction.startTimestamp);
+        await perform(this.clock, transaction, operations, recording);
+        recording.outcome = 'unknown';
+      });
+      if (recording !== undefined) this.#heard(recording, 'committed');
+    } catch (error) {
+      await this.#failed(context, recording, error);
+    }
+  }
+
+  /** Resolves to whether it could be read to its end. */
+  async #snapshot(context: Context, operations: readonly Operation[]): Promise<boolean> {
+    try {
+      const reader = await snapshotAt(context);
+      const recording = this.#record(reader.startTimestamp);
+      for (const operation of operations) await readOnly(reader, operation, recording);
+      this.#heard(recording, 'committed');
+      return true;
+    } catch (error) {
+      await this.#failed(context, undefined, error);
+      return false;
+    }
+  }
+
+  #heard(recording: Recording, outcome: Recording['outcome'], commitTimestamp?: Timestamp): void {
+    if (!this.process.isAlive) return;
+    recording.outcome = outcome;
+    recording.commitTimestamp = commitTimestamp;
+    recording.endedAt = this.#run.world.timeline.ticks;
+  }
+
+  async #failed(context: Context, recording: Recording | undefined, error: unknown): Promise<void> {
+    if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') {
+      this.#run.unknowns++;
+      await this.#ask(context, error);
+      return;
+    }
+    // A mistake in the plan, which shrinking may make: a weak notification alone.
+    const isRefused = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
+    if (!isRetryable(error) && !isRefused) throw error;
+    if (recording !== undefined) this.#heard(recording, 'failed');
+    await this.clock.sleep(REST_MS); // Or a short outage would fail the whole plan.
+  }
+
+  /** Asks how it ended after all; what is answered must be true. */
+  async #ask(context: Context, { transaction }: PercolatorError): Promise<void> {
+    if (transaction === undefined) throw new Error('COMMIT_UNKNOWN names its transaction');
+    try {
+      const outcome = await outcomeOf(context, transaction);
+      if (this.process.isAlive) this.#run.answers.push({ ...transaction, outcome });
+    } catch (error) {
+      if (!isRetryable(error) && !isInDoubt(error)) throw error;
+    }
+  }
+}
+
+function isInDoubt(error: unknown): boolean {
+  return error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+}

@@ -1,0 +1,130 @@
+/**
+ * The faults of a simulated run, each with its knob, and swarm testing: every run has a random
+ * subset of them switched on. (Groce and others, "Swarm Testing", ISSTA 2012: a fault that is always there
+ * hides what only happens without it.)
+ *
+ * A rate is the share of messages, or of something else where it says so, that meets the fault.
+ */
+import type { Random } from '../../base/index.ts';
+
+/** What can happen to one message; at most one of them. The order is the order of the draws. */
+export const MESSAGE_FAULTS = [
+  /** Never arrives. Its sender is told after the deadline that nothing is known. */
+  'loseRequest',
+  /** Arrives, is applied, and the sender is told after the deadline that nothing is known. */
+  'loseAnswer',
+  /** Arrives long after its sender has been told that nothing is known: DEADLINE_EXCEEDED, then applied. */
+  'late',
+  /** Arrives twice within moments. */
+  'duplicate',
+  /** Arrives a second time much later, at most after the lifetime of a message. */
+  'replay',
+  /** Of a request for several rows, some rows never arrive. */
+  'partial',
+  /** Its sender dies before it is sent. */
+  'crashBefore',
+  /** Its sender dies when it has been sent. */
+  'crashAfter',
+  /** Its sender stands still afterwards, perhaps for longer than a lock lives. */
+  'pause',
+] as const;
+
+export type MessageFault = (typeof MESSAGE_FAULTS)[number];
+
+/** What happens to processes and services, as moments of the run. */
+export const EVENT_FAULTS = [
+  /** The lock service says of a live process for a while that it has exited. */
+  'expireLease',
+  /** A process's wall clock jumps by up to an hour. */
+  'clockJump',
+  /** Some rows' tablet refuses everything for a while. */
+  'tabletUnavailable',
+  /** A process dies, whatever it is doing, and is started again. */
+  'crash',
+  /** The oracle that is asked is another one from now on; the old one goes on, for those who still ask it. */
+  'oracleFailOver',
+  /** An oracle dies and is started again. */
+  'oracleRestart',
+  /** Old versions are collected now. */
+  'collectGarbage',
+] as const;
+
+export type EventFault = (typeof EVENT_FAULTS)[number];
+
+export interface Knobs {
+  /** Rates per message. Absent: never. */
+  readonly messages: Readonly<Partial<Record<MessageFault, number>>>;
+  /** Events per second of virtual time. Absent: never. */
+  readonly events: Readonly<Partial<Record<EventFault, number>>>;
+  /** Longest way of a message, in milliseconds; each takes its own time, so they overtake one another. */
+  readonly delayMsMax: number;
+  /** Milliseconds after which a sender without an answer gives up. */
+  readonly deadlineMs: number;
+  /** Whether a process's mutations arrive in the order sent; then none is lost on the way there. */
+  readonly ordered: boolean;
+  /** Whether the lock service tells at once who has exited; otherwise only the time to live does. */
+  readonly deathIsKnown: boolean;
+  /** Whether timestamps come from oracle processes; otherwise each process takes ranges itself. */
+  readonly oracleProcesses: boolean;
+  /** The largest difference between two processes' wall clocks, in milliseconds. */
+  readonly skewMs: number;
+  /** The first timestamp of the run: large ones lose digits where they are mistreated. */
+  readonly firstTimestamp: number;
+  /** Timestamps per range. Small ones are used up often. */
+  readonly rangeSize: number;
+  /** Milliseconds after which a lock without a heartbeat belongs to a dead worker. */
+  readonly lockTimeToLiveMs: number;
+}
+
+/** Rates at which a run still gets something done. */
+const MESSAGE_RATE: Readonly<Record<MessageFault, number>> = {
+  loseRequest: 0.008,
+  loseAnswer: 0.01,
+  late: 0.006,
+  duplicate: 0.03,
+  replay: 0.03,
+  partial: 0.02,
+  crashBefore: 0.0015,
+  crashAfter: 0.002,
+  pause: 0.004,
+};
+
+const EVENT_RATE: Readonly<Record<EventFault, number>> = {
+  expireLease: 8,
+  clockJump: 4,
+  tabletUnavailable: 2,
+  crash: 3,
+  oracleFailOver: 3,
+  oracleRestart: 2,
+  collectGarbage: 10,
+};
+
+/** A random subset of the faults, at random rates. Every sixteenth run has none: what fails there needs none. */
+export function swarm(random: Random): Knobs {
+  const calm = random.fraction() < 1 / 16;
+  return {
+    messages: calm ? {} : subset(random, MESSAGE_FAULTS, MESSAGE_RATE),
+    events: calm ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
+    delayMsMax: random.pick([1, 2, 5, 20]),
+    deadlineMs: random.pick([30, 100]),
+    ordered: random.fraction() < 0.4,
+    deathIsKnown: random.fraction() < 0.6,
+    oracleProcesses: random.fraction() < 0.4,
+    skewMs: random.pick([0, 0, 1_000, 3_600_000]),
+    firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 20_000_000 : 1,
+    rangeSize: random.pick([10, 100, 100_000]),
+    lockTimeToLiveMs: random.pick([30, 100, 400]),
+  };
+}
+
+function subset<Name extends string>(
+  random: Random,
+  names: readonly Name[],
+  rates: Readonly<Record<Name, number>>,
+): Partial<Record<Name, number>> {
+  const chosen: Partial<Record<Name, number>> = {};
+  for (const name of names) {
+    if (random.fraction() < 0.5) chosen[name] = rates[name] * random.pick([0.3, 1, 2]);
+  }
+  return chosen;
+}

@@ -1,0 +1,110 @@
+/**
+ * What a simulated run is asked to do: everything that its seed decides beforehand, as plain data, so that
+ * shrink.ts can take parts of it away, and a regression can be kept in a file.
+ *
+ * The database is small, so that transactions meet: two tables of few rows, some rows with several
+ * columns, observed columns, and cells that hold lists for the second judge.
+ */
+import { createRandom, type Random } from '../../base/index.ts';
+import { type Knobs, swarm } from './knobs.ts';
+
+export type Operation =
+  | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
+  | { readonly do: 'getMany'; readonly cells: readonly string[] }
+  | { readonly do: 'scan'; readonly table: string }
+  | { readonly do: 'think'; readonly ms: number };
+
+export interface TransactionPlan {
+  /** `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past. */
+  readonly kind: 'transact' | 'begin' | 'snapshot';
+  readonly operations: readonly Operation[];
+}
+
+export interface ProcessPlan {
+  readonly transactions: readonly TransactionPlan[];
+  /** Transactions in flight at a time. */
+  readonly concurrency: number;
+  /** Whether it runs observers. */
+  readonly worker: boolean;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly knobs: Knobs;
+  readonly processes: readonly ProcessPlan[];
+  /** Observer runs for each cell that throw before one is allowed to succeed. */
+  readonly observerFailures: number;
+}
+
+export const TABLES = ['t', 'u'] as const;
+/** Columns that leave notifications, of each table. */
+export const OBSERVED: Readonly<Record<string, readonly string[]>> = { t: ['seen'], u: ['copy'] };
+/** Cells with single values. */
+const CELLS = ['t/a:c', 't/a:d', 't/b:c', 't/c:c', 'u/a:c', 'u/e:c', 't/d:seen', 't/e:seen'];
+/** Cells with lists. */
+const LISTS = ['t/l:list', 't/m:list', 'u/l:list'];
+/** Cells that only observers write. */
+const DERIVED = ['d', 'e'].flatMap((row) => [`u/${row}:copy`, `t/${row}:count`, `u/${row}:done`]);
+const ALL_CELLS: readonly string[] = [...CELLS, ...LISTS, ...DERIVED];
+/** Every column that has values. */
+export const SCANNED: readonly string[] = [
+  ...new Set(ALL_CELLS.map((cell) => cell.split(':')[1] ?? '')),
+];
+
+export function cellsOf(table: string): readonly string[] {
+  return ALL_CELLS.filter((cell) => cell.startsWith(`${table}/`));
+}
+
+export function planOf(seed: number): Plan {
+  const random = createRandom(seed);
+  const knobs = swarm(random);
+  // Few cells make conflicts, many make progress.
+  const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
+  const cells = shuffled(random, CELLS).slice(0, hot);
+  const processes = Array.from({ length: random.integer(1, 4) }, () =>
+    planProcess(random, cells, random.fraction() < 0.5),
+  );
+  const observerFailures = random.fraction() < 0.2 ? random.integer(1, 3) : 0;
+  return { seed, knobs, processes, observerFailures };
+}
+
+function planProcess(random: Random, cells: readonly string[], worker: boolean): ProcessPlan {
+  const transactions = Array.from({ length: random.integer(10, 120) }, () =>
+    planTransaction(random, cells),
+  );
+  return { transactions, concurrency: random.integer(1, 10), worker };
+}
+
+function planTransaction(random: Random, cells: readonly string[]): TransactionPlan {
+  const kind = random.fraction();
+  if (kind < 0.1) return { kind: 'snapshot', operations: planReads(random, cells) };
+  const operations = Array.from({ length: random.integer(1, 5) }, () =>
+    planOperation(random, cells),
+  );
+  return { kind: kind < 0.5 ? 'transact' : 'begin', operations };
+}
+
+function planReads(random: Random, cells: readonly string[]): readonly Operation[] {
+  if (random.fraction() < 0.3) return [{ do: 'scan', table: random.pick(TABLES) }];
+  return [{ do: 'getMany', cells: shuffled(random, [...cells, ...LISTS]).slice(0, 4) }];
+}
+
+function planOperation(random: Random, cells: readonly string[]): Operation {
+  const cell = random.pick(cells);
+  const kind = random.fraction();
+  if (kind < 0.28) return { do: 'get', cell };
+  if (kind < 0.6) return { do: 'set', cell };
+  if (kind < 0.68) return { do: 'delete', cell };
+  if (kind < 0.74) return { do: 'lock', cell };
+  if (kind < 0.9) return { do: 'append', cell: random.pick(LISTS) };
+  if (kind < 0.93) return { do: 'weak', cell: 't/d:seen' };
+  if (kind < 0.95) return { do: 'scan', table: random.pick(TABLES) };
+  return { do: 'think', ms: random.integer(0, 40) };
+}
+
+function shuffled<T>(random: Random, items: readonly T[]): readonly T[] {
+  return items
+    .map((item) => ({ item, at: random.fraction() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

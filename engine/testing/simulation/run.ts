@@ -1,0 +1,57 @@
+/**
+ * One simulated run: what its clients share, beside the world.
+ */
+import type { Timestamp } from '../../bigtable/index.ts';
+import type { CellAddress } from '../../transaction/index.ts';
+import type { OracleService } from './oracle-service.ts';
+import type { Plan } from './plan.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { Recording } from './recording.ts';
+import type { World } from './world.ts';
+
+export interface Run {
+  readonly plan: Plan;
+  readonly world: World;
+  readonly liveness: SimulatedLiveness;
+  /** Absent if each client allocates its own ranges. */
+  readonly oracles: OracleService | undefined;
+  readonly transactions: Recording[];
+  /** What `outcomeOf` answered. */
+  readonly answers: Answer[];
+  /** Commits whose outcome was not known at first. */
+  unknowns: number;
+  /** Runs that are still to fail, by observer and cell. */
+  readonly observerFailures: Map<string, number>;
+  died(process: SimulatedProcess): void;
+  /** An error that no fault explains. */
+  fail(error: unknown, who: string): void;
+}
+
+export interface Answer {
+  readonly primary: CellAddress;
+  readonly startTimestamp: Timestamp;
+  readonly outcome: 'committed' | 'rolled back';
+}
+
+/** The lock service's list of who is alive: right about the dead, if it knows of them, and sometimes wrong. */
+export class SimulatedLiveness {
+  readonly #dead = new Set<string>();
+  readonly #mistaken = new Set<string>();
+
+  isDead(token: string): boolean {
+    return this.#dead.has(token) || this.#mistaken.has(token);
+  }
+
+  bury(token: string): void {
+    this.#dead.add(token);
+  }
+
+  /** Takes a live process for dead, until `trust`. */
+  mistake(token: string): void {
+    this.#mistaken.add(token);
+  }
+
+  trust(token: string): void {
+    this.#mistaken.delete(token);
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * The simulator: one run of the real engine, from a plan, with everything around it simulated.
+ *
+ *     plan ──▶ trouble: clients work, faults happen
+ *          ──▶ peace: no more faults; what is underway arrives; locks are resolved, observers run
+ *          ──▶ judgement: the history, and what is left in the storage
+ *
+ * The same plan gives the same run, bit for bit: time is virtual, chance is drawn from the seed, and
+ * nothing else decides anything. `digest` is the proof: it depends on all that was applied, in order.
+ */
+import type { History, Violation } from '../history.ts';
+import { judge } from './judgement.ts';
+import { Client } from './client.ts';
+import { scheduleEvents } from './events.ts';
+import { OracleService } from './oracle-service.ts';
+import { prepareStorage } from './storage.ts';
+import { type Plan, type ProcessPlan } from './plan.ts';
+import type { SimulatedProcess } from './process.ts';
+import { type Run, SimulatedLiveness } from './run.ts';
+import { type FaultCounts, World } from './world.ts';
+
+export interface Result {
+  readonly plan: Plan;
+  readonly violations: readonly Violation[];
+  readonly history: History;
+  readonly counts: RunCounts;
+  readonly faults: FaultCounts;
+  readonly digest: number;
+  /** Virtual time. */
+  readonly lastedMs: number;
+}
+
+export interface RunCounts {
+  transactions: number;
+  commits: number;
+  conflicts: number;
+  unknown: number;
+  rolledForward: number;
+  rolledBack: number;
+  observerRuns: number;
+}
+
+export interface SimulationOptions {
+  /** Told of everything that happens: for stories. Default: nobody. */
+  readonly tell?: ((timeMs: number, who: string, what: string) => void) | undefined;
+}
+
+/** No run may take longer, in virtual time: whatever waits that long waits for ever. */
+const LIMIT_MS = 300_000;
+const RESTART_MS = 25;
+/** What arrives late may lock something anew, or mark it: the second round finds it. */
+const SETTLING_ROUNDS = 2;
+
+export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Result> {
+  const simulation = new Simulation(plan, options);
+  return simulation.run();
+}
+
+interface Slot {
+  readonly plan: ProcessPlan;
+  /** Transactions begun. Only grows, also from life to life. */
+  begun: number;
+  lives: number;
+  client: Client;
+}
+
+class Simulation {
+  readonly #world: World;
+  readonly #run: Run;
+  readonly #slots: Slot[] = [];
+  readonly #clients: Client[] = [];
+  readonly #violations: Violation[] = [];
+
+  constructor(plan: Plan, { tell }: SimulationOptions) {
+    const world = new World(plan.seed, plan.knobs);
+    this.#world = world;
+    if (tell !== undefined) {
+      world.tell = (who, what) => {
+        tell(world.timeline.nowMs, who, what);
+      };
+    }
+    prepareStorage(world);
+    this.#run = {
+      plan,
+      world,
+      liveness: new SimulatedLiveness(),
+      oracles: plan.knobs.oracleProcesses ? new OracleService(world) : undefined,
+      transactions: [],
+      answers: [],
+      unknowns: 0,
+      observerFailures: new Map(),
+      died: (process) => {
+        this.#died(process);
+      },
+      fail: (error, who) => {
+        const message = `${who}: ${error instanceof Error ? error.stack : String(error)}`;
+        this.#violations.push({ claim: 'engine: unexpected error', message });
+      },
+    };
+  }
+
+  async run(): Promise<Result> {
+    const { plan } = this.#run;
+    plan.processes.forEach((process) => {
+      const slot = { plan: process, begun: 0, lives: 0 };
+      const client = this.#newClient(process, `client ${this.#slots.length}`, 0);
+      this.#slots.push({ ...slot, client });
+    });
+    for (const slot of this.#slots) this.#start(slot);
+    scheduleEvents(this.#run, () => this.#slots.map(({ client }) => client));
+    await this.#until(() => this.#isDone(), 'the clients to finish');
+    await this.#settle();
+    return this.#result();
+  }
+
+  #isDone(): boolean {
+    if (this.#violations.length > 0) return true;
+    return this.#slots.every(
+      ({ plan, begun, client }) =>
+        begun >= plan.transactions.length && client.loops === 0 && client.process.isAlive,
+    );
+  }
+
+  /** Runs on until `isOver`; a run that cannot get there is a finding. */
+  async #until(isOver: () => boolean, what: string): Promise<void> {
+    const { timeline } = this.#world;
+    const limit = timeline.nowMs + LIMIT_MS;
+    const ended = await timeline.run(() => isOver() || timeline.nowMs > limit);
+    if (ended && timeline.nowMs <= limit) return;
+    this.#violations.push({
+      claim: 'progress: stuck',
+      message: `waited ${LIMIT_MS} ms of virtual time in vain for ${what}`,
+    });
+  }
+
+  /** Awaits what needs virtual time to pass. */
+  async #await(work: Promise<unknown>, what: string): Promise<void> {
+    let settled = this.#violations.length > 0;
+    work.then(
+      () => {
+        settled = true;
+      },
+      (error: unknown) => {
+        settled = true;
+        this.#run.fail(error, what);
+      },
+    );
+    await this.#until(() => settled, what);
+  }
+
+  /** Peace: nothing goes wrong any more, and everything that was begun is finished by somebody. */
+  async #settle(): Promise<void> {
+    if (this.#violations.length > 0) return;
+    this.#world.troubled = false;
+    for (const { client } of this.#slots) this.#run.liveness.trust(client.process.name);
+    const workers = this.#slots.map(({ client }) => client.worker?.stop() ?? Promise.resolve());
+    await this.#await(Promise.all(workers), 'the workers to stop');
+    const last = this.#newClient({ transactions: [], concurrency: 1, worker: true }, 'last', 0);
+    await this.#await(last.open(), 'the last client to open');
+    for (let round = 0; round < SETTLING_ROUNDS; round++) {
+      await this.#await(last.readEverything(), 'everything to be read');
+      await this.#await(last.idle(), 'observers to be idle');
+      await this.#untilArrived();
+    }
+    for (const client of this.#clients) client.process.kill();
+  }
+
+  /** Until no copy of a message is underway any more. */
+  async #untilArrived(): Promise<void> {
+    const { timeline, lastArrivalMs } = this.#world;
+    timeline.at(lastArrivalMs + 1, () => {});
+    await this.#until(() => timeline.nowMs > lastArrivalMs, 'messages to arrive');
+  }
+
+  #result(): Result {
+    const run = this.#run;
+    const history: History = {
+      transactions: run.transactions,
+      records: this.#world.records,
+      markers: this.#world.markers,
+    };
+    if (this.#violations.length === 0) this.#violations.push(...judge(run, history));
+    return {
+      plan: run.plan,
+      violations: this.#violations,
+      history,
+      counts: this.#counts(),
+      faults: this.#world.faults,
+      digest: this.#world.digest,
+      lastedMs: this.#world.timeline.nowMs,
+    };
+  }
+
+  #counts(): RunCounts {
+    const sum = (of: (client: Client) => number): number =>
+      this.#clients.reduce((total, client) => total + of(client), 0);
+    return {
+      transactions: this.#run.transactions.length,
+      commits: sum(({ context }) => context?.counters.committed ?? 0),
+      conflicts: sum(({ context }) => context?.counters.conflicts ?? 0),
+      unknown: this.#run.unknowns,
+      rolledForward: sum(({ context }) => context?.counters.rolledForward ?? 0),
+      rolledBack: sum(({ context }) => context?.counters.rolledBack ?? 0),
+      observerRuns: sum(({ worker }) => worker?.counters.runs ?? 0),
+    };
+  }
+
+  #newClient(plan: ProcessPlan, role: string, life: number): Client {
+    const names = {
+      name: life === 0 ? role : `${role}, life ${life}`,
+      id: this.#clients.length + 1,
+    };
+    const client = new Client(this.#run, plan, names);
+    this.#clients.push(client);
+    return client;
+  }
+
+  #start(slot: Slot): void {
+    slot.client.start(() => slot.plan.transactions[slot.begun++]);
+  }
+
+  /** Known to be dead, perhaps, and started again. */
+  #died(process: SimulatedProcess): void {
+    const { world, liveness } = this.#run;
+    if (world.knobs.deathIsKnown || !world.troubled) liveness.bury(process.name);
+    const slot = this.#slots.find(({ client }) => client.process === process);
+    if (slot === undefined || !world.troubled) return;
+    world.timeline.after(RESTART_MS, () => {
+      slot.lives++;
+      slot.client = this.#newClient(slot.plan, `client ${this.#slots.indexOf(slot)}`, slot.lives);
+      this.#start(slot);
+    });
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * One process's connection to the simulated Bigtable: the storage contract over a bad network.
+ *
+ * Every row of a mutation is a message of its own, because nothing is promised across rows: the rows
+ * of one `mutateRows` arrive in any order, and some of them perhaps never. A read is one message.
+ */
+import { PercolatorError } from '../../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from '../../bigtable/index.ts';
+import { describeFilters, describeMutations, describeRow } from './describe.ts';
+import type { MessageFault } from './knobs.ts';
+import { ModelTable } from './model-table.ts';
+import { send } from './network.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { World } from './world.ts';
+
+/** A copy of a read changes nothing; a read of one row has no parts. */
+const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay', 'partial']);
+/** With a connection that keeps order, what is lost takes the connection with it, and what is behind it. */
+const ORDERED_IMMUNITY: ReadonlySet<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
+const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
+const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
+
+export class SimulatedBigtable implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #world: World;
+  readonly #process: SimulatedProcess;
+  /** Arrival of the mutation sent last, where order is kept. */
+  #lastArrivalMs = 0;
+
+  constructor(world: World, process: SimulatedProcess) {
+    this.#world = world;
+    this.#process = process;
+    this.manifest = {
+      name: 'simulated',
+      conditionalBatch: false,
+      ordered: world.knobs.ordered,
+      splits: true,
+      durability: 'nothing survives the run',
+    };
+  }
+
+  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
+    return this.#read(row, {
+      arrive: () => this.#world.table(table).readRow(row, filters),
+      describe: (found) =>
+        `reads ${table}/${row} (${describeFilters(filters)}): ${describeRow(found)}`,
+    });
+  }
+
+  readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    return Promise.all(rows.map((row) => this.readRow(table, row, filters)));
+  }
+
+  readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    return this.#read(range.start ?? '', {
+      arrive: () => this.#world.table(table).readRange(range, filters),
+      describe: (rows) =>
+        `scans ${table} from ${range.start ?? 'the first row'}: ${rows?.length ?? 0} rows`,
+    });
+  }
+
+  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    const { table, row } = conditional;
+    return this.#mutate(row, SINGLE_IMMUNITY, {
+      arrive: () => {
+        const found = this.#world.table(table).checkAndMutateRow(conditional);
+        this.#applied(table, row, found ? conditional.ifFound : conditional.ifNotFound);
+        this.#world.stir(found ? 1 : 2);
+        return found;
+      },
+      describe: () =>
+        `${table}/${row}: if ${describeFilters(conditional.anyOf)}` +
+        ` then ${describeMutations(conditional.ifFound)}` +
+        ` else ${describeMutations(conditional.ifNotFound)}`,
+    });
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    return Promise.all(
+      conditionals.map((conditional) =>
+        this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
+      ),
+    );
+  }
+
+  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    const immunity = rows.length > 1 ? NO_IMMUNITY : SINGLE_IMMUNITY;
+    const answers = await Promise.allSettled(
+      rows.map(({ table, row, mutations }) =>
+        this.#mutate(row, immunity, {
+          arrive: () => {
+            this.#world.table(table).mutateRow(row, mutations);
+            this.#applied(table, row, mutations);
+          },
+          describe: () => `${table}/${row}: ${describeMutations(mutations)}`,
+        }),
+      ),
+    );
+    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+  }
+
+  async sampleRowKeys(table: string): Promise<readonly string[]> {
+    return this.#read('', {
+      arrive: () => this.#world.table(table).splits,
+      describe: () => `asks for the splits of ${table}`,
+    });
+  }
+
+  // Tables are there before the run begins, and stay: administration is not what is simulated.
+  createTable(table: string, { splits }: TableSchema): Promise<void> {
+    const { tables } = this.#world;
+    if (!tables.has(table)) tables.set(table, new ModelTable(splits));
+    return Promise.resolve();
+  }
+
+  listTables(): Promise<readonly string[]> {
+    return Promise.resolve([...this.#world.tables.keys()]);
+  }
+
+  dropTable(table: string): Promise<void> {
+    this.#world.tables.delete(table);
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #read<T>(
+    row: string,
+    read: { readonly arrive: () => T; readonly describe: (answer: T | undefined) => string },
+  ): Promise<T> {
+    let answered: T | undefined;
+    const arrive = (): T => {
+      this.#refuseIfUnavailable(row);
+      answered = read.arrive();
+      return answered;
+    };
+    return send(this.#world, this.#process, {
+      arrive,
+      gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', `reading ${row} got no answer`),
+      immuneTo: READ_IMMUNITY,
+      describe: () => read.describe(answered),
+    }).answer;
+  }
+
+  #mutate<T>(
+    row: string,
+    immunity: ReadonlySet<MessageFault>,
+    mutation: { readonly arrive: () => T; readonly describe: () => string },
+  ): Promise<T> {
+    const { ordered } = this.manifest;
+    const { answer, arrivesMs } = send(this.#world, this.#process, {
+      arrive: () => {
+        if (!ordered) this.#refuseIfUnavailable(row);
+        return mutation.arrive();
+      },
+      gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `mutating ${row} got no answer`),
+      notBeforeMs: ordered ? this.#lastArrivalMs : undefined,
+      immuneTo: ordered ? ORDERED_IMMUNITY : immunity,
+      describe: mutation.describe,
+    });
+    this.#lastArrivalMs = arrivesMs;
+    return answer;
+  }
+
+  #applied(table: string, row: string, mutations: RowMutation['mutations'] | undefined): void {
+    this.#world.observe(table, row, mutations);
+    this.#world.stir(this.#world.timeline.nowMs ^ (this.#process.id << 16));
+  }
+
+  #refuseIfUnavailable(row: string): void {
+    if (!this.#world.isUnavailable(row)) return;
+    throw new PercolatorError('STORE_UNAVAILABLE', `the tablet of ${row} is unavailable`);
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * What all processes of one simulated run share: virtual time, the storage's tables, the faults, and the
+ * record of what really happened.
+ */
+import { PercolatorError } from '../../base/index.ts';
+import type { Cell, Mutation, Timestamp } from '../../bigtable/index.ts';
+import { decodeWriteRecord } from '../../transaction/write-record.ts';
+import type { HistoricMarker, HistoricRecord } from '../history.ts';
+import { chance } from './chance.ts';
+import { type EventFault, type Knobs, MESSAGE_FAULTS, type MessageFault } from './knobs.ts';
+import type { ModelTable } from './model-table.ts';
+import type { SimulatedProcess } from './process.ts';
+import { Timeline } from './timeline.ts';
+
+/** Longest time that a copy of a message can be underway; the collector waits for it (P4). */
+export const MESSAGE_LIFETIME_MS = 1_500;
+
+export type FaultCounts = Partial<Record<MessageFault | EventFault, number>>;
+
+export class World {
+  readonly seed: number;
+  readonly knobs: Knobs;
+  readonly timeline: Timeline = new Timeline();
+  readonly tables: Map<string, ModelTable> = new Map();
+  /** How often each fault has happened. */
+  readonly faults: FaultCounts = {};
+  /** Every write record and marker that ever stood in the storage, in the order they came. */
+  readonly records: HistoricRecord[] = [];
+  readonly markers: HistoricMarker[] = [];
+  /** False at the end of a run: from then on nothing goes wrong any more. */
+  troubled = true;
+  /** When the last copy that is underway arrives. Only grows. */
+  lastArrivalMs = 0;
+  /** One number that depends on everything that was applied, in order: equal runs have equal digests. */
+  digest = 0;
+  /** Told of everything that happens, if somebody listens: for stories. */
+  tell: ((who: string, what: string) => void) | undefined;
+  readonly #seenRecords = new Set<string>();
+  readonly #seenMarkers = new Set<string>();
+  readonly #faultsUpTo: readonly { readonly fault: MessageFault; readonly upTo: number }[];
+  /** Rows whose tablet is unavailable: those that begin with this letter or a later one. */
+  #unavailable: { readonly from: string; readonly untilMs: number } = { from: '', untilMs: 0 };
+
+  constructor(seed: number, knobs: Knobs) {
+    this.seed = seed;
+    this.knobs = knobs;
+    let upTo = 0;
+    this.#faultsUpTo = MESSAGE_FAULTS.map((fault) => {
+      upTo += knobs.messages[fault] ?? 0;
+      return { fault, upTo };
+    });
+  }
+
+  count(fault: MessageFault | EventFault): void {
+    this.faults[fault] = (this.faults[fault] ?? 0) + 1;
+  }
+
+  /** A draw for one message of a process. */
+  draw(process: SimulatedProcess, message: number, purpose: number): number {
+    return chance(this.seed, process.id, message, purpose);
+  }
+
+  /** What happens to a message, if anything does. */
+  faultOf(process: SimulatedProcess, message: number): MessageFault | undefined {
+    if (!this.troubled) return undefined;
+    const drawn = this.draw(process, message, 0);
+    return this.#faultsUpTo.find(({ upTo }) => drawn < upTo)?.fault;
+  }
+
+  expectUntil(timeMs: number): void {
+    this.lastArrivalMs = Math.max(this.lastArrivalMs, timeMs);
+  }
+
+  makeUnavailable(from: string, ms: number): void {
+    this.#unavailable = { from, untilMs: this.timeline.nowMs + ms };
+  }
+
+  isUnavailable(row: string): boolean {
+    const { from, untilMs } = this.#unavailable;
+    return this.timeline.nowMs < untilMs && row >= from;
+  }
+
+  table(name: string): ModelTable {
+    const table = this.tables.get(name);
+    if (table !== undefined) return table;
+    throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+  }
+
+  /** Notes what a mutation that was applied says about the outcome of transactions. */
+  observe(table: string, row: string, mutations: readonly Mutation[] | undefined): void {
+    for (const mutation of mutations ?? []) {
+      if (mutation.kind !== 'set') continue;
+      const { family, qualifier } = mutation;
+      if (family === 'write' || family === 'ack') {
+        this.#noteRecord(`${table}/${row}:${qualifier}`, mutation);
+      } else if (family === 'rollback') {
+        this.#noteMarker(`${table}/${row}:${qualifier}`, mutation.timestamp);
+      }
+    }
+  }
+
+  /** Mixes a number into the digest. */
+  stir(value: number): void {
+    this.digest = (Math.imul(this.digest ^ value, 0x01000193) + 0x9e3779b9) | 0;
+  }
+
+  #noteRecord(cell: string, written: Cell): void {
+    const name = `${cell}@${written.timestamp}`;
+    if (this.#seenRecords.has(name)) return;
+    this.#seenRecords.add(name);
+    const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(written);
+    this.records.push({ cell, startTimestamp, commitTimestamp, operation });
+  }
+
+  #noteMarker(cell: string, startTimestamp: Timestamp): void {
+    const name = `${cell}@${startTimestamp}`;
+    if (this.#seenMarkers.has(name)) return;
+    this.#seenMarkers.add(name);
+    this.markers.push({ cell, startTimestamp });
+  }
+}

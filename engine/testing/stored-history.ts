@@ -1,0 +1,80 @@
+/**
+ * The storage's side of a history, read from a store at rest: every write record, acknowledgment and
+ * rollback marker that stands in it; and what is still there that a database at rest has not, locks
+ * and notifications.
+ *
+ * Complete only if nothing was collected before.
+ */
+import type { Bigtable, Cell } from '../bigtable/index.ts';
+import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../transaction/index.ts';
+import { decodeWriteRecord } from '../transaction/write-record.ts';
+import type { HistoricCell, HistoricMarker, HistoricRecord } from './history.ts';
+
+export interface StoredHistory {
+  readonly records: readonly HistoricRecord[];
+  readonly markers: readonly HistoricMarker[];
+  /** Cells that are locked. */
+  readonly locks: readonly HistoricCell[];
+  /** Cells with notifications, strong, weak or parked: once for each mark. */
+  readonly marks: readonly HistoricCell[];
+}
+
+/** Rows per read; a row comes with all its versions. */
+const BATCH_ROWS = 100;
+
+export async function readStoredHistory(
+  store: Bigtable,
+  tables: readonly string[],
+): Promise<StoredHistory> {
+  const found: Found = { records: [], markers: [], locks: [], marks: [] };
+  for (const table of tables) {
+    const families = TABLE_FAMILIES.filter((family) => family !== 'data');
+    for await (const [cell, stored] of cellsOf(store, table, families)) {
+      take(`${table}/${cell}`, stored, found);
+    }
+    for await (const [cell] of cellsOf(store, notifyTable(table), NOTIFY_FAMILIES)) {
+      found.marks.push(`${table}/${cell}`);
+    }
+  }
+  return found;
+}
+
+interface Found {
+  readonly records: HistoricRecord[];
+  readonly markers: HistoricMarker[];
+  readonly locks: HistoricCell[];
+  readonly marks: HistoricCell[];
+}
+
+function take(cell: HistoricCell, stored: Cell, found: Found): void {
+  switch (stored.family) {
+    case 'lock':
+      found.locks.push(cell);
+      break;
+    case 'rollback':
+      found.markers.push({ cell, startTimestamp: stored.timestamp });
+      break;
+    default: {
+      const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(stored);
+      found.records.push({ cell, startTimestamp, commitTimestamp, operation });
+    }
+  }
+}
+
+/** All cells of the families, each with its name but for the table: `row:column`. */
+async function* cellsOf(
+  store: Bigtable,
+  table: string,
+  families: readonly string[],
+): AsyncGenerator<readonly [string, Cell]> {
+  const filters = families.map((family) => ({ family }));
+  for (let start = ''; ;) {
+    const rows = await store.readRange(table, { start, limit: BATCH_ROWS }, filters);
+    for (const { key, cells } of rows) {
+      for (const cell of cells) yield [`${key}:${cell.qualifier}`, cell];
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < BATCH_ROWS) return;
+    start = `${last.key}\0`;
+  }
+}

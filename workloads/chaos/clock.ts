@@ -1,0 +1,4 @@
+/** The clock that all processes of one machine share, in milliseconds. Not the time of day. */
+export function nowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}

@@ -1,0 +1,144 @@
+/**
+ * The program of every process of a round. A client runs some loops of each workload and a worker with
+ * their observers until it is killed; the watcher looks at snapshots, of now and of the past.
+ *
+ * Nothing here ends in order, and nothing needs to: what it did is in its file (history-file.ts).
+ * If its parent is gone, it goes, too. Started by fleet.ts; of no use by itself.
+ */
+import { sendMessage } from 'execa';
+import {
+  createRandom,
+  openPercolator,
+  type Percolator,
+  type Random,
+  systemClock,
+  type Timestamp,
+  type Worker,
+  type WorkerCounters,
+} from '#engine';
+import {
+  recordingClient,
+  recordingCommits,
+  recordingObservers,
+  type Recorder,
+  type Workload,
+  WORKLOADS,
+} from '../invariants/index.ts';
+import { nowMs } from './clock.ts';
+import { type HistoryFile, openHistoryFile } from './history-file.ts';
+import type { ProcessOptions, Ready } from './messages.ts';
+import { LOCK_TIME_TO_LIVE_MS } from './plan.ts';
+
+/** Loops of each workload: transactions of one process that meet one another. */
+const CLIENTS = 3;
+/** The longest rest of a loop between two transactions, in milliseconds. */
+const REST_MS_MAX = 4;
+/** Observer runs in flight. Most meet in a few counts; more would only lose more. */
+const CONCURRENCY = 8;
+/** Between two counts, in milliseconds: what a life did since the last of them goes uncounted. */
+const COUNTS_MS = 50;
+/** Between two looks of the watcher at one workload, in milliseconds. */
+const WATCH_MS = 10;
+
+const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0 };
+
+process.on('disconnect', () => process.exit());
+await work(JSON.parse(process.argv[2] ?? '') as ProcessOptions);
+
+async function work(options: ProcessOptions): Promise<void> {
+  const percolator = await openPercolator({
+    folder: options.store,
+    fsync: options.fsync,
+    lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS,
+  });
+  const history = openHistoryFile(options.history, options.name);
+  const recorder = { sink: history, process: options.name, nowMs };
+  const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
+  const random = createRandom(options.seed).fork(options.name);
+  const worker =
+    options.role === 'client' ? startWorker(percolator, workloads, recorder) : undefined;
+  setInterval(() => {
+    history.counts({ engine: percolator.counters, worker: worker?.counters ?? NO_RUNS });
+  }, COUNTS_MS);
+  await sendMessage({ kind: 'ready' } satisfies Ready);
+  const loops = workloads.flatMap((workload) =>
+    options.role === 'client'
+      ? clientsOf(percolator, workload, random.fork(workload.name), recorder)
+      : [watch(percolator, workload, { random, recorder, history, since: options.since })],
+  );
+  await Promise.all(loops);
+}
+
+function startWorker(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  recorder: Recorder,
+): Worker {
+  const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
+  return percolator.startWorker(observers, {
+    concurrency: CONCURRENCY,
+    onCommitted: recordingCommits(recorder),
+    onFailure: ({ error }) => {
+      throw error; // No observer here fails by itself: it is a finding.
+    },
+  });
+}
+
+function clientsOf(
+  percolator: Percolator,
+  workload: Workload,
+  random: Random,
+  recorder: Recorder,
+): readonly Promise<never>[] {
+  const client = recordingClient(percolator, workload.name, recorder);
+  return Array.from({ length: CLIENTS }, async (_, i): Promise<never> => {
+    const own = random.fork(`client ${i}`);
+    for (;;) {
+      await workload.step(client, own);
+      await systemClock.sleep(own.fraction() * REST_MS_MAX);
+    }
+  });
+}
+
+/** Looks now, which is recorded as a transaction that only reads, and at a moment of the past. */
+async function watch(
+  percolator: Percolator,
+  workload: Workload,
+  around: {
+    readonly random: Random;
+    readonly recorder: Recorder;
+    readonly history: HistoryFile;
+    readonly since: number;
+  },
+): Promise<never> {
+  const { random, recorder, history, since } = around;
+  const client = recordingClient(percolator, workload.name, recorder);
+  for (;;) {
+    const wrong = new Map<string, readonly string[]>();
+    let now = since;
+    await client.attempt(async (reader) => {
+      now = reader.startTimestamp;
+      wrong.set(`the snapshot of ${now}`, await workload.watch(reader));
+    });
+    const past = random.integer(since, now);
+    wrong.set(`the past snapshot of ${past}`, await lookBack(percolator, workload, past));
+    for (const [where, sentences] of wrong) {
+      for (const sentence of sentences) {
+        history.violation({
+          claim: `${workload.name}: while running`,
+          message: `${where}: ${sentence}`,
+        });
+      }
+    }
+    await systemClock.sleep(WATCH_MS);
+  }
+}
+
+async function lookBack(
+  percolator: Percolator,
+  workload: Workload,
+  past: Timestamp,
+): Promise<readonly string[]> {
+  await using snapshot = await percolator.snapshot(past);
+  return workload.watch(snapshot);
+}

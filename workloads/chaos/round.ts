@@ -1,0 +1,169 @@
+/**
+ * One round of chaos, on a store of its own:
+ *
+ *   1. Create the tables, and set the workloads up.
+ *   2. Start the processes, and hit them one after another until enough were killed or time is up.
+ *      Every process hands out timestamps of a range that it took from the store's row, so each kill
+ *      also kills a timestamp oracle in the middle of its range.
+ *   3. Kill all that are left, at once.
+ *   4. Open the store, let it come to rest, and take the truth down (truth.ts).
+ *   5. Judge what the processes have written down against it (verdict.ts).
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  type Counters,
+  createRandom,
+  openPercolator,
+  type Percolator,
+  systemClock,
+  type WorkerCounters,
+} from '#engine';
+import type { Progress } from '#results';
+import { recordingClient, type Recorder } from '../invariants/index.ts';
+import { nowMs } from './clock.ts';
+import { drawFaults } from './faults.ts';
+import { type FaultCounts, Fleet } from './fleet.ts';
+import { openHistoryFile, readHistory, type Recorded } from './history-file.ts';
+import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
+import { type Tallies, tallyTransactions } from './tally.ts';
+import { comeToRest, type Truth } from './truth.ts';
+import { judge, type Verdict } from './verdict.ts';
+
+export interface Round {
+  readonly tallies: Tallies;
+  readonly faults: FaultCounts;
+  /** With processes at work. */
+  readonly seconds: number;
+  /** Summed over all lives, as far as they could tell. */
+  readonly engine: Readonly<Counters>;
+  readonly worker: Readonly<WorkerCounters>;
+  readonly verdict: Verdict;
+}
+
+interface Surroundings {
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+export async function runRound(plan: Plan, around: Surroundings): Promise<Round> {
+  const { progress, signal } = around;
+  const folders = {
+    store: path.join(plan.folder, 'store'),
+    history: path.join(plan.folder, 'history'),
+  };
+  await mkdir(folders.history, { recursive: true });
+  using history = openHistoryFile(folders.history, 'parent');
+  const recorder = { sink: history, process: 'parent', nowMs };
+
+  const since = await withStore(plan, folders.store, (percolator) =>
+    setUp(percolator, plan, recorder),
+  );
+  const startedMs = nowMs();
+  const { faults, deaths } = await runProcesses(plan, { ...folders, since }, around);
+  const seconds = (nowMs() - startedMs) / 1000;
+
+  progress.phase('coming to rest', 0);
+  const truth = await withStore(plan, folders.store, async (percolator) => {
+    const rest = await comeToRest(percolator, plan.workloads, { recorder, signal });
+    history.counts({ engine: percolator.counters, worker: rest.worker });
+    return rest;
+  });
+  progress.phase('judging', 0);
+  const recorded = readHistory(folders.history);
+  const violations = [...deaths, ...recorded.violations, ...truth.violations];
+  const verdict = judge(plan.workloads, recorded.transactions, {
+    stored: truth.stored,
+    violations,
+  });
+  await save(plan.folder, truth, verdict);
+  const names = plan.workloads.map(({ name }) => name);
+  const tallies = tallyTransactions(names, recorded.transactions, truth.stored.records);
+  return { tallies, faults, seconds, ...sumOf(recorded), verdict };
+}
+
+async function withStore<T>(
+  { fsync }: Plan,
+  folder: string,
+  body: (percolator: Percolator) => Promise<T>,
+): Promise<T> {
+  await using percolator = await openPercolator({
+    folder,
+    fsync,
+    lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS,
+  });
+  return await body(percolator);
+}
+
+/** Resolves with a timestamp at which everything is there. */
+async function setUp(
+  percolator: Percolator,
+  { workloads }: Plan,
+  recorder: Recorder,
+): Promise<number> {
+  for (const workload of workloads) {
+    for (const [table, { observedColumns }] of Object.entries(workload.tables)) {
+      await percolator.createTable(table, { observedColumns });
+    }
+    const client = recordingClient(percolator, workload.name, recorder);
+    await client.attempt((work) => workload.setup(work));
+  }
+  await using snapshot = await percolator.snapshot();
+  return snapshot.startTimestamp;
+}
+
+async function runProcesses(
+  plan: Plan,
+  told: { readonly store: string; readonly history: string; readonly since: number },
+  { progress, signal }: Surroundings,
+): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
+  const { seed, fsync } = plan;
+  const workloads = plan.workloads.map(({ name }) => name);
+  const untilMs = nowMs() + plan.seconds * 1000;
+  progress.phase(`killing ${plan.processes} processes at random`, plan.kills, 'kills');
+  await using fleet = new Fleet({ ...told, seed, fsync, workloads }, plan.processes);
+  fleet.start();
+  for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
+    await systemClock.sleep(Math.min(fault.afterMs, Math.max(0, untilMs - nowMs())), signal);
+    if (signal.aborted || fleet.isHopeless || nowMs() >= untilMs) break;
+    await fleet.hit(fault, signal);
+    progress.update(fleet.counts.kills);
+    if (fleet.counts.kills >= plan.kills) break;
+  }
+  await fleet.end();
+  const faults = fleet.counts;
+  signal.throwIfAborted();
+  return { faults, deaths: fleet.deaths };
+}
+
+function sumOf({ counts }: Recorded): Pick<Round, 'engine' | 'worker'> {
+  return {
+    engine: sumEach(counts.map(({ engine }) => engine)),
+    worker: sumEach(counts.map(({ worker }) => worker)),
+  };
+}
+
+/** Field by field. There is always one: the parent's own. */
+function sumEach<T extends { readonly [K in keyof T]: number }>(all: readonly T[]): T {
+  const sums = new Map<string, number>();
+  for (const one of all) {
+    for (const [name, number] of Object.entries<number>(one)) {
+      sums.set(name, (sums.get(name) ?? 0) + number);
+    }
+  }
+  return Object.fromEntries(sums) as unknown as T;
+}
+
+/** Beside the processes' own files: the storage's side, and what came of it. */
+async function save(
+  folder: string,
+  { stored }: Truth,
+  { violations, edn }: Verdict,
+): Promise<void> {
+  const lines = Object.entries(stored).flatMap(([kind, all]) =>
+    all.map((one: unknown) => JSON.stringify({ kind, one })),
+  );
+  await writeFile(path.join(folder, 'stored.jsonl'), lines.map((line) => `${line}\n`).join(''));
+  await writeFile(path.join(folder, 'violations.json'), JSON.stringify(violations, null, 2));
+  if (edn !== undefined) await writeFile(path.join(folder, 'list-append.edn'), edn);
+}

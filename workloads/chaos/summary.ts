@@ -1,0 +1,83 @@
+/** The tables at the end: what the processes did, what was done to them, and what was found. */
+import type { Round } from './round.ts';
+import { addTallies, type Tally } from './tally.ts';
+
+const COLUMNS = [
+  'workload',
+  'transactions',
+  'committed',
+  'failed',
+  'unknown',
+  'observer runs',
+  'lost or cut off',
+] as const;
+/** Violations printed; the file has all. */
+const PRINTED_MAX = 10;
+
+export function summaryLines(rounds: readonly Round[]): string[] {
+  const tallies = addTallies(rounds.map(({ tallies: ofRound }) => ofRound));
+  const rows = [...tallies].map(([name, tally]) => [name].concat(numbersOf(tally).map(count)));
+  const all = [...tallies.values()].map(numbersOf);
+  const sums = COLUMNS.slice(1).map((_, i) => sum(all.map((numbers) => numbers[i] ?? 0)));
+  return [
+    ...table(COLUMNS, [...rows, ['together', ...sums.map(count)]]),
+    '',
+    ...faults(rounds),
+    '',
+    ...findings(rounds),
+  ];
+}
+
+function numbersOf(tally: Tally): readonly number[] {
+  const { transactions, committed, failed, unknown, runs, runsUntold } = tally;
+  return [transactions, committed, failed, unknown, runs, runsUntold];
+}
+
+function faults(rounds: readonly Round[]): readonly string[] {
+  const of = (number: (round: Round) => number): string => count(sum(rounds.map(number)));
+  const tallies = rounds.flatMap(({ tallies: ofRound }) => [...ofRound.values()]);
+  const after = sum(tallies.map(({ unknownCommitted }) => unknownCommitted));
+  return [
+    `kills: ${of(({ faults: { kills } }) => kills)}; ` +
+      `pauses: ${of(({ faults: { pauses } }) => pauses)}; ` +
+      `restarts: ${of(({ faults: { restarts } }) => restarts)}; ` +
+      `seconds: ${of(({ seconds }) => Math.round(seconds))}`,
+    `locks of others rolled forward: ${of(({ engine }) => engine.rolledForward)}, ` +
+      `back: ${of(({ engine }) => engine.rolledBack)}; waits for locks: ${of(({ engine }) => engine.lockWaits)}`,
+    `of the unknown, committed after all: ${count(after)}`,
+  ];
+}
+
+function findings(rounds: readonly Round[]): readonly string[] {
+  const violations = rounds.flatMap(({ verdict }) => verdict.violations);
+  const allowed = sum(rounds.map(({ verdict }) => verdict.writeSkews));
+  const rest = violations.length - PRINTED_MAX;
+  return [
+    ...(allowed > 0 ? [`write skews, which snapshot isolation allows: ${count(allowed)}`] : []),
+    `violations: ${count(violations.length)}`,
+    ...violations.slice(0, PRINTED_MAX).map(({ claim, message }) => `  ${claim}: ${message}`),
+    ...(rest > 0 ? [`  and ${count(rest)} more`] : []),
+  ];
+}
+
+function table(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
+  const widths = columns.map((name, i) =>
+    Math.max(name.length, ...rows.map((row) => (row[i] ?? '').length)),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('   ');
+  return [line(columns), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)];
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en-US');
+}

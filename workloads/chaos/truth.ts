@@ -1,0 +1,104 @@
+/**
+ * The truth about a round: what the storage was told to keep, read when all processes are gone.
+ *
+ *   1. Read every cell of every table: whoever meets a lock resolves it.
+ *   2. Run the observers until nothing is dirty.
+ *   3. Read every cell once more, recorded as one last transaction, and check each workload at rest.
+ *   4. Take down every write record, acknowledgment and rollback marker, and what is left that must not be.
+ */
+import { type Percolator, systemClock, type WorkerCounters } from '#engine';
+import { readStoredHistory, type StoredHistory, type Violation } from '#engine/testing';
+import {
+  recordingClient,
+  recordingCommits,
+  type Recorder,
+  recordingObservers,
+  type Workload,
+} from '../invariants/index.ts';
+
+export interface Truth {
+  readonly stored: StoredHistory;
+  readonly violations: readonly Violation[];
+  /** Of the worker that ran the observers to the end here. */
+  readonly worker: Readonly<WorkerCounters>;
+}
+
+/** How long the observers may take to come to rest. */
+const REST_MS_MAX = 120_000;
+
+export async function comeToRest(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  { recorder, signal }: { readonly recorder: Recorder; readonly signal: AbortSignal },
+): Promise<Truth> {
+  const violations: Violation[] = [];
+  await readEverything(percolator, workloads, recorder);
+  signal.throwIfAborted();
+  const worker = await runObservers(percolator, workloads, { recorder, signal, violations });
+  await readEverything(percolator, workloads, recorder);
+  for (const workload of workloads) {
+    await using snapshot = await percolator.snapshot();
+    const wrong = await workload.check(snapshot);
+    violations.push(...wrong.map((message) => ({ claim: `${workload.name}: at rest`, message })));
+  }
+  const stored = await readStoredHistory(percolator.store, tablesOf(workloads));
+  violations.push(
+    ...stored.locks.map((cell) => ({
+      claim: 'rest: reading resolves every lock',
+      message: `${cell} is still locked`,
+    })),
+  );
+  return { stored, violations, worker };
+}
+
+/** As one transaction, so that the history ends with what there is. */
+async function readEverything(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  recorder: Recorder,
+): Promise<void> {
+  for (const { name, tables } of workloads) {
+    const client = recordingClient(percolator, name, recorder);
+    await client.attempt(async (work) => {
+      for (const [table, { columns }] of Object.entries(tables)) {
+        for await (const _ of work.scan({ table, columns })); // Reading is all.
+      }
+    });
+  }
+}
+
+/** Runs the observers until nothing is dirty. */
+async function runObservers(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  around: {
+    readonly recorder: Recorder;
+    readonly signal: AbortSignal;
+    readonly violations: Violation[];
+  },
+): Promise<Readonly<WorkerCounters>> {
+  const { recorder, signal, violations } = around;
+  const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
+  const worker = percolator.startWorker(observers, {
+    onCommitted: recordingCommits(recorder),
+    onFailure: ({ cell, error }) => {
+      const message = `${cell.table}/${cell.row}:${cell.column}: ${String(error)}`;
+      violations.push({ claim: 'rest: no observer fails', message });
+    },
+  });
+  const over = new AbortController();
+  const late = systemClock.sleep(REST_MS_MAX, AbortSignal.any([signal, over.signal]));
+  const isIdle = await Promise.race([worker.idle().then(() => true), late.then(() => false)]);
+  over.abort();
+  await worker.stop();
+  signal.throwIfAborted();
+  if (!isIdle) {
+    const message = `observers still had work after ${REST_MS_MAX / 1000} s without a client`;
+    violations.push({ claim: 'rest: observers come to rest', message });
+  }
+  return worker.counters;
+}
+
+function tablesOf(workloads: readonly Workload[]): readonly string[] {
+  return workloads.flatMap(({ tables }) => Object.keys(tables));
+}

@@ -1,0 +1,21 @@
+/** The front door of the workloads with invariants. */
+import { bank } from './bank.ts';
+import { listAppend } from './list-append.ts';
+import { overdraft } from './overdraft.ts';
+import { pipeline } from './pipeline.ts';
+import { ring } from './ring.ts';
+import type { Workload } from './workload.ts';
+
+export const WORKLOADS: readonly Workload[] = [bank, ring, overdraft, listAppend, pipeline];
+
+export { parseList } from './list-append.ts';
+export {
+  recordingClient,
+  recordingCommits,
+  recordingObservers,
+  type Ending,
+  type RecordedTransaction,
+  type Recorder,
+  type Sink,
+} from './recording.ts';
+export type { Client, Work, Workload, WorkloadObserver } from './workload.ts';

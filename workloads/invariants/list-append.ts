@@ -1,0 +1,63 @@
+/**
+ * List append, after Jepsen: transactions append numbers to lists under few hot keys, and read them.
+ * No number is appended twice, so that a list that was read tells which appends came before, in
+ * which order, and a judge that trusts no timestamps can look for contradictions.
+ *
+ * Lists grow, and are copied by each append, so a key is used for a moment only.
+ */
+import type { CellAddress, Reader } from '#engine';
+import type { Work, Workload } from './workload.ts';
+
+/** Keys in use at a time. */
+const KEYS = 4;
+/** Milliseconds after which other keys are used. Longer lists cost more, and show more at once. */
+const KEYS_LAST_MS = 400;
+const TABLE = 'lists';
+const COLUMN = 'list';
+
+export const listAppend: Workload = {
+  name: 'list-append',
+  invariant: 'no number is in a list twice, and no two histories contradict each other',
+  tables: { [TABLE]: { columns: [COLUMN] } },
+  observers: [],
+
+  async setup() {
+    // Every list begins without a cell.
+  },
+
+  async step(client, random) {
+    const generation = Math.floor(client.nowMs() / KEYS_LAST_MS);
+    const keys = Array.from({ length: random.integer(1, 3) }, () => random.integer(1, KEYS));
+    await client.attempt(async (work) => {
+      for (const [i, key] of keys.entries()) {
+        const cell = { table: TABLE, row: `${generation}-${key}`, column: COLUMN };
+        if (random.fraction() < 0.4) await work.get(cell);
+        // Unique: the start timestamp is, and no transaction appends more than ten.
+        else await append(work, cell, work.startTimestamp * 10 + i);
+      }
+    });
+  },
+
+  watch: async () => [], // Which lists there are is known to nobody; the judge of histories looks at all.
+  check,
+};
+
+/** The numbers of a list's value; the cell of a list nobody has appended to is absent. */
+export function parseList(value: string | undefined): readonly number[] {
+  return value === undefined || value === '' ? [] : value.split(' ').map(Number);
+}
+
+async function append(work: Work, cell: CellAddress, number: number): Promise<void> {
+  const before = await work.get(cell);
+  work.set(cell, before === undefined ? String(number) : `${before.toString()} ${number}`);
+}
+
+async function check(reader: Reader): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  for await (const { row, values } of reader.scan({ table: TABLE, columns: [COLUMN] })) {
+    const numbers = parseList(values.get(COLUMN)?.toString());
+    const twice = numbers.find((number, i) => numbers.indexOf(number) !== i);
+    if (twice !== undefined) wrong.push(`list ${row} holds ${twice} twice`);
+  }
+  return wrong;
+}

@@ -1,0 +1,176 @@
+/**
+ * The pipeline: observers behind one another, whose results must come out as if each document had
+ * been counted exactly once.
+ *
+ *     documents:body ──count──▶ counts:documents ──sum──▶ sums:copied, sums/all:total
+ *           │                     (a bucket: +1)            (what is new since the last copy)
+ *           └─ weakly ─▶ shelves:changed ──tally──▶ shelves:documents
+ *                                                     (counts its shelf anew, each time)
+ *
+ * `count` adds blindly, so a second run for one document would show. `sum` is run for a cell
+ * that changes all the time, so that one run sees several changes; one that is never seen
+ * would leave the total behind. `tally` hears only weak notifications, and may run once too often.
+ */
+import type { CellAddress, Reader } from '#engine';
+import { numberOf, signed } from './values.ts';
+import type { Workload, WorkloadObserver } from './workload.ts';
+
+const BUCKETS = 8;
+/** Milliseconds during which a client fills one shelf. Longer: fuller shelves, which cost more to tally. */
+const SHELF_MS = 200;
+/** Steps of which one stores a document: observers need several transactions for each. */
+const STEPS_PER_DOCUMENT = 4;
+
+const TOTAL: CellAddress = { table: 'sums', row: 'all', column: 'total' };
+const ALL_BUCKETS = Array.from({ length: BUCKETS }, (_, i) => `bucket ${i}`);
+
+const count: WorkloadObserver = {
+  name: 'count',
+  table: 'documents',
+  column: 'body',
+  weak: false,
+  async run(work, row) {
+    const body = await work.get(bodyOf(row));
+    const bucket = countOf(`bucket ${numberOf(body)}`);
+    work.set(bucket, signed(numberOf(await work.get(bucket)) + 1, work));
+  },
+};
+
+const sum: WorkloadObserver = {
+  name: 'sum',
+  table: 'counts',
+  column: 'documents',
+  weak: false,
+  async run(work, row) {
+    const cells = [countOf(row), copyOf(row), TOTAL];
+    const [counted = 0, copied = 0, total = 0] = (await work.getMany(cells)).map(numberOf);
+    work.set(copyOf(row), signed(counted, work));
+    work.set(TOTAL, signed(total + counted - copied, work));
+  },
+};
+
+const tally: WorkloadObserver = {
+  name: 'tally',
+  table: 'shelves',
+  column: 'changed',
+  weak: true,
+  async run(work, row) {
+    let documents = 0;
+    for await (const _ of work.scan({ table: 'documents', columns: ['body'], ...rowsOf(row) })) {
+      documents++;
+    }
+    work.set(tallyOf(row), signed(documents, work));
+  },
+};
+
+export const pipeline: Workload = {
+  name: 'pipeline',
+  invariant: 'at rest every document is counted once in each stage',
+  tables: {
+    documents: { columns: ['body'], observedColumns: ['body'] },
+    counts: { columns: ['documents'], observedColumns: ['documents'] },
+    sums: { columns: ['copied', 'total'] },
+    shelves: { columns: ['documents'], observedColumns: ['changed'] },
+  },
+  observers: [count, sum, tally],
+
+  async setup() {
+    // Every count begins without a cell.
+  },
+
+  async step(client, random) {
+    if (random.integer(1, STEPS_PER_DOCUMENT) > 1) {
+      return client.attempt(async (work) => void (await work.getMany(stages())));
+    }
+    const shelf = `${client.process}-${Math.floor(client.nowMs() / SHELF_MS)}`;
+    return client.attempt(async (work) => {
+      const row = `${shelf} ${work.startTimestamp}`;
+      work.set(bodyOf(row), signed(random.integer(0, BUCKETS - 1), work));
+      work.notifyWeakly({ table: 'shelves', row: shelf, column: 'changed' });
+    });
+  },
+
+  watch,
+  check,
+};
+
+/** No stage is ahead of the one before it, and the total is what was copied, in every snapshot. */
+async function watch(reader: Reader): Promise<readonly string[]> {
+  const numbers = (await reader.getMany(stages())).map(numberOf);
+  const wrong: string[] = [];
+  let copies = 0;
+  ALL_BUCKETS.forEach((bucket, i) => {
+    const [counted = 0, copied = 0] = numbers.slice(1 + 2 * i);
+    copies += copied;
+    if (copied > counted) wrong.push(`${bucket}: ${copied} copied, but ${counted} counted`);
+  });
+  const [total = 0] = numbers;
+  if (copies !== total) wrong.push(`${copies} copied, but a total of ${total}`);
+  return wrong;
+}
+
+async function check(reader: Reader): Promise<readonly string[]> {
+  const perBucket = new Map(ALL_BUCKETS.map((bucket) => [bucket, 0]));
+  const perShelf = new Map<string, number>();
+  let documents = 0;
+  for await (const { row, values } of reader.scan({ table: 'documents', columns: ['body'] })) {
+    documents++;
+    addOne(perBucket, `bucket ${numberOf(values.get('body'))}`);
+    addOne(perShelf, shelfOf(row));
+  }
+  const total = numberOf(await reader.get(TOTAL));
+  return [
+    ...(await watch(reader)),
+    ...(total === documents ? [] : [`${documents} documents, but a total of ${total}`]),
+    ...(await unlike(reader, perBucket, countOf)),
+    ...(await unlike(reader, perShelf, tallyOf)),
+  ];
+}
+
+/** Where a count stands that is not the number of documents. */
+async function unlike(
+  reader: Reader,
+  expected: ReadonlyMap<string, number>,
+  cellOf: (row: string) => CellAddress,
+): Promise<readonly string[]> {
+  const rows = [...expected];
+  const found = await reader.getMany(rows.map(([row]) => cellOf(row)));
+  return rows.flatMap(([row, documents], i) => {
+    const counted = numberOf(found[i]);
+    return counted === documents ? [] : [`${row}: ${documents} documents, ${counted} counted`];
+  });
+}
+
+/** The total, and of each bucket what was counted and what was copied. */
+function stages(): readonly CellAddress[] {
+  return [TOTAL, ...ALL_BUCKETS.flatMap((bucket) => [countOf(bucket), copyOf(bucket)])];
+}
+
+function addOne(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+function bodyOf(row: string): CellAddress {
+  return { table: 'documents', row, column: 'body' };
+}
+
+function countOf(bucket: string): CellAddress {
+  return { table: 'counts', row: bucket, column: 'documents' };
+}
+
+function copyOf(bucket: string): CellAddress {
+  return { table: 'sums', row: bucket, column: 'copied' };
+}
+
+function tallyOf(shelf: string): CellAddress {
+  return { table: 'shelves', row: shelf, column: 'documents' };
+}
+
+/** A document's row is its shelf, a space, and a number; shelves have no space. */
+function shelfOf(row: string): string {
+  return row.slice(0, row.indexOf(' '));
+}
+
+function rowsOf(shelf: string): { readonly start: string; readonly end: string } {
+  return { start: `${shelf} `, end: `${shelf}!` }; // '!' is the next character.
+}

@@ -1,0 +1,220 @@
+/**
+ * Recording: runs transactions and observers of a workload, and writes down what each saw, asked for
+ * and was told, as the judges want it (engine/testing/history.ts).
+ *
+ *     body reads and writes ─▶ sink.began(everything; outcome unknown) ─▶ commit ─▶ sink.ended(outcome)
+ *
+ * A process that dies in between leaves a transaction whose outcome is unknown, which is the truth.
+ * One that dies before has sent nothing, and leaves nothing.
+ *
+ * A run of an observer begins and commits inside the engine; what can be seen from here is its body,
+ * and that it committed. Its beginning is given as that of the process: not later than the true one,
+ * which is all that the real-time order needs. A run that loses is never told, and stays unknown.
+ */
+import {
+  isRetryable,
+  type CellAddress,
+  type CommittedRun,
+  type Observer,
+  type Percolator,
+  PercolatorError,
+  type ScannedRow,
+  type ScanRange,
+  type Timestamp,
+  type Transaction,
+} from '#engine';
+import type { HistoricTransaction, HistoricValue } from '#engine/testing';
+import type { Client, Work, Workload } from './workload.ts';
+
+export interface RecordedTransaction extends HistoricTransaction {
+  readonly workload: string;
+}
+
+/** What is learned of a transaction at its end; `startTimestamp` says of which. */
+export type Ending = Pick<
+  HistoricTransaction,
+  'startTimestamp' | 'outcome' | 'commitTimestamp' | 'endedAt'
+>;
+
+export interface Sink {
+  /** Before the commit is sent; or, for one that failed before, all there is to say. */
+  began(transaction: RecordedTransaction): void;
+  ended(ending: Ending): void;
+}
+
+export interface Recorder {
+  readonly sink: Sink;
+  /** One life of one process. */
+  readonly process: string;
+  /** Milliseconds on a clock that all processes share. */
+  readonly nowMs: () => number;
+}
+
+/** A client whose transactions are recorded as those of `workload`. */
+export function recordingClient(
+  percolator: Percolator,
+  workload: string,
+  recorder: Recorder,
+): Client {
+  const { sink, process, nowMs } = recorder;
+  return {
+    process,
+    nowMs,
+    attempt: async (body) => {
+      const beganAt = nowMs();
+      const transaction = await percolator.begin();
+      const work = new RecordedWork(transaction);
+      const soFar = (outcome: HistoricTransaction['outcome']): RecordedTransaction => ({
+        workload,
+        process,
+        beganAt,
+        outcome,
+        ...work.soFar(),
+      });
+      try {
+        await body(work);
+      } catch (error) {
+        transaction.discard();
+        if (!isRetryable(error)) throw error;
+        sink.began({ ...soFar('failed'), endedAt: nowMs() });
+        return;
+      }
+      sink.began(soFar('unknown'));
+      sink.ended(await commit(transaction, nowMs));
+    },
+  };
+}
+
+/** The workload's observers, as a worker takes them, each run recorded. */
+export function recordingObservers(
+  { name: workload, observers }: Workload,
+  { sink, process, nowMs }: Recorder,
+): readonly Observer[] {
+  const beganAt = nowMs();
+  return observers.map((observer) => ({
+    ...observer,
+    run: async (transaction, { row }): Promise<void> => {
+      const { name, table, column, weak } = observer;
+      const work = new RecordedWork(transaction);
+      await observer.run(work, row);
+      const run = { observer: name, cell: historicCell({ table, row, column }), weak };
+      const outcome = 'unknown';
+      sink.began({ workload, process, beganAt, outcome, ...work.soFar(), run });
+    },
+  }));
+}
+
+/** For the worker's options, `onCommitted`: without it no run is ever known to have committed. */
+export function recordingCommits({ sink, nowMs }: Recorder): (run: CommittedRun) => void {
+  return ({ startTimestamp, commitTimestamp }) => {
+    sink.ended(committed(startTimestamp, commitTimestamp, nowMs()));
+  };
+}
+
+/** As the storage names it, and as histories do. */
+function historicCell({ table, row, column }: CellAddress): string {
+  return `${table}/${row}:${column}`;
+}
+
+async function commit(transaction: Transaction, nowMs: () => number): Promise<Ending> {
+  const { startTimestamp } = transaction;
+  try {
+    return committed(startTimestamp, await transaction.commit(), nowMs());
+  } catch (error) {
+    if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') {
+      return { startTimestamp, outcome: 'unknown' };
+    }
+    if (!isRetryable(error)) throw error;
+    return { startTimestamp, outcome: 'failed', endedAt: nowMs() };
+  }
+}
+
+/** A transaction that wrote nothing commits at its start timestamp, which is no commit timestamp. */
+function committed(startTimestamp: Timestamp, committedAt: Timestamp, endedAt: number): Ending {
+  const commitTimestamp = committedAt === startTimestamp ? undefined : committedAt;
+  return { startTimestamp, outcome: 'committed', commitTimestamp, endedAt };
+}
+
+type Content = Pick<HistoricTransaction, 'startTimestamp' | 'reads' | 'writes' | 'locks' | 'weak'>;
+
+/** Passes everything on to the transaction, and remembers it. */
+class RecordedWork implements Work {
+  readonly startTimestamp: Timestamp;
+  readonly #transaction: Transaction;
+  readonly #reads = new Map<string, string | undefined>();
+  readonly #writes = new Map<string, string | undefined>();
+  readonly #locks = new Set<string>();
+  readonly #weak = new Set<string>();
+
+  constructor(transaction: Transaction) {
+    this.#transaction = transaction;
+    this.startTimestamp = transaction.startTimestamp;
+  }
+
+  async get(cell: CellAddress): Promise<Buffer | undefined> {
+    const [value] = await this.getMany([cell]);
+    return value;
+  }
+
+  async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
+    const values = await this.#transaction.getMany(cells);
+    cells.forEach((cell, i) => this.#remember(cell, values[i]));
+    return values;
+  }
+
+  async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
+    const { table } = range;
+    for await (const scanned of this.#transaction.scan(range)) {
+      for (const [column, value] of scanned.values) {
+        this.#remember({ table, row: scanned.row, column }, value);
+      }
+      yield scanned;
+    }
+  }
+
+  set(cell: CellAddress, value: Uint8Array | string): void {
+    this.#transaction.set(cell, value);
+    this.#writes.set(historicCell(cell), textOf(value));
+  }
+
+  delete(cell: CellAddress): void {
+    this.#transaction.delete(cell);
+    this.#writes.set(historicCell(cell), undefined);
+  }
+
+  async lock(cell: CellAddress): Promise<void> {
+    await this.#transaction.lock(cell);
+    this.#locks.add(historicCell(cell));
+  }
+
+  notifyWeakly(cell: CellAddress): void {
+    this.#transaction.notifyWeakly(cell);
+    this.#weak.add(historicCell(cell));
+  }
+
+  soFar(): Content {
+    const { startTimestamp } = this;
+    return {
+      startTimestamp,
+      reads: valuesOf(this.#reads),
+      writes: valuesOf(this.#writes),
+      locks: [...this.#locks].filter((cell) => !this.#writes.has(cell)),
+      weak: [...this.#weak],
+    };
+  }
+
+  /** The first read of a cell counts, unless it was of an own write. */
+  #remember(cell: CellAddress, value: Buffer | undefined): void {
+    const name = historicCell(cell);
+    if (this.#reads.has(name) || this.#writes.has(name)) return;
+    this.#reads.set(name, value?.toString());
+  }
+}
+
+function valuesOf(values: ReadonlyMap<string, string | undefined>): readonly HistoricValue[] {
+  return [...values].map(([cell, value]) => ({ cell, value }));
+}
+
+function textOf(value: Uint8Array | string): string {
+  return typeof value === 'string' ? value : Buffer.from(value).toString();
+}

@@ -32,3 +32,4 @@ export type {
 } from './history.ts';
 export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
+export { readStoredHistory, type StoredHistory } from './stored-history.ts';

@@ -113,7 +113,7 @@ class IdealDatabase implements History {
       this.transactions.push({ ...open, outcome: died ? 'unknown' : 'failed', endedAt });
     } else {
       const commitTimestamp = cells.length === 0 ? undefined : this.#commit(open, cells);
-      if (commitTimestamp === undefined) this.#seen(open);
+      if (commitTimestamp === undefined && !died) this.#seen(open);
       const known = died ? undefined : commitTimestamp;
       const outcome = died ? 'unknown' : 'committed';
       this.transactions.push({ ...open, outcome, commitTimestamp: known, endedAt });

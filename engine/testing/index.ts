@@ -30,6 +30,11 @@ export type {
   ObserverRun,
   Violation,
 } from './history.ts';
+export {
+  judgeNotifications,
+  type NotificationRules,
+  type ObservedColumn,
+} from './judges/notifications.ts';
 export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
 export { readStoredHistory, type StoredHistory } from './stored-history.ts';

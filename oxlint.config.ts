@@ -14,8 +14,18 @@ const layers: Record<string, readonly string[]> = {
   'lock-service': ['base', 'bigtable'],
   transaction: ['base', 'bigtable', 'oracle', 'lock-service'],
   observer: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
+  'garbage-collection': ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
   audit: ['base', 'bigtable', 'oracle', 'transaction'],
-  testing: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction', 'observer', 'audit'],
+  testing: [
+    'base',
+    'bigtable',
+    'oracle',
+    'lock-service',
+    'transaction',
+    'observer',
+    'garbage-collection',
+    'audit',
+  ],
 };
 
 const outside = ['#*', '#*/**', '**/workloads/**', '**/mapreduce-baseline/**', '**/results/**'];

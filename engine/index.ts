@@ -10,6 +10,13 @@ export {
   type Timestamp,
 } from './bigtable/index.ts';
 export type {
+  CollectionReport,
+  Collector,
+  CollectorCounters,
+  CollectorOptions,
+  HeldBack,
+} from './garbage-collection/index.ts';
+export type {
   CommittedRun,
   DirtyCell,
   Observer,

@@ -17,7 +17,14 @@ import {
   type TransactionName,
 } from './base/index.ts';
 import { type Bigtable, openEmbedded, type Timestamp } from './bigtable/index.ts';
-import { type Liveness, localProcesses } from './lock-service/index.ts';
+import {
+  type CollectionReport,
+  collectGarbage,
+  Collector,
+  type CollectorOptions,
+  type CollectorServices,
+} from './garbage-collection/index.ts';
+import { LeaseWatch, type Liveness, localProcesses } from './lock-service/index.ts';
 import {
   listParked,
   type Observer,
@@ -27,7 +34,7 @@ import {
   type WorkerOptions,
 } from './observer/index.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
-import { type TableDefinition, Tables } from './tables.ts';
+import { readDefinitions, type TableDefinition, Tables } from './tables.ts';
 import {
   begin,
   type Context,
@@ -77,12 +84,19 @@ export interface Percolator extends AsyncDisposable {
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
   /** Starts a worker that runs the observers until it is stopped. */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
+  /**
+   * Collects old versions, deleted cells and markers that nobody needs any more: one cycle, which takes at
+   * least `messageLifetimeMs`.
+   */
+  collectGarbage(options?: CollectorOptions): Promise<CollectionReport>;
+  /** Starts a collector that does so until it is stopped. One for a database is enough; more do no harm. */
+  startCollector(options?: CollectorOptions): Collector;
   /** Cells whose observers failed too often; at most `limit` (default 1,000). */
   listParked(table: string, limit?: number): Promise<readonly ParkedCell[]>;
   replayParked(cell: ParkedCell): Promise<void>;
   /** Resolves when the background work of committed transactions is done. */
   settled(): Promise<void>;
-  /** Waits for background work and closes what was opened. Stop workers first. */
+  /** Waits for background work and closes what was opened. Stop workers and collectors first. */
   close(): Promise<void>;
 }
 
@@ -124,11 +138,15 @@ class Database implements Percolator {
   readonly #context: Context;
   readonly #tables: Tables;
   readonly #ownsStore: boolean;
+  readonly #collection: CollectorServices;
 
   constructor(context: Context, tables: Tables, ownsStore: boolean) {
     this.#context = context;
     this.#tables = tables;
     this.#ownsStore = ownsStore;
+    // One watch for all collectors: what it has seen of leases counts for each of them.
+    const watch = new LeaseWatch(context.store, context.clock);
+    this.#collection = { context, watch, listTables: () => listTables(context.store) };
     this.store = context.store;
     this.counters = context.counters;
   }
@@ -162,6 +180,14 @@ class Database implements Percolator {
     return new Worker(this.#context, observers, options);
   }
 
+  collectGarbage(options: CollectorOptions = {}): Promise<CollectionReport> {
+    return collectGarbage(this.#collection, options);
+  }
+
+  startCollector(options: CollectorOptions = {}): Collector {
+    return new Collector(this.#collection, options);
+  }
+
   listParked(table: string, limit = 1_000): Promise<readonly ParkedCell[]> {
     return listParked(this.store, table, limit);
   }
@@ -191,4 +217,9 @@ class Database implements Percolator {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** The Percolator tables, without their companions. */
+async function listTables(store: Bigtable): Promise<readonly string[]> {
+  return [...(await readDefinitions(store)).keys()];
 }

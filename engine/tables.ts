@@ -38,6 +38,9 @@ export class Tables {
   async create(table: string, definition: TableDefinition): Promise<void> {
     const observedColumns = [...new Set(definition.observedColumns)].toSorted();
     const { splits } = definition;
+    // Families without any age or number of versions at which the storage deletes by itself. It would count
+    // data of transactions that never committed, compare our timestamps with the time of day, and know of
+    // no snapshot (P32); a lock that vanished would be taken for a transaction rolled back (P34).
     await this.#store.createTable(table, { families: TABLE_FAMILIES, splits });
     await this.#store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES, splits });
     await this.#store.checkAndMutateRow({

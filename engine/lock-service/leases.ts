@@ -54,7 +54,7 @@ export interface Leases {
    * and do not use the hold if it is above.
    */
   pin(timestamp: Timestamp): Promise<Hold>;
-  /** Brings the bound up to date now; rejects if the storage does. */
+  /** Brings the bound up to date now, if there is a lease; rejects if the storage does. */
   renew(): Promise<void>;
   /** Gives the lease up, and ends the renewing. What is still in use is not covered any more. */
   close(): Promise<void>;
@@ -127,7 +127,11 @@ class ProcessLeases implements Leases {
     return this.#holdOf(entry);
   }
 
-  renew(): Promise<void> {
+  async renew(): Promise<void> {
+    if (this.#isRegistered) await this.#enqueueRenewal();
+  }
+
+  #enqueueRenewal(): Promise<void> {
     const renewal = this.#renewing.then(() => this.#renewNow());
     this.#renewing = renewal.catch(() => {});
     return renewal;
@@ -159,7 +163,7 @@ class ProcessLeases implements Leases {
     await createLeaseTable(store);
     // Should somebody have had our token before, we go on counting where it stopped.
     this.#counter = (await readLease(store, token))?.counter ?? 0;
-    await this.renew();
+    await this.#enqueueRenewal();
     if (this.#closed.signal.aborted) return;
     this.#isRegistered = true;
     void this.#renewForever();

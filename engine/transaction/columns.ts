@@ -25,10 +25,10 @@
 import { PercolatorError } from '../base/index.ts';
 
 export const LOCK = 'lock';
-const WRITE = 'write';
+export const WRITE = 'write';
 export const DATA = 'data';
 export const ROLLBACK = 'rollback';
-const ACK = 'ack';
+export const ACK = 'ack';
 
 export const NOTIFY = 'notify';
 export const WEAK = 'weak';
@@ -55,6 +55,15 @@ export function notifyTable(table: string): string {
 /** The column that stores the last run of `observer` for `column`. */
 export function acknowledgmentColumn(observer: string, column: string): string {
   return `${ACK_PREFIX}${observer}:${column}`;
+}
+
+/**
+ * The columns that an acknowledgment column may be about. Both names in it may contain colons, so there may be
+ * several; one of them is.
+ */
+export function acknowledgedColumns(column: string): readonly string[] {
+  const parts = column.slice(ACK_PREFIX.length).split(':');
+  return parts.slice(1).map((_, i) => parts.slice(i + 1).join(':'));
 }
 
 export function isAcknowledgment(column: string): boolean {

@@ -1,0 +1,216 @@
+/**
+ * What of a row is garbage, given that nobody needs a snapshot below the deletion horizon D.
+ *
+ *     write   5  7  9 │ 14        of the records up to D the newest stays: a snapshot at D sees it
+ *             ×  ×    │
+ *     data    4  6  8 │ 13        data stays that a record points to that stays
+ *             ×  ×    D = 10
+ *
+ * - Records above D stay, and may point to data below: of a transaction that began below, or, if it is a touch,
+ *   to the data of the newest record up to D.
+ * - If the newest record up to D says that there is no value, it is a tombstone and goes too: after
+ *   everything older, or a deleted value would reappear (P17). It stays as long as a
+ *   notification of the cell waits: an observer that has not run yet must still find the delete;
+ *   and as long as there is an acknowledgment above D, so that they go together.
+ * - Rollback markers below D go: no copy of a prewrite that they are to stop is underway any more (P4; cycle.ts).
+ * - Acknowledgments are records without data. If the acknowledged column has no records left, the
+ *   newest goes too: to an observer, a run long ago and no run are the same for a cell that is written again.
+ * - Data below D that no record points to, and that no lock guards, belongs to nobody.
+ * - Locks are never touched here.
+ *
+ * The row was read a while ago, and may have changed. Not below D: locks below are resolved, so
+ * nobody commits there. Above D somebody may have written since, and may have touched what he sees,
+ * but a snapshot above D sees what stays.
+ */
+import type { Cell, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
+import {
+  ACK,
+  acknowledgedColumns,
+  DATA,
+  decodeWriteRecord,
+  LOCK,
+  ROLLBACK,
+  WRITE,
+  type WriteRecord,
+} from '../transaction/index.ts';
+
+/** What to read of a row. Of long columns only the newest versions up to D: see `cutColumns`. */
+export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
+  const below = deletionHorizon - 1;
+  return [
+    { family: LOCK, to: below },
+    { family: WRITE, from: deletionHorizon + 1 },
+    { family: WRITE, to: deletionHorizon, versions },
+    { family: ACK, from: deletionHorizon + 1, versions: 1 },
+    { family: ACK, to: deletionHorizon, versions },
+    { family: ROLLBACK, to: below, versions },
+    { family: DATA, to: below, versions },
+  ];
+}
+
+/** The columns, each with its family, of which the filters may have left older versions out. */
+export function cutColumns(
+  cells: readonly Cell[],
+  deletionHorizon: Timestamp,
+  versions: number,
+): ReadonlySet<string> {
+  const counts = new Map<string, number>();
+  for (const { family, qualifier, timestamp } of cells) {
+    if (family === LOCK || timestamp > deletionHorizon) continue;
+    const name = `${family}\0${qualifier}`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return new Set([...counts].filter(([, count]) => count >= versions).map(([name]) => name));
+}
+
+/** The columns whose newest record up to D is a tombstone: of these it matters whether a notification waits. */
+export function tombstoneColumns(
+  cells: readonly Cell[],
+  deletionHorizon: Timestamp,
+): readonly string[] {
+  return [...sortRecords(cells, deletionHorizon)]
+    .filter(([, { newest }]) => newest !== undefined && isTombstone(newest))
+    .map(([column]) => column);
+}
+
+/** What must be known of a row beside its cells. */
+export interface RowToCollect {
+  readonly cells: readonly Cell[];
+  readonly cut: ReadonlySet<string>;
+  /** Columns for which an observer has yet to run. */
+  readonly waiting: ReadonlySet<string>;
+}
+
+/** Erases the garbage, a cell at a time, to be applied in this order. */
+export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readonly Mutation[] {
+  const old: Mutation[] = [];
+  const tombstones: Mutation[] = [];
+  /** Data that a record which stays points to, and data whose own record was read. */
+  const used = new Set<string>();
+  const owned = new Set<string>();
+  const columns = new Set<string>();
+  const isErasable = erasableRecords(row);
+  const staysNotified = columnsWithObservers(row, deletionHorizon);
+  for (const [column, { above, newest, older }] of sortRecords(row.cells, deletionHorizon)) {
+    const goes =
+      newest !== undefined &&
+      isTombstone(newest) &&
+      !staysNotified.has(column) &&
+      !row.cut.has(`${WRITE}\0${column}`); // Something older is still there.
+    if (goes) tombstones.push(erase(WRITE, column, newest.commitTimestamp));
+    for (const record of older) {
+      if (isErasable(column, record)) old.push(erase(WRITE, column, record.commitTimestamp));
+    }
+    const staying = goes || newest === undefined ? above : [...above, newest];
+    for (const { dataTimestamp } of staying) used.add(`${column}\0${dataTimestamp}`);
+    for (const { startTimestamp } of older) owned.add(`${column}\0${startTimestamp}`);
+    if (staying.length > 0) columns.add(column);
+  }
+  return [
+    ...unusedData(row, deletionHorizon, { used, owned }),
+    ...oldMarkers(row.cells, deletionHorizon),
+    ...old,
+    ...tombstones,
+    ...oldAcknowledgments(row.cells, deletionHorizon, columns),
+  ];
+}
+
+/** No record goes before the data that it brought: what we have not read we cannot erase with it. */
+function erasableRecords({
+  cells,
+  cut,
+}: RowToCollect): (column: string, record: WriteRecord) => boolean {
+  const read = new Set(cells.filter(({ family }) => family === DATA).map(nameOf));
+  return (column, { operation, dataTimestamp }) =>
+    operation !== 'put' ||
+    !cut.has(`${DATA}\0${column}`) ||
+    read.has(`${column}\0${dataTimestamp}`);
+}
+
+/** Columns whose tombstones observers still need, or whose acknowledgments cannot go with them. */
+function columnsWithObservers(
+  { cells, waiting }: RowToCollect,
+  deletionHorizon: Timestamp,
+): ReadonlySet<string> {
+  const acknowledged = cells
+    .filter(({ family, timestamp }) => family === ACK && timestamp > deletionHorizon)
+    .flatMap(({ qualifier }) => acknowledgedColumns(qualifier));
+  return new Set([...waiting, ...acknowledged]);
+}
+
+interface Records {
+  readonly above: WriteRecord[];
+  /** The newest one up to D. */
+  newest: WriteRecord | undefined;
+  readonly older: WriteRecord[];
+}
+
+/** The write records of each column. */
+function sortRecords(
+  cells: readonly Cell[],
+  deletionHorizon: Timestamp,
+  family = WRITE,
+): ReadonlyMap<string, Records> {
+  const columns = new Map<string, Records>();
+  // The filters give each column's records newest first.
+  for (const cell of cells) {
+    if (cell.family !== family) continue;
+    const records = columns.get(cell.qualifier) ?? { above: [], newest: undefined, older: [] };
+    columns.set(cell.qualifier, records);
+    const record = decodeWriteRecord(cell);
+    if (record.commitTimestamp > deletionHorizon) records.above.push(record);
+    else if (records.newest === undefined) records.newest = record;
+    else records.older.push(record);
+  }
+  return columns;
+}
+
+/** A delete, or a touch of a cell that had no value. */
+function isTombstone({ dataTimestamp }: WriteRecord): boolean {
+  return dataTimestamp === 0;
+}
+
+/** Of a column that was cut, only data whose own record was read: all touches of it are newer than that. */
+function unusedData(
+  { cells, cut }: RowToCollect,
+  deletionHorizon: Timestamp,
+  { used, owned }: { readonly used: ReadonlySet<string>; readonly owned: ReadonlySet<string> },
+): readonly Mutation[] {
+  const guarded = new Set(cells.filter(({ family }) => family === LOCK).map(nameOf));
+  return cells
+    .filter(({ family, timestamp }) => family === DATA && timestamp < deletionHorizon)
+    .filter((data) => !used.has(nameOf(data)) && !guarded.has(nameOf(data)))
+    .filter((data) => !cut.has(`${WRITE}\0${data.qualifier}`) || owned.has(nameOf(data)))
+    .map(({ qualifier, timestamp }) => erase(DATA, qualifier, timestamp));
+}
+
+function nameOf({ qualifier, timestamp }: Cell): string {
+  return `${qualifier}\0${timestamp}`;
+}
+
+function oldMarkers(cells: readonly Cell[], deletionHorizon: Timestamp): readonly Mutation[] {
+  return cells
+    .filter(({ family, timestamp }) => family === ROLLBACK && timestamp < deletionHorizon)
+    .map(({ qualifier, timestamp }) => erase(ROLLBACK, qualifier, timestamp));
+}
+
+/** @param columns those that still have records */
+function oldAcknowledgments(
+  cells: readonly Cell[],
+  deletionHorizon: Timestamp,
+  columns: ReadonlySet<string>,
+): readonly Mutation[] {
+  const garbage: Mutation[] = [];
+  for (const [column, { newest, older }] of sortRecords(cells, deletionHorizon, ACK)) {
+    for (const { commitTimestamp } of older) garbage.push(erase(ACK, column, commitTimestamp));
+    const isAboutNothing = !acknowledgedColumns(column).some((one) => columns.has(one));
+    if (isAboutNothing && newest !== undefined) {
+      garbage.push(erase(ACK, column, newest.commitTimestamp));
+    }
+  }
+  return garbage;
+}
+
+function erase(family: string, qualifier: string, at: Timestamp): Mutation {
+  return { kind: 'erase', family, qualifier, from: at, to: at };
+}

@@ -1,0 +1,104 @@
+/**
+ * Collecting some rows of a table: reading what waits for observers, erasing what is garbage.
+ *
+ * Each row is one row mutation, whose order counts (P17). The companion table is read after the row:
+ * the notification of a delete is there before the delete, and goes when its observers have run.
+ */
+import { assert } from '../base/index.ts';
+import type { Bigtable, CellFilter, Row, RowMutation, Timestamp } from '../bigtable/index.ts';
+import { NOTIFY_FAMILIES, notifyTable } from '../transaction/index.ts';
+import { collectionFilters, cutColumns, garbageOf, tombstoneColumns } from './collect-row.ts';
+
+/** What to collect: everything below the deletion horizon. */
+export interface CollectionTarget {
+  readonly table: string;
+  readonly deletionHorizon: Timestamp;
+}
+
+/** Versions of a column that are read at a time: of many rows at once, and of a row by itself. */
+const VERSIONS_IN_BATCH = 8;
+const VERSIONS_AT_A_TIME = 1_000;
+const WAITING = NOTIFY_FAMILIES.map((family) => ({ family, versions: 1 }));
+
+/** What to ask for in a range of rows that are to be collected. */
+export function batchFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
+  return collectionFilters(deletionHorizon, VERSIONS_IN_BATCH);
+}
+
+/** Collects rows that were read with `batchFilters`. Resolves with the number of cells erased. */
+export async function collectRows(
+  store: Bigtable,
+  target: CollectionTarget,
+  rows: readonly Row[],
+): Promise<number> {
+  const isLong = (row: Row): boolean => cutOf(row, target, VERSIONS_IN_BATCH).size > 0;
+  const short = rows.filter((row) => !isLong(row));
+  let erased = await erase(store, await garbageOfRows(store, target, short, VERSIONS_IN_BATCH));
+  for (const { key } of rows.filter(isLong)) erased += await collectLongRow(store, target, key);
+  return erased;
+}
+
+/** A row with columns of many versions: some at a time, the newest first, until nothing is left out. */
+async function collectLongRow(
+  store: Bigtable,
+  target: CollectionTarget,
+  key: string,
+): Promise<number> {
+  const filters = collectionFilters(target.deletionHorizon, VERSIONS_AT_A_TIME);
+  for (let erased = 0; ;) {
+    const row = await store.readRow(target.table, key, filters);
+    if (row === undefined) return erased;
+    const garbage = await garbageOfRows(store, target, [row], VERSIONS_AT_A_TIME);
+    const count = await erase(store, garbage);
+    erased += count;
+    if (cutOf(row, target, VERSIONS_AT_A_TIME).size === 0) return erased;
+    assert(count > 0, 'of many versions below the horizon, most are garbage');
+  }
+}
+
+function cutOf({ cells }: Row, target: CollectionTarget, versions: number): ReadonlySet<string> {
+  return cutColumns(cells, target.deletionHorizon, versions);
+}
+
+async function garbageOfRows(
+  store: Bigtable,
+  target: CollectionTarget,
+  rows: readonly Row[],
+  versions: number,
+): Promise<readonly RowMutation[]> {
+  const { table, deletionHorizon } = target;
+  const waiting = await readWaiting(store, table, rowsWithTombstones(rows, deletionHorizon));
+  return rows.map((row): RowMutation => {
+    const { key, cells } = row;
+    const cut = cutOf(row, target, versions);
+    const known = { cells, cut, waiting: waiting.get(key) ?? new Set<string>() };
+    return { table, row: key, mutations: garbageOf(known, deletionHorizon) };
+  });
+}
+
+function rowsWithTombstones(rows: readonly Row[], deletionHorizon: Timestamp): readonly string[] {
+  return rows
+    .filter(({ cells }) => tombstoneColumns(cells, deletionHorizon).length > 0)
+    .map(({ key }) => key);
+}
+
+/** The columns of each row for which an observer has yet to run, or was parked. */
+async function readWaiting(
+  store: Bigtable,
+  table: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  if (keys.length === 0) return new Map();
+  const rows = await store.readRows(notifyTable(table), keys, WAITING);
+  return new Map(
+    rows
+      .filter((row) => row !== undefined)
+      .map(({ key, cells }) => [key, new Set(cells.map(({ qualifier }) => qualifier))]),
+  );
+}
+
+async function erase(store: Bigtable, garbage: readonly RowMutation[]): Promise<number> {
+  const rows = garbage.filter(({ mutations }) => mutations.length > 0);
+  if (rows.length > 0) await store.mutateRows(rows);
+  return rows.reduce((sum, { mutations }) => sum + mutations.length, 0);
+}

@@ -1,0 +1,242 @@
+/**
+ * The collector of garbage: old versions, tombstones, rollback markers and acknowledgments.
+ *
+ *     move the horizon ─▶ wait ─▶ resolve all locks below ─▶ collect all rows ─▶ begin again
+ *     (horizon.ts)                 │ one of them is alive        (collect-row.ts)
+ *                                  └─ try again; delete nothing meanwhile
+ *
+ * Why wait? Below the deletion horizon D no transaction is in use any more, but messages that it sent
+ * before may still be underway: a second copy of a prewrite, which the marker or the newer write record must
+ * stop (P4, P14); a blind second phase, which must not bring back what was collected (P9). All of
+ * them were sent before D was fixed: what is sent later on behalf of a transaction below D is conditional
+ * on its lock, or leads to a commit timestamp that comes with a horizon above it (commit.ts). So they are gone
+ * after the longest time that a message can be underway, counted on our own clock.
+ *
+ * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write record or a marker. To
+ * collect that before the lock is resolved would roll back half of a committed transaction (P30).
+ * Locks that appear below D later are of transactions that will not commit. The tables are listed after
+ * the horizon was moved: a table created since has no lock that matters.
+ *
+ * It works in steps of some rows, each of which may be the last one: its progress is kept in the
+ * storage (progress.ts), and to repeat a step is harmless. What it deletes it deletes by
+ * exact timestamps. Several collectors may work at a time; they are only in each other's way.
+ */
+import { PercolatorError } from '../base/index.ts';
+import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
+import type { LeaseWatch } from '../lock-service/index.ts';
+import {
+  ACK,
+  type CellAddress,
+  type Context,
+  decodeLock,
+  type Lock,
+  LOCK,
+  type Resolution,
+  resolveLock,
+  ROLLBACK,
+  WRITE,
+} from '../transaction/index.ts';
+import { batchFilters, collectRows } from './collect-rows.ts';
+import { moveHorizon } from './horizon.ts';
+import type { CollectorSettings } from './options.ts';
+import { type Progress, readProgress, writeProgress } from './progress.ts';
+
+/** What the collector works with. */
+export interface CollectorServices {
+  readonly context: Context;
+  readonly watch: LeaseWatch;
+  /** The names of all Percolator tables, without their companions. */
+  listTables(): Promise<readonly string[]>;
+}
+
+/** Counts since the collector was made. Each only grows. */
+export interface CollectorCounters {
+  /** Cycles that were ended, those with nothing to do included. */
+  cycles: number;
+  rowsVisited: number;
+  cellsDeleted: number;
+  locksResolved: number;
+}
+
+/** Who keeps versions from being collected. */
+export interface HeldBack {
+  /** The liveness token of a process whose lease, or whose lock, it is. */
+  readonly process: string;
+  /** The bound of the lease, or the start timestamp of the lock. */
+  readonly timestamp: Timestamp;
+  /** Absent for a lease. */
+  readonly lock?: CellAddress | undefined;
+}
+
+/** How a step ended. blocked: by a lock that is alive; the next step tries again. */
+export type StepResult = 'more' | 'blocked' | 'cycle ended';
+
+export class GarbageCollector {
+  readonly counters: CollectorCounters = {
+    cycles: 0,
+    rowsVisited: 0,
+    cellsDeleted: 0,
+    locksResolved: 0,
+  };
+  readonly #services: CollectorServices;
+  readonly #context: Context;
+  readonly #settings: CollectorSettings;
+  /** Undefined until it was read. What is in the storage is this, or further back. */
+  #progress: Progress | undefined;
+  /** Fixed, and waiting for messages to be gone. */
+  #waiting: { readonly deletionHorizon: Timestamp; readonly sinceMs: number } | undefined;
+  #deletionHorizon: Timestamp = 0;
+  #heldBackBy: HeldBack | undefined;
+
+  constructor(services: CollectorServices, settings: CollectorSettings) {
+    this.#services = services;
+    this.#context = services.context;
+    this.#settings = settings;
+  }
+
+  /** Persisted: snapshots below may have lost versions. */
+  get horizon(): Timestamp {
+    return this.#context.oracle.horizon;
+  }
+
+  /** What is being deleted lies below. */
+  get deletionHorizon(): Timestamp {
+    return this.#deletionHorizon;
+  }
+
+  get heldBackBy(): HeldBack | undefined {
+    return this.#heldBackBy;
+  }
+
+  /** One step. If it fails, it may be tried again. With a `signal` that aborts, a wait ends early. */
+  async step(signal?: AbortSignal): Promise<StepResult> {
+    this.#progress ??= await readProgress(this.#context.store);
+    const { phase } = this.#progress;
+    if (phase === 'resolving') return this.#resolve(this.#progress);
+    if (phase === 'collecting') return this.#collect(this.#progress);
+    if (this.#waiting === undefined) return this.#begin(this.#progress);
+    return this.#wait(this.#waiting, signal);
+  }
+
+  async #begin({ deletionHorizon: done }: Progress): Promise<StepResult> {
+    const { oracle, leases, clock } = this.#context;
+    await leases.renew(); // Or we would be held back by our own bound of a while ago.
+    const moved = await moveHorizon(oracle, this.#services.watch);
+    const { heldBackBy: lease } = moved;
+    this.#heldBackBy = lease && { process: lease.token, timestamp: lease.bound };
+    if (moved.deletionHorizon <= done) return this.#endCycle();
+    this.#deletionHorizon = moved.deletionHorizon;
+    this.#waiting = { deletionHorizon: moved.deletionHorizon, sinceMs: clock.monotonicMs() };
+    return 'more';
+  }
+
+  async #wait(
+    { deletionHorizon, sinceMs }: { deletionHorizon: Timestamp; sinceMs: number },
+    signal: AbortSignal | undefined,
+  ): Promise<StepResult> {
+    const { clock } = this.#context;
+    const leftMs = sinceMs + this.#settings.messageLifetimeMs - clock.monotonicMs();
+    if (leftMs > 0) await clock.sleep(leftMs, signal);
+    if (signal?.aborted === true) return 'more';
+    await this.#moveTo({ phase: 'resolving', deletionHorizon, table: '', row: '' });
+    this.#waiting = undefined;
+    return 'more';
+  }
+
+  /** The locks below D of some rows. */
+  async #resolve(progress: Progress): Promise<StepResult> {
+    this.#deletionHorizon = progress.deletionHorizon;
+    const place = await this.#placeOf(progress);
+    if (place === undefined) {
+      await this.#moveTo({ ...progress, phase: 'collecting', table: '', row: '' });
+      return 'more';
+    }
+    const rows = await this.#rows(place, lockFilters(progress.deletionHorizon));
+    for (const { key: row, cells } of rows) {
+      for (const cell of cells.filter(({ family }) => family === LOCK)) {
+        const address = { table: place.table, row, column: cell.qualifier };
+        const lock = decodeLock(cell);
+        if ((await this.#resolution(address, lock)) === 'alive') {
+          const { owner, startTimestamp } = lock;
+          this.#heldBackBy = { process: owner, timestamp: startTimestamp, lock: address };
+          return 'blocked';
+        }
+        this.counters.locksResolved++;
+      }
+    }
+    if (this.#heldBackBy?.lock !== undefined) this.#heldBackBy = undefined;
+    await this.#moveTo(this.#behind(place, rows));
+    return 'more';
+  }
+
+  /** Where the table of the primary was dropped, nobody will ever know. */
+  async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
+    try {
+      return await resolveLock(this.#context, cell, lock);
+    } catch (error) {
+      if (error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND') return 'alive';
+      throw error;
+    }
+  }
+
+  async #collect(progress: Progress): Promise<StepResult> {
+    const { deletionHorizon } = progress;
+    this.#deletionHorizon = deletionHorizon;
+    const place = await this.#placeOf(progress);
+    if (place === undefined) {
+      await this.#moveTo({ ...progress, phase: 'done', table: '', row: '' });
+      return this.#endCycle();
+    }
+    const rows = await this.#rows(place, batchFilters(deletionHorizon));
+    const target = { table: place.table, deletionHorizon };
+    this.counters.cellsDeleted += await collectRows(this.#context.store, target, rows);
+    this.counters.rowsVisited += rows.length;
+    await this.#moveTo(this.#behind(place, rows));
+    return 'more';
+  }
+
+  #endCycle(): StepResult {
+    this.counters.cycles++;
+    return 'cycle ended';
+  }
+
+  /** The table to go on with: that of the progress, or if it is gone, or none, the one behind it. */
+  async #placeOf(progress: Progress): Promise<Progress | undefined> {
+    const tables = (await this.#services.listTables()).toSorted();
+    if (tables.includes(progress.table)) return progress;
+    const table = tables.find((one) => one > progress.table);
+    return table === undefined ? undefined : { ...progress, table, row: '' };
+  }
+
+  #behind(place: Progress, rows: readonly Row[]): Progress {
+    const last = rows.at(-1);
+    const isEnd = last === undefined || rows.length < this.#settings.rowsPerStep;
+    // The first name, or key, behind the last one.
+    return isEnd
+      ? { ...place, table: `${place.table}\0`, row: '' }
+      : { ...place, row: `${last.key}\0` };
+  }
+
+  /** A table that was dropped meanwhile has no rows. */
+  async #rows(place: Progress, filters: readonly CellFilter[]): Promise<readonly Row[]> {
+    const range = { start: place.row, limit: this.#settings.rowsPerStep };
+    try {
+      return await this.#context.store.readRange(place.table, range, filters);
+    } catch (error) {
+      if (error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND') return [];
+      throw error;
+    }
+  }
+
+  /** If the storage loses the answer, either is true; the old one is only more work. */
+  async #moveTo(progress: Progress): Promise<void> {
+    await writeProgress(this.#context.store, progress);
+    this.#progress = progress;
+  }
+}
+
+/** The locks below D, and one cell of every row, so that the limit of a range limits the work too. */
+function lockFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
+  const anyCell = [WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 }));
+  return [{ family: LOCK, to: deletionHorizon - 1 }, ...anyCell];
+}

@@ -1,0 +1,43 @@
+/** The options of a collector: unit, default and the cost of a wrong value; validated in one place. */
+import { PercolatorError } from '../base/index.ts';
+
+export interface CollectorOptions {
+  /**
+   * Milliseconds after which no message sent before can arrive any more: a mutation that was sent, its copies
+   * included. Default 60,000. Too small: a late copy of a prewrite or a commit finds that the
+   * evidence against it is gone, and data is lost (P4, P9). Too large: garbage stays that much longer.
+   */
+  readonly messageLifetimeMs?: number | undefined;
+  /** Rows per step. Default 256. Too small: overhead. Too large: a step takes the storage from others for long. */
+  readonly rowsPerStep?: number | undefined;
+  /** Milliseconds of rest after a step. Default 1. Too small: transactions get slower while it works. */
+  readonly pauseMs?: number | undefined;
+  /**
+   * Milliseconds of rest after a cycle, and after a step that failed or was held back. Default
+   * 1,000. Too small: a busy collector with nothing to do. Too large: garbage stays that much longer.
+   */
+  readonly restMs?: number | undefined;
+}
+
+/** The options with their defaults filled in. */
+export interface CollectorSettings {
+  readonly messageLifetimeMs: number;
+  readonly rowsPerStep: number;
+  readonly pauseMs: number;
+  readonly restMs: number;
+}
+
+/** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */
+export function settingsOf(options: CollectorOptions): CollectorSettings {
+  const settings: CollectorSettings = {
+    messageLifetimeMs: options.messageLifetimeMs ?? 60_000,
+    rowsPerStep: options.rowsPerStep ?? 256,
+    pauseMs: options.pauseMs ?? 1,
+    restMs: options.restMs ?? 1_000,
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    if (Number.isFinite(value) && value > 0) continue;
+    throw new PercolatorError('INVALID_ARGUMENT', `${name} must be a number above 0, not ${value}`);
+  }
+  return settings;
+}

@@ -1,0 +1,41 @@
+/**
+ * Where a collector is, kept in the storage: whoever goes on after a crash need not begin again.
+ *
+ * Each entry is true by itself, whoever wrote it and however late it arrives: "no lock below the
+ * deletion horizon is left before this place", "everything below it is collected before this place".
+ * So several collectors may overwrite one another, and only do some work twice.
+ *
+ * The wait of a cycle is not among the phases: a collector that dies in it begins its cycle anew.
+ */
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+
+export interface Progress {
+  /**
+   * resolving: the locks before `table` and `row` are resolved. collecting: all locks are, and the rows before are
+   * collected. done: everything below the deletion horizon is.
+   */
+  readonly phase: 'resolving' | 'collecting' | 'done';
+  readonly deletionHorizon: Timestamp;
+  /** The next row to visit is the first one at or behind `row` of `table`, or of the tables behind it. */
+  readonly table: string;
+  readonly row: string;
+}
+
+const TABLE = 'percolator-collector';
+const ROW = 'progress';
+const PROGRESS = { family: 'collector', qualifier: 'progress' } as const;
+const TIMESTAMP = 1;
+const NOTHING_DONE: Progress = { phase: 'done', deletionHorizon: 0, table: '', row: '' };
+
+export async function readProgress(store: Bigtable): Promise<Progress> {
+  await store.createTable(TABLE, { families: [PROGRESS.family] });
+  const cell = (await store.readRow(TABLE, ROW, [PROGRESS]))?.cells[0];
+  if (cell === undefined) return NOTHING_DONE;
+  return JSON.parse(Buffer.from(cell.value).toString()) as Progress;
+}
+
+export async function writeProgress(store: Bigtable, progress: Progress): Promise<void> {
+  const value = Buffer.from(JSON.stringify(progress));
+  const set = { kind: 'set', ...PROGRESS, timestamp: TIMESTAMP, value } as const;
+  await store.mutateRows([{ table: TABLE, row: ROW, mutations: [set] }]);
+}

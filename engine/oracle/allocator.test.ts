@@ -245,3 +245,14 @@ function assertIncreasing(given: readonly number[]): void {
     assert.ok(i === 0 || timestamp > (given[i - 1] ?? 0), `${given.join(', ')} increases`);
   });
 }
+
+test('P38: the allocator stops before timestamps lose digits', async () => {
+  const store = createMemoryBigtable();
+  const source = await openAllocator(store, { rangeSize: 10 });
+  await one(source);
+  const last = { family: 'oracle', qualifier: 'limit', timestamp: Number.MAX_SAFE_INTEGER - 5 };
+  const value = Buffer.from(JSON.stringify({ owner: 'the past', start: last.timestamp }));
+  const mutations = [{ kind: 'set' as const, ...last, value }];
+  await store.mutateRows([{ table: 'timestamp-oracle', row: 'range', mutations }]);
+  await assert.rejects(one(source), { code: 'INVALID_ARGUMENT' });
+});

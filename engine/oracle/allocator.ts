@@ -32,7 +32,13 @@
  * range is never handed out, which costs nothing.
  */
 import { entropySeed, PercolatorError } from '../base/index.ts';
-import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
+import {
+  type Bigtable,
+  type CellFilter,
+  type Mutation,
+  type Timestamp,
+  TIMESTAMP_MAX,
+} from '../bigtable/index.ts';
 import type { Allocation, TimestampSource } from './oracle.ts';
 
 export interface AllocatorOptions {
@@ -132,6 +138,10 @@ class Allocator implements TimestampSource {
   /** Puts our name on the timestamps behind `seen`, unless somebody was faster. */
   async #takeRange(seen: Range, count: number): Promise<void> {
     const limit = seen.limit + Math.max(this.#rangeSize, count);
+    if (limit > TIMESTAMP_MAX) {
+      // Larger ones would lose digits, and two of them be one (P38).
+      throw new PercolatorError('INVALID_ARGUMENT', `there are no timestamps above ${seen.limit}`);
+    }
     const start = seen.owner === this.#owner ? seen.start : seen.limit;
     const value = Buffer.from(JSON.stringify({ owner: this.#owner, start }));
     await this.#mutate(

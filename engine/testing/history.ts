@@ -44,6 +44,8 @@ export interface HistoricTransaction {
   readonly locks: readonly HistoricCell[];
   /** Cells that it notified weakly. */
   readonly weak?: readonly HistoricCell[] | undefined;
+  /** A snapshot of a moment in the past: its timestamp was not handed out to it, and may be another's. */
+  readonly past?: boolean | undefined;
   /** Present if this was a run of an observer. */
   readonly run?: ObserverRun | undefined;
 }

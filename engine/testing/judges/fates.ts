@@ -18,7 +18,8 @@ export interface Fate {
 export function fatesOf(history: History, findings: Findings): Map<Timestamp, Fate> {
   const fates = new Map<Timestamp, Fate>();
   for (const transaction of history.transactions) {
-    const { startTimestamp, process } = transaction;
+    const { startTimestamp, process, past } = transaction;
+    if (past === true) continue; // It wrote nothing, and its timestamp may be another's.
     if (fates.has(startTimestamp)) {
       const other = fates.get(startTimestamp)?.transaction.process;
       const whose = `${startTimestamp} is the start timestamp of ${other} and of ${process}`;

@@ -15,9 +15,11 @@ export function judgeRealTime(
   fates: ReadonlyMap<Timestamp, Fate>,
   findings: Findings,
 ): void {
-  const begun = transactions.toSorted((a, b) => a.beganAt - b.beganAt);
+  const begun = transactions
+    .filter(({ past }) => past !== true)
+    .toSorted((a, b) => a.beganAt - b.beganAt);
   const ended = transactions
-    .filter(({ endedAt }) => endedAt !== undefined)
+    .filter(({ endedAt, past }) => endedAt !== undefined && past !== true)
     .toSorted((a, b) => endOf(a) - endOf(b));
   let next = 0;
   let largest = 0; // Of the timestamps of those that have ended.

@@ -6,6 +6,13 @@
  */
 import { assert, createRandom, isRetryable, PercolatorError } from '../../base/index.ts';
 import type { Timestamp } from '../../bigtable/index.ts';
+import {
+  Collector,
+  collectGarbage,
+  type CollectorOptions,
+  type CollectorServices,
+} from '../../garbage-collection/index.ts';
+import { LeaseWatch } from '../../lock-service/index.ts';
 import { Worker } from '../../observer/index.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from '../../oracle/index.ts';
 import {
@@ -30,9 +37,17 @@ import { perform, readOnly, type Recording, startRecording } from './recording.t
 import type { Run } from './run.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import { SimulatedClock } from './simulated-clock.ts';
+import { MESSAGE_LIFETIME_MS } from './world.ts';
 
 /** How often `transact` tries. */
 const ATTEMPTS_MAX = 4;
+/** A collector in a hurry. */
+const COLLECTING: CollectorOptions = {
+  messageLifetimeMs: MESSAGE_LIFETIME_MS,
+  rowsPerStep: 3,
+  pauseMs: 1,
+  restMs: 20,
+};
 /** After a failure, before the next transaction. */
 const REST_MS = 30;
 
@@ -41,12 +56,15 @@ export class Client {
   readonly clock: SimulatedClock;
   context: Context | undefined;
   worker: Worker | undefined;
+  collector: Collector | undefined;
   /** Loops that still work through the plan. The client is done when there are none. */
   loops = 0;
   readonly #run: Run;
   readonly #plan: ProcessPlan;
   /** When each start timestamp was asked for, until its transaction is recorded. */
   readonly #askedAt = new Map<Timestamp, number>();
+  /** Every timestamp given, oldest first: moments of the past to look at. */
+  readonly #given: { readonly timestamp: Timestamp; readonly atMs: number }[] = [];
 
   constructor(run: Run, plan: ProcessPlan, names: { readonly name: string; readonly id: number }) {
     const { world } = run;
@@ -75,12 +93,14 @@ export class Client {
     };
     this.context = createContext(services, {
       lockTimeToLiveMs: world.knobs.lockTimeToLiveMs,
+      leaseTimeToLiveMs: world.knobs.leaseTimeToLiveMs,
       lockWaitMsMax: 20 * world.knobs.lockTimeToLiveMs,
       inDoubtAttemptsMax: 4,
       backoffMsMax: 16,
       attemptsMax: ATTEMPTS_MAX,
     });
     if (this.#plan.worker) this.#startWorker(this.context);
+    if (this.#plan.collector === true) this.collector = new Collector(this.#collecting, COLLECTING);
     return this.context;
   }
 
@@ -114,6 +134,24 @@ export class Client {
     await this.worker?.idle();
   }
 
+  /** One whole cycle. */
+  async collect(): Promise<void> {
+    for (;;) {
+      try {
+        const { completed } = await collectGarbage(this.#collecting, COLLECTING);
+        if (completed) return;
+      } catch (error) {
+        if (!isRetryable(error)) throw error;
+      }
+    }
+  }
+
+  get #collecting(): CollectorServices {
+    const context = this.#opened;
+    const watch = new LeaseWatch(context.store, this.clock);
+    return { context, watch, listTables: () => Promise.resolve([...TABLES]) };
+  }
+
   get #opened(): Context {
     assert(this.context !== undefined, 'the client was opened');
     return this.context;
@@ -143,6 +181,7 @@ export class Client {
         const askedAt = timeline.ticks;
         const timestamp = await oracle.next();
         this.#askedAt.set(timestamp, askedAt);
+        this.#given.push({ timestamp, atMs: timeline.nowMs });
         return timestamp;
       },
     };
@@ -181,7 +220,7 @@ export class Client {
       case 'transact':
         return this.#transact(context, plan);
       case 'snapshot':
-        await this.#snapshot(context, plan.operations);
+        await this.#snapshot(context, plan.operations, this.#timestampOf(plan.agoMs));
     }
   }
 
@@ -218,17 +257,33 @@ export class Client {
   }
 
   /** Resolves to whether it could be read to its end. */
-  async #snapshot(context: Context, operations: readonly Operation[]): Promise<boolean> {
+  async #snapshot(
+    context: Context,
+    operations: readonly Operation[],
+    timestamp?: Timestamp,
+  ): Promise<boolean> {
     try {
-      const reader = await snapshotAt(context);
+      await using reader = await snapshotAt(context, timestamp);
       const recording = this.#record(reader.startTimestamp);
-      for (const operation of operations) await readOnly(reader, operation, recording);
+      recording.past = timestamp !== undefined;
+      for (const operation of operations) {
+        if (operation.do === 'think') await this.clock.sleep(operation.ms);
+        else await readOnly(reader, operation, recording);
+      }
+      await reader.close();
       this.#heard(recording, 'committed');
       return true;
     } catch (error) {
       await this.#failed(context, undefined, error);
       return false;
     }
+  }
+
+  /** A start timestamp that this client was given so long ago. */
+  #timestampOf(agoMs: number | undefined): Timestamp | undefined {
+    if (agoMs === undefined) return undefined;
+    const { nowMs } = this.#run.world.timeline;
+    return this.#given.findLast(({ atMs }) => atMs <= nowMs - agoMs)?.timestamp;
   }
 
   #heard(recording: Recording, outcome: Recording['outcome'], commitTimestamp?: Timestamp): void {

@@ -68,7 +68,8 @@ function happen(run: Run, fault: EventFault, client: Client, drawn: number): voi
     case 'oracleRestart':
       oracles?.restart();
       return;
-    case 'collectGarbage':
+    case 'collectorCrash':
+      run.collector?.process.kill();
       return;
     default:
       unreachable(fault);

@@ -45,8 +45,8 @@ export const EVENT_FAULTS = [
   'oracleFailOver',
   /** An oracle dies and is started again. */
   'oracleRestart',
-  /** Old versions are collected now. */
-  'collectGarbage',
+  /** The collector of garbage dies and is started again. */
+  'collectorCrash',
 ] as const;
 
 export type EventFault = (typeof EVENT_FAULTS)[number];
@@ -72,6 +72,10 @@ export interface Knobs {
   readonly firstTimestamp: number;
   /** Timestamps per range. Small ones are used up often. */
   readonly rangeSize: number;
+  /** Whether old versions are collected meanwhile. */
+  readonly collector: boolean;
+  /** Milliseconds after which a process that does not renew its lease has no claim to old versions. */
+  readonly leaseTimeToLiveMs: number;
   /** Milliseconds after which a lock without a heartbeat belongs to a dead worker. */
   readonly lockTimeToLiveMs: number;
 }
@@ -96,12 +100,13 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   crash: 3,
   oracleFailOver: 3,
   oracleRestart: 2,
-  collectGarbage: 10,
+  collectorCrash: 2,
 };
 
 /** A random subset of the faults, at random rates. Every sixteenth run has none: what fails there needs none. */
 export function swarm(random: Random): Knobs {
   const calm = random.fraction() < 1 / 16;
+  const collector = random.fraction() < 0.5;
   return {
     messages: calm ? {} : subset(random, MESSAGE_FAULTS, MESSAGE_RATE),
     events: calm ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
@@ -111,8 +116,11 @@ export function swarm(random: Random): Knobs {
     deathIsKnown: random.fraction() < 0.6,
     oracleProcesses: random.fraction() < 0.4,
     skewMs: random.pick([0, 0, 1_000, 3_600_000]),
-    firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 20_000_000 : 1,
+    firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,
     rangeSize: random.pick([10, 100, 100_000]),
+    collector,
+    // Without a collector nobody looks at leases, and renewing them only takes time.
+    leaseTimeToLiveMs: collector ? random.pick([60, 200, 1_000]) : 30_000,
     lockTimeToLiveMs: random.pick([30, 100, 400]),
   };
 }

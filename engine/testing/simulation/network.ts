@@ -82,7 +82,7 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     if (fault === 'late') {
       giveUp();
       const lateness = world.draw(process, number, COPY_DELAY);
-      const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 300, lateness);
+      const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 200, lateness);
       timeline.at(lateMs, () => applyCopy(world, message));
       world.expectUntil(lateMs);
       return;
@@ -121,7 +121,7 @@ function faultOf<T>(
 
 function copyDelayMs(fault: MessageFault | undefined, drawn: number): number | undefined {
   if (fault === 'duplicate') return chooseBetween(0, 20, drawn);
-  if (fault === 'replay') return chooseBetween(20, MESSAGE_LIFETIME_MS - 100, drawn);
+  if (fault === 'replay') return chooseBetween(20, MESSAGE_LIFETIME_MS - 50, drawn);
   return undefined;
 }
 

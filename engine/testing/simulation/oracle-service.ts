@@ -78,7 +78,7 @@ export class OracleService {
     return new Promise((resolve, reject) => {
       const noAnswer = (): PercolatorError =>
         new PercolatorError('STORE_UNAVAILABLE', 'the oracle did not answer');
-      timeline.after(3 * knobs.deadlineMs, () => {
+      timeline.after(3 * knobs.deadlineMs + 8 * knobs.delayMsMax, () => {
         client.deliver(() => {
           reject(noAnswer());
         });

@@ -18,6 +18,8 @@ export interface TransactionPlan {
   /** `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past. */
   readonly kind: 'transact' | 'begin' | 'snapshot';
   readonly operations: readonly Operation[];
+  /** For a snapshot: of how long ago, in milliseconds. Default: of now. */
+  readonly agoMs?: number | undefined;
 }
 
 export interface ProcessPlan {
@@ -26,6 +28,8 @@ export interface ProcessPlan {
   readonly concurrency: number;
   /** Whether it runs observers. */
   readonly worker: boolean;
+  /** Whether it collects garbage. Default false. */
+  readonly collector?: boolean | undefined;
 }
 
 export interface Plan {
@@ -62,25 +66,38 @@ export function planOf(seed: number): Plan {
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);
   const processes = Array.from({ length: random.integer(1, 4) }, () =>
-    planProcess(random, cells, random.fraction() < 0.5),
+    planProcess(random, cells, { worker: random.fraction() < 0.5, slow: knobs.collector }),
   );
+  if (knobs.collector) {
+    processes.push({ transactions: [], concurrency: 1, worker: false, collector: true });
+  }
   const observerFailures = random.fraction() < 0.2 ? random.integer(1, 3) : 0;
   return { seed, knobs, processes, observerFailures };
 }
 
-function planProcess(random: Random, cells: readonly string[], worker: boolean): ProcessPlan {
+function planProcess(
+  random: Random,
+  cells: readonly string[],
+  { worker, slow }: { readonly worker: boolean; readonly slow: boolean },
+): ProcessPlan {
   const transactions = Array.from({ length: random.integer(10, 120) }, () =>
-    planTransaction(random, cells),
+    planTransaction(random, cells, slow),
   );
   return { transactions, concurrency: random.integer(1, 10), worker };
 }
 
-function planTransaction(random: Random, cells: readonly string[]): TransactionPlan {
+/** @param slow some transactions take so long that what they see would be garbage without them */
+function planTransaction(random: Random, cells: readonly string[], slow: boolean): TransactionPlan {
   const kind = random.fraction();
-  if (kind < 0.1) return { kind: 'snapshot', operations: planReads(random, cells) };
-  const operations = Array.from({ length: random.integer(1, 5) }, () =>
-    planOperation(random, cells),
-  );
+  const operations: Operation[] = [];
+  if (slow && random.fraction() < 0.2) {
+    operations.push(planOperation(random, cells), { do: 'think', ms: random.integer(1, 600) });
+  }
+  if (kind < 0.1) {
+    const agoMs = random.pick([undefined, undefined, 10, 100, 500]);
+    return { kind: 'snapshot', operations: [...operations, ...planReads(random, cells)], agoMs };
+  }
+  for (let i = random.integer(1, 5); i > 0; i--) operations.push(planOperation(random, cells));
   return { kind: kind < 0.5 ? 'transact' : 'begin', operations };
 }
 

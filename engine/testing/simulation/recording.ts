@@ -17,6 +17,7 @@ export interface Recording extends HistoricTransaction {
   readonly writes: HistoricValue[];
   readonly locks: string[];
   readonly weak: string[];
+  past?: boolean | undefined;
   run?: ObserverRun | undefined;
 }
 

@@ -15,6 +15,8 @@ export interface Run {
   readonly liveness: SimulatedLiveness;
   /** Absent if each client allocates its own ranges. */
   readonly oracles: OracleService | undefined;
+  /** The client that collects garbage, if one does. Changes with its lives. */
+  collector: { readonly process: SimulatedProcess } | undefined;
   readonly transactions: Recording[];
   /** What `outcomeOf` answered. */
   readonly answers: Answer[];

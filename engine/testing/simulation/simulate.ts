@@ -87,6 +87,7 @@ class Simulation {
       oracles: plan.knobs.oracleProcesses ? new OracleService(world) : undefined,
       transactions: [],
       answers: [],
+      collector: undefined,
       unknowns: 0,
       observerFailures: new Map(),
       died: (process) => {
@@ -153,14 +154,21 @@ class Simulation {
     if (this.#violations.length > 0) return;
     this.#world.troubled = false;
     for (const { client } of this.#slots) this.#run.liveness.trust(client.process.name);
-    const workers = this.#slots.map(({ client }) => client.worker?.stop() ?? Promise.resolve());
-    await this.#await(Promise.all(workers), 'the workers to stop');
+    const stopping = this.#slots.map(async ({ client }) => {
+      await client.worker?.stop();
+      await client.collector?.stop();
+    });
+    await this.#await(Promise.all(stopping), 'workers and collector to stop');
     const last = this.#newClient({ transactions: [], concurrency: 1, worker: true }, 'last', 0);
     await this.#await(last.open(), 'the last client to open');
     for (let round = 0; round < SETTLING_ROUNDS; round++) {
       await this.#await(last.readEverything(), 'everything to be read');
       await this.#await(last.idle(), 'observers to be idle');
       await this.#untilArrived();
+    }
+    if (this.#world.knobs.collector) {
+      await this.#await(last.collect(), 'the last collection');
+      await this.#await(last.readEverything(), 'everything to be read');
     }
     for (const client of this.#clients) client.process.kill();
   }
@@ -216,6 +224,7 @@ class Simulation {
   }
 
   #start(slot: Slot): void {
+    if (slot.plan.collector === true) this.#run.collector = slot.client;
     slot.client.start(() => slot.plan.transactions[slot.begun++]);
   }
 

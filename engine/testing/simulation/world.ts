@@ -13,7 +13,7 @@ import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
 
 /** Longest time that a copy of a message can be underway; the collector waits for it (P4). */
-export const MESSAGE_LIFETIME_MS = 1_500;
+export const MESSAGE_LIFETIME_MS = 400;
 
 export type FaultCounts = Partial<Record<MessageFault | EventFault, number>>;
 

@@ -1,0 +1,276 @@
+/** Leases: what a process may count on, and from when on nobody respects it (P31). */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Bigtable } from '../bigtable/index.ts';
+import {
+  createMemoryBigtable,
+  FaultyBigtable,
+  temporaryFolder,
+  VirtualClock,
+} from '../testing/index.ts';
+import { createLeases, LeaseWatch, type Leases } from './index.ts';
+
+const TTL_MS = 30_000;
+const LIFETIME_MS = 600_000;
+
+interface Process {
+  readonly leases: Leases;
+  readonly store: FaultyBigtable;
+  readonly clock: VirtualClock;
+  /** The timestamp that is fresh now. */
+  fresh: number;
+}
+
+function startProcess(store: Bigtable, clock: VirtualClock, token = 'A'): Process {
+  const client = new FaultyBigtable(store);
+  const process: Process = {
+    store: client,
+    clock,
+    fresh: 10,
+    leases: createLeases({
+      store: client,
+      clock,
+      token,
+      freshTimestamp: async () => process.fresh,
+      ttlMs: TTL_MS,
+      lifetimeMsMax: LIFETIME_MS,
+    }),
+  };
+  return process;
+}
+
+function open(): { process: Process; watch: LeaseWatch; store: Bigtable; clock: VirtualClock } {
+  const store = createMemoryBigtable();
+  const clock = new VirtualClock();
+  const watch = new LeaseWatch(store, clock);
+  return { process: startProcess(store, clock), watch, store, clock };
+}
+
+async function bounds(watch: LeaseWatch): Promise<readonly number[]> {
+  return (await watch.liveLeases()).map(({ bound }) => bound);
+}
+
+test('P31: the lease is there, with a bound from before, when the first start timestamp is asked for', async () => {
+  const { process, watch } = open();
+  assert.deepEqual(await bounds(watch), []);
+  const hold = await process.leases.enter();
+  assert.deepEqual(await bounds(watch), [10]);
+  hold.setTimestamp(11);
+  assert.ok(hold.isCovered());
+});
+
+test('entering costs nothing once there is a lease', async () => {
+  const { process } = open();
+  await process.leases.enter();
+  const calls = process.store.trace.length;
+  for (let i = 0; i < 100; i++) (await process.leases.enter()).release();
+  assert.equal(process.store.trace.length, calls);
+});
+
+test('P31: the bound follows the oldest start timestamp in use, and a fresh timestamp if there is none', async () => {
+  const { process, watch, clock } = open();
+  const [old, young] = [await process.leases.enter(), await process.leases.enter()];
+  old.setTimestamp(20);
+  young.setTimestamp(30);
+  process.fresh = 100;
+  await clock.advance(TTL_MS / 3);
+  assert.deepEqual(await bounds(watch), [20]);
+  old.release();
+  await clock.advance(TTL_MS / 3);
+  assert.deepEqual(await bounds(watch), [30]);
+  young.release();
+  await clock.advance(TTL_MS / 3);
+  assert.deepEqual(await bounds(watch), [100]);
+});
+
+test('P31: a start timestamp that is asked for and not known yet holds the bound at what was known before', async () => {
+  const { process, watch, clock } = open();
+  (await process.leases.enter()).release();
+  const pending = await process.leases.enter(); // Will be given 15, and be slow to hear of it.
+  process.fresh = 99;
+  await clock.advance(TTL_MS / 3);
+  assert.deepEqual(await bounds(watch), [10]);
+  pending.setTimestamp(15);
+  assert.ok(pending.isCovered());
+});
+
+test('P31: who enters while the fresh timestamp is being asked for is below it, and is respected', async () => {
+  const { process, watch } = open();
+  (await process.leases.enter()).release();
+  const gate = Promise.withResolvers<void>();
+  const slow = createLeases({
+    store: process.store,
+    clock: process.clock,
+    token: 'slow',
+    freshTimestamp: async () => {
+      await gate.promise;
+      return 50;
+    },
+    ttlMs: TTL_MS,
+    lifetimeMsMax: LIFETIME_MS,
+  });
+  gate.resolve();
+  const first = await slow.enter();
+  first.setTimestamp(51);
+  first.release();
+  const again = Promise.withResolvers<void>();
+  gate.promise = again.promise;
+  const renewal = slow.renew(); // Finds nobody, and asks for a fresh timestamp, which will be 50.
+  await process.clock.yield();
+  const hold = await slow.enter(); // Its start timestamp may be below that.
+  again.resolve();
+  await renewal;
+  const lease = (await watch.liveLeases()).find(({ token }) => token === 'slow');
+  assert.ok((lease?.bound ?? Infinity) <= 51);
+  hold.release();
+});
+
+test('P31: a process stops counting on its lease before anybody stops respecting it', async () => {
+  const { process, watch, clock } = open();
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  assert.deepEqual(await bounds(watch), [10], 'seen as soon as it was sent');
+  process.store.loseRequest(() => true);
+  let coveredUntilMs = 0;
+  let respectedUntilMs = 0;
+  for (let nowMs = 0; nowMs < 2 * TTL_MS; nowMs += 500) {
+    if (hold.isCovered()) coveredUntilMs = nowMs;
+    if ((await bounds(watch)).length > 0) respectedUntilMs = nowMs;
+    await clock.advance(500);
+  }
+  assert.ok(coveredUntilMs > TTL_MS / 2, `covered until ${coveredUntilMs}`);
+  assert.ok(coveredUntilMs * 1.1 < respectedUntilMs, 'clocks may differ in speed by a tenth');
+});
+
+test('P31: the time to live counts from before the renewal was sent, not from its answer', async () => {
+  const { process, clock } = open();
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  process.store.afterCall = () => clock.sleep(12_000); // The answers are slow.
+  await clock.advance(TTL_MS / 3 + 12_000); // The renewal was sent 12 seconds ago.
+  process.store.loseRequest(() => true);
+  await clock.advance(12_000);
+  assert.ok(hold.isCovered());
+  await clock.advance(6_000);
+  assert.ok(!hold.isCovered(), '30 seconds after it was sent, although 18 after it was answered');
+});
+
+test('P31: what began before the lease lapsed is never covered again; what begins after is', async () => {
+  const { process, clock } = open();
+  const before = await process.leases.enter();
+  before.setTimestamp(11);
+  let lost = true;
+  process.store.loseRequest(() => lost);
+  await clock.advance(TTL_MS);
+  assert.ok(!before.isCovered());
+  lost = false;
+  await clock.advance(TTL_MS / 3);
+  assert.ok(!before.isCovered(), 'the collector may have given it up in between');
+  const after = await process.leases.enter();
+  after.setTimestamp(12);
+  assert.ok(after.isCovered());
+});
+
+test('P24: a lease is given up a time to live after it was seen as it is, on the own clock; a renewed one is not', async () => {
+  const { process, watch, clock } = open();
+  await process.leases.enter();
+  await clock.advance(20_000);
+  for (let i = 0; i < 5; i++) {
+    assert.deepEqual(await bounds(watch), [10], 'it is renewed');
+    await clock.advance(20_000);
+  }
+  process.store.crash();
+  await bounds(watch);
+  await clock.advance(TTL_MS - 1);
+  assert.deepEqual(await bounds(watch), [10]);
+  await clock.advance(1);
+  assert.deepEqual(await bounds(watch), []);
+});
+
+test('P31: a late copy of an old renewal does not take the place of a pin', async () => {
+  const { process, watch, clock } = open();
+  (await process.leases.enter()).release();
+  process.fresh = 100;
+  process.store.duplicate(() => true);
+  await clock.advance(TTL_MS / 3);
+  const pin = await process.leases.pin(50);
+  assert.ok(pin.isCovered());
+  assert.deepEqual(await bounds(watch), [50]);
+  await process.store.deliverDuplicates();
+  assert.deepEqual(await bounds(watch), [50]);
+});
+
+test('P31: a pin below the bound is covered only when the lease says so', async () => {
+  const { process, clock, watch } = open();
+  (await process.leases.enter()).release();
+  process.fresh = 100;
+  await clock.advance(TTL_MS / 3);
+  process.store.loseRequest(() => true);
+  const pin = await process.leases.pin(50);
+  assert.deepEqual(await bounds(watch), [100]);
+  assert.ok(!pin.isCovered());
+});
+
+test('P31: a hold that was forgotten stops holding, and knows', async () => {
+  const { process, watch, clock } = open();
+  const forgotten = await process.leases.enter();
+  forgotten.setTimestamp(11);
+  process.fresh = 100;
+  await clock.advance(LIFETIME_MS - 1);
+  assert.deepEqual(await bounds(watch), [11]);
+  assert.ok(forgotten.isCovered());
+  await clock.advance(TTL_MS / 3);
+  assert.deepEqual(await bounds(watch), [100]);
+  assert.ok(!forgotten.isCovered());
+});
+
+test('a lease that cannot be registered covers nobody and stops nobody', async () => {
+  const { process, watch } = open();
+  let lost = true;
+  process.store.loseRequest(() => lost);
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  assert.ok(!hold.isCovered());
+  lost = false;
+  const next = await process.leases.enter();
+  next.setTimestamp(12);
+  assert.ok(next.isCovered());
+  assert.ok(!hold.isCovered(), 'it began without a lease');
+  assert.equal((await bounds(watch)).length, 1);
+});
+
+test('closing gives the lease up at once', async () => {
+  const { process, watch } = open();
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  await process.leases.close();
+  await process.leases.close();
+  assert.deepEqual(await bounds(watch), []);
+  assert.ok(!hold.isCovered());
+  assert.ok(!(await process.leases.enter()).isCovered());
+});
+
+test('a process that has had the token before does not hide its successor', async () => {
+  const { process, watch, store, clock } = open();
+  await process.leases.enter();
+  await clock.advance(100_000);
+  process.store.crash();
+  const successor = startProcess(store, clock);
+  successor.fresh = 1_000;
+  await successor.leases.enter();
+  assert.deepEqual(await bounds(watch), [1_000]);
+});
+
+test('renewing does not keep a process alive', async () => {
+  await using folder = await temporaryFolder();
+  const program = `
+    import { openPercolator } from '${new URL('../index.ts', import.meta.url).href}';
+    const percolator = await openPercolator({ folder: ${JSON.stringify(folder.path)} });
+    await percolator.snapshot();
+    await percolator.store.close(); // The process forgets to close the database.
+  `;
+  const run = promisify(execFile);
+  await run(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
+});

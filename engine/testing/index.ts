@@ -30,6 +30,13 @@ export type {
   ObserverRun,
   Violation,
 } from './history.ts';
+export { judgeListAppend, type ListOpinion } from './judges/list-append.ts';
+export {
+  type ListCells,
+  type ListOperation,
+  type ListTransaction,
+  listTransactions,
+} from './judges/list-history.ts';
 export {
   judgeNotifications,
   type NotificationRules,

@@ -1,0 +1,193 @@
+/**
+ * Cycles of dependencies between transactions, and what they are called (Adya 1999, Cerone and Gotsman 2018).
+ *
+ *     ww   overwrote what the other had written              G0             ww only
+ *     wr   read what the other had written                   G1c            ww and wr
+ *     rt   began after the other had ended (real time)       G-single       one rw
+ *     rw   read what the other overwrote                     G-nonadjacent  several rw, no two in a row
+ *                                                            G2-item        two rw in a row: write skew
+ *
+ * Under snapshot isolation, all but rw mean: committed before the other began. An rw means: began
+ * before the other committed. So a cycle contradicts snapshot isolation unless it has two rw in a
+ * row, as in write skew. (With rt it contradicts only the strong kind, which respects real time.)
+ *
+ *   1. In a graph with two nodes for each transaction, come to by rw or by anything else, and no rw
+ *      that leaves the first of them, every cycle is forbidden: components.ts finds them all at once.
+ *   2. In each component that has one: the shortest cycle of the strongest kind that is there.
+ *   3. Components of the graph as it is that have no forbidden cycle have allowed ones.
+ */
+import { cyclicComponents } from './components.ts';
+
+export type Dependency = 'ww' | 'wr' | 'rw' | 'rt';
+
+export interface Edge {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: Dependency;
+}
+
+export interface Cycle<E extends Edge = Edge> {
+  /** As in the table above; with `-realtime` at its end if it needs real time. */
+  readonly anomaly: string;
+  /** Each begins where the one before it ended, the first where the last one ends. */
+  readonly edges: readonly E[];
+}
+
+/** The edges that leave each node. No edge leads back to where it came from. */
+export type Dependencies<E extends Edge> = readonly (readonly E[])[];
+
+export function findCycles<E extends Edge>(
+  dependencies: Dependencies<E>,
+): { readonly forbidden: readonly Cycle<E>[]; readonly allowed: readonly Cycle<E>[] } {
+  const guilty = cyclicComponents(withoutTwoInARow(dependencies)).map(
+    (component) => new Set(component.map((node) => node >> 1)),
+  );
+  const forbidden = guilty.map((component) => strongestCycle(dependencies, component));
+  const allowed = cyclicComponents(dependencies.map((edges) => edges.map(({ to }) => to)))
+    .filter((component) => !component.some((node) => guilty.some((one) => one.has(node))))
+    .map((component) => shortestCycle(dependencies, new Set(component), ANY));
+  return {
+    forbidden: forbidden.filter((edges) => edges !== undefined).map(nameCycle),
+    allowed: allowed.filter((edges) => edges !== undefined).map(nameCycle),
+  };
+}
+
+/** Node 2n is transaction n, come to by anything but rw; node 2n + 1 is the same, come to by rw. */
+function withoutTwoInARow(dependencies: Dependencies<Edge>): number[][] {
+  return dependencies.flatMap((edges) => [
+    edges.map(({ to, kind }) => 2 * to + Number(kind === 'rw')),
+    edges.filter(({ kind }) => kind !== 'rw').map(({ to }) => 2 * to),
+  ]);
+}
+
+/**
+ * Which edges a cycle may have: `step` counts along the path, and answers undefined to an edge that
+ * must not follow. The path begins at 0, and is a cycle if it comes back with `end`.
+ */
+interface Kind {
+  readonly step: (state: number, kind: Dependency) => number | undefined;
+  readonly end: number;
+}
+
+const G0 = only(['ww']);
+const G1C = only(['ww', 'wr']);
+const G_SINGLE: Kind = {
+  step: (count, kind) => {
+    if (kind !== 'rw') return count;
+    return count === 0 ? 1 : undefined;
+  },
+  end: 1,
+};
+const NOT_TWO_IN_A_ROW: Kind = {
+  step: (wasRw, kind) => {
+    if (kind !== 'rw') return 0;
+    return wasRw === 0 ? 1 : undefined;
+  },
+  end: 0,
+};
+const ANY: Kind = { step: () => 0, end: 0 };
+const KINDS = [G0, G1C, G_SINGLE, NOT_TWO_IN_A_ROW];
+/** Strongest first; what needs real time comes last. */
+const STRONGEST_FIRST = [
+  ...KINDS.map(withoutRealTime),
+  only(['ww', 'rt']),
+  only(['ww', 'wr', 'rt']),
+  ...KINDS.slice(2),
+];
+
+function only(kinds: readonly Dependency[]): Kind {
+  return { step: (state, kind) => (kinds.includes(kind) ? state : undefined), end: 0 };
+}
+
+function withoutRealTime({ step, end }: Kind): Kind {
+  return { step: (state, kind) => (kind === 'rt' ? undefined : step(state, kind)), end };
+}
+
+function strongestCycle<E extends Edge>(
+  dependencies: Dependencies<E>,
+  component: ReadonlySet<number>,
+): readonly E[] | undefined {
+  for (const kind of STRONGEST_FIRST) {
+    const cycle = shortestCycle(dependencies, component, kind);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}
+
+/** Steps after which a component is not searched for something shorter: it would cost more than it tells. */
+const STEPS_MAX = 1_000_000;
+
+function shortestCycle<E extends Edge>(
+  dependencies: Dependencies<E>,
+  component: ReadonlySet<number>,
+  kind: Kind,
+): readonly E[] | undefined {
+  let shortest: readonly E[] | undefined;
+  let steps = 0;
+  for (const start of component) {
+    if (shortest?.length === 2) break;
+    // What is known to be there must be found.
+    const mustFind = kind === NOT_TWO_IN_A_ROW && shortest === undefined;
+    if (steps > STEPS_MAX && !mustFind) break;
+    const search = cycleThrough(dependencies, component, { start, kind });
+    steps += search.steps;
+    const { cycle } = search;
+    if (cycle === undefined) continue;
+    if (shortest === undefined || cycle.length < shortest.length) shortest = cycle;
+  }
+  return shortest;
+}
+
+interface Path<E extends Edge> {
+  readonly node: number;
+  readonly state: number;
+  readonly edge: E | undefined;
+  readonly before: Path<E> | undefined;
+}
+
+/** Breadth first, over pairs of a node and what `kind` has counted. */
+function cycleThrough<E extends Edge>(
+  dependencies: Dependencies<E>,
+  component: ReadonlySet<number>,
+  { start, kind }: { readonly start: number; readonly kind: Kind },
+): { readonly cycle?: readonly E[]; readonly steps: number } {
+  const queue: Path<E>[] = [{ node: start, state: 0, edge: undefined, before: undefined }];
+  const seen = new Set<number>();
+  for (const path of queue) {
+    for (const edge of dependencies[path.node] ?? []) {
+      const state = kind.step(path.state, edge.kind);
+      const key = 2 * edge.to + (state ?? 0);
+      if (state === undefined || !component.has(edge.to) || seen.has(key)) continue;
+      seen.add(key);
+      const longer = { node: edge.to, state, edge, before: path };
+      if (edge.to === start && state === kind.end) {
+        return { cycle: edgesOf(longer), steps: queue.length };
+      }
+      queue.push(longer);
+    }
+  }
+  return { steps: queue.length };
+}
+
+function edgesOf<E extends Edge>(path: Path<E>): readonly E[] {
+  const edges: E[] = [];
+  for (let at: Path<E> | undefined = path; at?.edge !== undefined; at = at.before) {
+    edges.push(at.edge);
+  }
+  return edges.toReversed();
+}
+
+function nameCycle<E extends Edge>(edges: readonly E[]): Cycle<E> {
+  const kinds = edges.map(({ kind }) => kind);
+  const realTime = kinds.includes('rt') ? '-realtime' : '';
+  return { anomaly: `${nameOf(kinds)}${realTime}`, edges };
+}
+
+function nameOf(kinds: readonly Dependency[]): string {
+  const rw = kinds.filter((kind) => kind === 'rw').length;
+  const inARow = kinds.some((kind, i) => rw > 1 && kind === 'rw' && kinds.at(i - 1) === 'rw');
+  if (inARow) return 'G2-item';
+  if (rw > 1) return 'G-nonadjacent';
+  if (rw === 1) return 'G-single';
+  return kinds.includes('wr') ? 'G1c' : 'G0';
+}

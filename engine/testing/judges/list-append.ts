@@ -1,0 +1,160 @@
+/**
+ * A second opinion, which trusts no timestamp: histories of list append are searched for what snapshot
+ * isolation forbids, after Jepsen's Elle (Kingsbury and Alvaro, VLDB 2020).
+ *
+ *   1. Each transaction by itself: a list must contain what the transaction itself has appended.
+ *   2. The lists of each key tell the order of its appends (list-orders.ts): G1a, a read of what has failed;
+ *      elements that were read twice, or that nobody appended; lists that fit no order.
+ *   3. G1b: a read of what another transaction had not finished appending.
+ *   4. Lost update: two transactions that read the same list and both appended to it.
+ *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which includes
+ *      write skew, is allowed, and is listed by itself: a run that has none of it has not tried.
+ *
+ * Reads count if their transaction is known to have committed. With `strict`, real time counts as a
+ * dependency: Percolator's transactions see whatever was committed before they began.
+ */
+import type { Violation } from '../history.ts';
+import { type Cycle, findCycles } from './cycles.ts';
+import { Findings } from './findings.ts';
+import { dependenciesOf, type ListEdge, type Reading } from './list-dependencies.ts';
+import type { Element, ListTransaction } from './list-history.ts';
+import { inferOrders, type Orders } from './list-orders.ts';
+
+export interface ListOpinion {
+  readonly violations: readonly Violation[];
+  /** Cycles that snapshot isolation allows: one of each knot of transactions. */
+  readonly allowed: readonly Violation[];
+}
+
+export function judgeListAppend(
+  transactions: readonly ListTransaction[],
+  { strict }: { readonly strict: boolean },
+): ListOpinion {
+  const findings = new Findings('list append');
+  const orders = inferOrders(transactions, findings);
+  const readings = transactions.flatMap((transaction, reader) =>
+    orders.isCommitted[reader] === true ? readingsOf(transaction, reader, findings) : [],
+  );
+  judgeUnfinished(readings, { transactions, orders }, findings);
+  judgeLostUpdates(readings, { transactions, orders }, findings);
+  const cycles = findCycles(dependenciesOf(transactions, readings, { orders, strict }));
+  for (const { anomaly, edges } of cycles.forbidden) {
+    findings.add(anomaly, inWords(edges, transactions));
+  }
+  const allowed = cycles.allowed.map((cycle: Cycle<ListEdge>) => ({
+    claim: `list append: ${cycle.anomaly}`,
+    message: inWords(cycle.edges, transactions),
+  }));
+  return { violations: findings.violations, allowed };
+}
+
+/** The first reads of each key, without what the transaction itself had appended; checks the others against them. */
+function readingsOf(
+  { name, operations }: ListTransaction,
+  reader: number,
+  findings: Findings,
+): readonly Reading[] {
+  const readings: Reading[] = [];
+  const expected = new Map<string, readonly Element[]>(); // All of the list.
+  const own = new Map<string, readonly Element[]>(); // Its end, while the beginning is unknown.
+  for (const { kind, key, elements } of operations) {
+    const whole = expected.get(key);
+    const end = own.get(key) ?? [];
+    if (kind === 'append') {
+      if (whole === undefined) own.set(key, [...end, ...elements]);
+      else expected.set(key, [...whole, ...elements]);
+      if (whole?.includes(elements[0] ?? '') === true) {
+        const what = `${JSON.stringify(elements[0])} in ${key} before it appended it`;
+        findings.add('internal contradiction', `T${name} read ${what}`);
+      }
+      continue;
+    }
+    const list = elements.slice(0, Math.max(0, elements.length - end.length));
+    const should = whole ?? [...list, ...end];
+    if (should.length !== elements.length || should.some((one, i) => one !== elements[i])) {
+      const [is, was] = [elements, should].map(endOf);
+      const message = `T${name} read ${key} as ${is} where by its own reads and appends it was ${was}`;
+      findings.add('internal contradiction', message);
+    } else if (whole === undefined) {
+      readings.push({ reader, key, list });
+    }
+    expected.set(key, elements);
+  }
+  return readings;
+}
+
+interface Known {
+  readonly transactions: readonly ListTransaction[];
+  readonly orders: Orders;
+}
+
+function judgeUnfinished(
+  readings: readonly Reading[],
+  { transactions, orders }: Known,
+  findings: Findings,
+): void {
+  for (const { reader, key, list } of readings) {
+    const element = list.at(-1);
+    const append = element === undefined ? undefined : orders.keys.get(key)?.appends.get(element);
+    if (append === undefined || append.isLast || append.writer === reader) continue;
+    const [one, other] = [reader, append.writer].map((i) => `T${transactions[i]?.name}`);
+    const what = `${key} up to ${JSON.stringify(element)}, after which ${other} appended more`;
+    findings.add('G1b', `${one} read ${what}`);
+  }
+}
+
+function judgeLostUpdates(
+  readings: readonly Reading[],
+  { transactions, orders }: Known,
+  findings: Findings,
+): void {
+  /** By key: who appended to it after reading so many elements. */
+  const updates = new Map<string, Map<number, number>>();
+  for (const { reader, key, list } of readings) {
+    const { operations = [] } = transactions[reader] ?? {};
+    if (!operations.some((one) => one.kind === 'append' && one.key === key)) continue;
+    const ofKey = updates.get(key) ?? new Map<number, number>();
+    updates.set(key, ofKey);
+    const other = ofKey.get(list.length);
+    if (other === undefined) ofKey.set(list.length, reader);
+    if (other === undefined || !isOfOrder(orders, key, list)) continue;
+    const [one, two] = [other, reader].map((i) => `T${transactions[i]?.name}`);
+    const what = list.length === 0 ? 'empty' : `up to ${JSON.stringify(list.at(-1))}`;
+    findings.add('lost update', `${one} and ${two} read ${key} ${what}, and both appended to it`);
+  }
+}
+
+/** Lists of one length are one list if they fit the order; those that do not have been reported. */
+function isOfOrder(orders: Orders, key: string, list: readonly Element[]): boolean {
+  return orders.keys.get(key)?.longest[list.length - 1] === list.at(-1);
+}
+
+function endOf(elements: readonly Element[]): string {
+  return JSON.stringify(elements.slice(-3));
+}
+
+/** One clause for each edge; of real time, one for all the moments in between. */
+function inWords(edges: readonly ListEdge[], transactions: readonly ListTransaction[]): string {
+  const isMoment = (node: number): boolean => node >= transactions.length;
+  const first = edges.reduce(
+    (lowest, { from }, i) => (from < (edges[lowest]?.from ?? 0) ? i : lowest),
+    0,
+  );
+  const fromFirst = [...edges.slice(first), ...edges.slice(0, first)];
+  const clauses: string[] = [];
+  let begun = '';
+  for (const { from, to, kind, key, element } of fromFirst) {
+    const [one, other] = [from, to].map((node) => `T${transactions[node]?.name}`);
+    const what = `${JSON.stringify(element)} to ${key}`;
+    if (!isMoment(from)) begun = one ?? '';
+    if (isMoment(to)) continue;
+    const words = {
+      ww: `${one} appended ${what} before ${other} appended`,
+      wr: `${other} read what ${one} appended, ${what}`,
+      rw: `${one} did not see ${other} append ${what}`,
+      rt: `${begun} had ended when ${other} began`,
+    };
+    clauses.push(words[kind]);
+  }
+  return clauses.join('; ');
+}

@@ -1,0 +1,134 @@
+/**
+ * The dependencies between committed transactions of a history of lists, for cycles.ts.
+ *
+ * Of a key whose order is a, b, c, and whose transactions A, B, C appended those:
+ *
+ *     A ─ww─▶ B ─ww─▶ C             the order of the appends
+ *     B ─wr─▶ whoever read a, b     unless it is B
+ *     whoever read a, b ─rw─▶ C     it did not see c
+ *
+ * Committed appends that nobody has read come after all that were, in an order of which nothing is
+ * known. With real time, a transaction comes after all that had ended before it began; one node for each
+ * moment at which something ended, each after the one before it, keeps that linear.
+ */
+import type { Dependency, Edge } from './cycles.ts';
+import type { Element, ListTransaction } from './list-history.ts';
+import { isBeginningOf, type KeyOrder, type Orders } from './list-orders.ts';
+
+/** Of real time, those to and from moments have no key. */
+export interface ListEdge extends Edge {
+  readonly key?: string | undefined;
+  /** What was written: by `from` for ww and wr, by `to` for rw. */
+  readonly element?: Element | undefined;
+}
+
+export interface Reading {
+  readonly reader: number;
+  readonly key: string;
+  /** What was there before the reader itself appended. */
+  readonly list: readonly Element[];
+}
+
+/** @returns the edges that leave each transaction, and each moment: those are numbered after the transactions */
+export function dependenciesOf(
+  transactions: readonly ListTransaction[],
+  readings: readonly Reading[],
+  { orders, strict }: { readonly orders: Orders; readonly strict: boolean },
+): ListEdge[][] {
+  const edges: ListEdge[][] = transactions.map(() => []);
+  const graph = new Builder(edges, orders);
+  for (const [key, order] of orders.keys) graph.addKey(key, order);
+  for (const reading of readings) graph.addReading(reading);
+  if (strict) addRealTime(edges, transactions, orders);
+  return edges;
+}
+
+class Builder {
+  readonly #edges: ListEdge[][];
+  readonly #orders: Orders;
+  /** By key: committed writers of elements that nobody has read. */
+  readonly #unread = new Map<string, readonly (readonly [Element, number])[]>();
+
+  constructor(edges: ListEdge[][], orders: Orders) {
+    this.#edges = edges;
+    this.#orders = orders;
+  }
+
+  addKey(key: string, { appends, longest }: KeyOrder): void {
+    let before: Element | undefined;
+    for (const element of longest) {
+      if (before !== undefined) this.#addOverwrite(key, before, appends.get(element)?.writer);
+      before = element;
+    }
+    if (appends.size === longest.length) return; // Each has been read.
+    const read = new Set(longest);
+    const unread: (readonly [Element, number])[] = [];
+    for (const [element, { writer }] of appends) {
+      if (read.has(element) || this.#orders.isCommitted[writer] !== true) continue;
+      unread.push([element, writer]);
+      if (before !== undefined) this.#addOverwrite(key, before, writer);
+    }
+    this.#unread.set(key, unread);
+  }
+
+  addReading({ reader, key, list }: Reading): void {
+    const order = this.#orders.keys.get(key);
+    if (order === undefined || !isBeginningOf(list, order.longest)) return; // Reported as incompatible.
+    const { appends, longest } = order;
+    const newest = list.at(-1);
+    if (newest !== undefined) {
+      this.#add('wr', [appends.get(newest)?.writer, reader], { key, element: newest });
+    }
+    const next = longest[list.length];
+    const missed =
+      next === undefined
+        ? (this.#unread.get(key) ?? [])
+        : [[next, appends.get(next)?.writer] as const];
+    for (const [element, writer] of missed) this.#add('rw', [reader, writer], { key, element });
+  }
+
+  #addOverwrite(key: string, element: Element, next: number | undefined): void {
+    this.#add('ww', [this.#orders.keys.get(key)?.appends.get(element)?.writer, next], {
+      key,
+      element,
+    });
+  }
+
+  /** Not of what nobody appended, or nobody committed: that has been reported. */
+  #add(
+    kind: Dependency,
+    [from, to]: readonly [number | undefined, number | undefined],
+    what: { readonly key: string; readonly element: Element },
+  ): void {
+    if (from === undefined || to === undefined || from === to) return;
+    const { isCommitted } = this.#orders;
+    if (isCommitted[from] === true && isCommitted[to] === true) {
+      this.#edges[from]?.push({ from, to, kind, ...what });
+    }
+  }
+}
+
+/** What ends and begins at the same moment is concurrent. Who never heard of its end may end at any time. */
+function addRealTime(
+  edges: ListEdge[][],
+  transactions: readonly ListTransaction[],
+  { isCommitted }: Orders,
+): void {
+  const committed = [...transactions.entries()].filter(([i]) => isCommitted[i]);
+  const ended = committed
+    .filter(([, { outcome, endedAt }]) => outcome === 'ok' && endedAt !== undefined)
+    .map(([i, { endedAt = 0 }]) => ({ i, endedAt }))
+    .toSorted((a, b) => a.endedAt - b.endedAt);
+  const begun = committed.toSorted(([, a], [, b]) => a.beganAt - b.beganAt);
+  let moment: number | undefined;
+  let next = 0;
+  for (const [i, { beganAt }] of begun) {
+    for (let end = ended[next]; end !== undefined && end.endedAt < beganAt; end = ended[++next]) {
+      const here = edges.push([]) - 1;
+      edges[end.i]?.push({ from: end.i, to: here, kind: 'rt' });
+      if (moment !== undefined) edges[moment]?.push({ from: moment, to: here, kind: 'rt' });
+      moment = here;
+    }
+    if (moment !== undefined) edges[moment]?.push({ from: moment, to: i, kind: 'rt' });
+  }
+}

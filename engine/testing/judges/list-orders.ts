@@ -1,0 +1,163 @@
+/**
+ * What lists tell when they are read: who committed, in which order the elements of each key were appended,
+ * and what contradicts that there is one order at all.
+ *
+ * The longest list that was read of a key is its order, and every other list must be the beginning of
+ * it. Whoever appended an element of it has committed, whatever its client knows: a transaction of
+ * unknown outcome counts as soon as somebody who counts has seen what it wrote.
+ */
+import type { Findings } from './findings.ts';
+import type { Element, ListOperation, ListTransaction } from './list-history.ts';
+
+export interface Append {
+  /** The index of its transaction. */
+  readonly writer: number;
+  /** Whether it is the last one of its transaction to this key. */
+  isLast: boolean;
+}
+
+export interface KeyOrder {
+  /** By element. */
+  readonly appends: Map<Element, Append>;
+  /** The longest list that was read. */
+  longest: readonly Element[];
+  /** Whose read that was. */
+  reader: string;
+}
+
+export interface Orders {
+  readonly keys: ReadonlyMap<string, KeyOrder>;
+  /** Whether each transaction has committed, as far as anybody can tell. */
+  readonly isCommitted: readonly boolean[];
+}
+
+export function inferOrders(transactions: readonly ListTransaction[], findings: Findings): Orders {
+  return new Inference(transactions, findings);
+}
+
+/** Whether `list` is how `longest` began. */
+export function isBeginningOf(list: readonly Element[], longest: readonly Element[]): boolean {
+  if (list.length > longest.length) return false;
+  for (let i = list.length - 1; i >= 0; i--) if (list[i] !== longest[i]) return false;
+  return true;
+}
+
+class Inference implements Orders {
+  readonly keys = new Map<string, KeyOrder>();
+  readonly isCommitted: boolean[];
+  readonly #transactions: readonly ListTransaction[];
+  readonly #findings: Findings;
+  /** Committed, and their reads not looked at yet. */
+  readonly #queue: number[] = [];
+
+  constructor(transactions: readonly ListTransaction[], findings: Findings) {
+    this.#transactions = transactions;
+    this.#findings = findings;
+    this.isCommitted = transactions.map(({ outcome }) => outcome === 'ok');
+    for (const [i, { operations, outcome }] of transactions.entries()) {
+      this.#addAppends(i, operations);
+      if (outcome === 'ok') this.#queue.push(i);
+    }
+    for (const i of this.#queue) this.#addReads(i); // The queue grows meanwhile.
+  }
+
+  #addAppends(writer: number, operations: readonly ListOperation[]): void {
+    const last = new Map<string, Append>();
+    for (const { kind, key, elements } of operations) {
+      const { appends } = this.#key(key);
+      if (kind !== 'append') continue;
+      for (const element of elements) {
+        const other = appends.get(element);
+        const append = { writer, isLast: true };
+        if (other === undefined) appends.set(element, append);
+        else this.#report('element appended twice', key, { element, by: [other.writer, writer] });
+        const before = last.get(key);
+        if (before !== undefined) before.isLast = false;
+        last.set(key, append);
+      }
+    }
+  }
+
+  #addReads(reader: number): void {
+    for (const { kind, key, elements } of this.#transactions[reader]?.operations ?? []) {
+      if (kind === 'read') this.#addRead(reader, key, elements);
+    }
+  }
+
+  #addRead(reader: number, key: string, list: readonly Element[]): void {
+    const order = this.#key(key);
+    const [shorter, longer] =
+      list.length > order.longest.length ? [order.longest, list] : [list, order.longest];
+    const fits = isBeginningOf(shorter, longer);
+    if (!fits) this.#reportOrders(key, order, { reader, list });
+    // What has been looked at in another list need not be looked at again.
+    if (longer === list) this.#lookAt(reader, key, { list, from: fits ? shorter.length : 0 });
+    else if (!fits) this.#lookAt(reader, key, { list, from: 0 });
+    if (longer !== list) return;
+    order.longest = list;
+    order.reader = this.#nameOf(reader);
+  }
+
+  /** Who appended the elements at and after `from`. */
+  #lookAt(
+    reader: number,
+    key: string,
+    { list, from }: { readonly list: readonly Element[]; readonly from: number },
+  ): void {
+    const { appends } = this.#key(key);
+    const before = new Set(list.slice(0, from));
+    for (const element of list.slice(from)) {
+      if (before.has(element)) this.#report('element read twice', key, { element, by: [reader] });
+      before.add(element);
+      const writer = appends.get(element)?.writer;
+      const outcome = writer === undefined ? undefined : this.#transactions[writer]?.outcome;
+      if (writer === undefined) {
+        this.#report('read of what nobody appended', key, { element, by: [reader] });
+      } else if (outcome === 'fail') {
+        this.#report('G1a', key, { element, by: [writer, reader] });
+      } else if (this.isCommitted[writer] === false) {
+        this.isCommitted[writer] = true;
+        this.#queue.push(writer);
+      }
+    }
+  }
+
+  #key(key: string): KeyOrder {
+    const known = this.keys.get(key);
+    if (known !== undefined) return known;
+    const order: KeyOrder = { appends: new Map(), longest: [], reader: '' };
+    this.keys.set(key, order);
+    return order;
+  }
+
+  #report(
+    claim: string,
+    key: string,
+    { element, by }: { readonly element: Element; readonly by: readonly number[] },
+  ): void {
+    const [first = '', second = first] = by.map((one) => this.#nameOf(one));
+    const what = `${JSON.stringify(element)} of ${key}`;
+    const messages: Record<string, string> = {
+      'element appended twice': `${what} was appended by ${first} and by ${second}`,
+      'element read twice': `${first} read ${what} twice in one list`,
+      'read of what nobody appended': `${first} read ${what}, which nobody appended`,
+      G1a: `${second} read ${what}, which ${first} appended, and ${first} has failed`,
+    };
+    this.#findings.add(claim, messages[claim] ?? what);
+  }
+
+  #reportOrders(
+    key: string,
+    { longest, reader: other }: KeyOrder,
+    { reader, list }: { readonly reader: number; readonly list: readonly Element[] },
+  ): void {
+    const i = list.findIndex((element, at) => element !== longest[at]);
+    const [one, two] = [longest[i], list[i]].map((element) => JSON.stringify(element));
+    const who = `${other} has ${one} and ${this.#nameOf(reader)} has ${two}`;
+    this.#findings.add('incompatible orders', `at position ${i} of ${key}, ${who}`);
+  }
+
+  #nameOf(transaction: number): string {
+    return `T${this.#transactions[transaction]?.name}`;
+  }
+}

@@ -1,0 +1,143 @@
+/** The claims of the audit of a whole database: which tables there are, and that it writes nothing unasked. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Bigtable, openEmbedded } from './bigtable/index.ts';
+import { createLeaseTable, writeLease } from './lock-service/lease-table.ts';
+import type { Finding } from './audit/index.ts';
+import { fsck, type FsckOptions } from './fsck.ts';
+import { openPercolator } from './percolator.ts';
+import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
+import { lockOf, summaryOf } from './testing/planting.ts';
+import { TABLE_FAMILIES } from './transaction/index.ts';
+
+const liveness = { self: 'auditor', isDead: (token: string) => token.startsWith('dead') };
+
+/** A database of two tables, `accounts` with an observed column. */
+async function fill(store: Bigtable): Promise<void> {
+  await using percolator = await openPercolator({ store });
+  await percolator.createTable('accounts', { observedColumns: ['balance'] });
+  await percolator.createTable('log');
+  await percolator.transact(async (transaction) => {
+    transaction.set({ table: 'accounts', row: 'Bob', column: 'balance' }, '3');
+    transaction.set({ table: 'log', row: '1', column: 'line' }, 'Bob has $3');
+  });
+  await percolator.settled();
+}
+
+async function filled(): Promise<Bigtable> {
+  const store = createMemoryBigtable();
+  await fill(store);
+  return store;
+}
+
+async function findings(store: Bigtable, options: FsckOptions = {}): Promise<readonly Finding[]> {
+  return Array.fromAsync(await fsck(store, { liveness, ...options }));
+}
+
+async function summaries(store: Bigtable, options?: FsckOptions): Promise<readonly string[]> {
+  return (await findings(store, options)).map(summaryOf);
+}
+
+async function plantLock(store: Bigtable, owner: string): Promise<void> {
+  const value = Buffer.from(lockOf('accounts/Ann:rating', owner));
+  const lock = { family: 'lock', qualifier: 'rating', timestamp: 3, value };
+  await store.mutateRows([
+    { table: 'accounts', row: 'Ann', mutations: [{ kind: 'set', ...lock }] },
+  ]);
+}
+
+test('a database in order has no findings, and all of it was looked at', async () => {
+  const store = await filled();
+  const audit = await fsck(store);
+  assert.deepEqual(await Array.fromAsync(audit), []);
+  assert.deepEqual(audit.counters, { tables: 2, rows: 2, cells: 5 });
+});
+
+test('only the tables asked for are audited, and one that is not there is refused', async () => {
+  const store = await filled();
+  await plantLock(store, 'dead');
+  assert.deepEqual(await summaries(store, { tables: ['log'] }), []);
+  assert.equal((await summaries(store, { tables: ['log', 'accounts'] })).length, 1);
+  await assert.rejects(fsck(store, { tables: ['lgo'] }), {
+    code: 'TABLE_NOT_FOUND',
+    message: /lgo/,
+  });
+});
+
+test('tables of others are none of its business', async () => {
+  const store = await filled();
+  await store.createTable('theirs', { families: ['theirs'] });
+  assert.deepEqual(await summaries(store), []);
+});
+
+test('a table that is defined must be there, and so must the engine’s own', async () => {
+  const store = await filled();
+  await store.dropTable('log');
+  assert.deepEqual(await summaries(store), ['error table-missing log @']);
+  await store.dropTable('percolator-tables');
+  assert.deepEqual(await summaries(store), [
+    'error engine-table-missing percolator-tables @',
+    'error table-undefined accounts @',
+  ]);
+});
+
+test('without its oracle, a database is audited, and nothing is repaired or made anew', async () => {
+  const store = await filled();
+  await plantLock(store, 'dead');
+  await store.dropTable('timestamp-oracle');
+  const expected = [
+    'error engine-table-missing timestamp-oracle @',
+    'warning lock-left-by-dead Ann:rating @ 3',
+  ];
+  assert.deepEqual(await summaries(store, { repair: true }), expected);
+  assert.deepEqual(await summaries(store), expected);
+});
+
+test('a table without a definition is an error, unless it is empty, as while it is created', async () => {
+  const store = await filled();
+  await store.createTable('half', { families: TABLE_FAMILIES });
+  assert.deepEqual(await summaries(store), [
+    'warning table-undefined half @',
+    'error companion-missing half @',
+  ]);
+});
+
+for (const definition of ['{', '{"observedColumns":3}', '{"observedColumns":[3]}', '{}', 'null']) {
+  test(`a definition that says ${definition} is not legible`, async () => {
+    const store = await filled();
+    const value = Buffer.from(definition);
+    const cell = { family: 'table', qualifier: 'definition', timestamp: 1, value };
+    const mutations = [{ kind: 'set', ...cell } as const];
+    await store.mutateRows([{ table: 'percolator-tables', row: 'log', mutations }]);
+    assert.deepEqual(await summaries(store), ['error table-undefined log @']);
+  });
+}
+
+test('the lease of a process that is dead is listed, with what it keeps', async () => {
+  const store = await filled();
+  await createLeaseTable(store);
+  for (const token of ['dead one', 'living one']) {
+    await writeLease(store, { token, bound: 17, counter: 1, ttlMs: 30_000 });
+  }
+  assert.deepEqual(await summaries(store), ['warning lease-left-by-dead dead one @ 17']);
+});
+
+test('a store that is only read is audited, while another process would write to it', async () => {
+  await using folder = await temporaryFolder();
+  await using store = await openEmbedded({ folder: folder.path });
+  await fill(store);
+  await using reading = await openEmbedded({ folder: folder.path, readOnly: true });
+  assert.deepEqual(await summaries(reading), []);
+  await plantLock(store, 'dead');
+  assert.deepEqual(await summaries(reading), ['warning lock-left-by-dead Ann:rating @ 3']);
+});
+
+test('a repair says of each finding what was done, and transactions go on with larger timestamps', async () => {
+  const store = await filled();
+  await plantLock(store, 'dead');
+  const [finding] = await findings(store, { repair: true });
+  assert.deepEqual(finding?.repair, { done: true, note: 'rolled back' });
+  assert.deepEqual(await summaries(store), []);
+  await fill(store);
+  assert.deepEqual(await summaries(store), []);
+});

@@ -30,6 +30,7 @@ export type {
   ObserverRun,
   Violation,
 } from './history.ts';
+export { toEdn } from './judges/edn.ts';
 export { judgeListAppend, type ListOpinion } from './judges/list-append.ts';
 export {
   type ListCells,

@@ -1,0 +1,84 @@
+/**
+ * Histories of list append in the form that Jepsen's Elle reads: EDN, one operation a line, so that a third
+ * opinion costs nothing but a Java machine.
+ *
+ *     {:index 0, :type :invoke, :process 0, :time 1000000, :f :txn, :value [[:r "t/1:list" nil] [:append "t/1:list" 7]]}
+ *     {:index 1, :type :ok, :process 0, :time 3000000, :f :txn, :value [[:r "t/1:list" [5 6]] [:append "t/1:list" 7]]}
+ *
+ * An invocation has nil where a list will be; what failed, or nobody knows of, has it still. In Jepsen a
+ * process does one thing at a time, and one that has lost an answer never does another. So the
+ * processes here are not those of the history but numbers, each free again when its transaction has
+ * ended. The order that this suggests within a process is one of real time, which Percolator keeps.
+ *
+ * Times are in nanoseconds, for a history whose clock counts milliseconds.
+ */
+import type { Element, ListOperation, ListTransaction } from './list-history.ts';
+
+export function toEdn(transactions: readonly ListTransaction[]): string {
+  const processes = new Processes();
+  const lines = eventsOf(transactions).map(({ type, at, transaction }, index) => {
+    const process = type === 'invoke' ? processes.begin(transaction) : processes.end(transaction);
+    const value = transaction.operations.flatMap((one) => microOperations(one, type === 'ok'));
+    return (
+      `{:index ${index}, :type :${type}, :process ${process}, :time ${Math.round(at * 1e6)}, ` +
+      `:f :txn, :value [${value.join(' ')}]}\n`
+    );
+  });
+  return lines.join('');
+}
+
+interface Event {
+  readonly type: 'invoke' | ListTransaction['outcome'];
+  readonly at: number;
+  readonly transaction: ListTransaction;
+}
+
+/**
+ * In the order of time. At one moment beginnings come first: what is not certainly earlier is concurrent. What
+ * has committed at a time that nobody knows comes last: it may have done so after everything else.
+ */
+function eventsOf(transactions: readonly ListTransaction[]): readonly Event[] {
+  let last = 0;
+  for (const { beganAt, endedAt = 0 } of transactions) last = Math.max(last, beganAt, endedAt);
+  const unknown = transactions.filter(({ outcome }) => outcome === 'info');
+  const known = transactions.filter(({ outcome }) => outcome !== 'info');
+  const events: readonly Event[] = [
+    ...transactions.map((one) => ({ type: 'invoke', at: one.beganAt, transaction: one }) as const),
+    ...known.map((one) => ({ type: one.outcome, at: one.endedAt ?? last, transaction: one })),
+    ...unknown.map((one) => ({ type: one.outcome, at: last, transaction: one })),
+  ];
+  return events.toSorted((a, b) => a.at - b.at); // Those of one moment stay as they are.
+}
+
+class Processes {
+  readonly #busy = new Map<ListTransaction, number>();
+  /** Those that may do another transaction. */
+  readonly #free: number[] = [];
+  #count = 0;
+
+  begin(transaction: ListTransaction): number {
+    const process = this.#free.pop() ?? this.#count++;
+    this.#busy.set(transaction, process);
+    return process;
+  }
+
+  end(transaction: ListTransaction): number {
+    const process = this.#busy.get(transaction) ?? 0;
+    if (transaction.outcome !== 'info') this.#free.push(process);
+    return process;
+  }
+}
+
+/** Elle appends one element at a time. */
+function microOperations(
+  { kind, key, elements }: ListOperation,
+  isKnown: boolean,
+): readonly string[] {
+  if (kind === 'append') return elements.map((one) => `[:append ${edn(key)} ${edn(one)}]`);
+  return [`[:r ${edn(key)} ${isKnown ? `[${elements.map(edn).join(' ')}]` : 'nil'}]`];
+}
+
+/** Strings and finite numbers are written as in JSON. */
+function edn(value: Element): string {
+  return JSON.stringify(value);
+}

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { execa, type Options } from 'execa';
 import { parseCommandLine } from './command-line.ts';
 import { choice, flag, inputFile, integer, number, numberList, outputFolder } from './options.ts';
+import { textList } from './options.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -22,6 +23,7 @@ const specification = {
     fast: flag({ description: 'no fsync' }),
     out: outputFolder({ description: 'results', mustNotHold: 'run.json' }),
     crawl: inputFile({ description: 'a crawl' }),
+    table: textList({ description: 'a table', placeholder: 'name' }),
   },
   examples: [{ command: 'npm run bench:sample -- --rates 1', does: 'One rate.' }],
 } as const;
@@ -34,6 +36,18 @@ describe('a right command line', () => {
     assert.deepEqual(options.rates, [1, 10]);
     assert.equal(options.fast, false);
     assert.equal(options.out, undefined);
+    assert.deepEqual(options.table, []);
+  });
+
+  test('may give an option several times that is a list of texts', () => {
+    const options = parseCommandLine(specification, [
+      '--table',
+      'a',
+      '--table=b,c',
+      '--table',
+      'd',
+    ]);
+    assert.deepEqual(options?.table, ['a', 'b,c', 'd']);
   });
 
   test('gives typed values', () => {
@@ -65,6 +79,7 @@ describe('a wrong command line names the option, the value, and what would be ri
     ['--profile slow', /--profile must be one of smoke, quick, but is "slow"/],
     ['--prof quick', /nknown option '--prof' .*--profile/],
     ['--documents', /--documents.*argument missing/],
+    ['--table a --table=', /--table must be a text that is not empty/],
     ['extra', /[Tt]oo many arguments/],
     ['--crawl no/such/file', /--crawl must be a file .* "no\/such\/file" does not exist/],
     ['--crawl .', /--crawl must be a file .* "\." .*folder/],

@@ -44,15 +44,15 @@ describe('clients in trouble, audited all the time,', () => {
       const random = createRandom(seed);
       const clients: Client[] = [];
       const auditor = database.client('auditor');
-      let isOver = false;
+      const over = new AbortController();
       const working = Promise.all(
         [0, 1, 2, 3].map((i) => manyTransactions(database, random.fork(`${i}`), clients, `${i}`)),
       ).finally(() => {
-        isOver = true;
+        over.abort();
       });
       const found: Finding[] = [];
       const auditing = (async () => {
-        while (!isOver) {
+        while (!over.signal.aborted) {
           found.push(...(await findingsOf(auditor, { tables: TABLES })));
           await database.clock.sleep(5);
         }
@@ -92,14 +92,14 @@ test('writers and workers, audited all the time, leave no error, and nothing at 
       await settled(context);
     }),
   );
-  let isOver = false;
+  const over = new AbortController();
   void writing.finally(() => {
-    isOver = true;
+    over.abort();
   });
   const auditor = live('auditor');
   const found: Finding[] = [];
   let audits = 0;
-  for (; !isOver; audits++) {
+  for (; !over.signal.aborted; audits++) {
     found.push(...(await findingsOf(auditor, { tables: TABLES })));
     await systemClock.yield();
   }
@@ -202,9 +202,9 @@ async function oneTransaction(client: Client, random: Random): Promise<boolean> 
     await transaction.getMany(names.map(cell));
     for (const name of names) {
       const kind = random.fraction();
+      const value = kind < 0.4 ? undefined : `by ${transaction.startTimestamp}`;
       if (kind < 0.2) await transaction.lock(cell(name));
-      else
-        put(transaction, { [name]: kind < 0.4 ? undefined : `by ${transaction.startTimestamp}` });
+      else put(transaction, { [name]: value });
     }
     await transaction.commit();
     return true;

@@ -19,7 +19,7 @@ export type ErrorCode =
   | 'COMMIT_UNKNOWN'
   /** The transaction has already committed, failed or been closed. */
   | 'TRANSACTION_CLOSED'
-  /** A write was tried in a read-only snapshot. */
+  /** A write was tried in a snapshot, or in a store that was opened for reading only. */
   | 'READ_ONLY'
   /** The storage refused the call and applied nothing; the same call may succeed later. */
   | 'STORE_UNAVAILABLE'

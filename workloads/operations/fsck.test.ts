@@ -1,0 +1,176 @@
+/** `fsck` as a user runs it: on a store of its own, sound, damaged and repaired; and its answers to bad input. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import { openEmbedded, openPercolator } from '#engine';
+import type { FsckSummary } from './fsck-report.ts';
+
+const PROGRAM = path.join(import.meta.dirname, 'fsck.ts');
+const folder = mkdtempSync(path.join(tmpdir(), 'fsck-test-'));
+const STORE = path.join(folder, 'store');
+after(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+before(async () => {
+  await using percolator = await openPercolator({ folder: STORE });
+  await percolator.createTable('accounts', { observedColumns: ['balance'] });
+  await percolator.createTable('log');
+  await percolator.transact(async (transaction) => {
+    transaction.set({ table: 'accounts', row: 'Bob', column: 'rating' }, 'good');
+    transaction.set({ table: 'log', row: '1', column: 'line' }, 'Bob is good');
+  });
+  await percolator.settled();
+});
+
+async function run(...options: string[]): Promise<{
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}> {
+  const { exitCode, stdout, stderr } = await execaNode(PROGRAM, options, { reject: false });
+  return { exitCode, stdout, stderr };
+}
+
+async function runJson(...options: string[]): Promise<FsckSummary> {
+  const { stdout } = await run('--store', STORE, '--json', ...options);
+  return JSON.parse(stdout) as FsckSummary;
+}
+
+/** Cells planted by hand in table `accounts`. */
+async function plant(
+  family: string,
+  cells: readonly { readonly row: string; readonly timestamp: number; readonly value: string }[],
+): Promise<void> {
+  await using store = await openEmbedded({ folder: STORE });
+  await store.mutateRows(
+    cells.map(({ row, timestamp, value }) => {
+      const cell = { family, qualifier: 'rating', timestamp, value: Buffer.from(value) };
+      return { table: 'accounts', row, mutations: [{ kind: 'set', ...cell }] };
+    }),
+  );
+}
+
+/** A lock of an hour ago, whose primary was rolled back, as a crash in the middle of that leaves it. */
+async function plantLeftLock(row: string): Promise<void> {
+  const lock = {
+    primary: ['accounts', 'primary', 'rating'],
+    operation: 'delete',
+    owner: 'another machine/1/1/1',
+    wallMs: Date.now() - 3_600_000,
+    timeToLiveMs: 5_000,
+    heartbeat: 0,
+  };
+  await plant('rollback', [{ row: 'primary', timestamp: 1, value: '' }]);
+  await plant('lock', [{ row, timestamp: 1, value: JSON.stringify(lock) }]);
+}
+
+test('a store in order, then with crash leftovers, then damaged, then repaired', async () => {
+  const sound = await run('--store', STORE);
+  assert.equal(sound.exitCode, 0, sound.stderr);
+  assert.match(sound.stdout, /^Audited 2 tables, 2 rows, 4 cells in .*store\n\nClean\.$/);
+
+  await plantLeftLock('Ann');
+  const left = await run('--store', STORE);
+  assert.equal(left.exitCode, 0, 'warnings are no errors');
+  assert.match(left.stdout, /^warning lock-left-rolled-back: 1\. The transaction/m);
+  assert.match(
+    left.stdout,
+    /^Locks held for more than a minute: 1\n {2}accounts\/Ann\/rating +3,60\d s +owner another machine/m,
+  );
+  assert.match(left.stdout, /0 errors, 1 warning\. No error/);
+
+  const numbers = [1, 2, 3, 4, 5, 6, 7];
+  await plant(
+    'data',
+    numbers.map((n) => ({ row: `row ${n}`, timestamp: 1, value: 'of nobody' })),
+  );
+  await plant(
+    'rollback',
+    numbers.slice(1).map((n) => ({ row: `row ${n}`, timestamp: 1, value: '' })),
+  );
+  const damaged = await run('--store', STORE, '--limit', '2');
+  assert.equal(damaged.exitCode, 1);
+  assert.match(
+    damaged.stdout,
+    /^error data-without-record: 7\. .*\n {2}accounts\/row 1.*\n.*\n {2}and 5 more$/m,
+  );
+  assert.match(damaged.stdout, /7 errors, 1 warning\.$/);
+
+  const repairing = await run('--store', STORE, '--repair');
+  assert.equal(repairing.exitCode, 1, 'one is for somebody to look at');
+  assert.match(repairing.stdout, /row 1\/rating.*\n +not repaired: somebody has to look at it$/m);
+  assert.match(repairing.stdout, /row 2\/rating.*\n +repaired: erased$/m);
+  assert.match(repairing.stdout, /7 errors, 1 warning; 7 repaired, 1 error left\.$/);
+
+  const { errors, warnings, repaired, groups } = await runJson();
+  assert.deepEqual([errors, warnings, repaired], [1, 0, 0]);
+  assert.equal(groups[0]?.code, 'data-without-record');
+  assert.equal(groups[0]?.examples[0]?.cell.row, 'row 1');
+});
+
+test('tables are chosen by name, several times', async () => {
+  assert.equal((await runJson('--table', 'log')).tables, 1);
+  assert.equal((await runJson('--table', 'log', '--table', 'accounts')).tables, 2);
+});
+
+test('without --repair not a byte of the store changes', async () => {
+  const file = path.join(STORE, 'data.mdb');
+  const bytes = readFileSync(file);
+  await run('--store', STORE);
+  assert.ok(bytes.equals(readFileSync(file)));
+});
+
+test('a database in use, by this process, is audited', async () => {
+  await using percolator = await openPercolator({ folder: STORE });
+  const over = new AbortController();
+  const writing = (async () => {
+    for (let i = 0; !over.signal.aborted; i++) {
+      await percolator.transact(async (transaction) => {
+        transaction.set(
+          { table: 'accounts', row: `in use ${i % 7}`, column: 'balance' },
+          String(i),
+        );
+        transaction.set({ table: 'log', row: `in use ${i}`, column: 'line' }, 'written');
+      });
+    }
+  })();
+  const { groups } = await runJson('--table', 'log');
+  over.abort();
+  await writing;
+  assert.deepEqual(groups, []);
+});
+
+describe('bad input gets one sentence and exit code 2:', () => {
+  const empty = path.join(folder, 'empty');
+  before(() => {
+    mkdirSync(empty);
+  });
+  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['no store', [], /--store must be given/],
+    ['a folder that is not there', ['--store', path.join(folder, 'nowhere')], /nowhere.* none: /],
+    ['a folder without a store', ['--store', empty], /empty.* none: there is no data\.mdb/],
+    ['the same, to be repaired', ['--store', empty, '--repair'], /empty.* none: /],
+    ['a storage that is yet to come', ['--store', 'emulator'], /only storage so far.*"emulator"/],
+    ['another one', ['--store', 'bigtable://p/i'], /only storage so far.*"bigtable:/],
+    [
+      'an unknown table',
+      ['--store', STORE, '--table', 'acounts'],
+      /acounts; there are accounts, log/,
+    ],
+    ['a table without a name', ['--store', STORE, '--table', 'log', '--table', ''], /--table/],
+    ['a limit below nothing', ['--store', STORE, '--limit', '-1'], /--limit.*"-1"/],
+  ];
+  for (const [name, options, sentence] of cases) {
+    test(name, async () => {
+      const { exitCode, stderr, stdout } = await run(...options);
+      assert.equal(exitCode, 2, stdout);
+      assert.match(stderr, sentence);
+      assert.equal(stderr.split('\n').length, 1);
+      assert.deepEqual(readdirSync(empty), []);
+      assert.equal(existsSync(path.join(folder, 'nowhere')), false);
+    });
+  }
+});

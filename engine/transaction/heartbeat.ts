@@ -37,7 +37,8 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
       const nextMs = Math.min(...[...beating].map(({ dueMs }) => dueMs));
       await clock.sleep(Math.max(1, nextMs - clock.monotonicMs()), stopped.signal);
       const nowMs = clock.monotonicMs();
-      await Promise.all([...beating].filter(({ dueMs }) => dueMs <= nowMs).map(beat));
+      // Nobody waits for a beat's answer: one that is slow must not keep the others from beating.
+      for (const one of beating) if (one.dueMs <= nowMs) void beat(one);
     }
     running = false;
   }

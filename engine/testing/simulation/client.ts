@@ -4,6 +4,7 @@
  *
  * When it dies, its next life goes on with the next transaction of the plan, under a new name.
  */
+import { audit, type AuditedTable } from '../../audit/index.ts';
 import { assert, createRandom, isRetryable, PercolatorError } from '../../base/index.ts';
 import type { Timestamp } from '../../bigtable/index.ts';
 import {
@@ -24,8 +25,9 @@ import {
   transact,
 } from '../../transaction/index.ts';
 import type { Transaction } from '../../transaction/index.ts';
-import { ObserverRuns } from './observers.ts';
+import { FAILURE_BACKOFF_MS, ObserverRuns, OBSERVERS } from './observers.ts';
 import {
+  CELLS,
   OBSERVED,
   type Operation,
   type ProcessPlan,
@@ -37,10 +39,19 @@ import { perform, readOnly, type Recording, startRecording } from './recording.t
 import type { Run } from './run.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import { SimulatedClock } from './simulated-clock.ts';
+import { leftLocks } from './storage.ts';
 import { MESSAGE_LIFETIME_MS } from './world.ts';
 
-/** How often `transact` tries. */
+/** How often `transact` tries: few times in the run, so that its failures are seen too; often at its end. */
 const ATTEMPTS_MAX = 4;
+const ATTEMPTS_MAX_AT_LAST = 200;
+const AUDITED: readonly AuditedTable[] = TABLES.map((table) => ({
+  table,
+  observedColumns: OBSERVED[table],
+  observersOf: (column) =>
+    OBSERVERS.filter((one) => one.table === table && one.column === column).map(({ name }) => name),
+}));
+
 /** A collector in a hurry. */
 const COLLECTING: CollectorOptions = {
   messageLifetimeMs: MESSAGE_LIFETIME_MS,
@@ -57,6 +68,7 @@ export class Client {
   context: Context | undefined;
   worker: Worker | undefined;
   collector: Collector | undefined;
+  runs: ObserverRuns | undefined;
   /** Loops that still work through the plan. The client is done when there are none. */
   loops = 0;
   readonly #run: Run;
@@ -97,7 +109,7 @@ export class Client {
       lockWaitMsMax: 20 * world.knobs.lockTimeToLiveMs,
       inDoubtAttemptsMax: 4,
       backoffMsMax: 16,
-      attemptsMax: ATTEMPTS_MAX,
+      attemptsMax: world.troubled ? ATTEMPTS_MAX : ATTEMPTS_MAX_AT_LAST,
     });
     if (this.#plan.worker) this.#startWorker(this.context);
     if (this.#plan.collector === true) this.collector = new Collector(this.#collecting, COLLECTING);
@@ -118,6 +130,28 @@ export class Client {
         },
       );
     }
+  }
+
+  /** Writes every cell without reading any: whoever holds a lock and is dead must not be in the way for ever (P21). */
+  async writeBlindly(): Promise<void> {
+    const { world } = this.#run;
+    for (const cell of CELLS) {
+      try {
+        await this.#transactRecorded(this.#opened, [{ do: 'set', cell }]);
+      } catch (error) {
+        if (!isRetryable(error)) throw error;
+        world.umpire.find('progress: blind writer starves', `${cell}: ${String(error)}`);
+      }
+    }
+  }
+
+  /** What an audit finds wrong in the tables, each in one line. Warnings do not count. */
+  async audit(): Promise<readonly string[]> {
+    const wrong: string[] = [];
+    for await (const { code, severity, sentence } of audit(this.#opened, AUDITED)) {
+      if (severity === 'error') wrong.push(`${code}: ${sentence}`);
+    }
+    return wrong;
   }
 
   /** Resolves every lock on the way. */
@@ -188,14 +222,14 @@ export class Client {
   }
 
   #startWorker(context: Context): void {
-    const runs = new ObserverRuns(this.#run, this.process, (startTimestamp) =>
+    const runs = (this.runs = new ObserverRuns(this.#run, this.process, (startTimestamp) =>
       this.#record(startTimestamp),
-    );
+    ));
     this.worker = new Worker(context, runs.observers, {
       concurrency: 4,
       scanRows: 8,
       idleMs: this.#plan.transactions.length > 0 ? 300 : 20,
-      failureBackoffMs: 5,
+      failureBackoffMs: FAILURE_BACKOFF_MS,
       onCommitted: (committed) => {
         runs.committed(committed);
       },
@@ -242,18 +276,30 @@ export class Client {
   }
 
   async #transact(context: Context, { operations }: TransactionPlan): Promise<void> {
-    let recording: Recording | undefined;
+    const recordings: Recording[] = [];
     try {
-      await transact(context, async (transaction) => {
-        if (recording !== undefined) this.#heard(recording, 'failed'); // Or it would not run again.
-        recording = this.#record(transaction.startTimestamp);
-        await perform(this.clock, transaction, operations, recording);
-        recording.outcome = 'unknown';
-      });
-      if (recording !== undefined) this.#heard(recording, 'committed');
+      await this.#transactRecorded(context, operations, recordings);
     } catch (error) {
-      await this.#failed(context, recording, error);
+      await this.#failed(context, recordings.at(-1), error);
     }
+  }
+
+  /** Adds its attempts to `recordings`; the last one may have failed in any way if it rejects. */
+  async #transactRecorded(
+    context: Context,
+    operations: readonly Operation[],
+    recordings: Recording[] = [],
+  ): Promise<void> {
+    await transact(context, async (transaction) => {
+      const before = recordings.at(-1);
+      if (before !== undefined) this.#heard(before, 'failed'); // Or it would not run again.
+      const recording = this.#record(transaction.startTimestamp);
+      recordings.push(recording);
+      await perform(this.clock, transaction, operations, recording);
+      recording.outcome = 'unknown';
+    });
+    const last = recordings.at(-1);
+    if (last !== undefined) this.#heard(last, 'committed');
   }
 
   /** Resolves to whether it could be read to its end. */
@@ -294,6 +340,7 @@ export class Client {
   }
 
   async #failed(context: Context, recording: Recording | undefined, error: unknown): Promise<void> {
+    const { world } = this.#run;
     if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') {
       this.#run.unknowns++;
       await this.#ask(context, error);
@@ -302,7 +349,11 @@ export class Client {
     // A mistake in the plan, which shrinking may make: a weak notification alone.
     const isRefused = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
     if (!isRetryable(error) && !isRefused) throw error;
-    if (recording !== undefined) this.#heard(recording, 'failed');
+    if (recording !== undefined && this.process.isAlive) {
+      this.#heard(recording, 'failed');
+      const code = error instanceof PercolatorError ? error.code : '';
+      world.umpire.failed(recording.startTimestamp, code, () => leftLocks(world));
+    }
     await this.clock.sleep(REST_MS); // Or a short outage would fail the whole plan.
   }
 
@@ -314,6 +365,12 @@ export class Client {
       if (this.process.isAlive) this.#run.answers.push({ ...transaction, outcome });
     } catch (error) {
       if (!isRetryable(error) && !isInDoubt(error)) throw error;
+      if (!(error instanceof PercolatorError) || error.code !== 'LOCKED') return;
+      const whose = `its own transaction of ${transaction.startTimestamp}, which it has given up`;
+      this.#run.world.umpire.find(
+        'liveness: waits for itself',
+        `${this.process.name} waits for ${whose}`,
+      );
     }
   }
 }

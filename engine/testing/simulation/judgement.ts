@@ -1,21 +1,31 @@
 /** All judges on one simulated run. */
+import { judgeListAppend } from '../judges/list-append.ts';
+import { type ListCells, listTransactions } from '../judges/list-history.ts';
+import { judgeNotifications } from '../judges/notifications.ts';
 import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
 import type { History, Violation } from '../history.ts';
+import { OBSERVERS } from './observers.ts';
 import type { Run } from './run.ts';
 import { leftLocks, leftMarks } from './storage.ts';
 
+/** The cells that hold lists. */
+const LISTS: ListCells = {
+  isList: (cell) => cell.endsWith(':list'),
+  elementsOf: (value) => value.split(','),
+};
+
 export function judge(run: Run, history: History): readonly Violation[] {
   markWeakRuns(run, history);
+  run.world.umpire.judgeTraces(history);
   return [
+    ...run.world.umpire.violations,
     ...judgeSnapshotIsolation(history),
+    ...judgeListAppend(listTransactions(history.transactions, LISTS), { strict: true }).violations,
+    ...judgeNotifications(history, { observers: OBSERVERS, left: leftMarks(run.world) }),
     ...judgeAnswers(run, history),
     ...leftLocks(run.world).map((lock) => ({
       claim: 'progress: lock left',
       message: `${lock} is locked although everything has been read`,
-    })),
-    ...leftMarks(run.world).map((mark) => ({
-      claim: 'notifications: mark left',
-      message: `${mark} is still there although the observers are idle`,
     })),
   ];
 }

@@ -21,6 +21,8 @@ export const MESSAGE_FAULTS = [
   'replay',
   /** Of a request for several rows, some rows never arrive. */
   'partial',
+  /** Its answer takes longer than a lock lives without a heartbeat. */
+  'slow',
   /** Its sender dies before it is sent. */
   'crashBefore',
   /** Its sender dies when it has been sent. */
@@ -88,6 +90,7 @@ const MESSAGE_RATE: Readonly<Record<MessageFault, number>> = {
   duplicate: 0.03,
   replay: 0.03,
   partial: 0.02,
+  slow: 0.01,
   crashBefore: 0.0015,
   crashAfter: 0.002,
   pause: 0.004,
@@ -103,13 +106,13 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   collectorCrash: 2,
 };
 
-/** A random subset of the faults, at random rates. Every sixteenth run has none: what fails there needs none. */
+/** A random subset of the faults, at random rates. Some runs have none, or only slowness: less is allowed there. */
 export function swarm(random: Random): Knobs {
-  const calm = random.fraction() < 1 / 16;
+  const kind = random.fraction();
   const collector = random.fraction() < 0.5;
   return {
-    messages: calm ? {} : subset(random, MESSAGE_FAULTS, MESSAGE_RATE),
-    events: calm ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
+    messages: messageFaults(random, kind),
+    events: kind < CALM + PATIENT ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
     delayMsMax: random.pick([1, 2, 5, 20]),
     deadlineMs: random.pick([30, 100]),
     ordered: random.fraction() < 0.4,
@@ -123,6 +126,16 @@ export function swarm(random: Random): Knobs {
     leaseTimeToLiveMs: collector ? random.pick([60, 200, 1_000]) : 30_000,
     lockTimeToLiveMs: random.pick([30, 100, 400]),
   };
+}
+
+/** Shares of runs. */
+const CALM = 1 / 16;
+const PATIENT = 1 / 16;
+
+function messageFaults(random: Random, kind: number): Knobs['messages'] {
+  if (kind < CALM) return {};
+  if (kind < CALM + PATIENT) return { slow: 0.05, duplicate: random.pick([0, 0.05]) };
+  return subset(random, MESSAGE_FAULTS, MESSAGE_RATE);
 }
 
 function subset<Name extends string>(

@@ -52,6 +52,7 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
   }
   const delay = (purpose: number): number =>
     chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
+  const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
   const arrivesMs = Math.max(timeline.nowMs + delay(REQUEST_DELAY), message.notBeforeMs ?? 0);
   const answer = new Promise<T>((resolve, reject) => {
     const giveUp = (): void => {
@@ -64,7 +65,7 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     };
     const arrive = (): void => {
       applyAndAnswer(world, process, message, {
-        delayMs: delay(ANSWER_DELAY),
+        delayMs: delay(ANSWER_DELAY) + slowMs,
         resolve,
         reject,
         isHeard: fault !== 'loseAnswer',

@@ -25,6 +25,9 @@ export const OBSERVERS: readonly {
   { name: 'chained', table: 'u', column: 'copy' },
 ];
 
+/** First rest of a cell whose observer failed. */
+export const FAILURE_BACKOFF_MS = 5;
+
 /** The runs of one process's observers. */
 export class ObserverRuns {
   readonly observers: readonly Observer[];
@@ -32,6 +35,11 @@ export class ObserverRuns {
   readonly #process: SimulatedProcess;
   readonly #record: (startTimestamp: Timestamp) => Recording;
   readonly #recordings = new Map<Timestamp, Recording>();
+  /** Runs whose function is at work, by observer and cell. */
+  readonly #running = new Set<string>();
+  /** Failures of this process's worker, by observer and cell: how many, and when the last one was. */
+  readonly #failed = new Map<string, { readonly times: number; readonly atMs: number }>();
+  #isClosed = false;
 
   constructor(
     run: Run,
@@ -49,8 +57,14 @@ export class ObserverRuns {
     }));
   }
 
+  /** The worker has said that it has stopped: nothing may happen any more (P50). */
+  close(): void {
+    this.#isClosed = true;
+  }
+
   /** Told by the worker. */
   committed({ startTimestamp, commitTimestamp }: CommittedRun): void {
+    if (this.#isClosed) this.#find('run after the stop', `a run committed at ${commitTimestamp}`);
     const recording = this.#recordings.get(startTimestamp);
     this.#recordings.delete(startTimestamp);
     if (recording === undefined || !this.#process.isAlive) return;
@@ -69,7 +83,26 @@ export class ObserverRuns {
     const cell = `${table}/${row}:${column}`;
     recording.run = { observer, cell, weak: false }; // Weak ones are told by their lack of an acknowledgment.
     this.#recordings.set(startTimestamp, recording);
-    this.#failIfPlanned(`${observer} ${cell}`);
+    const name = `${observer} ${cell}`;
+    if (this.#running.has(name) && !this.#run.hasWeak) this.#find('twice at once', name);
+    this.#running.add(name);
+    try {
+      this.#failIfPlanned(name);
+      await this.#react(observer, row, transaction, recording);
+    } finally {
+      this.#running.delete(name);
+    }
+    recording.outcome = 'unknown'; // From here on its commit may be sent, and only `committed` hears of it.
+  }
+
+  async #react(
+    observer: string,
+    row: string,
+    transaction: Transaction,
+    recording: Recording,
+  ): Promise<void> {
+    const { startTimestamp, run } = recording;
+    const cell = run?.cell ?? '';
     const value = await read(transaction, cell, recording);
     if (observer === 'copier') {
       const copy = value === undefined ? undefined : `${startTimestamp} copied ${value}`;
@@ -85,13 +118,25 @@ export class ObserverRuns {
     } else {
       write(transaction, `u/${row}:done`, `${startTimestamp} saw ${value}`, recording);
     }
-    recording.outcome = 'unknown'; // From here on its commit may be sent, and only `committed` hears of it.
   }
 
   #failIfPlanned(name: string): void {
     const { observerFailures, plan } = this.#run;
     const left = observerFailures.get(name) ?? plan.observerFailures;
     observerFailures.set(name, left - 1);
-    if (left > 0) throw new Error(`planned failure of ${name}`);
+    const { nowMs } = this.#run.world.timeline;
+    const before = this.#failed.get(name);
+    const restMs = FAILURE_BACKOFF_MS * 2 ** ((before?.times ?? 1) - 1);
+    // A weak and a strong notification of one cell fail and rest apart.
+    if (before !== undefined && nowMs < before.atMs + restMs && !this.#run.hasWeak) {
+      this.#find('no rest', `${name} runs ${nowMs - before.atMs} ms after it has failed`);
+    }
+    if (left <= 0) return;
+    this.#failed.set(name, { times: (before?.times ?? 0) + 1, atMs: nowMs });
+    throw new Error(`planned failure of ${name}`);
+  }
+
+  #find(claim: string, message: string): void {
+    this.#run.world.umpire.find(`observers: ${claim}`, `${this.#process.name}: ${message}`);
   }
 }

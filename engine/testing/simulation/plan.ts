@@ -44,7 +44,16 @@ export const TABLES = ['t', 'u'] as const;
 /** Columns that leave notifications, of each table. */
 export const OBSERVED: Readonly<Record<string, readonly string[]>> = { t: ['seen'], u: ['copy'] };
 /** Cells with single values. */
-const CELLS = ['t/a:c', 't/a:d', 't/b:c', 't/c:c', 'u/a:c', 'u/e:c', 't/d:seen', 't/e:seen'];
+export const CELLS: readonly string[] = [
+  't/a:c',
+  't/a:d',
+  't/b:c',
+  't/c:c',
+  'u/a:c',
+  'u/e:c',
+  't/d:seen',
+  't/e:seen',
+];
 /** Cells with lists. */
 const LISTS = ['t/l:list', 't/m:list', 'u/l:list'];
 /** Cells that only observers write. */

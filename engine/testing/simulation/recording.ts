@@ -13,6 +13,8 @@ export interface Recording extends HistoricTransaction {
   outcome: HistoricTransaction['outcome'];
   commitTimestamp?: Timestamp | undefined;
   endedAt?: number | undefined;
+  /** Values made up so far: numbers them. */
+  values: number;
   readonly reads: HistoricValue[];
   readonly writes: HistoricValue[];
   readonly locks: string[];
@@ -31,6 +33,7 @@ export function startRecording(
     startTimestamp,
     outcome: 'failed', // Until its commit is asked for.
     beganAt,
+    values: 0,
     reads: [],
     writes: [],
     locks: [],
@@ -71,14 +74,14 @@ async function performOne(
   operation: Operation,
   recording: Recording,
 ): Promise<void> {
-  const { startTimestamp, writes, locks, weak } = recording;
+  const { startTimestamp, locks, weak } = recording;
   switch (operation.do) {
     case 'get':
       await read(transaction, operation.cell, recording);
       return;
     case 'set':
       // Unique, also if the transaction writes the cell twice.
-      write(transaction, operation.cell, `${startTimestamp}.${writes.length}`, recording);
+      write(transaction, operation.cell, `${startTimestamp}.${recording.values++}`, recording);
       return;
     case 'delete':
       write(transaction, operation.cell, undefined, recording);
@@ -90,7 +93,12 @@ async function performOne(
     case 'append': {
       const before = await read(transaction, operation.cell, recording);
       const list = before === undefined ? '' : `${before},`;
-      write(transaction, operation.cell, `${list}${startTimestamp}.${writes.length}`, recording);
+      write(
+        transaction,
+        operation.cell,
+        `${list}${startTimestamp}.${recording.values++}`,
+        recording,
+      );
       return;
     }
     case 'weak':

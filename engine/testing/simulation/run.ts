@@ -22,6 +22,8 @@ export interface Run {
   readonly answers: Answer[];
   /** Commits whose outcome was not known at first. */
   unknowns: number;
+  /** Whether weak notifications are part of the plan: then a cell's observer may run twice at a time. */
+  readonly hasWeak: boolean;
   /** Runs that are still to fail, by observer and cell. */
   readonly observerFailures: Map<string, number>;
   died(process: SimulatedProcess): void;

@@ -13,7 +13,8 @@ import { judge } from './judgement.ts';
 import { Client } from './client.ts';
 import { scheduleEvents } from './events.ts';
 import { OracleService } from './oracle-service.ts';
-import { prepareStorage } from './storage.ts';
+import { leftLocks, prepareStorage } from './storage.ts';
+import { settled } from '../../transaction/index.ts';
 import { type Plan, type ProcessPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import { type Run, SimulatedLiveness } from './run.ts';
@@ -89,6 +90,9 @@ class Simulation {
       answers: [],
       collector: undefined,
       unknowns: 0,
+      hasWeak: plan.processes.some(({ transactions }) =>
+        transactions.some(({ operations }) => operations.some((one) => one.do === 'weak')),
+      ),
       observerFailures: new Map(),
       died: (process) => {
         this.#died(process);
@@ -159,8 +163,10 @@ class Simulation {
       await client.collector?.stop();
     });
     await this.#await(Promise.all(stopping), 'workers and collector to stop');
+    await this.#await(this.#judgeDebris(), 'background work to end');
     const last = this.#newClient({ transactions: [], concurrency: 1, worker: true }, 'last', 0);
     await this.#await(last.open(), 'the last client to open');
+    await this.#await(last.writeBlindly(), 'every cell to be written');
     for (let round = 0; round < SETTLING_ROUNDS; round++) {
       await this.#await(last.readEverything(), 'everything to be read');
       await this.#await(last.idle(), 'observers to be idle');
@@ -170,7 +176,25 @@ class Simulation {
       await this.#await(last.collect(), 'the last collection');
       await this.#await(last.readEverything(), 'everything to be read');
     }
+    await this.#await(this.#audit(last), 'the audit');
     for (const client of this.#clients) client.process.kill();
+  }
+
+  /** When everybody has finished, in a run in which nothing went wrong, nothing is left to be tidied up. */
+  async #judgeDebris(): Promise<void> {
+    for (const { client } of this.#slots) {
+      client.runs?.close();
+      if (client.context !== undefined) await settled(client.context);
+    }
+    const { umpire } = this.#world;
+    if (!umpire.isCalm) return;
+    for (const lock of leftLocks(this.#world)) {
+      umpire.find('debris: lock left', `${lock} is left, although nothing has gone wrong`);
+    }
+  }
+
+  async #audit(last: Client): Promise<void> {
+    for (const wrong of await last.audit()) this.#world.umpire.find('audit', wrong);
   }
 
   /** Until no copy of a message is underway any more. */

@@ -80,7 +80,7 @@ export class SimulatedBigtable implements Bigtable {
     const { table, row } = conditional;
     return this.#mutate(row, SINGLE_IMMUNITY, {
       arrive: () => {
-        const found = this.#world.table(table).checkAndMutateRow(conditional);
+        const found = this.#world.checkAndMutateRow(conditional);
         this.#applied(table, row, found ? conditional.ifFound : conditional.ifNotFound);
         this.#world.stir(found ? 1 : 2);
         return found;

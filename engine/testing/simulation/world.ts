@@ -3,7 +3,7 @@
  * record of what really happened.
  */
 import { PercolatorError } from '../../base/index.ts';
-import type { Cell, Mutation, Timestamp } from '../../bigtable/index.ts';
+import type { Cell, ConditionalRowMutation, Mutation, Timestamp } from '../../bigtable/index.ts';
 import { decodeWriteRecord } from '../../transaction/write-record.ts';
 import type { HistoricMarker, HistoricRecord } from '../history.ts';
 import { chance } from './chance.ts';
@@ -11,6 +11,7 @@ import { type EventFault, type Knobs, MESSAGE_FAULTS, type MessageFault } from '
 import type { ModelTable } from './model-table.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
+import { Umpire } from './umpire.ts';
 
 /** Longest time that a copy of a message can be underway; the collector waits for it (P4). */
 export const MESSAGE_LIFETIME_MS = 400;
@@ -22,6 +23,7 @@ export class World {
   readonly knobs: Knobs;
   readonly timeline: Timeline = new Timeline();
   readonly tables: Map<string, ModelTable> = new Map();
+  readonly umpire: Umpire;
   /** How often each fault has happened. */
   readonly faults: FaultCounts = {};
   /** Every write record and marker that ever stood in the storage, in the order they came. */
@@ -44,6 +46,7 @@ export class World {
   constructor(seed: number, knobs: Knobs) {
     this.seed = seed;
     this.knobs = knobs;
+    this.umpire = new Umpire(knobs);
     let upTo = 0;
     this.#faultsUpTo = MESSAGE_FAULTS.map((fault) => {
       upTo += knobs.messages[fault] ?? 0;
@@ -71,13 +74,21 @@ export class World {
     this.lastArrivalMs = Math.max(this.lastArrivalMs, timeMs);
   }
 
+  checkAndMutateRow(conditional: ConditionalRowMutation): boolean {
+    const table = this.table(conditional.table);
+    const found = table.checkAndMutateRow(conditional);
+    // A refused prewrite changes nothing, so the umpire sees what it met.
+    if (found) this.umpire.refused(table, conditional);
+    return found;
+  }
+
   makeUnavailable(from: string, ms: number): void {
     this.#unavailable = { from, untilMs: this.timeline.nowMs + ms };
   }
 
   isUnavailable(row: string): boolean {
     const { from, untilMs } = this.#unavailable;
-    return this.timeline.nowMs < untilMs && row >= from;
+    return this.troubled && this.timeline.nowMs < untilMs && row >= from;
   }
 
   table(name: string): ModelTable {
@@ -91,7 +102,8 @@ export class World {
     for (const mutation of mutations ?? []) {
       if (mutation.kind !== 'set') continue;
       const { family, qualifier } = mutation;
-      if (family === 'write' || family === 'ack') {
+      if (family === 'lock') this.umpire.locked(table, row, mutation);
+      else if (family === 'write' || family === 'ack') {
         this.#noteRecord(`${table}/${row}:${qualifier}`, mutation);
       } else if (family === 'rollback') {
         this.#noteMarker(`${table}/${row}:${qualifier}`, mutation.timestamp);

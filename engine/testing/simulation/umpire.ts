@@ -1,0 +1,121 @@
+/**
+ * The umpire watches a run while it goes on, for what no history tells afterwards:
+ *
+ *   - a prewrite is refused only because of what refuses it by the rules (P6)
+ *   - whoever was told that a transaction failed, in a run without faults, finds none of its locks (P7, P16)
+ *   - a live transaction whose process keeps its heartbeat up is not rolled back by others (P24, P25)
+ *   - a process knows of its own transactions that they have ended (P29)
+ *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48), and do
+ *     not commit any more when their worker has said that it has stopped (P50)
+ *   - a transaction that locked its primary leaves a trace there, of how it ended (P1, P8)
+ */
+import type { ConditionalRowMutation, Timestamp } from '../../bigtable/index.ts';
+import { decodeLock, isPrimary } from '../../transaction/lock.ts';
+import type { History, Violation } from '../history.ts';
+import type { Knobs } from './knobs.ts';
+import type { ModelTable } from './model-table.ts';
+
+/** Of each claim; one broken rule breaks it many times. */
+const VIOLATIONS_MAX = 5;
+
+export class Umpire {
+  readonly violations: Violation[] = [];
+  /** Nothing goes wrong in this run. */
+  readonly isCalm: boolean;
+  /** Nothing goes wrong but that answers take long, or come twice: nobody may be taken for dead. */
+  readonly isPatient: boolean;
+  /** Locks that were ever set, to look at in the end. */
+  readonly #locks: {
+    readonly table: string;
+    readonly row: string;
+    readonly column: string;
+    readonly startTimestamp: Timestamp;
+    readonly value: Uint8Array;
+  }[] = [];
+
+  constructor(knobs: Knobs) {
+    this.isCalm = isCalm(knobs);
+    this.isPatient = isPatient(knobs);
+  }
+
+  /** A conditional mutation that found an offending cell, before anything was changed. */
+  refused(table: ModelTable, conditional: ConditionalRowMutation): void {
+    const locks = (conditional.ifNotFound ?? []).filter(({ family }) => family === 'lock');
+    if (locks.length === 0) return; // Not a prewrite.
+    const isGrounded = locks.some((lock) => {
+      if (lock.kind !== 'set') return false;
+      const { qualifier, timestamp } = lock;
+      const filters = [
+        { family: 'lock', qualifier },
+        { family: qualifier.startsWith('ack_') ? 'ack' : 'write', qualifier, from: timestamp },
+        { family: 'rollback', qualifier, from: timestamp, to: timestamp },
+      ];
+      return table.readRow(conditional.row, filters) !== undefined;
+    });
+    if (isGrounded) return;
+    const where = `${conditional.table}/${conditional.row}`;
+    this.find('conflicts: groundless', `a prewrite of ${where} was refused without a reason`);
+  }
+
+  /** A lock was set. */
+  locked(
+    table: string,
+    row: string,
+    lock: { readonly qualifier: string; readonly timestamp: Timestamp; readonly value: Uint8Array },
+  ): void {
+    const { qualifier: column, timestamp: startTimestamp, value } = lock;
+    this.#locks.push({ table, row, column, startTimestamp, value });
+  }
+
+  /** A client was told that its transaction failed, with this code. */
+  failed(startTimestamp: Timestamp, code: string, locksLeft: () => readonly string[]): void {
+    if (this.isPatient && code === 'ROLLED_BACK') {
+      this.find(
+        'liveness: rolled back while alive',
+        `the transaction of ${startTimestamp} was rolled back although its process was alive`,
+      );
+    }
+    if (!this.isCalm) return;
+    const left = locksLeft().filter((lock) => lock.endsWith(`@${startTimestamp}`));
+    if (left.length === 0) return;
+    this.find(
+      'debris: lock left',
+      `${left.join(', ')} is still there although its transaction has failed`,
+    );
+  }
+
+  /** After a run: what was locked as a primary has left a record or a marker at its primary. */
+  judgeTraces({ records, markers }: History): void {
+    const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
+    const traces = new Set(markers.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`));
+    for (const { table, row, column, startTimestamp, value } of this.#locks) {
+      if (committed.has(startTimestamp)) continue;
+      if (traces.has(`${table}/${row}:${column}@${startTimestamp}`)) continue;
+      const lock = decodeLock({
+        family: 'lock',
+        qualifier: column,
+        timestamp: startTimestamp,
+        value,
+      });
+      if (!isPrimary(lock, { table, row, column })) continue;
+      const what = `${table}/${row}:${column} was the primary of ${startTimestamp}`;
+      this.find('debris: no trace', `${what}, and says nothing of how it ended`);
+    }
+  }
+
+  find(claim: string, message: string): void {
+    const found = this.violations.filter((violation) => violation.claim === claim).length;
+    if (found < VIOLATIONS_MAX) this.violations.push({ claim, message });
+  }
+}
+
+function isCalm({ messages, events }: Knobs): boolean {
+  return Object.keys(messages).length + Object.keys(events).length === 0;
+}
+
+/** A heartbeat must have the time to be seen. */
+function isPatient({ messages, events, lockTimeToLiveMs, delayMsMax }: Knobs): boolean {
+  const harmless = new Set(['slow', 'duplicate', 'replay']);
+  const isHarmless = Object.keys(messages).every((fault) => harmless.has(fault));
+  return isHarmless && Object.keys(events).length === 0 && lockTimeToLiveMs >= 20 * delayMsMax;
+}

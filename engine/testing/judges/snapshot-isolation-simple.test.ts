@@ -38,7 +38,7 @@ test('the judge of snapshot isolation acquits what an ideal database has done', 
 
 test('the judge of snapshot isolation agrees with the simple judge on what has been spoilt', () => {
   const count = { guilty: 0, innocent: 0 };
-  for (let seed = 1; seed <= 5000; seed++) {
+  for (let seed = 1; seed <= 3000; seed++) {
     const random = createRandom(seed);
     const history = structuredClone({ ...idealHistory(random.fork('history'), SIZE) }) as Draft;
     random.pick(CORRUPTIONS)(history, random);
@@ -47,8 +47,8 @@ test('the judge of snapshot isolation agrees with the simple judge on what has b
     assert.equal(violations.length > 0, guilty, `seed ${seed}: ${JSON.stringify(violations)}`);
     count[guilty ? 'guilty' : 'innocent']++;
   }
-  assert.ok(count.guilty > 1000, `${count.guilty} of 5000 are guilty`);
-  assert.ok(count.innocent > 500, `${count.innocent} of 5000 are innocent`);
+  assert.ok(count.guilty > 1000, `${count.guilty} of 3000 are guilty`);
+  assert.ok(count.innocent > 500, `${count.innocent} of 3000 are innocent`);
 });
 
 type Corruption = (history: Draft, random: Random) => unknown;
@@ -78,6 +78,12 @@ const CORRUPTIONS: readonly Corruption[] = [
     (random.pick(transactions).endedAt = random.pick(transactions).endedAt),
   ({ transactions }, random) => transactions.splice(random.integer(0, transactions.length - 1), 1),
   ({ transactions }, random) => random.pick(transactions).writes.pop(),
+  ({ transactions }, random) => {
+    const { startTimestamp, reads } = random.pick(transactions);
+    const at = startTimestamp + random.integer(-9, 9);
+    const past = { process: 'past', reads, startTimestamp: at, beganAt: 1e6, past: true };
+    transactions.push({ ...past, outcome: 'committed', writes: [], locks: [] });
+  },
   ({ transactions }, random) => random.pick(transactions).locks.push(`t/${random.integer(1, 4)}:c`),
   (history, random) => {
     // All of a transaction, later or earlier: what is left to find are overlaps and wrong reads.
@@ -92,7 +98,8 @@ const CORRUPTIONS: readonly Corruption[] = [
 ];
 
 /** The definition of snapshot isolation, word by word, in quadratic time. */
-function isGuilty({ transactions, records, markers }: History): boolean {
+function isGuilty({ transactions: all, records, markers }: History): boolean {
+  const transactions = all.filter(({ past }) => past !== true);
   const recordsOf = (start: number) => records.filter((one) => one.startTimestamp === start);
   const cellsOf = ({ writes, locks, run }: HistoricTransaction): Map<string, string> => {
     const cells = new Map<string, string>(locks.map((cell) => [cell, 'touch']));
@@ -145,7 +152,7 @@ function isGuilty({ transactions, records, markers }: History): boolean {
         other.startTimestamp <= one.commitTimestamp,
     ),
   );
-  const misread = transactions.some(({ startTimestamp, reads }) =>
+  const misread = all.some(({ startTimestamp, reads }) =>
     reads.some(({ cell, value }) => {
       const visible = records.filter(
         (one) =>

@@ -111,6 +111,14 @@ const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => v
     'read of what nobody committed',
     ({ transactions }) => of(transactions, 5).reads.push({ cell: 't/v:c', value: 'v' }),
   ],
+  'a snapshot of the past that is not what was there': [
+    'stale read',
+    ({ transactions }) => {
+      const past = transaction({ startTimestamp: 6, past: true, beganAt: 20 });
+      past.reads.push({ cell: 't/x:c', value: 'x1' });
+      transactions.push(past);
+    },
+  ],
   'a start timestamp handed out twice': [
     'timestamp handed out twice',
     ({ transactions }) => transactions.push({ ...of(transactions, 3), beganAt: 8 }),
@@ -242,6 +250,14 @@ describe('the judge of snapshot isolation', () => {
     other.writes.push({ cell: 't/w:c', value: 'w11' });
     draft.transactions.push(other);
     draft.records.push(record('t/w:c', [11, 14]));
+    assert.deepEqual(claimsOf(draft), []);
+  });
+
+  test('acquits a snapshot of the past, at the timestamp of another', () => {
+    const draft = goodHistory();
+    const past = transaction({ startTimestamp: 3, past: true, beganAt: 20 });
+    past.reads.push({ cell: 't/x:c', value: 'x1' });
+    draft.transactions.push(past);
     assert.deepEqual(claimsOf(draft), []);
   });
 

@@ -17,7 +17,7 @@
  * is judged. Values are compared, not versions: a run whose values are all different leaves no
  * wrong read unseen. It believes the timestamps; list-append.ts does not.
  *
- * O(n log n) for n reads and writes; 2 to 3 microseconds for a transaction of four reads and three writes.
+ * O(n log n) for n reads and writes; some 3 microseconds for a transaction of four reads and three writes.
  */
 import type { Timestamp } from '../../bigtable/index.ts';
 import type {

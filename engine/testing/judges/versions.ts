@@ -20,14 +20,19 @@ export class CellVersions {
   readonly changes: readonly Version[];
 
   constructor(records: readonly HistoricRecord[]) {
-    this.all = records
-      .toSorted(
-        (a, b) => a.commitTimestamp - b.commitTimestamp || a.startTimestamp - b.startTimestamp,
-      )
+    const all: Version[] = [];
+    const changes: Version[] = [];
+    let before: HistoricRecord | undefined;
+    for (const record of isSorted(records) ? records : records.toSorted(byCommitTimestamp)) {
       // Rolled forward by two, a record is written twice, and may have been counted twice.
-      .filter((record, i, sorted) => !isSame(record, sorted[i - 1]))
-      .map((record) => ({ record, isClaimed: false, value: undefined }));
-    this.changes = this.all.some(isTouch) ? this.all.filter((one) => !isTouch(one)) : this.all;
+      if (isSame(record, before)) continue;
+      before = record;
+      const version = { record, isClaimed: false, value: undefined };
+      all.push(version);
+      if (record.operation !== 'touch') changes.push(version);
+    }
+    this.all = all;
+    this.changes = changes;
   }
 
   /** The version that the transaction of `startTimestamp` committed at `commitTimestamp`. */
@@ -50,7 +55,9 @@ export function versionsByCell(
     if (ofCell === undefined) byCell.set(record.cell, [record]);
     else ofCell.push(record);
   }
-  return new Map(byCell.entries().map(([cell, ofCell]) => [cell, new CellVersions(ofCell)]));
+  const versions = new Map<HistoricCell, CellVersions>();
+  for (const [cell, ofCell] of byCell) versions.set(cell, new CellVersions(ofCell));
+  return versions;
 }
 
 /** The index of the newest version committed at or before `timestamp`; -1 if there is none. */
@@ -79,8 +86,18 @@ export function acknowledgmentCell(observer: string, cell: HistoricCell): Histor
   return `${cell.slice(0, colon)}:ack_${observer}${cell.slice(colon)}`;
 }
 
-function isTouch({ record }: Version): boolean {
-  return record.operation === 'touch';
+function byCommitTimestamp(a: HistoricRecord, b: HistoricRecord): number {
+  return a.commitTimestamp - b.commitTimestamp || a.startTimestamp - b.startTimestamp;
+}
+
+/** Most are: whoever watches a storage sees the records of a cell in that order. */
+function isSorted(records: readonly HistoricRecord[]): boolean {
+  let before: HistoricRecord | undefined;
+  for (const record of records) {
+    if (before !== undefined && byCommitTimestamp(before, record) > 0) return false;
+    before = record;
+  }
+  return true;
 }
 
 function isSame(a: HistoricRecord, b: HistoricRecord | undefined): boolean {

@@ -75,7 +75,9 @@ function readLife(
       case 'opened':
         break;
       case 'began':
-        transactions.set(line.transaction.startTimestamp, line.transaction);
+        // The snapshot of a look at the past may also be somebody's start timestamp.
+        if (line.transaction.past === true) recorded.transactions.push(line.transaction);
+        else transactions.set(line.transaction.startTimestamp, line.transaction);
         break;
       case 'ended': {
         const { startTimestamp } = line.ending;

@@ -12,11 +12,11 @@ import {
   type Percolator,
   type Random,
   systemClock,
-  type Timestamp,
   type Worker,
   type WorkerCounters,
 } from '#engine';
 import {
+  lookBack,
   recordingClient,
   recordingCommits,
   recordingObservers,
@@ -42,7 +42,8 @@ const WATCH_MS = 10;
 
 const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0 };
 
-process.on('disconnect', () => process.exit());
+// Not `exit`: with a group of the store under way it waits for ever, and holds the writer lock meanwhile.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 await work(JSON.parse(process.argv[2] ?? '') as ProcessOptions);
 
 async function work(options: ProcessOptions): Promise<void> {
@@ -121,7 +122,9 @@ async function watch(
       wrong.set(`the snapshot of ${now}`, await workload.watch(reader));
     });
     const past = random.integer(since, now);
-    wrong.set(`the past snapshot of ${past}`, await lookBack(percolator, workload, past));
+    const lookAt = { workload: workload.name, recorder };
+    const then = await lookBack(percolator, past, lookAt, (reader) => workload.watch(reader));
+    wrong.set(`the past snapshot of ${past}`, then ?? []);
     for (const [where, sentences] of wrong) {
       for (const sentence of sentences) {
         history.violation({
@@ -132,13 +135,4 @@ async function watch(
     }
     await systemClock.sleep(WATCH_MS);
   }
-}
-
-async function lookBack(
-  percolator: Percolator,
-  workload: Workload,
-  past: Timestamp,
-): Promise<readonly string[]> {
-  await using snapshot = await percolator.snapshot(past);
-  return workload.watch(snapshot);
 }

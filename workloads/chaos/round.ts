@@ -71,11 +71,9 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   });
   progress.phase('judging', 0);
   const recorded = readHistory(folders.history);
-  const violations = [...deaths, ...recorded.violations, ...truth.violations];
-  const verdict = judge(plan.workloads, recorded.transactions, {
-    stored: truth.stored,
-    violations,
-  });
+  const judged = judge(plan.workloads, recorded.transactions, truth.stored);
+  const seen = [...deaths, ...recorded.violations, ...truth.violations];
+  const verdict = { ...judged, violations: [...seen, ...judged.violations] };
   await save(plan.folder, truth, verdict);
   const names = plan.workloads.map(({ name }) => name);
   const tallies = tallyTransactions(names, recorded.transactions, truth.stored.records);

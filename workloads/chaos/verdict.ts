@@ -1,6 +1,14 @@
-/** All judges on one history: what the clients wrote down, against what the storage has kept. */
-import { judgeSnapshotIsolation, type StoredHistory, type Violation } from '#engine/testing';
-import type { RecordedTransaction, Workload } from '../invariants/index.ts';
+/** All judges on one history: what the processes wrote down, against what the storage has kept. */
+import {
+  judgeListAppend,
+  judgeNotifications,
+  judgeSnapshotIsolation,
+  listTransactions,
+  type StoredHistory,
+  toEdn,
+  type Violation,
+} from '#engine/testing';
+import { LISTS, parseList, type RecordedTransaction, type Workload } from '../invariants/index.ts';
 
 export interface Verdict {
   readonly violations: readonly Violation[];
@@ -13,12 +21,23 @@ export interface Verdict {
 export function judge(
   workloads: readonly Workload[],
   transactions: readonly RecordedTransaction[],
-  {
-    stored,
-    violations,
-  }: { readonly stored: StoredHistory; readonly violations: readonly Violation[] },
+  stored: StoredHistory,
 ): Verdict {
-  void workloads;
-  const history = { transactions, ...stored };
-  return { violations: [...violations, ...judgeSnapshotIsolation(history)], writeSkews: 0 };
+  const history = { transactions, records: stored.records, markers: stored.markers };
+  const observers = workloads.flatMap((workload) => workload.observers);
+  const violations = [
+    ...judgeSnapshotIsolation(history),
+    ...judgeNotifications(history, { observers, left: stored.marks }),
+  ];
+  const lists = listTransactions(transactions, {
+    isList: (cell) => cell.startsWith(`${LISTS}/`),
+    elementsOf: parseList,
+  });
+  if (lists.length === 0) return { violations, writeSkews: 0 };
+  const opinion = judgeListAppend(lists, { strict: true });
+  return {
+    violations: [...violations, ...opinion.violations],
+    writeSkews: opinion.allowed.length,
+    edn: toEdn(lists),
+  };
 }

@@ -8,8 +8,9 @@ import type { Workload } from './workload.ts';
 
 export const WORKLOADS: readonly Workload[] = [bank, ring, overdraft, listAppend, pipeline];
 
-export { parseList } from './list-append.ts';
+export { LISTS, parseList } from './list-append.ts';
 export {
+  lookBack,
   recordingClient,
   recordingCommits,
   recordingObservers,

@@ -12,13 +12,14 @@ import type { Work, Workload } from './workload.ts';
 const KEYS = 4;
 /** Milliseconds after which other keys are used. Longer lists cost more, and show more at once. */
 const KEYS_LAST_MS = 400;
-const TABLE = 'lists';
+/** The table of lists. */
+export const LISTS = 'lists';
 const COLUMN = 'list';
 
 export const listAppend: Workload = {
   name: 'list-append',
   invariant: 'no number is in a list twice, and no two histories contradict each other',
-  tables: { [TABLE]: { columns: [COLUMN] } },
+  tables: { [LISTS]: { columns: [COLUMN] } },
   observers: [],
 
   async setup() {
@@ -30,7 +31,7 @@ export const listAppend: Workload = {
     const keys = Array.from({ length: random.integer(1, 3) }, () => random.integer(1, KEYS));
     await client.attempt(async (work) => {
       for (const [i, key] of keys.entries()) {
-        const cell = { table: TABLE, row: `${generation}-${key}`, column: COLUMN };
+        const cell = { table: LISTS, row: `${generation}-${key}`, column: COLUMN };
         if (random.fraction() < 0.4) await work.get(cell);
         // Unique: the start timestamp is, and no transaction appends more than ten.
         else await append(work, cell, work.startTimestamp * 10 + i);
@@ -42,9 +43,9 @@ export const listAppend: Workload = {
   check,
 };
 
-/** The numbers of a list's value; the cell of a list nobody has appended to is absent. */
-export function parseList(value: string | undefined): readonly number[] {
-  return value === undefined || value === '' ? [] : value.split(' ').map(Number);
+/** The numbers of a list's value; a list that nobody has appended to has none, and is not asked about. */
+export function parseList(value: string): readonly number[] {
+  return value.split(' ').map(Number);
 }
 
 async function append(work: Work, cell: CellAddress, number: number): Promise<void> {
@@ -54,8 +55,8 @@ async function append(work: Work, cell: CellAddress, number: number): Promise<vo
 
 async function check(reader: Reader): Promise<readonly string[]> {
   const wrong: string[] = [];
-  for await (const { row, values } of reader.scan({ table: TABLE, columns: [COLUMN] })) {
-    const numbers = parseList(values.get(COLUMN)?.toString());
+  for await (const { row, values } of reader.scan({ table: LISTS, columns: [COLUMN] })) {
+    const numbers = parseList(String(values.get(COLUMN)));
     const twice = numbers.find((number, i) => numbers.indexOf(number) !== i);
     if (twice !== undefined) wrong.push(`list ${row} holds ${twice} twice`);
   }

@@ -18,6 +18,7 @@ import {
   type Observer,
   type Percolator,
   PercolatorError,
+  type Reader,
   type ScannedRow,
   type ScanRange,
   type Timestamp,
@@ -85,6 +86,38 @@ export function recordingClient(
   };
 }
 
+/**
+ * A look at a snapshot of the past, recorded as such. Resolves with what `body` found, or undefined if the
+ * snapshot could not be read.
+ */
+export async function lookBack<T>(
+  percolator: Percolator,
+  timestamp: Timestamp,
+  { workload, recorder }: { readonly workload: string; readonly recorder: Recorder },
+  body: (reader: Reader) => Promise<T>,
+): Promise<T | undefined> {
+  const { sink, process, nowMs } = recorder;
+  const beganAt = nowMs();
+  try {
+    await using snapshot = await percolator.snapshot(timestamp);
+    const reader = new RecordedReader(snapshot);
+    const found = await body(reader);
+    const times = { beganAt, endedAt: nowMs() };
+    sink.began({
+      workload,
+      process,
+      ...times,
+      outcome: 'committed',
+      past: true,
+      ...reader.soFar(),
+    });
+    return found;
+  } catch (error) {
+    if (!isRetryable(error)) throw error;
+    return undefined; // A live transaction kept its lock for too long; nothing was seen.
+  }
+}
+
 /** The workload's observers, as a worker takes them, each run recorded. */
 export function recordingObservers(
   { name: workload, observers }: Workload,
@@ -137,18 +170,15 @@ function committed(startTimestamp: Timestamp, committedAt: Timestamp, endedAt: n
 
 type Content = Pick<HistoricTransaction, 'startTimestamp' | 'reads' | 'writes' | 'locks' | 'weak'>;
 
-/** Passes everything on to the transaction, and remembers it. */
-class RecordedWork implements Work {
+/** Passes every read on to the snapshot, and remembers what it saw. */
+class RecordedReader implements Reader {
   readonly startTimestamp: Timestamp;
-  readonly #transaction: Transaction;
+  readonly #reader: Reader;
   readonly #reads = new Map<string, string | undefined>();
-  readonly #writes = new Map<string, string | undefined>();
-  readonly #locks = new Set<string>();
-  readonly #weak = new Set<string>();
 
-  constructor(transaction: Transaction) {
-    this.#transaction = transaction;
-    this.startTimestamp = transaction.startTimestamp;
+  constructor(reader: Reader) {
+    this.#reader = reader;
+    this.startTimestamp = reader.startTimestamp;
   }
 
   async get(cell: CellAddress): Promise<Buffer | undefined> {
@@ -157,19 +187,48 @@ class RecordedWork implements Work {
   }
 
   async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
-    const values = await this.#transaction.getMany(cells);
+    const values = await this.#reader.getMany(cells);
     cells.forEach((cell, i) => this.#remember(cell, values[i]));
     return values;
   }
 
   async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     const { table } = range;
-    for await (const scanned of this.#transaction.scan(range)) {
+    for await (const scanned of this.#reader.scan(range)) {
       for (const [column, value] of scanned.values) {
         this.#remember({ table, row: scanned.row, column }, value);
       }
       yield scanned;
     }
+  }
+
+  soFar(): Content {
+    const { startTimestamp } = this;
+    return { startTimestamp, reads: valuesOf(this.#reads), writes: [], locks: [] };
+  }
+
+  protected hasWritten(_cell: string): boolean {
+    return false;
+  }
+
+  /** The first read of a cell counts, unless it was of an own write. */
+  #remember(cell: CellAddress, value: Buffer | undefined): void {
+    const name = historicCell(cell);
+    if (this.#reads.has(name) || this.hasWritten(name)) return;
+    this.#reads.set(name, value?.toString());
+  }
+}
+
+/** Passes every write on to the transaction, too, and remembers the last one of each cell. */
+class RecordedWork extends RecordedReader implements Work {
+  readonly #transaction: Transaction;
+  readonly #writes = new Map<string, string | undefined>();
+  readonly #locks = new Set<string>();
+  readonly #weak = new Set<string>();
+
+  constructor(transaction: Transaction) {
+    super(transaction);
+    this.#transaction = transaction;
   }
 
   set(cell: CellAddress, value: Uint8Array | string): void {
@@ -192,22 +251,17 @@ class RecordedWork implements Work {
     this.#weak.add(historicCell(cell));
   }
 
-  soFar(): Content {
-    const { startTimestamp } = this;
+  override soFar(): Content {
     return {
-      startTimestamp,
-      reads: valuesOf(this.#reads),
+      ...super.soFar(),
       writes: valuesOf(this.#writes),
       locks: [...this.#locks].filter((cell) => !this.#writes.has(cell)),
       weak: [...this.#weak],
     };
   }
 
-  /** The first read of a cell counts, unless it was of an own write. */
-  #remember(cell: CellAddress, value: Buffer | undefined): void {
-    const name = historicCell(cell);
-    if (this.#reads.has(name) || this.#writes.has(name)) return;
-    this.#reads.set(name, value?.toString());
+  protected override hasWritten(cell: string): boolean {
+    return this.#writes.has(cell);
   }
 }
 

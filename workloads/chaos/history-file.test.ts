@@ -1,0 +1,86 @@
+/** The claims of a history file: what `kill -9` leaves of it is what had happened. */
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import type { RecordedTransaction } from '../invariants/index.ts';
+import { openHistoryFile, readHistory } from './history-file.ts';
+
+const root = mkdtempSync(path.join(tmpdir(), 'history-file-test-'));
+after(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+function began(startTimestamp: number): RecordedTransaction {
+  return {
+    workload: 'bank',
+    process: '1.1',
+    startTimestamp,
+    outcome: 'unknown',
+    beganAt: 1.5,
+    reads: [{ cell: 'bank/a:balance', value: undefined }],
+    writes: [{ cell: 'bank/a:balance', value: '1' }],
+    locks: [],
+  };
+}
+
+test('what ended is known, what only began is not, and a torn last line is none', () => {
+  const folder = mkdtempSync(path.join(root, 'torn-'));
+  {
+    using file = openHistoryFile(folder, '1.1');
+    file.began(began(7));
+    file.began(began(8));
+    file.ended({ startTimestamp: 7, outcome: 'committed', commitTimestamp: 9, endedAt: 2.5 });
+  }
+  appendFileSync(
+    path.join(folder, '1.1.jsonl'),
+    '{"kind":"ended","ending":{"startTimestamp":8,"ou',
+  );
+  const { transactions } = readHistory(folder);
+  assert.deepEqual(
+    transactions.map(({ startTimestamp, outcome, commitTimestamp, endedAt }) => [
+      startTimestamp,
+      outcome,
+      commitTimestamp,
+      endedAt,
+    ]),
+    [
+      [7, 'committed', 9, 2.5],
+      [8, 'unknown', undefined, undefined],
+    ],
+  );
+});
+
+test('a line that is torn in the middle of a file is an error, not a gap', () => {
+  const folder = mkdtempSync(path.join(root, 'gap-'));
+  appendFileSync(path.join(folder, '1.1.jsonl'), '{"kind":"be\n{"kind":"opened","pid":1}\n');
+  assert.throws(() => readHistory(folder), SyntaxError);
+});
+
+test('all lives are read, with their violations and the last of their counts', () => {
+  const folder = mkdtempSync(path.join(root, 'lives-'));
+  for (const life of ['1.1', '1.2', 'watcher.1']) {
+    using file = openHistoryFile(folder, life);
+    file.began({ ...began(Number(life.at(-1)) + life.length), process: life });
+    file.violation({ claim: 'bank: while running', message: life });
+    for (const runs of [1, 2]) {
+      const worker = { runs, clean: 0, failures: 0, parked: 0 };
+      file.counts({ engine: { committed: 10 * runs } as never, worker });
+    }
+  }
+  const { transactions, violations, counts } = readHistory(folder);
+  assert.equal(transactions.length, 3);
+  assert.deepEqual(
+    violations.map(({ message }) => message),
+    ['1.1', '1.2', 'watcher.1'],
+  );
+  assert.deepEqual(
+    counts.map(({ engine, worker }) => [engine.committed, worker.runs]),
+    [
+      [20, 2],
+      [20, 2],
+      [20, 2],
+    ],
+  );
+});

@@ -1,0 +1,125 @@
+/** Chaos at smoke size, run as a user would run it. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { kill } from 'node:process';
+import { after, describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import { systemClock } from '#engine';
+
+const MAIN = path.join(import.meta.dirname, 'main.ts');
+const folder = mkdtempSync(path.join(tmpdir(), 'chaos-test-'));
+after(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(...options: string[]): ReturnType<typeof execaNode<{ reject: false }>> {
+  return execaNode(MAIN, options, { reject: false });
+}
+
+describe('the smoke profile', async () => {
+  const out = path.join(folder, 'smoke');
+  const { exitCode, stdout, stderr } = await start('--profile', 'smoke', '--folder', out);
+
+  test('ends well, with the seed first and a table of what every workload did', () => {
+    assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+    assert.match(stdout, /^chaos, profile smoke, seed \d+/);
+    for (const name of ['bank', 'ring', 'overdraft', 'list-append', 'pipeline']) {
+      const row = new RegExp(`^${name} +([\\d,]+) +([\\d,]+) `, 'm').exec(stdout);
+      assert.ok(Number(row?.[2]?.replaceAll(',', '')) > 0, `${name} has committed`);
+    }
+    assert.match(stdout, /^kills: (?:[89]|\d\d); pauses: \d+; restarts: [5-9]; /m);
+    assert.match(stdout, /^violations: 0$/m);
+  });
+
+  test('leaves the store, what every life has written, and what the storage says to it', () => {
+    assert.ok(stdout.endsWith(`: ${out}`));
+    const round = path.join(out, 'round-1');
+    for (const name of ['store', 'history', 'stored.jsonl', 'violations.json']) {
+      assert.ok(existsSync(path.join(round, name)), name);
+    }
+    const lives = readdirSync(path.join(round, 'history'));
+    assert.ok(lives.length >= 6, 'a life that is killed before it has begun leaves none');
+    assert.ok(lives.includes('watcher.1.jsonl'));
+    assert.ok(!lives.includes('watcher.2.jsonl'), 'the watcher is never killed before the end');
+  });
+});
+
+test('a process that ends by itself is a violation: exit code 1, and everything is kept', async () => {
+  const out = path.join(folder, 'planted');
+  const child = start('--seconds', '4', '--workloads', 'bank', '--folder', out);
+  kill(await processOf(out, 'watcher.1'), 'SIGKILL');
+  const { exitCode, stdout, stderr } = await child;
+  assert.equal(exitCode, 1, `${stdout}\n${stderr}`);
+  assert.match(
+    stdout,
+    /^violations: 1\n {2}processes: none ends by itself: watcher\.1: .*SIGKILL/m,
+  );
+  assert.ok(stdout.endsWith(`: ${out}`));
+  assert.ok(existsSync(path.join(out, 'round-1', 'store')));
+});
+
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGKILL', undefined],
+] as const) {
+  test(`${signal} leaves no process behind`, async () => {
+    const out = path.join(folder, signal);
+    const child = start('--seconds', '60', '--workloads', 'bank', '--folder', out);
+    await processOf(out, '1.1');
+    await processOf(out, 'watcher.1');
+    child.kill(signal);
+    assert.equal((await child).exitCode, code);
+    // Every process that is alive writes its counts twenty times a second; the last may be in a pause.
+    if (signal === 'SIGKILL') await systemClock.sleep(1_500);
+    const size = written(out);
+    await systemClock.sleep(400);
+    assert.equal(written(out), size);
+  });
+}
+
+test('without a folder nothing is left of a run that found nothing, nor of one that was interrupted', async () => {
+  const temporary = mkdtempSync(path.join(folder, 'temporary-'));
+  const env = { TMPDIR: temporary };
+  const options = ['--kills', '2', '--workloads', 'ring', '--seed', '5'];
+  const { exitCode, stdout } = await execaNode(MAIN, options, { reject: false, env });
+  assert.equal(exitCode, 0, stdout);
+  assert.match(stdout, /seed 5:/);
+  assert.deepEqual(readdirSync(temporary), []);
+});
+
+describe('bad input', () => {
+  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['an unknown workload', ['--workloads', 'bank,tpc-c'], /--workloads.*"tpc-c"/],
+    ['a store that is not there yet', ['--store', 'emulator'], /--store emulator/],
+    ['no process', ['--processes', '0'], /--processes.*"0"/],
+    ['a run of no time', ['--seconds', '0'], /--seconds.*"0"/],
+  ];
+  for (const [name, options, sentence] of cases) {
+    test(`${name} gets one sentence and exit code 2`, async () => {
+      const never = path.join(folder, 'never');
+      const { exitCode, stderr } = await start(...options, '--folder', never);
+      assert.equal(exitCode, 2);
+      assert.match(stderr, sentence);
+      assert.equal(stderr.split('\n').length, 1);
+      assert.equal(existsSync(never), false);
+    });
+  }
+});
+
+/** The process of a life, as soon as it has opened its history. */
+async function processOf(out: string, name: string): Promise<number> {
+  const file = path.join(out, 'round-1', 'history', `${name}.jsonl`);
+  for (;;) {
+    const [line = ''] = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+    if (line !== '') return (JSON.parse(line) as { readonly pid: number }).pid;
+    await systemClock.sleep(10);
+  }
+}
+
+function written(out: string): number {
+  const history = path.join(out, 'round-1', 'history');
+  const sizes = readdirSync(history).map((name) => statSync(path.join(history, name)).size);
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

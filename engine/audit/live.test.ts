@@ -22,7 +22,7 @@ import {
   put,
   type TestDatabase,
 } from '../testing/index.ts';
-import { findingsOf, summaryOf } from '../testing/planting.ts';
+import { erase, findingsOf, lockOf, plant, recordOf, summaryOf } from '../testing/planting.ts';
 import { settled, transact } from '../transaction/index.ts';
 import type { AuditedTable, Finding } from './index.ts';
 
@@ -141,6 +141,39 @@ test('a lock that beats is not taken for dead, however long it is waited for', a
   assert.deepEqual(await database.locks(), ['x:c'], 'it is still at work');
   assert.deepEqual(findings.map(summaryOf), []);
   await database.clock.runUntil(committing);
+});
+
+test('a lock that is rolled forward while its primary is asked is not reported', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  a.store.crashBefore(3); // The primary `x` is committed by hand, the secondary `u/x` never.
+  await assert.rejects(a.write({ x: '1', 'u/x': '1' }), CrashedError);
+  database.bury('A');
+  await erase(database, 'lock x', 1);
+  await plant(database, 'write x', 2, recordOf(1));
+  const auditor = database.client('auditor');
+  assert.deepEqual(
+    (await findingsOf(auditor)).map(({ code }) => code),
+    ['lock-left-committed'],
+  );
+  auditor.store.beforeCall = async (call) => {
+    const asksPrimary = call.kind === 'read' && call.operation === 'readRow' && call.table === 't';
+    if (asksPrimary) await database.client('reader').read(['u/x']);
+  };
+  assert.deepEqual(await findingsOf(auditor), []);
+});
+
+test('data of nobody is not erased if it is somebody’s by then', async () => {
+  const database = await openTestDatabase();
+  await plant(database, 'data x', 1, 'whose');
+  await plant(database, 'rollback x', 1);
+  const auditor = database.client('auditor');
+  auditor.store.beforeCall = async (call) => {
+    if (call.kind === 'mutation') await plant(database, 'lock x', 1, lockOf('x', 'somebody'));
+  };
+  const [finding] = await findingsOf(auditor, { repair: true });
+  assert.deepEqual(finding?.repair, { done: false, note: 'the cell has been written meanwhile' });
+  assert.equal((await database.stored('x'))['data'], '1: whose');
 });
 
 function copying(): Observer {

@@ -245,6 +245,15 @@ const PLANTED: readonly Planted[] = [
     found: ['error record-wrong-touch z:c @ 70 80'],
   },
   {
+    name: 'a touch that overlaps a put, and so could not see it',
+    plant: async (database) => {
+      await plant(database, 'data z', 30, 'new');
+      await plant(database, 'write z', 60, recordOf(30, 'put'));
+      await plant(database, 'write z', 80, recordOf(50, 'touch 0 0'));
+    },
+    found: ['error record-overlap z:c @ 50 30'],
+  },
+  {
     name: 'a touch as it should be',
     plant: async (database) => {
       await plant(database, 'data z', 50, 'new');
@@ -292,6 +301,22 @@ const PLANTED: readonly Planted[] = [
       await plant(database, 'data z', 50, 'to be');
     },
     found: [],
+  },
+  {
+    name: 'data under a record that cannot be decoded: it may point to it',
+    plant: async (database) => {
+      await plant(database, 'data z', 50, 'whose');
+      await plant(database, 'write z', 70, 'oops');
+    },
+    found: ['error record-undecodable z:c @ 70'],
+  },
+  {
+    name: 'damage in a row that is marked, too: found once',
+    plant: async (database, client) => {
+      await client.write({ 'z:seen': 'new' });
+      await plant(database, 'data z', 50, 'oops');
+    },
+    found: ['error data-without-record z:c @ 50'],
   },
   // Markers.
   {
@@ -505,6 +530,21 @@ describe('planted:', () => {
       assert.deepEqual(await everything(database), stored);
       assert.equal(client.store.mutationCount, 0);
     }
+  });
+
+  test('in many rows, with and without marks, each is found once', async () => {
+    const rows = Array.from({ length: 300 }, (_, i) => `row ${String(i).padStart(3, '0')}`);
+    const { client } = await openWith(async (database) => {
+      for (const [i, row] of rows.entries()) {
+        if (i % 3 !== 0) await plant(database, `rollback ${row}`, 50);
+        if (i % 3 !== 1) await plant(database, `notify t.notify/${row}:seen`, 60);
+      }
+      database.oracle.horizon = 70;
+    });
+    const found = (await findingsOf(client)).map(({ code, cell }) => `${code} ${cell.row}`);
+    const marked = rows.filter((_, i) => i % 3 !== 1).map((row) => `notification-clean ${row}`);
+    const others = rows.filter((_, i) => i % 3 !== 0).map((row) => `marker-below-horizon ${row}`);
+    assert.deepEqual(found.toSorted(), [...others, ...marked].toSorted());
   });
 
   test('every code that is about a table’s content has been planted', () => {

@@ -71,7 +71,7 @@ test('a process does one thing at a time, and nothing after it has lost an answe
   const lines = linesOf([
     transaction(1, 4),
     transaction(2, 3),
-    transaction(5, undefined, 'info'),
+    transaction(5, 5.5, 'info'),
     transaction(6, 7),
     transaction(8, 9, 'fail'),
     transaction(10, 11),

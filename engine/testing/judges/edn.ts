@@ -64,7 +64,7 @@ class Processes {
 
   end(transaction: ListTransaction): number {
     const process = this.#busy.get(transaction) ?? 0;
-    if (transaction.outcome !== 'info') this.#free.push(process);
+    this.#free.push(process); // Also of an unknown outcome: those end after everything has begun.
     return process;
   }
 }

@@ -42,6 +42,10 @@ const ALLOWED: Record<string, readonly ListTransaction[]> = {
   'a read of the past': inOrder('a 1', 'a = 1, a 2', 'a ='),
   'a failed append that nobody saw': [transaction('a 1', fail), transaction('a =')],
   'an unknown append that was seen': [transaction('a 1', info), transaction('a = 1')],
+  'an unknown append that nobody saw, beside another to the same list': [
+    ...inOrder('a 1', 'a = 1, a 2'),
+    transaction('a = 1, a 3', info),
+  ],
   'an unknown append that was not': [transaction('a 1', info), transaction('a =')],
   'a contradiction in the reads of a failed transaction': [transaction('a = 9, a = 8', fail)],
   'own appends in the middle': inOrder(
@@ -57,11 +61,31 @@ const FORBIDDEN: Record<
   readonly [claims: readonly string[], history: readonly ListTransaction[]]
 > = {
   'a read of what has failed': [['G1a'], [transaction('a 1', fail), transaction('a = 1')]],
+  'a read of one half of what has failed': [
+    ['G1a'],
+    [transaction('a 1, b 1', fail), ...inOrder('a = 1, b =', 'b = 1')],
+  ],
   'a read of half of what was appended': [['G1b', 'G-single'], inOrder('a 1 2', 'a = 1')],
   'a read of what nobody appended': [['read of what nobody appended'], inOrder('a = 1')],
   'an element that two have appended': [['element appended twice'], inOrder('a 1', 'a 1')],
   'an element that is in a list twice': [['element read twice'], inOrder('a 1', 'a = 1 1')],
   'lists that fit no order': [['incompatible orders'], inOrder('a 1', 'a 2', 'a = 1', 'a = 2')],
+  'lists that fit no order, of which one has failed': [
+    ['incompatible orders', 'G1a'],
+    [...inOrder('a 1'), transaction('a 2', fail), ...inOrder('a = 1', 'a = 2')],
+  ],
+  'a longer list that fits no order, and has failed at its beginning': [
+    ['incompatible orders', 'G1a'],
+    [...inOrder('a 1', 'a 3'), transaction('a 2', fail), ...inOrder('a = 1', 'a = 2 3')],
+  ],
+  'two that appended to lists that fit no order': [
+    ['incompatible orders'],
+    inOrder('a 1', 'a 2', 'a = 1, a 3', 'a = 2, a 4'),
+  ],
+  'an unknown transaction that was seen, and had read what nobody appended': [
+    ['read of what nobody appended'],
+    [transaction('a = 9, b 1', info), transaction('b = 1')],
+  ],
   'two reads that differ': [['internal contradiction'], inOrder('a 1', 'a =, a = 1')],
   'an own append that is not read': [['internal contradiction'], inOrder('a 1, a =')],
   'an own append that is read too early': [['internal contradiction'], inOrder('a = 1, a 1')],

@@ -96,7 +96,7 @@ function judgeUnfinished(
   for (const { reader, key, list } of readings) {
     const element = list.at(-1);
     const append = element === undefined ? undefined : orders.keys.get(key)?.appends.get(element);
-    if (append === undefined || append.isLast || append.writer === reader) continue;
+    if (append === undefined || append.isLast) continue;
     const [one, other] = [reader, append.writer].map((i) => `T${transactions[i]?.name}`);
     const what = `${key} up to ${JSON.stringify(element)}, after which ${other} appended more`;
     findings.add('G1b', `${one} read ${what}`);
@@ -111,13 +111,14 @@ function judgeLostUpdates(
   /** By key: who appended to it after reading so many elements. */
   const updates = new Map<string, Map<number, number>>();
   for (const { reader, key, list } of readings) {
+    if (!isOfOrder(orders, key, list)) continue;
     const { operations = [] } = transactions[reader] ?? {};
     if (!operations.some((one) => one.kind === 'append' && one.key === key)) continue;
     const ofKey = updates.get(key) ?? new Map<number, number>();
     updates.set(key, ofKey);
     const other = ofKey.get(list.length);
     if (other === undefined) ofKey.set(list.length, reader);
-    if (other === undefined || !isOfOrder(orders, key, list)) continue;
+    if (other === undefined) continue;
     const [one, two] = [other, reader].map((i) => `T${transactions[i]?.name}`);
     const what = list.length === 0 ? 'empty' : `up to ${JSON.stringify(list.at(-1))}`;
     findings.add('lost update', `${one} and ${two} read ${key} ${what}, and both appended to it`);

@@ -46,7 +46,7 @@ export function dependenciesOf(
 class Builder {
   readonly #edges: ListEdge[][];
   readonly #orders: Orders;
-  /** By key: committed writers of elements that nobody has read. */
+  /** By key: elements that nobody has read, and their writers. */
   readonly #unread = new Map<string, readonly (readonly [Element, number])[]>();
 
   constructor(edges: ListEdge[][], orders: Orders) {
@@ -64,7 +64,7 @@ class Builder {
     const read = new Set(longest);
     const unread: (readonly [Element, number])[] = [];
     for (const [element, { writer }] of appends) {
-      if (read.has(element) || this.#orders.isCommitted[writer] !== true) continue;
+      if (read.has(element)) continue;
       unread.push([element, writer]);
       if (before !== undefined) this.#addOverwrite(key, before, writer);
     }

@@ -96,7 +96,7 @@ function judgeCommitted(
       findings.add('half committed', `${who}, and has no write record in ${cell}`);
       return;
     }
-    if (version.isClaimed) return; // Locked, and then written.
+    if (version.isClaimed) return; // Locked and then written, or an acknowledgment that is listed.
     version.isClaimed = true;
     version.value = value;
     if (version.record.operation === operation) return;
@@ -106,7 +106,7 @@ function judgeCommitted(
   const acknowledgment = acknowledgmentOf(transaction);
   if (acknowledgment !== undefined) claim(acknowledgment, 'put');
   for (const { cell, value } of writes) {
-    if (cell !== acknowledgment) claim(cell, value === undefined ? 'delete' : 'put', value);
+    claim(cell, value === undefined ? 'delete' : 'put', value);
   }
   for (const cell of locks) claim(cell, 'touch');
 }

@@ -13,6 +13,8 @@ import {
   type Random,
   systemClock,
 } from '../base/index.ts';
+import { collectGarbage } from '../garbage-collection/index.ts';
+import { LeaseWatch } from '../lock-service/index.ts';
 import { type Observer, Worker } from '../observer/index.ts';
 import {
   cell,
@@ -28,7 +30,6 @@ import type { AuditedTable, Finding } from './index.ts';
 
 const SEEDS = Array.from({ length: 25 }, (_, i) => i + 1);
 const CELLS = ['a', 'b', 'b:seen', 'c', 'd:seen', 'u/a'];
-const TRANSACTIONS = 12;
 const OBSERVER = 'copying';
 
 /** The observer is named: every change that it has not seen must be marked. */
@@ -46,7 +47,12 @@ describe('clients in trouble, audited all the time,', () => {
       const auditor = database.client('auditor');
       const over = new AbortController();
       const working = Promise.all(
-        [0, 1, 2, 3].map((i) => manyTransactions(database, random.fork(`${i}`), clients, `${i}`)),
+        [0, 1, 2, 3].map((i) =>
+          manyTransactions(database, random.fork(`${i}`), clients, {
+            name: `${i}`,
+            transactions: 12,
+          }),
+        ),
       ).finally(() => {
         over.abort();
       });
@@ -70,6 +76,24 @@ describe('clients in trouble, audited all the time,', () => {
       assert.deepEqual((await findingsOf(auditor, { tables: TABLES })).map(summaryOf), []);
     });
   }
+});
+
+test('what the collector leaves is in order, and it takes the markers that were listed', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const [a, b] = [database.client('A'), database.client('B')];
+  const loser = await a.begin();
+  for (const value of ['1', '2', undefined]) await b.write({ x: value, 'y:seen': value });
+  put(loser, { z: 'never', x: 'never' }); // `z` is locked, and rolled back for the sake of `x`.
+  await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+  const collector = database.client('collector');
+  const watch = new LeaseWatch(collector.store, database.clock);
+  const services = { context: collector.context, watch, listTables: async () => ['t', 'u'] };
+  await database.clock.advance(30_000); // The processes bring their bounds up to date.
+  await b.write({ w: 'later' });
+  await database.clock.advance(30_000);
+  await database.clock.runUntil(collectGarbage(services, {}));
+  assert.ok(database.oracle.horizon > loser.startTimestamp);
+  assert.deepEqual((await findingsOf(database.client('auditor'))).map(summaryOf), []);
 });
 
 test('writers and workers, audited all the time, leave no error, and nothing at all in the end', async () => {
@@ -188,10 +212,10 @@ async function manyTransactions(
   database: TestDatabase,
   random: Random,
   clients: Client[],
-  name: string,
+  { name, transactions }: { readonly name: string; readonly transactions: number },
 ): Promise<void> {
   let client: Client | undefined;
-  for (let i = 0; i < TRANSACTIONS; i++) {
+  for (let i = 0; i < transactions; i++) {
     if (client === undefined) {
       client = troubled(database, random.fork(`trouble ${i}`), `${name}, life ${i}`);
       clients.push(client);

@@ -1,0 +1,244 @@
+/** P31: nothing is read, or committed on, that may have been collected. Each test fails without its part of the rule. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { isRetryable, PercolatorError } from '../base/index.ts';
+import { cell, type Client, put } from '../testing/index.ts';
+import { snapshotAt, type Transaction } from '../transaction/index.ts';
+import { get, openScene, type Scene } from '../testing/collection-scene.ts';
+
+describe('P31: a snapshot in use keeps what it sees', () => {
+  test('by the lease of its process', async () => {
+    const scene = await openScene();
+    const [a, b] = [scene.client('A'), scene.client('B')];
+    const first = await b.write({ x: '1' });
+    const reader = await a.begin();
+    await b.write({ x: '2' });
+    await b.write({ x: '3' });
+    await scene.renewals();
+    const report = await scene.collect();
+    assert.equal(await get(reader, 'x'), '1');
+    assert.ok(report.horizon >= first, 'what is older than the snapshot may go');
+    assert.equal(report.heldBackBy?.process, 'A');
+    assert.equal(report.heldBackBy?.timestamp, reader.startTimestamp);
+    await reader.commit();
+    await scene.renewals();
+    await scene.collect();
+    assert.deepEqual(await scene.database.stored('x'), { write: '7: 6 put', data: '6: 3' });
+  });
+
+  test('also while its start timestamp is still on the way to it', async () => {
+    const scene = await openScene();
+    const [a, b] = [scene.client('A'), scene.client('B')];
+    await b.write({ x: '1' });
+    await a.read(['y']);
+    const { oracle } = scene.database;
+    oracle.afterNext = async () => {
+      oracle.afterNext = undefined; // A's start timestamp was chosen.
+      await b.write({ x: '2' });
+      await b.write({ x: '3' });
+      await scene.renewals();
+      await scene.collect();
+    };
+    const reader = await a.begin();
+    assert.equal(await get(reader, 'x'), '1');
+  });
+
+  test('whose process registers after the leases were looked at asks for a larger timestamp than the collector', async () => {
+    // Looking first and asking for the timestamp later gives up the newcomer's start timestamp.
+    const scene = await openScene();
+    const newcomer = scene.client('newcomer');
+    let transaction: Transaction | undefined;
+    scene.collector.store.afterCall = async (call) => {
+      if (call.kind !== 'read' || call.table !== 'percolator-leases') return;
+      scene.collector.store.afterCall = undefined;
+      transaction = await newcomer.begin();
+    };
+    const { horizon } = await scene.collect();
+    assert.ok(transaction !== undefined && horizon > 0);
+    assert.ok(horizon <= transaction.startTimestamp);
+    put(transaction, { x: '1' });
+    await transaction.commit();
+  });
+
+  test('that was pinned between the collector’s look at the leases and its new horizon', async () => {
+    // Without the second look at the leases the versions that the pin sees are deleted.
+    const scene = await openScene();
+    const a = scene.client('A');
+    const first = await a.write({ x: '1' });
+    await a.write({ x: '2' });
+    await a.write({ x: '3' });
+    await scene.renewals();
+    let pinned: Awaited<ReturnType<typeof snapshotAt>> | undefined;
+    scene.atHorizon(async () => {
+      pinned = await snapshotAt(a.context, first);
+    });
+    const report = await scene.collect();
+    assert.ok(pinned !== undefined && report.horizon > first && report.deletionHorizon <= first);
+    assert.equal(await get(pinned, 'x'), '1');
+  });
+
+  test('or is refused when it is pinned too late', async () => {
+    const scene = await openScene();
+    const a = scene.client('A');
+    const first = await a.write({ x: '1' });
+    await a.write({ x: '2' });
+    await scene.renewals();
+    const collector = await scene.beginCycle();
+    await assert.rejects(snapshotAt(a.context, first), {
+      code: 'STALE_SNAPSHOT',
+      message: new RegExp(`snapshot at ${first} is below the horizon ${collector.horizon}\\b`),
+    });
+    await scene.endCycle(collector);
+    assert.deepEqual(await scene.database.stored('x'), { write: '4: 3 put', data: '3: 2' });
+  });
+
+  test('and what it sees stays when the pin is below a horizon that was there before', async () => {
+    const scene = await openScene();
+    const a = scene.client('A');
+    const first = await a.write({ x: '1' });
+    await a.write({ x: '2' });
+    await scene.renewals();
+    const pinned = await snapshotAt(a.context, first);
+    await scene.collect();
+    assert.equal(await get(pinned, 'x'), '1');
+    await pinned.close();
+    await scene.renewals();
+    await scene.collect();
+    await assert.rejects(snapshotAt(a.context, first), { code: 'STALE_SNAPSHOT' });
+  });
+});
+
+describe('P31: what may have been collected is not read', () => {
+  async function lapsed(): Promise<{
+    scene: Scene;
+    reader: Transaction;
+    a: Client;
+  }> {
+    const scene = await openScene();
+    const [a, b] = [scene.client('A'), scene.client('B')];
+    await b.write({ x: '1', y: '1', z: '1' });
+    const reader = await a.begin();
+    assert.equal(await get(reader, 'z'), '1');
+    await scene.lapse(a);
+    assert.equal(await get(reader, 'y'), '1', 'a lapsed lease alone takes nothing away');
+    await b.write({ x: '2', y: '2' });
+    await b.write({ x: undefined });
+    await scene.renewals();
+    await scene.collect();
+    return { scene, reader, a };
+  }
+
+  for (const [name, read] of Object.entries({
+    get: (reader) => reader.get(cell('x')),
+    getMany: (reader) => reader.getMany([cell('x'), cell('u/q')]),
+    scan: (reader) => Array.fromAsync(reader.scan({ table: 't', columns: ['c'] })),
+    'scan of an empty range': (reader) =>
+      Array.fromAsync(reader.scan({ table: 'u', columns: ['c'] })),
+    lock: (reader) => reader.lock(cell('x')),
+  } satisfies Record<string, (reader: Transaction) => Promise<unknown>>)) {
+    test(`by ${name}`, async () => {
+      const { reader } = await lapsed();
+      await assert.rejects(read(reader), { code: 'STALE_SNAPSHOT' });
+    });
+  }
+
+  test('what was read before stays right', async () => {
+    const { reader } = await lapsed();
+    assert.equal(await get(reader, 'z'), '1');
+  });
+
+  test('a lapsed lease that is there again does not cover what began before', async () => {
+    const { scene, reader, a } = await lapsed();
+    // The requests of A's lease get through again.
+    const again = scene.client('A');
+    await again.begin();
+    await scene.renewals();
+    await assert.rejects(reader.get(cell('x')), { code: 'STALE_SNAPSHOT' });
+    assert.equal(await get(await a.begin(), 'y'), '2', 'without a lease it only asks each time');
+  });
+
+  test('a transaction is run again with a new snapshot', async () => {
+    const { reader } = await lapsed();
+    const error: unknown = await reader.get(cell('x')).catch((reason: unknown) => reason);
+    assert.ok(error instanceof PercolatorError);
+    assert.ok(isRetryable(error));
+  });
+
+  test('a snapshot that somebody forgot to close gives way in the end', async () => {
+    const scene = await openScene();
+    const [a, b] = [scene.client('A', { snapshotLifetimeMsMax: 100_000 }), scene.client('B')];
+    await b.write({ x: '1' });
+    const forgotten = await snapshotAt(a.context);
+    await b.write({ x: '2' });
+    await scene.renewals();
+    await scene.collect();
+    assert.equal(await get(forgotten, 'x'), '1');
+    await b.write({ y: '1' });
+    await scene.database.clock.advance(100_000);
+    await scene.collect();
+    assert.deepEqual(await scene.database.stored('x'), { write: '5: 4 put', data: '4: 2' });
+    await assert.rejects(forgotten.get(cell('y')), { code: 'STALE_SNAPSHOT' });
+  });
+
+  test('data that goes while it is looked for is not taken for a broken store', async () => {
+    // The data of a touch is read by itself: between the record and its data the collector comes.
+    const scene = await openScene();
+    const [a, b] = [scene.client('A'), scene.client('B')];
+    await b.write({ x: '1' });
+    for (let i = 0; i < 3; i++) {
+      const toucher = await b.begin();
+      await toucher.lock(cell('x'));
+      await toucher.commit();
+    }
+    await b.write({ x: undefined });
+    const first = scene.database.oracle.given[7] ?? 0; // The third touch.
+    const reader = await snapshotAt(a.context, first);
+    await scene.lapse(a);
+    await b.write({ x: '2' });
+    await scene.renewals();
+    let reads = 0;
+    a.store.beforeCall = async (call) => {
+      reads += call.kind === 'read' ? 1 : 0;
+      if (reads === 1) a.store.beforeCall = undefined;
+      await scene.collect();
+    };
+    await assert.rejects(reader.get(cell('x')), { code: 'STALE_SNAPSHOT' });
+  });
+});
+
+describe('P31: a commit whose conflict may have been collected is refused', () => {
+  test('with the horizon that comes with its commit timestamp', async () => {
+    const scene = await openScene();
+    const [a, b] = [scene.client('A'), scene.client('B')];
+    await b.write({ x: '1' });
+    const late = await a.begin();
+    assert.equal(await get(late, 'x'), '1');
+    await scene.lapse(a);
+    await b.write({ x: undefined }); // The conflict that A must hear of, and
+    await scene.renewals();
+    await scene.collect(); // nothing is left of it.
+    assert.deepEqual(await scene.database.stored('x'), {});
+    put(late, { x: '1 + 1', y: '1' });
+    await assert.rejects(late.commit(), { code: 'STALE_SNAPSHOT' });
+    assert.deepEqual(await b.read(['x', 'y']), { x: undefined, y: undefined });
+    assert.deepEqual(await scene.database.locks(), []);
+  });
+
+  test('although the horizon moved while the locks were being placed', async () => {
+    const scene = await openScene();
+    const [a, b] = [scene.client('A'), scene.client('B')];
+    await b.write({ x: '1' });
+    const late = await a.begin();
+    await scene.lapse(a);
+    put(late, { p: '1', x: '2' });
+    a.beforeMutation(2, async () => {
+      await b.write({ x: undefined });
+      await scene.renewals();
+      await scene.collect();
+    });
+    await assert.rejects(late.commit(), (error: PercolatorError) =>
+      ['STALE_SNAPSHOT', 'ROLLED_BACK', 'WRITE_CONFLICT'].includes(error.code),
+    );
+    assert.deepEqual(await b.read(['p', 'x']), { p: undefined, x: undefined });
+  });
+});

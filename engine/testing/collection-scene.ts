@@ -1,0 +1,81 @@
+/** The stage of the tests: a collector on a connection of its own, and the processes that it collects for. */
+import { LeaseWatch } from '../lock-service/index.ts';
+import {
+  cell,
+  type Client,
+  type ClientOptions,
+  openTestDatabase,
+  type TestDatabase,
+} from './database.ts';
+import type { Reader } from '../transaction/index.ts';
+import { type CollectionReport, collectGarbage } from '../garbage-collection/collector.ts';
+import { type CollectorServices, GarbageCollector } from '../garbage-collection/cycle.ts';
+import { settingsOf } from '../garbage-collection/options.ts';
+
+export const LEASE_MS = 30_000;
+export const MESSAGE_LIFETIME_MS = 60_000;
+
+export class Scene {
+  readonly database: TestDatabase;
+  readonly collector: Client;
+  readonly services: CollectorServices;
+
+  constructor(database: TestDatabase) {
+    this.database = database;
+    this.collector = database.client('collector');
+    this.services = {
+      context: this.collector.context,
+      watch: new LeaseWatch(this.collector.store, database.clock),
+      listTables: async () => ['t', 'u'],
+    };
+  }
+
+  client(name: string, options: ClientOptions = {}): Client {
+    return this.database.client(name, options);
+  }
+
+  /** Long enough for every live process to bring its bound up to date. */
+  renewals(): Promise<void> {
+    return this.database.clock.advance(LEASE_MS / 3);
+  }
+
+  /** From now on the process cannot renew its lease, and the collector gives it up. */
+  async lapse(client: Client): Promise<void> {
+    client.leaseStore.loseRequest(() => true);
+    await this.services.watch.liveLeases();
+    await this.database.clock.advance(LEASE_MS);
+  }
+
+  collect(): Promise<CollectionReport> {
+    return this.database.clock.runUntil(collectGarbage(this.services, {}));
+  }
+
+  /** Until the horizon is persisted and the wait begins. */
+  async beginCycle(): Promise<GarbageCollector> {
+    const collector = new GarbageCollector(this.services, settingsOf({}));
+    await collector.step();
+    return collector;
+  }
+
+  async endCycle(collector: GarbageCollector): Promise<void> {
+    const { clock } = this.database;
+    while ((await clock.runUntil(collector.step())) !== 'cycle ended');
+  }
+
+  /** Runs the hook once, when the collector is about to persist the horizon. */
+  atHorizon(hook: () => Promise<unknown>): void {
+    const { oracle } = this.database;
+    oracle.beforeHorizon = async () => {
+      oracle.beforeHorizon = undefined;
+      await hook();
+    };
+  }
+}
+
+export async function openScene(): Promise<Scene> {
+  return new Scene(await openTestDatabase());
+}
+
+export async function get(reader: Reader, name: string): Promise<string | undefined> {
+  return (await reader.get(cell(name)))?.toString();
+}

@@ -11,8 +11,8 @@ const COLUMNS = [
   'observer runs',
   'lost or cut off',
 ] as const;
-/** Violations printed; the file has all. */
-const PRINTED_MAX = 10;
+/** Violations printed of each claim; the file has all. */
+const PRINTED_MAX = 3;
 
 export function summaryLines(rounds: readonly Round[]): string[] {
   const tallies = addTallies(rounds.map(({ tallies: ofRound }) => ofRound));
@@ -48,15 +48,18 @@ function faults(rounds: readonly Round[]): readonly string[] {
   ];
 }
 
+/** By claim: the watcher says the same again and again, and must not drown the others. */
 function findings(rounds: readonly Round[]): readonly string[] {
   const violations = rounds.flatMap(({ verdict }) => verdict.violations);
   const allowed = sum(rounds.map(({ verdict }) => verdict.writeSkews));
-  const rest = violations.length - PRINTED_MAX;
+  const claims = [...Map.groupBy(violations, ({ claim }) => claim)];
   return [
     ...(allowed > 0 ? [`write skews, which snapshot isolation allows: ${count(allowed)}`] : []),
     `violations: ${count(violations.length)}`,
-    ...violations.slice(0, PRINTED_MAX).map(({ claim, message }) => `  ${claim}: ${message}`),
-    ...(rest > 0 ? [`  and ${count(rest)} more`] : []),
+    ...claims.flatMap(([claim, ofClaim]) => [
+      `  ${claim} (${count(ofClaim.length)})`,
+      ...ofClaim.slice(0, PRINTED_MAX).map(({ message }) => `    ${message}`),
+    ]),
   ];
 }
 

@@ -1,12 +1,14 @@
 /**
  * The truth about a round: what the storage was told to keep, read when all processes are gone.
  *
- *   1. Read every cell of every table: whoever meets a lock resolves it.
- *   2. Run the observers until nothing is dirty.
- *   3. Read every cell once more, recorded as one last transaction, and check each workload at rest.
- *   4. Take down every write record, acknowledgment and rollback marker, and what is left that must not be.
+ *   1. Audit what the last kill has left: crashes may leave work behind, and no errors.
+ *   2. Read every cell of every table: whoever meets a lock resolves it.
+ *   3. Run the observers until nothing is dirty.
+ *   4. Read every cell once more, recorded as one last transaction; check each workload at rest, and
+ *      audit again.
+ *   5. Take down every write record, acknowledgment and rollback marker, and what is left that must not be.
  */
-import { type Percolator, systemClock, type WorkerCounters } from '#engine';
+import { fsck, type Percolator, systemClock, type WorkerCounters } from '#engine';
 import { readStoredHistory, type StoredHistory, type Violation } from '#engine/testing';
 import {
   recordingClient,
@@ -32,6 +34,7 @@ export async function comeToRest(
   { recorder, signal }: { readonly recorder: Recorder; readonly signal: AbortSignal },
 ): Promise<Truth> {
   const violations: Violation[] = [];
+  violations.push(...(await auditErrors(percolator, 'after the last kill')));
   await readEverything(percolator, workloads, recorder);
   signal.throwIfAborted();
   const worker = await runObservers(percolator, workloads, { recorder, signal, violations });
@@ -41,6 +44,7 @@ export async function comeToRest(
     const wrong = await workload.check(snapshot);
     violations.push(...wrong.map((message) => ({ claim: `${workload.name}: at rest`, message })));
   }
+  violations.push(...(await auditErrors(percolator, 'at rest')));
   const stored = await readStoredHistory(percolator.store, tablesOf(workloads));
   violations.push(
     ...stored.locks.map((cell) => ({
@@ -49,6 +53,14 @@ export async function comeToRest(
     })),
   );
   return { stored, violations, worker };
+}
+
+async function auditErrors({ store }: Percolator, when: string): Promise<readonly Violation[]> {
+  const errors: Violation[] = [];
+  for await (const { severity, code, sentence } of await fsck(store)) {
+    if (severity === 'error') errors.push({ claim: `audit ${when}: ${code}`, message: sentence });
+  }
+  return errors;
 }
 
 /** As one transaction, so that the history ends with what there is. */

@@ -19,7 +19,7 @@ const BUCKETS = 8;
 /** Milliseconds during which a client fills one shelf. Longer: fuller shelves, which cost more to tally. */
 const SHELF_MS = 200;
 /** Steps of which one stores a document: observers need several transactions for each. */
-const STEPS_PER_DOCUMENT = 4;
+const STEPS_PER_DOCUMENT = 2;
 
 const TOTAL: CellAddress = { table: 'sums', row: 'all', column: 'total' };
 const ALL_BUCKETS = Array.from({ length: BUCKETS }, (_, i) => `bucket ${i}`);

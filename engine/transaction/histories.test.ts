@@ -12,17 +12,14 @@ import {
   type Client,
   CrashedError,
   type HistoricCell,
-  type HistoricMarker,
-  type HistoricRecord,
   type HistoricTransaction,
   type HistoricValue,
   judgeSnapshotIsolation,
   openTestDatabase,
   put,
+  readStoredHistory,
   type TestDatabase,
 } from '../testing/index.ts';
-import { ROLLBACK } from './columns.ts';
-import { decodeWriteRecord } from './write-record.ts';
 
 const SEEDS = Array.from({ length: 60 }, (_, i) => i + 1);
 const CELLS = ['a', 'b', 'b:second', 'c', 'u/a', 'u/d'];
@@ -55,8 +52,9 @@ describe('snapshot isolation holds', () => {
       for (const client of clients) await client.store.deliverDuplicates();
       const transactions = [...history, await database.clock.runUntil(readAll(last))];
 
-      assert.deepEqual(judgeSnapshotIsolation({ transactions, ...(await stored(database)) }), []);
-      assert.deepEqual([...(await database.locks('t')), ...(await database.locks('u'))], []);
+      const stored = await readStoredHistory(database.store, ['t', 'u']);
+      assert.deepEqual(judgeSnapshotIsolation({ transactions, ...stored }), []);
+      assert.deepEqual(stored.locks, []);
     });
   }
 });
@@ -164,26 +162,6 @@ async function readOf(
   name: string,
 ): Promise<HistoricValue> {
   return { cell: fullName(name), value: (await transaction.get(cell(name)))?.toString() };
-}
-
-/** The write records and rollback markers of all tables. */
-async function stored({ store }: TestDatabase): Promise<{
-  readonly records: readonly HistoricRecord[];
-  readonly markers: readonly HistoricMarker[];
-}> {
-  const records: HistoricRecord[] = [];
-  const markers: HistoricMarker[] = [];
-  for (const table of ['t', 'u']) {
-    const families = [{ family: 'write' }, { family: ROLLBACK }];
-    for (const { key, cells } of await store.readRange(table, { limit: 1_000_000 }, families)) {
-      for (const one of cells) {
-        const name = `${table}/${key}:${one.qualifier}`;
-        if (one.family === ROLLBACK) markers.push({ cell: name, startTimestamp: one.timestamp });
-        else records.push({ cell: name, ...decodeWriteRecord(one) });
-      }
-    }
-  }
-  return { records, markers };
 }
 
 /** As histories name cells: `t/a:c`. */

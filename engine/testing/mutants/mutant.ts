@@ -39,3 +39,7 @@ export function mutate(mutant: Mutant, file: string, text: string): string {
       return parts.join(replace);
     }, text);
 }
+
+export function change(file: string, find: string, replace: string): Change {
+  return { file, find, replace };
+}

@@ -269,6 +269,7 @@ export class Client {
       const committed = await transaction.commit();
       const wrote = recording.writes.length + recording.locks.length > 0;
       this.#heard(recording, 'committed', wrote ? committed : undefined);
+      this.#expectSecondPhase(recording.startTimestamp);
     } catch (error) {
       transaction?.discard();
       await this.#failed(context, recording, error);
@@ -323,6 +324,14 @@ export class Client {
       await this.#failed(context, undefined, error);
       return false;
     }
+  }
+
+  #expectSecondPhase(startTimestamp: Timestamp): void {
+    const { timeline, knobs, umpire } = this.#run.world;
+    if (!umpire.isCalm) return;
+    timeline.after(3 * knobs.delayMsMax + 2, () => {
+      umpire.committed(startTimestamp, () => leftLocks(this.#run.world));
+    });
   }
 
   /** A start timestamp that this client was given so long ago. */

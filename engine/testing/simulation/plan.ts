@@ -69,7 +69,8 @@ export function cellsOf(table: string): readonly string[] {
 }
 
 export function planOf(seed: number): Plan {
-  const random = createRandom(seed);
+  // Forked, because streams of neighbouring seeds begin alike.
+  const random = createRandom(seed).fork('plan');
   const knobs = swarm(random);
   // Few cells make conflicts, many make progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;

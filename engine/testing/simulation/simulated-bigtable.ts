@@ -25,8 +25,9 @@ import type { World } from './world.ts';
 /** A copy of a read changes nothing; a read of one row has no parts. */
 const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay', 'partial']);
 /** With a connection that keeps order, what is lost takes the connection with it, and what is behind it. */
-const ORDERED_IMMUNITY: ReadonlySet<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
+const ORDERED_IMMUNITY: Set<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
 const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
+const PREWRITE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial', 'slow']);
 const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
 
 export class SimulatedBigtable implements Bigtable {
@@ -78,7 +79,9 @@ export class SimulatedBigtable implements Bigtable {
 
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
     const { table, row } = conditional;
-    return this.#mutate(row, SINGLE_IMMUNITY, {
+    // The heartbeat begins with the answer to the primary's prewrite.
+    const isPrewrite = conditional.ifNotFound?.some(({ family }) => family === 'lock') === true;
+    return this.#mutate(row, isPrewrite ? PREWRITE_IMMUNITY : SINGLE_IMMUNITY, {
       arrive: () => {
         const found = this.#world.checkAndMutateRow(conditional);
         this.#applied(table, row, found ? conditional.ifFound : conditional.ifNotFound);
@@ -180,7 +183,7 @@ export class SimulatedBigtable implements Bigtable {
       },
       gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `mutating ${row} got no answer`),
       notBeforeMs: ordered ? this.#lastArrivalMs : undefined,
-      immuneTo: ordered ? ORDERED_IMMUNITY : immunity,
+      immuneTo: ordered ? ORDERED_IMMUNITY.union(immunity) : immunity,
       describe: mutation.describe,
     });
     this.#lastArrivalMs = arrivesMs;

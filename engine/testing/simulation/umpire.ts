@@ -67,6 +67,15 @@ export class Umpire {
     this.#locks.push({ table, row, column, startTimestamp, value });
   }
 
+  /** A client was told that its transaction committed; a while later its second phase must be over (P16). */
+  committed(startTimestamp: Timestamp, locksLeft: () => readonly string[]): void {
+    if (!this.isCalm) return;
+    const left = locksLeft().filter((lock) => lock.endsWith(`@${startTimestamp}`));
+    if (left.length === 0) return;
+    const message = `${left.join(', ')} is still there although its transaction has committed`;
+    this.find('debris: lock left', message);
+  }
+
   /** A client was told that its transaction failed, with this code. */
   failed(startTimestamp: Timestamp, code: string, locksLeft: () => readonly string[]): void {
     if (this.isPatient && code === 'ROLLED_BACK') {

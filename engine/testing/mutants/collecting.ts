@@ -1,0 +1,102 @@
+/** Mistakes in collecting garbage: P4, P30 and P31. */
+import { change, type Mutant } from './mutant.ts';
+
+export const COLLECTING: readonly Mutant[] = [
+  {
+    rule: 'P4',
+    name: 'markers-collected-at-once',
+    mistake: 'The collector does not wait until messages from before are gone.',
+    changes: [
+      change(
+        'garbage-collection/cycle.ts',
+        '    if (leftMs > 0) await clock.sleep(leftMs, signal);\n',
+        '    void leftMs;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P30',
+    name: 'collect-before-resolving',
+    mistake: 'The collector does not resolve locks first.',
+    changes: [
+      change(
+        'garbage-collection/cycle.ts',
+        "phase: 'resolving', deletionHorizon,",
+        "phase: 'collecting', deletionHorizon,",
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'leases-ignored',
+    mistake:
+      'The collector does not ask who still needs old versions, and nobody validates what he reads.',
+    changes: [
+      change(
+        'garbage-collection/horizon.ts',
+        '  return leases.reduce((smallest, { bound }) => Math.min(smallest, bound), limit);',
+        '  return leases.reduce((smallest) => smallest, limit);',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'uncovered-reads-not-validated',
+    mistake: 'A reader without a valid lease does not look at the horizon.',
+    changes: [
+      change(
+        'transaction/stale.ts',
+        '  if (!hold.isCovered()) await refuseBelowHorizon(context, startTimestamp);\n',
+        '  void [context, startTimestamp, hold];\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'commits-not-validated',
+    mistake: 'A transaction whose snapshot was given up commits all the same.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '  refuseStale(startTimestamp, context.oracle.horizon);\n',
+        '  void [refuseStale, startTimestamp];\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'horizon-not-persisted',
+    mistake: 'The collector deletes below a horizon that nobody hears of.',
+    changes: [
+      change(
+        'garbage-collection/horizon.ts',
+        'const horizon = await oracle.raiseHorizon(smallestBound(before, now));',
+        'const horizon = smallestBound(before, now);',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'no-second-look-at-leases',
+    mistake: 'A snapshot that was pinned while the horizon moved is overlooked.',
+    changes: [
+      change(
+        'garbage-collection/horizon.ts',
+        'const after = await watch.liveLeases();',
+        'const after = [] as readonly Lease[];',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'lapsed-lease-still-counts',
+    mistake: 'A process whose lease has lapsed believes that it had it all along.',
+    changes: [
+      change(
+        'lock-service/leases.ts',
+        '    if (clock.monotonicMs() >= this.#validUntilMs) this.#epoch += 1;\n',
+        '    if (this.#epoch === 0) this.#epoch += 1;\n',
+      ),
+    ],
+  },
+];

@@ -1,0 +1,163 @@
+/** Mistakes in notifications and observers: P40 to P50. */
+import { change, type Mutant } from './mutant.ts';
+
+export const NOTIFYING: readonly Mutant[] = [
+  {
+    rule: 'P40',
+    name: 'notify-after-commit',
+    mistake: 'Notifications are written after the commit point.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '    await orRollBack(context, prewriting, rows, notify(context, marks));\n',
+        '',
+      ),
+      change(
+        'transaction/commit.ts',
+        '    finish(context, secondaryRows, { ...request, committedAt });\n',
+        '    finish(context, secondaryRows, { ...request, committedAt });\n    await notify(context, marks).catch(() => {});\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P41',
+    name: 'notify-at-start-timestamp',
+    mistake: "A notification is stored at the writer's start timestamp.",
+    changes: [
+      change(
+        'transaction/commit.ts',
+        'const marks = notificationMutations(strong, weak, commitTimestamp);',
+        'const marks = notificationMutations(strong, weak, startTimestamp);',
+      ),
+    ],
+  },
+  {
+    rule: 'P41',
+    name: 'clear-all-notifications',
+    mistake: 'A run clears also the notifications of changes that it has not seen.',
+    changes: [
+      change(
+        'observer/run-observer.ts',
+        'from: 0, to: startTimestamp } as const;',
+        'from: 0, to: startTimestamp + 1_000_000_000 } as const;',
+      ),
+    ],
+  },
+  {
+    rule: 'P42',
+    name: 'acknowledgment-by-commit-timestamp',
+    mistake: "A change is compared with the last run's commit timestamp.",
+    changes: [
+      change(
+        'observer/run-observer.ts',
+        'latest.record.changedTimestamp > (lastRun?.record.startTimestamp ?? 0)',
+        'latest.record.changedTimestamp > (lastRun?.record.commitTimestamp ?? 0)',
+      ),
+    ],
+  },
+  {
+    rule: 'P42',
+    name: 'no-acknowledgment',
+    mistake: 'Runs do not acknowledge, so two can commit for one change.',
+    changes: [
+      change(
+        'observer/run-observer.ts',
+        '    transaction.acknowledge(observer.name, cell);\n',
+        '    void observer.name;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P43',
+    name: 'weak-notification-before-locks',
+    mistake: "A weak notification is written before its transaction's locks.",
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '  if (weak.length > 0) await notify(context, notificationMutations([], weak, await context.oracle.next()));\n  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+      ),
+      change(
+        'transaction/commit.ts',
+        'const marks = notificationMutations(strong, weak, commitTimestamp);',
+        'const marks = notificationMutations(strong, [], commitTimestamp);',
+      ),
+      change(
+        'transaction/commit.ts',
+        'if (strong.length + weak.length > 0) tellWorkers(context, { strong, weak, commitTimestamp });',
+        'if (strong.length > 0) tellWorkers(context, { strong, weak: [], commitTimestamp });',
+      ),
+    ],
+  },
+  {
+    rule: 'P44',
+    name: 'nothing-to-do-clears-nothing',
+    mistake: 'A run that finds nothing to do leaves its notification.',
+    changes: [
+      change(
+        'observer/run-observer.ts',
+        'if (observers.length > 0) await clearNotification',
+        'if (runs.length > 0) await clearNotification',
+      ),
+    ],
+  },
+  {
+    rule: 'P45',
+    name: 'failures-without-rest',
+    mistake: 'An observer that has failed runs again at once.',
+    changes: [
+      change(
+        'observer/failures.ts',
+        'return failing !== undefined && failing.untilMs > this.#clock.monotonicMs();',
+        'return failing !== undefined && failing.untilMs < 0;',
+      ),
+    ],
+  },
+  {
+    rule: 'P47',
+    name: 'pooled-start-timestamp',
+    mistake: 'The start timestamp of a run was taken before its notification was seen.',
+    changes: [
+      change(
+        'observer/run-observer.ts',
+        '    const transaction = await begin(context);\n',
+        '    const transaction = POOL.get(context) ?? (await begin(context));\n    POOL.set(context, await begin(context));\n',
+      ),
+      change(
+        'observer/run-observer.ts',
+        'async function runObserver(\n',
+        'const POOL = new WeakMap<Context, Transaction>();\n\nasync function runObserver(\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P48',
+    name: 'running-cells-forgotten',
+    mistake: 'A scan finds a cell whose observer is running, and runs it again.',
+    changes: [
+      change(
+        'observer/worker.ts',
+        '    if (this.#running.has(name)) {\n',
+        '    if (this.#running.has(name) && name.length < 0) {\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P50',
+    name: 'stop-does-not-wait',
+    mistake: 'A worker says that it has stopped while runs are still in flight.',
+    changes: [change('observer/worker.ts', '    await Promise.all(this.#running.values());\n', '')],
+  },
+  {
+    rule: 'P50',
+    name: 'idle-after-one-glance',
+    mistake: 'A worker says that it is idle before it has looked.',
+    changes: [
+      change(
+        'observer/worker.ts',
+        'const enough = this.#emptyScans + 2;',
+        'const enough = this.#emptyScans;',
+      ),
+    ],
+  },
+];

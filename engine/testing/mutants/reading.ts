@@ -1,0 +1,162 @@
+/** Mistakes in reading, resolving locks and judging who is alive: P19 to P29, and P33. */
+import { change, type Mutant } from './mutant.ts';
+
+const PLAIN_READ = 'const row = await context.store.readRow(target.table, target.row, filters);';
+
+export const READING: readonly Mutant[] = [
+  {
+    rule: 'P19',
+    name: 'reader-ignores-locks',
+    mistake: 'A reader does not look at locks.',
+    changes: [
+      change(
+        'transaction/snapshot-read.ts',
+        '  return row?.cells.filter((cell) => cell.family === LOCK) ?? [];',
+        '  return row?.cells.filter((cell) => cell.family === LOCK && cell.timestamp < 0) ?? [];',
+      ),
+    ],
+  },
+  {
+    rule: 'P19',
+    name: 'writer-ignores-newer-locks',
+    mistake: 'A prewrite looks at locks up to its start timestamp only.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '    { family: LOCK, qualifier },\n',
+        '    { family: LOCK, qualifier, to: startTimestamp },\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'lock-and-record-read-apart',
+    mistake: 'Write records are read first, and locks afterwards.',
+    changes: [
+      change(
+        'transaction/snapshot-read.ts',
+        PLAIN_READ,
+        'const records = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family !== LOCK));\n    const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family === LOCK));\n    const row: Row = { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'newest-data-version',
+    mistake: 'The newest data is returned, whoever wrote it.',
+    changes: [
+      change(
+        'transaction/snapshot-read.ts',
+        'one.family === DATA && one.qualifier === column && one.timestamp === record.dataTimestamp,',
+        'one.family === DATA && one.qualifier === column,',
+      ),
+    ],
+  },
+  {
+    rule: 'P21',
+    name: 'blind-writer-never-cleans-up',
+    mistake: 'A transaction that loses to a lock does not look whether its owner is dead.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '      if (lock !== undefined) await resolveLock(context, cell, lock);\n',
+        '      void [resolveLock, cell, lock];\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P22',
+    name: 'prewrite-waits',
+    mistake: 'A prewrite waits for locks while it holds its own.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        "    if (found.kind === 'ours') return undefined;\n",
+        "    if (found.kind === 'ours') return undefined;\n    if (found.reason === 'locked') {\n      await context.clock.sleep(backoffMs(context, 1) + 1);\n      latest = await tryAgain(context, row, prewriting);\n      if (latest === false) return undefined;\n      attempt--;\n      continue;\n    }\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P23',
+    name: 'no-backoff',
+    mistake: 'Who has lost tries again at once.',
+    changes: [
+      change(
+        'transaction/backoff.ts',
+        '  return ceiling * random.fraction();',
+        '  return ceiling * random.fraction() * 0;',
+      ),
+    ],
+  },
+  {
+    rule: 'P24',
+    name: 'age-by-wall-clocks',
+    mistake: "A lock's age is the difference between its writer's wall clock and the reader's.",
+    changes: [
+      change(
+        'transaction/lock-watch.ts',
+        'return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;',
+        'return sighting !== undefined && clock.wallMs() - lock.wallMs >= lock.timeToLiveMs;',
+      ),
+    ],
+  },
+  {
+    rule: 'P25',
+    name: 'no-heartbeat',
+    mistake: 'Locks show no sign of life.',
+    changes: [change('transaction/heartbeat.ts', 'if (!running) void beatAll();', 'void beatAll;')],
+  },
+  {
+    rule: 'P27',
+    name: 'check-then-act-clean-up',
+    mistake: 'Who finds the owner of a primary dead erases its lock without looking again.',
+    changes: [
+      change(
+        'transaction/resolve-lock.ts',
+        '        await rollBackCell(context, lock.primary, lock.startTimestamp);\n        break;\n',
+        "        await rollBackCell(context, lock.primary, lock.startTimestamp);\n        return { kind: 'rolled back' };\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P28',
+    name: 'sight-of-lock-remembered',
+    mistake: 'That a lock was there is remembered, and acted on later.',
+    changes: [
+      change(
+        'transaction/resolve-lock.ts',
+        '    const seen = await lookAtPrimary(context, lock);\n',
+        '    const known = SEEN.get(context) ?? new Map<number, Sight>();\n    SEEN.set(context, known);\n    const seen = known.get(lock.startTimestamp) ?? (await lookAtPrimary(context, lock));\n    known.set(lock.startTimestamp, seen);\n',
+      ),
+      change(
+        'transaction/resolve-lock.ts',
+        'type Sight =\n',
+        'const SEEN = new WeakMap<Context, Map<number, Sight>>();\n\ntype Sight =\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P29',
+    name: 'own-attempts-unknown',
+    mistake: 'A process does not know its own dead attempts, and waits for them.',
+    changes: [
+      change(
+        'transaction/resolve-lock.ts',
+        '  if (lock.owner === context.liveness.self) return !context.committing.has(lock.startTimestamp);\n',
+        '',
+      ),
+    ],
+  },
+  {
+    rule: 'P33',
+    name: 'aborted-data-stays',
+    mistake: 'Rolling back leaves the data behind.',
+    changes: [
+      change(
+        'transaction/roll-back.ts',
+        "  if (!isAcknowledgment(qualifier)) mutations.push({ kind: 'erase', family: DATA, ...own });\n",
+        '  void [isAcknowledgment, DATA];\n',
+      ),
+    ],
+  },
+];

@@ -1,0 +1,68 @@
+/** Mistakes in handing out timestamps: P35 to P38. */
+import { change, type Mutant } from './mutant.ts';
+
+export const TIMESTAMPS: readonly Mutant[] = [
+  {
+    rule: 'P35',
+    name: 'oracle-trusts-its-range',
+    mistake: 'An oracle hands out of its range without looking whether another one has taken over.',
+    changes: [
+      change(
+        'oracle/allocator.ts',
+        '      const { range, horizon } = await this.#readRow();\n',
+        '      const { range, horizon } = this.#remembered ?? (await this.#readRow());\n      if (this.#remembered === undefined && range.owner === this.#owner) this.#remembered = { range, horizon };\n      else if (this.#next + count > range.limit) this.#remembered = undefined;\n',
+      ),
+      change(
+        'oracle/allocator.ts',
+        '  #next: Timestamp = 0;\n',
+        '  #next: Timestamp = 0;\n  #remembered: OracleRow | undefined;\n',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P36',
+    name: 'range-handed-out-before-persisted',
+    mistake: 'Timestamps of a range are handed out while it is still being written down.',
+    changes: [
+      change(
+        'oracle/allocator.ts',
+        '      await this.#takeRange(range, count);\n',
+        '      this.#takeRange(range, count).catch(() => {});\n      this.#next = Math.max(this.#next, range.limit) + count;\n      return { first: this.#next - count, horizon };\n',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P36',
+    name: 'restart-takes-old-range',
+    mistake: "An oracle started again takes its predecessor's range for its own.",
+    changes: [
+      change(
+        'oracle/allocator.ts',
+        '`${entropySeed()}-${entropySeed()}`',
+        'String(entropySeed).slice(0, 8)',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P37',
+    name: 'timestamp-handed-out-twice',
+    mistake: 'The last timestamp of a batch is also the first one of the next.',
+    changes: [
+      change(
+        'oracle/allocator.ts',
+        'this.#next += count;\n          return { first: this.#next - count, horizon };',
+        'this.#next += count - 1;\n          return { first: this.#next - count + 1, horizon };',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P38',
+    name: 'fifteen-digits',
+    mistake: 'Write records have room for fifteen digits of a timestamp.',
+    changes: [change('transaction/write-record.ts', 'const WIDTH = 16;', 'const WIDTH = 15;')],
+  },
+];

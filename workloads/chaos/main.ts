@@ -104,6 +104,10 @@ await runCommand(
       console.log(`\n${summaryLines(rounds).join('\n')}`);
       if (found) process.exitCode = 1;
       if (isWorthKeeping) console.log(`\nStore, histories and verdict: ${folder}`);
+    } catch (error) {
+      isWorthKeeping ||= !signal.aborted; // Something failed that nobody has thought of.
+      if (!signal.aborted) console.error(`Store and histories: ${folder}`);
+      throw error;
     } finally {
       if (!isWorthKeeping) await rm(folder, { recursive: true, force: true });
     }

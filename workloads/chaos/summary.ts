@@ -56,10 +56,10 @@ function findings(rounds: readonly Round[]): readonly string[] {
   return [
     ...(allowed > 0 ? [`write skews, which snapshot isolation allows: ${count(allowed)}`] : []),
     `violations: ${count(violations.length)}`,
-    ...claims.flatMap(([claim, ofClaim]) => [
-      `  ${claim} (${count(ofClaim.length)})`,
-      ...ofClaim.slice(0, PRINTED_MAX).map(({ message }) => `    ${message}`),
-    ]),
+    ...claims.flatMap(([claim, ofClaim]) => {
+      const messages = ofClaim.slice(0, PRINTED_MAX).map(({ message }) => `    ${message}`);
+      return [`  ${claim} (${count(ofClaim.length)})`].concat(messages);
+    }),
   ];
 }
 

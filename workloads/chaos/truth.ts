@@ -31,13 +31,44 @@ const REST_MS_MAX = 120_000;
 export async function comeToRest(
   percolator: Percolator,
   workloads: readonly Workload[],
-  { recorder, signal }: { readonly recorder: Recorder; readonly signal: AbortSignal },
+  around: { readonly recorder: Recorder; readonly signal: AbortSignal },
 ): Promise<Truth> {
   const violations: Violation[] = [];
+  let worker: Readonly<WorkerCounters> = { runs: 0, clean: 0, failures: 0, parked: 0 };
+  try {
+    worker = await settle(percolator, workloads, { ...around, violations });
+  } catch (error) {
+    around.signal.throwIfAborted();
+    violations.push({ claim: 'rest: nothing fails', message: String(error) });
+  }
+  const stored = await readStoredHistory(percolator.store, tablesOf(workloads));
+  for (const cell of stored.locks) {
+    violations.push({
+      claim: 'rest: reading resolves every lock',
+      message: `${cell} is still locked`,
+    });
+  }
+  return { stored, violations, worker };
+}
+
+interface Settling {
+  readonly recorder: Recorder;
+  readonly signal: AbortSignal;
+  /** Filled step by step. */
+  readonly violations: Violation[];
+}
+
+/** Steps 1 to 4. */
+async function settle(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  settling: Settling,
+): Promise<Readonly<WorkerCounters>> {
+  const { recorder, signal, violations } = settling;
   violations.push(...(await auditErrors(percolator, 'after the last kill')));
   await readEverything(percolator, workloads, recorder);
   signal.throwIfAborted();
-  const worker = await runObservers(percolator, workloads, { recorder, signal, violations });
+  const worker = await runObservers(percolator, workloads, settling);
   await readEverything(percolator, workloads, recorder);
   for (const workload of workloads) {
     await using snapshot = await percolator.snapshot();
@@ -45,14 +76,7 @@ export async function comeToRest(
     violations.push(...wrong.map((message) => ({ claim: `${workload.name}: at rest`, message })));
   }
   violations.push(...(await auditErrors(percolator, 'at rest')));
-  const stored = await readStoredHistory(percolator.store, tablesOf(workloads));
-  violations.push(
-    ...stored.locks.map((cell) => ({
-      claim: 'rest: reading resolves every lock',
-      message: `${cell} is still locked`,
-    })),
-  );
-  return { stored, violations, worker };
+  return worker;
 }
 
 async function auditErrors({ store }: Percolator, when: string): Promise<readonly Violation[]> {
@@ -83,13 +107,8 @@ async function readEverything(
 async function runObservers(
   percolator: Percolator,
   workloads: readonly Workload[],
-  around: {
-    readonly recorder: Recorder;
-    readonly signal: AbortSignal;
-    readonly violations: Violation[];
-  },
+  { recorder, signal, violations }: Settling,
 ): Promise<Readonly<WorkerCounters>> {
-  const { recorder, signal, violations } = around;
   const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
   const worker = percolator.startWorker(observers, {
     onCommitted: recordingCommits(recorder),

@@ -76,6 +76,7 @@ describe('a value that is wrong', () => {
       /bucket 2: 1 documents/,
     ],
     ['an unseen shelf', 'pipeline', at('documents', 's 1', 'body'), '2', /s: 1 documents, 0/],
+    ['a title not copied', 'pipeline', at('documents', 's 1', 'title'), 'x', /s 1: its title is x/],
     ['a second count', 'pipeline', at('counts', 'bucket 6', 'documents'), '1', /0 documents, 1/],
   ];
   for (const [what, name, cell, value, sentence] of cases) {

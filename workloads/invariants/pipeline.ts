@@ -6,10 +6,12 @@
  *           │                     (a bucket: +1)            (what is new since the last copy)
  *           └─ weakly ─▶ shelves:changed ──tally──▶ shelves:documents
  *                                                     (counts its shelf anew, each time)
+ *     documents:title ──copy──▶ titles:title
  *
  * `count` adds blindly, so a second run for one document would show. `sum` is run for a cell
  * that changes all the time, so that one run sees several changes; one that is never seen
- * would leave the total behind. `tally` hears only weak notifications, and may run once too often.
+ * would leave the total behind. `copy` is run for a cell that is written twice in quick succession, and
+ * never again: the second change often falls into the run for the first. `tally` hears only weak notifications, and may run once too often.
  */
 import type { CellAddress, Reader } from '#engine';
 import { numberOf, signed } from './values.ts';
@@ -49,6 +51,17 @@ const sum: WorkloadObserver = {
   },
 };
 
+const copy: WorkloadObserver = {
+  name: 'copy',
+  table: 'documents',
+  column: 'title',
+  weak: false,
+  async run(work, row) {
+    const title = await work.get(titleOf(row));
+    if (title !== undefined) work.set(titleOf(row, 'titles'), title);
+  },
+};
+
 const tally: WorkloadObserver = {
   name: 'tally',
   table: 'shelves',
@@ -67,12 +80,13 @@ export const pipeline: Workload = {
   name: 'pipeline',
   invariant: 'at rest every document is counted once in each stage',
   tables: {
-    documents: { columns: ['body'], observedColumns: ['body'] },
+    documents: { columns: ['body', 'title'], observedColumns: ['body', 'title'] },
     counts: { columns: ['documents'], observedColumns: ['documents'] },
     sums: { columns: ['copied', 'total'] },
+    titles: { columns: ['title'] },
     shelves: { columns: ['documents'], observedColumns: ['changed'] },
   },
-  observers: [count, sum, tally],
+  observers: [count, sum, copy, tally],
 
   async setup() {
     // Every count begins without a cell.
@@ -83,10 +97,15 @@ export const pipeline: Workload = {
       return client.attempt(async (work) => void (await work.getMany(stages())));
     }
     const shelf = `${client.process}-${Math.floor(client.nowMs() / SHELF_MS)}`;
-    return client.attempt(async (work) => {
-      const row = `${shelf} ${work.startTimestamp}`;
+    let row = '';
+    await client.attempt(async (work) => {
+      row = `${shelf} ${work.startTimestamp}`;
       work.set(bodyOf(row), signed(random.integer(0, BUCKETS - 1), work));
+      work.set(titleOf(row), signed(1, work));
       work.notifyWeakly({ table: 'shelves', row: shelf, column: 'changed' });
+    });
+    return client.attempt(async (work) => {
+      if ((await work.get(titleOf(row))) !== undefined) work.set(titleOf(row), signed(2, work));
     });
   },
 
@@ -112,19 +131,33 @@ async function watch(reader: Reader): Promise<readonly string[]> {
 async function check(reader: Reader): Promise<readonly string[]> {
   const perBucket = new Map(ALL_BUCKETS.map((bucket) => [bucket, 0]));
   const perShelf = new Map<string, number>();
-  let documents = 0;
-  for await (const { row, values } of reader.scan({ table: 'documents', columns: ['body'] })) {
-    documents++;
+  const titles = new Map<string, string>();
+  const columns = ['body', 'title'];
+  for await (const { row, values } of reader.scan({ table: 'documents', columns })) {
     addOne(perBucket, `bucket ${numberOf(values.get('body'))}`);
     addOne(perShelf, shelfOf(row));
+    titles.set(row, String(values.get('title')));
   }
   const total = numberOf(await reader.get(TOTAL));
   return [
     ...(await watch(reader)),
-    ...(total === documents ? [] : [`${documents} documents, but a total of ${total}`]),
+    ...(total === titles.size ? [] : [`${titles.size} documents, but a total of ${total}`]),
     ...(await unlike(reader, perBucket, countOf)),
     ...(await unlike(reader, perShelf, tallyOf)),
+    ...(await uncopied(reader, titles)),
   ];
+}
+
+async function uncopied(
+  reader: Reader,
+  titles: ReadonlyMap<string, string>,
+): Promise<readonly string[]> {
+  const rows = [...titles];
+  const copies = await reader.getMany(rows.map(([row]) => titleOf(row, 'titles')));
+  return rows.flatMap(([row, title], i) => {
+    const found = String(copies[i]);
+    return found === title ? [] : [`${row}: its title is ${title}, and its copy ${found}`];
+  });
 }
 
 /** Where a count stands that is not the number of documents. */
@@ -152,6 +185,10 @@ function addOne(counts: Map<string, number>, key: string): void {
 
 function bodyOf(row: string): CellAddress {
   return { table: 'documents', row, column: 'body' };
+}
+
+function titleOf(row: string, table = 'documents'): CellAddress {
+  return { table, row, column: 'title' };
 }
 
 function countOf(bucket: string): CellAddress {

@@ -14,8 +14,12 @@ import type { Timestamp } from '../bigtable/index.ts';
 import type { Lock } from './lock.ts';
 
 export interface LockWatch {
-  /** Whether this process has seen the lock, with its heartbeat as it is now, for its time to live. */
-  isExpired(lock: Lock): boolean;
+  /**
+   * Whether the lock has stood still for its time to live: it was asked for at `askedMs`, so long after it
+   * was first seen with the heartbeat it had. Not when the answer came: one that takes long shows the lock as
+   * it was long ago.
+   */
+  isExpired(lock: Lock, askedMs: number): boolean;
 }
 
 interface Sighting {
@@ -43,10 +47,10 @@ export function createLockWatch(clock: Clock): LockWatch {
   }
 
   return {
-    isExpired: (lock) => {
+    isExpired: (lock, askedMs) => {
       const before = sightings.get(lock.startTimestamp);
       const sighting = before?.heartbeat === lock.heartbeat ? before : remember(lock);
-      return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;
+      return askedMs - sighting.sinceMs >= lock.timeToLiveMs;
     },
   };
 }

@@ -91,6 +91,7 @@ export type Outcome =
 /** Finds out, or if its owner is dead decides, how the transaction of `lock` ended. */
 export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
   for (;;) {
+    const askedMs = context.clock.monotonicMs();
     const seen = await lookAtPrimary(context, lock);
     switch (seen.kind) {
       case 'committed':
@@ -99,13 +100,13 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<O
       case 'forbidden':
         return { kind: (await isGivenUp(context, lock)) ? 'collected' : 'rolled back' };
       case 'locked':
-        if (!isOwnerDead(context, seen.lock)) return { kind: 'alive' };
+        if (!isOwnerDead(context, seen.lock, askedMs)) return { kind: 'alive' };
         // The primary's own lock is rolled back like any other; if it is gone, look what became of it.
         await rollBackCell(context, lock.primary, lock.startTimestamp);
         break;
       case 'absent':
         // A lock whose primary is merely in flight belongs to a healthy transaction: wait for its own time to live.
-        if (!isOwnerDead(context, lock)) return { kind: 'alive' };
+        if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };
         if (await isGivenUp(context, lock)) return { kind: 'collected' };
         await forbidPrimary(context, lock, seen.newestRecord);
         break;
@@ -192,8 +193,13 @@ async function isGivenUp({ oracle }: Context, { startTimestamp }: Lock): Promise
 /**
  * Whether nobody will finish the transaction. Our own attempts are known at once (P29), exited
  * processes of this machine too; of all others only their time to live tells.
+ * @param askedMs when the lock was asked for, on our monotonic clock
  */
-export function isOwnerDead(context: Context, lock: Lock): boolean {
+export function isOwnerDead(
+  context: Context,
+  lock: Lock,
+  askedMs: number = context.clock.monotonicMs(),
+): boolean {
   if (lock.owner === context.liveness.self) return !context.committing.has(lock.startTimestamp);
-  return context.liveness.isDead(lock.owner) || context.lockWatch.isExpired(lock);
+  return context.liveness.isDead(lock.owner) || context.lockWatch.isExpired(lock, askedMs);
 }

@@ -72,13 +72,14 @@ export async function transact<T>(
   body: (transaction: Transaction) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    const transaction = await begin(context);
+    let transaction: Transaction | undefined;
     try {
+      transaction = await begin(context); // It may fail, too: the oracle may be out of reach for a moment.
       const result = await body(transaction);
       await transaction.commit();
       return result;
     } catch (error) {
-      transaction.discard();
+      transaction?.discard();
       if (!isRetryable(error) || attempt >= context.options.attemptsMax) throw error;
       await context.clock.sleep(backoffMs(context, attempt));
     }

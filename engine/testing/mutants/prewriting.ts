@@ -50,7 +50,7 @@ export const PREWRITING: readonly Mutant[] = [
       ...SECONDARIES_FIRST,
       change(
         'transaction/resolve-lock.ts',
-        "        if (!isOwnerDead(context, lock)) return { kind: 'alive' };\n        if (await isGivenUp",
+        "        if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };\n        if (await isGivenUp",
         "        if (isOwnerDead(context, lock)) return { kind: 'rolled back' };\n        else return { kind: 'alive' };\n        if (await isGivenUp",
       ),
     ],

@@ -95,7 +95,7 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/lock-watch.ts',
-        'return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;',
+        'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
         'return sighting !== undefined && clock.wallMs() - lock.wallMs >= lock.timeToLiveMs;',
       ),
     ],

@@ -1,3 +1,16 @@
-/** The front door of the simulator. */
-export { planOf, type Plan } from './plan.ts';
-export { simulate, type Result, type RunCounts } from './simulate.ts';
+/**
+ * The front door of the simulator. Read in this order:
+ *
+ *   plan.ts, knobs.ts   what a run is asked to do, and what may go wrong
+ *   simulate.ts         the run
+ *   timeline.ts, process.ts, network.ts, simulated-bigtable.ts    time, life and death, messages
+ *   client.ts, observers.ts, oracle-service.ts                    who takes part
+ *   umpire.ts, judgement.ts                                       what must hold
+ *   shrink.ts, story.ts                                           what to do if it does not
+ */
+export { EVENT_FAULTS, type Knobs, MESSAGE_FAULTS } from './knobs.ts';
+export { type Plan, planOf } from './plan.ts';
+export { shrink } from './shrink.ts';
+export { type Result, type RunCounts, simulate } from './simulate.ts';
+export { tellStory } from './story.ts';
+export type { FaultCounts } from './world.ts';

@@ -166,7 +166,7 @@ function applyCopy<T>(world: World, message: Message<T>): void {
   }
 }
 
+/** What was read is part of the description. */
 function describeAnswer(value: unknown): string {
-  if (value === undefined) return 'done';
-  return JSON.stringify(value);
+  return typeof value === 'boolean' ? String(value) : 'done';
 }

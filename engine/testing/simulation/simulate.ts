@@ -54,7 +54,12 @@ const SETTLING_ROUNDS = 2;
 
 export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Result> {
   const simulation = new Simulation(plan, options);
-  return simulation.run();
+  try {
+    await simulation.run();
+  } catch (error) {
+    simulation.fail(error); // Not of a client: the storage was asked for something impossible.
+  }
+  return simulation.result();
 }
 
 interface Slot {
@@ -104,7 +109,7 @@ class Simulation {
     };
   }
 
-  async run(): Promise<Result> {
+  async run(): Promise<void> {
     const { plan } = this.#run;
     plan.processes.forEach((process) => {
       const slot = { plan: process, begun: 0, lives: 0 };
@@ -115,7 +120,10 @@ class Simulation {
     scheduleEvents(this.#run, () => this.#slots.map(({ client }) => client));
     await this.#until(() => this.#isDone(), 'the clients to finish');
     await this.#settle();
-    return this.#result();
+  }
+
+  fail(error: unknown): void {
+    this.#run.fail(error, 'the run');
   }
 
   #isDone(): boolean {
@@ -204,7 +212,7 @@ class Simulation {
     await this.#until(() => timeline.nowMs > lastArrivalMs, 'messages to arrive');
   }
 
-  #result(): Result {
+  result(): Result {
     const run = this.#run;
     const history: History = {
       transactions: run.transactions,

@@ -1,0 +1,104 @@
+/**
+ * Shrinks a failing run to a small one that fails in the same way, to be read by people.
+ *
+ *     plan ─▶ leave out a process, a fault, half of the transactions, one, an operation, a message's fault
+ *               └─▶ does it still fail with the same claim? then go on from there
+ *          ─▶ again, until nothing more can be left out
+ *
+ * It works because chance is decided by what it is for, not by its order (chance.ts): what is left
+ * over mostly happens as before.
+ */
+import type { Plan, ProcessPlan, TransactionPlan } from './plan.ts';
+import { simulate } from './simulate.ts';
+
+export interface ShrinkOptions {
+  /** Runs to spend. Default 2,000. */
+  readonly runsMax?: number | undefined;
+  /** Told of every smaller plan. */
+  readonly onSmaller?: ((plan: Plan) => void) | undefined;
+}
+
+const RUNS_MAX = 2_000;
+
+/** The smallest plan found whose run breaks the claim. */
+export async function shrink(
+  plan: Plan,
+  claim: string,
+  options: ShrinkOptions = {},
+): Promise<Plan> {
+  let smallest = plan;
+  let runsLeft = options.runsMax ?? RUNS_MAX;
+  for (;;) {
+    const smaller = await findSmaller();
+    if (smaller === undefined) return smallest;
+    smallest = smaller;
+    options.onSmaller?.(smallest);
+  }
+
+  async function findSmaller(): Promise<Plan | undefined> {
+    for (const candidate of candidates(smallest)) {
+      if (runsLeft-- <= 0) return undefined;
+      const { violations } = await simulate(candidate);
+      if (violations.some((violation) => violation.claim === claim)) return candidate;
+    }
+    return undefined;
+  }
+}
+
+/** Plans with less in them, those that leave out most first. */
+function* candidates(plan: Plan): Generator<Plan> {
+  for (const processes of withoutOne(plan.processes)) yield { ...plan, processes };
+  for (const messages of withoutOneKey(plan.knobs.messages)) {
+    yield { ...plan, knobs: { ...plan.knobs, messages } };
+  }
+  for (const events of withoutOneKey(plan.knobs.events)) {
+    yield { ...plan, knobs: { ...plan.knobs, events } };
+  }
+  yield* simplerKnobs(plan);
+  for (const [i, process] of plan.processes.entries()) {
+    for (const smaller of smallerProcesses(process)) {
+      yield { ...plan, processes: plan.processes.with(i, smaller) };
+    }
+  }
+}
+
+function* simplerKnobs(plan: Plan): Generator<Plan> {
+  const { knobs } = plan;
+  if (plan.observerFailures > 0) yield { ...plan, observerFailures: 0 };
+  if (knobs.skewMs > 0) yield { ...plan, knobs: { ...knobs, skewMs: 0 } };
+  if (knobs.oracleProcesses) yield { ...plan, knobs: { ...knobs, oracleProcesses: false } };
+  if (knobs.firstTimestamp > 1) yield { ...plan, knobs: { ...knobs, firstTimestamp: 1 } };
+  if (knobs.rangeSize < 1_000_000) yield { ...plan, knobs: { ...knobs, rangeSize: 1_000_000 } };
+}
+
+function* smallerProcesses(process: ProcessPlan): Generator<ProcessPlan> {
+  const { transactions } = process;
+  for (let size = transactions.length >> 1; size >= 1; size >>= 1) {
+    for (let start = 0; start < transactions.length; start += size) {
+      yield { ...process, transactions: transactions.toSpliced(start, size) };
+    }
+  }
+  if (process.worker) yield { ...process, worker: false };
+  if (process.concurrency > 1) yield { ...process, concurrency: 1 };
+  for (const [i, transaction] of transactions.entries()) {
+    for (const smaller of smallerTransactions(transaction)) {
+      yield { ...process, transactions: transactions.with(i, smaller) };
+    }
+  }
+}
+
+function* smallerTransactions(transaction: TransactionPlan): Generator<TransactionPlan> {
+  const { operations } = transaction;
+  if (operations.length === 1) return;
+  for (const fewer of withoutOne(operations)) yield { ...transaction, operations: fewer };
+}
+
+function* withoutOne<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (const i of items.keys()) yield items.toSpliced(i, 1);
+}
+
+function* withoutOneKey<T extends object>(object: T): Generator<T> {
+  for (const key of Object.keys(object)) {
+    yield Object.fromEntries(Object.entries(object).filter(([other]) => other !== key)) as T;
+  }
+}

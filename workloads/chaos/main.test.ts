@@ -48,7 +48,7 @@ describe('the smoke profile', async () => {
 
 test('a process that ends by itself is a violation: exit code 1, and everything is kept', async () => {
   const out = path.join(folder, 'planted');
-  const child = start('--seconds', '4', '--workloads', 'bank', '--folder', out);
+  const child = start('--seconds', '2', '--workloads', 'bank', '--folder', out);
   kill(await processOf(out, 'watcher.1'), 'SIGKILL');
   const { exitCode, stdout, stderr } = await child;
   assert.equal(exitCode, 1, `${stdout}\n${stderr}`);
@@ -82,7 +82,7 @@ for (const [signal, code] of [
 test('without a folder nothing is left of a run that found nothing', async () => {
   const temporary = mkdtempSync(path.join(folder, 'temporary-'));
   const env = { TMPDIR: temporary };
-  const options = ['--kills', '2', '--workloads', 'ring', '--seed', '5'];
+  const options = ['--kills', '2', '--workloads', 'ring', '--seed', '5', '--gc'];
   const { exitCode, stdout } = await execaNode(MAIN, options, { reject: false, env });
   assert.equal(exitCode, 0, stdout);
   assert.match(stdout, /seed 5:/);

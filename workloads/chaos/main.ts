@@ -73,6 +73,10 @@ await runCommand(
       fsync: flag({
         description: 'wait for the disk at each commit; kill -9 does not need it, and it is slower',
       }),
+      gc: flag({
+        description:
+          'collect garbage meanwhile; what is collected cannot be judged, so invariants, lists and audits must do',
+      }),
       folder: outputFolder({
         description: 'new folder for store, histories and verdict',
         defaultText: 'a temporary one, kept only if something was found',
@@ -114,7 +118,7 @@ await runCommand(
   },
 );
 
-type Given = Pick<Plan, 'workloads' | 'processes' | 'seed' | 'fsync' | 'folder'> & {
+type Given = Pick<Plan, 'workloads' | 'processes' | 'seed' | 'fsync' | 'gc' | 'folder'> & {
   readonly profile: (typeof PROFILES)[number];
   readonly kills: number | undefined;
   readonly seconds: number | undefined;

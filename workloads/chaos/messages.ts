@@ -6,6 +6,8 @@ export interface ProcessOptions {
   readonly role: 'client' | 'watcher';
   readonly store: string;
   readonly fsync: boolean;
+  /** Whether it collects garbage, too. */
+  readonly gc: boolean;
   /** For the file of its history. */
   readonly history: string;
   readonly seed: number;

@@ -35,6 +35,8 @@ export interface Plan {
   /** Seconds after which the round ends, however many were killed. */
   readonly seconds: number;
   readonly fsync: boolean;
+  /** All processes collect garbage, too. Then the storage cannot testify: see verdict.ts. */
+  readonly gc: boolean;
   /** For the store, the history and the verdict. */
   readonly folder: string;
 }

@@ -35,6 +35,8 @@ const CLIENTS = 3;
 const REST_MS_MAX = 4;
 /** Observer runs in flight. Most meet in a few counts; more would only lose more. */
 const CONCURRENCY = 8;
+/** A mutation that a process has sent arrives no later, even if the process is stopped meanwhile (faults.ts). */
+const MESSAGE_LIFETIME_MS = 2_000;
 /** Between two counts, in milliseconds: what a life did since the last of them goes uncounted. */
 const COUNTS_MS = 50;
 /** Between two looks of the watcher at one workload, in milliseconds. */
@@ -58,6 +60,7 @@ async function work(options: ProcessOptions): Promise<void> {
   const random = createRandom(options.seed).fork(options.name);
   const worker =
     options.role === 'client' ? startWorker(percolator, workloads, recorder) : undefined;
+  if (options.gc) percolator.startCollector({ messageLifetimeMs: MESSAGE_LIFETIME_MS });
   setInterval(() => {
     history.counts({ engine: percolator.counters, worker: worker?.counters ?? NO_RUNS });
   }, COUNTS_MS);

@@ -71,7 +71,7 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   });
   progress.phase('judging', 0);
   const recorded = readHistory(folders.history);
-  const judged = judge(plan.workloads, recorded.transactions, truth.stored);
+  const judged = judge(plan, recorded.transactions, truth.stored);
   const seen = [...deaths, ...recorded.violations, ...truth.violations];
   const verdict = { ...judged, violations: [...seen, ...judged.violations] };
   await save(plan.folder, truth, verdict);
@@ -115,11 +115,11 @@ async function runProcesses(
   told: { readonly store: string; readonly history: string; readonly since: number },
   { progress, signal }: Surroundings,
 ): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
-  const { seed, fsync } = plan;
+  const { seed, fsync, gc } = plan;
   const workloads = plan.workloads.map(({ name }) => name);
   const untilMs = nowMs() + plan.seconds * 1000;
   progress.phase(`killing ${plan.processes} processes at random`, plan.kills, 'kills');
-  await using fleet = new Fleet({ ...told, seed, fsync, workloads }, plan.processes);
+  await using fleet = new Fleet({ ...told, seed, fsync, gc, workloads }, plan.processes);
   fleet.start();
   for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
     await systemClock.sleep(Math.min(fault.afterMs, Math.max(0, untilMs - nowMs())), signal);

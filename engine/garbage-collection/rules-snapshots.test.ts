@@ -77,6 +77,20 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     assert.equal(await get(pinned, 'x'), '1');
   });
 
+  test('unless the collector was faster than the pin: the horizon is read after it, not before', async () => {
+    const scene = await openScene();
+    const a = scene.client('A');
+    const first = await a.write({ x: '1' });
+    await a.write({ x: '2' });
+    await scene.renewals();
+    a.leaseStore.beforeCall = async (call) => {
+      if (call.kind === 'read') return;
+      a.leaseStore.beforeCall = undefined; // The pin is on its way.
+      await scene.collect();
+    };
+    await assert.rejects(snapshotAt(a.context, first), { code: 'STALE_SNAPSHOT' });
+  });
+
   test('or is refused when it is pinned too late', async () => {
     const scene = await openScene();
     const a = scene.client('A');
@@ -180,28 +194,38 @@ describe('P31: what may have been collected is not read', () => {
     await assert.rejects(forgotten.get(cell('y')), { code: 'STALE_SNAPSHOT' });
   });
 
-  test('data that goes while it is looked for is not taken for a broken store', async () => {
-    // The data of a touch is read by itself: between the record and its data the collector comes.
+  test('also in a scan, of a row whose lock was in the way', async () => {
     const scene = await openScene();
-    const [a, b] = [scene.client('A'), scene.client('B')];
+    const [a, b, dead] = [scene.client('A'), scene.client('B'), scene.client('dead')];
     await b.write({ x: '1' });
-    for (let i = 0; i < 3; i++) {
-      const toucher = await b.begin();
-      await toucher.lock(cell('x'));
-      await toucher.commit();
-    }
-    await b.write({ x: undefined });
-    const first = scene.database.oracle.given[7] ?? 0; // The third touch.
-    const reader = await snapshotAt(a.context, first);
+    dead.store.crashAfter(1); // Its lock stays.
+    await assert.rejects(dead.write({ x: '2' }));
+    dead.leaseStore.crash();
+    scene.database.bury('dead');
+    const reader = await a.begin();
     await scene.lapse(a);
-    await b.write({ x: '2' });
-    await scene.renewals();
-    let reads = 0;
     a.store.beforeCall = async (call) => {
-      reads += call.kind === 'read' ? 1 : 0;
-      if (reads === 1) a.store.beforeCall = undefined;
+      if (call.kind !== 'read' || call.operation !== 'readRow') return;
+      a.store.beforeCall = undefined; // The batch was read, and was not stale.
+      await b.read(['x']);
+      await b.write({ x: undefined });
+      await scene.renewals();
       await scene.collect();
     };
+    const rows = Array.fromAsync(reader.scan({ table: 't', columns: ['c'] }));
+    await assert.rejects(rows, { code: 'STALE_SNAPSHOT' });
+  });
+
+  test('and data that is gone is a broken store only above the horizon', async () => {
+    const scene = await openScene();
+    const a = scene.client('A');
+    await a.write({ x: '1' });
+    const reader = await a.begin();
+    const data = { family: 'data', qualifier: 'c', from: 1, to: 1 };
+    const mutations = [{ kind: 'erase', ...data }] as const;
+    await scene.database.store.mutateRows([{ table: 't', row: 'x', mutations }]);
+    await assert.rejects(reader.get(cell('x')), /assertion failed.*points to data/);
+    await scene.database.oracle.raiseHorizon(reader.startTimestamp + 1);
     await assert.rejects(reader.get(cell('x')), { code: 'STALE_SNAPSHOT' });
   });
 });

@@ -20,7 +20,7 @@
  *      began before it is never covered again: a new epoch begins.
  *
  * A hold that is older than `lifetimeMsMax` does not count any more: a snapshot that somebody forgot to
- * close must not hold the horizon for ever. Its owner goes by the same clock and knows.
+ * close must not hold the horizon for ever. It is struck off before the bound is computed without it.
  *
  * All of it costs a transaction nothing: entering is an entry in a set. Nothing breaks if the lease
  * cannot be registered or renewed: transactions that are not covered ask for the horizon instead
@@ -237,8 +237,7 @@ class ProcessLeases implements Leases {
       isCovered: () =>
         this.#entries.has(entry) &&
         entry.epoch === this.#epoch &&
-        this.#services.clock.monotonicMs() < this.#validUntilMs &&
-        !this.#isOld(entry),
+        this.#services.clock.monotonicMs() < this.#validUntilMs,
       release: () => {
         this.#entries.delete(entry);
       },

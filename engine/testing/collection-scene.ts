@@ -4,6 +4,7 @@ import {
   cell,
   type Client,
   type ClientOptions,
+  type DatabaseOptions,
   openTestDatabase,
   type TestDatabase,
 } from './database.ts';
@@ -72,8 +73,8 @@ export class Scene {
   }
 }
 
-export async function openScene(): Promise<Scene> {
-  return new Scene(await openTestDatabase());
+export async function openScene(options: DatabaseOptions = {}): Promise<Scene> {
+  return new Scene(await openTestDatabase(options));
 }
 
 export async function get(reader: Reader, name: string): Promise<string | undefined> {

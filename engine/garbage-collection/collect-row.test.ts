@@ -1,0 +1,239 @@
+/** What of a row is garbage: rows as they are stored, collected, and what is left of them. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Bigtable, Mutation } from '../bigtable/index.ts';
+import { runObservers } from '../observer/run-observer.ts';
+import { cell, createMemoryBigtable, FaultyBigtable, type MutationCall } from '../testing/index.ts';
+import { openScene } from '../testing/collection-scene.ts';
+import {
+  committedCell,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  TABLE_FAMILIES,
+} from '../transaction/index.ts';
+import { encodeWriteRecord } from '../transaction/write-record.ts';
+import { batchFilters, collectRows } from './collect-rows.ts';
+
+async function openStore(): Promise<Bigtable> {
+  const store = createMemoryBigtable();
+  await store.createTable('t', { families: TABLE_FAMILIES });
+  await store.createTable(notifyTable('t'), { families: NOTIFY_FAMILIES });
+  return store;
+}
+
+async function fill(store: Bigtable, mutations: readonly Mutation[]): Promise<void> {
+  await store.mutateRows([{ table: 't', row: 'x', mutations }]);
+}
+
+async function collect(store: Bigtable, deletionHorizon: number): Promise<number> {
+  const rows = await store.readRange('t', { limit: 10 }, batchFilters(deletionHorizon));
+  return collectRows(store, { table: 't', deletionHorizon }, rows);
+}
+
+async function left(store: Bigtable): Promise<readonly string[]> {
+  const filters = TABLE_FAMILIES.map((family) => ({ family }));
+  const row = await store.readRow('t', 'x', filters);
+  return (row?.cells ?? []).map(({ family, timestamp }) => `${family}@${timestamp}`);
+}
+
+const set = (family: string, timestamp: number, value: Uint8Array = Buffer.from('')): Mutation => {
+  return { kind: 'set', family, qualifier: 'c', timestamp, value };
+};
+const put = (start: number, commit: number): Mutation[] =>
+  committedCell('c', Buffer.from(`${start}`), { startTimestamp: start, commitTimestamp: commit });
+const erased = (start: number, commit: number): Mutation =>
+  set('write', commit, encodeWriteRecord(start, 'delete'));
+
+describe('below the deletion horizon', () => {
+  test('data that a lock guards stays, data of nobody goes', async () => {
+    const store = await openStore();
+    await fill(store, [set('data', 3), set('data', 5), set('lock', 5)]);
+    await collect(store, 10);
+    assert.deepEqual(await left(store), ['lock@5', 'data@5']);
+  });
+
+  test('data stays whose record is above', async () => {
+    const store = await openStore();
+    await fill(store, [...put(3, 4), ...put(8, 12)]);
+    await collect(store, 10);
+    assert.deepEqual(await left(store), ['write@12', 'write@4', 'data@8', 'data@3']);
+  });
+
+  test('markers go, those at or above stay', async () => {
+    const store = await openStore();
+    await fill(store, [set('rollback', 9), set('rollback', 10), set('rollback', 11)]);
+    await collect(store, 10);
+    assert.deepEqual(await left(store), ['rollback@11', 'rollback@10']);
+  });
+
+  test('a version committed exactly there is what a snapshot there sees', async () => {
+    const store = await openStore();
+    await fill(store, [...put(3, 4), ...put(9, 10)]);
+    await collect(store, 10);
+    assert.deepEqual(await left(store), ['write@10', 'data@9']);
+  });
+
+  test('a touch of a cell without a value is a tombstone, too', async () => {
+    const store = await openStore();
+    const touched = { dataTimestamp: 0, changedTimestamp: 4 };
+    await fill(store, [erased(3, 4), set('write', 6, encodeWriteRecord(5, 'touch', touched))]);
+    await collect(store, 10);
+    assert.deepEqual(await left(store), []);
+  });
+});
+
+describe('P17: of a cell with more versions than are read at a time', () => {
+  test('the tombstone goes when nothing older is left, and no record before its data', async () => {
+    const store = await openStore();
+    const count = 2_500;
+    for (let i = 0; i < count; i++) await fill(store, put(10 * i + 1, 10 * i + 2));
+    await fill(store, [erased(30_001, 30_002)]);
+    const client = new FaultyBigtable(store);
+    let steps = 0;
+    client.afterCall = async (call) => {
+      if (call.kind !== 'mutation') return;
+      steps++;
+      const cells = await left(store);
+      const has = (name: string): boolean => cells.includes(name);
+      const records = cells.filter((name) => name.startsWith('write'));
+      assert.ok(records.length === 0 || has('write@30002'), 'nothing older becomes visible');
+      for (const name of cells.filter((one) => one.startsWith('data'))) {
+        assert.ok(has(`write@${Number(name.slice(5)) + 1}`), `${name} still belongs to a record`);
+      }
+    };
+    assert.equal(await collect(client, 40_000), 2 * count + 1);
+    assert.ok(steps > 2, `${steps} mutations`);
+    assert.deepEqual(await left(store), []);
+  });
+
+  test('data that many touches point back to stays as long as the last of them', async () => {
+    const store = await openStore();
+    await fill(store, put(1, 2));
+    const touched = { dataTimestamp: 1, changedTimestamp: 2 };
+    for (let i = 1; i <= 1_500; i++) {
+      await fill(store, [set('write', 10 * i, encodeWriteRecord(10 * i - 1, 'touch', touched))]);
+    }
+    await fill(store, put(20_000, 20_001));
+    const client = new FaultyBigtable(store);
+    client.afterCall = async (call) => {
+      if (call.kind !== 'mutation') return;
+      const cells = await left(store);
+      const touches = cells.filter((name) => name.startsWith('write') && name !== 'write@20001');
+      assert.ok(touches.length === 0 || cells.includes('data@1'));
+    };
+    await collect(client, 40_000);
+    assert.deepEqual(await left(store), ['write@20001', 'data@20000']);
+  });
+});
+
+test('every snapshot at or above sees what it saw, whatever was done to the cell', async () => {
+  const step = fc.constantFrom('put', 'delete', 'touch');
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 30 }),
+      fc.integer({ min: 1, max: 70 }),
+      async (steps, horizon) => {
+        const store = await openStore();
+        let current = { dataTimestamp: 0, changedTimestamp: 0 };
+        /** The data that a snapshot at each commit timestamp sees. */
+        const seen = new Map<number, number>();
+        for (const [i, kind] of steps.entries()) {
+          const [start, commit] = [2 * i + 1, 2 * i + 2];
+          if (kind === 'put') await fill(store, put(start, commit));
+          if (kind === 'delete') await fill(store, [erased(start, commit)]);
+          if (kind === 'touch') {
+            const record = encodeWriteRecord(start, 'touch', current);
+            await fill(store, [set('write', commit, record)]);
+          } else {
+            const dataTimestamp = kind === 'put' ? start : 0;
+            current = { dataTimestamp, changedTimestamp: commit };
+          }
+          seen.set(commit, current.dataTimestamp);
+        }
+        await collect(store, horizon);
+        assert.equal(await collect(store, horizon), 0, 'once is enough');
+        const cells = await left(store);
+        const records = cells
+          .filter((name) => name.startsWith('write'))
+          .map((name) => Number(name.slice(6)));
+        for (let at = horizon; at <= 2 * steps.length + 1; at++) {
+          const commit = [...seen.keys()].findLast((one) => one <= at) ?? 0;
+          const data = seen.get(commit) ?? 0;
+          const newest = records.find((one) => one <= at);
+          assert.equal(newest === undefined ? 0 : (seen.get(newest) ?? 0), data);
+          assert.ok(data === 0 || cells.includes(`data@${data}`), `the data of ${at}`);
+        }
+        assert.ok(records.filter((one) => one <= horizon).length <= 1);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+describe('observers', () => {
+  const observer = { name: 'o', table: 't', column: 'c', run: async () => {} };
+  const notified = { ...cell('x'), weak: false, timestamp: 0 };
+
+  test('a delete that no observer has seen yet stays, until one has; then nothing of the cell is left', async () => {
+    const scene = await openScene({ observed: ['c'] });
+    const a = scene.client('A');
+    await a.write({ x: '1' });
+    await a.write({ x: undefined });
+    await scene.renewals();
+    await scene.collect();
+    assert.deepEqual(await scene.database.stored('x'), { write: '4: 3 delete' });
+    const runs = await runObservers(a.context, notified, [observer]);
+    assert.equal(runs.length, 1, 'it finds the delete');
+    await a.settled();
+    await scene.renewals();
+    await scene.collect();
+    const families = TABLE_FAMILIES.map((family) => ({ family }));
+    assert.equal(await scene.database.store.readRow('t', 'x', families), undefined);
+  });
+
+  test('a tombstone stays as long as an acknowledgment above the horizon is about it', async () => {
+    const store = await openStore();
+    const ack = (start: number, commit: number): Mutation[] =>
+      committedCell('ack_o:c', Buffer.from(''), { startTimestamp: start, commitTimestamp: commit });
+    await fill(store, [erased(3, 4), ...ack(5, 12)]);
+    await collect(store, 10);
+    assert.deepEqual(await left(store), ['write@4', 'ack@12']);
+    await collect(store, 13);
+    assert.deepEqual(await left(store), []);
+  });
+
+  test('what an observer has seen it is not shown again after its acknowledgments were collected', async () => {
+    const scene = await openScene({ observed: ['c'] });
+    const a = scene.client('A');
+    for (const value of ['1', '2', '3']) {
+      await a.write({ x: value });
+      await runObservers(a.context, notified, [observer]);
+    }
+    await scene.renewals();
+    await scene.collect();
+    const acknowledgments = await scene.database.stored('x:ack_o:c');
+    assert.equal(acknowledgments['ack']?.split('|').length, 1);
+    assert.deepEqual(await runObservers(a.context, notified, [observer]), []);
+  });
+
+  test('an acknowledgment whose names hold colons is kept for any column that it may be about', async () => {
+    const store = await openStore();
+    const ack = committedCell('ack_a:b:c', Buffer.from(''), {
+      startTimestamp: 5,
+      commitTimestamp: 6,
+    });
+    await fill(store, [...put(3, 4), ...ack]);
+    await collect(store, 10);
+    assert.deepEqual(await left(store), ['write@4', 'data@3', 'ack@6']);
+  });
+});
+
+test('what nobody changes is not written to', async () => {
+  const store = await openStore();
+  await fill(store, put(3, 4));
+  const client = new FaultyBigtable(store);
+  await collect(client, 10);
+  const mutations = client.trace.filter((call): call is MutationCall => call.kind === 'mutation');
+  assert.deepEqual(mutations, []);
+});

@@ -46,3 +46,17 @@ export {
 export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
 export { readStoredHistory, type StoredHistory } from './stored-history.ts';
+export {
+  add,
+  type FailedRun,
+  NOTHING,
+  notCovered,
+  type Plan,
+  planOf,
+  shrink,
+  simulate,
+  type Tally,
+  tallyOf,
+  tellStory,
+} from './simulation/index.ts';
+export { hunt, type Mutant, MUTANTS, WITHOUT_MUTANT } from './mutants/index.ts';

@@ -7,7 +7,7 @@ import { PREWRITING } from './prewriting.ts';
 import { READING } from './reading.ts';
 import { TIMESTAMPS } from './timestamps.ts';
 
-export { breed } from './breed.ts';
+export { type Catch, hunt } from './hunt.ts';
 export type { Mutant } from './mutant.ts';
 
 export const MUTANTS: readonly Mutant[] = [

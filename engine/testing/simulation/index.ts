@@ -13,4 +13,5 @@ export { type Plan, planOf } from './plan.ts';
 export { shrink } from './shrink.ts';
 export { type Result, type RunCounts, simulate } from './simulate.ts';
 export { tellStory } from './story.ts';
+export { add, type FailedRun, NOTHING, notCovered, type Tally, tallyOf } from './tally.ts';
 export type { FaultCounts } from './world.ts';

@@ -101,7 +101,9 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     process.kill();
   }
   if (fault === 'pause') {
-    const ms = chooseBetween(1, 4 * knobs.lockTimeToLiveMs, world.draw(process, number, PAUSE));
+    // Long enough for a lock's time to live, or for the collector to give the process up and collect.
+    const longestMs = knobs.collector ? 2_000 : 4 * knobs.lockTimeToLiveMs;
+    const ms = chooseBetween(1, longestMs, world.draw(process, number, PAUSE));
     world.tell?.(process.name, `stands still for ${ms} ms`);
     process.pause(ms);
   }

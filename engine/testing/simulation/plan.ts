@@ -75,8 +75,9 @@ export function planOf(seed: number): Plan {
   // Few cells make conflicts, many make progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);
+  const habits = { slow: knobs.collector, weak: random.fraction() < 0.5 };
   const processes = Array.from({ length: random.integer(1, 4) }, () =>
-    planProcess(random, cells, { worker: random.fraction() < 0.5, slow: knobs.collector }),
+    planProcess(random, cells, habits),
   );
   if (knobs.collector) {
     processes.push({ transactions: [], concurrency: 1, worker: false, collector: true });
@@ -85,30 +86,42 @@ export function planOf(seed: number): Plan {
   return { seed, knobs, processes, observerFailures };
 }
 
-function planProcess(
-  random: Random,
-  cells: readonly string[],
-  { worker, slow }: { readonly worker: boolean; readonly slow: boolean },
-): ProcessPlan {
-  const transactions = Array.from({ length: random.integer(10, 120) }, () =>
-    planTransaction(random, cells, slow),
-  );
-  return { transactions, concurrency: random.integer(1, 10), worker };
+interface Habits {
+  /** Some transactions take so long that what they see would be garbage without them. */
+  readonly slow: boolean;
+  /** Some notify weakly. */
+  readonly weak: boolean;
 }
 
-/** @param slow some transactions take so long that what they see would be garbage without them */
-function planTransaction(random: Random, cells: readonly string[], slow: boolean): TransactionPlan {
+function planProcess(random: Random, cells: readonly string[], habits: Habits): ProcessPlan {
+  const transactions = Array.from({ length: random.integer(20, 200) }, () =>
+    planTransaction(random, cells, habits),
+  );
+  return { transactions, concurrency: random.integer(1, 10), worker: random.fraction() < 0.5 };
+}
+
+function planTransaction(
+  random: Random,
+  cells: readonly string[],
+  { slow, weak }: Habits,
+): TransactionPlan {
   const kind = random.fraction();
   const operations: Operation[] = [];
   if (slow && random.fraction() < 0.2) {
     operations.push(planOperation(random, cells), { do: 'think', ms: random.integer(1, 600) });
   }
-  if (kind < 0.1) {
-    const agoMs = random.pick([undefined, undefined, 10, 100, 500]);
-    return { kind: 'snapshot', operations: [...operations, ...planReads(random, cells)], agoMs };
-  }
+  if (kind < (slow ? 0.2 : 0.1)) return planSnapshot(random, cells, slow);
   for (let i = random.integer(1, 5); i > 0; i--) operations.push(planOperation(random, cells));
+  if (weak && random.fraction() < 0.1) operations.push({ do: 'weak', cell: 't/d:seen' });
   return { kind: kind < 0.5 ? 'transact' : 'begin', operations };
+}
+
+function planSnapshot(random: Random, cells: readonly string[], slow: boolean): TransactionPlan {
+  const operations = [...planReads(random, cells)];
+  if (slow) {
+    operations.push({ do: 'think', ms: random.integer(1, 900) }, ...planReads(random, cells));
+  }
+  return { kind: 'snapshot', operations, agoMs: random.pick([undefined, 10, 100, 500]) };
 }
 
 function planReads(random: Random, cells: readonly string[]): readonly Operation[] {
@@ -124,7 +137,6 @@ function planOperation(random: Random, cells: readonly string[]): Operation {
   if (kind < 0.68) return { do: 'delete', cell };
   if (kind < 0.74) return { do: 'lock', cell };
   if (kind < 0.9) return { do: 'append', cell: random.pick(LISTS) };
-  if (kind < 0.93) return { do: 'weak', cell: 't/d:seen' };
   if (kind < 0.95) return { do: 'scan', table: random.pick(TABLES) };
   return { do: 'think', ms: random.integer(0, 40) };
 }

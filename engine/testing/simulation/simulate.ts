@@ -39,6 +39,8 @@ export interface RunCounts {
   rolledForward: number;
   rolledBack: number;
   observerRuns: number;
+  /** By the collector. */
+  cellsCollected: number;
 }
 
 export interface SimulationOptions {
@@ -242,6 +244,7 @@ class Simulation {
       rolledForward: sum(({ context }) => context?.counters.rolledForward ?? 0),
       rolledBack: sum(({ context }) => context?.counters.rolledBack ?? 0),
       observerRuns: sum(({ worker }) => worker?.counters.runs ?? 0),
+      cellsCollected: sum(({ collector }) => collector?.counters.cellsDeleted ?? 0),
     };
   }
 

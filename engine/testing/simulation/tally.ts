@@ -1,0 +1,66 @@
+/** What many runs come to: how much was simulated, and which faults were ever met. */
+import { EVENT_FAULTS, MESSAGE_FAULTS } from './knobs.ts';
+import type { Result, RunCounts } from './simulate.ts';
+import type { FaultCounts } from './world.ts';
+
+export interface FailedRun {
+  readonly seed: number;
+  readonly claim: string;
+  readonly message: string;
+}
+
+export interface Tally {
+  readonly runs: number;
+  readonly counts: RunCounts;
+  readonly faults: FaultCounts;
+  /** Milliseconds of virtual time. */
+  readonly lastedMs: number;
+  /** The first violation of each run that has one. */
+  readonly failed: readonly FailedRun[];
+}
+
+export const NOTHING: Tally = {
+  runs: 0,
+  counts: {
+    transactions: 0,
+    commits: 0,
+    conflicts: 0,
+    unknown: 0,
+    rolledForward: 0,
+    rolledBack: 0,
+    observerRuns: 0,
+    cellsCollected: 0,
+  },
+  faults: {},
+  lastedMs: 0,
+  failed: [],
+};
+
+export function tallyOf({ plan, counts, faults, lastedMs, violations }: Result): Tally {
+  const failed = violations.slice(0, 1).map((violation) => ({ seed: plan.seed, ...violation }));
+  return { runs: 1, counts, faults, lastedMs, failed };
+}
+
+export function add(a: Tally, b: Tally): Tally {
+  return {
+    runs: a.runs + b.runs,
+    counts: addCounts(a.counts, b.counts),
+    faults: addCounts(a.faults, b.faults),
+    lastedMs: a.lastedMs + b.lastedMs,
+    failed: [...a.failed, ...b.failed].toSorted((one, other) => one.seed - other.seed),
+  };
+}
+
+/** Faults that these runs have never met: nothing is known about them. */
+export function notCovered({ faults }: Tally): readonly string[] {
+  return [...MESSAGE_FAULTS, ...EVENT_FAULTS].filter((fault) => (faults[fault] ?? 0) === 0);
+}
+
+function addCounts<Counts extends object>(a: Counts, b: Counts): Counts {
+  const sum: Record<string, number> = {};
+  for (const counts of [a, b]) {
+    for (const [name, count] of Object.entries(counts))
+      sum[name] = (sum[name] ?? 0) + Number(count);
+  }
+  return sum as Counts;
+}

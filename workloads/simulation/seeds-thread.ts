@@ -1,0 +1,21 @@
+/** One thread of simulate-seeds: runs its share, and posts what it has done a few times a second. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { add, NOTHING, planOf, simulate, tallyOf } from '#engine/testing';
+import type { Share } from './seeds.ts';
+
+const POST_MS = 250;
+
+// Millions of conflicts are errors, too; nobody looks at where they came from.
+Error.stackTraceLimit = 0;
+
+const { from, to, step } = workerData as Share;
+let tally = NOTHING;
+let postedMs = performance.now();
+for (let seed = from; seed <= to; seed += step) {
+  tally = add(tally, tallyOf(await simulate(planOf(seed))));
+  if (performance.now() - postedMs < POST_MS) continue;
+  parentPort?.postMessage(tally);
+  tally = NOTHING;
+  postedMs = performance.now();
+}
+parentPort?.postMessage(tally);

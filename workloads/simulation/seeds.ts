@@ -1,0 +1,62 @@
+/** Simulates many seeds on several cores: each thread takes every n-th seed, and reports as it goes. */
+import { Worker } from 'node:worker_threads';
+import { add, NOTHING, type Tally } from '#engine/testing';
+
+export interface Seeds {
+  readonly from: number;
+  /** Inclusive. */
+  readonly to: number;
+  /** Threads. */
+  readonly jobs: number;
+}
+
+/** What a thread is to do. */
+export interface Share {
+  readonly from: number;
+  readonly to: number;
+  readonly step: number;
+}
+
+/**
+ * Resolves with the tally of all seeds, or of those that were done when `signal` aborted.
+ * @param onTally told of all that was done so far, a few times a second
+ */
+export async function simulateSeeds(
+  { from, to, jobs }: Seeds,
+  onTally: (tally: Tally) => void,
+  signal?: AbortSignal,
+): Promise<Tally> {
+  let tally = NOTHING;
+  const shares = Array.from({ length: Math.min(jobs, to - from + 1) }, (_, i): Share => {
+    return { from: from + i, to, step: jobs };
+  });
+  await Promise.all(
+    shares.map((share) =>
+      runThread(share, signal, (done) => {
+        tally = add(tally, done);
+        onTally(tally);
+      }),
+    ),
+  );
+  return tally;
+}
+
+function runThread(
+  share: Share,
+  signal: AbortSignal | undefined,
+  onDone: (tally: Tally) => void,
+): Promise<void> {
+  const worker = new Worker(new URL('seeds-thread.ts', import.meta.url), { workerData: share });
+  const stop = (): void => {
+    void worker.terminate();
+  };
+  signal?.addEventListener('abort', stop);
+  return new Promise((resolve, reject) => {
+    worker.on('message', onDone);
+    worker.on('error', reject);
+    worker.on('exit', () => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,157 @@
+/**
+ * The scenarios: two transactions over up to three cells, and a reader that resolves what it meets.
+ * `p` is the primary of A everywhere; cells of the same letter are in the same row.
+ */
+import type { Operation } from '../simulation/plan.ts';
+import type { Scenario, ScriptedProcess } from './scenario.ts';
+
+const P = 't/p:c';
+const X = 't/x:c';
+const Y = 't/y:c';
+/** In the row of P. */
+const P2 = 't/p:d';
+const SEEN = 't/p:seen';
+
+function writer(name: string, ...operations: readonly Operation[]): ScriptedProcess {
+  return { name, transactions: [operations] };
+}
+
+function set(...cells: readonly string[]): readonly Operation[] {
+  return cells.map((cell) => ({ do: 'set', cell }));
+}
+
+/** Reads the cells one after the other, in one snapshot. */
+function reader(...cells: readonly string[]): ScriptedProcess {
+  return writer('reader', ...cells.map((cell) => ({ do: 'getMany', cells: [cell] }) as const));
+}
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'one-cell',
+    about: 'Both write the same cell.',
+    initial: [P],
+    processes: [writer('A', ...set(P)), writer('B', ...set(P)), reader(P)],
+  },
+  {
+    name: 'lost-update',
+    about: 'Both read a cell and write it: one must lose, or have seen the other.',
+    initial: [P],
+    processes: [
+      writer('A', { do: 'get', cell: P }, ...set(P)),
+      writer('B', { do: 'append', cell: P }),
+      reader(P),
+    ],
+  },
+  {
+    name: 'delete',
+    about: 'One deletes what the other one writes.',
+    initial: [P, X],
+    processes: [
+      writer('A', { do: 'delete', cell: P }, ...set(X)),
+      writer('B', ...set(P)),
+      reader(X, P),
+    ],
+  },
+  {
+    name: 'touch',
+    about: 'Each locks what the other one writes, so that there is no write skew.',
+    initial: [P, X],
+    processes: [
+      writer('A', { do: 'lock', cell: X }, ...set(P)),
+      writer('B', { do: 'lock', cell: P }, ...set(X)),
+      reader(P, X),
+    ],
+  },
+  {
+    name: 'disjoint',
+    about: 'They have nothing in common but a reader, who looks at both.',
+    initial: [P, X],
+    processes: [writer('A', ...set(P)), writer('B', ...set(X)), reader(P, X)],
+  },
+  {
+    name: 'one-row',
+    about: 'The cells are in one row: the second one commits with the primary.',
+    initial: [P, P2],
+    processes: [writer('A', ...set(P, P2)), writer('B', ...set(P2)), reader(P2, P)],
+  },
+  {
+    name: 'same-primary',
+    about: 'Two rows, the same primary.',
+    initial: [P, X],
+    processes: [writer('A', ...set(P, X)), writer('B', ...set(P, X)), reader(X, P)],
+  },
+  {
+    name: 'crossed',
+    about: 'Two rows; the primary of each is the secondary of the other.',
+    initial: [P, X],
+    processes: [writer('A', ...set(P, X)), writer('B', ...set(X, P)), reader(X, P)],
+  },
+  {
+    name: 'secondary-only',
+    about: 'One writes only what is a secondary of the other.',
+    initial: [P, X],
+    processes: [writer('A', ...set(P, X)), writer('B', ...set(X)), reader(X, P)],
+  },
+  {
+    name: 'chain',
+    about: 'Three rows; the primary of one is the secondary of the other.',
+    initial: [P, X, Y],
+    processes: [writer('A', ...set(P, X)), writer('B', ...set(X, Y)), reader(Y, X, P)],
+  },
+  {
+    name: 'row-and-secondary',
+    about: 'Three cells in two rows.',
+    initial: [P, P2, X],
+    processes: [writer('A', ...set(P, P2, X)), writer('B', ...set(X, P2)), reader(X, P2)],
+  },
+  {
+    name: 'three-and-one',
+    about: 'Three rows, of which the other one writes the last.',
+    initial: [P, X, Y],
+    processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(Y)), reader(Y, X, P)],
+  },
+  {
+    name: 'three',
+    about: 'Three rows, the same three.',
+    initial: [P, X, Y],
+    processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(P, X, Y)), reader(Y, X, P)],
+  },
+  {
+    name: 'three-crossed',
+    about: 'Three rows, the same three from the other end.',
+    initial: [P, X, Y],
+    processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(Y, X, P)), reader(X, Y, P)],
+  },
+  {
+    name: 'again',
+    about: 'One begins anew after its first transaction, whatever became of it.',
+    initial: [P],
+    processes: [
+      { name: 'A', transactions: [set(P), [{ do: 'append', cell: P }]] },
+      writer('B', ...set(P)),
+    ],
+  },
+  {
+    name: 'two-resolvers',
+    about: 'One transaction, and two readers who resolve its locks from different ends.',
+    initial: [P, X],
+    processes: [writer('A', ...set(P, X)), reader(X, P), { ...reader(P, X), name: 'other reader' }],
+  },
+  {
+    name: 'observed',
+    about: 'A column that leaves notifications: no change may be committed without one.',
+    initial: [SEEN],
+    processes: [writer('A', ...set(SEEN)), writer('B', ...set(SEEN, X)), reader(SEEN)],
+    observed: ['seen'],
+  },
+  {
+    name: 'unknown',
+    about: 'A gives up at the first lost answer and asks for the outcome.',
+    initial: [P, X],
+    processes: [
+      { ...writer('A', ...set(P, X)), inDoubtAttemptsMax: 1 },
+      writer('B', ...set(P)),
+      reader(X, P),
+    ],
+  },
+];

@@ -1,0 +1,94 @@
+/** A scenario as it is before anybody has done anything: rows, processes, and the rules they live by. */
+import type { Timestamp } from '../../bigtable/index.ts';
+import { committedCell, NOTIFY, notifyTable } from '../../transaction/index.ts';
+import type { HistoricTransaction } from '../history.ts';
+import { addressOf } from '../simulation/recording.ts';
+import type { EndingRules } from './ending.ts';
+import { LocalStates } from './local-states.ts';
+import { MessageBook } from './messages.ts';
+import { RowBook, type RowState } from './rows.ts';
+import { type Budget, cellsOf, type Scenario, type Suspicion } from './scenario.ts';
+import type { WorldState } from './world-state.ts';
+
+/** The transaction that wrote what is there at the beginning. */
+const PAST = { startTimestamp: 1, commitTimestamp: 2 } as const;
+const FIRST: Timestamp = PAST.commitTimestamp + 1;
+
+export async function setTheScene(
+  scenario: Scenario,
+  budget: Budget,
+  suspicion: Suspicion,
+): Promise<{ readonly start: WorldState; readonly rules: EndingRules }> {
+  const { observed = [], processes } = scenario;
+  const messages = new MessageBook();
+  const rows = new RowBook(messages);
+  const cells = cellsOf(scenario);
+  const lastReader = {
+    name: 'the last reader',
+    transactions: [[{ do: 'getMany', cells }]],
+  } as const;
+  const locals = new LocalStates({
+    messages,
+    scripts: [...processes, lastReader],
+    suspicion,
+    observed,
+    hasCopies: budget.copies > 0,
+  });
+  const places = placesOf(cells);
+  const states = await Promise.all(processes.map((_, i) => locals.start(i)));
+  const start: WorldState = {
+    rows: places.map((place) => rowBefore(rows, place, scenario)),
+    processes: states,
+    nextTimestamp: FIRST,
+    stray: [],
+    dead: 0,
+    left: budget,
+  };
+  const rules: EndingRules = {
+    rows,
+    messages,
+    locals,
+    places,
+    suspicion,
+    lastReader: await locals.start(processes.length),
+    past: [pastOf(scenario)],
+    observed,
+  };
+  return { start, rules };
+}
+
+/** The rows of the cells, and those of their notifications. */
+function placesOf(cells: readonly string[]): readonly string[] {
+  const places = cells.map((cell) => {
+    const { table, row } = addressOf(cell);
+    return [`${table}/${row}`, `${notifyTable(table)}/${row}`];
+  });
+  return [...new Set(places.flat())];
+}
+
+function rowBefore(rows: RowBook, place: string, { initial, observed }: Scenario): RowState {
+  const mutations = initial.map(addressOf).flatMap(({ table, row, column }) => {
+    if (`${table}/${row}` === place)
+      return committedCell(column, Buffer.from(valueOf(column)), PAST);
+    if (`${notifyTable(table)}/${row}` !== place || observed?.includes(column) !== true) return [];
+    const mark = { family: NOTIFY, qualifier: column, timestamp: PAST.commitTimestamp };
+    return [{ kind: 'set' as const, ...mark, value: Buffer.of() }];
+  });
+  return rows.written(place, mutations);
+}
+
+function pastOf({ initial }: Scenario): HistoricTransaction {
+  return {
+    process: 'the past',
+    ...PAST,
+    outcome: 'committed',
+    beganAt: 0,
+    reads: [],
+    writes: initial.map((cell) => ({ cell, value: valueOf(addressOf(cell).column) })),
+    locks: [],
+  };
+}
+
+function valueOf(column: string): string {
+  return `${column} of the past`;
+}

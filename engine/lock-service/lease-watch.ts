@@ -4,7 +4,8 @@
  *
  * A lease that has not changed for its time to live, counted from when we first saw it as it is
  * now, is given up. Its owner has counted from before it sent it, so it has stopped counting on
- * it before that. Were it to come back, it would find itself in a new epoch.
+ * it before that. It counts up to when we asked for it, not to when the answer came: a slow answer shows the
+ * lease as it was long ago. Were it to come back, it would find itself in a new epoch.
  */
 import { type Clock, PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -29,11 +30,12 @@ export class LeaseWatch {
   /** The leases that count now. Erases those that do not. */
   async liveLeases(): Promise<readonly Lease[]> {
     await createLeaseTable(this.#store);
+    const askedMs = this.#clock.monotonicMs();
     const leases = await readLeases(this.#store);
     const nowMs = this.#clock.monotonicMs();
     const sightings = leases.map((lease) => this.#sighting(lease, nowMs));
     this.#sightings = new Map(sightings.map((sighting) => [sighting.lease.token, sighting]));
-    const live = sightings.filter(({ lease, sinceMs }) => nowMs - sinceMs < lease.ttlMs);
+    const live = sightings.filter(({ lease, sinceMs }) => askedMs - sinceMs < lease.ttlMs);
     const lapsed = sightings.filter((sighting) => !live.includes(sighting));
     for (const { lease } of lapsed) await this.#erase(lease);
     return live.map(({ lease }) => lease);

@@ -182,6 +182,16 @@ test('P24: a lease is given up a time to live after it was seen as it is, on the
   assert.deepEqual(await bounds(watch), []);
 });
 
+test('P24: a slow answer does not end a lease that was renewed meanwhile', async () => {
+  const { process, store, clock } = open();
+  await process.leases.enter();
+  const slow = new FaultyBigtable(store);
+  const watch = new LeaseWatch(slow, clock);
+  assert.deepEqual(await bounds(watch), [10]);
+  slow.afterCall = () => clock.sleep(TTL_MS);
+  assert.deepEqual(await clock.runUntil(bounds(watch)), [10]);
+});
+
 test('P31: a late copy of an old renewal does not take the place of a pin', async () => {
   const { process, watch, clock } = open();
   (await process.leases.enter()).release();

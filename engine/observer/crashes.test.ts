@@ -69,13 +69,13 @@ test('P41, P42, P44: a worker that dies at any step of a run leaves it to anothe
       const dying = database.client('dying');
       dying.store[moment](step);
       dying.store.duplicate(() => true);
-      await runMarked(database, dying).catch(() => {});
+      await database.clock.runUntil(runMarked(database, dying)).catch(() => {});
       await dying.settled();
       const isDone = dying.store.mutationCount < step;
       database.bury('dying');
 
       const worker = database.client('worker');
-      await runMarked(database, worker);
+      await database.clock.runUntil(runMarked(database, worker));
       await dying.store.deliverDuplicates();
       const where = `${moment} ${step}`;
       assert.deepEqual(await worker.read(['x log:runs']), { 'x log:runs': '1' }, where);
@@ -84,7 +84,7 @@ test('P41, P42, P44: a worker that dies at any step of a run leaves it to anothe
       const second = await database.client('writer again').write({ 'x:seen': '2' });
       await dying.store.deliverDuplicates();
       assert.deepEqual(await database.marks(), [`notify x:seen@${second}`], where);
-      await runMarked(database, worker);
+      await database.clock.runUntil(runMarked(database, worker));
       const log = await worker.read(['x log:runs', 'x log:saw']);
       assert.deepEqual(log, { 'x log:runs': '2', 'x log:saw': '2' }, where);
       assert.deepEqual(await database.locks(), [], where);

@@ -30,6 +30,16 @@ export type {
   ObserverRun,
   Violation,
 } from './history.ts';
+export {
+  exhaust,
+  type ExhaustOptions,
+  type Failure,
+  type Report,
+  retell,
+  type Scenario,
+  SCENARIOS,
+  type Suspicion,
+} from './exhaustive/index.ts';
 export { toEdn } from './judges/edn.ts';
 export { judgeListAppend, type ListOpinion } from './judges/list-append.ts';
 export {
@@ -47,16 +57,21 @@ export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
 export { readStoredHistory, type StoredHistory } from './stored-history.ts';
 export {
-  add,
   type FailedRun,
-  NOTHING,
   notCovered,
   type Plan,
   planOf,
+  type Seeds,
   shrink,
-  simulate,
+  simulateSeeds,
   type Tally,
-  tallyOf,
   tellStory,
 } from './simulation/index.ts';
-export { hunt, type Mutant, MUTANTS, WITHOUT_MUTANT } from './mutants/index.ts';
+export {
+  huntAll,
+  type Hunted,
+  type Mutant,
+  MUTANTS,
+  QUICKEST,
+  WITHOUT_MUTANT,
+} from './mutants/index.ts';

@@ -24,6 +24,7 @@ import { ScriptedOracle } from '../scripted-oracle.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import type { Told } from './live-process.ts';
 import type { LocalState } from './local-states.ts';
+import { setCell } from './rows.ts';
 import { take, type WorldRules, type WorldState } from './world-state.ts';
 
 export interface EndingRules extends WorldRules {
@@ -152,7 +153,7 @@ async function auditRows(
   }
   for (const [i, { cells }] of world.rows.entries()) {
     const [table = '', row = ''] = (places[i] ?? '').split('/');
-    const mutations = cells.map((cell) => ({ kind: 'set', ...cell }) as const);
+    const mutations = cells.map(setCell);
     if (mutations.length > 0) await store.mutateRows([{ table, row, mutations }]);
   }
   const oracle = new ScriptedOracle(world.nextTimestamp);

@@ -25,6 +25,7 @@ import type { Violation } from '../history.ts';
 import { Endings } from './ending.ts';
 import type { Budget, Scenario, Suspicion } from './scenario.ts';
 import { setTheScene } from './scene.ts';
+import { SeenStates } from './seen-states.ts';
 import { describeChoice, describeOutcomes } from './story.ts';
 import { type Choice, choicesOf, isOver, keyOf, take, type WorldState } from './world-state.ts';
 
@@ -96,7 +97,7 @@ class Search {
   readonly #budget: Budget;
   readonly #suspicion: Suspicion;
   /** Executions from each state on. */
-  readonly #seen = new Map<string, number>();
+  readonly #seen = new SeenStates();
   readonly #outcomes = new Map<string, number>();
   readonly #stack: Frame[] = [];
   #longest = 0;

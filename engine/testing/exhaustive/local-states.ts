@@ -55,10 +55,14 @@ interface Living {
   readonly process: LiveProcess;
   /** What the process sees of the others' deaths. */
   dead: number;
+  /** Whether it has looked, since it heard something. */
+  hasLooked: boolean;
 }
 
 /** Processes kept alive where they are; the oldest are forgotten first. */
 const LIVING_MAX = 2_000;
+/** Instead of who is dead, where nobody has looked. */
+const UNSEEN = -1;
 
 export class LocalStates {
   readonly #rules: ProcessRules;
@@ -83,16 +87,20 @@ export class LocalStates {
 
   /** The state after; undefined if nobody has been there yet: then `explore` it. */
   after(state: LocalState, heard: Heard): LocalState | undefined {
-    return this.#after.get(state)?.get(nameOf(heard));
+    const known = this.#after.get(state);
+    return known?.get(nameOf(heard)) ?? known?.get(nameOf({ ...heard, dead: UNSEEN }));
   }
 
   async explore(state: LocalState, heard: Heard): Promise<LocalState> {
     const living = await this.#revive(state);
     living.dead = heard.dead;
+    living.hasLooked = false;
     await living.process.hear(heard.number, heard.answer);
     const after = this.#stateOf(state.process, living, { state, heard });
     const known = this.#after.get(state) ?? new Map<string, LocalState>();
-    this.#after.set(state, known.set(nameOf(heard), after));
+    // Who did not look who is dead does the same whoever is.
+    const name = nameOf(living.hasLooked ? heard : { ...heard, dead: UNSEEN });
+    this.#after.set(state, known.set(name, after));
     return after;
   }
 
@@ -147,12 +155,14 @@ export class LocalStates {
     const { scripts, messages, observed, suspicion } = this.#rules;
     const script = scripts[process];
     assert(script !== undefined, 'every process has a script');
-    const isDead = (token: string): boolean =>
-      suspicion === 'everybody' ||
-      (living.dead & (1 << scripts.findIndex(({ name }) => name === token))) !== 0;
+    const isDead = (token: string): boolean => {
+      if (suspicion === 'everybody') return true;
+      living.hasLooked = true;
+      return (living.dead & (1 << scripts.findIndex(({ name }) => name === token))) !== 0;
+    };
     const isObserved = (column: string): boolean => observed.includes(column);
     const live = new LiveProcess(script, { messages, isDead, isObserved });
-    const living: Living = { process: live, dead: 0 };
+    const living: Living = { process: live, dead: 0, hasLooked: false };
     await live.start();
     return living;
   }

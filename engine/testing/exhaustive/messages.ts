@@ -12,7 +12,7 @@ import type {
   RowMutation,
   Timestamp,
 } from '../../bigtable/index.ts';
-import { PercolatorError } from '../../base/index.ts';
+import { PercolatorError, unreachable } from '../../base/index.ts';
 import { describeFilters, describeMutations, describeRow } from '../simulation/describe.ts';
 
 export type Request =
@@ -90,19 +90,27 @@ export function describeMessage({ request, place }: Message, answer?: Answer): s
   const value = answer?.value;
   switch (request.kind) {
     case 'timestamp':
-      return `asks for a timestamp: ${String(value)}`;
+      return `asks for a timestamp: ${value as Timestamp}`;
     case 'read':
       return `reads ${place} (${describeFilters(request.filters)}): ${describeRow(value as Row)}`;
     case 'mutate':
       return `${place}: ${describeMutations(request.mutations)}`;
-    case 'check': {
-      const { anyOf, ifFound, ifNotFound } = request;
-      const taken = value === true ? ifFound : ifNotFound;
-      const found = value === true ? 'found' : 'not found';
-      if (value === undefined) return `${place}: looks for ${describeFilters(anyOf)}`;
-      return `${place}: ${describeFilters(anyOf)} is ${found} ⇒ ${describeMutations(taken)}`;
-    }
+    case 'check':
+      return `${place}: ${describeCheck(request, value)}`;
+    default:
+      return unreachable(request);
   }
+}
+
+function describeCheck(
+  { anyOf, ifFound, ifNotFound }: Request & { readonly kind: 'check' },
+  found: unknown,
+): string {
+  const filters = describeFilters(anyOf);
+  if (found === undefined) return `if ${filters}`;
+  return found === true
+    ? `found ${filters}: ${describeMutations(ifFound)}`
+    : `not found ${filters}: ${describeMutations(ifNotFound)}`;
 }
 
 /** The same text for the same content: values are bytes, which JSON would write as objects. */

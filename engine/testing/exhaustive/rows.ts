@@ -118,11 +118,12 @@ export class RowBook {
 
 function tableOf({ cells }: RowState): ModelTable {
   const table = new ModelTable();
-  table.mutateRow(
-    KEY,
-    cells.map((cell) => ({ kind: 'set', ...cell })),
-  );
+  table.mutateRow(KEY, cells.map(setCell));
   return table;
+}
+
+export function setCell({ family, qualifier, timestamp, value }: Cell): Mutation {
+  return { kind: 'set', family, qualifier, timestamp, value };
 }
 
 /** In order, so that it does not matter who wrote first. */

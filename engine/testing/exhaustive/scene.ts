@@ -34,7 +34,7 @@ export async function setTheScene(
     observed,
     hasCopies: budget.copies > 0,
   });
-  const places = placesOf(cells);
+  const places = placesOf(cells, observed);
   const states = await Promise.all(processes.map((_, i) => locals.start(i)));
   const start: WorldState = {
     rows: places.map((place) => rowBefore(rows, place, scenario)),
@@ -58,18 +58,18 @@ export async function setTheScene(
 }
 
 /** The rows of the cells, and those of their notifications. */
-function placesOf(cells: readonly string[]): readonly string[] {
-  const places = cells.map((cell) => {
-    const { table, row } = addressOf(cell);
-    return [`${table}/${row}`, `${notifyTable(table)}/${row}`];
+function placesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
+  const places = cells.map(addressOf).map(({ table, row, column }) => {
+    const place = `${table}/${row}`;
+    return observed.includes(column) ? [place, `${notifyTable(table)}/${row}`] : [place];
   });
   return [...new Set(places.flat())];
 }
 
 function rowBefore(rows: RowBook, place: string, { initial, observed }: Scenario): RowState {
   const mutations = initial.map(addressOf).flatMap(({ table, row, column }) => {
-    if (`${table}/${row}` === place)
-      return committedCell(column, Buffer.from(valueOf(column)), PAST);
+    const own = committedCell(column, Buffer.from(valueOf(column)), PAST);
+    if (`${table}/${row}` === place) return own;
     if (`${notifyTable(table)}/${row}` !== place || observed?.includes(column) !== true) return [];
     const mark = { family: NOTIFY, qualifier: column, timestamp: PAST.commitTimestamp };
     return [{ kind: 'set' as const, ...mark, value: Buffer.of() }];

@@ -15,7 +15,7 @@
  *
  *   1. read the row. If the newest limit is ours and leaves enough, hand out from memory.
  *   2. otherwise put a higher limit with our name on it, if nobody has put one since (a conditional
- *      mutation); on a conflict, go back to 1.
+ *      mutation), and hand out of that; on a conflict, go back to 1.
  *
  * Why read first, each time? Another process may have taken a range above ours, and handed out of it.
  * To hand out of ours after that would go backwards. The read is the moment at which the
@@ -109,7 +109,8 @@ class Allocator implements TimestampSource {
           return { first: this.#next - count, horizon };
         }
       }
-      await this.#takeRange(range, count);
+      const first = await this.#takeRange(range, count);
+      if (first !== undefined) return { first, horizon };
     }
   }
 
@@ -135,8 +136,13 @@ class Allocator implements TimestampSource {
     return readOracleRow(this.#store);
   }
 
-  /** Puts our name on the timestamps behind `seen`, unless somebody was faster. */
-  async #takeRange(seen: Range, count: number): Promise<void> {
+  /**
+   * Puts our name on the timestamps behind `seen`, unless somebody was faster; resolves with the first of
+   * those asked for. The mutation is the moment of their allocation, as otherwise the read is. Whoever
+   * read the row once more instead could find each time that somebody else has taken over in between;
+   * several who do so in step would never hand out anything.
+   */
+  async #takeRange(seen: Range, count: number): Promise<Timestamp | undefined> {
     const limit = seen.limit + Math.max(this.#rangeSize, count);
     if (limit > TIMESTAMP_MAX) {
       // Larger ones would lose digits, and two of them be one (P38).
@@ -144,22 +150,29 @@ class Allocator implements TimestampSource {
     }
     const start = seen.owner === this.#owner ? seen.start : seen.limit;
     const value = Buffer.from(JSON.stringify({ owner: this.#owner, start }));
-    await this.#mutate(
+    const isOurs = await this.#mutate(
       [{ ...LIMIT, from: seen.limit + 1 }],
       [
         { kind: 'set', ...LIMIT, timestamp: limit, value },
         { kind: 'erase', ...LIMIT, from: 0, to: limit - 1 },
       ],
     );
+    const first = Math.max(this.#next, start);
+    // Another call of ours may have handed out of it while the answer was on its way.
+    if (!isOurs || first + count > limit) return undefined;
+    this.#next = first + count;
+    return first;
   }
 
-  /** Mutates the row unless one of `anyOf` exists. The caller reads it again, to see what it has become. */
-  async #mutate(anyOf: readonly CellFilter[], ifNotFound: readonly Mutation[]): Promise<void> {
+  /** Mutates the row unless one of `anyOf` exists. Resolves to whether it certainly did. */
+  async #mutate(anyOf: readonly CellFilter[], ifNotFound: readonly Mutation[]): Promise<boolean> {
+    const mutation = { table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound };
     try {
-      await this.#store.checkAndMutateRow({ table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound });
+      return !(await this.#store.checkAndMutateRow(mutation));
     } catch (error) {
       // The answer was lost: the next read tells what became of it.
       if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
+      return false;
     }
   }
 }

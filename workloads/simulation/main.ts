@@ -12,9 +12,16 @@ import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type FailedRun, type Plan, planOf, shrink, type Tally, tellStory } from '#engine/testing';
+import {
+  type FailedRun,
+  type Plan,
+  planOf,
+  shrink,
+  simulateSeeds,
+  type Tally,
+  tellStory,
+} from '#engine/testing';
 import { flag, integer, runCommand, startProgress } from '#results';
-import { simulateSeeds } from './seeds.ts';
 import { summaryLines } from './summary.ts';
 
 const REGRESSIONS = new URL('../../engine/testing/regressions/', import.meta.url);

@@ -1,31 +1,6 @@
-/** The mutants: every rule of protocol.md that can be broken, broken. */
-import { COLLECTING } from './collecting.ts';
-import { COMMITTING } from './committing.ts';
-import type { Mutant } from './mutant.ts';
-import { NOTIFYING } from './notifying.ts';
-import { PREWRITING } from './prewriting.ts';
-import { READING } from './reading.ts';
-import { TIMESTAMPS } from './timestamps.ts';
-
-export { type Catch, hunt } from './hunt.ts';
+/** The front door of the mutants. */
+export type { Catch } from './hunt.ts';
+export { huntAll, type Hunted } from './hunts.ts';
 export type { Mutant } from './mutant.ts';
-
-export const MUTANTS: readonly Mutant[] = [
-  ...PREWRITING,
-  ...COMMITTING,
-  ...READING,
-  ...COLLECTING,
-  ...TIMESTAMPS,
-  ...NOTIFYING,
-];
-
-/** Rules without a mutant, and why. */
-export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
-  P13: 'one-phase commit is excluded: there is only one protocol that a duplicate could answer under',
-  P32: 'a warning to operators: the engine configures no garbage collection of the storage',
-  P34: 'the same: no family is given a time to live',
-  P39: 'asynchronous commit is excluded',
-  P46: 'allowed and documented: an observer that writes its own column runs until it stops',
-  P49: 'advisory locks of scanners are not there yet',
-  P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
-};
+export { MUTANTS, WITHOUT_MUTANT } from './mutants.ts';
+export { QUICKEST } from './quickest.ts';

@@ -27,7 +27,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
     changes: [
       change(
         'oracle/allocator.ts',
-        '      await this.#takeRange(range, count);\n',
+        '      const first = await this.#takeRange(range, count);\n      if (first !== undefined) return { first, horizon };\n',
         '      this.#takeRange(range, count).catch(() => {});\n      this.#next = Math.max(this.#next, range.limit) + count;\n      return { first: this.#next - count, horizon };\n',
       ),
       change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),

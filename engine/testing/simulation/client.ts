@@ -59,6 +59,7 @@ const COLLECTING: CollectorOptions = {
   pauseMs: 1,
   restMs: 20,
 };
+const RIVAL_CELLS = ['t/a:c', 't/b:c'];
 /** After a failure, before the next transaction. */
 const REST_MS = 30;
 
@@ -143,6 +144,25 @@ export class Client {
         if (!isRetryable(error)) throw error;
         world.umpire.find('progress: blind writer starves', `${cell}: ${String(error)}`);
       }
+    }
+  }
+
+  /**
+   * Two rivals who write the same two cells, each beginning with another one, in step with each other: whoever
+   * tries again at once meets the other one again, for ever (P23).
+   */
+  async contend(): Promise<void> {
+    const { world } = this.#run;
+    world.isInStep = true;
+    const operations = RIVAL_CELLS.map((cell): Operation => ({ do: 'set', cell }));
+    try {
+      await Promise.all([
+        this.#transactRecorded(this.#opened, operations),
+        this.#transactRecorded(this.#opened, operations.toReversed()),
+      ]);
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      world.umpire.find('progress: rivals starve', String(error));
     }
   }
 

@@ -11,6 +11,7 @@
 export { EVENT_FAULTS, type Knobs, MESSAGE_FAULTS } from './knobs.ts';
 export { type Plan, planOf } from './plan.ts';
 export { shrink } from './shrink.ts';
+export { type Seeds, simulateSeeds } from './seeds.ts';
 export { type Result, type RunCounts, simulate } from './simulate.ts';
 export { tellStory } from './story.ts';
 export { add, type FailedRun, NOTHING, notCovered, type Tally, tallyOf } from './tally.ts';

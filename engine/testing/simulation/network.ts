@@ -51,7 +51,7 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     return { answer: NO_ANSWER, arrivesMs: timeline.nowMs };
   }
   const delay = (purpose: number): number =>
-    chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
+    world.isInStep ? 1 : chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
   const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
   const arrivesMs = Math.max(timeline.nowMs + delay(REQUEST_DELAY), message.notBeforeMs ?? 0);
   const answer = new Promise<T>((resolve, reject) => {

@@ -182,7 +182,9 @@ class Simulation {
       await this.#await(last.idle(), 'observers to be idle');
       await this.#untilArrived();
     }
+    if (this.#world.umpire.isCalm) await this.#await(last.contend(), 'rivals to succeed');
     if (this.#world.knobs.collector) {
+      await this.#await(this.#audit(last), 'the audit'); // What it finds might be collected.
       await this.#await(last.collect(), 'the last collection');
       await this.#await(last.readEverything(), 'everything to be read');
     }

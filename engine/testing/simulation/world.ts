@@ -31,6 +31,8 @@ export class World {
   readonly markers: HistoricMarker[] = [];
   /** False at the end of a run: from then on nothing goes wrong any more. */
   troubled = true;
+  /** Every message takes equally long: nothing but backoff keeps rivals from meeting again and again. */
+  isInStep = false;
   /** When the last copy that is underway arrives. Only grows. */
   lastArrivalMs = 0;
   /** One number that depends on everything that was applied, in order: equal runs have equal digests. */

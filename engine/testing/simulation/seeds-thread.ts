@@ -1,7 +1,9 @@
 /** One thread of simulate-seeds: runs its share, and posts what it has done a few times a second. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { add, NOTHING, planOf, simulate, tallyOf } from '#engine/testing';
+import { planOf } from './plan.ts';
 import type { Share } from './seeds.ts';
+import { simulate } from './simulate.ts';
+import { add, NOTHING, tallyOf } from './tally.ts';
 
 const POST_MS = 250;
 

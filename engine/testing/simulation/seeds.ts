@@ -1,6 +1,6 @@
 /** Simulates many seeds on several cores: each thread takes every n-th seed, and reports as it goes. */
 import { Worker } from 'node:worker_threads';
-import { add, NOTHING, type Tally } from '#engine/testing';
+import { add, NOTHING, type Tally } from './tally.ts';
 
 export interface Seeds {
   readonly from: number;

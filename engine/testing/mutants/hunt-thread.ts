@@ -1,0 +1,17 @@
+/** One thread of hunts.ts: hunts the mutant it is told to, with the seeds it is told, and says how it went. */
+import { parentPort } from 'node:worker_threads';
+import { hunt } from './hunt.ts';
+import type { Hunt } from './hunts.ts';
+import { MUTANTS } from './mutants.ts';
+
+Error.stackTraceLimit = 0;
+
+parentPort?.on('message', ({ name, seeds }: Hunt) => {
+  void huntOne(name, seeds);
+});
+
+async function huntOne(name: string, seeds: readonly number[]): Promise<void> {
+  const mutant = MUTANTS.find((one) => one.name === name);
+  if (mutant === undefined) throw new Error(`there is no mutant ${name}`);
+  parentPort?.postMessage(await hunt(mutant, seeds));
+}

@@ -1,0 +1,55 @@
+/** Hunts many mutants on several cores: each thread takes the next one when it is done with the last. */
+import { Worker } from 'node:worker_threads';
+import type { Catch } from './hunt.ts';
+import type { Mutant } from './mutant.ts';
+
+/** What a thread is to do. */
+export interface Hunt {
+  readonly name: string;
+  readonly seeds: readonly number[];
+}
+
+export interface Hunted {
+  readonly mutant: Mutant;
+  /** Undefined if no seed caught it. */
+  readonly caught: Catch | undefined;
+}
+
+export interface HuntOptions {
+  /** The seeds for each mutant, in the order in which they are tried. */
+  seedsOf(mutant: Mutant): readonly number[];
+  /** Threads. */
+  readonly jobs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Told of each mutant that is done with. */
+  readonly onHunted?: ((hunted: Hunted) => void) | undefined;
+}
+
+/** In the order of `mutants`; without those that were left when `signal` aborted. */
+export async function huntAll(
+  mutants: readonly Mutant[],
+  options: HuntOptions,
+): Promise<readonly Hunted[]> {
+  const waiting = [...mutants];
+  const hunted = new Map<string, Hunted>();
+  async function work(): Promise<void> {
+    const thread = new Worker(new URL('hunt-thread.ts', import.meta.url));
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+      if (options.signal?.aborted === true) break;
+      const caught = await ask(thread, { name: mutant.name, seeds: options.seedsOf(mutant) });
+      hunted.set(mutant.name, { mutant, caught });
+      options.onHunted?.({ mutant, caught });
+    }
+    await thread.terminate();
+  }
+  await Promise.all(Array.from({ length: options.jobs }, work));
+  return mutants.flatMap(({ name }) => hunted.get(name) ?? []);
+}
+
+function ask(thread: Worker, hunt: Hunt): Promise<Catch | undefined> {
+  return new Promise((resolve, reject) => {
+    thread.once('message', resolve);
+    thread.once('error', reject);
+    thread.postMessage(hunt);
+  });
+}

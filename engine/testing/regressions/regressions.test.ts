@@ -1,0 +1,25 @@
+/**
+ * Plans of simulated runs that have failed once, shrunk. Each is replayed before anything else is
+ * simulated, and must pass. `npm run simulate` writes them; the file says which claim was broken.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+import { type Plan, simulate } from '../simulation/index.ts';
+
+const FOLDER = new URL('./', import.meta.url);
+
+interface Regression {
+  readonly claim: string;
+  readonly plan: Plan;
+}
+
+describe('a run that has failed once passes', () => {
+  for (const file of readdirSync(FOLDER).filter((name) => name.endsWith('.json'))) {
+    test(file, async () => {
+      const text = readFileSync(new URL(file, FOLDER), 'utf8');
+      const { plan } = JSON.parse(text) as Regression;
+      assert.deepEqual((await simulate(plan)).violations, []);
+    });
+  }
+});

@@ -27,12 +27,16 @@ export function reportLine(
     String(crashes),
     String(copies),
     String(lostAnswers),
-    executions < 1e6 ? executions.toLocaleString('en') : executions.toPrecision(2),
+    isExhausted ? count(executions) : `> ${count(executions)}`,
     states.toLocaleString('en'),
     seconds.toFixed(1),
     isExhausted ? 'yes' : 'no',
     String(failure?.violations.length ?? 0),
   ]);
+}
+
+function count(executions: number): string {
+  return executions < 1e6 ? executions.toLocaleString('en') : executions.toPrecision(2);
 }
 
 function row(cells: readonly string[]): string {

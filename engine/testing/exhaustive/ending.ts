@@ -5,7 +5,7 @@
  *   - no client saw or was told anything that snapshot isolation forbids
  *   - what `outcomeOf` answered is what became of the transaction
  *   - no assertion of the engine has failed
- *   - the last reader has left no lock
+ *   - the last reader has left no lock; nor has anybody, if nothing went wrong (P7, P16)
  *   - an audit finds nothing that must never be, lost notifications included
  */
 import { createRandom } from '../../base/index.ts';
@@ -24,6 +24,7 @@ import { ScriptedOracle } from '../scripted-oracle.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import type { Told } from './live-process.ts';
 import type { LocalState } from './local-states.ts';
+import type { Budget } from './scenario.ts';
 import { setCell } from './rows.ts';
 import { take, type WorldRules, type WorldState } from './world-state.ts';
 
@@ -33,6 +34,8 @@ export interface EndingRules extends WorldRules {
   /** What was committed before the story began. */
   readonly past: readonly HistoricTransaction[];
   readonly observed: readonly string[];
+  /** What may go wrong in all. */
+  readonly budget: Budget;
 }
 
 /** A reader that has not finished after so many messages never will. */
@@ -62,6 +65,13 @@ export class Endings {
     return violations;
   }
 
+  /** If nothing went wrong and nobody was taken for dead, everybody has cleaned up behind himself. */
+  judgeDebris({ rows, left }: WorldState): readonly Violation[] {
+    const { budget, suspicion } = this.#rules;
+    const isCalm = left === budget && suspicion === 'crashed'; // Whatever goes wrong is deducted from it.
+    return isCalm ? this.#locksIn(rows, 'debris', 'nothing went wrong') : [];
+  }
+
   async #judge(world: WorldState): Promise<readonly Violation[]> {
     const after = await this.#readAll(world);
     const { rows, processes } = after;
@@ -75,7 +85,7 @@ export class Endings {
       ...told.flatMap(judgeError),
       ...judgeSnapshotIsolation(history),
       ...told.flatMap((one) => judgeOutcomes(one, history)),
-      ...this.#judgeLocks(after),
+      ...this.#locksIn(rows, 'progress', 'everything has been read'),
       ...(processes.at(-1)?.phase === 'finished' ? [] : [NEVER_READ]),
       ...(await this.#audit(after)),
     ];
@@ -95,13 +105,13 @@ export class Endings {
     return at;
   }
 
-  #judgeLocks({ rows }: WorldState): readonly Violation[] {
+  #locksIn(rows: WorldState['rows'], claim: string, reason: string): readonly Violation[] {
     return rows.flatMap(({ cells }, i) =>
       cells
         .filter(({ family }) => family === LOCK)
         .map(({ qualifier, timestamp }) => ({
-          claim: 'progress: lock left',
-          message: `${this.#rules.places[i]}:${qualifier} is locked by ${timestamp} although everything has been read`,
+          claim: `${claim}: lock left`,
+          message: `${this.#rules.places[i]}:${qualifier} is locked by ${timestamp} although ${reason}`,
         })),
     );
   }

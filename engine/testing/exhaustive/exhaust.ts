@@ -214,5 +214,6 @@ class Search {
 }
 
 async function judgeEnd(world: WorldState, endings: Endings): Promise<readonly Violation[]> {
-  return isOver(world) ? endings.judge(world) : [];
+  if (!isOver(world)) return [];
+  return [...endings.judgeDebris(world), ...(await endings.judge(world))];
 }

@@ -53,6 +53,7 @@ export async function setTheScene(
     lastReader: await locals.start(processes.length),
     past: [pastOf(scenario)],
     observed,
+    budget,
   };
   return { start, rules };
 }

@@ -1,0 +1,232 @@
+/** The exhaustive search: what it finds in the engine as it is, in broken ones, and whether it leaves nothing out. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { breed } from '../mutants/breed.ts';
+import { MUTANTS } from '../mutants/index.ts';
+import { Endings } from './ending.ts';
+import { exhaust, type ExhaustOptions, type Report, retell } from './exhaust.ts';
+import type { Scenario } from './scenario.ts';
+import { SCENARIOS } from './scenarios.ts';
+import { setTheScene } from './scene.ts';
+import { describeOutcomes } from './story.ts';
+import { choicesOf, isOver, take } from './world-state.ts';
+
+interface Searcher {
+  readonly exhaust: typeof exhaust;
+  readonly retell: typeof retell;
+}
+
+const EVERYBODY = { suspicion: 'everybody' } as const;
+const CRASHED = { suspicion: 'crashed' } as const;
+
+function scenarioOf(name: string): Scenario {
+  const found = SCENARIOS.find((scenario) => scenario.name === name);
+  assert.ok(found !== undefined, name);
+  return found;
+}
+
+describe('no interleaving does what must not be, in the scenario', () => {
+  const faulty = { crashes: 1, copies: 1 };
+  const searches: readonly (readonly [string, ExhaustOptions])[] = [
+    ['one-cell', { ...EVERYBODY, ...faulty }],
+    ['one-cell', { ...CRASHED, ...faulty }],
+    ['again', { ...EVERYBODY, ...faulty }],
+    ['again', { ...CRASHED, ...faulty }],
+    ['two-resolvers', { ...EVERYBODY, ...faulty }],
+    ['two-resolvers', { ...CRASHED, crashes: 1 }],
+    ['observed', { ...CRASHED, crashes: 1 }],
+    ['unknown', { ...CRASHED, lostAnswers: 1 }],
+    ['disjoint', { ...CRASHED, copies: 1 }],
+    ['lost-update', EVERYBODY],
+    ['delete', EVERYBODY],
+    ['one-row', EVERYBODY],
+    ['secondary-only', { ...CRASHED, crashes: 1 }],
+    ['chain', CRASHED],
+    ['crossed', CRASHED],
+  ];
+  for (const [name, options] of searches) {
+    const { suspicion, crashes = 0, copies = 0, lostAnswers = 0 } = options;
+    const faults = `${crashes} crashes, ${copies} copies, ${lostAnswers} lost answers`;
+    test(`${name}, where ${suspicion} is dead, with ${faults}`, async () => {
+      const report = await exhaust(scenarioOf(name), options);
+      assert.equal(report.failure, undefined, tell(report));
+      assert.ok(report.isExhausted);
+      assert.ok(report.executions > report.states, 'what merges is met on many ways');
+    });
+  }
+});
+
+describe('the search', () => {
+  test('comes to every outcome that there can be, and to no other', async () => {
+    const { outcomes } = await exhaust(scenarioOf('one-cell'), { ...CRASHED, crashes: 1 });
+    const expected = [
+      'A committed, B committed', // One after the other.
+      'A committed, B failed',
+      'A failed, B committed',
+      // Never do both fail: who was first to lock the cell commits, unless it dies.
+      'A committed, B unknown',
+      'A failed, B unknown',
+      'A unknown, B committed',
+      'A unknown, B failed',
+      // The other one has died before it wrote anything.
+      'A committed',
+      'B committed',
+    ];
+    assert.deepEqual([...outcomes.keys()].toSorted(), expected.toSorted());
+  });
+
+  test('of two who read and write one cell lets one fail, or see the other', async () => {
+    const { outcomes } = await exhaust(scenarioOf('lost-update'), EVERYBODY);
+    assert.ok(outcomes.has('A committed, B committed'));
+    assert.ok(outcomes.has('A committed, B failed'));
+    assert.ok(outcomes.has('A failed, B committed'));
+  });
+
+  // Real against dumb: each execution by itself, on processes that nobody has used before.
+  for (const options of [
+    { ...EVERYBODY },
+    { ...EVERYBODY, crashes: 1 },
+    { ...CRASHED, crashes: 1 },
+    { ...CRASHED, copies: 1 },
+    { ...EVERYBODY, lostAnswers: 1 },
+  ]) {
+    test(`counts executions as somebody who walks them all: ${JSON.stringify(options)}`, async () => {
+      const a = { name: 'A', transactions: [[{ do: 'set', cell: 't/p:c' }]] } as const;
+      const reader = { name: 'R', transactions: [[{ do: 'getMany', cells: ['t/p:c'] }]] } as const;
+      const small: Scenario = {
+        name: 'small',
+        about: 'One writes, one reads.',
+        initial: ['t/p:c'],
+        // Lost answers are so many ways to go on that one process is enough.
+        processes: 'lostAnswers' in options ? [a] : [a, reader],
+      };
+      const report = await exhaust(small, options);
+      const walked = await walkAll(small, options);
+      assert.equal(report.executions, walked.executions);
+      assert.deepEqual([...report.outcomes.keys()].toSorted(), walked.outcomes);
+      assert.ok(report.states < walked.steps);
+    });
+  }
+
+  test('gives up after as many states as it is allowed, and says so', async () => {
+    const report = await exhaust(scenarioOf('crossed'), { statesMax: 500 });
+    assert.equal(report.isExhausted, false);
+    assert.equal(report.states, 500);
+  });
+
+  test('stops when it is asked to', async () => {
+    const seen: number[] = [];
+    const onProgress = (states: number): boolean => {
+      seen.push(states);
+      return seen.length < 2;
+    };
+    const report = await exhaust(scenarioOf('crossed'), { onProgress });
+    assert.equal(report.isExhausted, false);
+    assert.deepEqual(seen, [5_000, 10_000]);
+  });
+
+  test('retells an execution from the numbers of its choices', async () => {
+    const { story, violations } = await retell(scenarioOf('one-cell'), EVERYBODY, [0, 0, 2, 1, 1]);
+    assert.match(story[0] ?? '', /^A: asks for a timestamp: 3$/);
+    assert.match(story[1] ?? '', /^A: t\/p: not found write:c@3\.\. \| lock:c .* set lock:c@3=/);
+    assert.match(story[2] ?? '', /^reader: asks for a timestamp: 4$/);
+    assert.deepEqual(violations, []);
+    await assert.rejects(retell(scenarioOf('one-cell'), EVERYBODY, [99]), RangeError);
+  });
+});
+
+describe('the search catches the mistake', () => {
+  const copies = { ...EVERYBODY, copies: 1 };
+  const mistakes: readonly (readonly [string, string, ExhaustOptions])[] = [
+    ['no-rollback-marker', 'one-cell', copies],
+    ['prewrite-ignores-marker', 'one-cell', copies],
+    ['no-write-check', 'one-cell', EVERYBODY],
+    ['writer-ignores-newer-locks', 'one-cell', EVERYBODY],
+    ['reader-ignores-locks', 'one-cell', EVERYBODY],
+    ['commit-without-lock', 'one-cell', EVERYBODY],
+    ['lock-and-record-read-apart', 'one-cell', EVERYBODY],
+    ['commit-timestamp-too-early', 'one-cell', EVERYBODY],
+    ['roll-back-primary-only', 'three-and-one', CRASHED],
+    ['row-of-primary-left-to-phase-two', 'one-row', CRASHED],
+    ['delete-erases', 'delete', EVERYBODY],
+    ['aborted-data-stays', 'one-cell', EVERYBODY],
+    ['check-then-act-clean-up', 'two-resolvers', EVERYBODY],
+    ['blind-erase', 'secondary-only', EVERYBODY],
+    ['echo-taken-for-conflict', 'one-cell', { ...CRASHED, lostAnswers: 1 }],
+    ['clean-up-after-lost-answer', 'one-cell', { ...CRASHED, lostAnswers: 1 }],
+  ];
+  for (const [name, scenario, options] of mistakes) {
+    test(name, async () => {
+      const broken = await searchWith(name);
+      const { failure } = await broken.exhaust(scenarioOf(scenario), options);
+      assert.ok(failure !== undefined, 'nothing was found');
+      assert.ok(failure.violations.length > 0);
+      // The same choices lead to the same end again, and to a good one without the mistake.
+      const again = await broken.retell(scenarioOf(scenario), options, failure.choices);
+      assert.deepEqual(again, failure);
+    });
+  }
+});
+
+/** The search on an engine with the mistake in it. */
+async function searchWith(name: string): Promise<Searcher> {
+  const mutant = MUTANTS.find((one) => one.name === name);
+  assert.ok(mutant !== undefined, name);
+  await breed(mutant);
+  const url = new URL('./exhaust.ts', import.meta.url);
+  url.searchParams.set('mutant', name);
+  return (await import(url.href)) as Searcher;
+}
+
+/** Every execution, one after the other, each from the beginning; nothing is remembered between two. */
+async function walkAll(
+  scenario: Scenario,
+  { crashes = 0, copies = 0, lostAnswers = 0, suspicion = 'everybody' }: ExhaustOptions,
+): Promise<{ executions: number; steps: number; outcomes: readonly string[] }> {
+  const outcomes = new Set<string>();
+  let executions = 0;
+  let steps = 0;
+  for (let next: number[] | undefined = []; next !== undefined;) {
+    const { start, rules } = await setTheScene(
+      scenario,
+      { crashes, copies, lostAnswers },
+      suspicion,
+    );
+    const endings = new Endings(rules);
+    const taken: { choice: number; of: number }[] = [];
+    let world = start;
+    const end = async (): Promise<void> => {
+      if (!isOver(world)) return;
+      executions++;
+      outcomes.add(describeOutcomes(world));
+      assert.deepEqual(await endings.judge(world), []);
+    };
+    for (let depth = 0; ; depth++) {
+      if (depth >= next.length) await end();
+      const choices = choicesOf(world, suspicion);
+      if (choices.length === 0) break;
+      const choice = next[depth] ?? 0;
+      taken.push({ choice, of: choices.length });
+      const chosen = choices[choice];
+      assert.ok(chosen !== undefined);
+      const after = await take(rules, world, chosen);
+      if (after === undefined) break;
+      world = after;
+      steps++;
+    }
+    while (taken.length > 0 && isLast(taken.at(-1))) taken.pop();
+    next = taken.length === 0 ? undefined : taken.map(({ choice }) => choice);
+    if (next !== undefined) next.push((next.pop() ?? 0) + 1);
+  }
+  return { executions, steps, outcomes: [...outcomes].toSorted() };
+}
+
+function isLast(taken: { readonly choice: number; readonly of: number } | undefined): boolean {
+  return taken !== undefined && taken.choice + 1 >= taken.of;
+}
+
+function tell({ failure }: Report): string {
+  if (failure === undefined) return '';
+  const wrong = failure.violations.map(({ claim, message }) => `${claim}: ${message}`);
+  return [...wrong, ...failure.story, failure.choices.join('.')].join('\n');
+}

@@ -47,6 +47,11 @@ export interface AllocatorOptions {
    * batches of callers. Too large: only numbers are lost at a restart, of 2^53.
    */
   readonly rangeSize?: number | undefined;
+  /**
+   * Names this instance in the row. Default: made up from the operating system's entropy. Wrong if anybody
+   * has ever used it before: he is then given timestamps again that were handed out already.
+   */
+  readonly owner?: string | undefined;
 }
 
 /** What the row says, in one read. */
@@ -82,7 +87,8 @@ export async function openAllocator(
   await store.createTable(ORACLE_TABLE, { families: [LIMIT.family] });
   // From the operating system, never from the run's seed: two processes with one seed, or one process
   // started twice, would take each other's range for their own and hand out the same timestamps.
-  return new Allocator(store, `${entropySeed()}-${entropySeed()}`, rangeSize);
+  const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
+  return new Allocator(store, owner, rangeSize);
 }
 
 class Allocator implements TimestampSource {

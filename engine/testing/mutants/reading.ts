@@ -101,6 +101,18 @@ export const READING: readonly Mutant[] = [
     ],
   },
   {
+    rule: 'P24',
+    name: 'slow-answer-taken-for-death',
+    mistake: "A lock's age is counted until its answer came, not until it was asked for.",
+    changes: [
+      change(
+        'transaction/lock-watch.ts',
+        'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
+        'return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;',
+      ),
+    ],
+  },
+  {
     rule: 'P25',
     name: 'no-heartbeat',
     mistake: 'Locks show no sign of life.',

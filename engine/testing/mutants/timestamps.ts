@@ -1,4 +1,4 @@
-/** Mistakes in handing out timestamps: P35 to P38. */
+/** Mistakes in handing out timestamps: P35 to P38, and P23. */
 import { change, type Mutant } from './mutant.ts';
 
 export const TIMESTAMPS: readonly Mutant[] = [
@@ -40,10 +40,22 @@ export const TIMESTAMPS: readonly Mutant[] = [
     changes: [
       change(
         'oracle/allocator.ts',
-        '`${entropySeed()}-${entropySeed()}`',
-        'String(entropySeed).slice(0, 8)',
+        'const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;',
+        'const owner = String(entropySeed).slice(0, 8);',
       ),
       change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P23',
+    name: 'oracles-take-turns-in-vain',
+    mistake: 'An oracle that has taken a range looks once more whether it is still its own.',
+    changes: [
+      change(
+        'oracle/allocator.ts',
+        '      if (first !== undefined) return { first, horizon };\n',
+        '      void [first, horizon];\n',
+      ),
     ],
   },
   {

@@ -220,7 +220,8 @@ export class Client {
   async #openOracle(store: SimulatedBigtable): Promise<TimestampOracle> {
     const { world, oracles } = this.#run;
     if (oracles !== undefined) return batchTimestamps(oracles.sourceFor(this.process));
-    return batchTimestamps(await openAllocator(store, { rangeSize: world.knobs.rangeSize }));
+    const { rangeSize } = world.knobs;
+    return batchTimestamps(await openAllocator(store, { rangeSize, owner: this.process.name }));
   }
 
   /** Notes when each timestamp was asked for. */

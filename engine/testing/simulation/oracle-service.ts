@@ -63,7 +63,7 @@ export class OracleService {
     });
     const store = new SimulatedBigtable(this.#world, process);
     const { rangeSize } = this.#world.knobs;
-    return { process, source: openAllocator(store, { rangeSize }) };
+    return { process, source: openAllocator(store, { rangeSize, owner: names.name }) };
   }
 
   /** One request; without an answer in time it may be made again: lost timestamps cost nothing. */

@@ -6,13 +6,16 @@
  *   - what `outcomeOf` answered is what became of the transaction
  *   - no assertion of the engine has failed
  *   - the last reader has left no lock; nor has anybody, if nothing went wrong (P7, P16)
- *   - an audit finds nothing that must never be, lost notifications included
+ *   - every change of an observed column has its notification, at its commit timestamp (P40, P41)
+ *   - an audit finds nothing that must never be
  */
 import { createRandom } from '../../base/index.ts';
+import type { Cell } from '../../bigtable/index.ts';
 import { audit } from '../../audit/index.ts';
 import {
   createContext,
   LOCK,
+  NOTIFY,
   NOTIFY_FAMILIES,
   notifyTable,
   TABLE_FAMILIES,
@@ -21,6 +24,7 @@ import type { HistoricTransaction, History, Violation } from '../history.ts';
 import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
 import { createMemoryBigtable } from '../memory-bigtable.ts';
 import { ScriptedOracle } from '../scripted-oracle.ts';
+import { addressOf } from '../simulation/recording.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import type { Told } from './live-process.ts';
 import type { LocalState } from './local-states.ts';
@@ -86,6 +90,7 @@ export class Endings {
       ...judgeSnapshotIsolation(history),
       ...told.flatMap((one) => judgeOutcomes(one, history)),
       ...this.#locksIn(rows, 'progress', 'everything has been read'),
+      ...this.#judgeMarks(after),
       ...(processes.at(-1)?.phase === 'finished' ? [] : [NEVER_READ]),
       ...(await this.#audit(after)),
     ];
@@ -114,6 +119,25 @@ export class Endings {
           message: `${this.#rules.places[i]}:${qualifier} is locked by ${timestamp} although ${reason}`,
         })),
     );
+  }
+
+  /** Nobody runs observers here, so marks stay. */
+  #judgeMarks({ rows }: WorldState): readonly Violation[] {
+    const { places, observed } = this.#rules;
+    return rows
+      .flatMap(({ records }) => records)
+      .filter(({ cell, operation, commitTimestamp }) => {
+        const { table, row, column } = addressOf(cell);
+        if (operation === 'touch' || !observed.includes(column)) return false;
+        const marks = rows[places.indexOf(`${notifyTable(table)}/${row}`)]?.cells ?? [];
+        const isMark = (one: Cell): boolean =>
+          one.family === NOTIFY && one.qualifier === column && one.timestamp === commitTimestamp;
+        return !marks.some(isMark);
+      })
+      .map(({ cell, commitTimestamp }) => ({
+        claim: 'notifications: lost',
+        message: `${cell} was changed at ${commitTimestamp}, and there is no mark of it`,
+      }));
   }
 
   async #audit(world: WorldState): Promise<readonly Violation[]> {

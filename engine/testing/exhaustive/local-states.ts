@@ -67,6 +67,7 @@ const UNSEEN = -1;
 export class LocalStates {
   readonly #rules: ProcessRules;
   readonly #after = new Map<LocalState, Map<string, LocalState>>();
+  readonly #dead = new Map<LocalState, LocalState>();
   readonly #ended = new Map<string, LocalState>();
   readonly #living = new Map<LocalState, Living>();
   #count = 0;
@@ -106,7 +107,11 @@ export class LocalStates {
 
   /** The same process, dead: what it has sent may still arrive, but it hears nothing any more. */
   dead(state: LocalState): LocalState {
-    return this.#end({ ...state, phase: 'dead', pending: [] });
+    const known = this.#dead.get(state);
+    if (known !== undefined) return known;
+    const dead = this.#end({ ...state, phase: 'dead', pending: [] });
+    this.#dead.set(state, dead);
+    return dead;
   }
 
   #stateOf(process: number, living: Living, before: LocalState['before']): LocalState {

@@ -10,6 +10,7 @@ const X = 't/x:c';
 const Y = 't/y:c';
 /** In the row of P. */
 const P2 = 't/p:d';
+const ELSEWHERE = 'u/x:c';
 const SEEN = 't/p:seen';
 
 function writer(name: string, ...operations: readonly Operation[]): ScriptedProcess {
@@ -138,9 +139,19 @@ export const SCENARIOS: readonly Scenario[] = [
     processes: [writer('A', ...set(P, X)), reader(X, P), { ...reader(P, X), name: 'other reader' }],
   },
   {
+    name: 'two-tables',
+    about: 'The secondary is in another table than the primary.',
+    initial: [P, ELSEWHERE],
+    processes: [
+      writer('A', ...set(P, ELSEWHERE)),
+      writer('B', ...set(ELSEWHERE)),
+      reader(ELSEWHERE, P),
+    ],
+  },
+  {
     name: 'observed',
     about: 'A column that leaves notifications: no change may be committed without one.',
-    initial: [SEEN],
+    initial: [],
     processes: [writer('A', ...set(SEEN)), writer('B', ...set(SEEN, X)), reader(SEEN)],
     observed: ['seen'],
   },

@@ -1,6 +1,6 @@
 /** A scenario as it is before anybody has done anything: rows, processes, and the rules they live by. */
 import type { Timestamp } from '../../bigtable/index.ts';
-import { committedCell, NOTIFY, notifyTable } from '../../transaction/index.ts';
+import { committedCell, notifyTable } from '../../transaction/index.ts';
 import type { HistoricTransaction } from '../history.ts';
 import { addressOf } from '../simulation/recording.ts';
 import type { EndingRules } from './ending.ts';
@@ -51,29 +51,26 @@ export async function setTheScene(
     places,
     suspicion,
     lastReader: await locals.start(processes.length),
-    past: [pastOf(scenario)],
+    past: scenario.initial.length === 0 ? [] : [pastOf(scenario)],
     observed,
     budget,
   };
   return { start, rules };
 }
 
-/** The rows of the cells, and those of their notifications. */
+/** The rows of the cells, in every table, and those of their notifications. */
 function placesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
-  const places = cells.map(addressOf).map(({ table, row, column }) => {
-    const place = `${table}/${row}`;
-    return observed.includes(column) ? [place, `${notifyTable(table)}/${row}`] : [place];
-  });
-  return [...new Set(places.flat())];
+  const addresses = cells.map(addressOf);
+  const places = addresses.flatMap(({ table }) => addresses.map(({ row }) => `${table}/${row}`));
+  const marked = addresses.filter(({ column }) => observed.includes(column));
+  const marks = marked.map(({ table, row }) => `${notifyTable(table)}/${row}`);
+  return [...new Set([...places, ...marks])];
 }
 
-function rowBefore(rows: RowBook, place: string, { initial, observed }: Scenario): RowState {
+function rowBefore(rows: RowBook, place: string, { initial }: Scenario): RowState {
   const mutations = initial.map(addressOf).flatMap(({ table, row, column }) => {
-    const own = committedCell(column, Buffer.from(valueOf(column)), PAST);
-    if (`${table}/${row}` === place) return own;
-    if (`${notifyTable(table)}/${row}` !== place || observed?.includes(column) !== true) return [];
-    const mark = { family: NOTIFY, qualifier: column, timestamp: PAST.commitTimestamp };
-    return [{ kind: 'set' as const, ...mark, value: Buffer.of() }];
+    const isThere = `${table}/${row}` === place;
+    return isThere ? committedCell(column, Buffer.from(valueOf(column)), PAST) : [];
   });
   return rows.written(place, mutations);
 }

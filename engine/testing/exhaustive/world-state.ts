@@ -8,8 +8,9 @@
  *     a process at work               dies; its mutations are underway by themselves
  *
  * Delivery and answer are one step. An answer that takes long is no other story: until it is heard its
- * sender does nothing, as if its next message took long. A message by itself may never arrive: a story may
- * end with some underway.
+ * sender does nothing about it, as if its next message took long. (It may have others underway, for other
+ * rows; but what it does about a row depends on that row's answers, until it has all of them.) A message by
+ * itself may never arrive: a story may end with some underway.
  *
  * What would change nothing is left out: who can arrive and change nothing may as well not arrive yet. For
  * the same reason, where everybody is taken for dead anyway, a process dies only when all others are

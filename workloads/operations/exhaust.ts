@@ -57,7 +57,10 @@ const specification = {
     }),
   },
   examples: [
-    { command: 'npm run exhaust', does: 'Visits everything; takes about an hour, and 3 GB of memory.' },
+    {
+      command: 'npm run exhaust',
+      does: 'Visits everything; takes about an hour, and 3 GB of memory.',
+    },
     {
       command: 'npm run exhaust -- --scenario crossed --duplicates 2 --lost-answers 0',
       does: 'Visits one scenario, in which two messages may arrive twice.',

@@ -63,6 +63,7 @@ export {
   planOf,
   type Seeds,
   shrink,
+  simulate,
   simulateSeeds,
   type Tally,
   tellStory,

@@ -44,6 +44,7 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
   const { timeline, knobs } = world;
   if (!process.isAlive) return { answer: NO_ANSWER, arrivesMs: timeline.nowMs };
   const number = process.messages++;
+  world.messages++;
   const fault = faultOf(world, process, number, message);
   if (fault === 'crashBefore') {
     world.tell?.(process.name, 'dies');

@@ -29,6 +29,8 @@ export interface Result {
   readonly digest: number;
   /** Virtual time. */
   readonly lastedMs: number;
+  /** Sent by all processes together. */
+  readonly messages: number;
 }
 
 export interface RunCounts {
@@ -46,6 +48,8 @@ export interface RunCounts {
 export interface SimulationOptions {
   /** Told of everything that happens: for stories. Default: nobody. */
   readonly tell?: ((timeMs: number, who: string, what: string) => void) | undefined;
+  /** Called when the run is over and the judges begin: for benchmarks. Default: nobody. */
+  readonly onJudging?: (() => void) | undefined;
 }
 
 /** No run may take longer, in virtual time: whatever waits that long waits for ever. */
@@ -61,6 +65,7 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
   } catch (error) {
     simulation.fail(error); // Not of a client: the storage was asked for something impossible.
   }
+  options.onJudging?.();
   return simulation.result();
 }
 
@@ -232,6 +237,7 @@ class Simulation {
       faults: this.#world.faults,
       digest: this.#world.digest,
       lastedMs: this.#world.timeline.nowMs,
+      messages: this.#world.messages,
     };
   }
 

@@ -35,6 +35,8 @@ export class World {
   isInStep = false;
   /** When the last copy that is underway arrives. Only grows. */
   lastArrivalMs = 0;
+  /** Sent so far, by all processes. */
+  messages = 0;
   /** One number that depends on everything that was applied, in order: equal runs have equal digests. */
   digest = 0;
   /** Told of everything that happens, if somebody listens: for stories. */

@@ -1,0 +1,17 @@
+/** The benchmark of the simulator at its smallest. How fast it is, is not tested. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { execa } from 'execa';
+
+test('bench:simulate says how many transactions a second it has simulated, and whether that is enough', async () => {
+  const ended = await execa('workloads/simulation/bench.ts', ['--seconds', '1'], {
+    node: true,
+    reject: false,
+  });
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  assert.match(ended.stdout, /\d+ runs, [\d,]+ transactions in \d+\.\d s, one thread/);
+  assert.match(ended.stdout, /of the processor +[\d,]+ transactions a second, [1-9][\d.]* µs each/);
+  assert.match(ended.stdout, /messages +[1-9][\d.]* a transaction/);
+  assert.match(ended.stdout, /judging +[1-9]\d? % of the time/);
+  assert.match(ended.stdout, /^(Met: at least|NOT met:) 20,000 transactions a second/m);
+});

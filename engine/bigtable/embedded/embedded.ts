@@ -45,6 +45,7 @@ import {
 } from './catalog.ts';
 import { checkIsStore } from './existing-store.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
+import { withHardExit } from './hard-exit.ts';
 import { behind, checkKeyLength, tablePrefix } from './keys.ts';
 import { readRange, readRow } from './read.ts';
 import { applyConditional, applyMutations } from './write.ts';
@@ -318,10 +319,12 @@ class Embedded implements Bigtable {
 
   async #transact(callback: () => void): Promise<void> {
     try {
-      await this.#root.transaction(() => {
-        this.#loadCatalog();
-        callback();
-      });
+      await withHardExit(() =>
+        this.#root.transaction(() => {
+          this.#loadCatalog();
+          callback();
+        }),
+      );
     } catch (error) {
       this.#catalog = EMPTY_CATALOG; // What the group made of it was not committed: load it anew.
       throw error;

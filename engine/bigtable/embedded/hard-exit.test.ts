@@ -1,0 +1,96 @@
+/** Exiting in the middle of commits: the process ends, with its exit code, and blocks nobody. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { openEmbedded } from './index.ts';
+import { temporaryFolder } from './temporary-folder.fixture.ts';
+
+const EXIT = fileURLToPath(new URL('exit.fixture.ts', import.meta.url));
+/** A process that hangs is killed then, and has no exit code. */
+const OPTIONS = { reject: false, timeout: 15_000, killSignal: 'SIGKILL' } as const;
+/** Each round falls into a commit more often than not, so all of them together surely do. */
+const ROUNDS = 2;
+
+/** Exits of processes two at a time, so that each also waits for the writer lock of the other. */
+async function assertExits(how: string, exitCode: number): Promise<void> {
+  const folder = await folderWithTable();
+  for (let round = 0; round < ROUNDS; round++) {
+    const delays = [20 + round, 25 + round];
+    const endings = await Promise.all(
+      delays.map((delayMs) =>
+        execa(process.execPath, [EXIT, folder, how, String(delayMs)], OPTIONS),
+      ),
+    );
+    for (const ending of endings) {
+      assert.equal(ending.exitCode, exitCode, ending.stderr);
+      assert.equal(ending.stdout, 'goodbye', 'others who listen for the exit have run');
+    }
+    await assertWritable(folder);
+  }
+}
+
+async function folderWithTable(): Promise<string> {
+  const folder = await temporaryFolder();
+  await using store = await openEmbedded({ folder });
+  await store.createTable('t', { families: ['data'] });
+  return folder;
+}
+
+async function assertWritable(folder: string): Promise<void> {
+  await using store = await openEmbedded({ folder });
+  const set = { kind: 'set', family: 'data', qualifier: 'q', value: Buffer.from('v') } as const;
+  await store.mutateRows([{ table: 't', row: 'r', mutations: [{ ...set, timestamp: 1 }] }]);
+  assert.ok(await store.readRow('t', 'r', [{ family: 'data' }]));
+}
+
+describe('in the middle of commits', { concurrency: true }, () => {
+  test('process.exit ends the process with its code, and others go on writing', async () => {
+    await assertExits('exit', 3);
+  });
+
+  test('an exception that nobody catches ends the process with code 1', async () => {
+    await assertExits('throw', 1);
+  });
+
+  test('a listener that itself exits decides the code', async () => {
+    await assertExits('twice', 4);
+  });
+
+  test('ctrl-C ends a program that uses runCommand with code 130', async () => {
+    const folder = await folderWithTable();
+    const script = join(folder, 'interrupted.mjs');
+    await writeFile(script, interruptedProgram(folder));
+    const { exitCode, stderr } = await execa(process.execPath, [script], OPTIONS);
+    assert.equal(exitCode, 130, stderr);
+    await assertWritable(folder);
+  });
+});
+
+/** On ctrl-C returns from its action at the moment at which lmdb has been told to begin a commit. */
+function interruptedProgram(folder: string): string {
+  const moduleOf = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
+  return `
+    import { runCommand } from ${moduleOf('../../../results/index.ts')};
+    import { openEmbedded } from ${moduleOf('index.ts')};
+    const program = { name: 'commit', description: 'Commits.', options: {}, examples: [] };
+    await runCommand(program, async (options, { signal }) => {
+      const store = await openEmbedded({ folder: ${JSON.stringify(folder)} });
+      const set = { kind: 'set', family: 'data', qualifier: 'q', value: Buffer.from('v') };
+      const interrupted = new Promise((resolve) => signal.addEventListener('abort', resolve));
+      process.kill(process.pid, 'SIGINT');
+      await interrupted;
+      void store.mutateRows([{ table: 't', row: 'r', mutations: [{ ...set, timestamp: 2 }] }]);
+      for (let i = 0; i < 20; i++) await null; // By then lmdb has asked for its own setImmediate.
+      await new Promise(setImmediate);
+    });`;
+}
+
+test('a process listens for its exit only while it commits', async () => {
+  const before = process.listenerCount('exit');
+  await assertWritable(await folderWithTable());
+  assert.equal(process.listenerCount('exit'), before);
+});

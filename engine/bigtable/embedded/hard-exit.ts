@@ -1,0 +1,68 @@
+/**
+ * What becomes of a process that exits while a group commits.
+ *
+ * lmdb's thread takes the writer lock and waits for this thread to run the group. Node's exit waits
+ * for lmdb's thread. So `process.exit`, or an exception that nobody caught, would never end the
+ * process, and the lock it holds would stop every other process on the store:
+ *
+ *     this thread    exit ──▶ waits for the threads of the pool ─┐
+ *     lmdb's thread  has the writer lock ──▶ waits for the group ◀┘
+ *
+ * While a group is under way the process therefore ends without waiting, as by `kill -9`, which the
+ * store survives (nobody has been answered yet), but with its exit code: it becomes another program
+ * that does nothing but exit with that code. The system ends all threads on the way, and the next
+ * writer is given the lock.
+ *
+ * The one file of the storage that touches the process. Nobody above could do this for it: only the
+ * storage knows that the lock is held. (A worker thread that exits, or is terminated, is in no such
+ * trouble: the pool goes on without it, and node lets it finish what lmdb has called back for.)
+ */
+import process from 'node:process';
+import { isMainThread } from 'node:worker_threads';
+
+/** Groups under way in all stores of this process. */
+let committing = 0;
+
+/** Runs `commit`. Should the process exit before it has settled, that does not wait for lmdb. */
+export async function withHardExit<T>(commit: () => Promise<T>): Promise<T> {
+  if (!isMainThread) return commit();
+  if (committing++ === 0) process.prependListener('exit', exitHard);
+  try {
+    return await commit();
+  } finally {
+    if (--committing === 0) process.off('exit', exitHard);
+  }
+}
+
+/** Comes first, so that no other listener keeps it from running, and runs the others itself. */
+function exitHard(code: number): void {
+  // A listener that exits would not come back here.
+  process.exit = (given) => endWith(given ?? process.exitCode);
+  try {
+    for (const listener of process.rawListeners('exit')) {
+      if (listener !== exitHard) listener.call(process, code);
+    }
+  } finally {
+    endWith(process.exitCode ?? code); // As in node's own exit, what a listener has set counts.
+  }
+}
+
+function endWith(code: number | string | null | undefined): never {
+  // Node itself is there for certain; a shell, which would be faster, may be missing in a container.
+  const { execPath } = process;
+  const program = `process.exitCode = ${Number(code ?? 0)}`;
+  try {
+    process.execve?.(execPath, [execPath, '--eval', program], environmentForOthers());
+  } catch {
+    // Not on this system, or not permitted.
+  }
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('killed');
+}
+
+/** Without what node itself would obey: preloaded modules, coverage, a channel to the parent. */
+function environmentForOthers(): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('NODE_')),
+  );
+}

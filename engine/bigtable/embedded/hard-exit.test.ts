@@ -60,6 +60,19 @@ describe('in the middle of commits', { concurrency: true }, () => {
     await assertExits('twice', 4);
   });
 
+  test('a worker thread that exits takes nobody with it, and others go on writing', async () => {
+    const folder = await folderWithTable();
+    const program = `
+      import { Worker } from 'node:worker_threads';
+      const worker = new Worker(${JSON.stringify(EXIT)}, { argv: ['${folder}', 'exit', '20'] });
+      worker.on('exit', (code) => console.log('worker', code));`;
+    const words = ['--input-type=module', '--eval', program];
+    const { exitCode, stdout } = await execa(process.execPath, words, OPTIONS);
+    assert.equal(stdout, 'goodbyeworker 3');
+    assert.equal(exitCode, 0);
+    await assertWritable(folder);
+  });
+
   test('ctrl-C ends a program that uses runCommand with code 130', async () => {
     const folder = await folderWithTable();
     const script = join(folder, 'interrupted.mjs');

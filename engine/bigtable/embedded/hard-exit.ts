@@ -14,8 +14,8 @@
  * writer is given the lock.
  *
  * The one file of the storage that touches the process. Nobody above could do this for it: only the
- * storage knows that the lock is held. (A worker thread that exits, or is terminated, is in no such
- * trouble: the pool goes on without it, and node lets it finish what lmdb has called back for.)
+ * storage knows that the lock is held. A worker thread is left alone: its exit and its termination
+ * were tried at the very moment, and neither waits nor keeps the lock.
  */
 import process from 'node:process';
 import { isMainThread } from 'node:worker_threads';

@@ -1,13 +1,13 @@
 /** The benchmark of the simulator at its smallest. How fast it is, is not tested. */
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
-import { execa } from 'execa';
+import { execaNode } from 'execa';
+
+const BENCH = path.join(import.meta.dirname, 'bench.ts');
 
 test('bench:simulate says how many transactions a second it has simulated, and whether that is enough', async () => {
-  const ended = await execa('workloads/simulation/bench.ts', ['--seconds', '1'], {
-    node: true,
-    reject: false,
-  });
+  const ended = await execaNode(BENCH, ['--seconds', '1'], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /\d+ runs, [\d,]+ transactions in \d+\.\d s, one thread/);
   assert.match(ended.stdout, /of the processor +[\d,]+ transactions a second, [1-9][\d.]* µs each/);

@@ -1,12 +1,14 @@
 /** The programs of simulation as their user starts them. */
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
-import { execa } from 'execa';
+import { execaNode } from 'execa';
 
-const node = { node: true, reject: false } as const;
+const SIMULATE = path.join(import.meta.dirname, 'main.ts');
+const MUTANTS = path.join(import.meta.dirname, 'mutants.ts');
 
 test('simulate says what it has simulated, and ends well', async () => {
-  const ended = await execa('workloads/simulation/main.ts', ['--seeds', '8', '--from', '40'], node);
+  const ended = await execaNode(SIMULATE, ['--seeds', '8', '--from', '40'], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /Seeds 40 to 47/);
   assert.match(ended.stdout, /8 runs, [\d,]+ transactions in /);
@@ -14,20 +16,20 @@ test('simulate says what it has simulated, and ends well', async () => {
 });
 
 test('simulate says which faults these runs have not met', async () => {
-  const ended = await execa('workloads/simulation/main.ts', ['--seeds', '1', '--from', '18'], node);
+  const ended = await execaNode(SIMULATE, ['--seeds', '1', '--from', '18'], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /NOT COVERED, because they never happened: .*loseRequest/);
 });
 
 test('simulate tells the story of a seed', async () => {
-  const ended = await execa('workloads/simulation/main.ts', ['--story', '--from', '3'], node);
+  const ended = await execaNode(SIMULATE, ['--story', '--from', '3'], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /ms {2}last: /);
 });
 
 test('mutants hunts the one it is told to, and says who convicted it', async () => {
   const only = ['--only', 'no-write-check', '--seeds', '20'];
-  const ended = await execa('workloads/simulation/mutants.ts', only, node);
+  const ended = await execaNode(MUTANTS, only, { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /^P14 +no-write-check +\S.*\d+ \(seed \d+\)$/m);
   assert.match(ended.stdout, /1 of 1 mutants were caught\./);
@@ -35,13 +37,13 @@ test('mutants hunts the one it is told to, and says who convicted it', async () 
 
 test('mutants ends with 1 if one gets away', async () => {
   const one = ['--only', 'no-second-look-at-leases', '--seeds', '1', '--from', '18'];
-  const ended = await execa('workloads/simulation/mutants.ts', one, node);
+  const ended = await execaNode(MUTANTS, one, { reject: false });
   assert.equal(ended.exitCode, 1);
   assert.match(ended.stdout, /GOT AWAY/);
 });
 
 test('mutants refuses a name that is none, in one sentence', async () => {
-  const ended = await execa('workloads/simulation/mutants.ts', ['--only', 'nobody'], node);
+  const ended = await execaNode(MUTANTS, ['--only', 'nobody'], { reject: false });
   assert.equal(ended.exitCode, 2);
   assert.match(ended.stderr, /--only must name a mutant/);
 });

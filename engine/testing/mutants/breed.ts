@@ -7,12 +7,13 @@
  */
 import { registerHooks } from 'node:module';
 import { assert } from '../../base/index.ts';
+import type * as simulator from '../simulation/index.ts';
 import { type Mutant, mutate } from './mutant.ts';
 
 const ENGINE = new URL('../../', import.meta.url).href;
 const SUFFIX = 'mutant';
 
-type Simulator = typeof import('../simulation/index.ts');
+type Simulator = typeof simulator;
 
 const known = new Map<string, Mutant>();
 

@@ -1,4 +1,5 @@
 /** Hunts many mutants on several cores: each thread takes the next one when it is done with the last. */
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Catch } from './hunt.ts';
 import type { Mutant } from './mutant.ts';
@@ -46,10 +47,9 @@ export async function huntAll(
   return mutants.flatMap(({ name }) => hunted.get(name) ?? []);
 }
 
-function ask(thread: Worker, hunt: Hunt): Promise<Catch | undefined> {
-  return new Promise((resolve, reject) => {
-    thread.once('message', resolve);
-    thread.once('error', reject);
-    thread.postMessage(hunt);
-  });
+async function ask(thread: Worker, hunt: Hunt): Promise<Catch | undefined> {
+  const answered = once(thread, 'message'); // Rejects if the thread ends with an error.
+  thread.postMessage(hunt);
+  const [caught] = (await answered) as [Catch | undefined];
+  return caught;
 }

@@ -29,7 +29,7 @@ export interface Mutant {
 /** The file's text with the mistake in it; as it is, if the mutant does not change this file. */
 export function mutate(mutant: Mutant, file: string, text: string): string {
   return mutant.changes
-    .filter((change) => change.file === file)
+    .filter((one) => one.file === file)
     .reduce((before, { find, replace }) => {
       const parts = before.split(find);
       assert(

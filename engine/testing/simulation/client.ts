@@ -55,7 +55,7 @@ const AUDITED: readonly AuditedTable[] = TABLES.map((table) => ({
 /** A collector in a hurry. */
 const COLLECTING: CollectorOptions = {
   messageLifetimeMs: MESSAGE_LIFETIME_MS,
-  rowsPerStep: 3,
+  rowsPerStep: 6,
   pauseMs: 1,
   restMs: 20,
 };

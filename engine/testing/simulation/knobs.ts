@@ -93,7 +93,7 @@ const MESSAGE_RATE: Readonly<Record<MessageFault, number>> = {
   slow: 0.01,
   crashBefore: 0.0015,
   crashAfter: 0.002,
-  pause: 0.004,
+  pause: 0.008,
 };
 
 const EVENT_RATE: Readonly<Record<EventFault, number>> = {

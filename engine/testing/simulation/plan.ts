@@ -119,7 +119,8 @@ function planTransaction(
 function planSnapshot(random: Random, cells: readonly string[], slow: boolean): TransactionPlan {
   const operations = [...planReads(random, cells)];
   if (slow) {
-    operations.push({ do: 'think', ms: random.integer(1, 900) }, ...planReads(random, cells));
+    const ms = random.integer(1, random.pick([300, 900, 2_500]));
+    operations.push({ do: 'think', ms }, ...planReads(random, cells));
   }
   return { kind: 'snapshot', operations, agoMs: random.pick([undefined, 10, 100, 500]) };
 }

@@ -1,5 +1,6 @@
 /** One thread of simulate-seeds: runs its share, and posts what it has done a few times a second. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '../../base/index.ts';
 import { planOf } from './plan.ts';
 import type { Share } from './seeds.ts';
 import { simulate } from './simulate.ts';
@@ -12,12 +13,12 @@ Error.stackTraceLimit = 0;
 
 const { from, to, step } = workerData as Share;
 let tally = NOTHING;
-let postedMs = performance.now();
+let postedMs = systemClock.monotonicMs();
 for (let seed = from; seed <= to; seed += step) {
   tally = add(tally, tallyOf(await simulate(planOf(seed))));
-  if (performance.now() - postedMs < POST_MS) continue;
+  if (systemClock.monotonicMs() - postedMs < POST_MS) continue;
   parentPort?.postMessage(tally);
   tally = NOTHING;
-  postedMs = performance.now();
+  postedMs = systemClock.monotonicMs();
 }
 parentPort?.postMessage(tally);

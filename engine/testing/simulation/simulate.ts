@@ -155,17 +155,17 @@ class Simulation {
 
   /** Awaits what needs virtual time to pass. */
   async #await(work: Promise<unknown>, what: string): Promise<void> {
-    let settled = this.#violations.length > 0;
+    let isOver = this.#violations.length > 0;
     work.then(
       () => {
-        settled = true;
+        isOver = true;
       },
       (error: unknown) => {
-        settled = true;
+        isOver = true;
         this.#run.fail(error, what);
       },
     );
-    await this.#until(() => settled, what);
+    await this.#until(() => isOver, what);
   }
 
   /** Peace: nothing goes wrong any more, and everything that was begun is finished by somebody. */

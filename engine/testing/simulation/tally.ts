@@ -37,7 +37,8 @@ export const NOTHING: Tally = {
 };
 
 export function tallyOf({ plan, counts, faults, lastedMs, violations }: Result): Tally {
-  const failed = violations.slice(0, 1).map((violation) => ({ seed: plan.seed, ...violation }));
+  const [first] = violations;
+  const failed = first === undefined ? [] : [{ seed: plan.seed, ...first }];
   return { runs: 1, counts, faults, lastedMs, failed };
 }
 
@@ -59,8 +60,9 @@ export function notCovered({ faults }: Tally): readonly string[] {
 function addCounts<Counts extends object>(a: Counts, b: Counts): Counts {
   const sum: Record<string, number> = {};
   for (const counts of [a, b]) {
-    for (const [name, count] of Object.entries(counts))
+    for (const [name, count] of Object.entries(counts)) {
       sum[name] = (sum[name] ?? 0) + Number(count);
+    }
   }
   return sum as Counts;
 }

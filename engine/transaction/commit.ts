@@ -88,9 +88,9 @@ async function commitTwoPhases(
   const strong = await observedCells(context, rows);
   await checkTables(context, weak);
 
-  await lockRows(context, [primaryRow], [primaryRow], prewriting);
   const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));
   try {
+    await lockRows(context, [primaryRow], [primaryRow], prewriting);
     const secondaryRows = rows.slice(1);
     if (secondaryRows.length > 0) await lockRows(context, secondaryRows, rows, prewriting);
 

@@ -2,8 +2,8 @@
  * Heartbeats: a live owner shows that it is alive by changing its primary's lock (section 2.2: "a worker's
  * lock contains a wall-clock time that is updated while the worker works on the transaction").
  *
- * Only the primary's lock beats, because only the primary is looked at (P25), and it starts right
- * after the primary is locked, not after all secondaries are. One loop serves every transaction of
+ * Only the primary's lock beats, because only the primary is looked at (P25), and it starts when the
+ * primary's prewrite is sent: the lock may stand there long before the answer is heard. One loop serves every transaction of
  * the process, and runs only while there are any; most commits end long before their first beat.
  *
  * A beat is conditional on the lock still being there: one that arrives late, after the commit,

@@ -12,6 +12,7 @@
  * Exit codes: 0 if no run broke a rule, however fast; 1 if one did; 2 for a mistake on the command line.
  */
 import { tmpdir } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
 import { planOf, simulate } from '#engine/testing';
 import { captureEnvironment, integer, runCommand, startProgress } from '#results';
 import { type Measured, measuredLines } from './measured.ts';
@@ -32,6 +33,8 @@ const specification = {
   ],
 } as const;
 
+// As the threads of `npm run simulate` have it.
+setFlagsFromString('--max-semi-space-size=32');
 // Millions of conflicts are errors, too; nobody looks at where they came from.
 Error.stackTraceLimit = 0;
 

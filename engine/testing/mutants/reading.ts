@@ -119,6 +119,18 @@ export const READING: readonly Mutant[] = [
     changes: [change('transaction/heartbeat.ts', 'if (!running) void beatAll();', 'void beatAll;')],
   },
   {
+    rule: 'P25',
+    name: 'heartbeat-begins-late',
+    mistake: "The primary's lock beats only when the answer to its prewrite has been heard.",
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));\n  try {\n    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));\n  try {\n',
+      ),
+    ],
+  },
+  {
     rule: 'P27',
     name: 'check-then-act-clean-up',
     mistake: 'Who finds the owner of a primary dead erases its lock without looking again.',

@@ -120,11 +120,11 @@ export function swarm(random: Random): Knobs {
     oracleProcesses: random.fraction() < 0.4,
     skewMs: random.pick([0, 0, 1_000, 3_600_000]),
     firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,
-    rangeSize: random.pick([10, 100, 100_000]),
+    rangeSize: random.pick([20, 1_000, 100_000]),
     collector,
     // Without a collector nobody looks at leases, and renewing them only takes time.
-    leaseTimeToLiveMs: collector ? random.pick([60, 200, 1_000]) : 30_000,
-    lockTimeToLiveMs: random.pick([30, 100, 400]),
+    leaseTimeToLiveMs: collector ? random.pick([100, 300, 1_000]) : 30_000,
+    lockTimeToLiveMs: random.pick([50, 150, 400]),
   };
 }
 

@@ -94,10 +94,10 @@ interface Habits {
 }
 
 function planProcess(random: Random, cells: readonly string[], habits: Habits): ProcessPlan {
-  const transactions = Array.from({ length: random.integer(20, 200) }, () =>
+  const transactions = Array.from({ length: random.integer(40, 300) }, () =>
     planTransaction(random, cells, habits),
   );
-  return { transactions, concurrency: random.integer(1, 10), worker: random.fraction() < 0.5 };
+  return { transactions, concurrency: random.integer(1, 24), worker: random.fraction() < 0.5 };
 }
 
 function planTransaction(
@@ -111,7 +111,8 @@ function planTransaction(
     operations.push(planOperation(random, cells), { do: 'think', ms: random.integer(1, 600) });
   }
   if (kind < (slow ? 0.2 : 0.1)) return planSnapshot(random, cells, slow);
-  for (let i = random.integer(1, 5); i > 0; i--) operations.push(planOperation(random, cells));
+  for (let i = random.integer(1, random.pick([2, 2, 5])); i > 0; i--)
+    operations.push(planOperation(random, cells));
   if (weak && random.fraction() < 0.1) operations.push({ do: 'weak', cell: 't/d:seen' });
   return { kind: kind < 0.5 ? 'transact' : 'begin', operations };
 }

@@ -27,7 +27,6 @@ const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay',
 /** With a connection that keeps order, what is lost takes the connection with it, and what is behind it. */
 const ORDERED_IMMUNITY: Set<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
 const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
-const PREWRITE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial', 'slow']);
 const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
 
 export class SimulatedBigtable implements Bigtable {
@@ -79,9 +78,7 @@ export class SimulatedBigtable implements Bigtable {
 
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
     const { table, row } = conditional;
-    // The heartbeat begins with the answer to the primary's prewrite.
-    const isPrewrite = conditional.ifNotFound?.some(({ family }) => family === 'lock') === true;
-    return this.#mutate(row, isPrewrite ? PREWRITE_IMMUNITY : SINGLE_IMMUNITY, {
+    return this.#mutate(row, SINGLE_IMMUNITY, {
       arrive: () => {
         const found = this.#world.checkAndMutateRow(conditional);
         this.#applied(table, row, found ? conditional.ifFound : conditional.ifNotFound);

@@ -5,7 +5,7 @@
  * The lock's timestamp is its transaction's start timestamp, which identifies the transaction.
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
-import { assert } from '../base/index.ts';
+import { assert, viewOf } from '../base/index.ts';
 import type { CellAddress } from './columns.ts';
 
 /** What committing the cell will do: point to new data, to nothing, or to the data that is there. */
@@ -48,7 +48,7 @@ export function encodeLock(lock: Lock): Buffer {
 }
 
 export function decodeLock(cell: Cell): Lock {
-  const encoded = JSON.parse(Buffer.from(cell.value).toString()) as Encoded;
+  const encoded = JSON.parse(viewOf(cell.value).toString()) as Encoded;
   const [table, row, column] = encoded.primary;
   return { ...encoded, startTimestamp: cell.timestamp, primary: { table, row, column } };
 }

@@ -11,7 +11,7 @@
  * see the conflict, older snapshots still see the value (P17). A touch is what `lock(cell)` commits:
  * it conflicts with every writer, and changes nothing.
  */
-import { assert } from '../base/index.ts';
+import { assert, viewOf } from '../base/index.ts';
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import type { Operation, Touched } from './lock.ts';
 
@@ -39,7 +39,7 @@ export function encodeWriteRecord(
 }
 
 export function decodeWriteRecord(cell: Cell): WriteRecord {
-  const text = Buffer.from(cell.value).toString('latin1');
+  const text = viewOf(cell.value).toString('latin1');
   const startTimestamp = Number(text.slice(0, WIDTH));
   const [operation, data, changed] = text.slice(WIDTH + 1).split(' ');
   assert(

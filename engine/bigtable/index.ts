@@ -14,3 +14,6 @@ export {
   type Timestamp,
 } from './bigtable.ts';
 export { openEmbedded, type EmbeddedOptions } from './embedded/index.ts';
+export { batchBigtable } from './batching.ts';
+export type { BatchingCounters, LaneCounters } from './batching/counters.ts';
+export type { BatchingOptions } from './batching/options.ts';

@@ -1,0 +1,219 @@
+/**
+ * Batching (section 2.5): a Bigtable that sends the operations of many callers in few RPCs.
+ *
+ *     "Many conditional mutations destined for the same tablet server can also be batched together into a
+ *      single RPC ... We create batches by delaying lock operations ... We also perform the same batching
+ *      when reading from the table: every read operation is delayed to give it a chance to form a batch."
+ *
+ *     lane           operations                         RPC
+ *     reads          reads of rows                      ReadRows: one for rows of a table read in one shape (widen.ts)
+ *     conditionals   prewrites; first: commits of       many in one where the storage can (`conditionalBatch`), as
+ *                    primaries, resolving of locks      the paper's could; elsewhere each goes by itself, at once
+ *     urgent         marks that a commit waits for      MutateRows: one for a table
+ *     bulk           secondaries, clean-up              MutateRows: one for a table
+ *
+ * When a batch is sent, and why no lane waits for another, says scheduler.ts. Which tablet server a row is on
+ * only the storage knows: one that has several splits a batch among them.
+ *
+ * Each caller gets its own outcome. If a call for many fails, a blind mutation in it may have been applied or not:
+ * STORE_IN_DOUBT. If it was refused because of what somebody asked for, each is sent alone, so that the
+ * others do not suffer: a blind mutation may be repeated (fifth promise). Nothing else is sent twice.
+ *
+ * Lanes overtake one another, so the order in which mutations were sent is not kept, and `manifest.ordered` is false.
+ * Ranges, and what concerns whole tables, go through as they are.
+ */
+import { type Clock, PercolatorError } from '../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from './bigtable.ts';
+import { type BatchingCounters, noCounts } from './batching/counters.ts';
+import { BlindMutations, Conditionals, type ReadRequest, Reads } from './batching/kinds.ts';
+import { type BatchingOptions, type BatchingSettings, settingsOf } from './batching/options.ts';
+import { Scheduler } from './batching/scheduler.ts';
+import { shapeOf } from './batching/widen.ts';
+import { validateFilter, validateMutation, validateRowKey } from './validate.ts';
+
+/**
+ * Wraps `store`; closing the one that is returned closes both. With 'off' it is `store` itself, and nothing is counted.
+ * @throws INVALID_ARGUMENT if an option is wrong
+ */
+export function batchBigtable(
+  store: Bigtable,
+  clock: Clock,
+  options: BatchingOptions | 'off',
+): { readonly store: Bigtable; readonly counters: Readonly<BatchingCounters> } {
+  const counters = noCounts();
+  if (options === 'off') return { store, counters };
+  const settings = settingsOf(options);
+  const scheduler = new Scheduler(clock, settings, counters);
+  return { store: new BatchingBigtable(store, { settings, scheduler, counters }), counters };
+}
+
+class BatchingBigtable implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #store: Bigtable;
+  readonly #settings: BatchingSettings;
+  readonly #scheduler: Scheduler;
+  readonly #reads: Reads;
+  readonly #conditionals: Conditionals;
+  readonly #urgent: BlindMutations;
+  readonly #bulk: BlindMutations;
+  readonly #counters: BatchingCounters;
+  #closed: Promise<void> | undefined;
+
+  constructor(
+    store: Bigtable,
+    parts: {
+      readonly settings: BatchingSettings;
+      readonly scheduler: Scheduler;
+      readonly counters: BatchingCounters;
+    },
+  ) {
+    const { settings, scheduler, counters } = parts;
+    this.#store = store;
+    this.#settings = settings;
+    this.#scheduler = scheduler;
+    this.#counters = counters;
+    this.#reads = new Reads(store, counters);
+    this.#conditionals = new Conditionals(store, counters);
+    this.#urgent = new BlindMutations(store, 'urgent', counters);
+    this.#bulk = new BlindMutations(store, 'bulk', counters);
+    this.manifest = { ...store.manifest, ordered: false };
+  }
+
+  async readRow(
+    table: string,
+    row: string,
+    filters: readonly CellFilter[],
+  ): Promise<Row | undefined> {
+    const [only] = await this.readRows(table, [row], filters);
+    return only;
+  }
+
+  async readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    this.#assertOpen();
+    rows.forEach(validateRowKey);
+    filters.forEach(validateFilter);
+    const request: ReadRequest = { table, rows, filters };
+    const key = `read\0${table}\0${shapeOf(filters)}`;
+    return this.#scheduler.submit(this.#reads, request, { key });
+  }
+
+  async readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    return this.#pass(() => this.#store.readRange(table, range, filters));
+  }
+
+  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    this.#assertOpen();
+    if (this.manifest.conditionalBatch) return this.#submitConditional(conditional, true);
+    this.#countConditionals(1);
+    return this.#pass(() => this.#store.checkAndMutateRow(conditional));
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    if (!this.manifest.conditionalBatch || this.#closed !== undefined) {
+      this.#countConditionals(conditionals.length);
+      return this.#scheduler.pass(() => this.#store.checkAndMutateRows(conditionals));
+    }
+    const answers = await Promise.allSettled(
+      conditionals.map((conditional) => this.#submitConditional(conditional, false)),
+    );
+    return answers.map((answer) =>
+      answer.status === 'fulfilled' ? answer.value : asError(answer.reason),
+    );
+  }
+
+  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    this.#assertOpen();
+    for (const { row, mutations } of rows) {
+      validateRowKey(row);
+      mutations.forEach(validateMutation);
+    }
+    const groups = Map.groupBy(
+      rows,
+      (row) => `${this.#settings.isUrgent(row) ? 'urgent' : 'bulk'}\0${row.table}`,
+    );
+    await Promise.all(
+      [...groups].map(([key, group]) =>
+        this.#scheduler.submit(key.startsWith('urgent') ? this.#urgent : this.#bulk, group, {
+          key,
+        }),
+      ),
+    );
+  }
+
+  async sampleRowKeys(table: string): Promise<readonly string[]> {
+    return this.#pass(() => this.#store.sampleRowKeys(table));
+  }
+
+  async createTable(table: string, schema: TableSchema): Promise<void> {
+    await this.#pass(() => this.#store.createTable(table, schema));
+  }
+
+  async listTables(): Promise<readonly string[]> {
+    return this.#pass(() => this.#store.listTables());
+  }
+
+  async dropTable(table: string): Promise<void> {
+    await this.#pass(() => this.#store.dropTable(table));
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#scheduler.drain().then(() => this.#store.close());
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /**
+   * Single ones decide transactions, or the locks that others wait for; several at a time are prewrites, of
+   * which a large transaction may bring thousands. So single ones go first.
+   */
+  #submitConditional(conditional: ConditionalRowMutation, goesFirst: boolean): Promise<boolean> {
+    return this.#scheduler.submit(this.#conditionals, conditional, {
+      key: 'conditional',
+      goesFirst,
+    });
+  }
+
+  #countConditionals(rows: number): void {
+    const counters = this.#counters.conditionals;
+    counters.operations += rows;
+    counters.rows += rows;
+    counters.rowsSent += rows;
+    counters.rpcs += rows;
+  }
+
+  async #pass<T>(call: () => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    return this.#scheduler.pass(call);
+  }
+
+  #assertOpen(): void {
+    if (this.#closed === undefined) return;
+    throw new PercolatorError('STORE_CLOSED', 'the store was closed');
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

@@ -1,0 +1,401 @@
+/** The claims of batching (section 2.5): what shares an RPC, what waits for what, and who hears which outcome. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PercolatorError } from '../../base/index.ts';
+import { createMemoryBigtable, VirtualClock } from '../../testing/index.ts';
+import { batchBigtable } from '../batching.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Row,
+  RowMutation,
+} from '../bigtable.ts';
+import type { BatchingCounters } from './counters.ts';
+import type { BatchingOptions } from './options.ts';
+
+const TABLE = 't';
+const CELL = { family: 'data', qualifier: 'q' };
+
+interface HeldCall {
+  readonly operation: string;
+  readonly rows: readonly string[];
+  /** Does what was asked, and answers. */
+  readonly deliver: () => Promise<void>;
+  readonly fail: (error: unknown) => Promise<void>;
+}
+
+interface Scene {
+  /** Through batching. */
+  readonly store: Bigtable;
+  readonly counters: Readonly<BatchingCounters>;
+  /** What arrived below it and has not been answered, oldest first. */
+  readonly calls: HeldCall[];
+  readonly below: Bigtable;
+  readonly clock: VirtualClock;
+  readonly deliverAll: () => Promise<void>;
+  readonly names: () => readonly string[];
+}
+
+/** A store whose answers are given by hand. */
+async function scene(options: BatchingOptions, conditionalBatch = true): Promise<Scene> {
+  const clock = new VirtualClock();
+  const below = createMemoryBigtable();
+  await below.createTable(TABLE, { families: ['data', 'lock'] });
+  await below.createTable('marks', { families: ['data'] });
+  const calls: HeldCall[] = [];
+  const hold = <T>(
+    operation: string,
+    rows: readonly string[],
+    call: () => Promise<T>,
+  ): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const settle = (settling: () => void): Promise<void> => {
+        calls.splice(calls.indexOf(held), 1);
+        settling();
+        return settled();
+      };
+      const deliver = (): Promise<void> => settle(() => void call().then(resolve, reject));
+      const fail = (error: unknown): Promise<void> =>
+        settle(() => reject(error instanceof Error ? error : new Error(String(error))));
+      const held: HeldCall = { operation, rows, deliver, fail };
+      calls.push(held);
+    });
+  const gate: Bigtable = {
+    manifest: { ...below.manifest, conditionalBatch },
+    readRow: (table, row, filters) =>
+      hold('readRow', [row], () => below.readRow(table, row, filters)),
+    readRows: (table, rows, filters) =>
+      hold('readRows', rows, () => below.readRows(table, rows, filters)),
+    readRange: (table, range, filters) => below.readRange(table, range, filters),
+    checkAndMutateRow: (one) =>
+      hold('checkAndMutateRow', [one.row], () => below.checkAndMutateRow(one)),
+    checkAndMutateRows: (many) =>
+      hold(
+        'checkAndMutateRows',
+        many.map(({ row }) => row),
+        () => below.checkAndMutateRows(many),
+      ),
+    mutateRows: (many) =>
+      hold(
+        'mutateRows',
+        many.map(({ row }) => row),
+        () => below.mutateRows(many),
+      ),
+    sampleRowKeys: (table) => below.sampleRowKeys(table),
+    createTable: (table, schema) => below.createTable(table, schema),
+    listTables: () => below.listTables(),
+    dropTable: (table) => below.dropTable(table),
+    close: () => below.close(),
+    [Symbol.asyncDispose]: () => below.close(),
+  };
+  const isUrgent = ({ table }: RowMutation): boolean => table === 'marks';
+  const { store, counters } = batchBigtable(gate, clock, { isUrgent, ...options });
+  const deliverAll = async (): Promise<void> => {
+    while (calls.length > 0) await calls[0]?.deliver();
+  };
+  const names = (): readonly string[] =>
+    calls.map(({ operation, rows }) => `${operation} ${rows.join(' ')}`);
+  return { store, counters, calls, below, clock, deliverAll, names };
+}
+
+/** When everything that can run has run; time stands still meanwhile. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function set(row: string, timestamp = 1, table = TABLE): RowMutation {
+  return { table, row, mutations: [{ kind: 'set', ...CELL, timestamp, value: new Uint8Array() }] };
+}
+
+function lock(row: string): ConditionalRowMutation {
+  const { table, mutations } = set(row);
+  return { table, row, anyOf: [{ family: 'lock' }], ifNotFound: mutations };
+}
+
+function upTo(to: number): CellFilter[] {
+  return [{ ...CELL, to, versions: 1 }];
+}
+
+function newest(row: Row | undefined): number | undefined {
+  return row?.cells[0]?.timestamp;
+}
+
+function codeOf(outcome: PromiseSettledResult<unknown> | undefined): unknown {
+  if (outcome?.status !== 'rejected') return outcome?.status;
+  return (outcome.reason as PercolatorError).code;
+}
+
+test('off means off: the store is the one that was given', () => {
+  const store = createMemoryBigtable();
+  assert.equal(batchBigtable(store, new VirtualClock(), 'off').store, store);
+});
+
+test('a wrong option is refused, and named', () => {
+  const wrong: BatchingOptions[] = [
+    { delayMs: -1 },
+    { delayMs: NaN },
+    { rowsMax: 0 },
+    { inFlightMax: 1.5 },
+    { delayMs: 10, waitMsMax: 10 },
+  ];
+  for (const options of wrong) {
+    const open = (): unknown => batchBigtable(createMemoryBigtable(), new VirtualClock(), options);
+    const named = (error: PercolatorError): boolean =>
+      error.code === 'INVALID_ARGUMENT' &&
+      Object.keys(options).some((name) => error.message.startsWith(name));
+    assert.throws(open, named);
+  }
+});
+
+describe('reads', () => {
+  test('of one turn are one RPC, and a row that several want is in it once', async () => {
+    const { store, calls, counters, names } = await scene({});
+    const reads = ['a', 'b', 'a'].map((row) => store.readRow(TABLE, row, upTo(5)));
+    await settled();
+    assert.deepEqual(names(), ['readRows a b']);
+    await calls[0]?.deliver();
+    await Promise.all(reads);
+    const { operations, rows, rowsSent, rpcs } = counters.reads;
+    assert.deepEqual([operations, rows, rowsSent, rpcs], [3, 3, 2, 1]);
+  });
+
+  test('at different start timestamps are one RPC, and each sees its own snapshot', async () => {
+    const { store, below, names, deliverAll } = await scene({});
+    await below.mutateRows([set('a', 3), set('b', 4), set('b', 2)]);
+    const reads = [
+      store.readRow(TABLE, 'a', upTo(2)),
+      store.readRow(TABLE, 'a', upTo(9)),
+      store.readRow(TABLE, 'b', upTo(9)),
+    ];
+    await settled();
+    assert.deepEqual(names(), ['readRows a b']);
+    await deliverAll();
+    assert.deepEqual((await Promise.all(reads)).map(newest), [undefined, 3, 4]);
+  });
+
+  test('that a newer version may hide something from are made again, for that row and caller alone', async () => {
+    const { store, below, calls, names, counters, deliverAll } = await scene({});
+    await below.mutateRows([set('b', 2), set('b', 4)]);
+    const old = store.readRow(TABLE, 'b', upTo(3));
+    const young = store.readRow(TABLE, 'a', upTo(9));
+    await settled();
+    await calls[0]?.deliver();
+    assert.deepEqual(names(), ['readRows b']);
+    await deliverAll();
+    assert.deepEqual([newest(await old), newest(await young)], [2, undefined]);
+    assert.equal(counters.readAgain, 1);
+  });
+
+  test('never join an RPC that was sent before they were made', async () => {
+    const { store, below, calls, deliverAll } = await scene({});
+    const before = store.readRow(TABLE, 'a', upTo(9));
+    await settled();
+    assert.equal(calls.length, 1);
+    await below.mutateRows([set('a', 5)]);
+    const after = store.readRow(TABLE, 'a', upTo(9));
+    await deliverAll();
+    await settled();
+    await deliverAll();
+    await before;
+    assert.equal(newest(await after), 5);
+  });
+});
+
+describe('a batch is sent', () => {
+  test('at once if nothing is in flight: nobody waits for a company that cannot come', async () => {
+    const { store, names, counters } = await scene({ delayMs: 1_000 });
+    void store.readRow(TABLE, 'a', upTo(1));
+    void store.mutateRows([set('a')]);
+    await settled(); // Time stands still.
+    assert.deepEqual(names(), ['readRows a', 'mutateRows a']);
+    assert.equal(counters.reads.byQuiet + counters.bulk.byQuiet, 2);
+  });
+
+  test('after the delay if something is in flight, and not before', async () => {
+    const { store, names, clock, counters } = await scene({ delayMs: 10 });
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    void store.readRow(TABLE, 'b', upTo(1));
+    await clock.advance(9);
+    void store.readRow(TABLE, 'c', upTo(2));
+    assert.deepEqual(names(), ['readRows a']);
+    await clock.advance(1);
+    assert.deepEqual(names(), ['readRows a', 'readRows b c']);
+    assert.deepEqual([counters.reads.byDelay, counters.reads.waitedMs], [1, 11]);
+  });
+
+  test('before the delay as soon as the last answer has come', async () => {
+    const { store, names, calls } = await scene({ delayMs: 10 });
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    void store.readRow(TABLE, 'b', upTo(1));
+    await settled();
+    await calls[0]?.deliver();
+    await settled();
+    assert.deepEqual(names(), ['readRows b']);
+  });
+
+  test('before the delay if it is full, and no fuller', async () => {
+    const { store, names } = await scene({ delayMs: 10, rowsMax: 2 });
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    for (const row of ['b', 'c', 'd']) void store.readRow(TABLE, row, upTo(1));
+    await settled();
+    assert.deepEqual(names(), ['readRows a', 'readRows b c']);
+  });
+
+  test('with more rows than fit if one caller brings them', async () => {
+    const { store, names } = await scene({ rowsMax: 2 });
+    void store.mutateRows([set('a'), set('b'), set('c')]);
+    await settled();
+    assert.deepEqual(names(), ['mutateRows a b c']);
+  });
+
+  test('only when its lane has room', async () => {
+    const { store, names, clock, calls } = await scene({ delayMs: 1, inFlightMax: 1 });
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    void store.readRow(TABLE, 'b', upTo(1));
+    await clock.advance(100);
+    assert.deepEqual(names(), ['readRows a']);
+    await calls[0]?.deliver();
+    await settled();
+    assert.deepEqual(names(), ['readRows b']);
+  });
+});
+
+describe('lanes', () => {
+  test('keep bulk work from delaying a commit, and the marks that it waits for', async () => {
+    const { store, names, clock } = await scene({ delayMs: 1, inFlightMax: 1 });
+    void store.mutateRows([set('bulk')]);
+    await settled();
+    void store.mutateRows([set('more-bulk')]);
+    void store.mutateRows([set('mark', 1, 'marks')]);
+    void store.checkAndMutateRow(lock('commit'));
+    await clock.advance(1);
+    const sent = ['mutateRows bulk', 'mutateRows mark', 'checkAndMutateRows commit'];
+    assert.deepEqual(names(), sent);
+  });
+
+  test('send the commit of a primary before prewrites that have waited longer', async () => {
+    const options = { delayMs: 1, rowsMax: 2, inFlightMax: 1 };
+    const { store, names, clock, calls } = await scene(options);
+    void store.checkAndMutateRows([lock('a')]);
+    await settled();
+    void store.checkAndMutateRows([lock('b'), lock('c'), lock('d')]);
+    void store.checkAndMutateRow(lock('commit'));
+    await clock.advance(1);
+    assert.deepEqual(names(), ['checkAndMutateRows a']);
+    await calls[0]?.deliver();
+    await settled();
+    assert.deepEqual(names(), ['checkAndMutateRows commit b']);
+  });
+
+  test('do not hold back conditional mutations that the storage cannot batch', async () => {
+    const { store, names, counters } = await scene({ delayMs: 1_000, inFlightMax: 1 }, false);
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    void store.checkAndMutateRow(lock('b'));
+    void store.checkAndMutateRow(lock('c'));
+    await settled();
+    assert.deepEqual(names(), ['readRows a', 'checkAndMutateRow b', 'checkAndMutateRow c']);
+    assert.equal(counters.conditionals.rpcs, 2);
+  });
+
+  test('do not claim to keep the order', async () => {
+    const { store, below } = await scene({});
+    assert.deepEqual([below.manifest.ordered, store.manifest.ordered], [true, false]);
+  });
+});
+
+describe('of a batch that applies in part', () => {
+  test('each conditional mutation has its own answer', async () => {
+    const { store, below, deliverAll } = await scene({});
+    const value = new Uint8Array();
+    const locked = { kind: 'set', family: 'lock', qualifier: 'q', timestamp: 1, value } as const;
+    await below.mutateRows([{ table: TABLE, row: 'locked', mutations: [locked] }]);
+    const lost = { ...lock('lost'), table: 'nowhere' };
+    const answers = Promise.allSettled(
+      [lock('free'), lock('locked'), lost].map((one) => store.checkAndMutateRow(one)),
+    );
+    await settled();
+    await deliverAll();
+    const [free, taken, nowhere] = await answers;
+    assert.deepEqual(
+      [free, taken].map((one) => one?.status === 'fulfilled' && one.value),
+      [false, true],
+    );
+    assert.equal(codeOf(nowhere), 'TABLE_NOT_FOUND');
+  });
+
+  test('nobody knows of a blind mutation, whatever the one that failed was refused for', async () => {
+    const { store, calls } = await scene({});
+    const outcomes = Promise.allSettled([
+      store.mutateRows([set('a')]),
+      store.mutateRows([set('b')]),
+    ]);
+    await settled();
+    await calls[0]?.fail(new PercolatorError('STORE_UNAVAILABLE', 'the tablet of b is moving'));
+    assert.deepEqual((await outcomes).map(codeOf), ['STORE_IN_DOUBT', 'STORE_IN_DOUBT']);
+  });
+
+  test('with one caller in it, that caller hears the failure as it is', async () => {
+    const { store, calls } = await scene({});
+    const outcomes = Promise.allSettled([store.mutateRows([set('a'), set('b')])]);
+    await settled();
+    await calls[0]?.fail(new PercolatorError('STORE_UNAVAILABLE', 'the tablet of b is moving'));
+    assert.deepEqual((await outcomes).map(codeOf), ['STORE_UNAVAILABLE']);
+  });
+
+  test('a caller who asked for what cannot be is refused, and the others are served', async () => {
+    const { store, below, deliverAll } = await scene({});
+    const cell = { family: 'x', qualifier: 'q', timestamp: 1, value: new Uint8Array() };
+    const wrong: RowMutation = { table: TABLE, row: 'a', mutations: [{ kind: 'set', ...cell }] };
+    const outcomes = Promise.allSettled([store.mutateRows([wrong]), store.mutateRows([set('b')])]);
+    await settled();
+    await deliverAll();
+    assert.deepEqual((await outcomes).map(codeOf), ['FAMILY_NOT_FOUND', 'fulfilled']);
+    assert.equal(newest(await below.readRow(TABLE, 'b', [CELL])), 1);
+  });
+
+  test('a read that failed fails for all: they may ask again', async () => {
+    const { store, calls } = await scene({});
+    const reads = Promise.allSettled(['a', 'b'].map((row) => store.readRow(TABLE, row, upTo(1))));
+    await settled();
+    await calls[0]?.fail(new PercolatorError('STORE_UNAVAILABLE', 'the tablet of b is moving'));
+    assert.deepEqual((await reads).map(codeOf), ['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE']);
+  });
+});
+
+test('P9: a blind mutation that could not be sent for too long is refused instead of sent', async () => {
+  const { store, clock, names, calls, counters } = await scene({ inFlightMax: 1, waitMsMax: 50 });
+  void store.mutateRows([set('a')]);
+  await settled();
+  const late = Promise.allSettled([store.mutateRows([set('b')])]);
+  await clock.advance(40);
+  const fresh = Promise.allSettled([store.mutateRows([set('c')])]);
+  await clock.advance(11);
+  await calls[0]?.deliver();
+  await settled();
+  assert.deepEqual((await late).map(codeOf), ['STORE_UNAVAILABLE']);
+  assert.deepEqual(names(), ['mutateRows c']);
+  await calls[0]?.deliver();
+  assert.deepEqual((await fresh).map(codeOf), ['fulfilled']);
+  assert.equal(counters.bulk.refused, 1);
+});
+
+test('closing sends what waits, and waits for it', async () => {
+  const { store, below, clock, deliverAll } = await scene({ delayMs: 1_000, inFlightMax: 1 });
+  const sent = ['a', 'b'].map((row) => store.mutateRows([set(row)]));
+  await settled();
+  const late = store.mutateRows([set('c')]);
+  const closed = store.close();
+  await settled();
+  await deliverAll();
+  await settled();
+  await deliverAll();
+  await Promise.all([...sent, late, closed]);
+  assert.equal(clock.monotonicMs(), 0);
+  await assert.rejects(below.listTables(), { code: 'STORE_CLOSED' });
+});

@@ -1,0 +1,164 @@
+/** The three kinds of RPC that several callers can share, and how each caller gets its own outcome. */
+import { PercolatorError } from '../../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Row,
+  RowMutation,
+} from '../bigtable.ts';
+import type { BatchingCounters, LaneCounters } from './counters.ts';
+import type { Kind } from './scheduler.ts';
+import { cutBack, widest } from './widen.ts';
+
+type Outcome<T> = PromiseSettledResult<T>;
+type Rows = readonly (Row | undefined)[];
+
+export interface ReadRequest {
+  readonly table: string;
+  readonly rows: readonly string[];
+  readonly filters: readonly CellFilter[];
+}
+
+/** Reads of one table and one shape. */
+export class Reads implements Kind<ReadRequest, Rows> {
+  readonly lane = 'reads';
+  readonly expires = false;
+  readonly #store: Bigtable;
+  readonly #counters: BatchingCounters;
+
+  constructor(store: Bigtable, counters: BatchingCounters) {
+    this.#store = store;
+    this.#counters = counters;
+  }
+
+  rowsOf({ rows }: ReadRequest): number {
+    return rows.length;
+  }
+
+  async send(requests: readonly ReadRequest[]): Promise<readonly Outcome<Rows>[]> {
+    const table = requests[0]?.table ?? '';
+    const rows = [...new Set(requests.flatMap((request) => request.rows))];
+    const asked = widest(requests.map(({ filters }) => filters));
+    try {
+      const answers = await this.#read({ table, rows, filters: asked });
+      const found = new Map(rows.map((row, i) => [row, answers[i]]));
+      return await Promise.allSettled(
+        requests.map((request) => this.#partOf(request, found, asked)),
+      );
+    } catch (reason) {
+      return requests.map(() => ({ status: 'rejected', reason }));
+    }
+  }
+
+  async #partOf(
+    request: ReadRequest,
+    found: ReadonlyMap<string, Row | undefined>,
+    asked: readonly CellFilter[],
+  ): Promise<Rows> {
+    const { table, filters } = request;
+    const parts = request.rows.map((row) => cutBack(found.get(row), filters, asked));
+    const hidden = request.rows.filter((_, i) => parts[i] === null);
+    if (hidden.length === 0) return parts.map((part) => part ?? undefined);
+    this.#counters.readAgain += hidden.length;
+    const again = await this.#read({ table, rows: hidden, filters });
+    const byRow = new Map(hidden.map((row, i) => [row, again[i]]));
+    return parts.map((part, i) => (part === null ? byRow.get(request.rows[i] ?? '') : part));
+  }
+
+  #read({ table, rows, filters }: ReadRequest): Promise<Rows> {
+    count(this.#counters.reads, rows.length);
+    return this.#store.readRows(table, rows, filters);
+  }
+}
+
+/** Conditional mutations, of any tables, where the storage takes many in one RPC. */
+export class Conditionals implements Kind<ConditionalRowMutation, boolean> {
+  readonly lane = 'conditionals';
+  /** One that is late is refused by its own condition. */
+  readonly expires = false;
+  readonly #store: Bigtable;
+  readonly #counters: BatchingCounters;
+
+  constructor(store: Bigtable, counters: BatchingCounters) {
+    this.#store = store;
+    this.#counters = counters;
+  }
+
+  rowsOf(): number {
+    return 1;
+  }
+
+  async send(requests: readonly ConditionalRowMutation[]): Promise<readonly Outcome<boolean>[]> {
+    count(this.#counters.conditionals, requests.length);
+    try {
+      const answers = await this.#store.checkAndMutateRows(requests);
+      return requests.map((_, i) => asOutcome(answers[i]));
+    } catch (reason) {
+      return requests.map(() => ({ status: 'rejected', reason }));
+    }
+  }
+}
+
+/** Blind mutations of one table: of each caller some rows, whose outcome it hears together. */
+export class BlindMutations implements Kind<readonly RowMutation[], void> {
+  readonly lane: 'urgent' | 'bulk';
+  readonly expires = true;
+  readonly #store: Bigtable;
+  readonly #counters: LaneCounters;
+
+  constructor(store: Bigtable, lane: 'urgent' | 'bulk', counters: BatchingCounters) {
+    this.lane = lane;
+    this.#store = store;
+    this.#counters = counters[lane];
+  }
+
+  rowsOf(request: readonly RowMutation[]): number {
+    return request.length;
+  }
+
+  async send(requests: readonly (readonly RowMutation[])[]): Promise<readonly Outcome<void>[]> {
+    try {
+      await this.#mutate(requests.flat());
+      return requests.map(() => ({ status: 'fulfilled', value: undefined }));
+    } catch (reason) {
+      if (requests.length > 1 && isAboutOne(reason)) {
+        return Promise.allSettled(requests.map((request) => this.#mutate(request)));
+      }
+      const own = requests.length > 1 ? ofEach(reason) : reason;
+      return requests.map(() => ({ status: 'rejected', reason: own }));
+    }
+  }
+
+  #mutate(rows: readonly RowMutation[]): Promise<void> {
+    count(this.#counters, rows.length);
+    return this.#store.mutateRows(rows);
+  }
+}
+
+function count(counters: LaneCounters, rows: number): void {
+  counters.rpcs++;
+  counters.rowsSent += rows;
+}
+
+function asOutcome(answer: boolean | Error | undefined): Outcome<boolean> {
+  if (typeof answer === 'boolean') return { status: 'fulfilled', value: answer };
+  const reason = answer ?? new PercolatorError('STORE_IN_DOUBT', 'the storage gave no answer');
+  return { status: 'rejected', reason };
+}
+
+/** Whether the storage refused what one caller asked for, which says nothing of the others. */
+function isAboutOne(reason: unknown): boolean {
+  if (!(reason instanceof PercolatorError)) return false;
+  return reason.code === 'INVALID_ARGUMENT' || reason.code === 'FAMILY_NOT_FOUND';
+}
+
+/** What the failure of a call for many is for each of them: it names one row, and all others may have been applied. */
+function ofEach(reason: unknown): unknown {
+  const isAboutAll =
+    !(reason instanceof PercolatorError) ||
+    ['TABLE_NOT_FOUND', 'READ_ONLY', 'STORE_CLOSED'].includes(reason.code);
+  if (isAboutAll) return reason;
+  const message = 'a call that carried several mutations has failed; some may have been applied';
+  return new PercolatorError('STORE_IN_DOUBT', message, { cause: reason });
+}

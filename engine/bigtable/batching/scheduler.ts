@@ -1,0 +1,214 @@
+/**
+ * When batches are sent.
+ *
+ *     caller ──▶ queue of its kind ─┐  full, or waited for `delayMs`,
+ *     caller ──▶ queue of its kind ─┴─▶ or nothing in flight ─────────▶ one RPC ──▶ each its own answer
+ *
+ * "Nothing in flight" is the rule that keeps an idle system fast: once everything runnable has run, and
+ * no answer is on its way that could make somebody runnable, waiting longer brings no company. Under load
+ * there is always something in flight, and the delay gathers.
+ *
+ * Each lane has its own RPCs in flight, so that none waits for another's: a commit does not wait behind
+ * clean-up. A caller is served only by an RPC sent after it called, as the storage's second promise demands.
+ */
+import { type Clock, PercolatorError } from '../../base/index.ts';
+import type { BatchingCounters, LaneName } from './counters.ts';
+import type { BatchingSettings } from './options.ts';
+import { Queue, type Waiting } from './queue.ts';
+
+/** Requests that can share an RPC. */
+export interface Kind<R, T> {
+  readonly lane: LaneName;
+  rowsOf(request: R): number;
+  /** Sends all, now, in one RPC; resolves with an outcome for each request, in their order. Never rejects. */
+  send(requests: readonly R[]): Promise<readonly PromiseSettledResult<T>[]>;
+  /** Whether they are refused, rather than sent, after `waitMsMax`. */
+  readonly expires: boolean;
+}
+
+interface Line {
+  readonly kind: Kind<unknown, unknown>;
+  readonly queue: Queue;
+}
+
+type Reason = 'bySize' | 'byDelay' | 'byQuiet';
+
+export class Scheduler {
+  readonly #clock: Clock;
+  readonly #settings: BatchingSettings;
+  readonly #counters: BatchingCounters;
+  /** By what their requests can share. None is empty: an empty one is removed. */
+  readonly #lines = new Map<string, Line>();
+  /** RPCs without an answer: of each lane, and of all together with those that passed by. */
+  readonly #inFlight: Record<LaneName, number> = { reads: 0, conditionals: 0, urgent: 0, bulk: 0 };
+  #inFlightTotal = 0;
+  #isPumping = false;
+  #isDraining = false;
+  /** Makes a pump that waits look again. */
+  #wake: () => void = () => {};
+  #onIdle: () => void = () => {};
+
+  constructor(clock: Clock, settings: BatchingSettings, counters: BatchingCounters) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#counters = counters;
+  }
+
+  /**
+   * Resolves with the request's own part of an RPC that is sent from now on. Requests of one `key` share RPCs.
+   * @param options.goesFirst before everything of its key that does not
+   */
+  submit<R, T>(
+    kind: Kind<R, T>,
+    request: R,
+    { key, goesFirst = false }: { readonly key: string; readonly goesFirst?: boolean },
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const { queue } = this.#lineOf(key, kind);
+      const rows = kind.rowsOf(request);
+      const sinceMs = this.#clock.monotonicMs();
+      queue.add({ request, rows, sinceMs, resolve, reject }, goesFirst);
+      if (!this.#isPumping) void this.#pump();
+      else if (queue.length === 1 || queue.rows >= this.#settings.rowsMax) this.#wake();
+    });
+  }
+
+  /** Calls the storage at once, by the side of all queues; whoever waits knows that an answer is on its way. */
+  async pass<T>(call: () => Promise<T>): Promise<T> {
+    this.#inFlightTotal++;
+    try {
+      return await call();
+    } finally {
+      this.#inFlightTotal--;
+      this.#settled();
+    }
+  }
+
+  /** Sends what waits without waiting for company; resolves when everything has been answered. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    this.#wake();
+    const idle = Promise.withResolvers<void>();
+    this.#onIdle = idle.resolve;
+    this.#settled();
+    await idle.promise;
+  }
+
+  #lineOf(key: string, kind: Kind<unknown, unknown>): Line {
+    const existing = this.#lines.get(key);
+    if (existing !== undefined) return existing;
+    const line = { kind, queue: new Queue() };
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  /** Runs while anybody waits. */
+  async #pump(): Promise<void> {
+    this.#isPumping = true;
+    while (this.#lines.size > 0) {
+      await this.#clock.yield(); // Whoever can run now may bring company.
+      this.#sendWhatIsDue();
+      if (this.#lines.size > 0) await this.#untilSomethingChanges();
+    }
+    this.#isPumping = false;
+  }
+
+  #sendWhatIsDue(): void {
+    const isQuiet = this.#inFlightTotal === 0;
+    const nowMs = this.#clock.monotonicMs();
+    for (const [key, line] of this.#lines) {
+      const reason = this.#reasonToSend(line, { isQuiet, nowMs });
+      if (reason === undefined) continue;
+      this.#send(line, { reason, nowMs });
+      this.#lines.delete(key);
+      // What is left goes to the end, and is looked at again after all others had their turn.
+      if (line.queue.length > 0) this.#lines.set(key, line);
+    }
+  }
+
+  #reasonToSend(
+    { kind, queue }: Line,
+    { isQuiet, nowMs }: { readonly isQuiet: boolean; readonly nowMs: number },
+  ): Reason | undefined {
+    const { inFlightMax, rowsMax, delayMs } = this.#settings;
+    if (this.#inFlight[kind.lane] >= inFlightMax) return undefined;
+    if (queue.rows >= rowsMax) return 'bySize';
+    if (isQuiet || this.#isDraining) return 'byQuiet';
+    return nowMs >= queue.oldestMs + delayMs ? 'byDelay' : undefined;
+  }
+
+  #send(
+    { kind, queue }: Line,
+    { reason, nowMs }: { readonly reason: Reason; readonly nowMs: number },
+  ): void {
+    const taken = queue.take(this.#settings.rowsMax);
+    const batch = kind.expires ? this.#refuseExpired(taken, kind.lane, nowMs) : taken;
+    if (batch.length === 0) return;
+    const counters = this.#counters[kind.lane];
+    counters[reason]++;
+    for (const { rows, sinceMs } of batch) {
+      counters.operations++;
+      counters.rows += rows;
+      counters.waitedMs += nowMs - sinceMs;
+    }
+    void this.#deliver(kind, batch);
+  }
+
+  /**
+   * A blind mutation is sent only as long as its sender's claim to send it blindly holds (P9). A process that was
+   * paused may come back when what it was to write has been collected; so what has waited that long
+   * is refused. It was not sent, so it was not applied.
+   */
+  #refuseExpired(taken: readonly Waiting[], lane: LaneName, nowMs: number): readonly Waiting[] {
+    const isExpired = ({ sinceMs }: Waiting): boolean => nowMs - sinceMs > this.#settings.waitMsMax;
+    const message = `the mutation has waited for more than ${this.#settings.waitMsMax} ms and was not sent`;
+    for (const { reject } of taken.filter(isExpired)) {
+      this.#counters[lane].refused++;
+      reject(new PercolatorError('STORE_UNAVAILABLE', message));
+    }
+    return taken.filter((waiting) => !isExpired(waiting));
+  }
+
+  async #deliver(kind: Kind<unknown, unknown>, batch: readonly Waiting[]): Promise<void> {
+    this.#inFlight[kind.lane]++;
+    this.#inFlightTotal++;
+    const outcomes = await kind.send(batch.map(({ request }) => request));
+    this.#inFlight[kind.lane]--;
+    this.#inFlightTotal--;
+    batch.forEach(({ resolve, reject }, i) => {
+      const outcome = outcomes[i];
+      if (outcome?.status === 'fulfilled') resolve(outcome.value as never);
+      else reject(outcome?.reason);
+    });
+    this.#settled();
+  }
+
+  /** An answer has come: a lane has room again, or nothing is in flight any more. */
+  #settled(): void {
+    this.#wake();
+    if (this.#inFlightTotal === 0 && this.#lines.size === 0) this.#onIdle();
+  }
+
+  /** Until somebody asks to be looked at, or the next one has waited long enough. */
+  async #untilSomethingChanges(): Promise<void> {
+    const woken = Promise.withResolvers<void>();
+    this.#wake = woken.resolve;
+    const dueMs = this.#nextDueMs();
+    if (dueMs === undefined) {
+      await woken.promise;
+      return;
+    }
+    const sleeping = new AbortController();
+    const leftMs = Math.max(0, dueMs - this.#clock.monotonicMs());
+    await Promise.race([woken.promise, this.#clock.sleep(leftMs, sleeping.signal)]);
+    sleeping.abort();
+  }
+
+  /** Of those whose lane has room; for the others time changes nothing. */
+  #nextDueMs(): number | undefined {
+    const dues = [...this.#lines.values()]
+      .filter(({ kind }) => this.#inFlight[kind.lane] < this.#settings.inFlightMax)
+      .map(({ queue }) => queue.oldestMs + this.#settings.delayMs);
+    return dues.length === 0 ? undefined : Math.min(...dues);
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Merging reads that differ only in their newest timestamp.
+ *
+ * Two transactions read the same columns at different start timestamps. A multi-row read has one list of filters
+ * for all its rows, so both are asked for up to the later of the two, and each answer is cut back to what its
+ * caller wanted:
+ *
+ *     wanted   lock:c to 12, 1 version        lock:c to 15, 1 version
+ *     asked              lock:c to 15, 1 version
+ *     cut       what is newer than 12 is taken out of the first one's answer
+ *
+ * The limit of versions is the catch: the one version asked for may be of 13, and hide an older one of 11 that
+ * the first caller wanted. That shows, because then as many versions came as were asked for, and one
+ * of them is too new. Such a row is read again with its caller's own filters. It was written between the start
+ * timestamps of two reads of one batch, which is rare.
+ *
+ * What must be equal is the shape: family, qualifier, oldest timestamp, number of versions, in their order.
+ */
+import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
+
+/** One string for all reads that can be merged. */
+export function shapeOf(filters: readonly CellFilter[]): string {
+  const isWidened = areSeparate(filters);
+  return JSON.stringify(
+    filters.map((filter) => {
+      const { family, qualifier, from, to, versions } = filter;
+      const newest = isWidened && canWiden(filter) ? 'any' : to;
+      return [family, qualifier ?? null, from ?? null, versions ?? null, newest ?? null];
+    }),
+  );
+}
+
+/** Filters of one shape that let through what any of the lists given does, and no more than one's number of versions. */
+export function widest(lists: readonly (readonly CellFilter[])[]): readonly CellFilter[] {
+  const [first = []] = lists;
+  return first.map(({ family, qualifier, from, to, versions }, i) => {
+    const newest = Math.max(...lists.map((list) => list[i]?.to ?? 0));
+    return { family, qualifier, from, to: to === undefined ? undefined : newest, versions };
+  });
+}
+
+/**
+ * What `filters` would have given, cut out of what wider ones of the same shape have given. Null if that cannot
+ * be known, because a version that is too new may have taken the place of one that was wanted.
+ */
+export function cutBack(
+  row: Row | undefined,
+  filters: readonly CellFilter[],
+  asked: readonly CellFilter[],
+): Row | undefined | null {
+  if (row === undefined || filters.every(({ to }, i) => to === asked[i]?.to)) return row;
+  const cells: Cell[] = [];
+  for (const filter of filters) {
+    const found = row.cells.filter((cell) => isOf(cell, filter));
+    if (mayHide(found, filter)) return null;
+    cells.push(...found.filter(({ timestamp }) => timestamp <= newestWanted(filter)));
+  }
+  return cells.length === 0 ? undefined : { key: row.key, cells };
+}
+
+/** Without a limit, a wider filter could bring any number of versions that nobody has asked for. */
+function canWiden({ to, versions }: CellFilter): boolean {
+  return to !== undefined && versions !== undefined;
+}
+
+/** Whether each cell belongs to one filter at most, so that an answer can be taken apart. */
+function areSeparate(filters: readonly CellFilter[]): boolean {
+  const columns = new Set(filters.map(({ family, qualifier }) => `${family}\0${qualifier ?? ''}`));
+  const families = new Set(filters.map(({ family }) => family));
+  const isWhole = filters.some(({ qualifier }) => qualifier === undefined);
+  return columns.size === filters.length && (!isWhole || families.size === filters.length);
+}
+
+function isOf(cell: Cell, { family, qualifier }: CellFilter): boolean {
+  return cell.family === family && (qualifier === undefined || cell.qualifier === qualifier);
+}
+
+/** Whether some column has as many versions as were asked for, one of them too new. */
+function mayHide(found: readonly Cell[], filter: CellFilter): boolean {
+  const { versions = Infinity } = filter;
+  return found.some(
+    ({ qualifier, timestamp }) =>
+      timestamp > newestWanted(filter) &&
+      found.filter((other) => other.qualifier === qualifier).length >= versions,
+  );
+}
+
+function newestWanted({ to }: CellFilter): Timestamp {
+  return to ?? Infinity;
+}

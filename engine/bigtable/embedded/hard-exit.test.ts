@@ -64,11 +64,11 @@ describe('in the middle of commits', { concurrency: true }, () => {
     const folder = await folderWithTable();
     const program = `
       import { Worker } from 'node:worker_threads';
-      const worker = new Worker(${JSON.stringify(EXIT)}, { argv: ['${folder}', 'exit', '20'] });
+      const worker = new Worker(${JSON.stringify(EXIT)}, { execArgv: [], argv: ['${folder}', 'exit', '20'] });
       worker.on('exit', (code) => console.log('worker', code));`;
     const words = ['--input-type=module', '--eval', program];
-    const { exitCode, stdout } = await execa(process.execPath, words, OPTIONS);
-    assert.equal(stdout, 'goodbyeworker 3');
+    const { exitCode, stdout, stderr } = await execa(process.execPath, words, OPTIONS);
+    assert.equal(stdout, 'goodbyeworker 3', stderr);
     assert.equal(exitCode, 0);
     await assertWritable(folder);
   });

@@ -35,13 +35,13 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
-        '  const next = nextTimestamp(context, startTimestamp);\n  next.catch(() => {});\n  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '    const next = nextTimestamp(context, startTimestamp);\n',
+        '',
       ),
       change(
         'transaction/commit.ts',
-        '    const next = nextTimestamp(context, startTimestamp);\n',
-        '',
+        '    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '    const next = nextTimestamp(context, startTimestamp);\n    next.catch(() => {});\n    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
       ),
     ],
   },

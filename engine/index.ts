@@ -1,9 +1,14 @@
 /** The front door of the engine: re-exports only. Start reading at percolator.ts and transaction/. */
 export * from './base/index.ts';
 export {
+  batchBigtable,
   openEmbedded,
   TIMESTAMP_MAX,
+  type BatchingCounters,
+  type BatchingOptions,
   type Bigtable,
+  type CellFilter,
+  type ConditionalRowMutation,
   type EmbeddedOptions,
   type Manifest,
   type RowMutation,
@@ -46,4 +51,5 @@ export type {
   ScanRange,
   Snapshot,
   Transaction,
+  TransactionOptions,
 } from './transaction/index.ts';

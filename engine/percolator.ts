@@ -16,7 +16,14 @@ import {
   systemClock,
   type TransactionName,
 } from './base/index.ts';
-import { type Bigtable, openEmbedded, type Timestamp } from './bigtable/index.ts';
+import {
+  batchBigtable,
+  type BatchingCounters,
+  type BatchingOptions,
+  type Bigtable,
+  openEmbedded,
+  type Timestamp,
+} from './bigtable/index.ts';
 import {
   type CollectionReport,
   collectGarbage,
@@ -40,6 +47,7 @@ import {
   type Context,
   type Counters,
   createContext,
+  isMark,
   type OptionsGiven,
   outcomeOf,
   settled,
@@ -47,6 +55,7 @@ import {
   snapshotAt,
   transact,
   type Transaction,
+  type TransactionOptions,
 } from './transaction/index.ts';
 
 export interface PercolatorOptions extends OptionsGiven {
@@ -56,6 +65,11 @@ export interface PercolatorOptions extends OptionsGiven {
   readonly fsync?: boolean | undefined;
   /** A storage that the caller has opened, and closes. */
   readonly store?: Bigtable | undefined;
+  /**
+   * Merges the operations of concurrent transactions into fewer calls of the store (section 2.5; bigtable/batching.ts).
+   * Default 'off'. Worth it where a call costs more than its rows: over a network. The oracle batches by itself.
+   */
+  readonly batching?: Omit<BatchingOptions, 'isUrgent'> | 'off' | undefined;
   /** Defaults: the oracle kept in the store, this machine's clock, chance and processes. */
   readonly oracle?: TimestampOracle | undefined;
   readonly clock?: Clock | undefined;
@@ -66,20 +80,25 @@ export interface PercolatorOptions extends OptionsGiven {
 export interface Percolator extends AsyncDisposable {
   readonly store: Bigtable;
   readonly counters: Readonly<Counters>;
+  /** All zero with batching off. */
+  readonly batchingCounters: Readonly<BatchingCounters>;
   /** Creates a table; harmless if it exists with the same definition. */
   createTable(table: string, definition?: TableDefinition): Promise<void>;
   dropTable(table: string): Promise<void>;
   /** Runs `body` as a transaction until it commits; it may run several times (see transact.ts). */
-  transact<T>(body: (transaction: Transaction) => Promise<T>): Promise<T>;
+  transact<T>(
+    body: (transaction: Transaction) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T>;
   /** A transaction that the caller commits, and retries. */
-  begin(): Promise<Transaction>;
+  begin(options?: TransactionOptions): Promise<Transaction>;
   /**
    * A read-only view at `timestamp`, or of now. Close it, best with `await using`: until then it keeps
    * what it sees from being collected, for at most `snapshotLifetimeMsMax`.
    * @throws INVALID_ARGUMENT for a timestamp that is yet to come: what it sees would still change
    * @throws STALE_SNAPSHOT for a timestamp below the horizon: what it saw may have been collected
    */
-  snapshot(timestamp?: Timestamp): Promise<Snapshot>;
+  snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot>;
   /** How a transaction that ended with COMMIT_UNKNOWN ended after all. */
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
   /** Starts a worker that runs the observers until it is stopped. */
@@ -120,30 +139,48 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
   const random = options.random ?? createRandom(entropySeed());
   const tables = new Tables(store);
   await tables.open();
+  const clock = options.clock ?? systemClock;
+  const { batching = 'off' } = options;
+  const withMarks = batching === 'off' ? batching : { ...batching, isUrgent: isMark };
+  const batched = batchBigtable(store, clock, withMarks);
+  const oracle = options.oracle ?? batchTimestamps(await openAllocator(store));
   const services = {
-    store,
-    oracle: options.oracle ?? batchTimestamps(await openAllocator(store)),
-    clock: options.clock ?? systemClock,
+    store: batched.store,
+    oracle,
+    // Nobody else renews it, so it would only wait.
+    leases: { store, freshTimestamp: () => oracle.next() },
+    clock,
     random,
     // Not from the run's seed: two databases of one seed would take each other's locks for their own.
     liveness: options.liveness ?? localProcesses(String(entropySeed())),
     isObserved: (table: string, column: string) => tables.isObserved(table, column),
   };
-  return new Database(createContext(services, options), tables, options.store === undefined);
+  const context = createContext(services, options);
+  const ownsStore = options.store === undefined;
+  return new Database(context, { tables, ownsStore, batchingCounters: batched.counters });
 }
 
 class Database implements Percolator {
   readonly store: Bigtable;
   readonly counters: Readonly<Counters>;
+  readonly batchingCounters: Readonly<BatchingCounters>;
   readonly #context: Context;
   readonly #tables: Tables;
   readonly #ownsStore: boolean;
   readonly #collection: CollectorServices;
 
-  constructor(context: Context, tables: Tables, ownsStore: boolean) {
+  constructor(
+    context: Context,
+    parts: {
+      readonly tables: Tables;
+      readonly ownsStore: boolean;
+      readonly batchingCounters: Readonly<BatchingCounters>;
+    },
+  ) {
     this.#context = context;
-    this.#tables = tables;
-    this.#ownsStore = ownsStore;
+    this.#tables = parts.tables;
+    this.#ownsStore = parts.ownsStore;
+    this.batchingCounters = parts.batchingCounters;
     // One watch for all collectors: what it has seen of leases counts for each of them.
     const watch = new LeaseWatch(context.store, context.clock);
     this.#collection = { context, watch, listTables: () => listTables(context.store) };
@@ -159,17 +196,20 @@ class Database implements Percolator {
     return this.#tables.drop(table);
   }
 
-  transact<T>(body: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return transact(this.#context, body);
+  transact<T>(
+    body: (transaction: Transaction) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T> {
+    return transact(this.#context, body, options);
   }
 
-  begin(): Promise<Transaction> {
-    return begin(this.#context);
+  begin(options?: TransactionOptions): Promise<Transaction> {
+    return begin(this.#context, options);
   }
 
-  async snapshot(timestamp?: Timestamp): Promise<Snapshot> {
+  async snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot> {
     if (timestamp !== undefined) await this.#checkPast(timestamp);
-    return snapshotAt(this.#context, timestamp);
+    return snapshotAt(this.#context, timestamp, options);
   }
 
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {

@@ -86,7 +86,7 @@ async function runObserver(
   readonly commitTimestamp: Timestamp | undefined;
 }> {
   for (let attempt = 1; ; attempt++) {
-    const transaction = await begin(context);
+    const transaction = await begin(context, { kind: `observer ${observer.name}` });
     const { startTimestamp } = transaction;
     try {
       return { startTimestamp, commitTimestamp: await runOnce(transaction, cell, observer) };

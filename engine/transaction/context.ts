@@ -10,6 +10,7 @@ import type { CellAddress } from './columns.ts';
 import { createHeartbeats, type Heartbeats } from './heartbeat.ts';
 import { createLockWatch, type LockWatch } from './lock-watch.ts';
 import { type Options, type OptionsGiven, withDefaults } from './options.ts';
+import { PrefetchModel } from './prefetch-model.ts';
 
 /** Counts since the process opened the database. Each moves when the thing has happened. */
 export interface Counters {
@@ -29,6 +30,11 @@ export interface Counters {
   readRows: number;
   mutations: number;
   mutatedRows: number;
+  /** Reads that the storage was not asked for, because all of it had been read along with an earlier one. */
+  readsSaved: number;
+  /** Cells read along on a guess, and those of them that were asked for. The others were for nothing. */
+  prefetched: number;
+  prefetchedUsed: number;
 }
 
 /** Notify cells that a committed transaction of this process has set. */
@@ -48,6 +54,8 @@ export interface Context {
   readonly counters: Counters;
   readonly heartbeats: Heartbeats;
   readonly lockWatch: LockWatch;
+  /** What transactions went on to read; undefined if nobody wants to know. */
+  readonly prefetchModel: PrefetchModel | undefined;
   /** Keeps from collectors what the transactions of this process still see. */
   readonly leases: Leases;
   /** Transactions of this process between start and end of their commit; resolved when it ends. */
@@ -96,6 +104,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
     counters: noCounts(),
     heartbeats: createHeartbeats(services.store, services.clock),
     lockWatch: createLockWatch(services.clock),
+    prefetchModel: options.prefetch === 'learn' ? new PrefetchModel() : undefined,
     committing: new Map(),
     background: new Set(),
     notified: new Set(),
@@ -130,5 +139,8 @@ function noCounts(): Counters {
     readRows: 0,
     mutations: 0,
     mutatedRows: 0,
+    readsSaved: 0,
+    prefetched: 0,
+    prefetchedUsed: 0,
   };
 }

@@ -7,6 +7,7 @@
  *   resolve-lock.ts    what happens when somebody died in between
  *   classify.ts        what happens when an answer was lost
  *   notifications.ts   how observers hear of it
+ *   prefetch.ts        reading along what will be read next
  *   transact.ts        the loop around all of it
  */
 export { backoffMs } from './backoff.ts';
@@ -43,7 +44,8 @@ export { decodeLock, isPrimary, type Lock } from './lock.ts';
 export type { Options, OptionsGiven } from './options.ts';
 export { isOwnerDead, type Resolution, resolveLock } from './resolve-lock.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
-export type { Reader, Snapshot, Transaction } from './transaction.ts';
+export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
+export { isMark } from './notifications.ts';
 export { committedCell } from './committed-cell.ts';
 export type { ScannedRow, ScanRange } from './scan.ts';
 export { decodeWriteRecord, type WriteRecord } from './write-record.ts';

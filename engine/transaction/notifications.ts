@@ -56,6 +56,13 @@ export function notificationMutations(
   );
 }
 
+/** Whether a mutation sets notify cells: its transaction's commit waits for it. */
+export function isMark({ mutations }: RowMutation): boolean {
+  return mutations.some(
+    ({ kind, family }) => kind === 'set' && (family === NOTIFY || family === WEAK),
+  );
+}
+
 function distinct(cells: readonly CellAddress[]): readonly CellAddress[] {
   return [...new Map(cells.map((cell) => [cellName(cell), cell])).values()];
 }

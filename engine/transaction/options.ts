@@ -38,11 +38,19 @@ export interface Options {
    * each read. Too large: a dead process keeps garbage that long.
    */
   readonly leaseTimeToLiveMs: number;
+  /**
+   * 'learn': a read takes along the columns of its row that transactions of its kind have gone on to read
+   * (prefetch.ts). Default 'off': each read brings what was asked for. Learning where rows are read in
+   * one go anyway costs a little time and saves nothing.
+   */
+  readonly prefetch: 'off' | 'learn';
 }
 
 export type OptionsGiven = { readonly [K in keyof Options]?: Options[K] | undefined };
 
-const DEFAULTS: Options = {
+const PREFETCH = ['off', 'learn'] as const;
+
+const DEFAULTS: Omit<Options, 'prefetch'> = {
   lockTimeToLiveMs: 5_000,
   lockWaitMsMax: 10_000,
   attemptsMax: 100,
@@ -53,10 +61,14 @@ const DEFAULTS: Options = {
   leaseTimeToLiveMs: 30_000,
 };
 
-/** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */
+/** @throws INVALID_ARGUMENT naming the option that is wrong: not a number above 0, mostly */
 export function withDefaults(given: OptionsGiven): Options {
-  const options: { -readonly [K in keyof Options]: Options[K] } = { ...DEFAULTS };
-  for (const name of Object.keys(DEFAULTS) as (keyof Options)[]) {
+  const prefetch = given.prefetch ?? 'off';
+  if (!PREFETCH.includes(prefetch)) {
+    throw new PercolatorError('INVALID_ARGUMENT', `prefetch must be off or learn, not ${prefetch}`);
+  }
+  const options: { -readonly [K in keyof Options]: Options[K] } = { ...DEFAULTS, prefetch };
+  for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
     const value = given[name] ?? DEFAULTS[name];
     if (!(Number.isFinite(value) && value > 0)) {
       throw new PercolatorError(

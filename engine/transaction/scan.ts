@@ -10,6 +10,7 @@ import type { Context } from './context.ts';
 import {
   committedVersion,
   filtersFor,
+  isElsewhere,
   pendingLocks,
   type RowToRead,
   snapshotRead,
@@ -105,10 +106,4 @@ async function readAgain(
   const versions = await snapshotRead(context, target, held.startTimestamp);
   await validateRead(context, held);
   return versions;
-}
-
-/** Whether the current data is not among the versions that were read (see snapshot-read.ts, touches). */
-function isElsewhere(row: Row, column: string): boolean {
-  const version = committedVersion(column, row.cells);
-  return version !== undefined && version.record.dataTimestamp !== 0 && version.value === undefined;
 }

@@ -36,22 +36,34 @@ export interface RowToRead {
   readonly table: string;
   readonly row: string;
   readonly columns: readonly string[];
+  /** Read along, for whoever may ask for them later (prefetch.ts). What is in their way is left there. */
+  readonly alongside?: readonly string[] | undefined;
 }
 
-/** For each column the version that the snapshot sees, or undefined if it sees none. */
+/**
+ * For each column the version that the snapshot sees, or undefined if it sees none.
+ * @param onRead told of the read that the versions are from, with what was read along
+ */
 export async function snapshotRead(
   context: Context,
   target: RowToRead,
   startTimestamp: Timestamp,
+  onRead?: (row: Row | undefined) => void,
 ): Promise<readonly (Version | undefined)[]> {
-  const filters = target.columns.flatMap((column) => filtersFor(column, startTimestamp));
+  const { columns, alongside = [] } = target;
+  const filters = [...columns, ...alongside].flatMap((column) =>
+    filtersFor(column, startTimestamp),
+  );
   const startedMs = context.clock.monotonicMs();
   for (let attempt = 1; ; attempt++) {
     context.counters.reads++;
     context.counters.readRows++;
     const row = await context.store.readRow(target.table, target.row, filters);
-    const locks = pendingLocks(row);
-    if (locks.length === 0) return pickVersions(context, target, row, startTimestamp);
+    const locks = pendingLocks(row).filter(({ qualifier }) => columns.includes(qualifier));
+    if (locks.length === 0) {
+      onRead?.(row);
+      return pickVersions(context, target, row, startTimestamp);
+    }
     await resolveOrWait(context, target, locks, { attempt, startedMs });
   }
 }
@@ -153,6 +165,13 @@ export function committedVersion(column: string, cells: readonly Cell[]): Versio
       one.family === DATA && one.qualifier === column && one.timestamp === record.dataTimestamp,
   );
   return { record, value: data && Buffer.from(data.value) };
+}
+
+/** Whether the current data is not among the versions that were read: a touch can point further back. */
+export function isElsewhere(row: Row | undefined, column: string): boolean {
+  const version = committedVersion(column, row?.cells ?? []);
+  if (version === undefined || version.value !== undefined) return false;
+  return version.record.dataTimestamp !== 0 && !isAcknowledgment(column);
 }
 
 async function readData(

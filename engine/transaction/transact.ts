@@ -14,24 +14,31 @@ import { backoffMs } from './backoff.ts';
 import type { Context } from './context.ts';
 import { settleTransaction } from './resolve-lock.ts';
 import { type HeldSnapshot, refuseBelowHorizon } from './stale.ts';
-import { type Snapshot, Transaction } from './transaction.ts';
+import { type Snapshot, Transaction, type TransactionOptions } from './transaction.ts';
 import type { TransactionName } from '../base/index.ts';
 
 /** A transaction at a fresh start timestamp. */
-export async function begin(context: Context): Promise<Transaction> {
+export async function begin(
+  context: Context,
+  { kind }: TransactionOptions = {},
+): Promise<Transaction> {
   const held = await holdNow(context);
   context.counters.begun++;
-  return new Transaction(context, held, { readOnly: false });
+  return new Transaction(context, held, { readOnly: false, kind });
 }
 
 /**
  * A read-only view of the database at a timestamp; the newest if none is given.
  * @throws STALE_SNAPSHOT if it is below the horizon
  */
-export async function snapshotAt(context: Context, timestamp?: Timestamp): Promise<Snapshot> {
+export async function snapshotAt(
+  context: Context,
+  timestamp?: Timestamp,
+  { kind }: TransactionOptions = {},
+): Promise<Snapshot> {
   const held =
     timestamp === undefined ? await holdNow(context) : await holdThen(context, timestamp);
-  return new Transaction(context, held, { readOnly: true });
+  return new Transaction(context, held, { readOnly: true, kind });
 }
 
 /** A fresh start timestamp; the hold comes first (see lock-service/leases.ts, step 1 and 3). */
@@ -70,11 +77,12 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
 export async function transact<T>(
   context: Context,
   body: (transaction: Transaction) => Promise<T>,
+  { kind = body.name }: TransactionOptions = {},
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
-      transaction = await begin(context); // It may fail, too: the oracle may be out of reach for a moment.
+      transaction = await begin(context, { kind }); // It may fail, too: the oracle may be out of reach for a moment.
       const result = await body(transaction);
       await transaction.commit();
       return result;

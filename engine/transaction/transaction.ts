@@ -13,7 +13,7 @@
  * Most users want `transact`, which also retries; this class is what their function is given.
  */
 import { assert, PercolatorError } from '../base/index.ts';
-import type { Timestamp } from '../bigtable/index.ts';
+import type { Row, Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
   type CellAddress,
@@ -23,9 +23,10 @@ import {
 } from './columns.ts';
 import { commit } from './commit.ts';
 import type { Context } from './context.ts';
+import { Prefetch } from './prefetch.ts';
 import { scanWithWrites } from './scan-with-writes.ts';
 import type { ScannedRow, ScanRange } from './scan.ts';
-import { snapshotRead, type Version } from './snapshot-read.ts';
+import { type RowToRead, snapshotRead, type Version } from './snapshot-read.ts';
 import { type HeldSnapshot, validateRead } from './stale.ts';
 import { type Write, WriteBuffer } from './writes.ts';
 
@@ -47,6 +48,14 @@ export interface Snapshot extends Reader, AsyncDisposable {
   close(): Promise<void>;
 }
 
+export interface TransactionOptions {
+  /**
+   * What kind of transaction this is: those of one kind read alike, which is what prefetching learns from. Default:
+   * the name of the function that is given, and of an observer the observer's.
+   */
+  readonly kind?: string | undefined;
+}
+
 type State = 'open' | 'committing' | 'committed' | 'failed' | 'closed';
 
 export class Transaction implements Snapshot {
@@ -57,16 +66,24 @@ export class Transaction implements Snapshot {
   readonly #weak: CellAddress[] = [];
   /** What was read: the snapshot does not change, so no cell is read twice. */
   readonly #versions = new Map<string, Version | undefined>();
+  /** What was read ahead; undefined without prefetching. */
+  readonly #prefetch: Prefetch | undefined;
   readonly #readOnly: boolean;
   /** Moves forward only; nothing is possible once it is not `open`. */
   #state: State = 'open';
 
   /** Use `begin` or `snapshotAt`. */
-  constructor(context: Context, held: HeldSnapshot, options: { readonly readOnly: boolean }) {
+  constructor(
+    context: Context,
+    held: HeldSnapshot,
+    { readOnly, kind = '' }: TransactionOptions & { readonly readOnly: boolean },
+  ) {
+    const { prefetchModel } = context;
     this.#context = context;
     this.#held = held;
+    this.#prefetch = prefetchModel && new Prefetch(context, prefetchModel, kind);
     this.startTimestamp = held.startTimestamp;
-    this.#readOnly = options.readOnly;
+    this.#readOnly = readOnly;
   }
 
   /**
@@ -173,7 +190,12 @@ export class Transaction implements Snapshot {
   async readVersions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
     const unread = cells.filter((cell) => !this.#versions.has(cellName(cell)));
     const rows = Map.groupBy(unread, ({ table, row }) => `${table}\0${row}`);
-    await Promise.all([...rows.values()].map((ofRow) => this.#readRow(ofRow)));
+    const ahead = this.#prefetch;
+    await Promise.all(
+      [...rows.values()].map((ofRow) =>
+        ahead === undefined ? this.#readRow(ofRow) : this.#readRowAhead(ofRow, ahead),
+      ),
+    );
     return cells.map((cell) => this.#versions.get(cellName(cell)));
   }
 
@@ -204,13 +226,26 @@ export class Transaction implements Snapshot {
 
   /** Reads cells of one row, all in one atomic read. */
   async #readRow(cells: readonly CellAddress[]): Promise<void> {
-    const [first] = cells;
-    assert(first !== undefined, 'a row is read for a cell');
-    const columns = cells.map(({ column }) => column);
-    const target = { table: first.table, row: first.row, columns };
+    const target = rowOf(cells);
     const versions = await snapshotRead(this.#context, target, this.startTimestamp);
     await validateRead(this.#context, this.#held);
     cells.forEach((cell, i) => this.#versions.set(cellName(cell), versions[i]));
+  }
+
+  /** The same, except for what was read ahead; and reads ahead itself. */
+  async #readRowAhead(cells: readonly CellAddress[], prefetch: Prefetch): Promise<void> {
+    const unread = prefetch.ask(cells, (cell, version) => {
+      this.#versions.set(cellName(cell), version);
+    });
+    if (unread.length === 0) return;
+    const target = { ...rowOf(unread), alongside: prefetch.guess(rowOf(unread)) };
+    let seen: Row | undefined;
+    const versions = await snapshotRead(this.#context, target, this.startTimestamp, (row) => {
+      seen = row;
+    });
+    await validateRead(this.#context, this.#held); // Before anything is kept, too.
+    unread.forEach((cell, i) => this.#versions.set(cellName(cell), versions[i]));
+    prefetch.keep(target, seen);
   }
 
   async #readVersion(cell: CellAddress): Promise<Version | undefined> {
@@ -238,6 +273,13 @@ export class Transaction implements Snapshot {
       `the transaction of ${this.startTimestamp} is ${this.#state}; begin another one`,
     );
   }
+}
+
+/** The row of these cells, and their columns. */
+function rowOf(cells: readonly CellAddress[]): RowToRead {
+  const [first] = cells;
+  assert(first !== undefined, 'a row is read for a cell');
+  return { table: first.table, row: first.row, columns: cells.map(({ column }) => column) };
 }
 
 function asBuffer(value: Uint8Array | undefined): Buffer | undefined {

@@ -120,7 +120,7 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'observer/run-observer.ts',
-        '    const transaction = await begin(context);\n',
+        '    const transaction = await begin(context, { kind: `observer ${observer.name}` });\n',
         '    const transaction = POOL.get(context) ?? (await begin(context));\n    POOL.set(context, await begin(context));\n',
       ),
       change(

@@ -1,0 +1,94 @@
+/**
+ * What transactions have gone on to read: "Percolator attempts to predict, each time a column is read, what
+ * other columns in a row will be read later in the transaction. This prediction is made based on past
+ * behavior" (section 2.5).
+ *
+ * For each kind of transaction, table and column it is counted in how many rows the column was read, and in how many of
+ * these each other column was read later, after the column's answer had come. (What is read at the same
+ * time cannot be fetched along.) A column is guessed if it followed in at least a quarter of the rows: a wrong
+ * guess costs bytes, a missing one a round trip. Old behaviour counts half as much every so often.
+ *
+ * One for all transactions of a process. It is bounded: column names can be data, and there may be millions.
+ */
+
+/** A column is guessed if it was read later in this share of the rows. */
+const LIKELY = 1 / 4;
+/** Rows after which the past counts half as much. */
+const ROWS_REMEMBERED = 64;
+/** Columns that are learned about, and columns learned to follow one; more are ignored. */
+const LEADERS_MAX = 10_000;
+const FOLLOWERS_MAX = 64;
+/** Columns guessed for one read: the storage's filters must not become too long. */
+const GUESSES_MAX = 32;
+
+interface Leader {
+  /** Rows in which the column was read; halved together with `followers`. Invariant: at least each of these. */
+  rows: number;
+  /** In how many of them each other column was read later. */
+  readonly followers: Map<string, number>;
+}
+
+export interface ColumnsRead {
+  readonly kind: string;
+  readonly table: string;
+  readonly columns: readonly string[];
+}
+
+export class PrefetchModel {
+  readonly #leaders = new Map<string, Leader>();
+
+  /**
+   * Columns of a row were asked for, in a transaction that has answers for the columns `earlier` of that row.
+   */
+  learn({ kind, table, columns }: ColumnsRead, earlier: readonly string[]): void {
+    for (const column of earlier) {
+      const leader = this.#leaders.get(nameOf(kind, table, column));
+      if (leader !== undefined) for (const follower of columns) addFollower(leader, follower);
+    }
+    for (const column of columns) this.#addRow(nameOf(kind, table, column));
+  }
+
+  /** The columns that will probably be read after these, most probable first. */
+  guess({ kind, table, columns }: ColumnsRead): readonly string[] {
+    const guesses = new Map<string, number>();
+    for (const column of columns) {
+      const leader = this.#leaders.get(nameOf(kind, table, column));
+      for (const [follower, rows] of leader?.followers ?? []) {
+        const share = rows / (leader?.rows ?? 1);
+        if (share >= LIKELY) guesses.set(follower, Math.max(share, guesses.get(follower) ?? 0));
+      }
+    }
+    for (const column of columns) guesses.delete(column);
+    const sorted = [...guesses].toSorted(([, a], [, b]) => b - a);
+    return sorted.slice(0, GUESSES_MAX).map(([column]) => column);
+  }
+
+  #addRow(name: string): void {
+    let leader = this.#leaders.get(name);
+    if (leader === undefined) {
+      if (this.#leaders.size >= LEADERS_MAX) return;
+      leader = { rows: 0, followers: new Map() };
+      this.#leaders.set(name, leader);
+    }
+    leader.rows++;
+    if (leader.rows >= ROWS_REMEMBERED) halve(leader);
+  }
+}
+
+function addFollower({ followers }: Leader, column: string): void {
+  const rows = followers.get(column) ?? 0;
+  if (rows > 0 || followers.size < FOLLOWERS_MAX) followers.set(column, rows + 1);
+}
+
+/** What has not been seen for long makes room. */
+function halve(leader: Leader): void {
+  leader.rows /= 2;
+  for (const [column, rows] of leader.followers) {
+    if (rows < 1) leader.followers.delete(column);
+    else leader.followers.set(column, rows / 2);
+  }
+}
+
+function nameOf(kind: string, table: string, column: string): string {
+  return `${kind}\0${table}\0${column}`;
+}

@@ -25,11 +25,13 @@ export type ErrorCode =
   | 'STORE_UNAVAILABLE'
   /** The storage lost the answer: the mutation may have been applied or not. */
   | 'STORE_IN_DOUBT'
+  /** The storage does not let us, and will not: permissions, app profile; says what to change. Applied nothing. */
+  | 'STORE_REFUSED'
   /** The storage was closed. */
   | 'STORE_CLOSED'
   /** No such table; create it first. */
   | 'TABLE_NOT_FOUND'
-  /** The table exists with other families or splits than asked for. */
+  /** The table exists with other families or splits than asked for, or deletes versions by itself. */
   | 'TABLE_MISMATCH'
   /** The table has no such column family. */
   | 'FAMILY_NOT_FOUND'

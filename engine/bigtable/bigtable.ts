@@ -22,11 +22,16 @@
  * 3. There is no atomicity across rows, and the rows of one `mutateRows` may be applied in any order.
  *    Nothing in the engine relies on more; `manifest.ordered` says where more is given.
  * 4. A rejected mutation was not applied, unless it was rejected with `STORE_IN_DOUBT`, after which
- *    the caller must look. Nothing is retried behind the caller's back: a conditional mutation that
- *    is sent twice finds its own effect (P12).
+ *    the caller must look. No conditional mutation is retried behind the caller's back: one that is
+ *    sent twice finds its own effect (P12). Reads and blind mutations may be (5).
  * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
  *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
  * 6. A resolved mutation survives as long as `manifest.durability` says.
+ *
+ * What says nothing is no mistake, since code that makes filters and mutations from data comes to it: a list
+ * of filters that is empty, or a filter whose range is (`from` above `to`), passes nothing, so a check
+ * finds nothing and a read no row; a row without mutations stays as it is. Only a conditional
+ * mutation without any mutations is refused, because it can only be meant for a read.
  *
  * Row keys and qualifiers are strings of well-formed Unicode; their order is the order of their
  * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable stores
@@ -48,7 +53,10 @@ export interface Cell {
 
 export interface Row {
   readonly key: string;
-  /** In the order of the filters asked with, then by qualifier, then newest first. */
+  /**
+   * In the order of the filters asked with, then by qualifier, then newest first. A cell that passes two
+   * filters comes twice.
+   */
   readonly cells: readonly Cell[];
 }
 
@@ -183,6 +191,13 @@ export interface Bigtable extends AsyncDisposable {
   listTables(): Promise<readonly string[]>;
   /** Drops the table and its data; does nothing if there is none. */
   dropTable(table: string): Promise<void>;
+
+  /**
+   * Tells `listener` that somebody, in whatever process, may have changed some cell, and returns what ends
+   * the telling. A hint to look, not a promise: it may come late, early by a moment, in vain, or never.
+   * A storage that does not hear of others has no such method.
+   */
+  readonly onChange?: ((listener: () => void) => () => void) | undefined;
 
   /** Waits for what was sent, then refuses everything. Closing twice is harmless. */
   close(): Promise<void>;

@@ -47,5 +47,8 @@ export function claimClosing(open: Open): void {
     ];
     await store.close();
     await Promise.all(sent);
+    // A store that outlives its test, such as an emulator, must not keep the table.
+    await using again = await open();
+    await again.dropTable(TABLE);
   });
 }

@@ -11,12 +11,15 @@ const READ_AND_CHECKED: readonly CellFilter[] = [
   { family: 'data', qualifier: 'q', to: 2 },
   { family: 'data', from: 4 },
   { family: 'data', from: 5 },
+  { family: 'data', from: 5, to: 4 },
+  { family: 'data', qualifier: 'q', from: 4, to: 3 },
   { family: 'data', qualifier: '' },
   { family: 'lock' },
 ];
 
 export function claimConditionals(open: Open): void {
   claimBranches(open);
+  claimNothing(open);
   claimAtomicity(open);
   claimBatches(open);
 }
@@ -89,6 +92,30 @@ function claimBranches(open: Open): void {
       });
       assert.equal(found, read.length > 0, JSON.stringify(filter));
     }
+  });
+}
+
+function claimNothing(open: Open): void {
+  claim('a check without filters finds nothing', open, async ({ store, table, mutate, cells }) => {
+    await mutate('r', set('data', 'q', 1));
+    const mutations = { ifFound: [set('write', 'found', 1)], ifNotFound: [set('write', 'q', 1)] };
+    const found = await store.checkAndMutateRow({ table, row: 'r', anyOf: [], ...mutations });
+    assert.equal(found, false);
+    assert.deepEqual(await cells('r', { family: 'write' }), ['write:q@1=1']);
+  });
+
+  claim('a check of many columns finds any one of them, with any name', open, async (t) => {
+    const names = ['a', 'a|b', '.', '\\', 'é', '\0'];
+    const anyOf = names.map((qualifier) => ({ family: 'lock', qualifier }));
+    const ifNotFound = [set('data', 'q', 1)];
+    const check = (row: string): Promise<boolean> =>
+      t.store.checkAndMutateRow({ table: t.table, row, anyOf, ifNotFound });
+    for (const [i, name] of names.entries()) {
+      await t.mutate(`r${i}`, set('lock', name, 1));
+      assert.equal(await check(`r${i}`), true, name);
+    }
+    await t.mutate('other', set('lock', 'b', 1), set('lock', 'x', 1), set('data', 'a', 1));
+    assert.equal(await check('other'), false);
   });
 }
 

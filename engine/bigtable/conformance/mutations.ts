@@ -94,6 +94,17 @@ function claimManyRows(open: Open): void {
     assert.deepEqual(await keys(), rows);
   });
 
+  claim('a row without mutations stays as it is', open, async ({ store, table, mutate, keys }) => {
+    await mutate('r', set('data', 'q', 1));
+    await mutate('r');
+    await mutate('s');
+    await store.mutateRows([
+      { table, row: 's', mutations: [] },
+      { table, row: 't', mutations: [set('data', 'q', 1)] },
+    ]);
+    assert.deepEqual(await keys(), ['r', 't']);
+  });
+
   claim(
     'mutations sent without waiting are applied in the order sent',
     open,

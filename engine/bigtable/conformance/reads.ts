@@ -6,6 +6,7 @@ import { claim, describeCells, set, type Open } from './claim.ts';
 export function claimReads(open: Open): void {
   claimCells(open);
   claimFilters(open);
+  claimNothing(open);
   claimRows(open);
 }
 
@@ -113,6 +114,81 @@ function claimFilters(open: Open): void {
     const inOrder = ['lock:q@3=3', 'write:q@2=2', 'data:q@1=1'];
     assert.deepEqual(await cells('r', lock, write, data), inOrder);
     assert.deepEqual(await cells('r', data, write, lock), inOrder.toReversed());
+  });
+}
+
+function claimNothing(open: Open): void {
+  claim('no filters, and an empty range, pass nothing', open, async (t) => {
+    await t.mutate('r', set('data', 'q', 1), set('data', 'q', 2));
+    const inverted = { family: 'data', from: 2, to: 1 };
+    for (const filters of [[], [inverted], [inverted, { ...inverted, qualifier: 'q' }]]) {
+      assert.equal(await t.store.readRow(t.table, 'r', filters), undefined);
+      assert.deepEqual(await t.store.readRows(t.table, ['r', 's'], filters), [
+        undefined,
+        undefined,
+      ]);
+      assert.deepEqual(await t.store.readRange(t.table, { limit: 9 }, filters), []);
+    }
+    assert.deepEqual(await t.cells('r', inverted, { family: 'data', to: 1 }), ['data:q@1=1']);
+  });
+
+  claim('a cell that passes two filters comes twice', open, async ({ mutate, cells }) => {
+    await mutate('r', set('data', 'p', 3), set('data', 'q', 1), set('data', 'q', 2));
+    const family = { family: 'data' };
+    const column = { family: 'data', qualifier: 'q' };
+    assert.deepEqual(await cells('r', column, family), [
+      'data:q@2=2',
+      'data:q@1=1',
+      'data:p@3=3',
+      'data:q@2=2',
+      'data:q@1=1',
+    ]);
+    const older = { ...column, to: 1 };
+    assert.deepEqual(await cells('r', older, { ...column, versions: 1 }, older), [
+      'data:q@1=1',
+      'data:q@2=2',
+      'data:q@1=1',
+    ]);
+  });
+
+  claim('many columns of a row are read at once, with any names', open, async (t) => {
+    const names = [
+      '',
+      'a',
+      'a|b',
+      'a.',
+      '.*',
+      '\\',
+      '\\C',
+      '[a]',
+      'é',
+      '\0',
+      '\n',
+      '😀',
+      'a$',
+      '^',
+    ];
+    const set1 = names.flatMap((name) => [set('data', name, 1, name), set('lock', name, 2, name)]);
+    await t.mutate('r', ...set1);
+    await t.mutate('r', set('data', 'ab', 1), set('data', 'aXb', 1), set('data', 'aa', 1));
+    const filters = names.flatMap((qualifier) => [
+      { family: 'lock', qualifier, versions: 1 },
+      { family: 'data', qualifier, to: 5, versions: 2 },
+    ]);
+    assert.deepEqual(
+      await t.cells('r', ...filters),
+      names.flatMap((name) => [`lock:${name}@2=${name}`, `data:${name}@1=${name}`]),
+    );
+  });
+
+  claim('columns with names too long to be all named are read at once', open, async (t) => {
+    const names = Array.from({ length: 20 }, (_, i) => `${i}${'.'.repeat(2000)}`);
+    await t.mutate('r', ...names.map((name) => set('data', name, 1)), set('data', 'other', 1));
+    const filters = names.map((qualifier) => ({ family: 'data', qualifier }));
+    assert.deepEqual(
+      await t.cells('r', ...filters),
+      names.map((name) => `data:${name}@1=1`),
+    );
   });
 }
 

@@ -1,0 +1,150 @@
+/**
+ * The contract's filters as one tree of Bigtable's.
+ *
+ *     each filter        Chain(column, time range, newest so many)
+ *     several            Interleave of those: a cell comes once for each that it passes
+ *
+ * Interleave and Chain are atomic with the row and with a check; Condition is not, and is never used.
+ *
+ * Each branch costs the server a pass over the row, so filters that differ only in their column become one
+ * branch with an alternation, and so do those that differ only in their family. A read of 30 columns of
+ * one row then has three branches, not 90. A single column is named by a range, which is cheaper than a
+ * pattern. What came of which filter is worked out again where the answer arrives (cells-of-filters.ts).
+ */
+import type { protos } from '@google-cloud/bigtable-api';
+import { PercolatorError } from '../../base/index.ts';
+import { type CellFilter, TIMESTAMP_MAX } from '../bigtable.ts';
+import { toMicros } from './micros.ts';
+
+export type RowFilter = protos.google.bigtable.v2.IRowFilter;
+
+/** Bigtable refuses a filter of more than 20,480 bytes. */
+const FILTER_BYTES_MAX = 20_000;
+const BRANCH_BYTES = 80;
+/** The longest qualifier that a range names: it is sent twice. */
+const RANGE_QUALIFIER_BYTES_MAX = 4096;
+
+/** What to ask for; undefined if no cell can pass any of the filters. */
+export function treeForReading(filters: readonly CellFilter[]): RowFilter | undefined {
+  const branches = branchesOf(filters.filter(canPass), { limitVersions: true });
+  if (bytesOf(branches) <= FILTER_BYTES_MAX) return interleave(branches);
+  // Too many columns to be named. Whole families then, of which the answer is cut out.
+  return interleave(branchesOf(filters.filter(canPass).map(wholeFamily), { limitVersions: true }));
+}
+
+/** A filter that passes something exactly if one of the filters does. */
+export function treeForChecking(filters: readonly CellFilter[]): RowFilter {
+  const branches = branchesOf(filters.filter(canPass), { limitVersions: false });
+  if (bytesOf(branches) > FILTER_BYTES_MAX) {
+    throw new PercolatorError(
+      'INVALID_ARGUMENT',
+      `a check of one row names columns with about ${bytesOf(branches)} bytes; Bigtable takes ${FILTER_BYTES_MAX}`,
+    );
+  }
+  return interleave(branches) ?? { blockAllFilter: true };
+}
+
+/** A range from a later to an earlier timestamp is empty, and Bigtable would refuse it. */
+function canPass({ from = 0, to = TIMESTAMP_MAX }: CellFilter): boolean {
+  return from <= to;
+}
+
+function wholeFamily({ family, from, to, versions }: CellFilter): CellFilter {
+  return { family, from, to, versions };
+}
+
+/** One branch: columns of one family, or every column of some families, with the same range and versions. */
+interface Branch {
+  readonly families: Set<string>;
+  /** Empty: every column. */
+  readonly qualifiers: Set<string>;
+  readonly like: CellFilter;
+}
+
+function branchesOf(
+  filters: readonly CellFilter[],
+  { limitVersions }: { readonly limitVersions: boolean },
+): readonly Branch[] {
+  const branches = new Map<string, Branch>();
+  for (const filter of filters) {
+    const { family, qualifier, from = 0, to = TIMESTAMP_MAX } = filter;
+    const versions = limitVersions ? filter.versions : undefined;
+    const key = `${qualifier === undefined ? '' : family} ${from} ${to} ${versions}`;
+    let branch = branches.get(key);
+    if (branch === undefined) {
+      const like = { family, from, to, versions };
+      branches.set(key, (branch = { families: new Set(), qualifiers: new Set(), like }));
+    }
+    branch.families.add(family);
+    if (qualifier !== undefined) branch.qualifiers.add(qualifier);
+  }
+  return [...branches.values()];
+}
+
+/** Not less than what they take on the wire. */
+function bytesOf(branches: readonly Branch[]): number {
+  let bytes = 0;
+  for (const { families, qualifiers } of branches) {
+    bytes += BRANCH_BYTES;
+    for (const family of families) bytes += 2 * family.length + 1;
+    if (qualifiers.size === 1) bytes += 4 * Buffer.byteLength([...qualifiers][0] ?? '');
+    else for (const qualifier of qualifiers) bytes += patternOf(qualifier).length + 1;
+  }
+  return bytes;
+}
+
+function interleave(branches: readonly Branch[]): RowFilter | undefined {
+  const chains = branches.map(chainOf);
+  return chains.length > 1 ? { interleave: { filters: chains } } : chains[0];
+}
+
+function chainOf({ families, qualifiers, like }: Branch): RowFilter {
+  const { from = 0, to = TIMESTAMP_MAX, versions } = like;
+  const filters = columnsOf(families, [...qualifiers]);
+  if (from > 0 || to < TIMESTAMP_MAX) {
+    const start = from > 0 ? { startTimestampMicros: toMicros(from) } : {};
+    // Its end is exclusive, and absent it is open.
+    const end = to < TIMESTAMP_MAX ? { endTimestampMicros: toMicros(to + 1) } : {};
+    filters.push({ timestampRangeFilter: { ...start, ...end } });
+  }
+  if (versions !== undefined && versions <= VERSIONS_MAX) {
+    filters.push({ cellsPerColumnLimitFilter: versions });
+  }
+  return filters.length > 1 ? { chain: { filters } } : (filters[0] as RowFilter);
+}
+
+/** An int32; no column has more. */
+const VERSIONS_MAX = 2 ** 31 - 1;
+
+function columnsOf(families: ReadonlySet<string>, qualifiers: readonly string[]): RowFilter[] {
+  const [familyName = ''] = families;
+  const [qualifier] = qualifiers;
+  if (qualifiers.length === 1 && qualifier !== undefined) {
+    const bytes = Buffer.from(qualifier);
+    if (bytes.length <= RANGE_QUALIFIER_BYTES_MAX) {
+      const range = { startQualifierClosed: bytes, endQualifierClosed: bytes };
+      return [{ columnRangeFilter: { familyName, ...range } }];
+    }
+  }
+  const family = { familyNameRegexFilter: [...families].map(escapeFamily).join('|') };
+  if (qualifier === undefined) return [family];
+  return [family, { columnQualifierRegexFilter: Buffer.from(qualifiers.map(patternOf).join('|')) }];
+}
+
+/** Family names have letters, digits, `-`, `_` and `.`. */
+function escapeFamily(family: string): string {
+  return family.replaceAll('.', String.raw`\.`);
+}
+
+/** A pattern of bytes: what is not a plain letter is written as its bytes, so that nothing has a meaning. */
+function patternOf(qualifier: string): string {
+  if (/^[-\w]*$/.test(qualifier)) return qualifier;
+  let pattern = '';
+  for (const byte of Buffer.from(qualifier)) {
+    const character = String.fromCharCode(byte);
+    pattern += /\w/.test(character)
+      ? character
+      : String.raw`\x` + byte.toString(16).padStart(2, '0');
+  }
+  return pattern;
+}

@@ -1,0 +1,78 @@
+/**
+ * Where the official emulator is on this machine.
+ *
+ *     1. `cbtemulator` on PATH
+ *     2. the Google Cloud SDK: CLOUDSDK_ROOT_DIR, the folder of the `gcloud` or `cbt` on PATH, or where
+ *        installers put it
+ */
+import { constants } from 'node:fs';
+import { access, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { PercolatorError } from '../../base/index.ts';
+
+/** Environment variables, as of `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const PROGRAM = 'cbtemulator';
+const IN_SDK = ['platform', 'bigtable-emulator', PROGRAM] as const;
+const SDK_FOLDERS = [
+  '/usr/lib/google-cloud-sdk',
+  '/usr/share/google-cloud-sdk',
+  '/usr/local/share/google-cloud-sdk',
+  '/usr/local/google-cloud-sdk',
+  '/opt/google-cloud-sdk',
+  '/opt/homebrew/share/google-cloud-sdk',
+  '/snap/google-cloud-sdk/current',
+];
+
+/** The program's path; undefined if it is not there. */
+export async function findEmulator(environment: Environment): Promise<string | undefined> {
+  const folders = (environment['PATH'] ?? '').split(':').filter((folder) => folder !== '');
+  for (const folder of folders) {
+    const program = join(folder, PROGRAM);
+    if (await isExecutable(program)) return program;
+  }
+  for (const folder of await sdkFolders(environment, folders)) {
+    const program = join(folder, ...IN_SDK);
+    if (await isExecutable(program)) return program;
+  }
+  return undefined;
+}
+
+/** What to say when it is not there. */
+export function emulatorNotFound(): PercolatorError {
+  return new PercolatorError(
+    'STORE_UNAVAILABLE',
+    `the official Bigtable emulator (${PROGRAM}) is neither on PATH nor in a Google Cloud SDK; ` +
+      'install it with `gcloud components install bigtable` or ' +
+      '`apt-get install google-cloud-cli-bigtable-emulator`, or name a running one in BIGTABLE_EMULATOR_HOST',
+  );
+}
+
+async function sdkFolders(
+  environment: Environment,
+  path: readonly string[],
+): Promise<readonly string[]> {
+  const folders: string[] = [];
+  const { CLOUDSDK_ROOT_DIR: root, HOME: home } = environment as {
+    readonly [name: string]: string;
+  };
+  if (root !== undefined) folders.push(root);
+  for (const folder of path) {
+    for (const tool of ['gcloud', 'cbt']) {
+      const real = await realpath(join(folder, tool)).catch(() => undefined);
+      if (real !== undefined) folders.push(dirname(dirname(real)));
+    }
+  }
+  if (home !== undefined) folders.push(join(home, 'google-cloud-sdk'));
+  return [...folders, ...SDK_FOLDERS];
+}
+
+async function isExecutable(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

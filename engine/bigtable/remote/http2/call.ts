@@ -1,0 +1,161 @@
+/**
+ * One call: a request message, any number of answers, and a status at the end.
+ *
+ *     headers, one message ──▶ server ──▶ headers, messages, trailers with the status
+ *                                     ──▶ headers with the status and nothing else
+ *                                     ──▶ reset, or the connection is lost
+ *
+ * Whatever happens, `onEnd` is called once. A status says whether the call can have reached the server, as
+ * nobody else can tell: "not connected" is harmless, "connection lost" leaves a mutation in doubt.
+ */
+import type {
+  ClientHttp2Session,
+  ClientHttp2Stream,
+  IncomingHttpHeaders,
+  OutgoingHttpHeaders,
+} from 'node:http2';
+import { CANCEL, type Connection } from './connection.ts';
+import type { Deadlines } from './deadlines.ts';
+import { framed, MessageReader } from './messages.ts';
+import { type CallStatus, Code, statusIn, statusOfHttp, statusOfReset } from './status.ts';
+
+export interface CallRequest {
+  readonly headers: OutgoingHttpHeaders;
+  readonly message: Uint8Array;
+  /** Default: no end. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export interface CallHandler {
+  onMessage(message: Buffer): void;
+  onEnd(status: CallStatus): void;
+}
+
+export class Call {
+  readonly #connection: Connection;
+  readonly #handler: CallHandler;
+  readonly #messages = new MessageReader();
+  #stream: ClientHttp2Stream | undefined;
+  #status: CallStatus | undefined;
+  #cause: string | undefined;
+  #hasEnded = false;
+  /** Of the stream, once it is there. */
+  #isPaused = false;
+  #forgetDeadline: (() => void) | undefined;
+
+  constructor(
+    { connection, deadlines }: { readonly connection: Connection; readonly deadlines: Deadlines },
+    request: CallRequest,
+    handler: CallHandler,
+  ) {
+    this.#connection = connection;
+    this.#handler = handler;
+    const { timeoutMs } = request;
+    if (timeoutMs !== undefined) {
+      this.#forgetDeadline = deadlines.add(timeoutMs, () => this.#expire(timeoutMs));
+    }
+    const session = connection.session();
+    if (session instanceof Promise) void this.#sendWhenConnected(session, request);
+    else this.#send(session, request);
+  }
+
+  cancel(): void {
+    this.#abandon({ code: Code.cancelled, details: 'cancelled by the caller' });
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#stream?.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#stream?.resume();
+  }
+
+  async #sendWhenConnected(
+    connecting: Promise<ClientHttp2Session>,
+    request: CallRequest,
+  ): Promise<void> {
+    try {
+      const session = await connecting;
+      if (!this.#hasEnded) this.#send(session, request);
+    } catch (error) {
+      const details = `not connected: ${(error as Error).message}`;
+      this.#end({ code: Code.unavailable, details, isUnsent: true });
+    }
+  }
+
+  #send(session: ClientHttp2Session, { headers, message }: CallRequest): void {
+    let stream: ClientHttp2Stream;
+    try {
+      stream = session.request(headers);
+    } catch (error) {
+      // The session has just been closed by somebody. Nothing was sent.
+      const details = `not connected: ${(error as Error).message}`;
+      this.#end({ code: Code.unavailable, details, isUnsent: true });
+      return;
+    }
+    this.#stream = stream;
+    stream.on('response', (answer) => this.#begin(answer));
+    stream.on('data', (piece: Buffer) => this.#take(piece));
+    stream.on('trailers', (trailers) => {
+      this.#status = statusIn(trailers) ?? this.#status;
+    });
+    stream.on('end', () => {
+      if (this.#status !== undefined) this.#end(this.#status);
+    });
+    stream.on('error', (error) => {
+      this.#cause = error.message;
+    });
+    stream.on('close', () => this.#close(stream));
+    if (this.#isPaused) stream.pause();
+    stream.end(framed(message));
+  }
+
+  #begin(answer: IncomingHttpHeaders): void {
+    const status = answer[':status'];
+    if (typeof status === 'number' && status !== 200) {
+      this.#abandon(statusIn(answer) ?? statusOfHttp(status));
+      return;
+    }
+    this.#status = statusIn(answer);
+  }
+
+  #take(piece: Buffer): void {
+    if (this.#hasEnded) return;
+    try {
+      for (const message of this.#messages.push(piece)) this.#handler.onMessage(message);
+    } catch (error) {
+      this.#abandon({ code: Code.internal, details: (error as Error).message });
+    }
+  }
+
+  #close(stream: ClientHttp2Stream): void {
+    if (this.#hasEnded) return;
+    this.#end(this.#status ?? statusOfReset(stream.rstCode ?? 0, this.#cause));
+  }
+
+  #expire(timeoutMs: number): void {
+    const isUnsent = this.#stream === undefined;
+    const details = `no answer in ${timeoutMs} ms`;
+    this.#abandon({ code: Code.deadlineExceeded, details, isUnsent });
+    // A connection to a machine that has vanished looks like this, and would for a quarter of an hour.
+    this.#connection.check();
+  }
+
+  #abandon(status: CallStatus): void {
+    this.#end(status);
+    this.#stream?.close(CANCEL);
+  }
+
+  #end(status: CallStatus): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#forgetDeadline?.();
+    const isCut = status.code === Code.ok && !this.#messages.isEmpty;
+    const details = 'the answer ended in the middle of a message';
+    this.#handler.onEnd(isCut ? { code: Code.internal, details } : status);
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * One HTTP/2 connection to a server without TLS, made again when it is lost.
+ *
+ *     call ──▶ connected: its stream, at once
+ *          ──▶ connecting: waits for that
+ *          ──▶ failed a moment ago: refused, until the time has come to try again
+ *
+ * The pause after a failure begins short, because a server that is started again is there in a moment,
+ * and doubles. Nobody waits in a queue for a server that is gone: who may repeat a call does so (data-calls.ts).
+ *
+ * A connection that the server is about to close (GOAWAY), or that has had more streams than HTTP/2 has
+ * numbers for before long, takes no new calls and ends with those it has.
+ */
+import { type ClientHttp2Session, connect, constants } from 'node:http2';
+import type { Clock } from '../../../base/index.ts';
+import type { Deadlines } from './deadlines.ts';
+
+const BACKOFF_MS_MIN = 10;
+const BACKOFF_MS_MAX = 1000;
+const CONNECT_MS_MAX = 5000;
+const PING_MS_MAX = 2000;
+/** Of the 2^30 that a connection has: at 25,000 a second they last half a day. */
+const STREAMS_MAX = 2 ** 29;
+/** What the server may send before we have read it: of one answer, and of all together. */
+const STREAM_WINDOW_BYTES = 4 << 20;
+const CONNECTION_WINDOW_BYTES = 64 << 20;
+/** In megabytes. Node's default of 10 is reached by a few large requests, and refuses streams then. */
+const MEMORY_MAX = 1024;
+
+export class Connection {
+  readonly #address: string;
+  readonly #clock: Clock;
+  readonly #deadlines: Deadlines;
+  /** The session that takes new calls. */
+  #session: ClientHttp2Session | undefined;
+  #connecting: Promise<ClientHttp2Session> | undefined;
+  /** Sessions that are not closed yet, those included that take no new calls. */
+  readonly #open = new Set<ClientHttp2Session>();
+  #streams = 0;
+  #backoffMs = BACKOFF_MS_MIN;
+  #notBeforeMs = 0;
+  #lastFailure: Error | undefined;
+  #isClosed = false;
+
+  constructor(
+    address: string,
+    { clock, deadlines }: { readonly clock: Clock; readonly deadlines: Deadlines },
+  ) {
+    this.#address = address;
+    this.#clock = clock;
+    this.#deadlines = deadlines;
+  }
+
+  /**
+   * A session for one more call: itself where there is one, so that the call is sent in this turn.
+   * Rejects if the server cannot be reached.
+   */
+  session(): ClientHttp2Session | Promise<ClientHttp2Session> {
+    const session = this.#session;
+    if (session !== undefined) {
+      if (++this.#streams >= STREAMS_MAX) this.#retire(session);
+      return session;
+    }
+    if (this.#connecting !== undefined) return this.#connecting;
+    if (this.#isClosed) return Promise.reject(new Error('the connection was closed'));
+    if (this.#clock.monotonicMs() < this.#notBeforeMs) {
+      return Promise.reject(this.#lastFailure ?? new Error('not connected'));
+    }
+    this.#connecting = this.#connect();
+    return this.#connecting;
+  }
+
+  /** Is the server still there? If it does not answer in time, the connection is given up, and all its calls. */
+  check(): void {
+    const session = this.#session;
+    if (session === undefined || session.destroyed) return;
+    const stop = this.#deadlines.add(PING_MS_MAX, () => {
+      session.destroy(new Error('the server does not answer any more'));
+    });
+    session.ping((): void => stop());
+  }
+
+  /** Ends when the calls under way have ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#session = undefined;
+    await Promise.all(
+      [...this.#open].map(
+        (session) => new Promise<void>((resolve) => session.close(() => resolve())),
+      ),
+    );
+  }
+
+  async #connect(): Promise<ClientHttp2Session> {
+    try {
+      const session = await this.#openSession();
+      this.#backoffMs = BACKOFF_MS_MIN;
+      this.#streams = 0;
+      this.#session = session;
+      return session;
+    } catch (error) {
+      this.#lastFailure = error as Error;
+      this.#notBeforeMs = this.#clock.monotonicMs() + this.#backoffMs;
+      this.#backoffMs = Math.min(2 * this.#backoffMs, BACKOFF_MS_MAX);
+      throw error;
+    } finally {
+      this.#connecting = undefined;
+    }
+  }
+
+  #openSession(): Promise<ClientHttp2Session> {
+    const session = connect(`http://${this.#address}`, {
+      maxSessionMemory: MEMORY_MAX,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+    });
+    this.#open.add(session);
+    const stop = this.#deadlines.add(CONNECT_MS_MAX, () => {
+      session.destroy(new Error(`no connection to ${this.#address} in ${CONNECT_MS_MAX} ms`));
+    });
+    session.on('goaway', () => this.#retire(session));
+    session.on('close', () => {
+      stop();
+      this.#open.delete(session);
+      this.#retire(session);
+    });
+    return new Promise((resolve, reject) => {
+      session.on('error', reject); // Later errors are those of each stream.
+      session.once('close', () => reject(new Error(`no connection to ${this.#address}`)));
+      session.once('connect', () => {
+        stop();
+        session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+        resolve(session);
+      });
+    });
+  }
+
+  /** No new calls on it. */
+  #retire(session: ClientHttp2Session): void {
+    if (this.#session === session) this.#session = undefined;
+    if (!session.closed && !session.destroyed) session.close();
+  }
+}
+
+/** Tells the server that nobody waits for the answer any more. */
+export const CANCEL: number = constants.NGHTTP2_CANCEL;

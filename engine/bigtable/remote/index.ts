@@ -1,0 +1,4 @@
+/** The remote store, and the official emulator as a process. */
+export { type Emulator, type EmulatorOptions, startEmulator } from './emulator.ts';
+export { findEmulator } from './find-emulator.ts';
+export { openRemote, type RemoteOptions } from './open-remote.ts';

@@ -1,0 +1,347 @@
+/**
+ * A Bigtable over the wire: Cloud Bigtable, the official emulator, or whatever else speaks its API.
+ *
+ *     call ──▶ checked ──▶ families known? ──▶ one RPC for each row or batch ──▶ deadline, in-doubt answers
+ *
+ * What it cannot do that the embedded store can: the public API has no call for several conditional mutations,
+ * so they are sent at the same time, each alone; and mutations are applied in no order, since each is a
+ * call of its own (`manifest.conditionalBatch`, `manifest.ordered`).
+ *
+ * Everything is checked before it is sent, as production would: the emulator applies half of a bad request.
+ */
+import { type Clock, PercolatorError } from '../../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from '../bigtable.ts';
+import {
+  validateFilter,
+  validateMutation,
+  validateRange,
+  validateRowKey,
+  validateSchema,
+} from '../validate.ts';
+import { cellsOfFilters } from './cells-of-filters.ts';
+import type { Clients } from './client.ts';
+import { DataCalls, type ReadRowsRequest } from './data-calls.ts';
+import { treeForChecking, treeForReading } from './filter-tree.ts';
+import { batchesOf, MUTATIONS_MAX, toProto } from './mutations.ts';
+import { RemoteTables } from './remote-tables.ts';
+import type { AssembledRow } from './row-assembly.ts';
+
+/** Bigtable's own limit. */
+const ROW_KEY_BYTES_MAX = 4096;
+/** Of one ReadRows: so that an answer is there well before its deadline. */
+const ROWS_PER_READ = 2000;
+/** Batches of one `mutateRows` that are under way at the same time. */
+const BATCHES_IN_FLIGHT = 4;
+
+export interface RemoteStoreOptions {
+  readonly clients: Clients;
+  readonly clock: Clock;
+  /** `projects/<project>/instances/<instance>` */
+  readonly instance: string;
+  readonly appProfile: string | undefined;
+  readonly timeoutMs: number;
+  readonly readOnly: boolean;
+  readonly manifest: Manifest;
+}
+
+export class RemoteBigtable implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #clients: Clients;
+  readonly #calls: DataCalls;
+  readonly #tables: RemoteTables;
+  readonly #readOnly: boolean;
+  /** Operations that have begun and not ended. */
+  #inFlight = 0;
+  #becameIdle: (() => void) | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: RemoteStoreOptions) {
+    this.manifest = options.manifest;
+    this.#clients = options.clients;
+    this.#readOnly = options.readOnly;
+    this.#calls = new DataCalls(options.clients, options);
+    this.#tables = new RemoteTables(options.clients.tables, options.instance);
+  }
+
+  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
+    return this.#run(table, async () => {
+      validateRow(row);
+      const filter = await this.#readFilter(table, filters);
+      if (filter === undefined) return undefined;
+      const [found] = await this.#calls.readRows(table, {
+        rows: { rowKeys: [Buffer.from(row)] },
+        filter,
+      });
+      return found && arranged(found, filters);
+    });
+  }
+
+  readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    return this.#run(table, async () => {
+      rows.forEach(validateRow);
+      const filter = await this.#readFilter(table, filters);
+      if (filter === undefined) return rows.map(() => undefined);
+      const found = new Map<string, Row | undefined>();
+      const keys = [...new Set(rows)].map((row) => Buffer.from(row));
+      const pages: Promise<readonly AssembledRow[]>[] = [];
+      for (let i = 0; i < keys.length; i += ROWS_PER_READ) {
+        const rowKeys = keys.slice(i, i + ROWS_PER_READ);
+        pages.push(this.#calls.readRows(table, { rows: { rowKeys }, filter }));
+      }
+      for (const row of (await Promise.all(pages)).flat()) {
+        found.set(row.key, arranged(row, filters));
+      }
+      return rows.map((row) => found.get(row));
+    });
+  }
+
+  readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    return this.#run(table, async () => {
+      validateRange(range);
+      const filter = await this.#readFilter(table, filters);
+      // Bigtable refuses a range that can hold no row.
+      if (filter === undefined || isEmptyRange(range)) return [];
+      return this.#readPages(table, range, { filter, filters });
+    });
+  }
+
+  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    return this.#run(table, async () => {
+      this.#assertWritable();
+      if (ifFound.length + ifNotFound.length === 0) {
+        throw invalid('a conditional mutation must mutate in some case');
+      }
+      validateRow(row);
+      for (const mutations of [ifFound, ifNotFound]) validateMutations(row, mutations);
+      anyOf.forEach(validateFilter);
+      await this.#requireFamilies(table, [...anyOf, ...ifFound, ...ifNotFound]);
+      return this.#calls.checkAndMutateRow(table, {
+        rowKey: Buffer.from(row),
+        predicateFilter: treeForChecking(anyOf),
+        trueMutations: ifFound.map(toProto),
+        falseMutations: ifNotFound.map(toProto),
+      });
+    });
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    return Promise.all(
+      conditionals.map((conditional) =>
+        this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
+      ),
+    );
+  }
+
+  mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    return this.#run(undefined, async () => {
+      this.#assertWritable();
+      for (const { row, mutations } of rows) {
+        validateRow(row);
+        validateMutations(row, mutations);
+      }
+      for (const { table, mutations } of rows) await this.#requireFamilies(table, mutations);
+      const [only] = rows;
+      if (rows.length === 1 && only !== undefined) await this.#mutateRow(only);
+      else await this.#mutateInBatches(rows);
+    });
+  }
+
+  sampleRowKeys(table: string): Promise<readonly string[]> {
+    return this.#run(table, async () => {
+      const keys = await this.#calls.sampleRowKeys(table);
+      // The last one is empty: the end of the table.
+      return keys.flatMap((key) => (key.length === 0 ? [] : [Buffer.from(key).toString()]));
+    });
+  }
+
+  createTable(table: string, schema: TableSchema): Promise<void> {
+    return this.#run(undefined, async () => {
+      this.#assertWritable();
+      validateSchema(table, schema);
+      await this.#tables.create(table, schema);
+    });
+  }
+
+  listTables(): Promise<readonly string[]> {
+    return this.#run(undefined, () => this.#tables.list());
+  }
+
+  dropTable(table: string): Promise<void> {
+    return this.#run(undefined, async () => {
+      this.#assertWritable();
+      await this.#tables.drop(table);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#whenIdle().then(() => this.#clients.close());
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** One operation. What it was told of a missing table or family may come from a table that was made again. */
+  async #run<T>(table: string | undefined, operation: () => Promise<T>): Promise<T> {
+    if (this.#closed !== undefined) {
+      throw new PercolatorError('STORE_CLOSED', 'the remote store was closed');
+    }
+    this.#inFlight++;
+    try {
+      return await operation();
+    } catch (error) {
+      if (table !== undefined && isAboutSchema(error)) this.#tables.forget(table);
+      throw error;
+    } finally {
+      if (--this.#inFlight === 0) this.#becameIdle?.();
+    }
+  }
+
+  #whenIdle(): Promise<void> {
+    if (this.#inFlight === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#becameIdle = resolve;
+    });
+  }
+
+  /** Undefined if nothing can pass. */
+  async #readFilter(
+    table: string,
+    filters: readonly CellFilter[],
+  ): Promise<ReadRowsRequest['filter'] | undefined> {
+    filters.forEach(validateFilter);
+    await this.#requireFamilies(table, filters);
+    return treeForReading(filters);
+  }
+
+  async #readPages(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    {
+      filter,
+      filters,
+    }: Pick<ReadRowsRequest, 'filter'> & { readonly filters: readonly CellFilter[] },
+  ): Promise<readonly Row[]> {
+    const { end } = range;
+    const endKeyOpen = end === undefined ? {} : { endKeyOpen: Buffer.from(end) };
+    const rows: Row[] = [];
+    let start = { startKeyClosed: Buffer.from(range.start ?? '') } as object;
+    for (;;) {
+      const wanted = Math.min(range.limit - rows.length, ROWS_PER_READ);
+      const page = await this.#calls.readRows(table, {
+        rows: { rowRanges: [{ ...start, ...endKeyOpen }] },
+        rowsLimit: Math.ceil(wanted),
+        filter: filter ?? null,
+      });
+      for (const row of page) {
+        const found = arranged(row, filters);
+        if (found !== undefined) rows.push(found);
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < wanted || rows.length >= range.limit) return rows;
+      start = { startKeyOpen: Buffer.from(last.key) };
+      if (isEmptyRange({ start: `${last.key}\0`, end })) return rows;
+    }
+  }
+
+  async #mutateRow({ table, row, mutations }: RowMutation): Promise<void> {
+    if (mutations.length === 0) return; // Bigtable refuses it.
+    await this.#calls.mutateRow(table, {
+      rowKey: Buffer.from(row),
+      mutations: mutations.map(toProto),
+    });
+  }
+
+  /** Waits for all of them, also when one has failed: what was sent is then no longer under way. */
+  async #mutateInBatches(rows: readonly RowMutation[]): Promise<void> {
+    const batches = batchesOf(rows);
+    let next = 0;
+    const sendSome = async (): Promise<void> => {
+      for (let batch = batches[next++]; batch !== undefined; batch = batches[next++]) {
+        await this.#calls.mutateRows(batch.table, batch.entries);
+      }
+    };
+    const senders = Array.from({ length: Math.min(BATCHES_IN_FLIGHT, batches.length) }, sendSome);
+    const answers = await Promise.allSettled(senders);
+    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+  }
+
+  async #requireFamilies(
+    table: string,
+    wanted: readonly { readonly family: string }[],
+  ): Promise<void> {
+    let families = this.#tables.known(table);
+    if (families !== undefined && wanted.every(({ family }) => families?.has(family))) return;
+    // Not known, or perhaps no longer true.
+    families = await this.#tables.load(table);
+    const missing = wanted.find(({ family }) => families?.has(family) !== true);
+    if (missing === undefined) return;
+    throw new PercolatorError(
+      'FAMILY_NOT_FOUND',
+      `table ${table} has no family ${missing.family}; it has ${[...families].join(', ')}`,
+    );
+  }
+
+  #assertWritable(): void {
+    if (!this.#readOnly) return;
+    throw new PercolatorError('READ_ONLY', 'the remote store was opened for reading only');
+  }
+}
+
+function arranged({ key, cells }: AssembledRow, filters: readonly CellFilter[]): Row | undefined {
+  const chosen = cellsOfFilters(cells, filters);
+  return chosen.length === 0 ? undefined : { key, cells: chosen };
+}
+
+function isEmptyRange({ start = '', end }: RowRange): boolean {
+  return end !== undefined && Buffer.compare(Buffer.from(start), Buffer.from(end)) >= 0;
+}
+
+function isAboutSchema(error: unknown): boolean {
+  return (
+    error instanceof PercolatorError &&
+    (error.code === 'TABLE_NOT_FOUND' || error.code === 'FAMILY_NOT_FOUND')
+  );
+}
+
+function validateRow(row: string): void {
+  validateRowKey(row);
+  if (row.length * 3 <= ROW_KEY_BYTES_MAX) return;
+  const bytes = Buffer.byteLength(row);
+  if (bytes > ROW_KEY_BYTES_MAX) {
+    throw invalid(`a row key has at most ${ROW_KEY_BYTES_MAX} bytes, not ${bytes}`);
+  }
+}
+
+function validateMutations(row: string, mutations: RowMutation['mutations']): void {
+  mutations.forEach(validateMutation);
+  if (mutations.length <= MUTATIONS_MAX) return;
+  throw invalid(
+    `row ${JSON.stringify(row)} has ${mutations.length} mutations; at most ${MUTATIONS_MAX} are allowed`,
+  );
+}
+
+function invalid(message: string): PercolatorError {
+  return new PercolatorError('INVALID_ARGUMENT', message);
+}

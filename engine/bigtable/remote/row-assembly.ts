@@ -1,0 +1,172 @@
+/**
+ * Rows out of the chunks of a ReadRows answer.
+ *
+ *     chunk   = part of a cell, or a whole one; a row key, family or qualifier that it does not name is
+ *               that of the chunk before it; `valueSize` above 0 says that the value goes on
+ *     commit  = the row is complete: what came of it so far may be believed
+ *     reset   = the server begins the row again: forget what came of it
+ *
+ * Real servers leave out what repeats, split large values and reset rows; the emulator does none of
+ * it. What breaks these rules is a mistake of the server or of this code, and no row is made of it:
+ * a wrong row would be worse than none.
+ */
+import type { protos } from '@google-cloud/bigtable-api';
+import { PercolatorError } from '../../base/index.ts';
+import type { Cell } from '../bigtable.ts';
+import { fromMicros, type Long } from './micros.ts';
+
+type CellChunk = protos.google.bigtable.v2.ReadRowsResponse.ICellChunk;
+
+export interface AssembledRow {
+  readonly key: string;
+  readonly cells: readonly Cell[];
+}
+
+interface Column {
+  readonly family: string;
+  readonly qualifier: string;
+}
+
+/** A cell whose value has not wholly come yet. */
+interface PartialCell {
+  readonly column: Column;
+  readonly timestamp: number;
+  readonly parts: Uint8Array[];
+}
+
+export class RowAssembly {
+  readonly #rows: AssembledRow[] = [];
+  /** The row that is not yet committed; its key as bytes, because so they are compared. */
+  #key: Uint8Array | undefined;
+  #cells: Cell[] = [];
+  #column: Column | undefined;
+  #partial: PartialCell | undefined;
+  /** Key of the row that was committed last, or passed over. Rows come in order. */
+  #lastKey: Uint8Array | undefined;
+
+  /** Takes the next chunks of the answer, in the order in which they come. */
+  add(chunks: readonly CellChunk[]): void {
+    for (const chunk of chunks) this.#add(chunk);
+  }
+
+  /** What was committed. Call it when the answer has ended. */
+  finish(): readonly AssembledRow[] {
+    if (this.#key !== undefined) throw invalid('the answer ended in the middle of a row');
+    return this.#rows;
+  }
+
+  #add(chunk: CellChunk): void {
+    if (chunk.resetRow === true) {
+      this.#reset(chunk);
+      return;
+    }
+    if (this.#partial === undefined) this.#beginCell(chunk);
+    else this.#continueCell(chunk, this.#partial);
+    if (chunk.commitRow === true) this.#commit();
+  }
+
+  #beginCell(chunk: CellChunk): void {
+    this.#enterRow(chunk);
+    const column = this.#columnOf(chunk);
+    const timestamp = fromMicros((chunk.timestampMicros ?? 0) as Long | number);
+    const value = bytesOf(chunk.value);
+    if (isSplit(chunk)) this.#partial = { column, timestamp, parts: [value] };
+    else this.#cells.push({ ...column, timestamp, value });
+  }
+
+  #continueCell(chunk: CellChunk, partial: PartialCell): void {
+    const { rowKey, familyName, qualifier, timestampMicros } = chunk;
+    if (hasBytes(rowKey) || familyName != null || qualifier != null || !isZero(timestampMicros)) {
+      throw invalid('a cell began before the value of the last one was complete');
+    }
+    partial.parts.push(bytesOf(chunk.value));
+    if (isSplit(chunk)) return;
+    const { column, timestamp, parts } = partial;
+    this.#cells.push({ ...column, timestamp, value: Buffer.concat(parts) });
+    this.#partial = undefined;
+  }
+
+  #enterRow({ rowKey }: CellChunk): void {
+    if (this.#key === undefined) {
+      if (!hasBytes(rowKey)) throw invalid('a row began without a key');
+      const key = bytesOf(rowKey);
+      if (this.#lastKey !== undefined && Buffer.compare(key, this.#lastKey) <= 0) {
+        throw invalid('a row came that is not behind the last one');
+      }
+      this.#key = key;
+      this.#column = undefined;
+      return;
+    }
+    if (hasBytes(rowKey) && Buffer.compare(bytesOf(rowKey), this.#key) !== 0) {
+      throw invalid('a row began before the last one was complete');
+    }
+  }
+
+  #columnOf({ familyName, qualifier }: CellChunk): Column {
+    if (familyName == null && qualifier == null) {
+      if (this.#column === undefined) throw invalid('a row began without a column');
+      return this.#column;
+    }
+    const family = familyName?.value ?? this.#column?.family;
+    if (family === undefined) throw invalid('a qualifier came without a family');
+    if (qualifier == null) throw invalid('a family came without a qualifier');
+    this.#column = { family, qualifier: textOf(bytesOf(qualifier.value)) };
+    return this.#column;
+  }
+
+  #commit(): void {
+    if (this.#partial !== undefined)
+      throw invalid('a row was complete, but the value of a cell was not');
+    const key = this.#key;
+    if (key === undefined) throw invalid('a row was complete that had not begun');
+    this.#rows.push({ key: textOf(key), cells: this.#cells });
+    this.#lastKey = key;
+    this.#forgetRow();
+  }
+
+  #reset(chunk: CellChunk): void {
+    const { rowKey, familyName, qualifier, timestampMicros, value } = chunk;
+    if (this.#key === undefined) throw invalid('a row was reset that had not begun');
+    const isMore = familyName != null || qualifier != null || !isZero(timestampMicros);
+    if (isMore || hasBytes(rowKey) || hasBytes(value) || isSplit(chunk)) {
+      throw invalid('a reset came with a cell');
+    }
+    this.#forgetRow();
+  }
+
+  #forgetRow(): void {
+    this.#key = undefined;
+    this.#cells = [];
+    this.#column = undefined;
+    this.#partial = undefined;
+  }
+}
+
+function isSplit({ valueSize }: CellChunk): boolean {
+  return valueSize != null && valueSize > 0;
+}
+
+function isZero(micros: CellChunk['timestampMicros']): boolean {
+  if (micros == null || typeof micros === 'number') return !micros;
+  const { high, low } = micros as Long;
+  return high === 0 && low === 0;
+}
+
+function hasBytes(bytes: CellChunk['rowKey']): boolean {
+  return bytes != null && bytes.length > 0;
+}
+
+/** Never text here: protobufjs decodes bytes to bytes. */
+function bytesOf(bytes: CellChunk['rowKey']): Uint8Array {
+  return (bytes ?? EMPTY) as Uint8Array;
+}
+
+const EMPTY = new Uint8Array(0);
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
+
+function invalid(what: string): PercolatorError {
+  return new PercolatorError('STORE_UNAVAILABLE', `the storage's answer makes no sense: ${what}`);
+}

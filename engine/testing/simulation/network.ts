@@ -32,8 +32,6 @@ interface Sent<T> {
   readonly arrivesMs: number;
 }
 
-const NO_ANSWER: Promise<never> = new Promise(() => {});
-
 /** What each draw of chance about a message is for; 0 decides which fault it meets. */
 const REQUEST_DELAY = 1;
 const ANSWER_DELAY = 2;
@@ -42,14 +40,14 @@ const PAUSE = 4;
 
 export function send<T>(world: World, process: SimulatedProcess, message: Message<T>): Sent<T> {
   const { timeline, knobs } = world;
-  if (!process.isAlive) return { answer: NO_ANSWER, arrivesMs: timeline.nowMs };
+  if (!process.isAlive) return { answer: noAnswer(), arrivesMs: timeline.nowMs };
   const number = process.messages++;
   world.messages++;
   const fault = faultOf(world, process, number, message);
   if (fault === 'crashBefore') {
     world.tell?.(process.name, 'dies');
     process.kill();
-    return { answer: NO_ANSWER, arrivesMs: timeline.nowMs };
+    return { answer: noAnswer(), arrivesMs: timeline.nowMs };
   }
   const delay = (purpose: number): number =>
     world.isInStep ? 1 : chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
@@ -109,6 +107,11 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     process.pause(ms);
   }
   return { answer, arrivesMs };
+}
+
+/** One for each caller: a promise that all shared would remember all who ever waited for it. */
+function noAnswer(): Promise<never> {
+  return new Promise(() => {});
 }
 
 function faultOf<T>(

@@ -11,12 +11,19 @@
  * Cells are named `row` or `row:column` or `table/row:column`; what is left out is `t` and `c`.
  */
 import { type Clock, createRandom } from '../base/index.ts';
-import type { Bigtable, Cell, Timestamp } from '../bigtable/index.ts';
+import {
+  batchBigtable,
+  type BatchingOptions,
+  type Bigtable,
+  type Cell,
+  type Timestamp,
+} from '../bigtable/index.ts';
 import {
   begin,
   type CellAddress,
   type Context,
   createContext,
+  isMark,
   NOTIFY_FAMILIES,
   notifyTable,
   type OptionsGiven,
@@ -55,11 +62,12 @@ export class TestDatabase {
   }
 
   client(name: string, options: ClientOptions = {}): Client {
-    const { clock = this.clock, ordered = true, ...given } = options;
+    const { clock = this.clock, ordered = true, batching, ...given } = options;
     const store = new FaultyBigtable(this.store, { ordered });
     const leaseStore = new FaultyBigtable(this.store);
+    const withMarks = batching === undefined ? 'off' : { ...batching, isUrgent: isMark };
     const services = {
-      store,
+      store: batchBigtable(store, clock, withMarks).store,
       oracle: this.oracle,
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),
@@ -112,6 +120,8 @@ export interface ClientOptions extends OptionsGiven {
   readonly clock?: Clock | undefined;
   /** Whether the store keeps the order in which mutations were sent. Default true. */
   readonly ordered?: boolean | undefined;
+  /** Operations go through batching before anything happens to them. Default off. */
+  readonly batching?: BatchingOptions | undefined;
 }
 
 export class Client {

@@ -18,11 +18,18 @@ import {
   openTestDatabase,
   put,
   readStoredHistory,
+  type StoredHistory,
   type TestDatabase,
 } from '../testing/index.ts';
 
+/** Without batching and prefetching, and with both. */
+const MODES = {
+  plainly: {},
+  'in batches, reading ahead': { batching: {}, prefetch: 'learn' },
+} as const;
+type Mode = (typeof MODES)[keyof typeof MODES];
 const SEEDS = Array.from({ length: 60 }, (_, i) => i + 1);
-const CELLS = ['a', 'b', 'b:second', 'c', 'u/a', 'u/d'];
+const CELLS = ['a', 'b', 'b:second', 'b:third', 'c', 'u/a', 'u/d'];
 const CLIENTS = 4;
 const TRANSACTIONS_PER_CLIENT = 12;
 
@@ -34,42 +41,54 @@ interface Attempt extends HistoricTransaction {
 /** The clock of histories: every reading is later than all before. */
 let moment = 0;
 
-describe('snapshot isolation holds', () => {
-  for (const seed of SEEDS) {
-    test(`in the history of seed ${seed}`, async () => {
-      const database = await openTestDatabase({ seed });
-      const random = createRandom(seed);
-      const clients: Client[] = [];
-      const attempts = Array.from({ length: CLIENTS }, (_, i) =>
-        manyTransactions(database, random.fork(`client ${i}`), clients, `client ${i}`),
-      );
-      const history = (await database.clock.runUntil(Promise.all(attempts))).flat();
+for (const [modeName, mode] of Object.entries(MODES)) {
+  describe(`snapshot isolation holds ${modeName}`, () => {
+    for (const seed of SEEDS) {
+      test(`in the history of seed ${seed}`, async () => {
+        const history = await historyOf(seed, mode);
+        assert.deepEqual(judgeSnapshotIsolation(history), []);
+        assert.deepEqual(history.locks, []);
+      });
+    }
+  });
+}
 
-      // What was left behind is cleaned up; then arrives what was delayed, or sent twice, and may lock anew
-      // what its dead sender had never locked. Whoever reads cleans that up, too.
-      const last = database.client('last');
-      await database.clock.runUntil(last.read(CELLS));
-      for (const client of clients) await client.store.deliverDuplicates();
-      const transactions = [...history, await database.clock.runUntil(readAll(last))];
+async function historyOf(
+  seed: number,
+  mode: Mode,
+): Promise<StoredHistory & { readonly transactions: readonly HistoricTransaction[] }> {
+  const database = await openTestDatabase({ seed });
+  const random = createRandom(seed);
+  const clients: Client[] = [];
+  const attempts = Array.from({ length: CLIENTS }, (_, i) => {
+    const process = { name: `client ${i}`, clients, mode };
+    return manyTransactions(database, random.fork(process.name), process);
+  });
+  const history = (await database.clock.runUntil(Promise.all(attempts))).flat();
 
-      const stored = await readStoredHistory(database.store, ['t', 'u']);
-      assert.deepEqual(judgeSnapshotIsolation({ transactions, ...stored }), []);
-      assert.deepEqual(stored.locks, []);
-    });
-  }
-});
+  // What was left behind is cleaned up; then arrives what was delayed, or sent twice, and may lock anew
+  // what its dead sender had never locked. Whoever reads cleans that up, too.
+  const last = database.client('last');
+  await database.clock.runUntil(last.read(CELLS));
+  for (const client of clients) await client.store.deliverDuplicates();
+  const transactions = [...history, await database.clock.runUntil(readAll(last))];
+  return { transactions, ...(await readStoredHistory(database.store, ['t', 'u'])) };
+}
 
 async function manyTransactions(
   database: TestDatabase,
   random: Random,
-  clients: Client[],
-  name: string,
+  {
+    name,
+    clients,
+    mode,
+  }: { readonly name: string; readonly clients: Client[]; readonly mode: Mode },
 ): Promise<readonly Attempt[]> {
   const history: Attempt[] = [];
   let client: Client | undefined;
   for (let i = 0; i < TRANSACTIONS_PER_CLIENT; i++) {
     if (client === undefined) {
-      client = troubled(database, random.fork(`trouble ${i}`), `${name}, life ${i}`);
+      client = troubled(database, random.fork(`trouble ${i}`), `${name}, life ${i}`, mode);
       clients.push(client);
     }
     const attempt = await oneTransaction(client, random, `${name}, ${clients.length}`);
@@ -80,8 +99,9 @@ async function manyTransactions(
 }
 
 /** A client to which things happen, decided by `random`. */
-function troubled(database: TestDatabase, random: Random, name: string): Client {
+function troubled(database: TestDatabase, random: Random, name: string, mode: Mode): Client {
   const client = database.client(name, {
+    ...mode,
     ordered: random.fraction() < 0.5,
     lockTimeToLiveMs: 60,
     lockWaitMsMax: 400,

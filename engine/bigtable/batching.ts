@@ -58,6 +58,7 @@ export function batchBigtable(
 
 class BatchingBigtable implements Bigtable {
   readonly manifest: Manifest;
+  readonly onChange: Bigtable['onChange'];
   readonly #store: Bigtable;
   readonly #settings: BatchingSettings;
   readonly #scheduler: Scheduler;
@@ -86,6 +87,7 @@ class BatchingBigtable implements Bigtable {
     this.#urgent = new BlindMutations(store, 'urgent', counters);
     this.#bulk = new BlindMutations(store, 'bulk', counters);
     this.manifest = { ...store.manifest, ordered: false };
+    this.onChange = store.onChange;
   }
 
   async readRow(

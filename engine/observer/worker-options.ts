@@ -12,10 +12,16 @@ export interface WorkerOptions {
   /** Rows per scanned batch. Default 256. Too small: scans cost more than runs. Too large: late marks wait. */
   readonly scanRows?: number | undefined;
   /**
-   * Milliseconds of rest after a scan that found nothing new. Default 5. It is the latency of
-   * changes made by other processes; too small, an idle worker burns CPU on empty scans.
+   * Milliseconds of rest after a scan that found nothing new, while there is something to do. Default 5. It is
+   * the latency of changes made by other processes; too small, a worker burns CPU on empty scans.
    */
   readonly idleMs?: number | undefined;
+  /**
+   * Milliseconds that a rest may grow to the longer there is nothing to do (rest.ts). Default 250; if `idleMs`
+   * is given, the same, so that rests do not grow. It is the latency of the first change after a long pause,
+   * where the storage gives no hint; too small, an idle worker burns CPU all the same.
+   */
+  readonly idleMsMax?: number | undefined;
   /** Failures of an observer for one cell before the cell is parked. Default 8. */
   readonly failuresMax?: number | undefined;
   /** First rest of a cell whose observer failed, in milliseconds; doubles with each failure. Default 50. */
@@ -38,6 +44,7 @@ export interface Settings {
   readonly concurrency: number;
   readonly scanRows: number;
   readonly idleMs: number;
+  readonly idleMsMax: number;
   readonly failuresMax: number;
   readonly failureBackoffMs: number;
 }
@@ -48,12 +55,18 @@ export function settingsOf(options: WorkerOptions): Settings {
     concurrency: options.concurrency ?? 64,
     scanRows: options.scanRows ?? 256,
     idleMs: options.idleMs ?? 5,
+    idleMsMax: options.idleMsMax ?? options.idleMs ?? 250,
     failuresMax: options.failuresMax ?? 8,
     failureBackoffMs: options.failureBackoffMs ?? 50,
   };
   for (const [name, value] of Object.entries(settings)) {
     if (Number.isFinite(value) && value > 0) continue;
     throw new PercolatorError('INVALID_ARGUMENT', `${name} must be a number above 0, not ${value}`);
+  }
+  const { idleMs, idleMsMax } = settings;
+  if (idleMsMax < idleMs) {
+    const message = `idleMsMax must be at least idleMs, which is ${idleMs}, not ${idleMsMax}`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
   }
   return settings;
 }

@@ -15,6 +15,7 @@ import { cellName, type CommittedNotification, type Context } from '../transacti
 import { Failures } from './failures.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import { park } from './parking.ts';
+import { Rest } from './rest.ts';
 import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
 import { type Batch, NotificationScanner } from './scanner.ts';
 import {
@@ -46,6 +47,7 @@ export class Worker implements AsyncDisposable {
   readonly #onFailure: (failure: ObserverFailure) => void;
   readonly #onCommitted: (run: CommittedRun) => void;
   readonly #failures: Failures;
+  readonly #rest: Rest;
   readonly #stopping = new AbortController();
   /** Found and not yet begun, in the order found. */
   readonly #queue = new Map<string, Notified>();
@@ -67,6 +69,7 @@ export class Worker implements AsyncDisposable {
     this.#onFailure = options.onFailure ?? (() => {});
     this.#onCommitted = options.onCommitted ?? (() => {});
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
+    this.#rest = new Rest(context.clock, context.store, this.#options);
     // A stream of its own for each worker of this process, or they would all jump to the same places.
     const random = context.random.fork(`scanner ${context.notified.size}`);
     const tables = [...new Set(observers.map(({ table }) => table))];
@@ -76,6 +79,7 @@ export class Worker implements AsyncDisposable {
     // `stop` reports it; until then it is nobody's unhandled rejection.
     this.#scanning.catch(() => {
       this.#stopping.abort();
+      this.#rest.end();
     });
   }
 
@@ -85,6 +89,7 @@ export class Worker implements AsyncDisposable {
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#rest.end();
     this.#context.notified.delete(this.#onNotified);
     this.#queue.clear();
     this.#again.clear();
@@ -104,7 +109,10 @@ export class Worker implements AsyncDisposable {
     const { signal } = this.#stopping;
     // The first one may have begun before the call, and have passed a cell that was marked since.
     const enough = this.#emptyScans + 2;
-    while (this.#emptyScans < enough && !signal.aborted) await this.#context.clock.sleep(1, signal);
+    while (this.#emptyScans < enough && !signal.aborted) {
+      this.#rest.wake(); // Somebody is waiting.
+      await this.#context.clock.sleep(1, signal);
+    }
     if (signal.aborted) await this.#scanning;
   }
 
@@ -120,10 +128,12 @@ export class Worker implements AsyncDisposable {
     while (!signal.aborted) {
       const wasQuiet = this.#queue.size + this.#running.size === 0;
       const begunBefore = this.#begun;
+      this.#rest.scanBegins();
       const { dirty, fresh } = await this.#scanTables();
       if (wasQuiet && dirty === 0 && this.#begun === begunBefore) this.#emptyScans++;
       // A scan that finds only what is queued, running or resting has nothing to hurry for.
-      if (fresh === 0) await this.#context.clock.sleep(this.#options.idleMs, signal);
+      if (fresh === 0) await this.#rest.sleep(signal);
+      else this.#rest.wasBusy();
     }
   }
 

@@ -44,6 +44,7 @@ import {
   type TableEntry,
 } from './catalog.ts';
 import { checkIsStore } from './existing-store.ts';
+import { FileWatch } from './file-watch.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
 import { withHardExit } from './hard-exit.ts';
 import { behind, checkKeyLength, tablePrefix } from './keys.ts';
@@ -106,7 +107,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
       noSync: !fsync,
       readOnly,
     });
-    const store = new Embedded(root, { fsync, readOnly });
+    const store = new Embedded(root, { folder: options.folder, fsync, readOnly });
     if (!readOnly) await store.finishDrops();
     return store;
   } catch (cause) {
@@ -140,13 +141,18 @@ class Embedded implements Bigtable {
   readonly #catalogs: Database<Catalog | number, string>;
   readonly #commits: GroupCommit;
   readonly #readOnly: boolean;
+  readonly #watch: FileWatch;
   /** The catalog as last seen; reloaded when a read or a group finds another version. */
   #catalog: Catalog = EMPTY_CATALOG;
   #closed: Promise<void> | undefined;
 
-  constructor(root: RootDatabase, { fsync, readOnly }: { fsync: boolean; readOnly: boolean }) {
+  constructor(
+    root: RootDatabase,
+    { folder, fsync, readOnly }: { folder: string; fsync: boolean; readOnly: boolean },
+  ) {
     this.#root = root;
     this.#readOnly = readOnly;
+    this.#watch = new FileWatch(folder);
     this.#cells = openDatabase(root, CELLS);
     this.#catalogs = openDatabase(root, { name: 'catalog', encoding: 'json' });
     this.#commits = createGroupCommit((callback) => this.#transact(callback));
@@ -264,7 +270,10 @@ class Embedded implements Bigtable {
     }
   }
 
+  readonly onChange = (listener: () => void): (() => void) => this.#watch.listen(listener);
+
   async close(): Promise<void> {
+    this.#watch.close();
     this.#closed ??= this.#commits.idle().then(() => this.#root.close());
     await this.#closed;
   }

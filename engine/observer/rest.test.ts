@@ -1,0 +1,134 @@
+/** The claims of the rest between two scans: fast while something happens, cheap while nothing does. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Bigtable } from '../bigtable/index.ts';
+import { createMemoryBigtable, openTestDatabase, VirtualClock } from '../testing/index.ts';
+import { Rest } from './rest.ts';
+import { Worker } from './worker.ts';
+import { settingsOf, type WorkerOptions } from './worker-options.ts';
+
+interface Said {
+  readonly afterMs: number;
+  readonly say: () => void;
+}
+
+function open(options: WorkerOptions = {}): {
+  readonly clock: VirtualClock;
+  readonly rest: Rest;
+  /** As if another process had written. */
+  readonly hint: () => void;
+  /** How long the next rest takes; meanwhile something may be `said`, `afterMs` into it. */
+  readonly sleep: (said?: Said) => Promise<number>;
+} {
+  const clock = new VirtualClock();
+  const listeners = new Set<() => void>();
+  const hint = (): void => listeners.forEach((listener) => listener());
+  const rest = new Rest(clock, withHints(createMemoryBigtable(), listeners), settingsOf(options));
+  const sleep = async (said?: Said): Promise<number> => {
+    const beganMs = clock.monotonicMs();
+    const slept = rest.sleep(new AbortController().signal);
+    if (said !== undefined) await clock.advance(said.afterMs);
+    said?.say();
+    await clock.runUntil(slept);
+    return clock.monotonicMs() - beganMs;
+  };
+  return { clock, rest, hint, sleep };
+}
+
+function withHints(store: Bigtable, listeners: Set<() => void>): Bigtable {
+  const onChange = (listener: () => void): (() => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+  return Object.assign(store, { onChange });
+}
+
+test('a rest is an eighth of the time that nothing has happened, at least 5 ms and at most 250', async () => {
+  const { clock, rest, sleep } = open();
+  assert.equal(await sleep(), 5);
+  await clock.advance(75);
+  assert.equal(await sleep(), 10);
+  await clock.advance(10_000);
+  assert.equal(await sleep(), 250);
+  rest.wasBusy();
+  assert.equal(await sleep(), 5);
+});
+
+test('who gives idleMs alone gets rests of that length, whatever is hinted', async () => {
+  const { clock, hint, sleep } = open({ idleMs: 20 });
+  await clock.advance(10_000);
+  assert.equal(await sleep(), 20);
+  assert.equal(await sleep({ afterMs: 10, say: hint }), 20);
+});
+
+test('a hint ends a long rest at once, and rests are short after it', async () => {
+  const { clock, rest, hint, sleep } = open();
+  await clock.advance(10_000);
+  assert.equal(await sleep({ afterMs: 100, say: hint }), 100);
+  rest.scanBegins();
+  assert.equal(await sleep(), 5);
+});
+
+test('a storage that hints without pause is scanned every idleMs, and no more often', async () => {
+  const { clock, rest, hint, sleep } = open({ idleMs: 8, idleMsMax: 100 });
+  await clock.advance(10_000);
+  for (let i = 0; i < 10; i++) {
+    rest.scanBegins();
+    assert.equal(await sleep({ afterMs: 1, say: hint }), 8);
+  }
+});
+
+test('a hint that comes during a scan is not slept over: the scan may have missed what it was about', async () => {
+  const { clock, rest, hint, sleep } = open();
+  await clock.advance(10_000);
+  rest.scanBegins();
+  hint();
+  await clock.advance(1_000); // The scan takes long.
+  assert.equal(await sleep(), 5);
+  rest.scanBegins();
+  await clock.advance(10_000);
+  assert.equal(await sleep(), 250, 'a hint is good for one scan');
+});
+
+test('nobody listens to the storage after the end, and the rest is over', async () => {
+  const { clock, rest, hint, sleep } = open();
+  await clock.advance(10_000);
+  assert.equal(await sleep({ afterMs: 50, say: () => rest.end() }), 50);
+  rest.scanBegins();
+  const quietMs = clock.monotonicMs();
+  hint();
+  await clock.advance(10_000);
+  assert.equal(await sleep(), 250, `no hint was heard at ${quietMs}`);
+});
+
+test('a worker that rests long scans at once when the storage hints, when it is stopped, and for idle', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const listeners = new Set<() => void>();
+  const [writer, reader] = [database.client('writer'), database.client('reader')];
+  const context = { ...reader.context, store: withHints(reader.context.store, listeners) };
+  const runs: string[] = [];
+  const run = async (_: unknown, { row }: { readonly row: string }): Promise<void> => {
+    runs.push(row);
+  };
+  const observer = { name: 'observer', table: 't', column: 'seen', run };
+  const worker = new Worker(context, [observer], { idleMsMax: 60_000 });
+  await database.clock.advance(3_600_000);
+  await writer.write({ 'x:seen': '1' });
+  await database.clock.advance(1_000);
+  assert.deepEqual(runs, [], 'it rests');
+  listeners.forEach((listener) => listener());
+  await database.clock.advance(1);
+  assert.deepEqual(runs, ['x']);
+
+  await database.clock.advance(3_600_000);
+  const beganMs = database.clock.monotonicMs();
+  await database.clock.runUntil(worker.idle());
+  assert.ok(database.clock.monotonicMs() - beganMs < 100, 'somebody waits');
+  await database.clock.advance(3_600_000);
+  await worker.stop(); // Without time moving on.
+  assert.equal(listeners.size, 0);
+});
+
+test('a longest rest that is shorter than the shortest is refused', () => {
+  assert.throws(() => settingsOf({ idleMs: 10, idleMsMax: 9 }), /idleMsMax.*10, not 9/);
+});

@@ -1,0 +1,69 @@
+/**
+ * How long a worker rests between two scans that find nothing new.
+ *
+ *     changes come:     ──scan─5ms─scan─5ms─scan──
+ *     none for long:    ──scan─────────250ms─────────scan──
+ *     a hint:           ──scan───────╳scan─5ms─scan──
+ *
+ * A rest is a fraction of the time since anything happened, so a change waits at most that fraction of the
+ * pause before it, and a worker with nothing to do for long costs almost nothing. Where the storage hints that
+ * somebody has written (`Bigtable.onChange`), the rest ends at once; what the hint was about may not be visible yet,
+ * so rests are short again after it. A hint that is lost costs one rest.
+ *
+ * The shortest rest stands between any two scans, whatever is hinted: a busy storage hints without pause.
+ */
+import type { Clock } from '../base/index.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import type { Settings } from './worker-options.ts';
+
+/** A rest as a part of the time that nothing has happened. */
+const PART = 1 / 8;
+
+export class Rest {
+  readonly #clock: Clock;
+  readonly #settings: Settings;
+  readonly #endHints: () => void;
+  /** Aborted by a reason to scan that has come since the last scan began. */
+  #woken = new AbortController();
+  /** When anything happened last, on our clock. Only grows. */
+  #busyMs: number;
+
+  constructor(clock: Clock, store: Bigtable, settings: Settings) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#busyMs = clock.monotonicMs();
+    const grows = settings.idleMsMax > settings.idleMs; // Else there is nothing to cut short.
+    this.#endHints = (grows ? store.onChange?.(() => this.wake()) : undefined) ?? (() => {});
+  }
+
+  /** Said before each scan: what comes from now on, the scan may miss. */
+  scanBegins(): void {
+    if (this.#woken.signal.aborted) this.#woken = new AbortController();
+  }
+
+  /** There is a reason to scan soon. */
+  wake(): void {
+    this.#busyMs = this.#clock.monotonicMs();
+    this.#woken.abort();
+  }
+
+  /** There was something to do. */
+  wasBusy(): void {
+    this.#busyMs = this.#clock.monotonicMs();
+  }
+
+  /** Resolves when it is time to scan again, or at once when `signal` aborts. */
+  async sleep(signal: AbortSignal): Promise<void> {
+    const { idleMs, idleMsMax } = this.#settings;
+    const quietMs = this.#clock.monotonicMs() - this.#busyMs;
+    const moreMs = Math.min(idleMsMax, quietMs * PART) - idleMs;
+    await this.#clock.sleep(idleMs, signal);
+    if (moreMs > 0 && !signal.aborted) await this.#clock.sleep(moreMs, this.#woken.signal);
+  }
+
+  /** No more hints, and no more rest. */
+  end(): void {
+    this.#endHints();
+    this.#woken.abort();
+  }
+}

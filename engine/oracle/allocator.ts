@@ -6,12 +6,8 @@
  * strictly from memory. If the oracle restarts, the timestamps will jump forward to the maximum
  * allocated timestamp (but will never go backwards)."
  *
- * The range is one row of the store:
- *
- *     oracle:limit @ 2,000,001  =  {owner, start}    everything below 2,000,001 is given away:
- *                                                 from `start` on to `owner`, the rest before
- *
- * Several processes may allocate from one row, which is how an embedded store is shared. To allocate:
+ * The range is one row of the store (oracle-row.ts). Several processes may allocate from it, which is how an
+ * embedded store is shared. To allocate:
  *
  *   1. read the row. If the newest limit is ours and leaves enough, hand out from memory.
  *   2. otherwise put a higher limit with our name on it, if nobody has put one since (a conditional
@@ -22,23 +18,33 @@
  * allocation happens: whoever takes over later also answers later, so order is kept even if this process is
  * paused between the read and the answer. On the embedded store the read costs microseconds.
  *
- * Beside it stands the horizon of the garbage collection, read by the same read:
+ * Beside it stands the horizon of the garbage collection, read by the same read. It is moved by a conditional
+ * mutation, "unless a horizon there or above exists": a late copy moves nothing back.
  *
- *     oracle:horizon @ 1,700,000        snapshots below 1,700,000 may have lost versions
- *
- * It is moved by a conditional mutation, "unless a horizon there or above exists": a late copy moves nothing back.
+ * While an oracle service holds a lease on the row (leased-allocator.ts) it does not look at the row, so everybody
+ * else must keep out. Whoever meets a lease waits once for as long as it may last: either it has ended, and is
+ * struck off, or there is a service to be asked instead.
  *
  * What if we die here? Before the conditional mutation: nothing happened. After it: the rest of the
  * range is never handed out, which costs nothing.
  */
-import { entropySeed, PercolatorError } from '../base/index.ts';
+import { type Clock, entropySeed, PercolatorError, systemClock } from '../base/index.ts';
+import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
-  type Bigtable,
-  type CellFilter,
-  type Mutation,
-  type Timestamp,
-  TIMESTAMP_MAX,
-} from '../bigtable/index.ts';
+  createOracleTable,
+  horizonFrom,
+  LEASED,
+  leaseMovedSince,
+  limitAbove,
+  mutateOracleRow,
+  type OracleRow,
+  type Range,
+  readOracleRow,
+  type RowLease,
+  setFreed,
+  setHorizon,
+  setLimit,
+} from './oracle-row.ts';
 import type { Allocation, TimestampSource } from './oracle.ts';
 
 export interface AllocatorOptions {
@@ -52,43 +58,29 @@ export interface AllocatorOptions {
    * has ever used it before: he is then given timestamps again that were handed out already.
    */
   readonly owner?: string | undefined;
+  /** Waits for the end of an oracle service's lease. Default: the system's. */
+  readonly clock?: Clock | undefined;
 }
 
-/** What the row says, in one read. */
-export interface OracleRow {
-  readonly range: Range;
-  readonly horizon: Timestamp;
-}
-
-interface Range {
-  readonly owner: string;
-  readonly start: Timestamp;
-  /** Exclusive. */
-  readonly limit: Timestamp;
-}
-
-export const ORACLE_TABLE = 'timestamp-oracle';
-const ROW = 'range';
-const LIMIT = { family: 'oracle', qualifier: 'limit' } as const;
-const HORIZON = { family: 'oracle', qualifier: 'horizon' } as const;
 const RANGE_SIZE = 100_000;
-/** Timestamp 0 is never handed out: it stands for "before everything". */
-const NOTHING_ALLOCATED: Range = { owner: '', start: 1, limit: 1 };
 
 /** Opens the oracle's row in `store`, creating its table if absent. */
 export async function openAllocator(
   store: Bigtable,
   options: AllocatorOptions = {},
 ): Promise<TimestampSource> {
-  const rangeSize = options.rangeSize ?? RANGE_SIZE;
-  if (!Number.isSafeInteger(rangeSize) || rangeSize < 1) {
-    throw new PercolatorError('INVALID_ARGUMENT', `rangeSize must be 1 or more, not ${rangeSize}`);
-  }
-  await store.createTable(ORACLE_TABLE, { families: [LIMIT.family] });
+  const rangeSize = checkedRangeSize(options.rangeSize ?? RANGE_SIZE);
+  await createOracleTable(store);
   // From the operating system, never from the run's seed: two processes with one seed, or one process
   // started twice, would take each other's range for their own and hand out the same timestamps.
   const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
-  return new Allocator(store, owner, rangeSize);
+  return new Allocator(store, owner, { rangeSize, clock: options.clock ?? systemClock });
+}
+
+/** @throws INVALID_ARGUMENT if it is not a whole number from 1 on */
+export function checkedRangeSize(rangeSize: number): number {
+  if (Number.isSafeInteger(rangeSize) && rangeSize >= 1) return rangeSize;
+  throw new PercolatorError('INVALID_ARGUMENT', `rangeSize must be 1 or more, not ${rangeSize}`);
 }
 
 class Allocator implements TimestampSource {
@@ -96,13 +88,19 @@ class Allocator implements TimestampSource {
   /** Unique to this instance: a restarted process must not take its predecessor's range for its own. */
   readonly #owner: string;
   readonly #rangeSize: number;
+  readonly #clock: Clock;
   /** The next timestamp to hand out of our range. Only grows. */
   #next: Timestamp = 0;
 
-  constructor(store: Bigtable, owner: string, rangeSize: number) {
+  constructor(
+    store: Bigtable,
+    owner: string,
+    { rangeSize, clock }: { readonly rangeSize: number; readonly clock: Clock },
+  ) {
     this.#store = store;
     this.#owner = owner;
     this.#rangeSize = rangeSize;
+    this.#clock = clock;
   }
 
   async allocate(count: number): Promise<Allocation> {
@@ -128,18 +126,26 @@ class Allocator implements TimestampSource {
     for (;;) {
       const horizon = await this.readHorizon();
       if (horizon >= wanted) return horizon;
-      await this.#mutate(
-        [{ ...HORIZON, from: wanted }],
-        [
-          { kind: 'set', ...HORIZON, timestamp: wanted, value: new Uint8Array() },
-          { kind: 'erase', ...HORIZON, from: 0, to: wanted - 1 },
-        ],
-      );
+      await this.#mutate([horizonFrom(wanted)], setHorizon(wanted));
     }
   }
 
+  /** What the row says, while it is nobody's. */
   #readRow(): Promise<OracleRow> {
-    return readOracleRow(this.#store);
+    return readOracleRow(this.#store, (lease) => this.#strikeOff(lease));
+  }
+
+  /** @throws STORE_UNAVAILABLE if somebody still holds the lease */
+  async #strikeOff(lease: RowLease): Promise<void> {
+    await this.#clock.sleep(lease.ttlMs);
+    const freed = setFreed(lease.counter + 1);
+    if (await mutateOracleRow(this.#store, leaseMovedSince(lease), freed)) return;
+    if ((await readOracleRow(this.#store)).lease.owner === '') return;
+    throw new PercolatorError(
+      'STORE_UNAVAILABLE',
+      `the timestamps of this store are handed out by an oracle service (${lease.owner}): ` +
+        'connect to it, or stop it',
+    );
   }
 
   /**
@@ -150,18 +156,10 @@ class Allocator implements TimestampSource {
    */
   async #takeRange(seen: Range, count: number): Promise<Timestamp | undefined> {
     const limit = seen.limit + Math.max(this.#rangeSize, count);
-    if (limit > TIMESTAMP_MAX) {
-      // Larger ones would lose digits, and two of them be one (P38).
-      throw new PercolatorError('INVALID_ARGUMENT', `there are no timestamps above ${seen.limit}`);
-    }
     const start = seen.owner === this.#owner ? seen.start : seen.limit;
-    const value = Buffer.from(JSON.stringify({ owner: this.#owner, start }));
     const isOurs = await this.#mutate(
-      [{ ...LIMIT, from: seen.limit + 1 }],
-      [
-        { kind: 'set', ...LIMIT, timestamp: limit, value },
-        { kind: 'erase', ...LIMIT, from: 0, to: limit - 1 },
-      ],
+      [limitAbove(seen.limit)],
+      setLimit({ owner: this.#owner, start, limit }),
     );
     const first = Math.max(this.#next, start);
     // Another call of ours may have handed out of it while the answer was on its way.
@@ -170,29 +168,8 @@ class Allocator implements TimestampSource {
     return first;
   }
 
-  /** Mutates the row unless one of `anyOf` exists. Resolves to whether it certainly did. */
-  async #mutate(anyOf: readonly CellFilter[], ifNotFound: readonly Mutation[]): Promise<boolean> {
-    const mutation = { table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound };
-    try {
-      return !(await this.#store.checkAndMutateRow(mutation));
-    } catch (error) {
-      // The answer was lost: the next read tells what became of it.
-      if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
-      return false;
-    }
+  /** Mutates the row unless one of `anyOf` exists, or somebody has leased it. */
+  #mutate(anyOf: readonly CellFilter[], ifNotFound: readonly Mutation[]): Promise<boolean> {
+    return mutateOracleRow(this.#store, [...anyOf, LEASED], ifNotFound);
   }
-}
-
-/** The newest range and the horizon, in one read. */
-export async function readOracleRow(store: Bigtable): Promise<OracleRow> {
-  const filters = [
-    { ...LIMIT, versions: 1 },
-    { ...HORIZON, versions: 1 },
-  ];
-  const cells = (await store.readRow(ORACLE_TABLE, ROW, filters))?.cells ?? [];
-  const newest = cells.find(({ qualifier }) => qualifier === LIMIT.qualifier);
-  const horizon = cells.find(({ qualifier }) => qualifier === HORIZON.qualifier)?.timestamp ?? 0;
-  if (newest === undefined) return { range: NOTHING_ALLOCATED, horizon };
-  const { owner, start } = JSON.parse(Buffer.from(newest.value).toString()) as Range;
-  return { range: { owner, start, limit: newest.timestamp }, horizon };
 }

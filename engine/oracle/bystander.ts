@@ -7,7 +7,7 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
-import { readOracleRow } from './allocator.ts';
+import { readOracleRow } from './oracle-row.ts';
 import type { TimestampOracle } from './oracle.ts';
 
 /** @throws TABLE_NOT_FOUND at the first question, if the store has no oracle */

@@ -1,5 +1,11 @@
 /** The front door of the timestamp oracle. */
-export { openAllocator, ORACLE_TABLE, type AllocatorOptions } from './allocator.ts';
+export { openAllocator, type AllocatorOptions } from './allocator.ts';
 export { batchTimestamps } from './batching.ts';
 export { watchTimestamps } from './bystander.ts';
+export {
+  type LeasedAllocator,
+  type LeasedAllocatorOptions,
+  openLeasedAllocator,
+} from './leased-allocator.ts';
+export { ORACLE_TABLE } from './oracle-row.ts';
 export type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';

@@ -36,6 +36,11 @@ export interface TimestampSource {
   allocate(count: number): Promise<Allocation>;
   readHorizon(): Promise<Timestamp>;
   raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
+  /**
+   * Of two oracles that have followed one another, the later one has the larger epoch. Whoever has heard of it
+   * believes no answer of the earlier one. Default 0: whatever answers asks the store first.
+   */
+  readonly epoch?: number | undefined;
 }
 
 export interface Allocation {

@@ -1,0 +1,428 @@
+/**
+ * The claims of the oracle that hands out of its memory: "the oracle can satisfy future requests strictly from
+ * memory", and still never goes backwards, although another one may take over at any moment (P35, P36).
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Clock, SleepOptions } from '../base/index.ts';
+import { createRandom } from '../base/index.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import { createMemoryBigtable, FaultyBigtable, once, VirtualClock } from '../testing/index.ts';
+import {
+  type Allocation,
+  type LeasedAllocator,
+  openAllocator,
+  openLeasedAllocator,
+  type TimestampSource,
+} from './index.ts';
+
+const TTL_MS = 1_200;
+const options = { leaseTimeToLiveMs: TTL_MS, rangeSize: 100 };
+
+test('a thousand requests within a range cost the store nothing', async () => {
+  const { client, source } = await openFaulty({ rangeSize: 10_000 });
+  const before = client.trace.length;
+  for (let i = 1; i <= 1_000; i++) assert.equal(await one(source), i);
+  assert.equal(client.trace.length, before);
+});
+
+test('P36: nothing is handed out before the range that it is from is persisted', async () => {
+  const { client, source, store } = await openFaulty();
+  for (let i = 0; i < 250; i++) assert.ok((await one(source)) < (await persistedLimit(store)));
+  const big = await source.allocate(1_000);
+  assert.ok(big.first + 1_000 <= (await persistedLimit(store)));
+  assert.ok(client.mutationCount < 10, 'and it is written once for half a range or so');
+});
+
+test('the next range is fetched before the last one is used up', async () => {
+  const { client, source } = await openFaulty();
+  for (let i = 0; i < 60; i++) await one(source);
+  await new Promise((resolve) => setImmediate(resolve));
+  const before = client.trace.length;
+  for (let i = 0; i < 60; i++) await one(source);
+  assert.ok(
+    client.trace.length - before <= 2,
+    'one read and one mutation, which nobody waited for',
+  );
+});
+
+test('P36: who restarts after a crash goes on above everything handed out, when the lease has ended', async () => {
+  const { clock, store, source, client } = await openFaulty();
+  const last = await one(source);
+  client.crashBefore(client.mutationCount + 1);
+  const restarted = await openLeasedAllocator(store, clock, options);
+  await assert.rejects(one(restarted), { code: 'STORE_UNAVAILABLE' });
+  await clock.advance(TTL_MS - 1);
+  await assert.rejects(one(restarted), { code: 'STORE_UNAVAILABLE' }, 'not a moment earlier');
+  await clock.advance(TTL_MS / 3 + 1);
+  assert.ok((await one(restarted)) > last);
+  assert.ok(restarted.epoch > source.epoch);
+});
+
+test('whoever is closed gives up its lease: the next one need not wait', async () => {
+  const { clock, store, source } = await openFaulty();
+  const last = await one(source);
+  await source.close();
+  await source.close();
+  const next = await openLeasedAllocator(store, clock, options);
+  assert.ok((await one(next)) > last);
+  await assert.rejects(one(source), { code: 'STORE_UNAVAILABLE' });
+});
+
+test('the lease is renewed for as long as the oracle lives, and nobody takes it over', async () => {
+  const { clock, store, source } = await openFaulty();
+  const standby = await openLeasedAllocator(store, clock, options);
+  for (let i = 0; i < 20; i++) {
+    await clock.advance(TTL_MS / 2);
+    assert.equal(source.isLeased, true);
+    assert.equal(standby.isLeased, false);
+  }
+});
+
+test('P35: an oracle that was paused while another took over hands out nothing of its old range', async () => {
+  // Not looking at the clock before handing out fails here.
+  const { clock, store } = scene();
+  const paused = new PausableClock(clock);
+  const old = await openLeasedAllocator(store, paused, options);
+  const before = await one(old);
+  const standby = await openLeasedAllocator(store, clock, options);
+  paused.isPaused = true; // It does nothing any more; its clock goes on.
+  await clock.advance(2 * TTL_MS);
+  const after = await one(standby);
+  assert.ok(after > before);
+  await assert.rejects(one(old), { code: 'STORE_UNAVAILABLE' });
+  await assert.rejects(old.readHorizon(), { code: 'STORE_UNAVAILABLE' });
+});
+
+test('P35: who takes over has waited for longer than the other counts on its lease', async () => {
+  // Counting from the answer to the renewal, or all of the time to live, fails here.
+  const { clock, store } = scene();
+  const client = new FaultyBigtable(store);
+  const slow = new PausableClock(clock, 1 / 1.15);
+  const old = await openLeasedAllocator(client, slow, options);
+  const other = await openAllocator(store, { clock });
+  let given: Promise<number> | undefined;
+  client.afterCall = async ({ kind }) => {
+    if (kind !== 'mutation' || given !== undefined) return;
+    given = one(other); // Meets the renewed lease, and watches it from now on.
+    await clock.sleep(TTL_MS / 4);
+    slow.isPaused = true; // The answer comes late, and is the last thing that it hears.
+  };
+  await clock.advance(TTL_MS / 2 + TTL_MS / 3);
+  assert.equal(old.isLeased, true);
+  assert.ok(given !== undefined);
+  assert.ok((await clock.runUntil(given)) > 0);
+  assert.equal(old.isLeased, false);
+});
+
+test('a copy of a renewal that arrives after the closing does not bring the lease back', async () => {
+  const { clock, store, client, source } = await openFaulty();
+  client.duplicate(once(() => true));
+  await clock.advance(TTL_MS / 2);
+  await source.close();
+  await client.deliverDuplicates();
+  assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
+});
+
+test('P35: a machine that was suspended, so that its monotonic clock stood still, looks at the time of day', async () => {
+  const { clock, store } = scene();
+  const suspended = new PausableClock(clock);
+  const old = await openLeasedAllocator(store, suspended, options);
+  await one(old);
+  const standby = await openLeasedAllocator(store, clock, options);
+  suspended.isPaused = true;
+  suspended.standsStillSince = clock.monotonicMs();
+  await clock.advance(2 * TTL_MS);
+  await one(standby);
+  await assert.rejects(one(old), { code: 'STORE_UNAVAILABLE' });
+});
+
+test('P35: a renewal that arrives after another has taken over is refused', async () => {
+  const { clock, store } = scene();
+  const client = new FaultyBigtable(store);
+  const paused = new PausableClock(clock);
+  const old = await openLeasedAllocator(client, paused, options);
+  client.duplicate(once(() => true));
+  await clock.advance(TTL_MS / 2); // A renewal, and a copy of it that is still underway.
+  paused.isPaused = true;
+  const standby = await openLeasedAllocator(store, clock, options);
+  await clock.advance(2 * TTL_MS);
+  const first = await one(standby);
+  await client.deliverDuplicates();
+  await clock.advance(TTL_MS);
+  assert.equal(standby.isLeased, true);
+  assert.ok((await one(standby)) > first);
+  assert.ok(old.epoch < standby.epoch);
+});
+
+for (const lost of ['loseAnswer', 'loseRequest'] as const) {
+  test(`a renewal in doubt (${lost}) is looked up, and the range goes on without a gap`, async () => {
+    const { clock, client, source } = await openFaulty();
+    client[lost](once(() => true));
+    await clock.advance(TTL_MS / 2);
+    assert.equal(await one(source), 1);
+    assert.equal(source.isLeased, true);
+    await clock.advance(3 * TTL_MS);
+    assert.equal(await one(source), 2);
+  });
+
+  test(`P31: a horizon in doubt (${lost}) comes with no timestamp before it is known, and is moved`, async () => {
+    const { client, source, store } = await openFaulty();
+    client[lost](once(() => true));
+    const asked: Promise<Allocation>[] = [];
+    client.afterCall = ({ kind }) => {
+      if (kind === 'mutation' && asked.length === 0) asked.push(source.allocate(1)); // It is there, and nobody knows yet.
+    };
+    assert.equal(await source.raiseHorizon(20), 20);
+    for (const allocation of asked) assert.equal((await allocation).horizon, 20);
+    assert.ok(asked.length > 0);
+    await source.close();
+    assert.equal(await (await openAllocator(store)).readHorizon(), 20);
+  });
+}
+
+test('a store that is unavailable for a moment does not end the lease', async () => {
+  const { clock, client, source } = await openFaulty();
+  client.beforeCall = () => {
+    client.beforeCall = undefined;
+    throw Object.assign(new Error('refused'), { code: 'STORE_UNAVAILABLE' });
+  };
+  await clock.advance(TTL_MS / 3);
+  assert.equal(await one(source), 1);
+});
+
+test('P31: the horizon of an old oracle cannot move any more, and the new one knows where it stood', async () => {
+  const { clock, store } = scene();
+  const paused = new PausableClock(clock);
+  const old = await openLeasedAllocator(store, paused, options);
+  assert.equal(await old.raiseHorizon(20), 20);
+  assert.equal(await old.raiseHorizon(10), 20);
+  paused.isPaused = true;
+  const standby = await openLeasedAllocator(store, clock, options);
+  await clock.advance(2 * TTL_MS);
+  assert.equal((await standby.allocate(1)).horizon, 20);
+  await assert.rejects(old.raiseHorizon(30), { code: 'STORE_UNAVAILABLE' });
+  assert.equal(await standby.readHorizon(), 20);
+});
+
+test('P31: a horizon that was sent and arrives after the taking over is refused', async () => {
+  const { clock, store } = scene();
+  const client = new FaultyBigtable(store);
+  const paused = new PausableClock(clock);
+  const old = await openLeasedAllocator(client, paused, options);
+  client.duplicate(once(() => true));
+  client.loseRequest(once(() => true));
+  const raised = old.raiseHorizon(30);
+  paused.isPaused = true;
+  client.beforeCall = () => new Promise(() => {}); // It never finds out what became of it.
+  raised.catch(() => {});
+  const standby = await openLeasedAllocator(store, clock, options);
+  await clock.advance(2 * TTL_MS);
+  await one(standby);
+  await client.deliverDuplicates();
+  assert.equal((await standby.allocate(1)).horizon, 0);
+  assert.equal(await standby.raiseHorizon(5), 5, 'and nothing else knows of it');
+});
+
+test('P35: processes that allocate from the row themselves keep out while the lease lasts', async () => {
+  const { clock, store } = scene();
+  const embedded = await openAllocator(store, { clock });
+  assert.equal(await one(embedded), 1);
+  const service = await openLeasedAllocator(store, clock, options);
+  const given = await one(service);
+  assert.ok(given > 1);
+  await assert.rejects(clock.runUntil(one(embedded)), { code: 'STORE_UNAVAILABLE' });
+  await assert.rejects(clock.runUntil(embedded.raiseHorizon(7)), /connect to it, or stop it/);
+  await service.close();
+  assert.ok((await clock.runUntil(one(embedded))) > given);
+});
+
+test('P35: a lease whose service was killed is struck off by the process that meets it', async () => {
+  const { clock, store } = scene();
+  const stopped = new PausableClock(clock);
+  const service = await openLeasedAllocator(store, stopped, options);
+  const last = await one(service);
+  stopped.isPaused = true;
+  const embedded = await openAllocator(store, { clock });
+  const startedMs = clock.monotonicMs();
+  assert.ok((await clock.runUntil(one(embedded))) > last);
+  assert.equal(clock.monotonicMs() - startedMs, TTL_MS);
+  stopped.isPaused = false;
+  await clock.advance(TTL_MS);
+  const [ours, theirs] = [await one(service), await clock.runUntil(one(embedded)).catch(() => 0)];
+  assert.ok(ours > last);
+  assert.equal(theirs, 0, 'the service is back');
+});
+
+test('a row that an earlier version has written is taken over as it is', async () => {
+  const { clock, store } = scene();
+  const embedded = await openAllocator(store, { rangeSize: 10 });
+  for (let i = 0; i < 15; i++) await one(embedded);
+  const service = await openLeasedAllocator(store, clock, options);
+  assert.equal(await one(service), 21);
+});
+
+test('wrong options are refused', async () => {
+  const { clock, store } = scene();
+  for (const wrong of [{ rangeSize: 0 }, { leaseTimeToLiveMs: 0 }, { leaseTimeToLiveMs: NaN }]) {
+    await assert.rejects(openLeasedAllocator(store, clock, wrong), { code: 'INVALID_ARGUMENT' });
+  }
+});
+
+test('P38: it stops before timestamps lose digits', async () => {
+  const { source } = await openFaulty();
+  await assert.rejects(source.allocate(Number.MAX_SAFE_INTEGER - 5), { code: 'INVALID_ARGUMENT' });
+  assert.equal(await one(source), 1);
+});
+
+test('any succession of oracles that are paused, killed, stopped and slow gives unique timestamps in real-time order', async () => {
+  const step = fc.record({
+    who: fc.nat(2),
+    what: fc.constantFrom('ask', 'ask', 'ask', 'pause', 'resume', 'kill', 'close', 'raise'),
+    count: fc.integer({ min: 1, max: 60 }),
+    thenMs: fc.integer({ min: 0, max: TTL_MS }),
+  });
+  let answers = 0;
+  let successions = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 15, maxLength: 50 }),
+      fc.nat(),
+      async (steps, seed) => {
+        const { clock, store } = scene();
+        const random = createRandom(seed);
+        const oracles = await Promise.all([0, 1, 2].map(() => openOracle(store, clock, random)));
+        const heard = { taken: new Set<number>(), largest: 0, horizon: 0 };
+        const failures: unknown[] = [];
+        const inBackground = (call: Promise<unknown>): void => {
+          call.catch((error: unknown) => failures.push(error)); // The dead never answer.
+        };
+        for (const { who, what, count, thenMs } of steps) {
+          const oracle = oracles[who];
+          assert.ok(oracle !== undefined);
+          if (what === 'ask') inBackground(ask(oracle.source, count, heard));
+          else if (what === 'raise') inBackground(raise(oracle.source, heard));
+          else if (what === 'close') inBackground(oracle.source.close());
+          else if (what === 'kill') oracles[who] = await openOracle(store, clock, random);
+          else oracle.clock.isPaused = what === 'pause';
+          if (what === 'kill') oracle.clock.isPaused = true;
+          await clock.advance(thenMs);
+        }
+        for (const { clock: own } of oracles) own.isPaused = false;
+        await clock.advance(3 * TTL_MS);
+        assert.deepEqual(failures, []);
+        answers += heard.taken.size;
+        successions += new Set(oracles.map(({ source }) => source.epoch)).size;
+      },
+    ),
+    { numRuns: 200 },
+  );
+  assert.ok(answers > 10_000, `${answers} timestamps were handed out`);
+  assert.ok(successions > 300, `${successions} oracles have handed out some`);
+});
+
+/** What everybody together has been answered. */
+interface Heard {
+  readonly taken: Set<number>;
+  largest: number;
+  horizon: number;
+}
+
+async function ask(source: TimestampSource, count: number, heard: Heard): Promise<void> {
+  const { largest, horizon } = heard;
+  const answer = await source.allocate(count).catch(() => undefined);
+  if (answer === undefined) return;
+  assert.ok(answer.first > largest, 'larger than all answered before the call');
+  assert.ok(answer.horizon >= horizon, 'with a horizon not below any that was known to have moved');
+  for (let i = 0; i < count; i++) {
+    assert.ok(!heard.taken.has(answer.first + i), 'handed out once');
+    heard.taken.add(answer.first + i);
+  }
+  heard.largest = Math.max(heard.largest, answer.first + count - 1);
+}
+
+async function raise(source: TimestampSource, heard: Heard): Promise<void> {
+  const raised = await source.raiseHorizon(heard.horizon + 1).catch(() => 0);
+  heard.horizon = Math.max(heard.horizon, raised);
+}
+
+/** An oracle on the store of all, with a clock that may stop, and calls that take their time. */
+async function openOracle(
+  store: Bigtable,
+  clock: VirtualClock,
+  random: ReturnType<typeof createRandom>,
+): Promise<{ readonly source: LeasedAllocator; readonly clock: PausableClock }> {
+  const client = new FaultyBigtable(store);
+  const own = new PausableClock(clock, 1 + random.integer(-5, 5) / 100);
+  const opening = openLeasedAllocator(client, own, options);
+  const source = await clock.runUntil(opening);
+  const wait = async (): Promise<void> => {
+    if (random.integer(0, 2) > 0) await own.sleep(random.integer(0, TTL_MS / 4));
+  };
+  client.beforeCall = wait;
+  client.afterCall = wait;
+  return { source, clock: own };
+}
+
+/** The clock of a process that may be paused: whoever sleeps goes on sleeping until it runs again. */
+class PausableClock implements Clock {
+  #resumed: PromiseWithResolvers<void> | undefined;
+  /** If set, the monotonic clock shows that time, and only the time of day goes on. */
+  standsStillSince: number | undefined;
+  readonly #clock: VirtualClock;
+  readonly #speed: number;
+
+  constructor(clock: VirtualClock, speed = 1) {
+    this.#clock = clock;
+    this.#speed = speed;
+  }
+
+  set isPaused(isPaused: boolean) {
+    this.#resumed?.resolve();
+    this.#resumed = isPaused ? Promise.withResolvers() : undefined;
+  }
+
+  wallMs(): number {
+    return this.#clock.wallMs();
+  }
+
+  monotonicMs(): number {
+    return (this.standsStillSince ?? this.#clock.monotonicMs()) * this.#speed;
+  }
+
+  async sleep(ms: number, signal?: AbortSignal, sleepOptions?: SleepOptions): Promise<void> {
+    await this.#clock.sleep(ms / this.#speed, signal, sleepOptions);
+    while (this.#resumed !== undefined) await this.#resumed.promise;
+  }
+
+  yield(): Promise<void> {
+    return this.#clock.yield();
+  }
+}
+
+function scene(): { readonly clock: VirtualClock; readonly store: Bigtable } {
+  return { clock: new VirtualClock(1), store: createMemoryBigtable() };
+}
+
+async function openFaulty(given: { readonly rangeSize?: number } = {}): Promise<{
+  readonly clock: VirtualClock;
+  readonly store: Bigtable;
+  readonly client: FaultyBigtable;
+  readonly source: LeasedAllocator;
+}> {
+  const { clock, store } = scene();
+  const client = new FaultyBigtable(store);
+  const source = await openLeasedAllocator(client, clock, { ...options, ...given });
+  return { clock, store, client, source };
+}
+
+/** The next timestamp. */
+async function one(source: TimestampSource): Promise<number> {
+  return (await source.allocate(1)).first;
+}
+
+async function persistedLimit(store: Bigtable): Promise<number> {
+  const limit = { family: 'oracle', qualifier: 'limit' };
+  return (await store.readRow('timestamp-oracle', 'range', [limit]))?.cells[0]?.timestamp ?? 0;
+}

@@ -1,0 +1,329 @@
+/**
+ * Allocates timestamps "strictly from memory" (section 2.3), as one oracle for all, fenced against a second one (P35).
+ *
+ * The allocator that asks the store before each batch (allocator.ts) needs no fence; it pays a read of the store for
+ * it. This one holds a lease on the oracle's row, and reads nothing while the lease lasts:
+ *
+ *     take over ──▶ hand out of memory ──▶ renew, every third of the time to live ──▶ ...
+ *         ▲                 │ not renewed in time                │ somebody has taken over
+ *         └─── watch ◀──────┴────────────────────────────────────┘
+ *
+ *   1. Read the row. A lease that is free may be taken over; one that is ours, renewed. Of another's, see for one
+ *      time to live, on our own clock, that its counter stands still: nobody renews it.
+ *   2. Conditional mutation, "if the row is as I have read it": the counter moves on by one, with our name; at a taking
+ *      over, or when half of the range is used up, the limit moves with it.
+ *   3. Hand out of memory for 5/6 of the time to live, counted from before 2 was sent.
+ *
+ * Which guarantee is needed? Not that two never answer at the same time, but the two promises of oracle.ts. Ranges are
+ * disjoint, because the limit only moves by conditional mutations (P36, P37). So all that can go wrong is an answer from
+ * an old range to somebody who asked after a new range had answered. It cannot be given:
+ *
+ * - The old oracle looks at its clock after the request is in its hands, and hands out only before its time is over.
+ *   That is before the new oracle took over: the new one has watched the last renewal for a whole time to
+ *   live, from after it was applied, and the old one counts 5/6 of it from before it was sent. So whoever is
+ *   given an old timestamp asked before any new one was handed out.
+ * - A process that is paused after it has looked, and answers an hour later, answers somebody who asked before it
+ *   looked. That is why the clock is looked at last, and in the same turn in which the timestamps are taken.
+ * - A renewal that is late, or arrives twice, finds the counter moved, and is refused.
+ *
+ * What must hold: two machines' clocks differ in speed by less than 1/6, and a clock does not stand still while its
+ * process runs on. The monotonic clock of a suspended machine does; the time of day, looked at beside it,
+ * usually does not, and can only end our time earlier. Whoever cannot rely on that serves allocator.ts instead.
+ * In front of all this, a client believes no timestamp below one that it has seen, and no epoch below (client.ts).
+ *
+ * The horizon (P31) is kept in memory, too, because only the holder of the lease moves it: its mutation is refused when
+ * the counter has moved, and whoever takes over reads it in step 1. While it moves, nobody is handed a timestamp:
+ * each must come with the horizon that was persisted when it was asked for.
+ *
+ * What if we die here? Before 2: nothing happened. After it: nobody hands out anything for one time to live, and
+ * the rest of the range never is. Of a mutation without an answer we know nothing: we go back to 1, and
+ * since the next one moves the counter, the lost one can have no effect after that.
+ */
+import { assert, type Clock, entropySeed, PercolatorError } from '../base/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { checkedRangeSize } from './allocator.ts';
+import {
+  createOracleTable,
+  horizonFrom,
+  leaseMovedSince,
+  limitAbove,
+  mutateOracleRow,
+  type OracleRow,
+  type Range,
+  readOracleRow,
+  type RowLease,
+  setFreed,
+  setHorizon,
+  setLease,
+  setLimit,
+} from './oracle-row.ts';
+import type { Allocation, TimestampSource } from './oracle.ts';
+
+export interface LeasedAllocatorOptions {
+  /**
+   * Timestamps per persisted range. Default 10,000,000. Too small: callers wait for the store. Too large: only numbers
+   * are lost when the oracle is started again, of 2^53.
+   */
+  readonly rangeSize?: number | undefined;
+  /**
+   * Milliseconds that the lease lasts. Default 2,000. It is how long nobody gets a timestamp after an oracle has been
+   * killed. Too small: a store that is slow for a moment ends the lease, and callers wait for the next renewal.
+   */
+  readonly leaseTimeToLiveMs?: number | undefined;
+  /** Names this instance in the row. Default: made up from entropy. Wrong if anybody has ever used it before. */
+  readonly owner?: string | undefined;
+}
+
+export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
+  /** Of the lease last held; 0 if there was none. */
+  readonly epoch: number;
+  /** Whether it would hand out of memory now. */
+  readonly isLeased: boolean;
+  /** Hands out nothing more, and gives the lease up, so that the next oracle need not wait. Twice is harmless. */
+  close(): Promise<void>;
+}
+
+/** On both of our clocks; before then, nobody has taken over. */
+interface Validity {
+  readonly untilMs: number;
+  readonly untilWallMs: number;
+}
+
+const RANGE_SIZE = 10_000_000;
+const LEASE_TTL_MS = 2_000;
+/** Renewals per time to live: two may fail. */
+const RENEWALS_PER_TTL = 3;
+/** The part of the time to live that we count on; clocks may differ in speed by the rest. */
+const COUNTED_ON = 5 / 6;
+const OVER: Validity = { untilMs: -Infinity, untilWallMs: -Infinity };
+
+/** Opens the oracle's row in `store`, and takes the lease over if it is free; otherwise, as soon as it has ended. */
+export async function openLeasedAllocator(
+  store: Bigtable,
+  clock: Clock,
+  options: LeasedAllocatorOptions = {},
+): Promise<LeasedAllocator> {
+  const ttlMs = options.leaseTimeToLiveMs ?? LEASE_TTL_MS;
+  if (!(Number.isFinite(ttlMs) && ttlMs > 0)) {
+    throw new PercolatorError('INVALID_ARGUMENT', `leaseTimeToLiveMs must be > 0, not ${ttlMs}`);
+  }
+  const rangeSize = checkedRangeSize(options.rangeSize ?? RANGE_SIZE);
+  await createOracleTable(store);
+  const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
+  const allocator = new Allocator(store, clock, { owner, ttlMs, rangeSize });
+  await allocator.start();
+  return allocator;
+}
+
+class Allocator implements LeasedAllocator {
+  readonly #store: Bigtable;
+  readonly #clock: Clock;
+  readonly #owner: string;
+  readonly #ttlMs: number;
+  readonly #rangeSize: number;
+  readonly #closed = new AbortController();
+  /** The end of the queue of those who read and mutate the row: one at a time. */
+  #turns: Promise<unknown> = Promise.resolve();
+  #validity = OVER;
+  /** The lease that we have last written. What we mutate is refused once its counter has moved. */
+  #lease: RowLease | undefined;
+  /** The next timestamp to hand out, and the end of our range. Both only grow. */
+  #next: Timestamp = 0;
+  #limit: Timestamp = 0;
+  /** As persisted, while the lease is valid. */
+  #horizon: Timestamp = 0;
+  /** Another's lease, and since when we have seen its counter stand there. */
+  #watched = { counter: -1, sinceMs: 0 };
+  #isExtending = false;
+
+  constructor(
+    store: Bigtable,
+    clock: Clock,
+    own: { readonly owner: string; readonly ttlMs: number; readonly rangeSize: number },
+  ) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#owner = own.owner;
+    this.#ttlMs = own.ttlMs;
+    this.#rangeSize = own.rangeSize;
+  }
+
+  get epoch(): number {
+    return this.#lease?.epoch ?? 0;
+  }
+
+  get isLeased(): boolean {
+    const { untilMs, untilWallMs } = this.#validity;
+    return this.#clock.monotonicMs() < untilMs && this.#clock.wallMs() < untilWallMs;
+  }
+
+  async start(): Promise<void> {
+    await this.#tryToRenew();
+    void this.#renewForever();
+  }
+
+  async allocate(count: number): Promise<Allocation> {
+    for (;;) {
+      const allocation = this.#handOut(count);
+      if (allocation !== undefined) return allocation;
+      await this.#inTurn(() => this.#ensure(count));
+    }
+  }
+
+  async readHorizon(): Promise<Timestamp> {
+    while (!this.isLeased) await this.#inTurn(() => this.#ensure(0));
+    return this.#horizon;
+  }
+
+  raiseHorizon(wanted: Timestamp): Promise<Timestamp> {
+    return this.#inTurn(async () => {
+      for (;;) {
+        await this.#ensure(0);
+        if (this.#horizon >= wanted || (await this.#moveHorizon(wanted))) return this.#horizon;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    this.#validity = OVER;
+    await this.#inTurn(async () => {
+      this.#validity = OVER; // A renewal may have been underway.
+      if (this.#lease === undefined) return;
+      const freed = setFreed(this.#lease.counter + 1);
+      try {
+        await mutateOracleRow(this.#store, leaseMovedSince(this.#lease), freed);
+      } catch (error) {
+        if (!(error instanceof PercolatorError)) throw error; // If it stays, it ends by itself.
+      }
+      this.#lease = undefined;
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Step 3. No await between looking at the clock and taking the timestamps. */
+  #handOut(count: number): Allocation | undefined {
+    if (!this.isLeased) return undefined;
+    if (this.#next + count > this.#limit) return undefined;
+    this.#next += count;
+    if (this.#isRunningShort(0)) void this.#extend();
+    return { first: this.#next - count, horizon: this.#horizon };
+  }
+
+  #isRunningShort(count: number): boolean {
+    return this.#limit - this.#next < Math.max(count, this.#rangeSize / 2);
+  }
+
+  /** Gets more before it is needed. If it fails, those who then need it hear why. */
+  async #extend(): Promise<void> {
+    if (this.#isExtending) return;
+    this.#isExtending = true;
+    await this.#tryToRenew();
+    this.#isExtending = false;
+  }
+
+  async #renewForever(): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      await this.#clock.sleep(this.#ttlMs / RENEWALS_PER_TTL, signal, { background: true });
+      if (!signal.aborted) await this.#tryToRenew();
+    }
+  }
+
+  async #tryToRenew(): Promise<void> {
+    try {
+      await this.#inTurn(() => this.#renew(0));
+    } catch (error) {
+      const isPassing = error instanceof PercolatorError && error.code !== 'STORE_CLOSED';
+      if (!isPassing) this.#closed.abort(); // The storage was closed, or we have died.
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turns.then(work);
+    this.#turns = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Those whose turn came before may have seen to it. */
+  async #ensure(count: number): Promise<void> {
+    if (!this.isLeased || this.#next + count > this.#limit) await this.#renew(count);
+  }
+
+  /** Steps 1 and 2. Then the lease is ours, and at least `count` timestamps, for as long as it lasts. */
+  async #renew(count: number): Promise<void> {
+    for (;;) {
+      if (this.#closed.signal.aborted) throw unavailable('this timestamp oracle has stopped');
+      const row = await readOracleRow(this.#store);
+      const lease = this.#nextLease(row.lease);
+      const range = this.#nextRange(row, count);
+      const asRead = [
+        ...leaseMovedSince(row.lease),
+        limitAbove(row.range.limit),
+        horizonFrom(row.horizon + 1),
+      ];
+      const extension = range === row.range ? [] : setLimit(range);
+      const validity = this.#validityFromNow();
+      const changes = [...setLease(lease), ...extension];
+      const isOurs = await mutateOracleRow(this.#store, asRead, changes);
+      if (!isOurs) continue;
+      this.#lease = lease;
+      assert(range.limit >= this.#limit, 'the limit only moves forward');
+      this.#limit = range.limit;
+      this.#next = Math.max(this.#next, range.start);
+      this.#horizon = row.horizon;
+      this.#validity = this.#closed.signal.aborted ? OVER : validity;
+      return;
+    }
+  }
+
+  /** What to write into the row instead of `found`. @throws STORE_UNAVAILABLE if somebody else may hold it */
+  #nextLease(found: RowLease): RowLease {
+    const counter = found.counter + 1;
+    const own = { counter, owner: this.#owner, ttlMs: this.#ttlMs };
+    if (found.owner === this.#owner) return { ...own, epoch: found.epoch };
+    this.#validity = OVER;
+    if (found.owner === '') return { ...own, epoch: counter };
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#watched.counter !== found.counter) {
+      this.#watched = { counter: found.counter, sinceMs: nowMs };
+    }
+    if (nowMs - this.#watched.sinceMs >= found.ttlMs) return { ...own, epoch: counter };
+    throw unavailable(`another timestamp oracle holds the lease (${found.owner})`);
+  }
+
+  #nextRange({ range, lease }: OracleRow, count: number): Range {
+    const isOurs = range.owner === this.#owner && lease.owner === this.#owner;
+    if (isOurs && !this.#isRunningShort(count)) return range;
+    return {
+      owner: this.#owner,
+      start: isOurs ? range.start : range.limit,
+      limit: range.limit + Math.max(this.#rangeSize, count),
+    };
+  }
+
+  #validityFromNow(): Validity {
+    const lastsMs = this.#ttlMs * COUNTED_ON;
+    const clock = this.#clock;
+    return { untilMs: clock.monotonicMs() + lastsMs, untilWallMs: clock.wallMs() + lastsMs };
+  }
+
+  /** Meanwhile nobody is handed anything. True if it certainly moved; otherwise the row must be read. */
+  async #moveHorizon(wanted: Timestamp): Promise<boolean> {
+    assert(this.#lease !== undefined, 'who moves the horizon holds the lease');
+    const validity = this.#validity;
+    this.#validity = OVER;
+    const conditions = [...leaseMovedSince(this.#lease), horizonFrom(wanted)];
+    if (!(await mutateOracleRow(this.#store, conditions, setHorizon(wanted)))) return false;
+    this.#horizon = wanted;
+    if (!this.#closed.signal.aborted) this.#validity = validity;
+    return true;
+  }
+}
+
+function unavailable(message: string): PercolatorError {
+  return new PercolatorError('STORE_UNAVAILABLE', message);
+}

@@ -1,0 +1,179 @@
+/**
+ * The one row of the store in which the oracle keeps what must survive it:
+ *
+ *     oracle:limit @ 2,000,001     {owner, start}         everything below 2,000,001 is given away:
+ *                                                         from `start` on to `owner`, the rest before
+ *     oracle:horizon @ 1,700,000                          snapshots below may have lost versions
+ *     oracle:lease @ 17            {owner, epoch, ttlMs}  `owner` hands out of its memory; to all others
+ *                                                         the row is closed while this cell is there
+ *     oracle:freed @ 12                                   the lease was given up, or struck off
+ *
+ * The cells' timestamps are what is counted, and only grow, so that a late copy of a mutation, which asks
+ * whether there is a larger one, changes nothing. `lease` and `freed` share one counter, which therefore goes on
+ * when a lease has ended.
+ */
+import { PercolatorError } from '../base/index.ts';
+import {
+  type Bigtable,
+  type Cell,
+  type CellFilter,
+  type Mutation,
+  type Row,
+  type Timestamp,
+  TIMESTAMP_MAX,
+} from '../bigtable/index.ts';
+
+/** What the row says, in one read. */
+export interface OracleRow {
+  readonly range: Range;
+  readonly horizon: Timestamp;
+  readonly lease: RowLease;
+}
+
+export interface Range {
+  readonly owner: string;
+  readonly start: Timestamp;
+  /** Exclusive. */
+  readonly limit: Timestamp;
+}
+
+/** The right to hand out of memory (leased-allocator.ts). */
+export interface RowLease {
+  /** Moves with every renewal and every taking over. */
+  readonly counter: number;
+  /** Empty if nobody holds it. */
+  readonly owner: string;
+  /** The counter when its owner took it over: of two oracles, the later one has the larger epoch. */
+  readonly epoch: number;
+  readonly ttlMs: number;
+}
+
+export const ORACLE_TABLE = 'timestamp-oracle';
+const ROW = 'range';
+const FAMILY = 'oracle';
+const LIMIT = { family: FAMILY, qualifier: 'limit' } as const;
+const HORIZON = { family: FAMILY, qualifier: 'horizon' } as const;
+const LEASE = { family: FAMILY, qualifier: 'lease' } as const;
+const FREED = { family: FAMILY, qualifier: 'freed' } as const;
+/** "Somebody holds the lease", as a condition. */
+export const LEASED: CellFilter = LEASE;
+const COLUMNS: readonly CellFilter[] = [
+  { ...LIMIT, versions: 1 },
+  { ...HORIZON, versions: 1 },
+  { ...LEASE, versions: 1 },
+  { ...FREED, versions: 1 },
+];
+/** Timestamp 0 is never handed out: it stands for "before everything". */
+const NOTHING_ALLOCATED: Range = { owner: '', start: 1, limit: 1 };
+
+/** Creates the table if absent. */
+export async function createOracleTable(store: Bigtable): Promise<void> {
+  await store.createTable(ORACLE_TABLE, { families: [FAMILY] });
+}
+
+/**
+ * The newest range, the horizon and the lease, in one read, as soon as nobody holds the lease.
+ * @param whileLeased waits until that may be so, or throws
+ */
+export async function readOracleRow(
+  store: Bigtable,
+  whileLeased?: (lease: RowLease) => Promise<void>,
+): Promise<OracleRow> {
+  for (;;) {
+    const row = decodeRow(await store.readRow(ORACLE_TABLE, ROW, COLUMNS));
+    if (whileLeased === undefined || row.lease.owner === '') return row;
+    await whileLeased(row.lease);
+  }
+}
+
+function decodeRow(row: Row | undefined): OracleRow {
+  const find = (column: { readonly qualifier: string }): Cell | undefined =>
+    row?.cells.find(({ qualifier }) => qualifier === column.qualifier);
+  const limit = find(LIMIT);
+  const lease = find(LEASE);
+  return {
+    range:
+      limit === undefined
+        ? NOTHING_ALLOCATED
+        : { ...(decode(limit.value) as Omit<Range, 'limit'>), limit: limit.timestamp },
+    horizon: find(HORIZON)?.timestamp ?? 0,
+    lease:
+      lease === undefined
+        ? { counter: find(FREED)?.timestamp ?? 0, owner: '', epoch: 0, ttlMs: 0 }
+        : { ...(decode(lease.value) as Omit<RowLease, 'counter'>), counter: lease.timestamp },
+  };
+}
+
+/** Mutates the row unless one of `anyOf` exists. Resolves to whether it certainly did. */
+export async function mutateOracleRow(
+  store: Bigtable,
+  anyOf: readonly CellFilter[],
+  ifNotFound: readonly Mutation[],
+): Promise<boolean> {
+  try {
+    return !(await store.checkAndMutateRow({ table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound }));
+  } catch (error) {
+    // The answer was lost: the next read tells what became of it.
+    if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
+    return false;
+  }
+}
+
+export function setLimit({ owner, start, limit }: Range): readonly Mutation[] {
+  if (limit > TIMESTAMP_MAX) {
+    // Larger ones would lose digits, and two of them be one (P38).
+    throw new PercolatorError('INVALID_ARGUMENT', `there are no timestamps above ${TIMESTAMP_MAX}`);
+  }
+  return replace(LIMIT, limit, encode({ owner, start }));
+}
+
+export function setHorizon(horizon: Timestamp): readonly Mutation[] {
+  return replace(HORIZON, horizon, new Uint8Array());
+}
+
+export function setLease({ counter, owner, epoch, ttlMs }: RowLease): readonly Mutation[] {
+  return replace(LEASE, counter, encode({ owner, epoch, ttlMs }));
+}
+
+export function setFreed(counter: number): readonly Mutation[] {
+  return [
+    ...replace(FREED, counter, new Uint8Array()),
+    { kind: 'erase', ...LEASE, from: 0, to: counter },
+  ];
+}
+
+export function limitAbove(limit: Timestamp): CellFilter {
+  return { ...LIMIT, from: limit + 1 };
+}
+
+export function horizonFrom(horizon: Timestamp): CellFilter {
+  return { ...HORIZON, from: horizon };
+}
+
+/** "The lease has been renewed, taken over or given up since its counter stood there", as conditions. */
+export function leaseMovedSince({ counter }: Pick<RowLease, 'counter'>): readonly CellFilter[] {
+  return [
+    { ...LEASE, from: counter + 1 },
+    { ...FREED, from: counter + 1 },
+  ];
+}
+
+/** Sets the cell, and erases the older ones. */
+function replace(
+  column: { readonly family: string; readonly qualifier: string },
+  timestamp: Timestamp,
+  value: Uint8Array,
+): readonly Mutation[] {
+  return [
+    { kind: 'set', ...column, timestamp, value },
+    { kind: 'erase', ...column, from: 0, to: timestamp - 1 },
+  ];
+}
+
+function encode(value: object): Uint8Array {
+  return Buffer.from(JSON.stringify(value));
+}
+
+function decode(value: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(value).toString());
+}

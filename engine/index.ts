@@ -3,6 +3,10 @@ export * from './base/index.ts';
 export {
   batchBigtable,
   openEmbedded,
+  openRemote,
+  openStore,
+  parseStoreName,
+  startEmulator,
   TIMESTAMP_MAX,
   type BatchingCounters,
   type BatchingOptions,
@@ -10,8 +14,13 @@ export {
   type CellFilter,
   type ConditionalRowMutation,
   type EmbeddedOptions,
+  type Emulator,
   type Manifest,
+  type OpenStoreOptions,
+  type RemoteOptions,
   type RowMutation,
+  type StoreAddress,
+  type StoreName,
   type Timestamp,
 } from './bigtable/index.ts';
 export type {

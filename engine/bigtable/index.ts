@@ -17,3 +17,18 @@ export { openEmbedded, type EmbeddedOptions } from './embedded/index.ts';
 export { batchBigtable } from './batching.ts';
 export type { BatchingCounters, LaneCounters } from './batching/counters.ts';
 export type { BatchingOptions } from './batching/options.ts';
+export {
+  type CloudAddress,
+  openStore,
+  type OpenStoreOptions,
+  parseStoreName,
+  type StoreAddress,
+  type StoreName,
+} from './open-store.ts';
+export {
+  type Emulator,
+  type EmulatorOptions,
+  openRemote,
+  type RemoteOptions,
+  startEmulator,
+} from './remote/index.ts';

@@ -7,6 +7,7 @@ export function claimReads(open: Open): void {
   claimCells(open);
   claimFilters(open);
   claimNothing(open);
+  claimManyColumns(open);
   claimRows(open);
 }
 
@@ -150,7 +151,9 @@ function claimNothing(open: Open): void {
       'data:q@1=1',
     ]);
   });
+}
 
+function claimManyColumns(open: Open): void {
   claim('many columns of a row are read at once, with any names', open, async (t) => {
     const names = [
       '',

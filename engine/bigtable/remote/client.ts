@@ -4,14 +4,16 @@
  * They are loaded when the first remote store is opened and not before: loading them takes half a second,
  * which whoever runs on the embedded store should not pay.
  */
+import type * as bigtableApi from '@google-cloud/bigtable-api';
 import type { v2 } from '@google-cloud/bigtable-api';
+import type * as grpcJs from '@grpc/grpc-js';
 import type { Clock } from '../../base/index.ts';
 import { CLOCK_OPTION, type Stub, withFastStub } from './http2/stub.ts';
 
 export type TableAdmin = v2.BigtableTableAdminClient;
 export type InstanceAdmin = v2.BigtableInstanceAdminClient;
-export type Protos = typeof import('@google-cloud/bigtable-api').protos;
-export type Metadata = import('@grpc/grpc-js').Metadata;
+export type Protos = typeof bigtableApi.protos;
+export type Metadata = grpcJs.Metadata;
 
 export interface Clients {
   readonly stub: Stub;
@@ -66,10 +68,7 @@ export async function createClients(options: ServerOptions): Promise<Clients> {
   };
 }
 
-function plain(
-  address: string,
-  { credentials }: typeof import('@grpc/grpc-js'),
-): Record<string, unknown> {
+function plain(address: string, { credentials }: typeof grpcJs): Record<string, unknown> {
   const colon = address.lastIndexOf(':');
   return {
     servicePath: address.slice(0, colon),

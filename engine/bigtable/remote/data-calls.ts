@@ -212,7 +212,7 @@ export class DataCalls {
         try {
           onAnswer(answer);
         } catch (error) {
-          reject(error as Error);
+          reject(error);
           answers.cancel();
         }
       });

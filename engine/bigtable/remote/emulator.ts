@@ -61,7 +61,6 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
 type EmulatorProcess = ReturnType<typeof start>;
 
 /** Its standard input is the guard's pipe. */
-// oxlint-disable-next-line typescript/explicit-function-return-type
 function start(program: string) {
   return execa('sh', ['-c', SCRIPT, program], {
     stdio: 'pipe',

@@ -76,8 +76,8 @@ function isAboutFamily(details: string): boolean {
 }
 
 function explainPrecondition(details: string): string {
-  if (!/transaction|single.?row|single.?cluster|multi.?cluster|routing/i.test(details))
-    return details;
+  const isAboutProfile = /transaction|single.?row|single.?cluster|multi.?cluster|routing/i;
+  if (!isAboutProfile.test(details)) return details;
   return (
     'the app profile does not allow single-row transactions, which every commit needs; ' +
     `use one with single-cluster routing that allows them (${details})`

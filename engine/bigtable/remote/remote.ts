@@ -295,7 +295,7 @@ export class RemoteBigtable implements Bigtable {
     if (families !== undefined && wanted.every(({ family }) => families?.has(family))) return;
     // Not known, or perhaps no longer true.
     families = await this.#tables.load(table);
-    const missing = wanted.find(({ family }) => families?.has(family) !== true);
+    const missing = wanted.find(({ family }) => !families?.has(family));
     if (missing === undefined) return;
     throw new PercolatorError(
       'FAMILY_NOT_FOUND',

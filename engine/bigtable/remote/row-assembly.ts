@@ -68,7 +68,7 @@ export class RowAssembly {
   #beginCell(chunk: CellChunk): void {
     this.#enterRow(chunk);
     const column = this.#columnOf(chunk);
-    const timestamp = fromMicros((chunk.timestampMicros ?? 0) as Long | number);
+    const timestamp = fromMicros(chunk.timestampMicros ?? 0);
     const value = bytesOf(chunk.value);
     if (isSplit(chunk)) this.#partial = { column, timestamp, parts: [value] };
     else this.#cells.push({ ...column, timestamp, value });
@@ -115,8 +115,7 @@ export class RowAssembly {
   }
 
   #commit(): void {
-    if (this.#partial !== undefined)
-      throw invalid('a row was complete, but the value of a cell was not');
+    if (this.#partial !== undefined) throw invalid('a row ended in the middle of a value');
     const key = this.#key;
     if (key === undefined) throw invalid('a row was complete that had not begun');
     this.#rows.push({ key: textOf(key), cells: this.#cells });

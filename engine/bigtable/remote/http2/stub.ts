@@ -89,6 +89,8 @@ export function createFastStub(
   return stub as unknown as Stub;
 }
 
+const NO_ANSWER: CallStatus = { code: Code.internal, details: 'no answer came' };
+
 type Callback<Response> = (error: CallError | null, response?: Response) => void;
 
 class FastStub {
@@ -126,21 +128,19 @@ class FastStub {
           answer = deserialize(message);
         },
         onEnd: (status) => {
-          const isMissing = status.code === Code.ok && answer === undefined;
-          if (isMissing)
-            callback(new CallError({ code: Code.internal, details: 'no answer came' }));
-          else if (status.code === Code.ok) callback(null, answer);
-          else callback(new CallError(status));
+          if (status.code !== Code.ok) callback(new CallError(status));
+          else if (answer === undefined) callback(new CallError(NO_ANSWER));
+          else callback(null, answer);
         },
       },
     );
   }
 
   // oxlint-disable-next-line max-params -- The signature is grpc-js's.
-  makeServerStreamRequest<Request, Response>(
+  makeServerStreamRequest<Request>(
     path: string,
     serialize: (request: Request) => Buffer,
-    deserialize: (bytes: Buffer) => Response,
+    deserialize: (bytes: Buffer) => unknown,
     request: Request,
     metadata: Metadata,
     options: FastOptions,

@@ -1,0 +1,81 @@
+/**
+ * A store by its name, as users write it:
+ *
+ *     embedded                                           on lmdb, in this process
+ *     emulator                                           the official emulator
+ *     bigtable://project/instance[?appProfile=name]      Cloud Bigtable
+ *
+ * A name says which kind; an address says where, and is plain data: one process makes it, starting an emulator
+ * if need be, and sends it to the others, which open the same store.
+ */
+import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
+import type { Bigtable } from './bigtable.ts';
+import { openEmbedded } from './embedded/index.ts';
+import { openRemote } from './remote/index.ts';
+
+export interface CloudAddress {
+  readonly kind: 'cloud';
+  readonly project: string;
+  readonly instance: string;
+  readonly appProfile?: string | undefined;
+}
+
+export type StoreAddress =
+  | { readonly kind: 'embedded'; readonly folder: string; readonly fsync?: boolean | undefined }
+  /** `address` is `host:port`. */
+  | { readonly kind: 'emulator'; readonly address: string }
+  | CloudAddress;
+
+export type StoreName = 'embedded' | 'emulator' | CloudAddress;
+
+export interface OpenStoreOptions {
+  /** Refuses every mutation; what is not there is not made. Default false. */
+  readonly readOnly?: boolean | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+/** What tables are called inside an emulator does not matter, but everybody must call them the same. */
+const IN_EMULATOR = { project: 'percolator-bench', instance: 'emulator' } as const;
+
+/** @throws STORE_UNAVAILABLE, STORE_REFUSED: the message says what to change */
+export function openStore(
+  address: StoreAddress,
+  options: OpenStoreOptions = {},
+): Promise<Bigtable> {
+  switch (address.kind) {
+    case 'embedded': {
+      const { folder, fsync } = address;
+      return openEmbedded({ folder, fsync, readOnly: options.readOnly });
+    }
+    case 'emulator':
+      return openRemote({ ...IN_EMULATOR, ...options, plainAddress: address.address });
+    case 'cloud': {
+      const { project, instance, appProfile } = address;
+      return openRemote({ project, instance, appProfile, ...options });
+    }
+    default:
+      return unreachable(address);
+  }
+}
+
+/** @throws INVALID_ARGUMENT with what would be right */
+export function parseStoreName(name: string): StoreName {
+  if (name === 'embedded' || name === 'emulator') return name;
+  const cloud = name.startsWith('bigtable:') ? parseCloud(name) : undefined;
+  if (cloud !== undefined) return cloud;
+  throw new PercolatorError(
+    'INVALID_ARGUMENT',
+    `a store is embedded, emulator or bigtable://project/instance[?appProfile=name], not ${JSON.stringify(name)}`,
+  );
+}
+
+/** Not by `URL`, which lets the case of a host, and much else, be. */
+function parseCloud(name: string): CloudAddress | undefined {
+  const id = '[a-z][-a-z0-9.:]*';
+  const form = new RegExp(
+    `^bigtable://(?<project>${id})/(?<instance>[-a-z0-9]+)(?:[?]appProfile=(?<appProfile>[-_.a-zA-Z0-9]+))?$`,
+  );
+  const { project, instance, appProfile } = form.exec(name)?.groups ?? {};
+  if (project === undefined || instance === undefined) return undefined;
+  return { kind: 'cloud', project, instance, appProfile };
+}

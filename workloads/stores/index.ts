@@ -1,0 +1,71 @@
+/**
+ * The store of a script: what `--store` names, made ready for the script and whatever processes it starts.
+ *
+ *     embedded      a folder that the script gives
+ *     emulator      the one that BIGTABLE_EMULATOR_HOST names, or one that is started here and stopped at the end
+ *     bigtable://   Cloud Bigtable; nothing to be made ready
+ *
+ * A script gives the address to its processes, and each opens the store with `openStore`.
+ */
+import {
+  type Emulator,
+  parseStoreName,
+  PercolatorError,
+  startEmulator,
+  type StoreAddress,
+  type StoreName,
+  unreachable,
+} from '#engine';
+import { UsageError } from '#results';
+
+export interface ProvidedStore extends AsyncDisposable {
+  readonly address: StoreAddress;
+  /** The process that serves it on this machine; null if it has none of its own, or none that is ours. */
+  readonly serverPid: number | null;
+}
+
+/** @throws UsageError for a name that is none */
+export function checkStoreName(name: string): StoreName {
+  try {
+    return parseStoreName(name);
+  } catch (error) {
+    throw asUsageError(error);
+  }
+}
+
+/** @throws UsageError if there is no emulator to be found: it says how to get one */
+export async function provideStore(
+  name: StoreName,
+  embedded: { readonly folder: string; readonly fsync?: boolean | undefined },
+): Promise<ProvidedStore> {
+  if (name === 'embedded') return provided({ kind: 'embedded', ...embedded });
+  if (name === 'emulator') return provideEmulator();
+  if (name.kind === 'cloud') return provided(name);
+  return unreachable(name.kind);
+}
+
+async function provideEmulator(): Promise<ProvidedStore> {
+  const running = process.env['BIGTABLE_EMULATOR_HOST'];
+  if (running !== undefined && running !== '') {
+    return provided({ kind: 'emulator', address: running });
+  }
+  try {
+    const emulator = await startEmulator({ environment: process.env });
+    return provided({ kind: 'emulator', address: emulator.address }, emulator);
+  } catch (error) {
+    throw asUsageError(error);
+  }
+}
+
+function provided(address: StoreAddress, emulator?: Emulator): ProvidedStore {
+  return {
+    address,
+    serverPid: emulator?.pid ?? null,
+    [Symbol.asyncDispose]: async () => emulator?.stop(),
+  };
+}
+
+function asUsageError(error: unknown): unknown {
+  if (!(error instanceof PercolatorError)) return error;
+  return new UsageError(`--store: ${error.message}.`, { cause: error });
+}

@@ -8,6 +8,9 @@
  * time cannot be fetched along.) A column is guessed if it followed in at least a quarter of the rows: a wrong
  * guess costs bytes, a missing one a round trip. Old behaviour counts half as much every so often.
  *
+ * Only transactions that have ended are learned from. Of one underway it is not known what it will go on to
+ * read, and hundreds that begin at the same time would say that nothing ever follows.
+ *
  * One for all transactions of a process. It is bounded: column names can be data, and there may be millions.
  */
 
@@ -28,31 +31,37 @@ interface Leader {
   readonly followers: Map<string, number>;
 }
 
-export interface ColumnsRead {
+/** Whose behaviour it is, and where. */
+export interface Place {
   readonly kind: string;
   readonly table: string;
-  readonly columns: readonly string[];
+}
+
+/** A column that was read, and the columns of its row whose answers were there when it was asked for. */
+export interface ColumnRead {
+  readonly column: string;
+  readonly earlier: readonly string[];
 }
 
 export class PrefetchModel {
   readonly #leaders = new Map<string, Leader>();
 
-  /**
-   * Columns of a row were asked for, in a transaction that has answers for the columns `earlier` of that row.
-   */
-  learn({ kind, table, columns }: ColumnsRead, earlier: readonly string[]): void {
-    for (const column of earlier) {
-      const leader = this.#leaders.get(nameOf(kind, table, column));
-      if (leader !== undefined) for (const follower of columns) addFollower(leader, follower);
+  /** A transaction has ended that read these columns of a row. */
+  learn(place: Place, columnsRead: readonly ColumnRead[]): void {
+    for (const { column } of columnsRead) this.#addRow(nameOf(place, column));
+    for (const { column, earlier } of columnsRead) {
+      for (const one of earlier) {
+        const leader = this.#leaders.get(nameOf(place, one));
+        if (leader !== undefined) addFollower(leader, column);
+      }
     }
-    for (const column of columns) this.#addRow(nameOf(kind, table, column));
   }
 
   /** The columns that will probably be read after these, most probable first. */
-  guess({ kind, table, columns }: ColumnsRead): readonly string[] {
+  guess(place: Place, columns: readonly string[]): readonly string[] {
     const guesses = new Map<string, number>();
     for (const column of columns) {
-      const leader = this.#leaders.get(nameOf(kind, table, column));
+      const leader = this.#leaders.get(nameOf(place, column));
       for (const [follower, rows] of leader?.followers ?? []) {
         const share = rows / (leader?.rows ?? 1);
         if (share >= LIKELY) guesses.set(follower, Math.max(share, guesses.get(follower) ?? 0));
@@ -89,6 +98,6 @@ function halve(leader: Leader): void {
   }
 }
 
-function nameOf(kind: string, table: string, column: string): string {
+function nameOf({ kind, table }: Place, column: string): string {
   return `${kind}\0${table}\0${column}`;
 }

@@ -72,6 +72,15 @@ describe('what is guessed', () => {
     assert.equal(await readsOf(b, () => readInTurn(b, TEN, 'one kind')), 1);
   });
 
+  test('was learned from transactions that have ended: many that begin together forget nothing', async () => {
+    const database = await openTestDatabase();
+    const b = database.client('B', LEARNING);
+    await readInTurn(b, ['x:1', 'x:2']);
+    const readers = await Promise.all(Array.from({ length: 500 }, () => begunAs(b, 'reader')));
+    for (const reader of readers) await get(reader, 'x:1');
+    assert.equal(b.context.counters.prefetched, 500);
+  });
+
   test('goes with the table, not with the row', async () => {
     const database = await openTestDatabase();
     const b = database.client('B', LEARNING);
@@ -86,6 +95,7 @@ describe('what is guessed', () => {
     for (let i = 0; i < 3; i++) {
       const reader = await b.begin();
       await Promise.all([get(reader, 'x:1'), get(reader, 'x:2'), get(reader, 'x:3')]);
+      reader.discard();
     }
     assert.equal(b.context.counters.prefetched, 0);
   });
@@ -103,14 +113,18 @@ describe('what is guessed', () => {
 
   test('stays small, whatever names columns have', () => {
     const model = new PrefetchModel();
-    const kind = { kind: 'k', table: 't' };
+    const place = { kind: 'k', table: 't' };
+    const read = (column: string, ...earlier: string[]) => ({ column, earlier });
     for (let i = 0; i < 20_000; i++) {
-      model.learn({ ...kind, columns: ['first'] }, []);
-      model.learn({ ...kind, columns: [`then ${i}`] }, ['first']);
+      model.learn(place, [read('first'), read(`then ${i}`, 'first')]);
     }
-    assert.deepEqual(model.guess({ ...kind, columns: ['first'] }), []);
-    for (let i = 0; i < 100; i++) model.learn({ ...kind, columns: [`all ${i}`] }, ['second']);
-    assert.ok(model.guess({ ...kind, columns: ['second'] }).length <= 32);
+    assert.deepEqual(model.guess(place, ['first']), []);
+    const all = Array.from({ length: 100 }, (_, i) => read(`all ${i}`, 'second'));
+    model.learn(place, [read('second'), ...all]);
+    assert.deepEqual(model.guess(place, ['second']), []);
+    const another = new PrefetchModel();
+    another.learn(place, [read('second'), ...all]);
+    assert.equal(another.guess(place, ['second']).length, 32);
   });
 });
 

@@ -2,8 +2,9 @@
  * Prefetching (section 2.5): "reading two or more values in the same row is essentially the same cost as reading
  * one value", so a read takes along what the transaction will probably read next of the row.
  *
- *     get a ──▶ learn: a is read       ──▶ guess b, c ──▶ one read of a, b, c ──▶ a to the caller; b, c kept
- *     get b ──▶ learn: b follows a     ──▶ kept: no read
+ *     get a ──▶ guess b, c ──▶ one read of a, b, c ──▶ a to the caller; b, c kept
+ *     get b ──▶ kept: no read
+ *     end   ──▶ learn: b followed a
  *
  * What is kept is the transaction's own, read at its own start timestamp in one atomic read together with
  * what was asked for, and validated with it (stale.ts). It is as good as a read made now: a transaction that
@@ -18,7 +19,7 @@
 import type { Row } from '../bigtable/index.ts';
 import type { CellAddress } from './columns.ts';
 import type { Context } from './context.ts';
-import type { PrefetchModel } from './prefetch-model.ts';
+import type { ColumnRead, PrefetchModel } from './prefetch-model.ts';
 import {
   committedVersion,
   isElsewhere,
@@ -27,12 +28,15 @@ import {
   type Version,
 } from './snapshot-read.ts';
 
-/** Answered columns of a row that are remembered as having led to the next one. */
-const ANSWERED_MAX = 32;
+/** Columns of a row that are learned from. */
+const LEARNED_MAX = 32;
 
 /** What one transaction has read ahead of its row. */
 interface RowAhead {
-  /** Columns whose answer the transaction has. */
+  readonly table: string;
+  /** Columns asked for, with those that were answered before; to be learned from in the end. */
+  readonly asked: ColumnRead[];
+  /** Columns whose answer the transaction has, in their order. */
   readonly answered: string[];
   /** Columns read along and not yet asked for. */
   readonly kept: Map<string, Version | undefined>;
@@ -59,14 +63,15 @@ export class Prefetch {
     found: (cell: CellAddress, version: Version | undefined) => void,
   ): readonly CellAddress[] {
     const row = this.#rowOf(cells[0]);
-    const table = cells[0]?.table ?? '';
-    const columns = cells.map(({ column }) => column);
-    this.#model.learn({ kind: this.#kind, table, columns }, row.answered);
+    const earlier = row.answered.slice(0, LEARNED_MAX);
+    for (const { column } of cells) {
+      if (row.asked.length < LEARNED_MAX) row.asked.push({ column, earlier });
+    }
     const kept = cells.filter(({ column }) => row.kept.has(column));
     for (const cell of kept) {
       found(cell, row.kept.get(cell.column));
       row.kept.delete(cell.column);
-      answer(row, cell.column);
+      row.answered.push(cell.column);
     }
     this.#counters.prefetchedUsed += kept.length;
     if (kept.length === cells.length) this.#counters.readsSaved++;
@@ -76,14 +81,14 @@ export class Prefetch {
   /** The columns to read along with these of one row. */
   guess({ table, row: key, columns }: RowToRead): readonly string[] {
     const row = this.#rowOf({ table, row: key });
-    const guesses = this.#model.guess({ kind: this.#kind, table, columns });
+    const guesses = this.#model.guess({ kind: this.#kind, table }, columns);
     return guesses.filter((column) => !row.answered.includes(column) && !row.kept.has(column));
   }
 
   /** The read is done and was found valid; `read` is what it brought. */
   keep(target: RowToRead, read: Row | undefined): void {
     const row = this.#rowOf(target);
-    for (const column of target.columns) answer(row, column);
+    row.answered.push(...target.columns);
     const alongside = target.alongside ?? [];
     this.#counters.prefetched += alongside.length;
     const locked = new Set(pendingLocks(read).map(({ qualifier }) => qualifier));
@@ -93,16 +98,20 @@ export class Prefetch {
     }
   }
 
+  /** The transaction has read what it will read. */
+  end(): void {
+    for (const { table, asked } of this.#rows.values()) {
+      this.#model.learn({ kind: this.#kind, table }, asked);
+    }
+    this.#rows.clear();
+  }
+
   #rowOf(address: { readonly table: string; readonly row: string } | undefined): RowAhead {
     const name = `${address?.table}\0${address?.row}`;
     const existing = this.#rows.get(name);
     if (existing !== undefined) return existing;
-    const row: RowAhead = { answered: [], kept: new Map() };
+    const row = { table: address?.table ?? '', asked: [], answered: [], kept: new Map() };
     this.#rows.set(name, row);
     return row;
   }
-}
-
-function answer({ answered }: RowAhead, column: string): void {
-  if (answered.length < ANSWERED_MAX) answered.push(column);
 }

@@ -161,6 +161,7 @@ export class Transaction implements Snapshot {
   async commit(): Promise<Timestamp> {
     this.#assertOpen();
     this.#state = 'committing';
+    this.#prefetch?.end();
     try {
       const committedAt = await this.#commitWrites();
       this.#state = 'committed';
@@ -175,6 +176,7 @@ export class Transaction implements Snapshot {
   discard(): void {
     if (this.#state !== 'open') return;
     this.#state = 'closed';
+    this.#prefetch?.end();
     this.#held.hold.release();
   }
 

@@ -1,0 +1,102 @@
+/** The tables of `npm run bench:batching`, and what they say about the paper's claims. */
+import type { Measured } from './measure-variants.ts';
+
+const READ_RPC_RATIO_MIN = 10;
+
+export function crawlLines(measured: readonly Measured[], concurrency: number): readonly string[] {
+  const [off] = measured;
+  return [
+    'Clustering new documents, for each document (the paper: "around 50 individual Bigtable operations"):',
+    '',
+    ...table(measured, concurrency, 'documents/s'),
+    '',
+    `This observer looks up ${off === undefined ? '?' : off.readOperations.toFixed(1)} rows and writes a few; ` +
+      "the paper's documents went through a dozen observers.",
+  ];
+}
+
+export function tenColumnsLines(
+  measured: readonly Measured[],
+  concurrency: number,
+): readonly string[] {
+  return [
+    'Reading ten columns of a row one after the other, for each transaction:',
+    '',
+    ...table(measured, concurrency, 'transactions/s'),
+    '',
+    ...targetLines(measured),
+  ];
+}
+
+/** The best of the others against the first variant, which has everything off. */
+function targetLines(measured: readonly Measured[]): readonly string[] {
+  const [off, ...others] = measured;
+  const best = others.toSorted((a, b) => a.readRpcs - b.readRpcs)[0];
+  if (off === undefined || best === undefined) return [];
+  const prefetch = others.find(({ variant }) => variant === 'prefetch') ?? best;
+  const isMet = ratioOf(off, prefetch) >= READ_RPC_RATIO_MIN * 0.99;
+  return [
+    `${isMet ? 'Met' : 'NOT met'}: at least ${READ_RPC_RATIO_MIN} times fewer read RPCs with prefetching alone ` +
+      `(${ratioOf(off, prefetch).toFixed(1)} times; median ${inWords(off, prefetch)}).`,
+    `With everything on: ${ratioOf(off, best).toFixed(1)} times fewer; median ${inWords(off, best)}.`,
+  ];
+}
+
+function ratioOf(off: Measured, on: Measured): number {
+  return off.readRpcs / on.readRpcs;
+}
+
+function inWords(off: Measured, on: Measured): string {
+  const change = (before: number, after: number): string =>
+    `${after.toFixed(2)} ms instead of ${before.toFixed(2)} ms`;
+  return `${change(off.medianMs, on.medianMs)}, one at a time ${change(off.aloneMedianMs, on.aloneMedianMs)}`;
+}
+
+function table(
+  measured: readonly Measured[],
+  concurrency: number,
+  unit: string,
+): readonly string[] {
+  const head = [
+    'variant',
+    'operations',
+    'RPCs',
+    'read',
+    'conditional',
+    'blind',
+    'scan',
+    'wasted cells',
+    unit,
+    `median, ${concurrency} at a time`,
+    'p99',
+    'median, one at a time',
+  ];
+  const rows = measured.map((one) => [
+    one.variant,
+    one.operations.toFixed(2),
+    one.rpcs.toFixed(2),
+    one.readRpcs.toFixed(2),
+    one.conditionalRpcs.toFixed(2),
+    one.blindRpcs.toFixed(2),
+    one.scanRpcs.toFixed(2),
+    one.wasted.toFixed(2),
+    perSecond(one.perSecond),
+    `${one.medianMs.toFixed(2)} ms`,
+    `${one.p99Ms.toFixed(2)} ms`,
+    `${one.aloneMedianMs.toFixed(2)} ms`,
+  ]);
+  const all = [head, ...rows];
+  const widths = head.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
+  return all.map((row) =>
+    row
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  '),
+  );
+}
+
+/** The middle repeat, and the lowest and highest where there are several. */
+function perSecond(repeats: readonly number[]): string {
+  const sorted = repeats.toSorted((a, b) => a - b).map((value) => value.toFixed(0));
+  const middle = sorted[Math.floor((sorted.length - 1) / 2)] ?? '?';
+  return sorted.length === 1 ? middle : `${middle} (${sorted[0]} to ${sorted.at(-1)})`;
+}

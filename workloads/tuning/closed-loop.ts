@@ -1,0 +1,42 @@
+/** So many at a time, and as many as there are; and how long each took. */
+import { performance } from 'node:perf_hooks';
+import { createLatencyHistogram, type Histogram } from '#results';
+
+export interface LoopResult {
+  readonly done: number;
+  readonly seconds: number;
+  /** Microseconds. */
+  readonly latencies: Histogram;
+}
+
+export interface LoopOptions {
+  readonly concurrency: number;
+  /** Ends when so many have been begun, or so much time is over. */
+  readonly count?: number | undefined;
+  readonly seconds?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Begins the next one whenever one has ended. Rejects with the first failure. */
+export async function closedLoop(
+  one: (n: number) => Promise<void>,
+  { concurrency, count = Infinity, seconds = Infinity, signal }: LoopOptions,
+): Promise<LoopResult> {
+  const latencies = createLatencyHistogram();
+  const startedMs = performance.now();
+  const endMs = startedMs + seconds * 1_000;
+  let begun = 0;
+  let done = 0;
+  const run = async (): Promise<void> => {
+    while (begun < count && performance.now() < endMs) {
+      signal.throwIfAborted();
+      const n = begun++;
+      const beganMs = performance.now();
+      await one(n);
+      latencies.recordValue(Math.max(1, Math.round((performance.now() - beganMs) * 1_000)));
+      done++;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, run));
+  return { done, seconds: (performance.now() - startedMs) / 1_000, latencies };
+}

@@ -1,0 +1,98 @@
+/**
+ * Counts what goes to a storage, twice: as operations, which name a row each ("around 50 individual Bigtable
+ * operations to process a single document", section 2.5), and as RPCs, as Bigtable's API would need them:
+ *
+ *     reads of rows, a range           one RPC
+ *     conditional mutations together   one RPC where the storage batches them, else one for each
+ *     blind mutations together         one RPC for each table
+ */
+import type { Bigtable } from '#engine';
+
+export interface KindCounts {
+  operations: number;
+  rpcs: number;
+}
+
+export interface StoreCounts {
+  readonly reads: KindCounts;
+  readonly scans: KindCounts;
+  readonly conditionals: KindCounts;
+  readonly blind: KindCounts;
+}
+
+export function countCalls(store: Bigtable): {
+  readonly store: Bigtable;
+  readonly counts: StoreCounts;
+} {
+  const none = (): KindCounts => ({ operations: 0, rpcs: 0 });
+  const counts = { reads: none(), scans: none(), conditionals: none(), blind: none() };
+  const count = (kind: KindCounts, operations: number, rpcs: number): void => {
+    kind.operations += operations;
+    kind.rpcs += rpcs;
+  };
+  const counting: Partial<Bigtable> = {
+    readRow: (table, row, filters) => {
+      count(counts.reads, 1, 1);
+      return store.readRow(table, row, filters);
+    },
+    readRows: (table, rows, filters) => {
+      count(counts.reads, rows.length, 1);
+      return store.readRows(table, rows, filters);
+    },
+    readRange: (table, range, filters) => {
+      count(counts.scans, 1, 1);
+      return store.readRange(table, range, filters);
+    },
+    checkAndMutateRow: (conditional) => {
+      count(counts.conditionals, 1, 1);
+      return store.checkAndMutateRow(conditional);
+    },
+    checkAndMutateRows: (conditionals) => {
+      const together = store.manifest.conditionalBatch ? 1 : conditionals.length;
+      count(counts.conditionals, conditionals.length, together);
+      return store.checkAndMutateRows(conditionals);
+    },
+    mutateRows: (rows) => {
+      count(counts.blind, rows.length, new Set(rows.map(({ table }) => table)).size);
+      return store.mutateRows(rows);
+    },
+  };
+  return { store: overlay(store, counting), counts };
+}
+
+/** `store`, with some of its parts replaced. */
+export function overlay(store: Bigtable, parts: Partial<Bigtable>): Bigtable {
+  return new Proxy(store, {
+    get: (target, property) => {
+      if (property in parts) return parts[property as keyof Bigtable];
+      const value: unknown = Reflect.get(target, property, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+export function copyCounts(counts: StoreCounts): StoreCounts {
+  return structuredClone(counts);
+}
+
+/** What came after `before`, for each of `units`. */
+export function countsPerUnit(
+  counts: StoreCounts,
+  before: StoreCounts,
+  units: number,
+): StoreCounts {
+  const share = (kind: keyof StoreCounts): KindCounts => ({
+    operations: (counts[kind].operations - before[kind].operations) / units,
+    rpcs: (counts[kind].rpcs - before[kind].rpcs) / units,
+  });
+  return {
+    reads: share('reads'),
+    scans: share('scans'),
+    conditionals: share('conditionals'),
+    blind: share('blind'),
+  };
+}
+
+export function total(counts: StoreCounts, of: keyof KindCounts): number {
+  return Object.values(counts).reduce((sum: number, kind: KindCounts) => sum + kind[of], 0);
+}

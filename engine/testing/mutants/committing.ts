@@ -27,6 +27,8 @@ export const COMMITTING: readonly Mutant[] = [
         'if (Number.isFinite(committedAt)) {',
       ),
     ],
+    // Between the two phases: a pause longer than the lease, somebody who rolls forward, one who deletes, a collector.
+    favouring: { messages: { pause: 0.03 }, leaseTimeToLiveMs: 100 },
   },
   {
     rule: 'P10',

@@ -2,7 +2,7 @@
  * Hunts a mutant: simulated runs on the engine with its mistake in it, seed after seed, until a judge
  * convicts it. A seed counts only if the engine as it is passes it.
  */
-import { simulate } from '../simulation/index.ts';
+import { type Plan, planOf, simulate } from '../simulation/index.ts';
 import { breed } from './breed.ts';
 import type { Mutant } from './mutant.ts';
 
@@ -21,10 +21,18 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
   let runs = 0;
   for (const seed of seeds) {
     runs++;
-    const [violation] = (await mutated.simulate(mutated.planOf(seed))).violations;
+    const plan = planFor(mutant, seed);
+    const [violation] = (await mutated.simulate(plan)).violations;
     if (violation === undefined) continue;
-    const innocent = (await simulate(mutated.planOf(seed))).violations.length === 0;
+    const innocent = (await simulate(plan)).violations.length === 0;
     if (innocent) return { ...violation, seed, runs };
   }
   return undefined;
+}
+
+function planFor({ favouring }: Mutant, seed: number): Plan {
+  const plan = planOf(seed);
+  if (favouring === undefined) return plan;
+  const messages = { ...plan.knobs.messages, ...favouring.messages };
+  return { ...plan, knobs: { ...plan.knobs, ...favouring, messages } };
 }

@@ -7,6 +7,7 @@
  * says so, instead of testing nothing.
  */
 import { assert } from '../../base/index.ts';
+import type { Knobs } from '../simulation/index.ts';
 
 export interface Change {
   /** Below `engine/`. */
@@ -24,6 +25,8 @@ export interface Mutant {
   /** What it does wrong, in one sentence. */
   readonly mistake: string;
   readonly changes: readonly Change[];
+  /** Knobs under which the mistake shows sooner, for one that needs a rare coincidence. Default: as the seed has them. */
+  readonly favouring?: Partial<Knobs> | undefined;
 }
 
 /** The file's text with the mistake in it; as it is, if the mutant does not change this file. */

@@ -26,7 +26,8 @@ const RANGE_QUALIFIER_BYTES_MAX = 4096;
 
 /** What to ask for; undefined if no cell can pass any of the filters. */
 export function treeForReading(filters: readonly CellFilter[]): RowFilter | undefined {
-  const branches = branchesOf(filters.filter(canPass), { limitVersions: true });
+  const possible = filters.filter(canPass);
+  const branches = branchesOf(possible, true);
   if (bytesOf(branches) <= FILTER_BYTES_MAX) return interleave(branches);
   // Too many columns to be named. Whole families then, of which the answer is cut out.
   return interleave(branchesOf(filters.filter(canPass).map(wholeFamily), { limitVersions: true }));
@@ -34,7 +35,7 @@ export function treeForReading(filters: readonly CellFilter[]): RowFilter | unde
 
 /** A filter that passes something exactly if one of the filters does. */
 export function treeForChecking(filters: readonly CellFilter[]): RowFilter {
-  const branches = branchesOf(filters.filter(canPass), { limitVersions: false });
+  const branches = branchesOf(filters.filter(canPass), false);
   if (bytesOf(branches) > FILTER_BYTES_MAX) {
     throw new PercolatorError(
       'INVALID_ARGUMENT',
@@ -49,36 +50,50 @@ function canPass({ from = 0, to = TIMESTAMP_MAX }: CellFilter): boolean {
   return from <= to;
 }
 
+/** Whether there is a cell does not depend on how many are wanted. */
+function withoutVersions({ family, qualifier, from, to }: CellFilter): CellFilter {
+  return { family, qualifier, from, to };
+}
+
 function wholeFamily({ family, from, to, versions }: CellFilter): CellFilter {
   return { family, from, to, versions };
 }
 
 /** One branch: columns of one family, or every column of some families, with the same range and versions. */
 interface Branch {
-  readonly families: Set<string>;
-  /** Empty: every column. */
-  readonly qualifiers: Set<string>;
+  readonly families: readonly string[];
+  /** None: every column. */
+  readonly qualifiers: readonly string[];
   readonly like: CellFilter;
 }
 
-function branchesOf(
-  filters: readonly CellFilter[],
-  { limitVersions }: { readonly limitVersions: boolean },
-): readonly Branch[] {
-  const branches = new Map<string, Branch>();
+/** So few are not worth looking for what they have in common; a prewrite of one cell has three. */
+const UNMERGED_MAX = 3;
+
+function branchesOf(filters: readonly CellFilter[], limitVersions: boolean): readonly Branch[] {
+  const wanted = limitVersions ? filters : filters.map(withoutVersions);
+  return wanted.length <= UNMERGED_MAX ? wanted.map(branchOf) : merged(wanted);
+}
+
+function branchOf(like: CellFilter): Branch {
+  const { family, qualifier } = like;
+  return { families: [family], qualifiers: qualifier === undefined ? [] : [qualifier], like };
+}
+
+function merged(filters: readonly CellFilter[]): readonly Branch[] {
+  const groups = new Map<string, CellFilter[]>();
   for (const filter of filters) {
-    const { family, qualifier, from = 0, to = TIMESTAMP_MAX } = filter;
-    const versions = limitVersions ? filter.versions : undefined;
+    const { family, qualifier, from = 0, to = TIMESTAMP_MAX, versions } = filter;
     const key = `${qualifier === undefined ? '' : family} ${from} ${to} ${versions}`;
-    let branch = branches.get(key);
-    if (branch === undefined) {
-      const like = { family, from, to, versions };
-      branches.set(key, (branch = { families: new Set(), qualifiers: new Set(), like }));
-    }
-    branch.families.add(family);
-    if (qualifier !== undefined) branch.qualifiers.add(qualifier);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [filter]);
+    else group.push(filter);
   }
-  return [...branches.values()];
+  return [...groups.values()].map((group) => ({
+    families: [...new Set(group.map(({ family }) => family))],
+    qualifiers: [...new Set(group.flatMap(({ qualifier }) => qualifier ?? []))],
+    like: group[0] as CellFilter,
+  }));
 }
 
 /** Not less than what they take on the wire. */
@@ -87,7 +102,7 @@ function bytesOf(branches: readonly Branch[]): number {
   for (const { families, qualifiers } of branches) {
     bytes += BRANCH_BYTES;
     for (const family of families) bytes += 2 * family.length + 1;
-    if (qualifiers.size === 1) bytes += 4 * Buffer.byteLength([...qualifiers][0] ?? '');
+    if (qualifiers.length === 1) bytes += 4 * Buffer.byteLength(qualifiers[0] ?? '');
     else for (const qualifier of qualifiers) bytes += patternOf(qualifier).length + 1;
   }
   return bytes;
@@ -100,7 +115,7 @@ function interleave(branches: readonly Branch[]): RowFilter | undefined {
 
 function chainOf({ families, qualifiers, like }: Branch): RowFilter {
   const { from = 0, to = TIMESTAMP_MAX, versions } = like;
-  const filters = columnsOf(families, [...qualifiers]);
+  const filters = columnsOf(families, qualifiers);
   if (from > 0 || to < TIMESTAMP_MAX) {
     const start = from > 0 ? { startTimestampMicros: toMicros(from) } : {};
     // Its end is exclusive, and absent it is open.
@@ -116,7 +131,7 @@ function chainOf({ families, qualifiers, like }: Branch): RowFilter {
 /** An int32; no column has more. */
 const VERSIONS_MAX = 2 ** 31 - 1;
 
-function columnsOf(families: ReadonlySet<string>, qualifiers: readonly string[]): RowFilter[] {
+function columnsOf(families: readonly string[], qualifiers: readonly string[]): RowFilter[] {
   const [familyName = ''] = families;
   const [qualifier] = qualifiers;
   if (qualifiers.length === 1 && qualifier !== undefined) {
@@ -126,7 +141,7 @@ function columnsOf(families: ReadonlySet<string>, qualifiers: readonly string[])
       return [{ columnRangeFilter: { familyName, ...range } }];
     }
   }
-  const family = { familyNameRegexFilter: [...families].map(escapeFamily).join('|') };
+  const family = { familyNameRegexFilter: families.map(escapeFamily).join('|') };
   if (qualifier === undefined) return [family];
   return [family, { columnQualifierRegexFilter: Buffer.from(qualifiers.map(patternOf).join('|')) }];
 }

@@ -75,7 +75,9 @@ export class RemoteBigtable implements Bigtable {
   readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
     return this.#run(table, async () => {
       validateRow(row);
-      const filter = await this.#readFilter(table, filters);
+      filters.forEach(validateFilter);
+      if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
+      const filter = treeForReading(filters);
       if (filter === undefined) return undefined;
       const [found] = await this.#calls.readRows(table, {
         rows: { rowKeys: [Buffer.from(row)] },
@@ -92,7 +94,9 @@ export class RemoteBigtable implements Bigtable {
   ): Promise<readonly (Row | undefined)[]> {
     return this.#run(table, async () => {
       rows.forEach(validateRow);
-      const filter = await this.#readFilter(table, filters);
+      filters.forEach(validateFilter);
+      if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
+      const filter = treeForReading(filters);
       if (filter === undefined) return rows.map(() => undefined);
       const found = new Map<string, Row | undefined>();
       const keys = [...new Set(rows)].map((row) => Buffer.from(row));
@@ -115,7 +119,9 @@ export class RemoteBigtable implements Bigtable {
   ): Promise<readonly Row[]> {
     return this.#run(table, async () => {
       validateRange(range);
-      const filter = await this.#readFilter(table, filters);
+      filters.forEach(validateFilter);
+      if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
+      const filter = treeForReading(filters);
       // Bigtable refuses a range that can hold no row.
       if (filter === undefined || isEmptyRange(range)) return [];
       return this.#readPages(table, range, { filter, filters });
@@ -132,7 +138,10 @@ export class RemoteBigtable implements Bigtable {
       validateRow(row);
       for (const mutations of [ifFound, ifNotFound]) validateMutations(row, mutations);
       anyOf.forEach(validateFilter);
-      await this.#requireFamilies(table, [...anyOf, ...ifFound, ...ifNotFound]);
+      const wanted = [anyOf, ifFound, ifNotFound];
+      for (const some of wanted) {
+        if (!this.#hasFamilies(table, some)) await this.#loadFamilies(table, some);
+      }
       return this.#calls.checkAndMutateRow(table, {
         rowKey: Buffer.from(row),
         predicateFilter: treeForChecking(anyOf),
@@ -159,7 +168,9 @@ export class RemoteBigtable implements Bigtable {
         validateRow(row);
         validateMutations(row, mutations);
       }
-      for (const { table, mutations } of rows) await this.#requireFamilies(table, mutations);
+      for (const { table, mutations } of rows) {
+        if (!this.#hasFamilies(table, mutations)) await this.#loadFamilies(table, mutations);
+      }
       const [only] = rows;
       if (rows.length === 1 && only !== undefined) await this.#mutateRow(only);
       else await this.#mutateInBatches(rows);
@@ -225,16 +236,6 @@ export class RemoteBigtable implements Bigtable {
     });
   }
 
-  /** Undefined if nothing can pass. */
-  async #readFilter(
-    table: string,
-    filters: readonly CellFilter[],
-  ): Promise<ReadRowsRequest['filter'] | undefined> {
-    filters.forEach(validateFilter);
-    await this.#requireFamilies(table, filters);
-    return treeForReading(filters);
-  }
-
   async #readPages(
     table: string,
     range: RowRange & { readonly limit: number },
@@ -287,15 +288,16 @@ export class RemoteBigtable implements Bigtable {
     for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
   }
 
-  async #requireFamilies(
-    table: string,
-    wanted: readonly { readonly family: string }[],
-  ): Promise<void> {
-    let families = this.#tables.known(table);
-    if (families !== undefined && wanted.every(({ family }) => families?.has(family))) return;
-    // Not known, or perhaps no longer true.
-    families = await this.#tables.load(table);
-    const missing = wanted.find(({ family }) => !families?.has(family));
+  /** Whether all of them are known to be there: nearly always, and then nobody has to wait. */
+  #hasFamilies(table: string, wanted: readonly InFamily[]): boolean {
+    const families = this.#tables.known(table);
+    return families !== undefined && wanted.every(({ family }) => families.has(family));
+  }
+
+  /** Looks at the table, if that has not been done or is perhaps no longer true. */
+  async #loadFamilies(table: string, wanted: readonly InFamily[]): Promise<void> {
+    const families = await this.#tables.load(table);
+    const missing = wanted.find(({ family }) => !families.has(family));
     if (missing === undefined) return;
     throw new PercolatorError(
       'FAMILY_NOT_FOUND',
@@ -307,6 +309,10 @@ export class RemoteBigtable implements Bigtable {
     if (!this.#readOnly) return;
     throw new PercolatorError('READ_ONLY', 'the remote store was opened for reading only');
   }
+}
+
+interface InFamily {
+  readonly family: string;
 }
 
 function arranged({ key, cells }: AssembledRow, filters: readonly CellFilter[]): Row | undefined {

@@ -33,12 +33,15 @@ export interface CallHandler {
 
 export class Call {
   readonly #connection: Connection;
-  readonly #handler: CallHandler;
   readonly #messages = new MessageReader();
+  /**
+   * Undefined once the call has ended. What the stream can still reach then, it keeps until the next full garbage
+   * collection: node's streams survive all others.
+   */
+  #handler: CallHandler | undefined;
   #stream: ClientHttp2Stream | undefined;
   #status: CallStatus | undefined;
   #cause: string | undefined;
-  #hasEnded = false;
   /** Of the stream, once it is there. */
   #isPaused = false;
   #forgetDeadline: (() => void) | undefined;
@@ -80,7 +83,7 @@ export class Call {
   ): Promise<void> {
     try {
       const session = await connecting;
-      if (!this.#hasEnded) this.#send(session, request);
+      if (this.#handler !== undefined) this.#send(session, request);
     } catch (error) {
       const details = `not connected: ${(error as Error).message}`;
       this.#end({ code: Code.unavailable, details, isUnsent: true });
@@ -124,16 +127,17 @@ export class Call {
   }
 
   #take(piece: Buffer): void {
-    if (this.#hasEnded) return;
+    const handler = this.#handler;
+    if (handler === undefined) return;
     try {
-      for (const message of this.#messages.push(piece)) this.#handler.onMessage(message);
+      for (const message of this.#messages.push(piece)) handler.onMessage(message);
     } catch (error) {
       this.#abandon({ code: Code.internal, details: (error as Error).message });
     }
   }
 
   #close(stream: ClientHttp2Stream): void {
-    if (this.#hasEnded) return;
+    if (this.#handler === undefined) return;
     this.#end(this.#status ?? statusOfReset(stream.rstCode ?? 0, this.#cause));
   }
 
@@ -146,16 +150,20 @@ export class Call {
   }
 
   #abandon(status: CallStatus): void {
+    const stream = this.#stream;
     this.#end(status);
-    this.#stream?.close(CANCEL);
+    stream?.close(CANCEL);
   }
 
   #end(status: CallStatus): void {
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
+    const handler = this.#handler;
+    if (handler === undefined) return;
     this.#forgetDeadline?.();
+    this.#handler = undefined;
+    this.#forgetDeadline = undefined;
+    this.#stream = undefined;
     const isCut = status.code === Code.ok && !this.#messages.isEmpty;
     const details = 'the answer ended in the middle of a message';
-    this.#handler.onEnd(isCut ? { code: Code.internal, details } : status);
+    handler.onEnd(isCut ? { code: Code.internal, details } : status);
   }
 }

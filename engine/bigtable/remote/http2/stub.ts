@@ -89,6 +89,11 @@ export function createFastStub(
   return stub as unknown as Stub;
 }
 
+interface CachedHeaders {
+  readonly timeoutMs: number | undefined;
+  readonly headers: Record<string, string>;
+}
+
 const NO_ANSWER: CallStatus = { code: Code.internal, details: 'no answer came' };
 
 type Callback<Response> = (error: CallError | null, response?: Response) => void;
@@ -98,8 +103,8 @@ class FastStub {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #connection: Connection;
-  /** Headers are made once for each method and metadata, of which a caller has few. */
-  readonly #headers = new WeakMap<Metadata, Map<string, Record<string, string>>>();
+  /** Headers are made once for each method, metadata and timeout, of which a caller has few. */
+  readonly #headers = new WeakMap<Metadata, Map<string, CachedHeaders>>();
 
   constructor(address: string, clock: Clock) {
     this.#address = address;
@@ -183,9 +188,13 @@ class FastStub {
   ): Record<string, string> {
     let ofPath = this.#headers.get(metadata);
     if (ofPath === undefined) this.#headers.set(metadata, (ofPath = new Map()));
-    let headers = ofPath.get(path);
-    if (headers === undefined) ofPath.set(path, (headers = this.#headersOf(path, metadata)));
-    return timeoutMs === undefined ? headers : { ...headers, 'grpc-timeout': `${timeoutMs}m` };
+    const cached = ofPath.get(path);
+    // A caller without a fixed timeout has another one each time: only the last is kept.
+    if (cached !== undefined && cached.timeoutMs === timeoutMs) return cached.headers;
+    const timeout = timeoutMs === undefined ? {} : { 'grpc-timeout': `${timeoutMs}m` };
+    const headers = { ...this.#headersOf(path, metadata), ...timeout };
+    ofPath.set(path, { timeoutMs, headers });
+    return headers;
   }
 
   #headersOf(path: string, metadata: Metadata): Record<string, string> {

@@ -28,6 +28,51 @@ const specification = {
   examples: [{ command: 'npm run bench:sample -- --rates 1', does: 'One rate.' }],
 } as const;
 
+describe('options in a file', () => {
+  test('count like those of the command line, which count more', () => {
+    using folder = temporaryFolder();
+    const config = path.join(folder.path, 'config.json');
+    const given = {
+      documents: 7,
+      'keys-per-table': 9,
+      rates: [2, 3],
+      profile: 'smoke',
+      fast: true,
+    };
+    writeFileSync(config, JSON.stringify(given));
+    const options = parseCommandLine(specification, ['--config', config, '--documents', '8']);
+    assert.equal(options?.documents, 8);
+    assert.equal(options.keysPerTable, 9);
+    assert.deepEqual(options.rates, [2, 3]);
+    assert.equal(options.profile, 'smoke');
+    assert.equal(options.fast, true);
+    assert.equal(options.seconds, 2.5);
+  });
+
+  const mistakes = [
+    { holds: '{"keysPerTable": 1}', says: /there is no --keysPerTable\.$/ },
+    { holds: '{"documents": 0}', says: /^--documents must be .* but is "0"\.$/ },
+    { holds: '{"documents": {}}', says: /documents is \{\}\.$/ },
+    { holds: '{"fast": false, "profile": null}', says: /profile is null\.$/ },
+    { holds: '[1]', says: /holds no object\.$/ },
+    { holds: 'documents', says: /is not JSON\.$/ },
+  ];
+  for (const { holds, says } of mistakes) {
+    test(`that say ${holds} are refused in one sentence`, () => {
+      using folder = temporaryFolder();
+      const config = path.join(folder.path, 'config.json');
+      writeFileSync(config, holds);
+      const parse = (): unknown => parseCommandLine(specification, ['--config', config]);
+      assert.throws(parse, (error) => error instanceof UsageError && says.test(error.message));
+    });
+  }
+
+  test('that is not there are refused', () => {
+    const parse = (): unknown => parseCommandLine(specification, ['--config', 'no-such-file']);
+    assert.throws(parse, /^UsageError: --config must be .* "no-such-file" cannot be read\.$/);
+  });
+});
+
 describe('a right command line', () => {
   test('without options gives the defaults, and undefined where there is none', () => {
     const options = parseCommandLine(specification, []);

@@ -1,7 +1,7 @@
 /**
  * How every script of this project meets its user: `--help`, options, exit codes, ctrl-C.
  *
- *   1. Parse the options (commander) and each value (options.ts).
+ *   1. Parse the options (commander), those of a file (config-file.ts), and each value (options.ts).
  *   2. Look at the world: may the output folder be written, can the input files be read?
  *   3. Only then run the action.
  *
@@ -13,7 +13,8 @@
  */
 import path from 'node:path';
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
-import { flag, parseOption, type Option } from './options.ts';
+import { readConfigFile } from './config-file.ts';
+import { flag, parseOption, text, type Option } from './options.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface CommandSpecification<O extends Options, A extends Options> {
@@ -83,8 +84,9 @@ export function parseCommandLine<const O extends Options, const A extends Option
     name: `<${key}>`,
     option,
   }));
+  const fromFile = textsOfConfig(texts['config'], Object.keys(specification.options));
   const values = [...named, ...placed].map(({ key, name, option }) => {
-    const given = texts[key];
+    const given = texts[key] ?? fromFile.get(key);
     const value = given === undefined ? option.fallback() : parseOption(name, option, given);
     return { key, name, option, value };
   });
@@ -96,6 +98,11 @@ export function parseCommandLine<const O extends Options, const A extends Option
 }
 
 const STANDARD_OPTIONS = {
+  config: text({
+    description:
+      'JSON file with options of this script by their names; the command line counts more',
+    placeholder: 'file',
+  }),
   verbose: flag({ description: 'print the stack of an unexpected error' }),
 } as const;
 
@@ -141,6 +148,17 @@ function textsGiven(
   const given = Object.entries(command.opts()).map(([key, value]) => [key, String(value)]);
   const placed = positionals.map((key, index) => [key, command.args[index]]);
   return Object.fromEntries([...given, ...placed]) as Record<string, string | undefined>;
+}
+
+/** The texts in the file given with `--config`, if one was, by the keys of their options. */
+function textsOfConfig(
+  file: string | undefined,
+  keys: readonly string[],
+): ReadonlyMap<string, string> {
+  if (file === undefined) return new Map();
+  const keyOf = new Map(keys.map((key) => [flagOf(key).slice(2), key]));
+  const texts = readConfigFile(file, [...keyOf.keys()]);
+  return new Map([...texts].map(([name, value]) => [keyOf.get(name) ?? name, value]));
 }
 
 /** Commander's message as the start of one sentence, with its suggestion on the same line. */

@@ -45,7 +45,7 @@ const specification = {
     documents: integer({ description: 'documents clustered in each run', default: 3_000, min: 20 }),
     transactions: integer({
       description: 'transactions of ten reads in each run',
-      default: 5_000,
+      default: 3_000,
       min: 20,
     }),
     repository: integer({

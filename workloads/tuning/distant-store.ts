@@ -20,10 +20,8 @@ export function distantStore(
   const manifest = { ...store.manifest, ordered: false, conditionalBatch };
   if (roundTripMs === 0) return overlay(store, { manifest });
   const travel = async <T>(call: () => Promise<T>): Promise<T> => {
-    await systemClock.sleep(roundTripMs / 2);
-    const answer = await call();
-    await systemClock.sleep(roundTripMs / 2);
-    return answer;
+    await systemClock.sleep(roundTripMs);
+    return call();
   };
   return overlay(store, {
     manifest,

@@ -108,11 +108,11 @@ function planTransaction(
   const kind = random.fraction();
   const operations: Operation[] = [];
   if (slow && random.fraction() < 0.2) {
-    operations.push(planOperation(random, cells), { do: 'think', ms: random.integer(1, 600) });
+    operations.push(planOperation(random, cells, slow), { do: 'think', ms: random.integer(1, 600) });
   }
   if (kind < (slow ? 0.2 : 0.1)) return planSnapshot(random, cells, slow);
   for (let i = random.integer(1, random.pick([2, 2, 5])); i > 0; i--)
-    operations.push(planOperation(random, cells));
+    operations.push(planOperation(random, cells, slow));
   if (weak && random.fraction() < 0.1) operations.push({ do: 'weak', cell: 't/d:seen' });
   return { kind: kind < 0.5 ? 'transact' : 'begin', operations };
 }
@@ -131,11 +131,11 @@ function planReads(random: Random, cells: readonly string[]): readonly Operation
   return [{ do: 'getMany', cells: shuffled(random, [...cells, ...LISTS]).slice(0, 4) }];
 }
 
-function planOperation(random: Random, cells: readonly string[]): Operation {
+function planOperation(random: Random, cells: readonly string[], slow: boolean): Operation {
   const cell = random.pick(cells);
   const kind = random.fraction();
   if (kind < 0.28) return { do: 'get', cell };
-  if (kind < 0.6) return { do: 'set', cell };
+  if (kind < (slow ? 0.48 : 0.6)) return { do: 'set', cell };
   if (kind < 0.68) return { do: 'delete', cell };
   if (kind < 0.74) return { do: 'lock', cell };
   if (kind < 0.9) return { do: 'append', cell: random.pick(LISTS) };

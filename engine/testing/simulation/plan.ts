@@ -108,7 +108,10 @@ function planTransaction(
   const kind = random.fraction();
   const operations: Operation[] = [];
   if (slow && random.fraction() < 0.2) {
-    operations.push(planOperation(random, cells, slow), { do: 'think', ms: random.integer(1, 600) });
+    operations.push(planOperation(random, cells, slow), {
+      do: 'think',
+      ms: random.integer(1, 600),
+    });
   }
   if (kind < (slow ? 0.2 : 0.1)) return planSnapshot(random, cells, slow);
   for (let i = random.integer(1, random.pick([2, 2, 5])); i > 0; i--)

@@ -10,8 +10,9 @@ import type { OxlintConfig, OxlintOverride } from 'oxlint';
 const layers: Record<string, readonly string[]> = {
   base: [],
   bigtable: ['base'],
-  oracle: ['base', 'bigtable'],
-  'lock-service': ['base', 'bigtable'],
+  rpc: ['base'],
+  oracle: ['base', 'bigtable', 'rpc'],
+  'lock-service': ['base', 'bigtable', 'rpc'],
   transaction: ['base', 'bigtable', 'oracle', 'lock-service'],
   observer: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
   'garbage-collection': ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],

@@ -40,7 +40,16 @@ export type {
   WorkerCounters,
   WorkerOptions,
 } from './observer/index.ts';
-export { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
+export {
+  batchTimestamps,
+  connectOracle,
+  type LeasedAllocator,
+  openAllocator,
+  openLeasedAllocator,
+  type OracleClient,
+  serveOracle,
+  type TimestampOracle,
+} from './oracle/index.ts';
 export {
   type Audit,
   type AuditOptions,

@@ -2,6 +2,7 @@
 export { openAllocator, type AllocatorOptions } from './allocator.ts';
 export { batchTimestamps } from './batching.ts';
 export { watchTimestamps } from './bystander.ts';
+export { connectOracle, type OracleClient, type OracleClientOptions } from './client.ts';
 export {
   type LeasedAllocator,
   type LeasedAllocatorOptions,
@@ -9,3 +10,4 @@ export {
 } from './leased-allocator.ts';
 export { ORACLE_TABLE } from './oracle-row.ts';
 export type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
+export { serveOracle, type ServeOracleOptions } from './server.ts';

@@ -1,0 +1,158 @@
+/**
+ * The client of the timestamp oracle: what a worker gives to `openPercolator` as its `oracle`.
+ *
+ *     callers ──▶ batching.ts: one request at a time, for all ──▶ the oracle that answered last
+ *                                        ▲                              │ no answer, or not the oracle any more
+ *                                        └──────── the next address ◀───┘
+ *
+ * A request without an answer is made again, here or elsewhere, until one comes or `timeoutMs` is over: timestamps
+ * that got lost cost nothing, and a horizon is raised twice without harm. A request made again is still one that
+ * was made after its callers asked (P10).
+ *
+ * It refuses to go backwards (P35). An oracle that was taken for dead may still answer; whatever comes from an epoch
+ * below one that we have heard of, or is not above the timestamps that we have been given, is thrown away, and another
+ * is asked. That guards only this process: what guards all is the lease (leased-allocator.ts).
+ */
+import { assert, type Clock, PercolatorError, systemClock } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import { connect, type RpcClient } from '../rpc/index.ts';
+import { batchTimestamps } from './batching.ts';
+import type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
+import { type AllocateResponse, type HorizonResponse, oracleService } from './service.ts';
+
+export interface OracleClientOptions {
+  /** Hosts and ports of all oracles of the database; any may be the one that answers. */
+  readonly addresses: readonly string[];
+  /** Milliseconds after which a request without an answer is made again. Default 1,000. */
+  readonly attemptMs?: number | undefined;
+  /**
+   * Milliseconds after which a caller is told STORE_UNAVAILABLE. Default 10,000. Too small: callers hear of every
+   * fail-over, which takes as long as the lease of an oracle that was killed.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Default: the system's. */
+  readonly clock?: Clock | undefined;
+}
+
+/** An oracle elsewhere. Close it after the database that uses it; twice is harmless. */
+export interface OracleClient extends TimestampOracle, AsyncDisposable {
+  close(): Promise<void>;
+}
+
+const ATTEMPT_MS = 1_000;
+const TIMEOUT_MS = 10_000;
+const BACKOFF_MS_MIN = 5;
+const BACKOFF_MS_MAX = 100;
+
+/**
+ * Connects when the first timestamp is asked for.
+ * @throws INVALID_ARGUMENT if there is no address
+ */
+export function connectOracle(options: OracleClientOptions): OracleClient {
+  const source = new RemoteSource(options);
+  const oracle = batchTimestamps(source);
+  return {
+    next: () => oracle.next(),
+    get horizon() {
+      return oracle.horizon;
+    },
+    readHorizon: () => oracle.readHorizon(),
+    raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+    close: async () => source.close(),
+    [Symbol.asyncDispose]: async () => source.close(),
+  };
+}
+
+class RemoteSource implements TimestampSource {
+  readonly #servers: readonly RpcClient[];
+  readonly #clock: Clock;
+  readonly #attemptMs: number;
+  readonly #timeoutMs: number;
+  readonly #closed = new AbortController();
+  /** Which of them answered last. */
+  #current = 0;
+  /** The largest that any answer has named. */
+  #epoch = 0;
+  /** The largest timestamp that we have been given. */
+  #largest: Timestamp = 0;
+
+  constructor(options: OracleClientOptions) {
+    if (options.addresses.length === 0) {
+      throw new PercolatorError('INVALID_ARGUMENT', 'a timestamp oracle needs an address');
+    }
+    this.#clock = options.clock ?? systemClock;
+    this.#attemptMs = options.attemptMs ?? ATTEMPT_MS;
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    const service = oracleService();
+    this.#servers = options.addresses.map((address) => connect(address, service, this.#clock));
+  }
+
+  async allocate(count: number): Promise<Allocation> {
+    const { first, horizon } = await this.#ask<AllocateResponse>(
+      'Allocate',
+      { count },
+      (answer) => answer.first > this.#largest,
+    );
+    this.#largest = first + count - 1;
+    return { first, horizon };
+  }
+
+  async readHorizon(): Promise<Timestamp> {
+    return (await this.#ask<HorizonResponse>('ReadHorizon', {})).horizon;
+  }
+
+  async raiseHorizon(horizon: Timestamp): Promise<Timestamp> {
+    return (await this.#ask<HorizonResponse>('RaiseHorizon', { horizon })).horizon;
+  }
+
+  close(): void {
+    this.#closed.abort();
+    for (const server of this.#servers) server.close();
+  }
+
+  /** The first answer that can be believed. @throws STORE_UNAVAILABLE, INVALID_ARGUMENT */
+  async #ask<Answer extends { readonly epoch: number }>(
+    method: string,
+    request: object,
+    isNew: (answer: Answer) => boolean = () => true,
+  ): Promise<Answer> {
+    const startedMs = this.#clock.monotonicMs();
+    for (let attempt = 0; ; attempt++) {
+      const server = this.#server();
+      try {
+        const answer = await server.call<Answer>(method, request, { deadlineMs: this.#attemptMs });
+        if (answer.epoch >= this.#epoch && isNew(answer)) {
+          this.#epoch = answer.epoch;
+          return answer;
+        }
+        throw new PercolatorError('STORE_UNAVAILABLE', 'another oracle has taken over from it');
+      } catch (error) {
+        if (!this.#mayAskAgain(error, startedMs)) throw this.#explained(error, server);
+        this.#current += 1;
+        const round = Math.floor(attempt / this.#servers.length); // All of them, then more slowly.
+        await this.#clock.sleep(
+          Math.min(BACKOFF_MS_MIN * 2 ** round, BACKOFF_MS_MAX),
+          this.#closed.signal,
+        );
+      }
+    }
+  }
+
+  #server(): RpcClient {
+    const server = this.#servers[this.#current % this.#servers.length];
+    assert(server !== undefined, 'there is at least one address');
+    return server;
+  }
+
+  #mayAskAgain(error: unknown, startedMs: number): boolean {
+    if (this.#closed.signal.aborted) return false;
+    if (!(error instanceof PercolatorError) || error.code !== 'STORE_UNAVAILABLE') return false;
+    return this.#clock.monotonicMs() - startedMs < this.#timeoutMs;
+  }
+
+  #explained(cause: unknown, { address }: RpcClient): unknown {
+    if (!(cause instanceof PercolatorError)) return cause;
+    const message = `the timestamp oracle at ${address} gives no answer: ${cause.message}`;
+    return new PercolatorError(cause.code, message, { cause });
+  }
+}

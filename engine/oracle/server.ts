@@ -1,0 +1,55 @@
+/**
+ * The timestamp oracle as a server: any source of timestamps, over gRPC (oracle.proto).
+ *
+ *     clients ──▶ this server ──▶ leased-allocator.ts    from memory; one oracle at a time
+ *                             └▶ allocator.ts            asks the store each time; any number of them
+ *
+ * It adds nothing to what the source promises. In particular it keeps no timestamps: each request is
+ * answered with what was allocated after it has come (P10).
+ */
+import { PercolatorError } from '../base/index.ts';
+import { type RpcServer, startServer, unary } from '../rpc/index.ts';
+import type { TimestampSource } from './oracle.ts';
+import {
+  type AllocateRequest,
+  type AllocateResponse,
+  type HorizonResponse,
+  oracleService,
+  type RaiseHorizonRequest,
+} from './service.ts';
+
+/** More in one request is a mistake, and would use up the timestamps of centuries. */
+const COUNT_MAX = 100_000_000;
+
+export interface ServeOracleOptions {
+  /** Host and port. Default: a free port, for processes of this machine only. */
+  readonly address?: string | undefined;
+}
+
+/** The source stays its caller's, who closes it after the server. */
+export function serveOracle(
+  source: TimestampSource,
+  options: ServeOracleOptions = {},
+): Promise<RpcServer> {
+  /** The epoch from before: should it move meanwhile, the answer counts as the earlier oracle's. */
+  const withEpoch = async (ask: () => Promise<number>): Promise<HorizonResponse> => {
+    const epoch = source.epoch ?? 0;
+    return { horizon: await ask(), epoch };
+  };
+  const implementation = {
+    allocate: unary(async ({ count }: AllocateRequest): Promise<AllocateResponse> => {
+      if (!(count >= 1 && count <= COUNT_MAX)) {
+        const message = `count must be a number from 1 to ${COUNT_MAX}, not ${count}`;
+        throw new PercolatorError('INVALID_ARGUMENT', message);
+      }
+      const epoch = source.epoch ?? 0;
+      const { first, horizon } = await source.allocate(count);
+      return { first, horizon, epoch };
+    }),
+    readHorizon: unary(() => withEpoch(() => source.readHorizon())),
+    raiseHorizon: unary(({ horizon }: RaiseHorizonRequest) =>
+      withEpoch(() => source.raiseHorizon(horizon)),
+    ),
+  };
+  return startServer(oracleService(), implementation, options.address);
+}

@@ -1,0 +1,231 @@
+/**
+ * The claims of the oracle as a service, over real connections: what a client is told is what the source has promised,
+ * and whatever gets lost, stops or is no longer the oracle, nobody is given a timestamp twice or from before (P10, P35).
+ */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { PercolatorError, systemClock } from '../base/index.ts';
+import { createMemoryBigtable } from '../testing/index.ts';
+import {
+  connectOracle,
+  openAllocator,
+  type OracleClient,
+  type OracleClientOptions,
+  openLeasedAllocator,
+  serveOracle,
+  type TimestampSource,
+} from './index.ts';
+
+test('callers of several clients get unique timestamps, each larger than all that were answered before', async (t) => {
+  const source = await openAllocator(createMemoryBigtable(), { rangeSize: 100 });
+  const address = await serve(t, source);
+  const clients = [1, 2, 3].map(() => connectTo(t, [address]));
+  const taken = new Set<number>();
+  let largest = 0;
+  await Promise.all(
+    clients.flatMap((client) =>
+      Array.from({ length: 50 }, async () => {
+        for (let i = 0; i < 10; i++) {
+          const before = largest;
+          const timestamp = await client.next();
+          assert.ok(timestamp > before);
+          assert.ok(!taken.has(timestamp));
+          taken.add(timestamp);
+          largest = Math.max(largest, timestamp);
+        }
+      }),
+    ),
+  );
+  assert.equal(taken.size, 1_500);
+});
+
+test('"only one pending RPC to the oracle": callers of a client share it, and who comes later waits for the next', async (t) => {
+  const scripted = new ScriptedSource();
+  const client = connectTo(t, [await serve(t, scripted)]);
+  const early = [client.next(), client.next(), client.next()];
+  await scripted.untilAsked(1);
+  const late = client.next();
+  await systemClock.sleep(20);
+  assert.deepEqual(scripted.counts, [3], 'P10: not served by what was sent before it asked');
+  scripted.answer({ first: 10 });
+  assert.deepEqual(await Promise.all(early), [10, 11, 12]);
+  await scripted.untilAsked(2);
+  scripted.answer({ first: 13 });
+  assert.equal(await late, 13);
+  assert.deepEqual(scripted.counts, [3, 1]);
+});
+
+test('the horizon comes with timestamps, is read, and is raised', async (t) => {
+  const source = await openAllocator(createMemoryBigtable());
+  const client = connectTo(t, [await serve(t, source)]);
+  assert.equal(await client.raiseHorizon(7), 7);
+  assert.equal(await client.raiseHorizon(3), 7);
+  assert.equal(await client.readHorizon(), 7);
+  const other = connectTo(t, [await serve(t, source)]);
+  await other.next();
+  assert.equal(other.horizon, 7);
+});
+
+test('a request whose answer does not come is made again, and the lost timestamps are nobody’s', async (t) => {
+  const scripted = new ScriptedSource();
+  const client = connectTo(t, [await serve(t, scripted)], { attemptMs: 50 });
+  const given = client.next();
+  await scripted.untilAsked(2);
+  scripted.answer({ first: 1 }); // Nobody waits for it any more.
+  scripted.answer({ first: 2 });
+  assert.equal(await given, 2);
+});
+
+test('P35: an answer from below what was given already is thrown away, and another oracle is asked', async (t) => {
+  const [old, successor] = [new ScriptedSource(), new ScriptedSource()];
+  const client = connectTo(t, [await serve(t, old), await serve(t, successor)]);
+  const first = client.next();
+  await old.untilAsked(1);
+  old.answer({ first: 2_000 });
+  assert.equal(await first, 2_000);
+  const second = client.next();
+  await old.untilAsked(2);
+  old.answer({ first: 1_500 });
+  await successor.untilAsked(1);
+  successor.answer({ first: 2_001 });
+  assert.equal(await second, 2_001);
+});
+
+test('P35: whoever has heard of a later epoch believes nothing of an earlier one, and no horizon', async (t) => {
+  const [old, successor] = [new ScriptedSource(), new ScriptedSource()];
+  old.epoch = 1;
+  successor.epoch = 2;
+  const addresses = [await serve(t, successor), await serve(t, old)];
+  const client = connectTo(t, addresses, { attemptMs: 50 });
+  const first = client.next();
+  await successor.untilAsked(1);
+  successor.answer({ first: 1 });
+  await first;
+  const second = client.next();
+  await successor.untilAsked(2); // Which is silent this time.
+  await old.untilAsked(1);
+  old.answer({ first: 5_000 });
+  await successor.untilAsked(3);
+  successor.answer({ first: 2 });
+  successor.answer({ first: 3 });
+  assert.equal(await second, 3);
+  old.horizon = 5;
+  successor.horizon = 9;
+  assert.equal(await client.readHorizon(), 9);
+});
+
+test('a server that was started again is found within a second, on the same address', async (t) => {
+  const store = createMemoryBigtable();
+  const before = await serveOracle(await openAllocator(store));
+  const client = connectTo(t, [before.address]);
+  const given = await client.next();
+  await before.close();
+  const startedMs = systemClock.monotonicMs();
+  const next = client.next();
+  await systemClock.sleep(100);
+  const after = await serveOracle(await openAllocator(store), { address: before.address });
+  t.after(() => after.close());
+  assert.ok((await next) > given);
+  assert.ok(systemClock.monotonicMs() - startedMs < 1_000);
+});
+
+test('when an oracle stops, its standby takes over, and callers only wait', async (t) => {
+  const store = createMemoryBigtable();
+  const lease = { leaseTimeToLiveMs: 300 };
+  const first = await openLeasedAllocator(store, systemClock, lease);
+  const standby = await openLeasedAllocator(store, systemClock, lease);
+  t.after(() => standby.close());
+  const addresses = [await serve(t, first), await serve(t, standby)];
+  const client = connectTo(t, addresses);
+  let last = 0;
+  for (let i = 0; i < 100; i++) {
+    if (i === 50) await first.close();
+    const timestamp = await client.next();
+    assert.ok(timestamp > last);
+    last = timestamp;
+  }
+  assert.ok(standby.isLeased);
+});
+
+test('without any oracle, callers are told after a while, with the address and why', async (t) => {
+  const client = connectTo(t, ['127.0.0.1:1'], { timeoutMs: 100 });
+  await assert.rejects(
+    client.next(),
+    (error) =>
+      error instanceof PercolatorError &&
+      error.code === 'STORE_UNAVAILABLE' &&
+      /the timestamp oracle at 127\.0\.0\.1:1 gives no answer: .*ECONNREFUSED/.test(error.message),
+  );
+});
+
+test('closing answers those who wait, and leaves no connection behind', async (t) => {
+  const scripted = new ScriptedSource();
+  const client = connectOracle({ addresses: [await serve(t, scripted)], attemptMs: 50 });
+  const waiting = client.next();
+  await scripted.untilAsked(1);
+  await client.close();
+  await client.close();
+  await assert.rejects(waiting, { code: 'STORE_UNAVAILABLE' });
+  await assert.rejects(client.next(), { code: 'STORE_CLOSED' });
+});
+
+test('mistakes are told at once', async (t) => {
+  assert.throws(() => connectOracle({ addresses: [] }), { code: 'INVALID_ARGUMENT' });
+  const occupied = createServer().listen(0, '127.0.0.1');
+  t.after(() => occupied.close());
+  await new Promise((resolve) => occupied.once('listening', resolve));
+  const { port } = occupied.address() as { port: number };
+  const address = `127.0.0.1:${port}`;
+  await assert.rejects(serveOracle(new ScriptedSource(), { address }), {
+    code: 'INVALID_ARGUMENT',
+  });
+});
+
+/** A source that is told what to answer. */
+class ScriptedSource implements TimestampSource {
+  epoch = 0;
+  horizon = 0;
+  readonly counts: number[] = [];
+  readonly #waiting: PromiseWithResolvers<{ first: number; horizon: number }>[] = [];
+
+  allocate(count: number): Promise<{ first: number; horizon: number }> {
+    this.counts.push(count);
+    const waiting = Promise.withResolvers<{ first: number; horizon: number }>();
+    this.#waiting.push(waiting);
+    return waiting.promise;
+  }
+
+  async readHorizon(): Promise<number> {
+    return this.horizon;
+  }
+
+  async raiseHorizon(): Promise<number> {
+    return this.horizon;
+  }
+
+  async untilAsked(times: number): Promise<void> {
+    while (this.counts.length < times) await systemClock.sleep(1);
+  }
+
+  /** The oldest request that waits. */
+  answer({ first }: { readonly first: number }): void {
+    this.#waiting.shift()?.resolve({ first, horizon: this.horizon });
+  }
+}
+
+async function serve(t: TestContext, source: TimestampSource): Promise<string> {
+  const server = await serveOracle(source);
+  t.after(() => server.close());
+  return server.address;
+}
+
+function connectTo(
+  t: TestContext,
+  addresses: readonly string[],
+  options: Partial<OracleClientOptions> = {},
+): OracleClient {
+  const client = connectOracle({ addresses, ...options });
+  t.after(() => client.close());
+  return client;
+}

@@ -1,0 +1,80 @@
+/**
+ * A gRPC server of one service, on an address or a free port.
+ *
+ * Connections are not encrypted, and nobody is asked who he is: like the paper's, these services stand in a network
+ * of their own. What is thrown becomes a status: UNAVAILABLE for what may succeed later or elsewhere.
+ */
+import {
+  type handleUnaryCall,
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
+import { type ErrorCode, PercolatorError } from '../base/index.ts';
+
+export interface RpcServer extends AsyncDisposable {
+  /** Host and port: what clients connect to. */
+  readonly address: string;
+  /** Ends all calls and connections at once. Twice is harmless. */
+  close(): Promise<void>;
+}
+
+/** Of this machine only, on a free port. */
+const ADDRESS = '127.0.0.1:0';
+const MAY_SUCCEED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
+  'STORE_UNAVAILABLE',
+  'STORE_IN_DOUBT',
+  'STORE_CLOSED',
+]);
+
+/** @throws INVALID_ARGUMENT if nobody can listen there */
+export async function startServer(
+  service: ServiceDefinition,
+  implementation: UntypedServiceImplementation,
+  address: string = ADDRESS,
+): Promise<RpcServer> {
+  const server = new Server();
+  server.addService(service, implementation);
+  const port = await bind(server, address);
+  return {
+    address: address.replace(/:\d+$/, `:${port}`),
+    close: async () => server.forceShutdown(),
+    [Symbol.asyncDispose]: async () => server.forceShutdown(),
+  };
+}
+
+/** Serves a call of one request and one answer. */
+export function unary<Request, Response>(
+  serve: (request: Request) => Promise<Response>,
+): handleUnaryCall<Request, Response> {
+  return ({ request }, answer) => {
+    serve(request).then(
+      (response) => answer(null, response),
+      (error: unknown) => answer({ code: statusOf(error), details: messageOf(error) }),
+    );
+  };
+}
+
+function bind(server: Server, address: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, ServerCredentials.createInsecure(), (cause, port) => {
+      if (cause === null) resolve(port);
+      else {
+        const message = `cannot serve at ${address}: ${cause.message}`;
+        reject(new PercolatorError('INVALID_ARGUMENT', message, { cause }));
+      }
+    });
+  });
+}
+
+function statusOf(error: unknown): status {
+  if (!(error instanceof PercolatorError)) return status.INTERNAL;
+  if (MAY_SUCCEED_ELSEWHERE.has(error.code)) return status.UNAVAILABLE;
+  return error.code === 'INVALID_ARGUMENT' ? status.INVALID_ARGUMENT : status.INTERNAL;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,25 @@
+/**
+ * A gRPC service as its `.proto` file says it. The file is read when the program starts, so there is no
+ * generated code to be kept up to date; whole numbers arrive as `number` (all of ours stay below 2^53).
+ */
+import { fileURLToPath } from 'node:url';
+import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { assert } from '../base/index.ts';
+
+/** @param name with its package, as in `percolator.oracle.v1.TimestampOracle` */
+export function loadService(file: URL, name: string): ServiceDefinition {
+  const definitions = loadSync(fileURLToPath(file), { longs: Number, defaults: true });
+  const service = definitions[name];
+  assert(service !== undefined, `${file.pathname} defines the service ${name}`);
+  return service as unknown as ServiceDefinition;
+}
+
+export function methodOf(
+  service: ServiceDefinition,
+  name: string,
+): MethodDefinition<object, object> {
+  const method = service[name] as MethodDefinition<object, object> | undefined;
+  assert(method !== undefined, `the service has a method ${name}`);
+  return method;
+}

@@ -6,7 +6,7 @@
  */
 import { audit, type AuditedTable } from '../../audit/index.ts';
 import { assert, createRandom, isRetryable, PercolatorError } from '../../base/index.ts';
-import type { Timestamp } from '../../bigtable/index.ts';
+import { batchBigtable, type Bigtable, type Timestamp } from '../../bigtable/index.ts';
 import {
   Collector,
   collectGarbage,
@@ -20,6 +20,7 @@ import {
   begin,
   type Context,
   createContext,
+  isMark,
   outcomeOf,
   snapshotAt,
   transact,
@@ -59,6 +60,8 @@ const COLLECTING: CollectorOptions = {
   pauseMs: 1,
   restMs: 20,
 };
+/** In a queue, too, a mutation is underway. */
+const QUEUED_MS_MAX = MESSAGE_LIFETIME_MS / 2;
 const RIVAL_CELLS = ['t/a:c', 't/b:c'];
 /** After a failure, before the next transaction. */
 const REST_MS = 30;
@@ -96,7 +99,7 @@ export class Client {
     const { world, liveness } = this.#run;
     const store = new SimulatedBigtable(world, this.process);
     const services = {
-      store,
+      store: this.#batched(store),
       oracle: this.#timed(await this.#openOracle(store)),
       clock: this.clock,
       random: createRandom(world.seed).fork(this.process.name),
@@ -111,6 +114,7 @@ export class Client {
       inDoubtAttemptsMax: 4,
       backoffMsMax: 16,
       attemptsMax: world.troubled ? ATTEMPTS_MAX : ATTEMPTS_MAX_AT_LAST,
+      prefetch: world.knobs.prefetch === true ? 'learn' : 'off',
     });
     if (this.#plan.worker) this.#startWorker(this.context);
     if (this.#plan.collector === true) this.collector = new Collector(this.#collecting, COLLECTING);
@@ -217,11 +221,19 @@ export class Client {
     for (let plan = next(); plan !== undefined; plan = next()) await this.#perform(context, plan);
   }
 
+  #batched(store: SimulatedBigtable): Bigtable {
+    const { batching } = this.#run.world.knobs;
+    const options = batching && { ...batching, waitMsMax: QUEUED_MS_MAX, isUrgent: isMark };
+    return batchBigtable(store, this.clock, options ?? 'off').store;
+  }
+
   async #openOracle(store: SimulatedBigtable): Promise<TimestampOracle> {
     const { world, oracles } = this.#run;
     if (oracles !== undefined) return batchTimestamps(oracles.sourceFor(this.process));
     const { rangeSize } = world.knobs;
-    return batchTimestamps(await openAllocator(store, { rangeSize, owner: this.process.name }));
+    return batchTimestamps(
+      await openAllocator(store, { rangeSize, owner: this.process.name, clock: this.clock }),
+    );
   }
 
   /** Notes when each timestamp was asked for. */

@@ -68,6 +68,14 @@ export interface Knobs {
   readonly deathIsKnown: boolean;
   /** Whether timestamps come from oracle processes; otherwise each process takes ranges itself. */
   readonly oracleProcesses: boolean;
+  /** Whether an oracle process hands out of its memory while it has the lease; otherwise it asks the storage each time. */
+  readonly leasedOracles?: boolean | undefined;
+  /** How each client merges its operations into fewer calls. Absent: not at all. */
+  readonly batching?: BatchingKnobs | undefined;
+  /** Whether the storage takes many conditional mutations in one call. */
+  readonly conditionalBatch?: boolean | undefined;
+  /** Whether transactions read along what those like them went on to read. */
+  readonly prefetch?: boolean | undefined;
   /** The largest difference between two processes' wall clocks, in milliseconds. */
   readonly skewMs: number;
   /** The first timestamp of the run: large ones lose digits where they are mistreated. */
@@ -80,6 +88,13 @@ export interface Knobs {
   readonly leaseTimeToLiveMs: number;
   /** Milliseconds after which a lock without a heartbeat belongs to a dead worker. */
   readonly lockTimeToLiveMs: number;
+}
+
+/** Of engine/bigtable/batching. */
+export interface BatchingKnobs {
+  readonly delayMs: number;
+  readonly rowsMax: number;
+  readonly inFlightMax: number;
 }
 
 /** Rates at which a run still gets something done. */
@@ -118,6 +133,10 @@ export function swarm(random: Random): Knobs {
     ordered: random.fraction() < 0.4,
     deathIsKnown: random.fraction() < 0.6,
     oracleProcesses: random.fraction() < 0.4,
+    leasedOracles: random.fraction() < 0.5,
+    batching: random.fraction() < 0.3 ? batching(random) : undefined,
+    conditionalBatch: random.fraction() < 0.5,
+    prefetch: random.fraction() < 0.4,
     skewMs: random.pick([0, 0, 1_000, 3_600_000]),
     firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,
     rangeSize: random.pick([20, 1_000, 100_000]),
@@ -125,6 +144,14 @@ export function swarm(random: Random): Knobs {
     // Without a collector nobody looks at leases, and renewing them only takes time.
     leaseTimeToLiveMs: collector ? random.pick([100, 300, 1_000]) : 30_000,
     lockTimeToLiveMs: random.pick([50, 150, 400]),
+  };
+}
+
+function batching(random: Random): BatchingKnobs {
+  return {
+    delayMs: random.pick([0, 1, 5]),
+    rowsMax: random.pick([2, 8, 256]),
+    inFlightMax: random.pick([1, 8]),
   };
 }
 

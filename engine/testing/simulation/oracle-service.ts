@@ -4,23 +4,33 @@
  *     client ──▶ the oracle it believes in ──▶ the allocator ──▶ the storage's row
  *
  * After a fail-over most clients ask the other one; the old one does not know, keeps its range, and answers those
- * who still ask it. Either may die and come back.
+ * who still ask it. Either may die and come back. In some runs the one that has the lease hands out of its memory.
  */
 import { PercolatorError } from '../../base/index.ts';
-import { openAllocator, type TimestampSource } from '../../oracle/index.ts';
+import {
+  type LeasedAllocator,
+  openAllocator,
+  openLeasedAllocator,
+  type TimestampSource,
+} from '../../oracle/index.ts';
 import { send } from './network.ts';
 import { SimulatedProcess } from './process.ts';
+import { SimulatedClock } from './simulated-clock.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import type { World } from './world.ts';
 
 interface Oracle {
   readonly process: SimulatedProcess;
-  readonly source: Promise<TimestampSource>;
+  readonly source: Promise<TimestampSource | LeasedAllocator>;
+  /** The source, once it is there. */
+  opened: TimestampSource | LeasedAllocator | undefined;
 }
 
 /** How many of a hundred requests go to the oracle that is no longer meant. */
 const STALE_PERCENT = 20;
 const RESTART_MS = 10;
+/** Of an oracle that hands out of its memory: how long nobody gets a timestamp after it has died. */
+const LEASE_TTL_MS = 100;
 
 export class OracleService {
   readonly #world: World;
@@ -34,7 +44,10 @@ export class OracleService {
   }
 
   failOver(): void {
+    const old = this.#oracles[this.#active];
     this.#active = 1 - this.#active;
+    // As long as it lives it keeps its lease, and the other one has nothing to hand out.
+    if (this.#isLeased) this.#world.timeline.after(LEASE_TTL_MS / 2, () => old?.process.kill());
   }
 
   restart(): void {
@@ -53,6 +66,20 @@ export class OracleService {
     };
   }
 
+  get #isLeased(): boolean {
+    return this.#world.knobs.leasedOracles === true;
+  }
+
+  /** Which one to ask: in peace the one that has the lease, or had it last. */
+  #meant(): number {
+    if (this.#world.troubled || !this.#isLeased) return this.#active;
+    const leased = this.#oracles.findIndex(
+      ({ opened }) => opened !== undefined && 'isLeased' in opened && opened.isLeased,
+    );
+    if (leased >= 0) this.#active = leased;
+    return this.#active;
+  }
+
   #start(index: number): Oracle {
     const life = this.#lives++;
     const names = { name: `oracle ${index}, life ${life}`, id: 10_000 + life };
@@ -62,8 +89,17 @@ export class OracleService {
       });
     });
     const store = new SimulatedBigtable(this.#world, process);
+    const clock = new SimulatedClock(this.#world.timeline, process, 0);
     const { rangeSize } = this.#world.knobs;
-    return { process, source: openAllocator(store, { rangeSize, owner: names.name }) };
+    const options = { rangeSize, owner: names.name };
+    const source = this.#isLeased
+      ? openLeasedAllocator(store, clock, { ...options, leaseTimeToLiveMs: LEASE_TTL_MS })
+      : openAllocator(store, { ...options, clock });
+    const oracle: Oracle = { process, source, opened: undefined };
+    void source.then((opened) => {
+      oracle.opened = opened;
+    });
+    return oracle;
   }
 
   /** One request; without an answer in time it may be made again: lost timestamps cost nothing. */
@@ -74,7 +110,7 @@ export class OracleService {
   ): Promise<T> {
     const { knobs, timeline } = this.#world;
     const drawn = this.#world.draw(client, client.messages, 9) * 100;
-    const index = this.#world.troubled && drawn < STALE_PERCENT ? 1 - this.#active : this.#active;
+    const index = this.#world.troubled && drawn < STALE_PERCENT ? 1 - this.#meant() : this.#meant();
     return new Promise((resolve, reject) => {
       const noAnswer = (): PercolatorError =>
         new PercolatorError('STORE_UNAVAILABLE', 'the oracle did not answer');

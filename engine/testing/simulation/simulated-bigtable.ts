@@ -41,7 +41,7 @@ export class SimulatedBigtable implements Bigtable {
     this.#process = process;
     this.manifest = {
       name: 'simulated',
-      conditionalBatch: false,
+      conditionalBatch: world.knobs.conditionalBatch === true,
       ordered: world.knobs.ordered,
       splits: true,
       durability: 'nothing survives the run',

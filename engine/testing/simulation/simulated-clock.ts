@@ -2,7 +2,7 @@
  * A process's view of virtual time: its monotonic clock runs as everybody's but began elsewhere, its wall
  * clock is wrong by whatever the run decides. Its sleepers wake only while it is alive.
  */
-import { type Clock, systemClock } from '../../base/index.ts';
+import type { Clock } from '../../base/index.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -42,6 +42,6 @@ export class SimulatedClock implements Clock {
   }
 
   yield(): Promise<void> {
-    return systemClock.yield();
+    return this.sleep(0); // At the same time, when all that this time has woken waits again.
   }
 }

@@ -7,7 +7,7 @@ await runCommand(
   {
     name: 'npm run report --',
     description:
-      'Makes points.csv, latency-percentiles.csv, figure-7.png and report.html of a run again, ' +
+      'Makes the tables (CSV), the figures (PNG) and report.html of a run again, ' +
       'from its run.json and histograms alone. Nothing is measured; the same files give the same ' +
       'report to the byte.',
     options: {},
@@ -23,7 +23,9 @@ await runCommand(
   },
   async ({ folder }) => {
     const files = buildReport(folder);
-    for (const file of Object.values(files)) process.stdout.write(`${file}\n`);
+    for (const file of [...files.tables, ...files.figures, files.page]) {
+      process.stdout.write(`${file}\n`);
+    }
     return Promise.resolve();
   },
 );

@@ -1,6 +1,7 @@
 /** From JSON to `RunRecord`: each type of the record with its shape, in the order of the record. */
 import {
   aBoolean,
+  addedLater,
   aNumber,
   aString,
   either,
@@ -22,6 +23,10 @@ export function parseRunRecord(value: unknown): record.RunRecord {
     throw new Error(
       `points[${index}] has a latency although it is ${point.verdict} or failed its check`,
     );
+  }
+  const { findings } = parsed;
+  if (findings !== null && !findings.check.passed && findings.tables.length > 0) {
+    throw new Error('findings have tables although their check failed');
   }
   return parsed;
 }
@@ -100,6 +105,52 @@ const point: Shape<record.Point> = object<record.Point>({
   notes: list(aString),
 });
 
+const axis: Shape<record.ResultAxis> = object<record.ResultAxis>({
+  title: aString,
+  scale: oneOf('linear', 'logarithmic'),
+  ticks: list(object<record.ResultAxis['ticks'][number]>({ at: aNumber, label: aString })),
+});
+
+const series: Shape<record.ResultSeries> = object<record.ResultSeries>({
+  name: aString,
+  look: oneOf('percolator', 'other', 'paper'),
+  isLine: aBoolean,
+  points: list(
+    object<record.ResultMark>({
+      x: aNumber,
+      y: aNumber,
+      low: nullable(aNumber),
+      high: nullable(aNumber),
+    }),
+  ),
+});
+
+const findings: Shape<record.Findings> = object<record.Findings>({
+  kicker: aString,
+  title: aString,
+  headline: aString,
+  check,
+  tables: list(
+    object<record.ResultTable>({
+      name: aString,
+      title: aString,
+      caption: aString,
+      columns: list(aString),
+      rows: list(list(nullable(either(aString, aNumber)))),
+    }),
+  ),
+  charts: list(
+    object<record.ResultChart>({
+      name: aString,
+      title: aString,
+      caption: aString,
+      x: axis,
+      y: axis,
+      series: list(series),
+    }),
+  ),
+});
+
 const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
   formatVersion: oneOf(FORMAT_VERSION),
   experiment: aString,
@@ -122,6 +173,7 @@ const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
     object<record.MapreduceModel>({ fixedSeconds: aNumber, perRepositorySeconds: aNumber }),
   ),
   points: list(point),
+  findings: addedLater(findings),
   targets: list(
     object<record.Target>({ name: aString, target: aString, measured: aString, met: aBoolean }),
   ),

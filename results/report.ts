@@ -1,5 +1,5 @@
 /**
- * From the files of a run to what people read: CSV tables, `figure-7.png` and `report.html`.
+ * From the files of a run to what people read: CSV tables, PNG charts and `report.html`.
  *
  * Everything here is a pure function of `run.json`, the histograms and the time series: no clock,
  * no chance, so a rebuilt report is the same to the byte. All is read and made before anything is
@@ -10,40 +10,84 @@ import { buildChartData } from './charts/build-chart-data.ts';
 import type { ChartData } from './charts/chart-data.ts';
 import { drawPng } from './charts/draw-png.ts';
 import { figure7 } from './charts/figure-7.ts';
+import { findingsFigure } from './charts/findings-figure.ts';
 import { formatCount } from './charts/format.ts';
 import { chartTheme } from './charts/theme.ts';
-import { readMeasuredRun } from './measured-run.ts';
+import { type MeasuredRun, readMeasuredRun } from './measured-run.ts';
+import { findingsPage } from './page/findings-page.ts';
 import { reportPage } from './page/page.ts';
-import type { RunRecord } from './run-record.ts';
-import { percentilesCsv, pointsCsv } from './tables.ts';
+import type { Findings, ResultChart, RunRecord } from './run-record.ts';
+import { percentilesCsv, pointsCsv, tableCsv } from './tables.ts';
 import { writeFileAtomically } from './write-file.ts';
 
 /** The paths of what was made. */
 export interface ReportFiles {
-  readonly pointsCsv: string;
-  readonly percentilesCsv: string;
-  readonly figure: string;
+  /** `points.csv` and `latency-percentiles.csv` of a crawl rate; elsewhere one for each table. */
+  readonly tables: readonly string[];
+  readonly figures: readonly string[];
   readonly page: string;
 }
+
+interface Content {
+  readonly tables: readonly NamedContent[];
+  readonly figures: readonly NamedContent[];
+  readonly page: string;
+}
+
+type NamedContent = readonly [file: string, content: string | Buffer];
 
 /** Makes, or makes again, everything derived from the run in `folder`. */
 export function buildReport(folder: string): ReportFiles {
   const run = readMeasuredRun(folder);
-  const data = buildChartData(folder, run);
-  const files: ReportFiles = {
-    pointsCsv: path.join(folder, 'points.csv'),
-    percentilesCsv: path.join(folder, 'latency-percentiles.csv'),
-    figure: path.join(folder, 'figure-7.png'),
-    page: path.join(folder, 'report.html'),
+  const { findings } = run.record;
+  const content = findings === null ? crawlRate(folder, run) : ofFindings(run.record, findings);
+  const write = ([file, bytes]: NamedContent): string => {
+    const where = path.join(folder, file);
+    writeFileAtomically(where, bytes);
+    return where;
   };
-  const contents = [
-    [files.pointsCsv, pointsCsv(run.record.points)],
-    [files.percentilesCsv, percentilesCsv(run.latencies)],
-    [files.figure, figurePng(run.record, data)],
-    [files.page, reportPage(run.record, data)],
-  ] as const;
-  for (const [file, content] of contents) writeFileAtomically(file, content);
-  return files;
+  return {
+    tables: content.tables.map(write),
+    figures: content.figures.map(write),
+    page: write(['report.html', content.page]),
+  };
+}
+
+function crawlRate(folder: string, run: MeasuredRun): Content {
+  const data = buildChartData(folder, run);
+  return {
+    tables: [
+      ['points.csv', pointsCsv(run.record.points)],
+      ['latency-percentiles.csv', percentilesCsv(run.latencies)],
+    ],
+    figures: [['figure-7.png', figurePng(run.record, data)]],
+    page: reportPage(run.record, data),
+  };
+}
+
+function ofFindings(record: RunRecord, findings: Findings): Content {
+  const pictures = findings.charts.map((chart) => ({ chart, png: findingsPng(record, chart) }));
+  return {
+    tables: findings.tables.map((table) => [`${table.name}.csv`, tableCsv(table)]),
+    figures: pictures.map(({ chart, png }) => [`${chart.name}.png`, png]),
+    page: findingsPage(record, findings, pictures),
+  };
+}
+
+function findingsPng(record: RunRecord, chart: ResultChart): Buffer {
+  const theme = chartTheme(false);
+  const { environment, startedAt } = record;
+  const words = [
+    `${environment.cores} cores`,
+    startedAt.slice(0, 10),
+    ...(record.label === null ? [] : [record.label]),
+  ];
+  return drawPng(findingsFigure(chart, theme), theme, {
+    width: 1000,
+    height: 560,
+    title: chart.title,
+    subtitle: `On this machine: ${words.join(', ')}`,
+  });
 }
 
 function figurePng(record: RunRecord, data: ChartData): Buffer {

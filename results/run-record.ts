@@ -44,6 +44,8 @@ export interface RunRecord {
   readonly capacity: Capacity | null;
   readonly mapreduceModel: MapreduceModel | null;
   readonly points: readonly Point[];
+  /** What an experiment without crawl rates has found; null for the crawl rate itself. */
+  readonly findings: Findings | null;
   readonly targets: readonly Target[];
   /** What a reader must know before believing the numbers; whole sentences. */
   readonly limitations: readonly string[];
@@ -178,6 +180,61 @@ export interface Target {
   readonly target: string;
   readonly measured: string;
   readonly met: boolean;
+}
+
+/** Tables and charts of an experiment. If its check failed there are none: a wrong answer has no numbers. */
+export interface Findings {
+  /** Where in the paper, or of what: "Percolator paper, figure 8". */
+  readonly kicker: string;
+  readonly title: string;
+  /** What was found, in a sentence or two. */
+  readonly headline: string;
+  readonly check: Check;
+  readonly tables: readonly ResultTable[];
+  readonly charts: readonly ResultChart[];
+}
+
+export interface ResultTable {
+  /** Also names its file, `<name>.csv`. */
+  readonly name: string;
+  readonly title: string;
+  readonly caption: string;
+  readonly columns: readonly string[];
+  /** As many values as columns; null where there is none. */
+  readonly rows: readonly (readonly (string | number | null)[])[];
+}
+
+export interface ResultChart {
+  /** Also names its file, `<name>.png`. */
+  readonly name: string;
+  readonly title: string;
+  readonly caption: string;
+  readonly x: ResultAxis;
+  readonly y: ResultAxis;
+  readonly series: readonly ResultSeries[];
+}
+
+export interface ResultAxis {
+  readonly title: string;
+  readonly scale: 'linear' | 'logarithmic';
+  /** Words for single values, which are then the only ticks: 1 is "reads". Empty for an axis of numbers. */
+  readonly ticks: readonly { readonly at: number; readonly label: string }[];
+}
+
+export interface ResultSeries {
+  readonly name: string;
+  readonly look: 'percolator' | 'other' | 'paper';
+  /** Whether the points are joined. */
+  readonly isLine: boolean;
+  readonly points: readonly ResultMark[];
+}
+
+/** A point, and where it is known the interval that holds the true value with 95 % confidence. */
+export interface ResultMark {
+  readonly x: number;
+  readonly y: number;
+  readonly low: number | null;
+  readonly high: number | null;
 }
 
 /** Whether a point may have a latency at all; see the rule above. */

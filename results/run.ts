@@ -59,7 +59,7 @@ export interface Run {
   finish(state?: 'finished' | 'interrupted'): ReportFiles;
 }
 type DescribedLater =
-  'repository' | 'crawl' | 'capacity' | 'mapreduceModel' | 'targets' | 'limitations';
+  'repository' | 'crawl' | 'capacity' | 'mapreduceModel' | 'findings' | 'targets' | 'limitations';
 
 /** `results/runs/<experiment>-<UTC time>` in this project: where a run goes unless told otherwise. */
 export function defaultRunFolder(experiment: string): string {
@@ -161,6 +161,7 @@ function newRecord(folder: string, header: RunHeader): RunRecord {
     capacity: null,
     mapreduceModel: null,
     points: [],
+    findings: null,
     targets: [],
     limitations: header.limitations ?? [],
   };

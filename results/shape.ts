@@ -40,6 +40,11 @@ export function nullable<T>(shape: Shape<T>): Shape<T | null> {
   return (value, place) => (value === null ? null : shape(value, place));
 }
 
+/** What records of earlier versions do not have is null. */
+export function addedLater<T>(shape: Shape<T>): Shape<T | null> {
+  return (value, place) => (value === undefined || value === null ? null : shape(value, place));
+}
+
 /** The first of `shapes` that fits; the error names what would have been right. */
 export function either<T, U>(first: Shape<T>, second: Shape<U>): Shape<T | U> {
   return (value, place) => {

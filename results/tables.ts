@@ -6,7 +6,7 @@
 import { stringify } from 'csv-stringify/sync';
 import type { MeasuredLatency } from './measured-run.ts';
 import { percentileMs, type Histogram } from './histogram.ts';
-import type { Point } from './run-record.ts';
+import type { Point, ResultTable } from './run-record.ts';
 
 const POINT_COLUMNS = [
   'system',
@@ -78,4 +78,12 @@ const PERCENTILES = [0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999];
 export function percentilesOf(histogram: Histogram): readonly number[] {
   const resolved = PERCENTILES.filter((p) => histogram.totalCount * (1 - p / 100) >= 1);
   return [...resolved, 100];
+}
+
+/** Any table of findings. */
+export function tableCsv({ columns, rows }: ResultTable): string {
+  return stringify(
+    rows.map((row) => [...row]),
+    { header: true, columns: [...columns] },
+  );
 }

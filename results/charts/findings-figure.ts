@@ -1,0 +1,118 @@
+/** A chart of findings: marks, joined or not, each with its 95 % confidence interval where that is known. */
+import type { ChartConfiguration } from 'chart.js';
+import type { ResultAxis, ResultChart, ResultMark, ResultSeries } from '../run-record.ts';
+import { latencyChartOptions, type LatencyDataset, type LatencyMark } from './figure-7.ts';
+import { formatDigits } from './format.ts';
+import { axisTitle, logarithmicAxis, roundNumbers } from './scales.ts';
+import type { Theme } from './theme.ts';
+
+export function findingsFigure(
+  chart: ResultChart,
+  theme: Theme,
+): ChartConfiguration<'scatter', LatencyMark[]> {
+  const marks = chart.series.flatMap(({ points }) => points);
+  const colors = colorsOf(chart.series, theme);
+  const datasets = chart.series.flatMap((series, i) => [
+    seriesDataset(series, colors[i] ?? theme.text),
+    ...series.points.flatMap((mark) => intervalDataset(mark, colors[i] ?? theme.text)),
+  ]);
+  const xs = marks.map(({ x }) => x);
+  const ys = marks.flatMap(({ y, low, high }) => [y, low ?? y, high ?? y]);
+  const options = latencyChartOptions(
+    { x: axisOf(chart.x, xs, theme), y: axisOf(chart.y, ys, theme) },
+    theme,
+  );
+  return { type: 'scatter', data: { datasets }, options: named(options) };
+}
+
+type Options = NonNullable<ChartConfiguration<'scatter', LatencyMark[]>['options']>;
+
+/** The legend names series, not their intervals. */
+function named(options: Options): Options {
+  const legend = options.plugins?.legend;
+  const filter = ({ text }: { readonly text: string }): boolean => text !== '';
+  return {
+    ...options,
+    plugins: {
+      ...options.plugins,
+      legend: { ...legend, labels: { ...legend?.labels, filter } },
+    },
+  };
+}
+
+/** Systems keep their colours; several of one kind get lighter. */
+function colorsOf(series: readonly ResultSeries[], theme: Theme): readonly string[] {
+  const looks = { percolator: theme.percolator, other: theme.mapreduce, paper: theme.paper };
+  return series.map(({ look }, i) => {
+    const rank = series.slice(0, i).filter((before) => before.look === look).length;
+    return looks[look] + (['', '99', '66', '44'][rank] ?? '33');
+  });
+}
+
+function seriesDataset(
+  { name, points, isLine, look }: ResultSeries,
+  color: string,
+): LatencyDataset {
+  return {
+    label: name,
+    data: points.map(({ x, y }) => ({ x, y, words: [`${name}: ${formatDigits(y)}`] })),
+    showLine: isLine,
+    borderColor: color,
+    backgroundColor: look === 'paper' ? 'transparent' : color,
+    borderWidth: 2.5,
+    pointRadius: 5.5,
+    pointHoverRadius: 7,
+  };
+}
+
+/** A line without a name, so that the legend leaves it out. */
+function intervalDataset({ x, low, high }: ResultMark, color: string): readonly LatencyDataset[] {
+  if (low === null || high === null) return [];
+  const end = (y: number): LatencyMark => ({ x, y, words: [] });
+  return [
+    {
+      data: [end(low), end(high)],
+      showLine: true,
+      borderColor: color,
+      borderWidth: 1.5,
+      pointRadius: 0,
+    },
+  ];
+}
+
+function axisOf(
+  { title, scale, ticks }: ResultAxis,
+  values: readonly number[],
+  theme: Theme,
+): object {
+  const label = (value: number): string =>
+    ticks.find(({ at }) => at === value)?.label ?? formatDigits(value);
+  const at = ticks.map((tick) => tick.at);
+  if (scale === 'logarithmic') {
+    const min = Math.min(...values) / 1.5;
+    const max = Math.max(...values) * 1.5;
+    const shown = at.length > 0 ? at : roundNumbers(min, max);
+    return logarithmicAxis({ title, min, max, ticks: shown, label }, theme);
+  }
+  const isWords = at.length > 0;
+  return {
+    type: 'linear',
+    min: isWords ? Math.min(...at) - 0.5 : 0,
+    max: isWords ? Math.max(...at) + 0.5 : Math.max(...values) * 1.15,
+    title: axisTitle(title, theme),
+    border: { color: theme.muted },
+    grid: { color: theme.grid },
+    ticks: {
+      color: theme.muted,
+      font: { family: theme.font, size: 12 },
+      callback: label,
+    },
+    ...(isWords
+      ? {
+          afterBuildTicks: (built: { ticks: { value: number }[] }) => {
+            built.ticks = at.map((value) => ({ value }));
+          },
+        }
+      : {}),
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * A case: one kind of operation whose speed is measured, and how it is measured beside others.
+ *
+ * Cases that are compared form a group. In each round every case of a group does the same number of
+ * operations, in an order drawn from the seed, so that nobody always runs first, and what disturbs the
+ * machine for a while disturbs all.
+ */
+import type { Random } from '#engine';
+import { closedLoop } from './closed-loop.ts';
+import { type ProcessorTime, processorTime, since } from './processor-time.ts';
+
+export interface Case {
+  readonly name: string;
+  /** Called before each slice with the operations it will have. */
+  readonly prepare?: ((first: number, operations: number) => Promise<void>) | undefined;
+  /** Each number is used once, several run at the same time. */
+  readonly operate: (operation: number) => Promise<void>;
+  /** Resolves when nothing of the slice goes on in the background; its time counts. */
+  readonly settle?: (() => Promise<void> | undefined) | undefined;
+  /** Runs at once after this one, because it goes on with what this one did. */
+  readonly followedBy?: Case | undefined;
+}
+
+/** What one case did in one round. */
+export interface Slice extends ProcessorTime {
+  readonly operations: number;
+  readonly seconds: number;
+}
+
+/** Slices by the name of their case, in the order of the rounds. */
+export type Slices = ReadonlyMap<string, readonly Slice[]>;
+
+export interface Rounds {
+  readonly rounds: number;
+  /** How long a slice should take. */
+  readonly sliceSeconds: number;
+  readonly warmupSeconds: number;
+  /** Most operations of a slice: rows must not come round twice in one. */
+  readonly operationsMax: number;
+  readonly concurrency: number;
+  /** Number of the first operation of each case: larger than those of earlier measurements on the same data. */
+  readonly firstOperation: number;
+  readonly random: Random;
+  readonly serverPid: number | null;
+  readonly signal: AbortSignal;
+  readonly onSlice?: ((name: string) => void) | undefined;
+}
+
+/** Warms every case up, then measures all of them in each round. */
+export async function measureInRounds(
+  groups: readonly (readonly Case[])[],
+  rounds: Rounds,
+): Promise<Slices> {
+  const runners = groups.map((group) => group.map((one) => new Runner(one, rounds)));
+  const sizes: number[] = [];
+  for (const group of runners) sizes.push(await warmUp(group, rounds));
+  const slices = new Map<string, Slice[]>();
+  for (let round = 0; round < rounds.rounds; round++) {
+    for (const i of shuffled([...groups.keys()], rounds.random)) {
+      for (const runner of shuffled(runners[i] ?? [], rounds.random)) {
+        await runner.measure(sizes[i] ?? 1, slices);
+      }
+    }
+  }
+  return slices;
+}
+
+/** Resolves to how many operations a slice of this group should have. */
+async function warmUp(group: readonly Runner[], rounds: Rounds): Promise<number> {
+  const rates: number[] = [];
+  for (const runner of group) rates.push(await runner.warmUp(rounds.warmupSeconds));
+  const logarithms = rates.map((rate) => Math.log(rate));
+  const typical = Math.exp(logarithms.reduce((sum, one) => sum + one, 0) / logarithms.length);
+  const operations = Math.round(typical * rounds.sliceSeconds);
+  return Math.min(rounds.operationsMax, Math.max(rounds.concurrency, operations));
+}
+
+class Runner {
+  readonly #case: Case;
+  readonly #rounds: Rounds;
+  readonly #followedBy: Runner | undefined;
+  /** The number of the next operation. Only grows. */
+  #next: number;
+
+  constructor(one: Case, rounds: Rounds) {
+    this.#case = one;
+    this.#rounds = rounds;
+    this.#next = rounds.firstOperation;
+    this.#followedBy = one.followedBy && new Runner(one.followedBy, rounds);
+  }
+
+  /** Runs for a while, in growing slices; resolves to operations per second. */
+  async warmUp(seconds: number): Promise<number> {
+    const { concurrency, operationsMax } = this.#rounds;
+    let operations = Math.min(operationsMax, concurrency);
+    for (let spent = 0; ;) {
+      const slice = await this.#slice(operations);
+      await this.#followedBy?.warmUpAlong(operations);
+      spent += slice.seconds;
+      if (spent >= seconds) return operations / slice.seconds;
+      operations = Math.min(operationsMax, operations * 2);
+    }
+  }
+
+  async warmUpAlong(operations: number): Promise<void> {
+    await this.#slice(operations);
+  }
+
+  async measure(operations: number, into: Map<string, Slice[]>): Promise<void> {
+    const { name } = this.#case;
+    const slice = await this.#slice(operations);
+    into.set(name, [...(into.get(name) ?? []), slice]);
+    this.#rounds.onSlice?.(name);
+    await this.#followedBy?.measure(operations, into);
+  }
+
+  async #slice(operations: number): Promise<Slice> {
+    const { concurrency, signal, serverPid } = this.#rounds;
+    const first = this.#next;
+    this.#next += operations;
+    await this.#case.prepare?.(first, operations);
+    const cpuBefore = processorTime(serverPid);
+    const startedMs = performance.now();
+    await closedLoop((operation) => this.#case.operate(operation), {
+      first,
+      operations,
+      concurrency,
+      signal,
+    });
+    await this.#case.settle?.();
+    const seconds = (performance.now() - startedMs) / 1_000;
+    return { operations, seconds, ...since(cpuBefore, processorTime(serverPid)) };
+  }
+}
+
+/** The items in random order, each order equally likely (Fisher and Yates). */
+export function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const order = [...items];
+  for (let i = order.length - 1; i > 0; i--) {
+    const j = random.integer(0, i);
+    [order[i], order[j]] = [order[j] as T, order[i] as T];
+  }
+  return order;
+}

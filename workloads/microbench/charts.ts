@@ -1,0 +1,79 @@
+/** The charts: figure 8 as ratios, and the sweeps as ratios. */
+import type { ResultChart, ResultMark } from '#results';
+import type { StoreResult } from './store-result.ts';
+import { NAMES } from './figure-8-cases.ts';
+import { ratioOf } from './figure-8.ts';
+import { PAPER, relative } from './paper.ts';
+import type { Estimate } from './ratio.ts';
+import { type SweepName, type Swept, SWEEPS } from './sweep-tables.ts';
+
+const READS = 1;
+const WRITES = 2;
+const RELATIVE = 'Percolator, relative to raw';
+
+export function figure8Chart(results: readonly StoreResult[]): ResultChart {
+  const exactly = (x: number, y: number): ResultMark => ({ x, y, low: null, high: null });
+  // Side by side, so that no interval hides another.
+  const beside = (i: number): number => 0.1 * (i + 1);
+  return {
+    name: 'figure-8',
+    title: 'Throughput of Percolator relative to the raw store',
+    caption:
+      'Marks are means of all rounds, lines their 95 % confidence intervals; hollow is the paper.',
+    x: {
+      title: 'Operation',
+      scale: 'linear',
+      ticks: [
+        { at: READS, label: 'random reads' },
+        { at: WRITES, label: 'single-cell writes' },
+      ],
+    },
+    y: { title: RELATIVE, scale: 'linear', ticks: [] },
+    series: [
+      {
+        name: 'paper',
+        look: 'paper',
+        isLine: false,
+        points: [
+          exactly(READS, relative(PAPER.percolator.read, PAPER.raw.read)),
+          exactly(WRITES, relative(PAPER.percolator.write, PAPER.raw.write)),
+        ],
+      },
+      ...results.map(({ name, figure8: { slices } }, i) => ({
+        name,
+        look: i === 0 ? ('percolator' as const) : ('other' as const),
+        isLine: false,
+        points: [
+          { x: READS + beside(i), ...marked(ratioOf(slices, NAMES.read, NAMES.rawRead)) },
+          { x: WRITES + beside(i), ...marked(ratioOf(slices, NAMES.write, NAMES.rawWrite)) },
+        ],
+      })),
+    ],
+  };
+}
+
+export function sweepChart(what: SweepName, swept: readonly Swept[]): ResultChart {
+  const { title, at, caption } = SWEEPS[what];
+  return {
+    name: `${what}-relative`,
+    title,
+    caption,
+    x: { title: at, scale: 'logarithmic', ticks: ticksOf(what, swept) },
+    y: { title: RELATIVE, scale: 'linear', ticks: [] },
+    series: swept.map(({ name, sweeps }, i) => ({
+      name,
+      look: i === 0 ? 'percolator' : 'other',
+      isLine: true,
+      points: sweeps[what].map(({ at: x, ratio }) => ({ x, ...marked(ratio) })),
+    })),
+  };
+}
+
+function ticksOf(what: SweepName, swept: readonly Swept[]): ResultChart['x']['ticks'] {
+  const values = new Set(swept.flatMap(({ sweeps }) => sweeps[what].map(({ at }) => at)));
+  return [...values].map((at) => ({ at, label: at.toLocaleString('en') }));
+}
+
+function marked({ value, low, high }: Estimate): Omit<ResultMark, 'x'> {
+  return { y: value, low, high };
+}

@@ -1,0 +1,76 @@
+/**
+ * The check after a run: is in the storage what was written, and nothing else?
+ *
+ *     raw          the newest version of each row is the one written last
+ *     Percolator   the same, in a fresh snapshot; and no lock is left
+ *
+ * What it finds wrong are sentences; a run that has any has no numbers.
+ */
+import type { Percolator } from '#engine';
+import { CELLS, COLUMN, type Data, FAMILY, LOADED, RAW } from './data.ts';
+import type { Written } from './figure-8-cases.ts';
+import { stampOf } from './stamped-value.ts';
+
+const BATCH_ROWS = 1_000;
+const TOLD_MAX = 5;
+
+export async function checkWritten(
+  percolator: Percolator,
+  data: Data,
+  written: Written,
+): Promise<readonly string[]> {
+  await percolator.settled();
+  const wrong = [
+    ...(await differences('raw', data, written.raw, (keys) => readRaw(percolator, keys))),
+    ...(await differences('Percolator', data, written.percolator, (keys) =>
+      readSnapshot(percolator, keys),
+    )),
+    ...(await locksLeft(percolator, CELLS)),
+  ];
+  if (wrong.length <= TOLD_MAX) return wrong;
+  return [...wrong.slice(0, TOLD_MAX), `and ${wrong.length - TOLD_MAX} more`];
+}
+
+type Values = readonly (Uint8Array | undefined)[];
+
+async function differences(
+  side: string,
+  data: Data,
+  written: ReadonlyMap<number, number>,
+  read: (keys: readonly string[]) => Promise<Values>,
+): Promise<string[]> {
+  const wrong: string[] = [];
+  for (let first = 0; first < data.rows; first += BATCH_ROWS) {
+    const keys = data.writeKeys.slice(first, first + BATCH_ROWS);
+    const values = await read(keys);
+    for (const [i, key] of keys.entries()) {
+      const row = first + i;
+      const operation = written.get(row) ?? LOADED;
+      const value = values[i];
+      if (value?.length === 0 || value === undefined) {
+        wrong.push(`${side}: row ${key} has no value`);
+      } else if (!data.value({ row, operation }).equals(value)) {
+        const found = JSON.stringify(stampOf(value));
+        wrong.push(`${side}: row ${key} should be of operation ${operation}, but is ${found}`);
+      }
+    }
+  }
+  return wrong;
+}
+
+async function readRaw({ store }: Percolator, keys: readonly string[]): Promise<Values> {
+  const newest = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
+  const rows = await store.readRows(RAW, keys, newest);
+  return rows.map((row) => row?.cells[0]?.value);
+}
+
+async function readSnapshot(percolator: Percolator, keys: readonly string[]): Promise<Values> {
+  await using snapshot = await percolator.snapshot();
+  return snapshot.getMany(keys.map((row) => ({ table: CELLS, row, column: COLUMN })));
+}
+
+/** One sentence for each row of the table that has a lock; when nothing runs, there is none. */
+export async function locksLeft({ store }: Percolator, table: string): Promise<string[]> {
+  const rows = await store.readRange(table, { limit: TOLD_MAX }, [{ family: 'lock' }]);
+  return rows.map(({ key }) => `Percolator: row ${key} of ${table} is still locked`);
+}

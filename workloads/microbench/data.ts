@@ -1,0 +1,106 @@
+/**
+ * The rows that are read and written, the same for the raw store and for Percolator.
+ *
+ *     micro-raw         the plain table: one family, one column
+ *     micro-cells       the Percolator table
+ *     micro-messages    a Percolator table for messages sent without the engine (recorded-messages.ts)
+ *
+ * Rows that are read are never written, so that they keep their one version; rows that are written are never
+ * read before the end. Rows are visited in a random order that is the same each time round: random
+ * reads and writes, in which every row is as busy as any other, and no two that are close in time meet in one row.
+ */
+import { type Bigtable, createRandom, openBulkLoader, type Percolator } from '#engine';
+import { shuffled } from './case.ts';
+import { type Stamp, stamper, stampOf } from './stamped-value.ts';
+
+export const RAW = 'micro-raw';
+export const CELLS = 'micro-cells';
+export const MESSAGES = 'micro-messages';
+export const COLUMN = 'value';
+/** The family of the raw table; named like Percolator's, so that keys and names are as long. */
+export const FAMILY = 'data';
+/** What was there before any operation. */
+export const LOADED = -1;
+const LOAD_ROWS = 1_000;
+
+export interface Dimensions {
+  readonly rows: number;
+  readonly valueBytes: number;
+  readonly seed: number;
+}
+
+export class Data {
+  readonly rows: number;
+  /** Keys of rows that are only read, and of those that are only written, by number. */
+  readonly readKeys: readonly string[];
+  readonly writeKeys: readonly string[];
+  readonly value: (stamp: Stamp) => Buffer;
+  readonly #order: readonly number[];
+
+  constructor({ rows, valueBytes, seed }: Dimensions) {
+    const random = createRandom(seed).fork('order');
+    const numbers = Array.from({ length: rows }, (_, i) => i);
+    this.rows = rows;
+    this.readKeys = numbers.map((i) => `r${String(i).padStart(9, '0')}`);
+    this.writeKeys = numbers.map((i) => `w${String(i).padStart(9, '0')}`);
+    this.value = stamper(valueBytes, seed);
+    this.#order = shuffled(numbers, random);
+  }
+
+  /** The number of the row that an operation is about. */
+  rowOf(operation: number): number {
+    return this.#order[operation % this.rows] ?? 0;
+  }
+
+  /** @throws if a read of row `row` has given something else */
+  checkRead(row: number, value: Uint8Array | undefined): void {
+    const stamp = value && stampOf(value);
+    if (stamp?.row === row && stamp.operation === LOADED) return;
+    throw new Error(`a read of row ${row} gave ${JSON.stringify(stamp ?? null)}`);
+  }
+}
+
+/** Makes the tables, and loads every row that is read or written, once. */
+export async function loadTables(percolator: Percolator, data: Data): Promise<void> {
+  const { store } = percolator;
+  await dropTables(percolator); // A run that was killed may have left them.
+  await store.createTable(RAW, { families: [FAMILY] });
+  await percolator.createTable(CELLS);
+  await percolator.createTable(MESSAGES);
+  const keys = [data.readKeys, data.writeKeys].flatMap((half) =>
+    half.map((key, row) => ({ key, value: data.value({ row, operation: LOADED }) })),
+  );
+  await loadRaw(store, keys);
+  const loader = await openBulkLoader(percolator);
+  for (const { key, value } of keys) {
+    await loader.add({ table: CELLS, row: key, cells: [{ column: COLUMN, value }] });
+  }
+  await loader.finish();
+}
+
+export async function dropTables(percolator: Percolator): Promise<void> {
+  await percolator.store.dropTable(RAW);
+  await percolator.dropTable(CELLS);
+  await percolator.dropTable(MESSAGES);
+}
+
+async function loadRaw(
+  store: Bigtable,
+  keys: readonly { readonly key: string; readonly value: Buffer }[],
+): Promise<void> {
+  for (let i = 0; i < keys.length; i += LOAD_ROWS) {
+    await store.mutateRows(
+      keys.slice(i, i + LOAD_ROWS).map(({ key, value }) => rawWrite(key, value, 1)),
+    );
+  }
+}
+
+/** One cell of the raw table. */
+export function rawWrite(
+  row: string,
+  value: Buffer,
+  timestamp: number,
+): Parameters<Bigtable['mutateRows']>[0][number] {
+  const set = { kind: 'set', family: FAMILY, qualifier: COLUMN, timestamp, value } as const;
+  return { table: RAW, row, mutations: [set] };
+}

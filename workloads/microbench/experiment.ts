@@ -1,0 +1,138 @@
+/**
+ * One run: each store is opened, loaded, measured and checked, one after the other, and what was found becomes the
+ * findings of the record. A store whose check fails has no numbers, and neither has the run.
+ */
+import { availableParallelism, loadavg } from 'node:os';
+import { createRandom, openPercolator } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import { createRun, type Run, startProgress, UsageError } from '#results';
+import { type BenchStore, openBenchStore } from './bench-store.ts';
+import { checkWritten } from './check.ts';
+import { Data, loadTables } from './data.ts';
+import { comparedCases } from './figure-8-cases.ts';
+import { measureFigure8, type Watched } from './figure-8.ts';
+import { findingsOf, targetsOf } from './findings.ts';
+import { type InProcess, timeInProcess } from './in-process.ts';
+import { limitationsOf } from './limitations.ts';
+import type { Plan } from './plan.ts';
+import { profileCases } from './profiled.ts';
+import type { StoreResult } from './store-result.ts';
+import { measureSweeps } from './sweeps.ts';
+
+export interface Outcome {
+  readonly run: Run;
+  readonly page: string;
+  /** Sentences about stores that are not there. */
+  readonly missing: readonly string[];
+  readonly results: readonly StoreResult[];
+}
+
+export async function runExperiment(
+  plan: Plan,
+  { signal, commandLine }: { readonly signal: AbortSignal; readonly commandLine: string },
+): Promise<Outcome> {
+  const progress = startProgress();
+  const watched: Watched = {
+    signal,
+    onPhase: (what) => {
+      progress.phase(what, 0);
+    },
+  };
+  const busy = loadavg()[0] ?? 0;
+  const run = createRun(plan.out, {
+    experiment: 'micro',
+    profile: plan.profile,
+    commandLine,
+    parameters: parametersOf(plan),
+    seed: plan.seed,
+    repeats: plan.rounds,
+    store: {
+      name: plan.stores.join(', '),
+      durability: 'What a commit survives stands in the table of each.',
+    },
+    limitations: limitationsOf(busy / availableParallelism()),
+  });
+  const results: StoreResult[] = [];
+  const missing: string[] = [];
+  try {
+    for (const name of plan.stores) {
+      const result = await resultOf(name, plan, watched, missing);
+      if (result !== undefined) results.push(result);
+      run.describe({ findings: findingsOf(results), targets: targetsOf(results) });
+    }
+  } catch (error) {
+    progress.end();
+    run.describe({ findings: findingsOf(results), targets: targetsOf(results) });
+    if (signal.aborted) run.finish('interrupted');
+    throw error;
+  }
+  progress.end();
+  if (results.length === 0) throw new UsageError(missing.join(' '));
+  return { run, page: run.finish().page, missing, results };
+}
+
+/** Undefined for a store that is not on this machine. */
+async function resultOf(
+  name: string,
+  plan: Plan,
+  watched: Watched,
+  missing: string[],
+): Promise<StoreResult | undefined> {
+  watched.onPhase(`${name}: opening and loading`);
+  let bench: BenchStore;
+  try {
+    bench = await openBenchStore(name, plan);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    missing.push(`Not measured: ${name}. ${error.message}`);
+    return undefined;
+  }
+  await using opened = bench;
+  return await measureStore(opened, plan, watched);
+}
+
+async function measureStore(bench: BenchStore, plan: Plan, watched: Watched): Promise<StoreResult> {
+  const { name, store } = bench;
+  const figure8 = await measureFigure8(bench, plan, watched);
+  const { slices } = figure8;
+  const sweeps = plan.figureOnly ? null : await measureSweeps(bench, plan, watched, slices);
+  const profiles = plan.profileCpu ? await profileCases(bench, plan, watched, slices) : null;
+  const inProcess =
+    plan.figureOnly || name !== 'embedded' ? null : await measureInProcess(bench, plan, watched);
+  watched.onPhase(`${name}: checking`);
+  const written = await checkWritten(bench.percolator, bench.data, bench.written);
+  const wrong = [...written, ...(sweeps?.wrong ?? [])];
+  const { durability } = store.manifest;
+  return { name, durability, figure8, sweeps, profiles, inProcess, wrong };
+}
+
+/** The embedded storage, and one in memory: what costs the engine itself. */
+async function measureInProcess(
+  bench: BenchStore,
+  plan: Plan,
+  { signal, onPhase }: Watched,
+): Promise<readonly InProcess[]> {
+  onPhase(`${bench.name}: one caller at a time`);
+  const random = createRandom(plan.seed).fork('in process');
+  const run = { rounds: 3, milliseconds: 1_000 * plan.sliceSeconds, random, signal };
+  const embedded = comparedCases(bench.percolator, bench.data, bench.written).flat();
+  const first = bench.nextOperations();
+  const onDisk = await timeInProcess(embedded, { ...run, firstOperation: first });
+
+  await using percolator = await openPercolator({ store: createMemoryBigtable() });
+  const data = new Data({ ...plan, rows: Math.min(plan.rows, 1_000) });
+  await loadTables(percolator, data);
+  const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
+  const inMemory = comparedCases(percolator, data, written).flat();
+  const memory = await timeInProcess(inMemory, { ...run, firstOperation: 1 });
+  return [...onDisk, ...memory.map(inMemoryNamed)];
+}
+
+function inMemoryNamed(timed: InProcess): InProcess {
+  return { ...timed, name: `${timed.name}, storage in memory` };
+}
+
+function parametersOf(plan: Plan): Record<string, string | number | boolean | readonly number[]> {
+  const { profile: _, stores, out: __, seed: ___, ...rest } = plan;
+  return { ...rest, stores: stores.join(', ') };
+}

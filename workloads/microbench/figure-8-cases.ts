@@ -1,0 +1,206 @@
+/**
+ * The cases of figure 8, and those that say what it is made of.
+ *
+ *     raw read            newest version of one column of one row
+ *     Percolator read     the same of a fresh snapshot, its start timestamp included
+ *     raw write           one cell of one row, blind
+ *     Percolator write    a transaction that writes one cell and commits: "the worst case for Percolator overhead"
+ *
+ * and the parts of the two Percolator operations: a start timestamp, a read in a snapshot that is there already,
+ * and the messages of a transaction, sent without the engine.
+ */
+import type { CellAddress, Percolator, Snapshot } from '#engine';
+import type { Case } from './case.ts';
+import { CELLS, COLUMN, type Data, FAMILY, MESSAGES, RAW, rawWrite } from './data.ts';
+import { type RecordedMessages, sendAs } from './recorded-messages.ts';
+
+export const NAMES = {
+  rawRead: 'raw read',
+  read: 'Percolator read',
+  rawWrite: 'raw write',
+  write: 'Percolator write',
+  timestamp: 'start timestamp',
+  laterRead: 'read in an open snapshot',
+  readMessage: 'message: read of lock, write and data',
+  prewriteMessage: 'message: prewrite',
+  commitMessage: 'message: commit',
+} as const;
+
+const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
+
+/** What was written last, by the number of the row. */
+export interface Written {
+  readonly raw: Map<number, number>;
+  readonly percolator: Map<number, number>;
+}
+
+/** Two groups: reads and writes. What the writes have written is kept in `written`. */
+export function figure8Cases(
+  percolator: Percolator,
+  data: Data,
+  given: { readonly messages: RecordedMessages; readonly written: Written },
+): readonly (readonly Case[])[] {
+  const { messages, written } = given;
+  return [
+    [
+      rawRead(percolator, data),
+      percolatorRead(percolator, data),
+      readInOpenSnapshot(percolator, data),
+      readMessage(percolator, data, messages),
+      startTimestampCase(percolator),
+    ],
+    [
+      rawWriteCase(percolator, data, written.raw),
+      percolatorWrite(percolator, data, written.percolator),
+      prewriteAndCommitMessages(percolator, data, messages),
+    ],
+  ];
+}
+
+/** The four of the paper's table alone. */
+export function comparedCases(
+  percolator: Percolator,
+  data: Data,
+  written: Written,
+): readonly (readonly Case[])[] {
+  return [
+    [rawRead(percolator, data), percolatorRead(percolator, data)],
+    [
+      rawWriteCase(percolator, data, written.raw),
+      percolatorWrite(percolator, data, written.percolator),
+    ],
+  ];
+}
+
+function rawRead({ store }: Percolator, data: Data): Case {
+  return {
+    name: NAMES.rawRead,
+    operate: async (operation) => {
+      const row = data.rowOf(operation);
+      const found = await store.readRow(RAW, data.readKeys[row] ?? '', NEWEST);
+      data.checkRead(row, found?.cells[0]?.value);
+    },
+  };
+}
+
+function percolatorRead(percolator: Percolator, data: Data): Case {
+  return {
+    name: NAMES.read,
+    operate: async (operation) => {
+      const row = data.rowOf(operation);
+      const snapshot = await percolator.snapshot();
+      data.checkRead(row, await snapshot.get(readCell(data, row)));
+      await snapshot.close();
+    },
+  };
+}
+
+/** What a transaction's second read costs. A snapshot reads no cell twice, and here none is asked for twice. */
+function readInOpenSnapshot(percolator: Percolator, data: Data): Case {
+  let snapshot: Snapshot | undefined;
+  return {
+    name: NAMES.laterRead,
+    prepare: async () => {
+      snapshot = await percolator.snapshot();
+    },
+    operate: async (operation) => {
+      const row = data.rowOf(operation);
+      data.checkRead(row, await snapshot?.get(readCell(data, row)));
+    },
+    settle: async () => snapshot?.close(),
+  };
+}
+
+function startTimestampCase(percolator: Percolator): Case {
+  return {
+    name: NAMES.timestamp,
+    operate: async () => {
+      const snapshot = await percolator.snapshot();
+      await snapshot.close();
+    },
+  };
+}
+
+function readMessage({ store }: Percolator, data: Data, { readFilters }: RecordedMessages): Case {
+  return {
+    name: NAMES.readMessage,
+    operate: async (operation) => {
+      const row = data.rowOf(operation);
+      const found = await store.readRow(CELLS, data.readKeys[row] ?? '', readFilters);
+      data.checkRead(row, found?.cells.find(({ family }) => family === FAMILY)?.value);
+    },
+  };
+}
+
+function rawWriteCase({ store }: Percolator, data: Data, written: Map<number, number>): Case {
+  return {
+    name: NAMES.rawWrite,
+    operate: async (operation) => {
+      const row = data.rowOf(operation);
+      const value = data.value({ row, operation });
+      // The loaded version is at 1.
+      await store.mutateRows([rawWrite(data.writeKeys[row] ?? '', value, operation + 2)]);
+      noteRawWrite(written, row, operation);
+    },
+  };
+}
+
+/** Whoever came last, the newest is the one of the largest number: it is the timestamp. */
+export function noteRawWrite(written: Map<number, number>, row: number, operation: number): void {
+  written.set(row, Math.max(operation, written.get(row) ?? operation));
+}
+
+function percolatorWrite(percolator: Percolator, data: Data, written: Map<number, number>): Case {
+  return {
+    name: NAMES.write,
+    operate: async (operation) => {
+      const row = data.rowOf(operation);
+      const value = data.value({ row, operation });
+      const cell = { table: CELLS, row: data.writeKeys[row] ?? '', column: COLUMN };
+      await percolator.transact(async (transaction) => {
+        transaction.set(cell, value);
+      });
+      written.set(row, operation);
+    },
+    settle: () => percolator.settled(),
+  };
+}
+
+/** Each row is locked, then each lock becomes a write record: a slice each. */
+function prewriteAndCommitMessages(
+  { store }: Percolator,
+  data: Data,
+  recorded: RecordedMessages,
+): Case {
+  // Behind the recorded transaction, and two timestamps for each operation.
+  const as = (operation: number): Parameters<typeof sendAs>[2] => {
+    const startTimestamp = recorded.commitTimestamp + 1 + 2 * operation;
+    const row = data.writeKeys[data.rowOf(operation)] ?? '';
+    return { row, startTimestamp, commitTimestamp: startTimestamp + 1 };
+  };
+  return {
+    name: NAMES.prewriteMessage,
+    operate: async (operation) => {
+      const [found] = await store.checkAndMutateRows([sendAs(recorded, 'prewrite', as(operation))]);
+      if (found !== false) throw new Error(`a prewrite was answered with ${String(found)}`);
+    },
+    followedBy: {
+      name: NAMES.commitMessage,
+      operate: async (operation) => {
+        const found = await store.checkAndMutateRow(sendAs(recorded, 'commit', as(operation)));
+        if (!found) throw new Error('a commit found no lock');
+      },
+    },
+  };
+}
+
+function readCell(data: Data, row: number): CellAddress {
+  return { table: CELLS, row: data.readKeys[row] ?? '', column: COLUMN };
+}
+
+/** Where the transaction is recorded. */
+export const MESSAGE_CELL: CellAddress = {
+  table: MESSAGES,
+  row: 'recorded-message',
+  column: COLUMN,
+};

@@ -1,0 +1,142 @@
+/** The main measurement of one store: figure 8, what it is made of, and how many messages that takes. */
+import { createRandom, openPercolator } from '#engine';
+import type { BenchStore } from './bench-store.ts';
+import { type Case, measureInRounds, type Rounds, type Slice, type Slices } from './case.ts';
+import { closedLoop } from './closed-loop.ts';
+import { comparedCases, figure8Cases } from './figure-8-cases.ts';
+import type { Plan } from './plan.ts';
+import { type Estimate, estimate, estimateRatio } from './ratio.ts';
+import { type CallCounts, countCall, watchCalls } from './store-calls.ts';
+
+/** What one operation of a case sends, on average, with as many callers as in the measurement. */
+export interface Messages {
+  readonly calls: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  /** Write transactions of the embedded storage, each with an fsync that others may share; null elsewhere. */
+  readonly diskCommits: number | null;
+}
+
+export interface Figure8 {
+  readonly slices: Slices;
+  readonly messages: ReadonlyMap<string, Messages>;
+}
+
+export interface Watched {
+  readonly signal: AbortSignal;
+  /** Told what is measured next. */
+  readonly onPhase: (what: string) => void;
+}
+
+/** How every measurement on this store goes, but for what `given` says. */
+export function roundsOf(
+  bench: BenchStore,
+  plan: Plan,
+  given: Pick<Rounds, 'signal'> & Partial<Rounds> & { readonly stream: string },
+): Rounds {
+  const { stream, ...rest } = given;
+  return {
+    rounds: plan.rounds,
+    sliceSeconds: plan.sliceSeconds,
+    warmupSeconds: plan.warmupSeconds,
+    operationsMax: plan.rows,
+    concurrency: plan.concurrency,
+    firstOperation: bench.nextOperations(),
+    random: createRandom(plan.seed).fork(`${bench.name} ${stream}`),
+    serverPid: bench.serverPid,
+    ...rest,
+  };
+}
+
+export async function measureFigure8(
+  bench: BenchStore,
+  plan: Plan,
+  { signal, onPhase }: Watched,
+): Promise<Figure8> {
+  onPhase(`${bench.name}: figure 8`);
+  const cases = figure8Cases(bench.percolator, bench.data, bench);
+  const slices = await measureInRounds(
+    cases,
+    roundsOf(bench, plan, { signal, stream: 'figure 8' }),
+  );
+  onPhase(`${bench.name}: messages of an operation`);
+  return { slices, messages: await countMessages(bench, plan, signal) };
+}
+
+/** A pass of its own, because counting takes time. */
+async function countMessages(
+  bench: BenchStore,
+  plan: Plan,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Messages>> {
+  let counts: CallCounts = { calls: 0, bytesSent: 0, bytesReceived: 0 };
+  const store = watchCalls(bench.store, (call) => countCall(counts, call));
+  await using percolator = await openPercolator({ store });
+  const counted = new Map<string, Messages>();
+  const operations = Math.min(plan.rows, 20 * plan.concurrency);
+  for (const one of comparedCases(percolator, bench.data, bench.written).flat()) {
+    const run = { operations, concurrency: plan.concurrency, signal };
+    await closedLoop(one.operate, { ...run, first: bench.nextOperations(), operations: 1 });
+    counts = { calls: 0, bytesSent: 0, bytesReceived: 0 };
+    const before = bench.diskCommits();
+    await closedLoop(one.operate, { ...run, first: bench.nextOperations() });
+    await one.settle?.();
+    const after = bench.diskCommits();
+    counted.set(one.name, {
+      calls: counts.calls / operations,
+      bytesSent: counts.bytesSent / operations,
+      bytesReceived: counts.bytesReceived / operations,
+      diskCommits: before === null || after === null ? null : (after - before) / operations,
+    });
+  }
+  return counted;
+}
+
+/** Operations per second in each round. */
+export function ratesOf(slices: Slices, name: string): readonly number[] {
+  return slicesOf(slices, name).map(({ operations, seconds }) => operations / seconds);
+}
+
+export function rateOf(slices: Slices, name: string): Estimate {
+  return estimate(ratesOf(slices, name));
+}
+
+/** How many times as many operations as `theirs`, round by round. */
+export function ratioOf(slices: Slices, ours: string, theirs: string): Estimate {
+  return estimateRatio(ratesOf(slices, ours), ratesOf(slices, theirs));
+}
+
+export interface Cost {
+  /** Microseconds of CPU for each operation. */
+  readonly clientUs: number;
+  readonly serverUs: number | null;
+}
+
+export function costOf(slices: Slices, name: string): Cost {
+  const all = slicesOf(slices, name);
+  const sum = (of: (slice: Slice) => number): number =>
+    all.reduce((total, slice) => total + of(slice), 0);
+  const operations = sum((slice) => slice.operations);
+  const isServerKnown = all.every(({ serverUs }) => serverUs !== null);
+  return {
+    clientUs: sum((slice) => slice.clientUs) / operations,
+    serverUs: isServerKnown ? sum((slice) => slice.serverUs ?? 0) / operations : null,
+  };
+}
+
+export function totalUs({ clientUs, serverUs }: Cost): number {
+  return clientUs + (serverUs ?? 0);
+}
+
+function slicesOf(slices: Slices, name: string): readonly Slice[] {
+  const found = slices.get(name);
+  if (found === undefined) throw new Error(`${name} was not measured`);
+  return found;
+}
+
+/** The case of that name, to be run by other means. */
+export function caseNamed(groups: readonly (readonly Case[])[], name: string): Case {
+  const found = groups.flat().find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no case ${name}`);
+  return found;
+}

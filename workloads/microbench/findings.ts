@@ -1,0 +1,119 @@
+/** From the results of the stores to the tables and charts of the record, and to the targets. */
+import type { Findings, Target } from '#results';
+import { figure8Chart, sweepChart } from './charts.ts';
+import type { StoreResult } from './store-result.ts';
+import { NAMES } from './figure-8-cases.ts';
+import { ratioOf } from './figure-8.ts';
+import { PAPER, relative } from './paper.ts';
+import type { Estimate } from './ratio.ts';
+import {
+  decompositionTable,
+  figure8Table,
+  messagesTable,
+  processorTable,
+  profileTable,
+} from './tables.ts';
+import {
+  batchingTable,
+  conflictsTable,
+  inProcessTable,
+  latencyTable,
+  sweepTable,
+} from './sweep-tables.ts';
+
+export function findingsOf(results: readonly StoreResult[]): Findings {
+  const wrong = results.flatMap(({ name, wrong: all }) => all.map((one) => `${name}: ${one}`));
+  const common = {
+    kicker: 'Percolator paper, figure 8',
+    title: 'A raw store against Percolator on the same store',
+  };
+  if (results.length === 0 || wrong.length > 0) {
+    const detail =
+      wrong.length > 0 ? wrong.join('; ') : 'nothing has been measured and checked yet';
+    const check = { passed: false, detail };
+    return { ...common, headline: 'There are no numbers.', check, tables: [], charts: [] };
+  }
+  const check = {
+    passed: true,
+    detail:
+      'on every store the newest version of each row that was written is the one written last, raw and in a ' +
+      'snapshot, no lock is left, and no increment was lost.',
+  };
+  return { ...common, headline: headline(results), check, ...numbers(results) };
+}
+
+function numbers(results: readonly StoreResult[]): Pick<Findings, 'tables' | 'charts'> {
+  const swept = results.flatMap(({ name, sweeps }) => (sweeps === null ? [] : [{ name, sweeps }]));
+  const timed = results.flatMap(({ inProcess }) => inProcess ?? []);
+  return {
+    tables: [
+      figure8Table(results),
+      decompositionTable(results),
+      processorTable(results),
+      messagesTable(results),
+      ...(results.some(({ profiles }) => profiles !== null) ? [profileTable(results)] : []),
+      ...(swept.length === 0
+        ? []
+        : [
+            sweepTable('cells', swept),
+            sweepTable('versions', swept),
+            sweepTable('readers', swept),
+            sweepTable('writers', swept),
+            conflictsTable(swept),
+            batchingTable(swept),
+            latencyTable(swept),
+          ]),
+      ...(timed.length === 0 ? [] : [inProcessTable(timed)]),
+    ],
+    charts: [
+      figure8Chart(results),
+      ...(swept.length === 0
+        ? []
+        : (['cells', 'versions', 'readers', 'writers'] as const).map((what) =>
+            sweepChart(what, swept),
+          )),
+    ],
+  };
+}
+
+function headline(results: readonly StoreResult[]): string {
+  const sentences = results.map(({ name, figure8: { slices } }) => {
+    const read = ratioOf(slices, NAMES.read, NAMES.rawRead);
+    const write = ratioOf(slices, NAMES.write, NAMES.rawWrite);
+    return `On the ${name} store, Percolator does ${withInterval(read)} of the raw store's reads and ${withInterval(write)} of its writes.`;
+  });
+  const [reads, writes] = [
+    relative(PAPER.percolator.read, PAPER.raw.read),
+    relative(PAPER.percolator.write, PAPER.raw.write),
+  ];
+  return `${sentences.join(' ')} The paper: ${reads.toFixed(2)} and ${writes.toFixed(2)}.`;
+}
+
+export function withInterval({ value, low, high }: Estimate): string {
+  const interval =
+    low === null || high === null ? '' : ` (${low.toFixed(2)} to ${high.toFixed(2)})`;
+  return value.toFixed(2) + interval;
+}
+
+/** What was set out to be reached. Printed, never asserted. */
+const TARGETS = [
+  { store: 'emulator', what: 'reads', ours: NAMES.read, raw: NAMES.rawRead, min: 0.8 },
+  { store: 'emulator', what: 'writes', ours: NAMES.write, raw: NAMES.rawWrite, min: 0.35 },
+  { store: 'embedded', what: 'writes', ours: NAMES.write, raw: NAMES.rawWrite, min: 0.4 },
+] as const;
+
+export function targetsOf(results: readonly StoreResult[]): readonly Target[] {
+  return TARGETS.flatMap(({ store, what, ours, raw, min }) => {
+    const result = results.find(({ name, wrong }) => name === store && wrong.length === 0);
+    if (result === undefined) return [];
+    const ratio = ratioOf(result.figure8.slices, ours, raw);
+    return [
+      {
+        name: `${store}, ${what}`,
+        target: `at least ${min.toFixed(2)} of the raw store`,
+        measured: withInterval(ratio),
+        met: ratio.value >= min,
+      },
+    ];
+  });
+}

@@ -1,0 +1,62 @@
+/**
+ * One caller at a time, timed by tinybench: the latency of each operation without any other, on the embedded storage,
+ * and on one in memory, where what remains is the engine itself.
+ *
+ * tinybench runs its tasks one after the other; so each round is a bench of its own, in an order drawn from
+ * the seed, and the median of the rounds' medians counts.
+ */
+import { median } from 'simple-statistics';
+import { Bench } from 'tinybench';
+import type { Random } from '#engine';
+import { type Case, shuffled } from './case.ts';
+
+export interface InProcess {
+  readonly name: string;
+  /** Median of one operation, in microseconds. */
+  readonly medianUs: number;
+  readonly samples: number;
+}
+
+export async function timeInProcess(
+  cases: readonly Case[],
+  run: {
+    readonly rounds: number;
+    readonly milliseconds: number;
+    readonly firstOperation: number;
+    readonly random: Random;
+    readonly signal: AbortSignal;
+  },
+): Promise<readonly InProcess[]> {
+  const next = new Map(cases.map(({ name }) => [name, run.firstOperation]));
+  const medians = new Map<string, number[]>();
+  const samples = new Map<string, number>();
+  for (let round = 0; round < run.rounds; round++) {
+    const bench = new Bench({
+      time: run.milliseconds,
+      warmupTime: run.milliseconds / 4,
+      signal: run.signal,
+      throws: true,
+    });
+    for (const one of shuffled(cases, run.random)) {
+      await one.prepare?.(next.get(one.name) ?? 0, Number.MAX_SAFE_INTEGER);
+      bench.add(one.name, async () => {
+        const operation = next.get(one.name) ?? 0;
+        next.set(one.name, operation + 1);
+        await one.operate(operation);
+      });
+    }
+    await bench.run();
+    run.signal.throwIfAborted();
+    for (const { name, result } of bench.tasks) {
+      if (result.state !== 'completed') throw new Error(`tinybench did not complete ${name}`);
+      medians.set(name, [...(medians.get(name) ?? []), result.latency.p50 * 1_000]);
+      samples.set(name, (samples.get(name) ?? 0) + result.latency.samplesCount);
+    }
+    for (const one of cases) await one.settle?.();
+  }
+  return cases.map(({ name }) => ({
+    name,
+    medianUs: median(medians.get(name) ?? []),
+    samples: samples.get(name) ?? 0,
+  }));
+}

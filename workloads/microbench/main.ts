@@ -1,0 +1,144 @@
+/** `npm run bench:micro`: the paper's figure 8 on every store, what it is made of, and what the paper does not show. */
+import {
+  choice,
+  defaultRunFolder,
+  flag,
+  integer,
+  number,
+  outputFolder,
+  runCommand,
+  textList,
+} from '#results';
+import { checkStoreName } from '../stores/index.ts';
+import { runExperiment } from './experiment.ts';
+import type { Plan } from './plan.ts';
+import { PROFILES, SCALES } from './profiles.ts';
+import { STAMP_BYTES } from './stamped-value.ts';
+import { summaryLines } from './summary.ts';
+
+const PROFILE_DEFAULT = 'depends on --profile';
+const STORES = ['embedded', 'emulator'];
+
+await runCommand(
+  {
+    name: 'npm run bench:micro --',
+    description:
+      'Measures random reads and single-cell write transactions of Percolator against the raw store that it stands ' +
+      'on (figure 8 of the paper): same store, same client, no batching, in turns. Then more cells, versions, ' +
+      'conflicts and callers, and batching.',
+    options: {
+      store: textList({
+        description:
+          'embedded, emulator, or bigtable://project/instance[?appProfile=name]; give it once for each store',
+        defaultText: STORES.join(' and '),
+        placeholder: 'store',
+      }),
+      profile: choice({
+        choices: PROFILES,
+        description: 'size of the run: smoke takes seconds, quick 5 minutes, standard 20 minutes',
+        default: 'quick',
+      }),
+      rows: integer({
+        description: 'rows that are read, and as many that are written; all should fit in memory',
+        defaultText: PROFILE_DEFAULT,
+        min: 100,
+        max: 10_000_000,
+      }),
+      rounds: integer({
+        description: 'how often each case is measured; with fewer than three there is no interval',
+        defaultText: PROFILE_DEFAULT,
+        min: 1,
+        max: 10_000,
+      }),
+      slice: number({
+        description: 'how long a case runs in each round; shorter ones meet the same disturbances',
+        defaultText: PROFILE_DEFAULT,
+        unit: 'seconds',
+        min: 0.01,
+        max: 60,
+      }),
+      concurrency: integer({
+        description:
+          'operations in flight; one at a time measures latency, many measure throughput',
+        default: 64,
+        min: 1,
+        max: 10_000,
+      }),
+      valueBytes: integer({
+        description: 'size of a value',
+        default: 100,
+        min: STAMP_BYTES,
+        max: 1_048_576,
+        unit: 'bytes',
+      }),
+      seed: integer({
+        description: 'the same seed makes the same values, keys and order of cases',
+        default: 1,
+        min: 0,
+        max: 2 ** 31 - 1,
+      }),
+      withoutFsync: flag({ description: 'the embedded store does not wait for the disk' }),
+      figureOnly: flag({ description: 'figure 8 and what it is made of, without the sweeps' }),
+      profileCpu: flag({
+        description:
+          'also says where the CPU time of client and server goes, and keeps the profiles',
+      }),
+      out: outputFolder({
+        description: 'new folder for the record, the charts and the report',
+        default: () => defaultRunFolder('micro'),
+        defaultText: 'results/runs/micro-<UTC time>',
+        mustNotHold: 'run.json',
+      }),
+    },
+    examples: [
+      { command: 'npm run bench:micro', does: 'figure 8 and the sweeps, embedded and emulator' },
+      {
+        command: 'npm run bench:micro -- --store emulator --figure-only --profile-cpu',
+        does: 'what an operation costs client and server',
+      },
+    ],
+  },
+  async (options, { signal, commandLine }) => {
+    const plan = planOf(options);
+    for (const store of plan.stores) checkStoreName(store);
+    console.log(
+      `micro, profile ${plan.profile}, seed ${plan.seed}: ${plan.stores.join(', ')}; ` +
+        `${plan.rows} rows, values of ${plan.valueBytes} bytes, ${plan.concurrency} operations in flight`,
+    );
+    const { run, page, missing } = await runExperiment(plan, { commandLine, signal });
+    console.log(`\n${summaryLines(run.record, missing).join('\n')}\n\nReport: ${page}`);
+    if (run.record.findings?.check.passed !== true) process.exitCode = 1;
+  },
+);
+
+interface Given {
+  readonly store: readonly string[];
+  readonly profile: (typeof PROFILES)[number];
+  readonly rows: number | undefined;
+  readonly rounds: number | undefined;
+  readonly slice: number | undefined;
+  readonly concurrency: number;
+  readonly valueBytes: number;
+  readonly seed: number;
+  readonly withoutFsync: boolean;
+  readonly figureOnly: boolean;
+  readonly profileCpu: boolean;
+  readonly out: string;
+}
+
+/** What was given, and for the rest the profile. A run that differs from its profile is custom. */
+function planOf(given: Given): Plan {
+  const { profile, rows, rounds, slice, store, withoutFsync, ...rest } = given;
+  const scale = SCALES[profile];
+  const isCustom = [rows, rounds, slice].some((value) => value !== undefined);
+  return {
+    ...scale,
+    ...rest,
+    profile: isCustom ? 'custom' : profile,
+    stores: store.length > 0 ? [...new Set(store)] : STORES,
+    rows: rows ?? scale.rows,
+    rounds: rounds ?? scale.rounds,
+    sliceSeconds: slice ?? scale.sliceSeconds,
+    fsync: !withoutFsync,
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * An open loop: operations begin when a clock says so, whether earlier ones have ended or not. Latency counts from
+ * the scheduled moment, so that nobody who had to wait is left out.
+ */
+import { setTimeout } from 'node:timers/promises';
+import { createLatencyHistogram, type Histogram } from '#results';
+
+export interface OpenLoop {
+  readonly histogram: Histogram;
+  /** Operations that were scheduled, and those that had ended when the last one was due. */
+  readonly scheduled: number;
+  readonly endedInTime: number;
+}
+
+/** More than this behind the clock, and the system does not keep up; we stop rather than fill the memory. */
+const BEHIND_MAX = 50_000;
+
+export async function openLoop(
+  operate: (operation: number) => Promise<void>,
+  run: {
+    readonly first: number;
+    readonly perSecond: number;
+    readonly seconds: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<OpenLoop> {
+  const histogram = createLatencyHistogram();
+  const scheduled = Math.max(1, Math.floor(run.perSecond * run.seconds));
+  const startedMs = performance.now();
+  let begun = 0;
+  const progress = { ended: 0 };
+  const failure = Promise.withResolvers<never>();
+  const begin = (index: number): void => {
+    const dueMs = startedMs + (index / run.perSecond) * 1_000;
+    operate(run.first + index).then(() => {
+      progress.ended++;
+      histogram.recordValue(Math.max(0, Math.round((performance.now() - dueMs) * 1_000)));
+    }, failure.reject);
+  };
+  while (begun < scheduled && begun - progress.ended < BEHIND_MAX) {
+    run.signal.throwIfAborted();
+    const elapsedMs = performance.now() - startedMs;
+    const due = Math.min(scheduled, Math.floor((elapsedMs / 1_000) * run.perSecond) + 1);
+    while (begun < due) begin(begun++);
+    await Promise.race([setTimeout(1), failure.promise]);
+  }
+  const endedInTime = progress.ended;
+  const all = begun;
+  while (progress.ended < all) await Promise.race([setTimeout(1), failure.promise]);
+  return { histogram, scheduled, endedInTime };
+}

@@ -1,0 +1,43 @@
+/** `--profile-cpu`: where the client's CPU time goes, for each case of figure 8 and each message of a transaction. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { BenchStore } from './bench-store.ts';
+import type { Case, Slices } from './case.ts';
+import { closedLoop } from './closed-loop.ts';
+import { type CpuProfile, profileCpu } from './cpu-profile.ts';
+import { figure8Cases } from './figure-8-cases.ts';
+import { rateOf, type Watched } from './figure-8.ts';
+import type { Plan } from './plan.ts';
+
+/** Seconds of each profile, in slices: with fewer samples the small parts are noise. */
+const SLICES = 6;
+
+/** Profiles by the names of their cases; each is also written into the folder of the run. */
+export async function profileCases(
+  bench: BenchStore,
+  plan: Plan,
+  { signal, onPhase }: Watched,
+  slices: Slices,
+): Promise<ReadonlyMap<string, CpuProfile>> {
+  const profiles = new Map<string, CpuProfile>();
+  for (const one of figure8Cases(bench.percolator, bench.data, bench).flat()) {
+    const first = bench.nextOperations();
+    for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
+      onPhase(`${bench.name}: profile of ${step.name}`);
+      const wanted = rateOf(slices, step.name).value * plan.sliceSeconds * SLICES;
+      // What goes on with what was done before has as much to do.
+      const operations = Math.max(1, Math.min(plan.rows, Math.round(wanted)));
+      const { operate, prepare, settle } = step;
+      await prepare?.(first, operations);
+      const run = { first, operations: one.followedBy === undefined ? operations : plan.rows };
+      const profile = await profileCpu(run.operations, async () => {
+        await closedLoop(operate, { ...run, concurrency: plan.concurrency, signal });
+        await settle?.();
+      });
+      profiles.set(step.name, profile);
+      const file = `${bench.name} ${step.name}`.replaceAll(/[^a-z0-9]+/gi, '-').toLowerCase();
+      writeFileSync(path.join(plan.out, `${file}.cpuprofile`), profile.json);
+    }
+  }
+  return profiles;
+}

@@ -1,0 +1,42 @@
+/**
+ * A mean of ratios, with its 95 % confidence interval.
+ *
+ * Each round measures both sides one after the other, so what disturbs a round disturbs both, and the ratio of a
+ * round is less noisy than the rates. Ratios multiply: so their logarithms are averaged, and Student's t says
+ * how far the mean may be off. With fewer than three rounds there is no interval worth the name.
+ */
+import { mean, sampleStandardDeviation } from 'simple-statistics';
+
+export interface Estimate {
+  readonly value: number;
+  /** Null with fewer than three rounds. */
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+/** The geometric mean of positive numbers, such as ratios or rates. */
+export function estimate(values: readonly number[]): Estimate {
+  const logarithms = values.map((value) => Math.log(value));
+  const middle = mean(logarithms);
+  const value = Math.exp(middle);
+  if (values.length < 3) return { value, low: null, high: null };
+  const standardError = sampleStandardDeviation(logarithms) / Math.sqrt(values.length);
+  const off = studentT(values.length - 1) * standardError;
+  return { value, low: Math.exp(middle - off), high: Math.exp(middle + off) };
+}
+
+/** Ratios of what two sides reached in the same rounds. */
+export function estimateRatio(ours: readonly number[], theirs: readonly number[]): Estimate {
+  return estimate(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
+}
+
+/** 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond, the normal distribution's will do. */
+const T = [
+  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145,
+  2.131, 2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048,
+  2.045, 2.042,
+];
+
+function studentT(degreesOfFreedom: number): number {
+  return T[degreesOfFreedom - 1] ?? 1.96;
+}

@@ -1,0 +1,111 @@
+/**
+ * The messages of a transaction, recorded once and sent again without the engine: what the storage alone costs.
+ *
+ *     read       one column, as a snapshot reads it: lock, write record and data in one read
+ *     prewrite   the conditional mutation that locks one cell
+ *     commit     the one that turns its lock into a write record
+ *
+ * So the decomposition asks the storage for exactly what the engine asks it for, filters and bytes included,
+ * also when the engine changes.
+ */
+import { type Bigtable, openPercolator } from '#engine';
+import { watchCalls, type StoreCall } from './store-calls.ts';
+
+export type Conditional = Parameters<Bigtable['checkAndMutateRow']>[0];
+export type Filters = Parameters<Bigtable['readRow']>[2];
+
+export interface RecordedMessages {
+  readonly readFilters: Filters;
+  readonly prewrite: Conditional;
+  readonly commit: Conditional;
+  readonly startTimestamp: number;
+  readonly commitTimestamp: number;
+}
+
+/** Commits one cell, and reads it, in a table that is there. */
+export async function recordMessages(
+  store: Bigtable,
+  cell: { readonly table: string; readonly row: string; readonly column: string },
+  value: Uint8Array,
+): Promise<RecordedMessages> {
+  const calls: StoreCall[] = [];
+  const ofCell = (call: StoreCall): boolean => JSON.stringify(call.given).includes(cell.row);
+  const watched = watchCalls(store, (call) => {
+    if (ofCell(call)) calls.push(call);
+  });
+  await using percolator = await openPercolator({ store: watched });
+  await percolator.transact(async (transaction) => {
+    transaction.set(cell, value);
+  });
+  await percolator.settled();
+  const [prewriteCall, commitCall] = calls.splice(0);
+  await using snapshot = await percolator.snapshot();
+  await snapshot.get(cell);
+  const [readCall] = calls;
+  return recordedOf(readCall, prewriteCall, commitCall);
+}
+
+function recordedOf(
+  readCall: StoreCall | undefined,
+  prewriteCall: StoreCall | undefined,
+  commitCall: StoreCall | undefined,
+): RecordedMessages {
+  const prewrite = prewriteCall && conditionalOf(prewriteCall);
+  const commit = commitCall && conditionalOf(commitCall);
+  const startTimestamp = timestampSet(prewrite?.ifNotFound, 'lock');
+  const commitTimestamp = timestampSet(commit?.ifFound, 'write');
+  if (prewrite === undefined || commit === undefined || readCall?.method !== 'readRow') {
+    throw new Error('a transaction of one cell is not two conditional mutations any more');
+  }
+  const readFilters = readCall.given[2] as Filters;
+  return { readFilters, prewrite, commit, startTimestamp, commitTimestamp };
+}
+
+function conditionalOf({ method, given }: StoreCall): Conditional | undefined {
+  if (method === 'checkAndMutateRow') return given[0] as Conditional;
+  if (method === 'checkAndMutateRows') return (given[0] as readonly Conditional[])[0];
+  return undefined;
+}
+
+function timestampSet(mutations: Conditional['ifFound'], family: string): number {
+  const found = mutations?.find((one) => one.kind === 'set' && one.family === family);
+  if (found?.kind !== 'set') throw new Error(`the recorded mutation sets nothing in ${family}`);
+  return found.timestamp;
+}
+
+/** The same message for another row, at other timestamps. */
+export function sendAs(
+  recorded: RecordedMessages,
+  message: 'prewrite' | 'commit',
+  as: { readonly row: string; readonly startTimestamp: number; readonly commitTimestamp: number },
+): Conditional {
+  const { table, anyOf, ifFound, ifNotFound } = recorded[message];
+  const at = (timestamp: number): number => {
+    if (timestamp === recorded.startTimestamp) return as.startTimestamp;
+    return timestamp === recorded.commitTimestamp ? as.commitTimestamp : timestamp;
+  };
+  return {
+    table,
+    row: as.row,
+    anyOf: anyOf.map((filter) => movedFilter(filter, at)),
+    ifFound: ifFound?.map((mutation) => moved(mutation, at)),
+    ifNotFound: ifNotFound?.map((mutation) => moved(mutation, at)),
+  };
+}
+
+type Filter = Filters[number];
+
+function movedFilter(filter: Filter, at: (timestamp: number) => number): Filter {
+  const { from, to } = filter;
+  const moveOne = (timestamp: number | undefined): number | undefined =>
+    timestamp === undefined ? undefined : at(timestamp);
+  return { ...filter, from: moveOne(from), to: moveOne(to) };
+}
+
+type Mutation = NonNullable<Conditional['ifFound']>[number];
+
+function moved(mutation: Mutation, at: (timestamp: number) => number): Mutation {
+  return mutation.kind === 'set'
+    ? { ...mutation, timestamp: at(mutation.timestamp) }
+    : { ...mutation, from: at(mutation.from), to: at(mutation.to) };
+}

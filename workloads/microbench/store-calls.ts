@@ -1,0 +1,66 @@
+/**
+ * Looks at every call of a storage: how many there are, of what size, and what is in them.
+ *
+ * Nothing is measured through it; it counts in a pass of its own, because counting takes time.
+ */
+import type { Bigtable } from '#engine';
+
+const METHODS = [
+  'readRow',
+  'readRows',
+  'readRange',
+  'checkAndMutateRow',
+  'checkAndMutateRows',
+  'mutateRows',
+] as const;
+
+export type StoreMethod = (typeof METHODS)[number];
+
+export interface StoreCall {
+  readonly method: StoreMethod;
+  /** As the method was given them. */
+  readonly given: readonly unknown[];
+  /** What it resolved to. */
+  readonly answer: unknown;
+}
+
+/** The same storage; `onCall` hears of each call that has succeeded. */
+export function watchCalls(store: Bigtable, onCall: (call: StoreCall) => void): Bigtable {
+  return new Proxy(store, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== 'function') return value;
+      const method = METHODS.find((one) => one === property);
+      const bound = value.bind(target) as (...given: unknown[]) => unknown;
+      if (method === undefined) return bound;
+      return async (...given: unknown[]) => {
+        const answer = await bound(...given);
+        onCall({ method, given, answer });
+        return answer;
+      };
+    },
+  });
+}
+
+export interface CallCounts {
+  calls: number;
+  /** Keys, names, timestamps and values, before any encoding. */
+  bytesSent: number;
+  bytesReceived: number;
+}
+
+/** Adds a call to `counts`. */
+export function countCall(counts: CallCounts, { given, answer }: StoreCall): void {
+  counts.calls++;
+  counts.bytesSent += bytesIn(given);
+  counts.bytesReceived += bytesIn(answer);
+}
+
+function bytesIn(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value);
+  if (typeof value === 'number') return 8;
+  if (typeof value === 'boolean') return 1;
+  if (value instanceof Uint8Array) return value.byteLength;
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce((sum: number, part) => sum + bytesIn(part), 0);
+}

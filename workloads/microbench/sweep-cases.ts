@@ -1,0 +1,154 @@
+/**
+ * Cases of the sweeps that the paper does not show: cells of a transaction, versions of a cell, conflicts.
+ */
+import { openBulkLoader, type Percolator, type Random } from '#engine';
+import type { Case } from './case.ts';
+import { CELLS, COLUMN, type Data, FAMILY, LOADED, RAW, rawWrite } from './data.ts';
+import { noteRawWrite, type Written } from './figure-8-cases.ts';
+
+export interface Compared {
+  readonly raw: Case;
+  readonly percolator: Case;
+}
+
+/**
+ * `cells` cells in as many rows: raw in one MutateRows, which is not atomic; in Percolator one transaction, which is.
+ */
+export function writesOfCells(
+  percolator: Percolator,
+  data: Data,
+  written: Written,
+  cells: number,
+): Compared {
+  const rowsOf = (operation: number): number[] =>
+    Array.from({ length: cells }, (_, i) => data.rowOf(operation * cells + i));
+  const key = (row: number): string => data.writeKeys[row] ?? '';
+  return {
+    raw: {
+      name: `raw write of ${cells}`,
+      operate: async (operation) => {
+        const rows = rowsOf(operation);
+        const write = (row: number): ReturnType<typeof rawWrite> =>
+          rawWrite(key(row), data.value({ row, operation }), operation + 2);
+        await percolator.store.mutateRows(rows.map(write));
+        for (const row of rows) noteRawWrite(written.raw, row, operation);
+      },
+    },
+    percolator: {
+      name: `transaction of ${cells}`,
+      operate: async (operation) => {
+        const rows = rowsOf(operation);
+        await percolator.transact(async (transaction) => {
+          for (const row of rows) {
+            const cell = { table: CELLS, row: key(row), column: COLUMN };
+            transaction.set(cell, data.value({ row, operation }));
+          }
+        });
+        for (const row of rows) written.percolator.set(row, operation);
+      },
+      settle: () => percolator.settled(),
+    },
+  };
+}
+
+/** Rows of which each cell has many versions: enough that no two readers need to meet in one. */
+const VERSION_ROWS = 64;
+const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
+
+/** Reads of the newest of `versions` versions; writes them first. */
+export async function readsOfVersions(
+  percolator: Percolator,
+  data: Data,
+  versions: number,
+): Promise<Compared> {
+  const keys = Array.from({ length: VERSION_ROWS }, (_, row) => `v${versions}-${row}`);
+  const values = keys.map((_, row) => data.value({ row, operation: LOADED }));
+  await loadVersions(percolator, { keys, values, versions });
+  const numberOf = (operation: number): number => operation % VERSION_ROWS;
+  return {
+    raw: {
+      name: `raw read of ${versions}`,
+      operate: async (operation) => {
+        const row = numberOf(operation);
+        const found = await percolator.store.readRow(RAW, keys[row] ?? '', NEWEST);
+        data.checkRead(row, found?.cells[0]?.value);
+      },
+    },
+    percolator: {
+      name: `Percolator read of ${versions}`,
+      operate: async (operation) => {
+        const row = numberOf(operation);
+        const snapshot = await percolator.snapshot();
+        const cell = { table: CELLS, row: keys[row] ?? '', column: COLUMN };
+        data.checkRead(row, await snapshot.get(cell));
+        await snapshot.close();
+      },
+    },
+  };
+}
+
+interface Loading {
+  readonly keys: readonly string[];
+  readonly values: readonly Buffer[];
+  readonly versions: number;
+}
+
+async function loadVersions(percolator: Percolator, loading: Loading): Promise<void> {
+  const { keys, values, versions } = loading;
+  for (let version = 1; version <= versions; version++) {
+    const loader = await openBulkLoader(percolator); // Each has a commit timestamp of its own.
+    for (const [i, row] of keys.entries()) {
+      const value = values[i] ?? Buffer.alloc(0);
+      await loader.add({ table: CELLS, row, cells: [{ column: COLUMN, value }] });
+    }
+    await loader.finish();
+    await percolator.store.mutateRows(
+      keys.map((row, i) => rawWrite(row, values[i] ?? Buffer.alloc(0), version)),
+    );
+  }
+}
+
+/** Transactions that add one to one of a few counters: the sum says whether an increment was lost. */
+export class Counters {
+  readonly #percolator: Percolator;
+  readonly #keys: readonly string[];
+  readonly #random: Random;
+  /** Transactions that have committed. Only grows. */
+  committed = 0;
+
+  constructor(percolator: Percolator, random: Random, rows: number) {
+    this.#percolator = percolator;
+    this.#random = random;
+    this.#keys = Array.from({ length: rows }, (_, row) => `c${rows}-${row}`);
+  }
+
+  get increments(): Case {
+    return {
+      name: `increments of ${this.#keys.length} counters`,
+      operate: () => this.#increment(),
+      settle: () => this.#percolator.settled(),
+    };
+  }
+
+  /** A sentence if the counters do not add up to what was committed. */
+  async check(): Promise<readonly string[]> {
+    await using snapshot = await this.#percolator.snapshot();
+    const values = await snapshot.getMany(this.#keys.map(cellOf));
+    const sum = values.reduce((total, value) => total + Number(value ?? 0), 0);
+    if (sum === this.committed) return [];
+    return [`${this.committed} increments were committed, but the counters add up to ${sum}`];
+  }
+
+  async #increment(): Promise<void> {
+    const cell = cellOf(this.#random.pick(this.#keys));
+    await this.#percolator.transact(async (transaction) => {
+      const before = Number((await transaction.get(cell)) ?? 0);
+      transaction.set(cell, String(before + 1));
+    });
+    this.committed++;
+  }
+}
+
+function cellOf(row: string): { table: string; row: string; column: string } {
+  return { table: CELLS, row, column: COLUMN };
+}

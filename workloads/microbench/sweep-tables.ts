@@ -1,0 +1,132 @@
+/** The tables of what the paper does not show. */
+import type { ResultTable } from '#results';
+import type { InProcess } from './in-process.ts';
+import type { Sweeps } from './sweeps.ts';
+
+export interface Swept {
+  readonly name: string;
+  readonly sweeps: Sweeps;
+}
+
+/** What is swept, and how its table reads. */
+export type SweepName = 'cells' | 'versions' | 'readers' | 'writers';
+
+export const SWEEPS: Readonly<
+  Record<SweepName, { readonly title: string; readonly at: string; readonly caption: string }>
+> = {
+  cells: {
+    title: 'Writes of several cells',
+    at: 'cells',
+    caption:
+      'Cells in rows of their own: raw in one MutateRows, which is atomic for each row only; in Percolator one ' +
+      'transaction, which is atomic. Rates are of whole operations.',
+  },
+  versions: {
+    title: 'Reads of one of many versions',
+    at: 'versions',
+    caption: 'The newest version of a cell that has many, in 64 rows.',
+  },
+  readers: {
+    title: 'Reads, by operations in flight',
+    at: 'callers',
+    caption: 'A closed loop: each caller begins when its last operation has ended.',
+  },
+  writers: {
+    title: 'Writes, by operations in flight',
+    at: 'callers',
+    caption: 'A closed loop: each caller begins when its last operation has ended.',
+  },
+};
+
+export function sweepTable(what: SweepName, swept: readonly Swept[]): ResultTable {
+  const { title, at, caption } = SWEEPS[what];
+  return {
+    name: what,
+    title,
+    caption,
+    columns: ['store', at, 'raw/s', 'Percolator/s', 'relative', 'low', 'high'],
+    rows: swept.flatMap(({ name, sweeps }) =>
+      sweeps[what].map(({ at: value, rawPerSecond, percolatorPerSecond, ratio }) => [
+        name,
+        value,
+        rawPerSecond.value,
+        percolatorPerSecond.value,
+        ratio.value,
+        ratio.low,
+        ratio.high,
+      ]),
+    ),
+  };
+}
+
+export function conflictsTable(swept: readonly Swept[]): ResultTable {
+  return {
+    name: 'conflicts',
+    title: 'Transactions that meet one another',
+    caption:
+      'Each reads a counter and adds one to it; the fewer counters there are, the more attempts lose a conflict and ' +
+      'begin again after a pause. The counters add up to what was committed. A raw store would lose increments.',
+    columns: ['store', 'counters', 'commits/s', 'lost attempts for each commit'],
+    rows: swept.flatMap(({ name, sweeps }) =>
+      sweeps.conflicts.map(({ hotRows, commitsPerSecond, conflictsPerCommit }) => [
+        name,
+        hotRows,
+        commitsPerSecond.value,
+        conflictsPerCommit,
+      ]),
+    ),
+  };
+}
+
+export function batchingTable(swept: readonly Swept[]): ResultTable {
+  return {
+    name: 'batching',
+    title: 'Batching on',
+    caption:
+      'The same operations with and without batching (section 2.5), in turns, with its default options.',
+    columns: ['store', 'operation', 'off/s', 'on/s', 'relative', 'low', 'high'],
+    rows: swept.flatMap(({ name, sweeps }) =>
+      sweeps.batching.map(({ name: of, offPerSecond, onPerSecond, ratio }) => [
+        name,
+        of,
+        offPerSecond.value,
+        onPerSecond.value,
+        ratio.value,
+        ratio.low,
+        ratio.high,
+      ]),
+    ),
+  };
+}
+
+export function latencyTable(swept: readonly Swept[]): ResultTable {
+  return {
+    name: 'latency',
+    title: 'Latency at a load',
+    caption:
+      'Operations arrive by a clock, at a share of the throughput that the closed loop reached; latency counts from ' +
+      'when one was due. Where the store did not keep up there is none.',
+    columns: ['store', 'operation', 'load', 'per second', 'median ms', 'p99 ms'],
+    rows: swept.flatMap(({ name, sweeps }) =>
+      sweeps.latencies.map((point) => [
+        name,
+        point.name,
+        point.load,
+        point.perSecond,
+        point.medianMs,
+        point.p99Ms,
+      ]),
+    ),
+  };
+}
+
+export function inProcessTable(timed: readonly InProcess[]): ResultTable {
+  return {
+    name: 'in-process',
+    title: 'One caller at a time, in the client’s process',
+    caption:
+      'Medians by tinybench. With a storage in memory, what a Percolator operation takes longer than a raw one is the engine.',
+    columns: ['operation', 'median us', 'samples'],
+    rows: timed.map(({ name, medianUs, samples }) => [name, medianUs, samples]),
+  };
+}

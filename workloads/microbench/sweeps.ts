@@ -1,0 +1,247 @@
+/**
+ * The sweeps that the paper does not show: cells of a transaction, versions of a cell, conflicts, callers,
+ * batching, and the latency of operations that arrive by a clock.
+ */
+import { createRandom, openPercolator } from '#engine';
+import { percentileMs } from '#results';
+import type { BenchStore } from './bench-store.ts';
+import { type Case, measureInRounds, type Slices } from './case.ts';
+import { caseNamed, rateOf, roundsOf, ratioOf, type Watched } from './figure-8.ts';
+import { comparedCases, NAMES } from './figure-8-cases.ts';
+import { openLoop } from './open-loop.ts';
+import type { Plan } from './plan.ts';
+import type { Estimate } from './ratio.ts';
+import { type Compared, Counters, readsOfVersions, writesOfCells } from './sweep-cases.ts';
+
+/** Both sides at one value of what is swept. */
+export interface SweepPoint {
+  readonly at: number;
+  readonly rawPerSecond: Estimate;
+  readonly percolatorPerSecond: Estimate;
+  readonly ratio: Estimate;
+}
+
+export interface ConflictPoint {
+  readonly hotRows: number;
+  readonly commitsPerSecond: Estimate;
+  /** Attempts that lost, for each transaction that committed. */
+  readonly conflictsPerCommit: number;
+}
+
+export interface BatchingPoint {
+  readonly name: string;
+  readonly offPerSecond: Estimate;
+  readonly onPerSecond: Estimate;
+  readonly ratio: Estimate;
+}
+
+export interface LatencyPoint {
+  readonly name: string;
+  /** Share of the throughput of the closed loop. */
+  readonly load: number;
+  readonly perSecond: number;
+  /** Null if the system did not keep up: then it has no latency. */
+  readonly medianMs: number | null;
+  readonly p99Ms: number | null;
+}
+
+export interface Sweeps {
+  readonly cells: readonly SweepPoint[];
+  readonly versions: readonly SweepPoint[];
+  readonly readers: readonly SweepPoint[];
+  readonly writers: readonly SweepPoint[];
+  readonly conflicts: readonly ConflictPoint[];
+  readonly batching: readonly BatchingPoint[];
+  readonly latencies: readonly LatencyPoint[];
+  /** What the sweeps found wrong by themselves. */
+  readonly wrong: readonly string[];
+}
+
+export async function measureSweeps(
+  bench: BenchStore,
+  plan: Plan,
+  watched: Watched,
+  slices: Slices,
+): Promise<Sweeps> {
+  const cells = await sweepCells(bench, plan, watched);
+  const versions = await sweepVersions(bench, plan, watched);
+  const { readers, writers } = await sweepCallers(bench, plan, watched);
+  const batching = await compareBatching(bench, plan, watched);
+  const { conflicts, wrong } = await sweepConflicts(bench, plan, watched);
+  const latencies = await measureLatencies(bench, plan, watched, slices);
+  return { cells, versions, readers, writers, conflicts, batching, latencies, wrong };
+}
+
+async function sweepCells(
+  bench: BenchStore,
+  plan: Plan,
+  watched: Watched,
+): Promise<readonly SweepPoint[]> {
+  const points: SweepPoint[] = [];
+  for (const cells of plan.cells) {
+    watched.onPhase(`${bench.name}: transactions of ${cells} cells`);
+    const compared = writesOfCells(bench.percolator, bench.data, bench.written, cells);
+    // So that no two in flight write the same row.
+    const concurrency = Math.max(1, Math.min(plan.concurrency, Math.floor(plan.rows / cells / 2)));
+    points.push(await compare(bench, plan, { ...watched, compared, at: cells, concurrency }));
+  }
+  return points;
+}
+
+async function sweepVersions(
+  bench: BenchStore,
+  plan: Plan,
+  watched: Watched,
+): Promise<readonly SweepPoint[]> {
+  const points: SweepPoint[] = [];
+  for (const versions of plan.versions) {
+    watched.onPhase(`${bench.name}: reads of one of ${versions} versions`);
+    const compared = await readsOfVersions(bench.percolator, bench.data, versions);
+    points.push(await compare(bench, plan, { ...watched, compared, at: versions }));
+  }
+  return points;
+}
+
+async function sweepCallers(
+  bench: BenchStore,
+  plan: Plan,
+  watched: Watched,
+): Promise<{ readonly readers: readonly SweepPoint[]; readonly writers: readonly SweepPoint[] }> {
+  const readers: SweepPoint[] = [];
+  const writers: SweepPoint[] = [];
+  for (const concurrency of plan.concurrencies) {
+    watched.onPhase(`${bench.name}: ${concurrency} callers`);
+    const groups = comparedCases(bench.percolator, bench.data, bench.written);
+    const sides = (raw: string, percolator: string): Compared => ({
+      raw: caseNamed(groups, raw),
+      percolator: caseNamed(groups, percolator),
+    });
+    const common = { ...watched, at: concurrency, concurrency };
+    const reads = sides(NAMES.rawRead, NAMES.read);
+    readers.push(await compare(bench, plan, { ...common, compared: reads }));
+    const writes = sides(NAMES.rawWrite, NAMES.write);
+    writers.push(await compare(bench, plan, { ...common, compared: writes }));
+  }
+  return { readers, writers };
+}
+
+async function compare(
+  bench: BenchStore,
+  plan: Plan,
+  what: Watched & {
+    readonly compared: Compared;
+    readonly at: number;
+    readonly concurrency?: number;
+  },
+): Promise<SweepPoint> {
+  const { raw, percolator } = what.compared;
+  const slices = await measureInRounds([[raw, percolator]], sweepRounds(bench, plan, what));
+  return {
+    at: what.at,
+    rawPerSecond: rateOf(slices, raw.name),
+    percolatorPerSecond: rateOf(slices, percolator.name),
+    ratio: ratioOf(slices, percolator.name, raw.name),
+  };
+}
+
+function sweepRounds(
+  bench: BenchStore,
+  plan: Plan,
+  {
+    signal,
+    at = 0,
+    concurrency = plan.concurrency,
+  }: Watched & { at?: number; concurrency?: number },
+): ReturnType<typeof roundsOf> {
+  return roundsOf(bench, plan, {
+    signal,
+    stream: `sweep ${at}`,
+    concurrency,
+    rounds: plan.sweepRounds,
+    warmupSeconds: plan.warmupSeconds / 3,
+  });
+}
+
+/** The same operations through a database that batches, and through one that does not, in turns. */
+async function compareBatching(
+  bench: BenchStore,
+  plan: Plan,
+  watched: Watched,
+): Promise<readonly BatchingPoint[]> {
+  watched.onPhase(`${bench.name}: batching on`);
+  await using batching = await openPercolator({ store: bench.store, batching: {} });
+  const off = comparedCases(bench.percolator, bench.data, bench.written);
+  const on = comparedCases(batching, bench.data, bench.written);
+  const onName = (name: string): string => `${name}, batched`;
+  const names = [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write];
+  // A write through either must have an operation number of its own.
+  const shift = (one: Case): Case => ({ ...one, operate: (n) => one.operate(n + 5e7) });
+  const groups = names.map((name) => [
+    caseNamed(off, name),
+    { ...shift(caseNamed(on, name)), name: onName(name) },
+  ]);
+  const slices = await measureInRounds(groups, sweepRounds(bench, plan, watched));
+  return names.map((name) => ({
+    name,
+    offPerSecond: rateOf(slices, name),
+    onPerSecond: rateOf(slices, onName(name)),
+    ratio: ratioOf(slices, onName(name), name),
+  }));
+}
+
+async function sweepConflicts(
+  bench: BenchStore,
+  plan: Plan,
+  watched: Watched,
+): Promise<{ readonly conflicts: readonly ConflictPoint[]; readonly wrong: readonly string[] }> {
+  const conflicts: ConflictPoint[] = [];
+  const wrong: string[] = [];
+  for (const hotRows of plan.hotRows) {
+    watched.onPhase(`${bench.name}: increments of ${hotRows} counters`);
+    const random = createRandom(plan.seed).fork(`${bench.name} counters ${hotRows}`);
+    const counters = new Counters(bench.percolator, random, hotRows);
+    const lostBefore = bench.percolator.counters.conflicts;
+    const slices = await measureInRounds(
+      [[counters.increments]],
+      sweepRounds(bench, plan, { ...watched, at: hotRows }),
+    );
+    const lost = bench.percolator.counters.conflicts - lostBefore;
+    conflicts.push({
+      hotRows,
+      commitsPerSecond: rateOf(slices, counters.increments.name),
+      conflictsPerCommit: lost / counters.committed,
+    });
+    wrong.push(...(await counters.check()));
+  }
+  return { conflicts, wrong };
+}
+
+/** A share of what the closed loop reached, by the clock. */
+async function measureLatencies(
+  bench: BenchStore,
+  plan: Plan,
+  { signal, onPhase }: Watched,
+  slices: Slices,
+): Promise<readonly LatencyPoint[]> {
+  const groups = comparedCases(bench.percolator, bench.data, bench.written);
+  const points: LatencyPoint[] = [];
+  for (const load of plan.loads) {
+    for (const name of [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write]) {
+      onPhase(`${bench.name}: latency of a ${name} at a load of ${load}`);
+      const perSecond = load * rateOf(slices, name).value;
+      const seconds = 8 * plan.sliceSeconds;
+      const { operate } = caseNamed(groups, name);
+      const run = { first: bench.nextOperations(), perSecond, seconds, signal };
+      const { histogram, scheduled, endedInTime } = await openLoop(operate, run);
+      const kept = endedInTime >= 0.95 * scheduled;
+      points.push({
+        name,
+        load,
+        perSecond,
+        medianMs: kept ? percentileMs(histogram, 50) : null,
+        p99Ms: kept ? percentileMs(histogram, 99) : null,
+      });
+    }
+  }
+  return points;
+}

@@ -1,0 +1,190 @@
+/** The tables of figure 8: beside the paper's, taken apart, and what each operation costs. */
+import type { ResultTable } from '#results';
+import type { CpuProfile } from './cpu-profile.ts';
+import type { StoreResult } from './store-result.ts';
+import { costOf, rateOf, ratioOf, totalUs } from './figure-8.ts';
+import { NAMES } from './figure-8-cases.ts';
+import { microseconds, PAPER, type Pair, readAndTwoWritesUs, relative } from './paper.ts';
+
+const PAIRS = [
+  { what: 'read', ours: NAMES.read, raw: NAMES.rawRead },
+  { what: 'write', ours: NAMES.write, raw: NAMES.rawWrite },
+] as const;
+
+export function figure8Table(results: readonly StoreResult[]): ResultTable {
+  const durabilities = results.map(({ name, durability }) => `${name}: ${durability}`).join('; ');
+  return {
+    name: 'figure-8',
+    title: 'Operations per second, raw and Percolator',
+    caption:
+      'Relative is Percolator over raw, round by round, with its 95 % confidence interval; relative CPU is the CPU ' +
+      `time of a raw operation, of client and server together, over that of a Percolator one. ${durabilities}.`,
+    columns: [
+      'store',
+      'operation',
+      'raw/s',
+      'Percolator/s',
+      'relative',
+      'low',
+      'high',
+      'relative CPU',
+    ],
+    rows: [
+      ...PAIRS.map(({ what }) => {
+        const [raw, ours] = [PAPER.raw[what], PAPER.percolator[what]];
+        return ['paper', what, raw, ours, relative(ours, raw), null, null, null];
+      }),
+      ...results.flatMap(({ name, figure8: { slices } }) =>
+        PAIRS.map(({ what, ours, raw }) => {
+          const ratio = ratioOf(slices, ours, raw);
+          const cpu = totalUs(costOf(slices, raw)) / totalUs(costOf(slices, ours));
+          const [raws, percolators] = [rateOf(slices, raw).value, rateOf(slices, ours).value];
+          return [name, what, raws, percolators, ratio.value, ratio.low, ratio.high, cpu];
+        }),
+      ),
+    ],
+  };
+}
+
+export function decompositionTable(results: readonly StoreResult[]): ResultTable {
+  return {
+    name: 'decomposition',
+    title: 'What a Percolator operation is made of',
+    caption:
+      'Microseconds of an operation, where the rate is all that can be done: the paper’s own explanation (a write is ' +
+      'one read and two writes, a read is a read) from raw rates, then ours from its parts: start and commit timestamp, and ' +
+      'the messages of a transaction sent without the engine. The residual is what the parts do not explain.',
+    columns: [
+      'store',
+      'operation',
+      'made of',
+      'predicted us',
+      'observed us',
+      'residual us',
+      'explained',
+    ],
+    rows: [
+      ...paperRows(PAPER.raw, PAPER.percolator, 'paper'),
+      ...results.flatMap((result) => [...ourPaperRows(result), ...partRows(result)]),
+    ],
+  };
+}
+
+type Row = ResultTable['rows'][number];
+
+function paperRows(raw: Pair, percolator: Pair, name: string): readonly Row[] {
+  return [
+    partRow(name, 'read', '1 raw read', [microseconds(raw.read), microseconds(percolator.read)]),
+    partRow(name, 'write', '1 raw read + 2 raw writes', [
+      readAndTwoWritesUs(raw),
+      microseconds(percolator.write),
+    ]),
+  ];
+}
+
+function ourPaperRows({ name, figure8: { slices } }: StoreResult): readonly Row[] {
+  const rate = (of: string): number => rateOf(slices, of).value;
+  const raw = { read: rate(NAMES.rawRead), write: rate(NAMES.rawWrite) };
+  return paperRows(raw, { read: rate(NAMES.read), write: rate(NAMES.write) }, name);
+}
+
+function partRows({ name, figure8: { slices } }: StoreResult): readonly Row[] {
+  const us = (of: string): number => microseconds(rateOf(slices, of).value);
+  const timestamp = us(NAMES.timestamp);
+  const read = timestamp + us(NAMES.readMessage);
+  const write = 2 * timestamp + us(NAMES.prewriteMessage) + us(NAMES.commitMessage);
+  return [
+    partRow(name, 'read', 'timestamp + read message', [read, us(NAMES.read)]),
+    partRow(name, 'write', '2 timestamps + prewrite + commit messages', [write, us(NAMES.write)]),
+  ];
+}
+
+function partRow(
+  name: string,
+  operation: string,
+  parts: string,
+  [predicted, observed]: readonly [number, number],
+): Row {
+  return [name, operation, parts, predicted, observed, observed - predicted, predicted / observed];
+}
+
+export function processorTable(results: readonly StoreResult[]): ResultTable {
+  return {
+    name: 'processor',
+    title: 'CPU time of an operation',
+    caption:
+      'Microseconds of CPU, of all threads. The storage of the embedded store is in the client. The messages are ' +
+      'those of a transaction, sent without the engine; "us" is the time of one where the rate is all that can be done.',
+    columns: ['store', 'operation', 'per second', 'us', 'client CPU us', 'server CPU us'],
+    rows: results.flatMap(({ name, figure8: { slices } }) =>
+      Object.values(NAMES).map((of) => {
+        const { clientUs, serverUs } = costOf(slices, of);
+        const rate = rateOf(slices, of).value;
+        return [name, of, rate, microseconds(rate), clientUs, serverUs];
+      }),
+    ),
+  };
+}
+
+export function messagesTable(results: readonly StoreResult[]): ResultTable {
+  return {
+    name: 'messages',
+    title: 'Messages of an operation',
+    caption:
+      'Calls of the storage for each operation, with the callers of the measurement sharing requests to the oracle; ' +
+      'bytes are of keys, names, timestamps and values, before any encoding; disk commits are write transactions of ' +
+      'the embedded storage, each with its fsync, that callers share.',
+    columns: ['store', 'operation', 'calls', 'bytes sent', 'bytes received', 'disk commits'],
+    rows: results.flatMap(({ name, figure8: { messages } }) =>
+      [...messages].map(([of, { calls, bytesSent, bytesReceived, diskCommits }]) => [
+        name,
+        of,
+        calls,
+        bytesSent,
+        bytesReceived,
+        diskCommits,
+      ]),
+    ),
+  };
+}
+
+/** Columns of the profile, and the parts that belong in each; the first that fits. */
+const PROFILE_COLUMNS: readonly (readonly [column: string, isPart: (part: string) => boolean])[] = [
+  ['storage client', (part) => part === 'engine: bigtable'],
+  ['engine', (part) => part.startsWith('engine')],
+  ['Node', (part) => part === 'Node'],
+  ['native', (part) => part === 'native code'],
+  ['garbage collection', (part) => part === 'garbage collection'],
+  ['benchmark', (part) => part === 'workloads'],
+  ['packages', () => true],
+];
+
+export function profileTable(results: readonly StoreResult[]): ResultTable {
+  return {
+    name: 'profile',
+    title: 'Where the client’s CPU time goes',
+    caption:
+      'Microseconds of an operation by part of the program, from sampling profiles, which are in the folder of the run ' +
+      '(sampling itself takes time, too). The storage client is engine/bigtable; packages are lmdb, protobufjs and the like.',
+    columns: [
+      'store',
+      'operation',
+      ...PROFILE_COLUMNS.map(([column]) => column),
+      'client CPU us',
+      'server CPU us',
+    ],
+    rows: results.flatMap((result) =>
+      [...(result.profiles ?? [])].map(([of, profile]) => profileRow(result, of, profile)),
+    ),
+  };
+}
+
+function profileRow({ name, figure8 }: StoreResult, of: string, { parts }: CpuProfile): Row {
+  const sums = PROFILE_COLUMNS.map(() => 0);
+  for (const part of parts) {
+    const column = PROFILE_COLUMNS.findIndex(([, isPart]) => isPart(part.name));
+    sums[column] = (sums[column] ?? 0) + part.us;
+  }
+  const total = sums.reduce((sum, us) => sum + us, 0);
+  return [name, of, ...sums, total, costOf(figure8.slices, of).serverUs];
+}

@@ -1,7 +1,6 @@
 /** The tables of `npm run bench:batching`, and what they say about the paper's claims. */
+import { readTarget } from './batching-findings.ts';
 import type { Measured } from './measure-variants.ts';
-
-const READ_RPC_RATIO_MIN = 10;
 
 export function crawlLines(measured: readonly Measured[], concurrency: number): readonly string[] {
   const [off] = measured;
@@ -28,28 +27,9 @@ export function tenColumnsLines(
   ];
 }
 
-/** The best of the others against the first variant, which has everything off. */
 function targetLines(measured: readonly Measured[]): readonly string[] {
-  const [off, ...others] = measured;
-  const best = others.toSorted((a, b) => a.readRpcs - b.readRpcs)[0];
-  if (off === undefined || best === undefined) return [];
-  const prefetch = others.find(({ variant }) => variant === 'prefetch') ?? best;
-  const isMet = ratioOf(off, prefetch) >= READ_RPC_RATIO_MIN * 0.99;
-  return [
-    `${isMet ? 'Met' : 'NOT met'}: at least ${READ_RPC_RATIO_MIN} times fewer read RPCs with prefetching alone ` +
-      `(${ratioOf(off, prefetch).toFixed(1)} times; median ${inWords(off, prefetch)}).`,
-    `With everything on: ${ratioOf(off, best).toFixed(1)} times fewer; median ${inWords(off, best)}.`,
-  ];
-}
-
-function ratioOf(off: Measured, on: Measured): number {
-  return off.readRpcs / on.readRpcs;
-}
-
-function inWords(off: Measured, on: Measured): string {
-  const change = (before: number, after: number): string =>
-    `${after.toFixed(2)} ms instead of ${before.toFixed(2)} ms`;
-  return `${change(off.medianMs, on.medianMs)}, one at a time ${change(off.aloneMedianMs, on.aloneMedianMs)}`;
+  const { target, measured: found, met } = readTarget(measured);
+  return [`${met ? 'Met' : 'NOT met'}: ${target}: with prefetching alone ${found}.`];
 }
 
 function table(

@@ -1,26 +1,30 @@
 /** `npm run bench:batching`: what batching and prefetching are worth (section 2.5 of the paper). */
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import {
-  captureEnvironment,
   choice,
+  createRun,
   defaultRunFolder,
   integer,
   number,
   outputFolder,
+  type Run,
   runCommand,
   startProgress,
 } from '#results';
 import { crawlLines, tenColumnsLines } from './batching-lines.ts';
-import { emptyStores, STORES } from './empty-stores.ts';
-import { ENGINE_OPTIONS, settingsOf } from './engine-settings.ts';
+import { DURABILITY, emptyStores, STORES } from './empty-stores.ts';
+import { ENGINE_OPTIONS, type EngineValues, settingsOf } from './engine-settings.ts';
+import { parametersOf } from './parameters.ts';
 import { benchCrawl, benchTenColumns, type Variant } from './measure-variants.ts';
-import { writeRecord } from './record.ts';
+import { findingsOf, readTarget } from './batching-findings.ts';
 
 const LIMITATIONS = [
-  'The round trip is added by a timer: it has the latency of a network, and none of its other costs.',
-  'Loader, workers and storage share one process, so a call costs less of the processor than over a network.',
+  'Loader, workers and the storage’s client share one process.',
   'Each of the variants was measured in a run of its own on a fresh storage.',
 ];
+const OF_TIMERS =
+  'A round trip is added by a timer: it has the latency of a network, and none of its other costs.';
 
 const { batchDelay, batchRows, batchInFlight } = ENGINE_OPTIONS;
 
@@ -88,37 +92,51 @@ const specification = {
 } as const;
 
 await runCommand(specification, async (options, { signal, commandLine }) => {
-  const startedAt = new Date().toISOString();
-  const { out, roundTrip: roundTripMs, ...given } = options;
-  const variants = variantsOf(options);
-  const bench = { ...given, roundTripMs, variants };
+  const { out, store, roundTrip, seed, repeats, concurrency } = options;
+  const run = createRun(out, {
+    experiment: 'batching',
+    profile: 'custom',
+    commandLine,
+    parameters: parametersOf(options),
+    seed,
+    repeats,
+    store: { name: store, durability: DURABILITY[store] },
+    limitations: roundTrip > 0 ? [OF_TIMERS, ...LIMITATIONS] : LIMITATIONS,
+  });
+  const bench = { ...options, roundTripMs: roundTrip, variants: variantsOf(options) };
   const progress = startProgress();
-  const openEmpty = emptyStores(options.store, out);
-  const around = { openEmpty, progress, signal };
-  const crawl = await benchCrawl(bench, around).finally(() => progress.end());
-  const tenColumns = await benchTenColumns(bench, around).finally(() => progress.end());
-  const parameters = { ...given, roundTrip: roundTripMs, out: path.basename(out) };
-  const result = { variants, crawl, tenColumns };
-  const record = { experiment: 'batching', startedAt, commandLine, parameters, result } as const;
-  const file = await writeRecord(out, { ...record, limitations: LIMITATIONS });
-  const { cpuModel, cores, nodeVersion } = captureEnvironment(out);
-  const lines = [
-    '',
-    ...crawlLines(crawl, options.concurrency),
-    '',
-    ...tenColumnsLines(tenColumns, options.concurrency),
-    '',
-    `${options.store} storage, round trip ${roundTripMs} ms longer, ${options.repeats} repeats; ` +
-      `${cpuModel}, ${cores} cores, Node ${nodeVersion}`,
-    ...LIMITATIONS,
-    '',
-    `Record: ${file}`,
-  ];
-  process.stdout.write(`${lines.join('\n')}\n`);
+  const work = path.join(out, 'work');
+  const around = { openEmpty: emptyStores(store, work), progress, signal };
+  try {
+    const crawl = await benchCrawl(bench, around);
+    const tenColumns = await benchTenColumns(bench, around);
+    progress.end();
+    run.describe({ findings: findingsOf({ crawl, tenColumns, concurrency }) });
+    run.describe({ targets: [readTarget(tenColumns)] });
+    const { page } = run.finish();
+    const lines = [
+      ...crawlLines(crawl, concurrency),
+      '',
+      ...tenColumnsLines(tenColumns, concurrency),
+    ];
+    const where = `${store} storage, each call ${roundTrip} ms longer, ${repeats} repeats, seed ${seed}`;
+    printLines(run, [...lines, '', where], page);
+  } finally {
+    progress.end();
+    await rm(work, { recursive: true, force: true });
+  }
 });
 
+/** The tables, then what to know before believing them. */
+function printLines({ record }: Run, lines: readonly string[], page: string): void {
+  const { cpuModel, cores, nodeVersion } = record.environment;
+  const machine = `${cpuModel}, ${cores} cores, Node ${nodeVersion}`;
+  const all = ['', ...lines, machine, ...record.limitations, '', `Report: ${page}`];
+  process.stdout.write(`${all.join('\n')}\n`);
+}
+
 function variantsOf(
-  values: Pick<Parameters<typeof settingsOf>[0], 'batchDelay' | 'batchRows' | 'batchInFlight'>,
+  values: Pick<EngineValues, 'batchDelay' | 'batchRows' | 'batchInFlight'>,
 ): readonly Variant[] {
   const variant = (name: string, batching: 'off' | 'on', prefetch: 'off' | 'learn'): Variant => ({
     name,

@@ -8,6 +8,12 @@ import { overlay } from './store-counts.ts';
 
 export const STORES = ['embedded', 'emulator'] as const;
 
+/** What survives what, for reports. */
+export const DURABILITY: Readonly<Record<(typeof STORES)[number], string>> = {
+  embedded: 'every commit is on disk (fsync, in groups) before it is answered',
+  emulator: 'nothing survives the emulator',
+};
+
 /** @param store of `STORES`; the embedded one is kept in a new folder below `folder` */
 export function emptyStores(
   store: (typeof STORES)[number],

@@ -17,6 +17,7 @@ export interface EngineValues {
   readonly batchRows: number;
   readonly batchInFlight: number;
   readonly prefetch: 'off' | 'learn';
+  readonly scanners: number;
 }
 
 export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<EngineValues[K]> } = {
@@ -51,9 +52,28 @@ export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<Engine
     description: 'read along the columns that transactions of a kind have gone on to read',
     default: 'off',
   }),
+  scanners: integer({
+    description:
+      'workers that scan for notifications and run observers; they share the runs in flight',
+    default: 1,
+    min: 1,
+    max: 64,
+  }),
 };
 
-export function settingsOf(values: EngineValues): EngineSettings {
+/** As a file for `--config` holds them. */
+export function asConfig(values: EngineValues): Readonly<Record<string, string | number>> {
+  return {
+    batching: values.batching,
+    'batch-delay': values.batchDelay,
+    'batch-rows': values.batchRows,
+    'batch-in-flight': values.batchInFlight,
+    prefetch: values.prefetch,
+    scanners: values.scanners,
+  };
+}
+
+export function settingsOf(values: Omit<EngineValues, 'scanners'>): EngineSettings {
   const { batching, batchDelay, batchRows, batchInFlight, prefetch } = values;
   if (batching === 'off') return { batching, prefetch };
   const options = { delayMs: batchDelay, rowsMax: batchRows, inFlightMax: batchInFlight };

@@ -1,0 +1,121 @@
+/** The findings of `npm run bench:batching`, as the report draws them. */
+import type { Findings, ResultChart, ResultTable, Target } from '#results';
+import type { Measured } from './measure-variants.ts';
+
+export interface BatchingResult {
+  readonly crawl: readonly Measured[];
+  readonly tenColumns: readonly Measured[];
+  readonly concurrency: number;
+}
+
+const READ_RPC_RATIO_MIN = 10;
+/** 9.96 times fewer is ten times fewer: the first transactions have nothing to learn from. */
+const ROUNDING = 0.99;
+
+export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): Findings {
+  const target = readTarget(tenColumns);
+  return {
+    kicker: 'Percolator paper, section 2.5',
+    title: 'What batching and prefetching are worth',
+    headline: `Reading ten columns of a row, one after the other: ${target.measured}.`,
+    check: {
+      passed: true,
+      detail:
+        'after each run the clusters are those that the dumb function finds in commit order, and each value read is what was loaded',
+    },
+    tables: [
+      tableOf('crawl-rate', 'Clustering a new document', crawl, concurrency),
+      tableOf('ten-columns', 'Reading ten columns of a row', tenColumns, concurrency),
+    ],
+    charts: [
+      chartOf('crawl-rate-rpcs', 'RPCs for each document clustered', crawl),
+      chartOf('ten-columns-rpcs', 'RPCs for each transaction of ten reads', tenColumns),
+    ],
+  };
+}
+
+/** What prefetching alone saves of the reads, with the latency beside it. */
+export function readTarget(tenColumns: readonly Measured[]): Target {
+  const off = tenColumns.find(({ variant }) => variant === 'off');
+  const on = tenColumns.find(({ variant }) => variant === 'prefetch');
+  const name = 'read RPCs saved by prefetching';
+  const target = `at least ${READ_RPC_RATIO_MIN} times fewer where rows have ten columns`;
+  if (off === undefined || on === undefined) {
+    return { name, target, measured: 'not measured', met: false };
+  }
+  const ratio = off.readRpcs / on.readRpcs;
+  const change = (before: number, after: number): string =>
+    `${after.toFixed(2)} ms instead of ${before.toFixed(2)} ms`;
+  const measured =
+    `${ratio.toFixed(1)} times fewer; median latency ${change(off.medianMs, on.medianMs)}, ` +
+    `one at a time ${change(off.aloneMedianMs, on.aloneMedianMs)}`;
+  return { name, target, measured, met: ratio >= READ_RPC_RATIO_MIN * ROUNDING };
+}
+
+function tableOf(
+  name: string,
+  title: string,
+  measured: readonly Measured[],
+  concurrency: number,
+): ResultTable {
+  return {
+    name,
+    title,
+    caption:
+      'Operations and RPCs are means for each document, or transaction; the first variant has everything off.',
+    columns: [
+      'variant',
+      'operations',
+      'RPCs',
+      'of reads',
+      'of conditional mutations',
+      'of blind mutations',
+      'of scans',
+      'cells read along for nothing',
+      'a second, middle repeat',
+      `median ms, ${concurrency} at a time`,
+      '99th percentile ms',
+      'median ms, one at a time',
+    ],
+    rows: measured.map((one) => [
+      one.variant,
+      round(one.operations),
+      round(one.rpcs),
+      round(one.readRpcs),
+      round(one.conditionalRpcs),
+      round(one.blindRpcs),
+      round(one.scanRpcs),
+      round(one.wasted),
+      Math.round(middle(one.perSecond)),
+      round(one.medianMs),
+      round(one.p99Ms),
+      round(one.aloneMedianMs),
+    ]),
+  };
+}
+
+function chartOf(name: string, title: string, measured: readonly Measured[]): ResultChart {
+  const ticks = measured.map(({ variant }, at) => ({ at: at + 1, label: variant }));
+  const points = (of: (one: Measured) => number): ResultChart['series'][number]['points'] =>
+    measured.map((one, i) => ({ x: i + 1, y: Math.max(0.001, of(one)), low: null, high: null }));
+  return {
+    name,
+    title,
+    caption: 'Calls of the storage, as Bigtable’s API would need them; fewer is cheaper.',
+    x: { title: 'Variant', scale: 'linear', ticks },
+    y: { title: 'RPCs', scale: 'logarithmic', ticks: [] },
+    series: [
+      { name: 'all RPCs', look: 'percolator', isLine: false, points: points(({ rpcs }) => rpcs) },
+      { name: 'of reads', look: 'other', isLine: false, points: points((one) => one.readRpcs) },
+    ],
+  };
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(4));
+}
+
+function middle(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
+}

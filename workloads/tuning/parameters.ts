@@ -1,0 +1,12 @@
+/** Options of a script as the parameters of its run: all but those that say where to write, and how much. */
+import type { Parameters } from '#results';
+
+const NOT_PARAMETERS = new Set(['out', 'config', 'verbose']);
+
+export function parametersOf(options: object): Parameters {
+  const given = Object.entries(options).filter(
+    ([name, value]) =>
+      !NOT_PARAMETERS.has(name) && (typeof value === 'string' || typeof value === 'number'),
+  );
+  return Object.fromEntries(given) as Parameters;
+}

@@ -1,0 +1,31 @@
+/** A process for tests: does what its options say, and adds a byte to a file as long as it is alive. */
+import { appendFileSync } from 'node:fs';
+import process from 'node:process';
+import { serve, tellParent } from './serve.ts';
+
+export interface ChildOptions {
+  /** Grows while the process is alive. */
+  readonly alive: string;
+  /** What goes wrong, and when. */
+  readonly fault?:
+    'at start' | 'never ready' | 'on message' | 'does not stop' | 'leaves' | undefined;
+}
+
+await serve<string>(async ({ alive, fault }: ChildOptions) => {
+  console.error('it begins');
+  const beat = setInterval(() => appendFileSync(alive, '.'), 10);
+  if (fault === 'at start') throw new Error('there is no store here');
+  if (fault === 'never ready') await new Promise(() => {});
+  return {
+    ready: { pid: process.pid },
+    onMessage: (message) => {
+      if (fault === 'on message') throw new Error(`nobody understands ${message}`);
+      if (fault === 'leaves') process.exit(0);
+      tellParent(message.toUpperCase());
+    },
+    stop: async () => {
+      if (fault === 'does not stop') return; // The beat goes on, and keeps the process.
+      clearInterval(beat);
+    },
+  };
+});

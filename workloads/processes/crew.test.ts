@@ -1,0 +1,173 @@
+/** The claims of a crew: it is there when it says so, nobody is left behind, and whoever fails is named. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { after, test } from 'node:test';
+import { execaNode } from 'execa';
+import { systemClock } from '#engine';
+import type { ChildOptions } from './child.fixture.ts';
+import { Crew, type Member } from './index.ts';
+
+const CHILD = new URL('child.fixture.ts', import.meta.url);
+const PARENT = path.join(import.meta.dirname, 'parent.fixture.ts');
+const NEVER = new AbortController().signal;
+const folder = mkdtempSync(path.join(tmpdir(), 'crew-test-'));
+after(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let files = 0;
+const newFile = (): string => path.join(folder, `alive-${files++}`);
+
+function start(crew: Crew, fault?: ChildOptions['fault'], alive = newFile()): Promise<Member> {
+  const options = { alive, fault } satisfies ChildOptions;
+  return crew.start({ name: 'worker 7', program: CHILD, options });
+}
+
+/** Whether a process that writes the file is alive. */
+async function isAlive(alive: string): Promise<boolean> {
+  const size = existsSync(alive) ? statSync(alive).size : 0;
+  await systemClock.sleep(300);
+  return existsSync(alive) && statSync(alive).size > size;
+}
+
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Within some seconds. */
+async function isGone(pid: number): Promise<boolean> {
+  for (let i = 0; i < 300 && exists(pid); i++) await systemClock.sleep(10);
+  return !exists(pid);
+}
+
+test('a process is ready when it says so, with what it says, and messages go either way', async () => {
+  await using crew = new Crew(NEVER);
+  const answered = Promise.withResolvers<unknown>();
+  const options = { alive: newFile() };
+  const onMessage = (message: unknown): void => answered.resolve(message);
+  const member = await crew.start({ name: 'echo', program: CHILD, options, onMessage });
+  assert.deepEqual(await member.ready, { pid: member.pid });
+  member.send('hello');
+  assert.equal(await crew.during(answered.promise), 'HELLO');
+  await crew.stop();
+  assert.ok(!exists(member.pid));
+});
+
+test('whoever leaves the block leaves no process behind', async () => {
+  const alive = newFile();
+  {
+    await using crew = new Crew(NEVER);
+    await start(crew, undefined, alive);
+    assert.ok(await isAlive(alive));
+  }
+  assert.ok(!(await isAlive(alive)));
+});
+
+test('a process that fails before it is ready is named, with its last lines', async () => {
+  await using crew = new Crew(NEVER);
+  await assert.rejects(
+    start(crew, 'at start'),
+    /^Error: worker 7 \(process \d+\) ended with exit code 1; it said last:\n {4}it begins\n(.*\n)*.*there is no store here/,
+  );
+});
+
+test('a process that fails later ends what is done meanwhile, and is named', async () => {
+  await using crew = new Crew(NEVER);
+  const member = await start(crew, 'on message');
+  const work = crew.during(new Promise(() => {}));
+  member.send('mumbling');
+  await assert.rejects(work, /^Error: worker 7 .*exit code 1(.*\n)*.*nobody understands mumbling/);
+});
+
+test('a process that is killed, or leaves as if it were done, is named too', async () => {
+  await using crew = new Crew(NEVER);
+  const killed = await start(crew);
+  process.kill(killed.pid, 'SIGKILL');
+  const work = crew.during(new Promise(() => {}));
+  await assert.rejects(
+    work,
+    /^Error: worker 7 .*was ended by SIGKILL; it said last:\n {4}it begins/,
+  );
+
+  await using another = new Crew(NEVER);
+  (await start(another, 'leaves')).send('go');
+  const more = another.during(new Promise(() => {}));
+  await assert.rejects(more, /^Error: worker 7 .*ended as if it were done/);
+});
+
+test('a process that is never ready, or does not stop, is named and killed', async () => {
+  await using crew = new Crew(NEVER, { readyMsMax: 500, stopMsMax: 200 });
+  const alive = newFile();
+  await assert.rejects(start(crew, 'never ready', alive), /worker 7 .*was not ready after 0.5 s/);
+
+  await using another = new Crew(NEVER, { stopMsMax: 200 });
+  await start(another, 'does not stop');
+  await assert.rejects(another.stop(), /asked to stop, worker 7 .*was ended by SIGKILL/);
+  await crew[Symbol.asyncDispose]();
+  assert.ok(!(await isAlive(alive)));
+});
+
+test('a program that is not there is named', async () => {
+  await using crew = new Crew(NEVER);
+  const program = new URL('there-is-none.ts', import.meta.url);
+  const started = crew.start({ name: 'nobody', program, options: {} });
+  await assert.rejects(started, /^Error: nobody .*exit code 1(.*\n)*.*there-is-none/);
+});
+
+test('an abort ends the waiting, and starts nobody', async () => {
+  const controller = new AbortController();
+  await using crew = new Crew(controller.signal);
+  await start(crew);
+  const work = crew.during(new Promise(() => {}));
+  controller.abort(new Error('interrupted'));
+  await assert.rejects(work, /interrupted/);
+  await assert.rejects(start(crew), /interrupted/);
+});
+
+/** The experiment with its two processes, as a program; when both are at work. */
+async function startParent(options: { readonly detached?: boolean } = {}) {
+  const child = execaNode(PARENT, ['--alive', newFile()], { reject: false, ...options });
+  const pids = Promise.withResolvers<readonly number[]>();
+  child.stdout.on('data', (text: Buffer) => pids.resolve(text.toString().split(' ').map(Number)));
+  return { child, pids: await pids.promise };
+}
+
+for (const [how, signal, exitCode] of [
+  ['ctrl-C', 'SIGINT', 130],
+  ['a polite kill', 'SIGTERM', 143],
+  ['kill -9', 'SIGKILL', undefined],
+] as const) {
+  test(`${how} of the parent alone leaves no process behind`, async () => {
+    const { child, pids } = await startParent();
+    assert.equal(pids.length, 2);
+    child.kill(signal);
+    assert.equal((await child).exitCode, exitCode);
+    for (const pid of pids) assert.ok(await isGone(pid), `${pid} is still there`);
+  });
+}
+
+test('ctrl-C at a terminal, which reaches all of them, is no crash and leaves no process behind', async () => {
+  const { child, pids } = await startParent({ detached: true });
+  process.kill(-(child.pid ?? 0), 'SIGINT');
+  const { exitCode, stderr } = await child;
+  assert.equal(exitCode, 130);
+  assert.match(stderr, /Interrupted/);
+  assert.doesNotMatch(stderr, /first|second/, 'nobody is blamed');
+  for (const pid of pids) assert.ok(await isGone(pid), `${pid} is still there`);
+});
+
+test('a child that is killed ends the experiment with exit code 1 and its name, and nobody is left', async () => {
+  const { child, pids } = await startParent();
+  process.kill(pids[1] ?? 0, 'SIGKILL');
+  const { exitCode, stderr } = await child;
+  assert.equal(exitCode, 1);
+  assert.match(stderr, /^Error: second \(process \d+\) was ended by SIGKILL; it said last:\n/);
+  for (const pid of pids) assert.ok(await isGone(pid), `${pid} is still there`);
+});

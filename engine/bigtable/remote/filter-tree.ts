@@ -30,7 +30,7 @@ export function treeForReading(filters: readonly CellFilter[]): RowFilter | unde
   const branches = branchesOf(possible, true);
   if (bytesOf(branches) <= FILTER_BYTES_MAX) return interleave(branches);
   // Too many columns to be named. Whole families then, of which the answer is cut out.
-  return interleave(branchesOf(filters.filter(canPass).map(wholeFamily), { limitVersions: true }));
+  return interleave(branchesOf(possible.map(wholeFamily), true));
 }
 
 /** A filter that passes something exactly if one of the filters does. */

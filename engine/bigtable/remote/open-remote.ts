@@ -82,7 +82,9 @@ async function checkReachable(
   plainAddress: string | undefined,
 ): Promise<void> {
   try {
-    const options = { timeout: CHECK_MS_MAX, autoPaginate: false };
+    // A server without TLS is on this machine or near it: if it is not there now, nobody wants to wait for it.
+    const patience = plainAddress === undefined ? {} : { retry: null };
+    const options = { timeout: CHECK_MS_MAX, autoPaginate: false, ...patience };
     await tables.listTables({ parent: instance, pageSize: 1 }, options);
   } catch (error) {
     const { code, details } = failureOf(error);

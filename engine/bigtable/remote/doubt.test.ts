@@ -1,0 +1,247 @@
+/**
+ * What is sent twice and what never is, and what a lost answer means: with a server that fails as it is told, and
+ * with connections that are lost at the worst moment.
+ */
+import assert from 'node:assert/strict';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import type { Bigtable, RowMutation } from '../bigtable.ts';
+import { type FakeBigtable, startFake } from './fake-bigtable.fixture.ts';
+import { openRemote, type RemoteOptions } from './index.ts';
+
+const CODES = { unknown: 2, deadline: 4, exhausted: 8, aborted: 10, internal: 13, unavailable: 14 };
+const SET = {
+  kind: 'set',
+  family: 'data',
+  qualifier: 'q',
+  timestamp: 1,
+  value: Buffer.from('v'),
+} as const;
+const CONDITIONAL = { table: 't', row: 'r', anyOf: [{ family: 'data' }], ifNotFound: [SET] };
+
+for (const plainGrpc of [false, true]) {
+  describe(plainGrpc ? 'through grpc-js' : 'through node:http2', () => {
+    claimAll((address, more) =>
+      openRemote({ project: 'p', instance: 'i', plainAddress: address, plainGrpc, ...more }),
+    );
+  });
+}
+
+type Open = (address: string, more?: Partial<RemoteOptions>) => Promise<Bigtable>;
+
+function claimAll(open: Open): void {
+  for (const [name, code] of Object.entries(CODES)) {
+    test(`a conditional mutation that fails with ${name} is in doubt, and sent once`, async () => {
+      await using fake = await startFake();
+      fake.answer('CheckAndMutateRow', { code, details: 'no' });
+      await using store = await open(fake.address);
+      await assert.rejects(store.checkAndMutateRow(CONDITIONAL), { code: 'STORE_IN_DOUBT' });
+      const [answer] = await store.checkAndMutateRows([CONDITIONAL]);
+      assert.equal((answer as { code?: unknown }).code, 'STORE_IN_DOUBT');
+      assert.equal(sent(fake, 'CheckAndMutateRow'), 2, 'once for each of the two calls');
+    });
+  }
+
+  test('a conditional mutation that the server refuses was not applied', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    for (const [code, meaning] of [
+      [3, 'INVALID_ARGUMENT'],
+      [5, 'TABLE_NOT_FOUND'],
+      [7, 'STORE_REFUSED'],
+      [9, 'STORE_REFUSED'],
+      [16, 'STORE_REFUSED'],
+    ] as const) {
+      fake.answer('CheckAndMutateRow', { code, details: 'no' });
+      await assert.rejects(store.checkAndMutateRow(CONDITIONAL), { code: meaning });
+    }
+  });
+
+  test('a mutation that cannot be sent was not applied', async () => {
+    const fake = await startFake();
+    await using store = await open(fake.address, { timeoutMs: 300 });
+    await store.checkAndMutateRow(CONDITIONAL);
+    await fake.stop();
+    const unsent = { code: 'STORE_UNAVAILABLE' };
+    await untilRejected(() => store.checkAndMutateRow(CONDITIONAL), unsent.code);
+    await assert.rejects(store.mutateRows([mutation('r')]), unsent);
+    await assert.rejects(store.mutateRows([mutation('r'), mutation('s')]), unsent);
+    await assert.rejects(store.readRow('t', 'r', [{ family: 'data' }]), unsent);
+  });
+
+  test('a read and a blind mutation are sent again while the server is unavailable', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    const no = { code: CODES.unavailable, details: 'no' };
+    fake.answer('ReadRows', no, no, { answers: [] });
+    assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
+    assert.equal(sent(fake, 'ReadRows'), 3);
+    fake.answer('MutateRow', no, no, { answers: [{}] });
+    await store.mutateRows([mutation('r')]);
+    assert.equal(sent(fake, 'MutateRow'), 3);
+  });
+
+  test('a blind mutation that never gets an answer is in doubt, a read is not', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address, { timeoutMs: 200 });
+    const no = { code: CODES.unavailable, details: 'no' };
+    fake.answer('MutateRow', no);
+    await assert.rejects(store.mutateRows([mutation('r')]), { code: 'STORE_IN_DOUBT' });
+    fake.answer('ReadRows', no);
+    const read = store.readRow('t', 'r', [{ family: 'data' }]);
+    await assert.rejects(read, { code: 'STORE_UNAVAILABLE' });
+  });
+
+  test('of several rows only those are sent again that failed and may yet succeed', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    fake.answer('MutateRows', entries([0, CODES.unavailable, 0]), entries([0]));
+    await store.mutateRows(['a', 'b', 'c'].map(mutation));
+    assert.deepEqual(rowsSent(fake), ['a b c', 'b']);
+  });
+
+  test('a row that got no answer is sent again', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    fake.answer('MutateRows', entries([0, 0]), entries([0]));
+    await store.mutateRows(['a', 'b', 'c'].map(mutation));
+    assert.deepEqual(rowsSent(fake), ['a b c', 'c']);
+  });
+
+  test('a row that fails for good fails the call, and none is sent again', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    fake.answer('MutateRows', entries([CODES.unavailable, 3, CODES.unavailable]));
+    const code = 'INVALID_ARGUMENT';
+    await assert.rejects(store.mutateRows(['a', 'b', 'c'].map(mutation)), { code });
+    assert.deepEqual(rowsSent(fake), ['a b c']);
+  });
+
+  test('a server that is silent is given up at the deadline', async () => {
+    await using silent = await startSilent('CheckAndMutateRow');
+    await using store = await open(silent.address, { timeoutMs: 250 });
+    const startedMs = performance.now();
+    await assert.rejects(store.checkAndMutateRow(CONDITIONAL), { code: 'STORE_IN_DOUBT' });
+    const tookMs = performance.now() - startedMs;
+    assert.ok(tookMs > 200 && tookMs < 2000, `${tookMs} ms`);
+  });
+
+  test('a connection that is lost leaves what was sent in doubt, and is made again', async () => {
+    await using fake = await startFake();
+    await using cutting = await startCutting(fake.address);
+    await using store = await open(cutting.address);
+    await store.checkAndMutateRow(CONDITIONAL);
+    cutting.cutAtNextRequest();
+    await assert.rejects(store.checkAndMutateRow(CONDITIONAL), { code: 'STORE_IN_DOUBT' });
+    assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
+    assert.equal(await store.checkAndMutateRow(CONDITIONAL), true);
+  });
+}
+
+function mutation(row: string): RowMutation {
+  return { table: 't', row, mutations: [SET] };
+}
+
+function entries(codes: readonly number[]): { readonly answers: readonly object[] } {
+  return { answers: [{ entries: codes.map((code, index) => ({ index, status: { code } })) }] };
+}
+
+function sent({ calls }: FakeBigtable, method: string): number {
+  return calls.filter((call) => call.method === method).length;
+}
+
+/** The rows of each MutateRows. */
+function rowsSent({ calls }: FakeBigtable): readonly string[] {
+  return calls
+    .filter(({ method }) => method === 'MutateRows')
+    .map(({ request }) => {
+      const { entries: rows } = request as { entries: { rowKey: Uint8Array }[] };
+      return rows.map(({ rowKey }) => Buffer.from(rowKey).toString()).join(' ');
+    });
+}
+
+/** The first calls after a server has gone may have been sent on the old connection. */
+async function untilRejected(call: () => Promise<unknown>, code: string): Promise<void> {
+  for (let i = 0; i < 50; i++) {
+    const answer = await call().then(
+      () => undefined,
+      (error: { code?: unknown }) => error.code,
+    );
+    if (answer === code) return;
+  }
+  assert.fail(`no call was rejected with ${code}`);
+}
+
+interface Between extends AsyncDisposable {
+  readonly address: string;
+}
+
+/** Passes everything on to `target`, until it is told to break the connection with the next bytes of a client. */
+async function startCutting(target: string): Promise<Between & { cutAtNextRequest(): void }> {
+  const [host, port] = target.split(':');
+  const sockets = new Set<Socket>();
+  let isCutting = false;
+  const server = createTcpServer((client) => {
+    const upstream = connect(Number(port), host);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    client.on('data', (bytes) => {
+      if (isCutting) client.resetAndDestroy();
+      else upstream.write(bytes);
+      isCutting = false;
+    });
+    upstream.on('data', (bytes) => client.write(bytes));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    cutAtNextRequest: () => {
+      isCutting = true;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+/** Answers administration with an empty instance with the table, and never answers `method`. */
+async function startSilent(method: string): Promise<Between> {
+  const server = createServer();
+  const streams = new Set<ServerHttp2Stream>();
+  server.on('stream', (stream, headers) => {
+    streams.add(stream);
+    stream.on('error', () => {});
+    if (String(headers[':path']).endsWith(`/${method}`)) return;
+    stream.respond(
+      { ':status': 200, 'content-type': 'application/grpc' },
+      { waitForTrailers: true },
+    );
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.end(SILENT_ANSWERS.get(String(headers[':path']).split('/').at(-1) ?? ''));
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve());
+  });
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      for (const stream of streams) stream.session?.destroy();
+      server.close();
+    },
+  };
+}
+
+/** As bytes: `columnFamilies: { data: {} }`, and a profile with `singleClusterRouting` that allows transactions. */
+const SILENT_ANSWERS: ReadonlyMap<string, Buffer> = new Map([
+  ['ListTables', Buffer.from([0, 0, 0, 0, 0])],
+  ['GetTable', Buffer.from([0, 0, 0, 0, 10, 0x1a, 8, 0x0a, 4, ...Buffer.from('data'), 0x12, 0])],
+  ['GetAppProfile', Buffer.from([0, 0, 0, 0, 4, 0x32, 2, 0x10, 1])],
+]);

@@ -1,0 +1,435 @@
+/** gRPC over node:http2, against servers that cut, refuse, reset and vanish as no well-behaved one would. */
+import assert from 'node:assert/strict';
+import {
+  createServer,
+  type Http2Server,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Metadata } from '@grpc/grpc-js';
+import { systemClock } from '../../../base/index.ts';
+import type { CallError } from './status.ts';
+import { createFastStub, type Stub } from './stub.ts';
+
+const OK = { 'grpc-status': '0' };
+const GRPC = { ':status': 200, 'content-type': 'application/grpc' };
+const PATH = '/test.Service/Method';
+
+const same = (bytes: Buffer): Buffer => bytes;
+const NONE = Buffer.alloc(0);
+
+describe('an answer', () => {
+  test('is a message and a status behind it', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('hello')], OK));
+    assert.equal(String(await unary(server.stub, Buffer.from('x'))), 'hello');
+  });
+
+  test('may be cut anywhere, and several messages may come at once', async () => {
+    const whole = Buffer.concat([framed('one'), framed(''), framed('three')]);
+    for (const size of [1, 2, 4, 5, 6, 7, 100]) {
+      const pieces: Buffer[] = [];
+      for (let i = 0; i < whole.length; i += size) pieces.push(whole.subarray(i, i + size));
+      await using server = await serve((stream) => void replySlowly(stream, pieces));
+      const messages = await streamed(server.stub);
+      assert.deepEqual(messages.map(String), ['one', '', 'three'], `in pieces of ${size}`);
+    }
+  });
+
+  test('of megabytes comes whole, and so does a request', async () => {
+    const large = Buffer.alloc(9_000_000, 'percolator');
+    await using server = await serve((stream, request) => reply(stream, [framed(request)], OK));
+    assert.ok((await unary(server.stub, large)).equals(large));
+  });
+
+  test('with a status that is not OK is an error with its code and its decoded message', async () => {
+    const status = { 'grpc-status': '5', 'grpc-message': 'no table %C3%A9 100%25' };
+    await using server = await serve((stream) => reply(stream, [], status));
+    await assert.rejects(unary(server.stub), {
+      code: 5,
+      details: 'no table é 100%',
+      isUnsent: false,
+    });
+    await using odd = await serve((stream) =>
+      reply(stream, [], { 'grpc-status': '5', 'grpc-message': '100%' }),
+    );
+    await assert.rejects(unary(odd.stub), { code: 5, details: '100%' });
+  });
+
+  test('may be headers and nothing else', async () => {
+    await using server = await serve((stream) => {
+      stream.respond(
+        { ...GRPC, 'grpc-status': '7', 'grpc-message': 'denied' },
+        { endStream: true },
+      );
+    });
+    await assert.rejects(unary(server.stub), { code: 7, details: 'denied' });
+    await assert.rejects(streamed(server.stub), { code: 7, details: 'denied' });
+  });
+
+  test('that lacks its message, is cut short or compressed is an internal error', async () => {
+    const cases: Record<string, readonly Buffer[]> = {
+      'no answer came': [],
+      'the answer ended in the middle of a message': [framed('hello').subarray(0, 7)],
+      'a message is compressed': [Buffer.from([1, 0, 0, 0, 1, 0])],
+    };
+    for (const [details, pieces] of Object.entries(cases)) {
+      await using server = await serve((stream) => reply(stream, pieces, OK));
+      await assert.rejects(unary(server.stub), { code: 13, details });
+    }
+  });
+
+  test('that is not gRPC’s is an error of its HTTP status', async () => {
+    for (const [status, code] of [
+      [503, 14],
+      [403, 7],
+      [404, 12],
+      [418, 2],
+    ] as const) {
+      await using server = await serve((stream) => {
+        stream.respond({ ':status': status });
+        stream.end('<html>');
+      });
+      await assert.rejects(unary(server.stub), { code });
+    }
+  });
+
+  test('is read no faster than its reader reads', async () => {
+    const piece = framed('x'.repeat(10_000));
+    let sent = 0;
+    await using server = await serve((stream) => {
+      stream.respond(GRPC, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers(OK));
+      const send = (): void => {
+        while (sent < 3000) {
+          sent++;
+          if (!stream.write(piece)) {
+            stream.once('drain', send);
+            return;
+          }
+        }
+        stream.end();
+      };
+      send();
+    });
+    const answers = start(server.stub);
+    await sleep(300);
+    assert.ok(sent < 2000, `${sent} of 3,000 were sent before anybody read`);
+    let read = 0;
+    for await (const _ of answers) read++;
+    assert.equal(read, 3000);
+  });
+});
+
+describe('a call', () => {
+  test('sends its deadline, its metadata and its path', async () => {
+    let seen: Record<string, unknown> = {};
+    await using server = await serve((stream, _, headers) => {
+      seen = headers;
+      reply(stream, [framed('')], OK);
+    });
+    const metadata = new Metadata();
+    metadata.set('x-goog-request-params', 'table_name=t');
+    await unary(server.stub, NONE, { metadata, timeoutMs: 1234 });
+    assert.equal(seen[':path'], PATH);
+    assert.equal(seen['te'], 'trailers');
+    assert.equal(seen['content-type'], 'application/grpc');
+    assert.equal(seen['x-goog-request-params'], 'table_name=t');
+    assert.equal(seen['grpc-timeout'], '1234m');
+    await unary(server.stub, NONE, { metadata, timeoutMs: 99 });
+    assert.equal(seen['grpc-timeout'], '99m');
+    await unary(server.stub, NONE, { metadata });
+    assert.equal(seen['grpc-timeout'], undefined);
+  });
+
+  test('that is late is given up, and the server is told', async () => {
+    let resetWith: number | undefined;
+    await using server = await serve((stream) => {
+      stream.on('close', () => {
+        resetWith = stream.rstCode;
+      });
+    });
+    await assert.rejects(unary(server.stub, NONE, { timeoutMs: 100 }), { code: 4 });
+    await until(() => resetWith === 8);
+    await assert.rejects(unary(server.stub, NONE, { deadline: Date.now() + 100 }), {
+      code: 4,
+      isUnsent: false,
+    });
+  });
+
+  test('that is cancelled ends at once, and the server is told', async () => {
+    let resetWith: number | undefined;
+    await using server = await serve((stream) => {
+      stream.on('close', () => {
+        resetWith = stream.rstCode;
+      });
+      stream.respond(GRPC);
+      stream.write(framed('one'));
+    });
+    const answers = start(server.stub);
+    answers.once('data', () => answers.cancel());
+    await assert.rejects(ended(answers), { code: 1 });
+    await until(() => resetWith === 8);
+  });
+
+  test('that is refused was not processed; one that is reset otherwise may have been', async () => {
+    for (const [rstCode, code, isUnsent] of [
+      [7, 14, true],
+      [8, 14, false],
+      [11, 14, false],
+      [2, 13, false],
+    ] as const) {
+      await using server = await serve((stream) => stream.close(rstCode));
+      await assert.rejects(unary(server.stub), { code, isUnsent });
+    }
+  });
+
+  test('on a connection that breaks may have been processed', async () => {
+    await using server = await serve((stream) => stream.session?.socket.destroy());
+    await assert.rejects(unary(server.stub), { code: 14, isUnsent: false });
+  });
+
+  test('to a server that is not there was not sent', async () => {
+    const server = await serve(() => {});
+    await server[Symbol.asyncDispose]();
+    const stub = createFastStub(server.address, { clock: systemClock });
+    await assert.rejects(unary(stub), { code: 14, isUnsent: true });
+    await assert.rejects(unary(stub), { code: 14, isUnsent: true });
+  });
+
+  test('keeps its answer when another one on the connection fails', async () => {
+    await using server = await serve((stream, request) => {
+      if (String(request) === 'bad') stream.close(2);
+      else setTimeout(() => reply(stream, [framed('good')], OK), 50);
+    });
+    const good = unary(server.stub, Buffer.from('good'));
+    await assert.rejects(unary(server.stub, Buffer.from('bad')), { code: 13 });
+    assert.equal(String(await good), 'good');
+  });
+});
+
+describe('a connection', () => {
+  test('is one for all calls', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('')], OK));
+    await Promise.all(Array.from({ length: 300 }, () => unary(server.stub)));
+    assert.equal(server.sessions.size, 1);
+  });
+
+  test('that the server wants to end takes no new calls, and ends with those it has', async () => {
+    await using server = await serve((stream, request) => {
+      if (String(request) === 'slow') setTimeout(() => reply(stream, [framed('slow')], OK), 200);
+      else reply(stream, [framed('fast')], OK);
+    });
+    const slow = unary(server.stub, Buffer.from('slow'));
+    await unary(server.stub);
+    const [first] = server.sessions;
+    first?.goaway(0);
+    await sleep(50);
+    assert.equal(String(await unary(server.stub)), 'fast');
+    assert.equal(server.sessions.size, 2, 'the new call has a connection of its own');
+    assert.equal(String(await slow), 'slow');
+  });
+
+  test('is made again as soon as the server is there again', async () => {
+    const server = await serve((stream) => reply(stream, [framed('')], OK));
+    await unary(server.stub);
+    await server.stopListening();
+    for (let i = 0; i < 3; i++) await assert.rejects(unary(server.stub), { code: 14 });
+    const startedMs = performance.now();
+    await using again = await serve((stream) => reply(stream, [framed('')], OK), server.address);
+    await untilResolves(() => unary(server.stub));
+    assert.ok(performance.now() - startedMs < 1000);
+    assert.ok(again.sessions.size > 0);
+    server.stub.close();
+  });
+
+  test('to a machine that has gone silent is given up, so that later calls get another', async () => {
+    await using server = await serve((stream) => reply(stream, [framed('')], OK));
+    await using tunnel = await openTunnel(server.address);
+    const stub = createFastStub(tunnel.address, { clock: systemClock });
+    await unary(stub);
+    tunnel.freeze(); // No answer to anything, not even to a ping; and no end of the connection.
+    await assert.rejects(unary(stub, NONE, { timeoutMs: 100 }), { code: 4 });
+    await untilResolves(() => unary(stub, NONE, { timeoutMs: 500 }));
+    assert.equal(server.sessions.size, 2);
+    stub.close();
+  });
+
+  test('is closed when the calls that it has have ended', async () => {
+    await using server = await serve((stream) => {
+      setTimeout(() => reply(stream, [framed('late')], OK), 100);
+    });
+    const late = unary(server.stub);
+    await sleep(30);
+    await server.stub.closed?.();
+    assert.equal(String(await late), 'late');
+    await assert.rejects(unary(server.stub), { code: 14, isUnsent: true });
+  });
+});
+
+interface TestServer extends AsyncDisposable {
+  readonly address: string;
+  readonly stub: Stub;
+  readonly sessions: ReadonlySet<ServerHttp2Session>;
+  stopListening(): Promise<void>;
+}
+
+type Handler = (
+  stream: ServerHttp2Stream,
+  request: Buffer,
+  headers: Record<string, unknown>,
+) => void;
+
+async function serve(handle: Handler, at = '127.0.0.1:0'): Promise<TestServer> {
+  const server = createServer();
+  const sessions = new Set<ServerHttp2Session>();
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.on('error', () => {});
+  });
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {});
+    const pieces: Buffer[] = [];
+    stream.on('data', (piece: Buffer) => pieces.push(piece));
+    stream.on('end', () => handle(stream, Buffer.concat(pieces).subarray(5), headers));
+  });
+  const [host, port] = at.split(':');
+  await new Promise<void>((resolve) => {
+    server.listen(Number(port), host, () => resolve());
+  });
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const stub = createFastStub(address, { clock: systemClock });
+  return {
+    address,
+    stub,
+    sessions,
+    stopListening: () => stop(server, sessions),
+    [Symbol.asyncDispose]: async () => {
+      stub.close();
+      await stop(server, sessions);
+    },
+  };
+}
+
+/** Passes bytes on to `target`; connections that are frozen stay open and pass nothing. */
+async function openTunnel(
+  target: string,
+): Promise<AsyncDisposable & { readonly address: string; freeze(): void }> {
+  const [host, port] = target.split(':');
+  const sockets = new Set<Socket>();
+  const tunnel = createTcpServer((client) => {
+    const upstream = connect(Number(port), host);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+    }
+    client.pipe(upstream).pipe(client);
+  });
+  await new Promise<void>((resolve) => {
+    tunnel.listen(0, '127.0.0.1', () => resolve());
+  });
+  return {
+    address: `127.0.0.1:${(tunnel.address() as AddressInfo).port}`,
+    freeze: () => {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      tunnel.close();
+    },
+  };
+}
+
+async function stop(server: Http2Server, sessions: ReadonlySet<ServerHttp2Session>): Promise<void> {
+  for (const session of sessions) session.destroy();
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+function reply(
+  stream: ServerHttp2Stream,
+  pieces: readonly Buffer[],
+  trailers: OutgoingHttpHeaders,
+): void {
+  stream.respond(GRPC, { waitForTrailers: true });
+  stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+  for (const piece of pieces) stream.write(piece);
+  stream.end();
+}
+
+/** Each piece in a frame of its own. */
+async function replySlowly(stream: ServerHttp2Stream, pieces: readonly Buffer[]): Promise<void> {
+  stream.respond(GRPC, { waitForTrailers: true });
+  stream.on('wantTrailers', () => stream.sendTrailers(OK));
+  for (const piece of pieces) {
+    await new Promise<void>((resolve) => {
+      stream.write(piece, () => resolve());
+    });
+    await sleep(1);
+  }
+  stream.end();
+}
+
+function framed(message: string | Buffer): Buffer {
+  const body = Buffer.from(message);
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(body.length, 1);
+  return Buffer.concat([prefix, body]);
+}
+
+interface Options {
+  readonly metadata?: Metadata;
+  readonly timeoutMs?: number;
+  readonly deadline?: number;
+}
+
+function unary(stub: Stub, request: Buffer = NONE, options: Options = {}): Promise<Buffer> {
+  const { metadata = new Metadata(), ...rest } = options;
+  return new Promise((resolve, reject) => {
+    stub.makeUnaryRequest(PATH, same, same, request, metadata, rest, (error, answer) => {
+      if (error === null) resolve(answer as Buffer);
+      else reject(error as unknown as CallError);
+    });
+  });
+}
+
+function start(stub: Stub): ReturnType<Stub['makeServerStreamRequest']> {
+  return stub.makeServerStreamRequest(PATH, same, same, NONE, new Metadata(), {}) as never;
+}
+
+async function streamed(stub: Stub): Promise<readonly Buffer[]> {
+  const messages: Buffer[] = [];
+  for await (const message of start(stub)) messages.push(message as Buffer);
+  return messages;
+}
+
+async function ended(answers: ReturnType<typeof start>): Promise<void> {
+  await new Promise((resolve, reject) => {
+    answers.on('error', reject);
+    answers.on('end', resolve);
+    answers.resume();
+  });
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let i = 0; i < 200 && !condition(); i++) await sleep(10);
+  assert.ok(condition());
+}
+
+async function untilResolves(call: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    if (
+      await call().then(
+        () => true,
+        () => false,
+      )
+    )
+      return;
+    await sleep(10);
+  }
+  assert.fail('it never succeeded');
+}

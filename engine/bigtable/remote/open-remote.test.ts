@@ -1,0 +1,152 @@
+/** What is checked when a store is opened and when a table is first used, and how it is said: one clear sentence each. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { startFake, type FakeBigtable } from './fake-bigtable.fixture.ts';
+import { openRemote, type RemoteOptions } from './index.ts';
+
+const NOT_FOUND = 5;
+const PERMISSION_DENIED = 7;
+const FAILED_PRECONDITION = 9;
+const UNIMPLEMENTED = 12;
+
+const open = (
+  { address }: FakeBigtable,
+  more: Partial<RemoteOptions> = {},
+): ReturnType<typeof openRemote> =>
+  openRemote({ project: 'p', instance: 'i', plainAddress: address, ...more });
+
+describe('opening', () => {
+  test('succeeds where tables may be listed and the app profile allows transactions', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake, { appProfile: 'mine' });
+    assert.deepEqual(await store.listTables(), ['t']);
+    const asked = fake.calls.find(({ method }) => method === 'GetAppProfile');
+    assert.equal(
+      (asked?.request as { name: string }).name,
+      'projects/p/instances/i/appProfiles/mine',
+    );
+  });
+
+  for (const profile of [
+    { multiClusterRoutingUseAny: {} },
+    { singleClusterRouting: { allowTransactionalWrites: false } },
+  ]) {
+    test(`refuses an app profile with ${JSON.stringify(profile)}`, async () => {
+      await using fake = await startFake();
+      fake.answer('GetAppProfile', { answers: [profile] });
+      await assert.rejects(open(fake), {
+        code: 'STORE_REFUSED',
+        message:
+          /^the app profile default of .* does not allow single-row transactions.*--route-to/,
+      });
+      await using reading = await open(fake, { readOnly: true });
+      assert.ok(reading);
+    });
+  }
+
+  test('goes on where app profiles may not be looked at, or are not there', async () => {
+    for (const code of [PERMISSION_DENIED, UNIMPLEMENTED]) {
+      await using fake = await startFake();
+      fake.answer('GetAppProfile', { code, details: 'no' });
+      await using store = await open(fake);
+      assert.ok(store);
+    }
+  });
+
+  test('names an app profile, an instance and a permission that is missing', async () => {
+    await using fake = await startFake();
+    fake.answer('GetAppProfile', { code: NOT_FOUND, details: 'no' });
+    const refused = { code: 'STORE_REFUSED' };
+    const profile = /no app profile projects\/p\/instances\/i\/appProfiles\/mine/;
+    await assert.rejects(open(fake, { appProfile: 'mine' }), { ...refused, message: profile });
+    fake.answer('ListTables', { code: NOT_FOUND, details: 'no' });
+    const instance = /no Bigtable instance projects\/p\/instances\/i/;
+    await assert.rejects(open(fake), { ...refused, message: instance });
+    fake.answer('ListTables', { code: PERMISSION_DENIED, details: 'no' });
+    const permission = /lack bigtable\.tables\.list, which the role roles\/bigtable\.admin has/;
+    await assert.rejects(open(fake), { ...refused, message: permission });
+  });
+
+  test('says which address does not answer', async () => {
+    const fake = await startFake();
+    await fake.stop();
+    const message = new RegExp(`no Bigtable answers at ${fake.address}`);
+    await assert.rejects(open(fake), { code: 'STORE_UNAVAILABLE', message });
+  });
+});
+
+describe('using a table', () => {
+  const read = (store: Awaited<ReturnType<typeof open>>): Promise<unknown> =>
+    store.readRow('t', 'r', [{ family: 'data' }]);
+
+  for (const gcRule of [
+    { maxNumVersions: 1 },
+    { maxAge: { seconds: 60 } },
+    { union: { rules: [{ maxNumVersions: 3 }] } },
+  ]) {
+    test(`with the GC rule ${JSON.stringify(gcRule)} is refused`, async () => {
+      await using fake = await startFake();
+      fake.answer('GetTable', { answers: [{ columnFamilies: { data: { gcRule }, lock: {} } }] });
+      await using store = await open(fake);
+      const message = /table t has a GC rule on data, .* cbt setgcpolicy t data never/;
+      await assert.rejects(read(store), { code: 'TABLE_MISMATCH', message });
+      const made = store.createTable('t', { families: ['data', 'lock'] });
+      await assert.rejects(made, { code: 'TABLE_MISMATCH', message });
+      assert.ok(!fake.calls.some(({ method }) => method === 'ReadRows'));
+    });
+  }
+
+  test('with a GC rule that is empty is allowed', async () => {
+    await using fake = await startFake();
+    fake.answer('GetTable', { answers: [{ columnFamilies: { data: { gcRule: {} } } }] });
+    await using store = await open(fake);
+    assert.equal(await read(store), undefined);
+  });
+
+  test('that is missing and may not be made says which permission that takes', async () => {
+    await using fake = await startFake();
+    fake.answer('GetTable', { code: NOT_FOUND, details: 'no' });
+    fake.answer('CreateTable', { code: PERMISSION_DENIED, details: 'no' });
+    await using store = await open(fake);
+    const message = /table t is missing, and making it is denied.*bigtable\.tables\.create/;
+    const made = store.createTable('t', { families: ['data'] });
+    await assert.rejects(made, { code: 'STORE_REFUSED', message });
+  });
+
+  test('that is there needs no permission to make one', async () => {
+    await using fake = await startFake();
+    fake.answer('CreateTable', { code: PERMISSION_DENIED, details: 'no' });
+    await using store = await open(fake);
+    await store.createTable('t', { families: ['data'] });
+  });
+
+  test('asks for its families once, and again when it turns out to be another one', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake);
+    const asked = (): number => fake.calls.filter(({ method }) => method === 'GetTable').length;
+    await read(store);
+    await read(store);
+    assert.equal(asked(), 1);
+    fake.answer('ReadRows', { code: NOT_FOUND, details: 'table not found' }, { answers: [] });
+    await assert.rejects(read(store), { code: 'TABLE_NOT_FOUND' });
+    await read(store);
+    assert.equal(asked(), 2);
+  });
+
+  test('through a profile without transactions says so at the first commit', async () => {
+    await using fake = await startFake();
+    const details = 'Single-row transactions are not allowed by this app profile';
+    fake.answer('CheckAndMutateRow', { code: FAILED_PRECONDITION, details });
+    await using store = await open(fake);
+    const set = {
+      kind: 'set',
+      family: 'data',
+      qualifier: 'q',
+      timestamp: 1,
+      value: Buffer.from(''),
+    } as const;
+    const sent = store.checkAndMutateRow({ table: 't', row: 'r', anyOf: [], ifNotFound: [set] });
+    const message = /app profile does not allow single-row transactions/;
+    await assert.rejects(sent, { code: 'STORE_REFUSED', message });
+  });
+});

@@ -1,0 +1,100 @@
+/**
+ * One client process of bench:oracle: callers that ask for a timestamp, await it, and ask again.
+ *
+ * Every caller has a promise of its own for each timestamp, as transactions have. Looking at the clock twice a
+ * timestamp would cost a third of what there is to measure, so one caller in 64 does; which one, does not
+ * matter, because all of a batch are answered in one turn. The others check that what they get increases.
+ */
+import { argv } from 'node:process';
+import { getOneMessage, sendMessage } from 'execa';
+import { connectOracle, type TimestampOracle } from '#engine';
+import type { ClientOptions, Connected, Measured } from './messages.ts';
+
+const CALLERS_PER_CLOCK = 64;
+
+/** What the callers of this process have in common. */
+interface Shared {
+  timestamps: number;
+  smallest: number;
+  largest: number;
+  isOver: boolean;
+  readonly latencies: Map<number, number>;
+}
+
+const options = JSON.parse(argv[2] ?? '') as ClientOptions;
+const { address, warmUpSeconds, seconds } = options;
+const oracle = connectOracle({ addresses: [address] });
+await oracle.next();
+await sendMessage({ kind: 'connected' } satisfies Connected);
+await getOneMessage();
+await measure(oracle, options.callers, warmUpSeconds);
+await sendMessage(await measure(oracle, options.callers, seconds));
+await oracle.close();
+process.disconnect();
+
+async function measure(
+  asked: TimestampOracle,
+  callers: number,
+  forSeconds: number,
+): Promise<Measured> {
+  const shared: Shared = {
+    timestamps: 0,
+    smallest: Infinity,
+    largest: 0,
+    isOver: false,
+    latencies: new Map(),
+  };
+  const startedMs = performance.now();
+  const startedCpu = process.cpuUsage();
+  setTimeout(() => {
+    shared.isOver = true;
+  }, forSeconds * 1_000);
+  await Promise.all(
+    Array.from({ length: callers }, (_, i) =>
+      i % CALLERS_PER_CLOCK === 0 ? callWithClock(asked, shared) : call(asked, shared),
+    ),
+  );
+  const { user, system } = process.cpuUsage(startedCpu);
+  return {
+    kind: 'measured',
+    timestamps: shared.timestamps,
+    smallest: shared.smallest,
+    largest: shared.largest,
+    wallMs: performance.now() - startedMs,
+    cpuMs: (user + system) / 1_000,
+    latencies: [...shared.latencies],
+  };
+}
+
+async function call(asked: TimestampOracle, shared: Shared): Promise<void> {
+  const first = await asked.next();
+  let last = first;
+  shared.timestamps++;
+  while (!shared.isOver) {
+    const timestamp = await asked.next();
+    if (timestamp <= last) throw new Error(`the oracle went back from ${last} to ${timestamp}`);
+    last = timestamp;
+    shared.timestamps++;
+  }
+  note(shared, first, last);
+}
+
+async function callWithClock(asked: TimestampOracle, shared: Shared): Promise<void> {
+  const { latencies } = shared;
+  const first = await asked.next();
+  let last = first;
+  shared.timestamps++;
+  while (!shared.isOver) {
+    const startedMs = performance.now();
+    last = await asked.next();
+    const microseconds = Math.round((performance.now() - startedMs) * 1_000);
+    latencies.set(microseconds, (latencies.get(microseconds) ?? 0) + 1);
+    shared.timestamps++;
+  }
+  note(shared, first, last);
+}
+
+function note(shared: Shared, first: number, last: number): void {
+  shared.smallest = Math.min(shared.smallest, first);
+  shared.largest = Math.max(shared.largest, last);
+}

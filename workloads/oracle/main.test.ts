@@ -1,0 +1,31 @@
+/** The benchmark of the oracle at its smallest. How fast it is, is not tested. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { execaNode } from 'execa';
+
+const BENCH = path.join(import.meta.dirname, 'main.ts');
+const SMOKE = ['--clients', '1,2', '--callers', '1000', '--seconds', '0.2', '--warm-up', '0.1'];
+
+test('bench:oracle measures each number of clients, and few callers, and says whether it is enough', async () => {
+  const ended = await execaNode(BENCH, SMOKE, { reject: false });
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  for (const [clients, callers] of [
+    ['1', '1,000'],
+    ['2', '1,000'],
+    ['1', '100'],
+  ] as const) {
+    const line = new RegExp(
+      `^ +${clients} +${callers} +[1-9][\\d,]+ +\\d+\\.\\d\\d × +[1-9][\\d,]* ns each( +\\d+\\.\\d\\d ms){3}$`,
+      'm',
+    );
+    assert.match(ended.stdout, line);
+  }
+  assert.match(ended.stdout, /^(Met: at least|NOT met:) 4,000,000 timestamps a second/m);
+});
+
+test('a mistake on the command line is one sentence, and exit code 2', async () => {
+  const ended = await execaNode(BENCH, ['--clients', '0'], { reject: false });
+  assert.equal(ended.exitCode, 2);
+  assert.match(ended.stderr, /--clients/);
+});

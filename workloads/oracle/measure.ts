@@ -1,0 +1,95 @@
+/** One point of bench:oracle: so many client processes with so many callers, for so long. */
+import { execaNode } from 'execa';
+import type { ClientOptions, Measured } from './messages.ts';
+
+export interface Load {
+  readonly clients: number;
+  /** Of all clients together. */
+  readonly callers: number;
+  readonly warmUpSeconds: number;
+  readonly seconds: number;
+}
+
+/** What all clients of a point have measured together. */
+export interface Point {
+  readonly load: Load;
+  readonly timestamps: number;
+  readonly perSecond: number;
+  /** Of the clients' processors, for each timestamp. */
+  readonly clientCpuNs: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+}
+
+const CLIENT = new URL('client-process.ts', import.meta.url);
+
+/** @throws if a client ends early, or a timestamp was handed out that the oracle has not got to yet */
+export async function measurePoint(
+  address: string,
+  load: Load,
+  signal: AbortSignal,
+): Promise<Point> {
+  const clients = Array.from({ length: load.clients }, () => startClient(address, load, signal));
+  await Promise.all(clients.map((client) => client.getOneMessage())); // Connected.
+  const measured = clients.map((client) => client.getOneMessage());
+  await Promise.all(clients.map((client) => client.sendMessage('begin')));
+  const all = (await Promise.all(measured)) as unknown as readonly Measured[];
+  await Promise.all(clients);
+  return pointOf(load, all);
+}
+
+function startClient(address: string, load: Load, signal: AbortSignal) {
+  const { clients, callers, warmUpSeconds, seconds } = load;
+  const options: ClientOptions = {
+    address,
+    callers: Math.ceil(callers / clients),
+    warmUpSeconds,
+    seconds,
+  };
+  return execaNode(CLIENT, [JSON.stringify(options)], {
+    ipc: true,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    cancelSignal: signal,
+  });
+}
+
+function pointOf(load: Load, all: readonly Measured[]): Point {
+  const timestamps = sum(all.map((client) => client.timestamps));
+  const between =
+    Math.max(...all.map(({ largest }) => largest)) -
+    Math.min(...all.map(({ smallest }) => smallest)) +
+    1;
+  // Each caller has seen its own increase. That no two callers were given the same shows in their number.
+  if (timestamps > between) {
+    throw new Error(`${timestamps} callers were given one of ${between} timestamps: some twice`);
+  }
+  const times = new Map<number, number>();
+  for (const [microseconds, count] of all.flatMap(({ latencies }) => latencies)) {
+    times.set(microseconds, (times.get(microseconds) ?? 0) + count);
+  }
+  const sorted = [...times].toSorted(([a], [b]) => a - b);
+  return {
+    load,
+    timestamps,
+    perSecond: sum(all.map((client) => (client.timestamps / client.wallMs) * 1_000)),
+    clientCpuNs: (sum(all.map(({ cpuMs }) => cpuMs)) * 1e6) / timestamps,
+    p50Ms: percentileMs(sorted, 0.5),
+    p99Ms: percentileMs(sorted, 0.99),
+    p999Ms: percentileMs(sorted, 0.999),
+  };
+}
+
+/** @param sorted microseconds and how often they were met, smallest first */
+function percentileMs(sorted: readonly (readonly [number, number])[], fraction: number): number {
+  let left = fraction * sum(sorted.map(([, count]) => count));
+  for (const [microseconds, count] of sorted) {
+    left -= count;
+    if (left <= 0) return microseconds / 1_000;
+  }
+  return Number.NaN;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

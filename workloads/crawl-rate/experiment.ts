@@ -140,7 +140,7 @@ async function measure(
 ): Promise<void> {
   const { prepared, pool, signal, measured, progress } = around;
   signal.throwIfAborted();
-  const { repository, seconds, warmupSeconds, batchSeconds, concurrency } = plan;
+  const { repository, seconds, warmupSeconds, batchSeconds, concurrency, engine } = plan;
   const documents = syntheticOptions(plan);
   if (system === 'percolator') {
     const folder = await copyStore(prepared);
@@ -152,6 +152,7 @@ async function measure(
       schedule,
       seconds,
       concurrency,
+      engine,
       signal,
     });
     append(measured.percolator, rate, point);
@@ -186,12 +187,12 @@ function append<T>(map: Map<number, T[]>, rate: number, point: T): void {
 }
 
 function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1] {
-  const { profile, seed, repeats, out: _out, rates, ...rest } = plan;
+  const { profile, seed, repeats, out: _out, rates, engine, ...rest } = plan;
   return {
     experiment: 'crawl-rate',
     profile,
     commandLine,
-    parameters: { ...rest, rates, seed, repeats, input: path.basename(plan.input) },
+    parameters: { ...rest, ...engine, rates, seed, repeats, input: path.basename(plan.input) },
     seed,
     repeats,
     store: {

@@ -11,6 +11,7 @@ import {
   outputFolder,
   runCommand,
 } from '#results';
+import { ENGINE_OPTIONS, type EngineValues } from '../tuning/engine-settings.ts';
 import { refuseFullDisk } from './batch/disk-space.ts';
 import { runExperiment } from './experiment.ts';
 import type { Plan } from './plan.ts';
@@ -88,6 +89,7 @@ await runCommand(
         min: 1,
         max: 10_000,
       }),
+      ...ENGINE_OPTIONS,
       workers: integer({
         description: 'worker processes of the batch; best one per core',
         default: availableParallelism(),
@@ -143,14 +145,15 @@ await runCommand(
   },
 );
 
-type Given = Pick<Plan, 'seed' | 'documentBytes' | 'concurrency' | 'workers' | 'out' | 'input'> & {
-  readonly profile: (typeof PROFILES)[number];
-  readonly repository: number | undefined;
-  readonly rates: readonly number[] | undefined;
-  readonly seconds: number | undefined;
-  readonly batchSeconds: number | undefined;
-  readonly repeats: number | undefined;
-};
+type Given = EngineValues &
+  Pick<Plan, 'seed' | 'documentBytes' | 'concurrency' | 'workers' | 'out' | 'input'> & {
+    readonly profile: (typeof PROFILES)[number];
+    readonly repository: number | undefined;
+    readonly rates: readonly number[] | undefined;
+    readonly seconds: number | undefined;
+    readonly batchSeconds: number | undefined;
+    readonly repeats: number | undefined;
+  };
 
 /** What was given, and for the rest the profile. A run that differs from its profile is custom. */
 function planOf(given: Given): Plan {
@@ -170,10 +173,16 @@ function planOf(given: Given): Plan {
     seed: given.seed,
     documentBytes: given.documentBytes,
     concurrency: given.concurrency,
+    engine: engineOf(given),
     workers: given.workers,
     out: given.out,
     input: given.input,
   };
+}
+
+function engineOf(given: EngineValues): EngineValues {
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = given;
+  return { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
 }
 
 function diskBytes(plan: Plan): number {

@@ -1,4 +1,5 @@
 /** Everything that decides a run of the experiment, settled before it begins. */
+import type { EngineValues } from '../tuning/engine-settings.ts';
 import type { SyntheticOptions } from './documents/index.ts';
 import type { ProfileName, Scale } from './profiles.ts';
 
@@ -8,6 +9,8 @@ export interface Plan extends Scale {
   readonly documentBytes: number;
   /** Observer runs in flight in the engine's process. */
   readonly concurrency: number;
+  /** Batching, prefetching, and how many workers share the runs in flight. */
+  readonly engine: EngineValues;
   /** Worker processes of the batch. */
   readonly workers: number;
   readonly out: string;

@@ -120,6 +120,7 @@ function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
       high: null,
     })),
   });
+  const front = paretoFront(found.tried);
   const isDefault = ({ values }: Tried): boolean => values === DEFAULTS;
   return {
     name: 'pareto',
@@ -127,10 +128,15 @@ function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
     caption: 'To the right and below is better. Nothing tried beats a point of the front in both.',
     x: { title: `${unit} a second, busy`, scale: 'logarithmic', ticks: [] },
     y: { title: 'Median latency in ms, one at a time', scale: 'logarithmic', ticks: [] },
+    // The first is drawn on top.
     series: [
-      series('Pareto front', 'percolator', paretoFront(found.tried), true),
-      series('other settings', 'other', found.tried),
       series('defaults', 'paper', found.tried.filter(isDefault)),
+      series('Pareto front', 'percolator', front, true),
+      series(
+        'other settings',
+        'other',
+        found.tried.filter((one) => !front.includes(one)),
+      ),
     ],
   };
 }

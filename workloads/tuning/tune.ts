@@ -1,7 +1,7 @@
 /** `npm run tune`: finds batching and prefetch settings for a workload, and says how sure it is. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { createRandom } from '#engine';
+import { type Bigtable, createRandom } from '#engine';
 import {
   choice,
   createRun,
@@ -12,7 +12,7 @@ import {
   runCommand,
   startProgress,
 } from '#results';
-import { drawCandidates, nameOf } from './candidates.ts';
+import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
 import { distantStore } from './distant-store.ts';
 import { DURABILITY, emptyStores, STORES } from './empty-stores.ts';
 import type { EngineValues } from './engine-settings.ts';
@@ -165,26 +165,20 @@ async function searchWithin(options: Given, signal: AbortSignal): Promise<Found>
   const openEmpty = emptyStores(store, work);
   const progress = startProgress();
   progress.phase(`trying settings for ${workload}`, trials, 'trials');
+  const measure: Parameters<typeof search>[0]['measure'] = async (values, trial) => {
+    await using empty = await openEmpty();
+    const data = { size, concurrency, seed: trial.seed };
+    const distance = { ...empty.manifest, roundTripMs };
+    const around = (one: Bigtable): Bigtable =>
+      roundTripMs > 0 ? distantStore(one, distance) : one;
+    const details = { values, data, seconds: trial.seconds, around, signal };
+    return await tryOut(WORKLOADS[workload], empty, details);
+  };
+  const onTrial = (done: number): void => progress.update(done);
   try {
-    return await search({
-      ...options,
-      candidates,
-      seconds,
-      random,
-      onTrial: (done) => progress.update(done),
-      measure: async (values, trial) => {
-        await using empty = await openEmpty();
-        const data = { size, concurrency, seed: trial.seed };
-        const around = (one: typeof empty): typeof empty =>
-          distantStore(one, { ...one.manifest, roundTripMs });
-        const { seconds: length } = trial;
-        const details = { values, data, seconds: length, signal };
-        return await tryOut(WORKLOADS[workload], empty, {
-          ...details,
-          around: roundTripMs > 0 ? around : (one) => one,
-        });
-      },
-    });
+    // Not counted: whoever is tried first would pay for the compiling of all code.
+    await measure(DEFAULTS, { seconds, seed: 0 });
+    return await search({ ...options, candidates, seconds, random, onTrial, measure });
   } finally {
     progress.end();
   }

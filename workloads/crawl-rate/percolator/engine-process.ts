@@ -16,6 +16,7 @@ import {
   type Percolator,
 } from '#engine';
 import { createLatencyHistogram } from '#results';
+import { settingsOf } from '../../tuning/engine-settings.ts';
 import { createSyntheticDocuments, documentId, encodeDocument } from '../documents/index.ts';
 import { monotonicUs } from '../monotonic-clock.ts';
 import { dueUs } from '../schedule.ts';
@@ -165,18 +166,24 @@ interface Running {
 }
 
 async function startEngine(message: StartMessage): Promise<Running> {
-  const percolator = await openPercolator({ folder: message.folder });
-  const engine = new EngineProcess(percolator, message);
-  const worker = percolator.startWorker([clusteringObserver], {
-    concurrency: message.concurrency,
-    onCommitted: engine.onCommitted,
+  const percolator = await openPercolator({
+    folder: message.folder,
+    ...settingsOf(message.engine),
   });
+  const engine = new EngineProcess(percolator, message);
+  const { scanners } = message.engine;
+  const workers = Array.from({ length: scanners }, () =>
+    percolator.startWorker([clusteringObserver], {
+      concurrency: Math.ceil(message.concurrency / scanners),
+      onCommitted: engine.onCommitted,
+    }),
+  );
   const reporter = setInterval(() => void sendMessage(engine.progress()), REPORT_MS);
   await sendMessage({ kind: 'ready' } satisfies FromEngine);
   const stop = async (): Promise<void> => {
     const drained = await engine.drain();
     clearInterval(reporter);
-    await worker.stop();
+    await Promise.all(workers.map((worker) => worker.stop()));
     await sendMessage(engine.result(drained));
     await percolator.close();
   };

@@ -1,5 +1,6 @@
 /** What the generator and the engine's process tell one another during a point. */
 import type { Counters } from '#engine';
+import type { EngineValues } from '../../tuning/engine-settings.ts';
 import type { SyntheticOptions } from '../documents/index.ts';
 import type { Schedule } from '../schedule.ts';
 
@@ -19,6 +20,7 @@ export interface StartMessage {
   readonly schedule: Schedule;
   /** Observer runs in flight. */
   readonly concurrency: number;
+  readonly engine: EngineValues;
 }
 
 export type FromEngine =

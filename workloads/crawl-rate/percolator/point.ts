@@ -10,6 +10,7 @@ import { ExecaError, execaNode } from 'execa';
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { openPercolator } from '#engine';
 import type { Histogram, TimeSeriesRow } from '#results';
+import type { EngineValues } from '../../tuning/engine-settings.ts';
 import {
   createSyntheticDocuments,
   documentId,
@@ -31,6 +32,7 @@ export interface PercolatorPointOptions {
   readonly schedule: Schedule;
   readonly seconds: number;
   readonly concurrency: number;
+  readonly engine: EngineValues;
   readonly signal: AbortSignal;
 }
 
@@ -106,11 +108,12 @@ async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
 
 /** Tells the engine's process what to do, from the start to the result. */
 async function drive(
-  { folder, documents, schedule, concurrency, signal }: PercolatorPointOptions,
+  { folder, documents, schedule, concurrency, engine: values, signal }: PercolatorPointOptions,
   send: (message: ToEngine) => Promise<unknown>,
   answers: AsyncIterableIterator<FromEngine>,
 ): Promise<EngineRun> {
-  await send({ kind: 'start', folder, documents, schedule, concurrency });
+  const load = { documents, schedule, concurrency };
+  await send({ kind: 'start', folder, ...load, engine: values });
   await answers.next(); // ready
   const startUs = monotonicUs();
   await send({ kind: 'begin', startUs });

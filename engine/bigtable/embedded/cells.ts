@@ -3,6 +3,7 @@ import type { RangeIterable } from 'lmdb';
 
 export interface Cells {
   get(key: Buffer): Buffer | undefined;
+  doesExist(key: Buffer): boolean;
   getKeys(range: { start: Buffer; end: Buffer; limit?: number }): RangeIterable<Buffer>;
   getRange(range: {
     start: Buffer;

@@ -69,6 +69,29 @@ export function columnPrefix(family: Buffer, qualifier: string): Buffer {
   return appendPart(family, qualifier);
 }
 
+/** What the keys of one column have behind the row, up to the timestamp. */
+export function columnPart(familyId: number, qualifier: string): Buffer {
+  return appendPart(Buffer.of(familyId), qualifier);
+}
+
+/** Whether a key, whose row prefix has `prefixLength` bytes, is of the column with this part. */
+export function isOfColumn(key: Buffer, prefixLength: number, part: Buffer): boolean {
+  if (key.length !== prefixLength + part.length + TIMESTAMP_BYTES) return false;
+  for (let i = 0; i < part.length; i++) {
+    if (key[prefixLength + i] !== part[i]) return false;
+  }
+  return true;
+}
+
+/** Whether two keys of one row are of one column. */
+export function isSameColumn(key: Buffer, other: Buffer, prefixLength: number): boolean {
+  if (key.length !== other.length) return false;
+  for (let i = prefixLength; i < key.length - TIMESTAMP_BYTES; i++) {
+    if (key[i] !== other[i]) return false;
+  }
+  return true;
+}
+
 /** The key of one version. */
 export function cellKey(column: Buffer, timestamp: Timestamp): Buffer {
   const length = column.length + TIMESTAMP_BYTES;
@@ -103,13 +126,10 @@ export function splitColumn(
 
 /** @throws INVALID_ARGUMENT if a cell of this row and column would have a key longer than lmdb takes */
 export function checkKeyLength(row: string, qualifier: string): void {
-  const bytes =
-    4 +
-    escape(row).length +
-    escape(qualifier).length +
-    2 * END.length +
-    FAMILY_BYTES +
-    TIMESTAMP_BYTES;
+  // No character takes more than three bytes, and mostly that is proof enough.
+  const fixed = 4 + 2 * END.length + FAMILY_BYTES + TIMESTAMP_BYTES;
+  if (3 * (row.length + qualifier.length) + fixed <= KEY_BYTES_MAX) return;
+  const bytes = fixed + escape(row).length + escape(qualifier).length;
   if (bytes > KEY_BYTES_MAX) {
     throw new PercolatorError(
       'INVALID_ARGUMENT',

@@ -12,6 +12,7 @@ import {
   columnPrefix,
   cut,
   familyPrefix,
+  KEY_BYTES_MAX,
   rowPrefix,
   rowStart,
   splitColumn,
@@ -29,11 +30,11 @@ export function readRow(
   filters: readonly CellFilter[],
 ): Row | undefined {
   const prefix = rowPrefix(tablePrefix(table.id), key);
-  const keys = listSmallRow(cells, prefix);
+  const small = listSmallRow(cells, prefix);
   const found = filters.flatMap((filter) =>
-    keys === undefined
+    small === undefined
       ? readFilter(cells, table, prefix, filter)
-      : cellsPassing(cells, keys, table, filter),
+      : cellsPassing(cells, small, table, filter),
   );
   return found.length === 0 ? undefined : { key, cells: found };
 }
@@ -46,13 +47,31 @@ export function anyCell(
   filters: readonly CellFilter[],
 ): boolean {
   const prefix = rowPrefix(tablePrefix(table.id), key);
-  const keys = listSmallRow(cells, prefix);
-  if (keys !== undefined) return filters.some((filter) => anyPasses(keys, table, filter));
+  const exact = exactKeys(table, prefix, filters);
+  if (exact !== undefined) return exact.some((one) => cells.doesExist(one));
+  const small = listSmallRow(cells, prefix);
+  if (small !== undefined) return filters.some((filter) => anyPasses(small, table, filter));
   return filters.some((filter) =>
     columnsOf(cells, table, prefix, filter).some(
       (column) => firstKey(cells, versionRange(column.prefix, filter)) !== undefined,
     ),
   );
+}
+
+/** If each filter is about one version of one column, as when a lock becomes a write record: their keys. */
+function exactKeys(
+  table: TableEntry,
+  row: Buffer,
+  filters: readonly CellFilter[],
+): readonly Buffer[] | undefined {
+  const keys: Buffer[] = [];
+  for (const { family, qualifier, from, to } of filters) {
+    if (qualifier === undefined || from === undefined || from !== to) return undefined;
+    const column = columnPrefix(familyPrefix(row, familyId(table, family)), qualifier);
+    const key = cellKey(column, from);
+    if (key.length <= KEY_BYTES_MAX) keys.push(key); // No cell has a longer one.
+  }
+  return keys;
 }
 
 /** At most `limit` rows with a passing cell, from row `start` on, before row `end`. */

@@ -6,69 +6,83 @@
  * the row are listed first, up to a limit; if that was all, the filters are answered from the list,
  * and only the values that pass are fetched. A row with more cells, a hot cell with a thousand
  * versions say, is read by seeks as before, which cost the same however many versions there are.
+ *
+ * The keys stay bytes: to decode one takes longer than to list it, and most are of other columns or versions.
  */
 import type { Cell, CellFilter } from '../bigtable.ts';
-import { TIMESTAMP_MAX } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
 import type { Cells } from './cells.ts';
-import { behind, cut, splitColumn, timestampOf } from './keys.ts';
+import {
+  behind,
+  columnPart,
+  cut,
+  isOfColumn,
+  isSameColumn,
+  splitColumn,
+  timestampOf,
+} from './keys.ts';
 
 /** A row with more cells is not small. Larger: more wasted on large rows. Smaller: more rows by seeks. */
 const SMALL_ROW_CELLS = 32;
 
-export interface CellKey {
-  readonly key: Buffer;
-  readonly familyId: number;
-  readonly qualifier: string;
-  readonly timestamp: number;
+export interface SmallRow {
+  /** How many bytes the keys of the row have in common. */
+  readonly prefixLength: number;
+  /** All of them, in order. */
+  readonly keys: readonly Buffer[];
 }
 
-/** All keys of the row in order, or undefined if it is not small. */
-export function listSmallRow(cells: Cells, row: Buffer): readonly CellKey[] | undefined {
+/** The row, or undefined if it is not small. */
+export function listSmallRow(cells: Cells, row: Buffer): SmallRow | undefined {
   const range = { start: cut(row), end: cut(behind(row)), limit: SMALL_ROW_CELLS + 1 };
-  const keys: CellKey[] = [];
-  for (const key of cells.getKeys(range)) {
-    keys.push({ key, ...splitColumn(key, row.length), timestamp: timestampOf(key) });
-  }
-  return keys.length > SMALL_ROW_CELLS ? undefined : keys;
+  const keys = [...cells.getKeys(range)];
+  return keys.length > SMALL_ROW_CELLS ? undefined : { prefixLength: row.length, keys };
 }
 
 /** Whether any key passes the filter. */
-export function anyPasses(
-  keys: readonly CellKey[],
-  table: TableEntry,
-  filter: CellFilter,
-): boolean {
-  const family = familyId(table, filter.family);
-  return keys.some((key) => passes(key, family, filter));
+export function anyPasses(row: SmallRow, table: TableEntry, filter: CellFilter): boolean {
+  const passes = passing(row, table, filter);
+  return row.keys.some(passes);
 }
 
 /** The cells that pass the filter, in order. */
 export function cellsPassing(
   cells: Cells,
-  keys: readonly CellKey[],
+  row: SmallRow,
   table: TableEntry,
   filter: CellFilter,
 ): readonly Cell[] {
-  const { family, versions = keys.length } = filter;
-  const id = familyId(table, family);
+  const { family, versions = row.keys.length } = filter;
+  const passes = passing(row, table, filter);
   const found: Cell[] = [];
   let ofColumn = 0;
-  let column: string | undefined;
-  for (const cell of keys) {
-    if (!passes(cell, id, filter)) continue;
-    ofColumn = cell.qualifier === column ? ofColumn + 1 : 1;
-    column = cell.qualifier;
-    const value = ofColumn <= versions ? cells.get(cell.key) : undefined;
+  let before: Buffer | undefined;
+  for (const key of row.keys) {
+    if (!passes(key)) continue;
+    ofColumn =
+      before !== undefined && isSameColumn(key, before, row.prefixLength) ? ofColumn + 1 : 1;
+    before = key;
+    const value = ofColumn <= versions ? cells.get(key) : undefined;
     if (value === undefined) continue;
-    found.push({ family, qualifier: cell.qualifier, timestamp: cell.timestamp, value });
+    const qualifier = filter.qualifier ?? splitColumn(key, row.prefixLength).qualifier;
+    found.push({ family, qualifier, timestamp: timestampOf(key), value });
   }
   return found;
 }
 
-function passes(cell: CellKey, family: number, filter: CellFilter): boolean {
-  const { qualifier, from = 0, to = TIMESTAMP_MAX } = filter;
-  if (cell.familyId !== family) return false;
-  if (qualifier !== undefined && qualifier !== cell.qualifier) return false;
-  return cell.timestamp >= from && cell.timestamp <= to;
+function passing(
+  { prefixLength }: SmallRow,
+  table: TableEntry,
+  { family, qualifier, from, to }: CellFilter,
+): (key: Buffer) => boolean {
+  const id = familyId(table, family);
+  const part = qualifier === undefined ? undefined : columnPart(id, qualifier);
+  return (key) => {
+    const isWanted =
+      part === undefined ? key[prefixLength] === id : isOfColumn(key, prefixLength, part);
+    if (!isWanted) return false;
+    if (from === undefined && to === undefined) return true;
+    const timestamp = timestampOf(key);
+    return (from === undefined || timestamp >= from) && (to === undefined || timestamp <= to);
+  };
 }

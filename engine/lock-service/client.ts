@@ -1,0 +1,166 @@
+/**
+ * A worker's side of the lock service: what it gives to `openPercolator` as its `liveness`, and to its workers as
+ * their `rangeLocks`.
+ *
+ * It announces its token and beats, three times per time to live, and hears who has died. `isDead` asks nobody: it
+ * looks at what was heard. If the service is lost, the dead that it has told of are forgotten: they are not
+ * known any more, and whoever is not known is not dead. As soon as it is back we announce ourselves again.
+ *
+ * Processes of this machine are known better by the operating system, at once and without a service: `local` is asked
+ * first, and names our token.
+ *
+ * Locks that the service does not grant or refuse in time count as granted, and for a second it is not asked again: a
+ * scanner without locks does work twice, a scanner that waits does none.
+ */
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { type Clock, systemClock } from '../base/index.ts';
+import { connect, methodOf, type RpcClient } from '../rpc/index.ts';
+import type { Liveness } from './liveness.ts';
+import type { LockedRange, RangeLock, RangeLocks } from './range-locks.ts';
+import { type Beat, type Changes, lockService, type Numbered } from './service.ts';
+
+export interface LockServiceOptions {
+  /** Host and port. */
+  readonly address: string;
+  /** Names our token, and knows the processes of this machine: `localProcesses(...)`. */
+  readonly local: Liveness;
+  /**
+   * Milliseconds without a beat after which we are taken for dead. Default 3,000. Too small: a pause of the
+   * process costs its transactions. Too large: locks of a process whose machine is gone wait for so long. Of a
+   * process that exits or is killed, the end of the connection tells at once.
+   */
+  readonly timeToLiveMs?: number | undefined;
+  /** Default: the system's. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Close it after the database that uses it; twice is harmless. */
+export interface LockServiceClient extends Liveness, RangeLocks, AsyncDisposable {
+  /** Whether the service has heard of us, and tells us of the dead. */
+  readonly isConnected: boolean;
+  close(): Promise<void>;
+}
+
+const TTL_MS = 3_000;
+/** Beats per time to live: two may get lost. */
+const BEATS_PER_TTL = 3;
+const RECONNECT_MS = 50;
+/** How long a scanner waits for an answer, and how long it then does without. */
+const LOCK_DEADLINE_MS = 200;
+const WITHOUT_LOCKS_MS = 1_000;
+const NO_LOCK: RangeLock = { release: () => {} };
+
+/** Connects in the background, for as long as it takes. */
+export function connectLockService(options: LockServiceOptions): LockServiceClient {
+  return new Connection(options);
+}
+
+class Connection implements LockServiceClient {
+  readonly self: string;
+  readonly #local: Liveness;
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  readonly #service = lockService();
+  readonly #server: RpcClient;
+  readonly #closed = new AbortController();
+  readonly #staying: Promise<void>;
+  #stay: ClientDuplexStream<Beat, Changes> | undefined;
+  /** Undefined while the service tells us nothing. */
+  #dead: Set<string> | undefined;
+  #withoutLocksUntilMs = -Infinity;
+
+  constructor(options: LockServiceOptions) {
+    this.self = options.local.self;
+    this.#local = options.local;
+    this.#clock = options.clock ?? systemClock;
+    this.#ttlMs = options.timeToLiveMs ?? TTL_MS;
+    this.#server = connect(options.address, this.#service, this.#clock);
+    this.#staying = this.#stayForever();
+  }
+
+  get isConnected(): boolean {
+    return this.#dead !== undefined;
+  }
+
+  isDead(token: string): boolean {
+    if (token === this.self) return false;
+    return this.#local.isDead(token) || this.#dead?.has(token) === true;
+  }
+
+  async tryLock({ table, from, to }: LockedRange): Promise<RangeLock | undefined> {
+    if (this.#clock.monotonicMs() < this.#withoutLocksUntilMs) return NO_LOCK;
+    try {
+      const request = { token: this.self, table, from, to };
+      const deadline = { deadlineMs: LOCK_DEADLINE_MS };
+      const { number } = await this.#server.call<Numbered>('LockRange', request, deadline);
+      return number === 0 ? undefined : { release: () => this.#unlock(number) };
+    } catch {
+      this.#withoutLocksUntilMs = this.#clock.monotonicMs() + WITHOUT_LOCKS_MS;
+      return NO_LOCK;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed.signal.aborted) return this.#staying;
+    this.#closed.abort();
+    this.#stay?.write({ token: this.self, ttlMs: this.#ttlMs, isLeaving: true });
+    this.#stay?.end();
+    // A service that hangs does not say goodbye.
+    await Promise.race([this.#staying, this.#clock.sleep(LOCK_DEADLINE_MS)]);
+    this.#stay?.cancel();
+    await this.#staying;
+    this.#server.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** If it gets lost, the lock ends by itself. */
+  #unlock(number: number): void {
+    const deadline = { deadlineMs: LOCK_DEADLINE_MS };
+    this.#server.call('UnlockRange', { number }, deadline).catch(() => {});
+  }
+
+  async #stayForever(): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      await this.#stayOnce();
+      await this.#clock.sleep(RECONNECT_MS, signal, { background: true });
+    }
+  }
+
+  /** One connection, until it ends. */
+  async #stayOnce(): Promise<void> {
+    const { path, requestSerialize, responseDeserialize } = methodOf(this.#service, 'Stay');
+    const stay = this.#server.channel.makeBidiStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+    ) as ClientDuplexStream<Beat, Changes>;
+    const ended = new AbortController();
+    this.#stay = stay;
+    await new Promise<void>((resolve) => {
+      stay.on('data', (changes: Changes) => this.#hear(changes));
+      stay.on('error', () => resolve());
+      stay.on('end', () => resolve());
+      void this.#beatUntil(ended.signal, stay);
+    });
+    ended.abort();
+    this.#stay = undefined;
+    this.#dead = undefined;
+  }
+
+  async #beatUntil(ended: AbortSignal, stay: ClientDuplexStream<Beat, Changes>): Promise<void> {
+    while (!ended.aborted && !this.#closed.signal.aborted) {
+      stay.write({ token: this.self, ttlMs: this.#ttlMs });
+      await this.#clock.sleep(this.#ttlMs / BEATS_PER_TTL, ended, { background: true });
+    }
+  }
+
+  #hear({ dead = [], alive = [] }: Changes): void {
+    this.#dead ??= new Set();
+    for (const token of dead) this.#dead.add(token);
+    for (const token of alive) this.#dead.delete(token);
+  }
+}

@@ -1,0 +1,10 @@
+/** A process that announces its token to a lock service, says so, and stays until it is killed. */
+import { argv, stdout } from 'node:process';
+import { connectLockService, localProcesses } from './index.ts';
+
+const [, , address = '', timeToLiveMs] = argv;
+const local = localProcesses('1');
+const service = connectLockService({ address, local, timeToLiveMs: Number(timeToLiveMs) });
+while (!service.isConnected) await new Promise((resolve) => setTimeout(resolve, 1));
+await service.tryLock({ table: 't', from: 'a', to: 'b' });
+stdout.write(`${service.self}\n`);

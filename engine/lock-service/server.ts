@@ -1,0 +1,86 @@
+/**
+ * The lock service as a server: liveness tokens (tokens.ts) and advisory locks on ranges of rows (range-locks.ts), over
+ * gRPC (lock-service.proto), in memory.
+ *
+ *     worker ──beat, beat, beat──▶ tokens ──who has died──▶ every worker
+ *                                    └──▶ the locks of the dead are given up
+ */
+import type { ServerDuplexStream } from '@grpc/grpc-js';
+import { type Clock, systemClock } from '../base/index.ts';
+import { type RpcServer, startServer, unary } from '../rpc/index.ts';
+import { RangeLockTable } from './range-locks.ts';
+import {
+  type Beat,
+  type Changes,
+  lockService,
+  type LockRangeRequest,
+  type Numbered,
+} from './service.ts';
+import { type Session, Tokens } from './tokens.ts';
+
+export interface ServeLocksOptions {
+  /** Host and port. Default: a free port, for processes of this machine only. */
+  readonly address?: string | undefined;
+  /** Milliseconds after which a range lock has ended. Default 10,000. */
+  readonly rangeTimeToLiveMs?: number | undefined;
+  /** Default: the system's. */
+  readonly clock?: Clock | undefined;
+}
+
+type Stay = ServerDuplexStream<Beat, Changes>;
+
+/** How often to look whose time is over, in milliseconds. */
+const EXPIRE_MS = 50;
+
+export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcServer> {
+  const clock = options.clock ?? systemClock;
+  const locks = new RangeLockTable(clock, options.rangeTimeToLiveMs);
+  const stays = new Set<Stay>();
+  const tokens = new Tokens(clock, (token, isDead) => {
+    if (isDead) locks.unlockAllOf(token);
+    for (const stay of stays) stay.write(isDead ? { dead: [token] } : { alive: [token] });
+  });
+  const implementation = {
+    stay: (stay: Stay) => host(stay, tokens, stays),
+    lockRange: unary(async ({ token, table, from, to }: LockRangeRequest): Promise<Numbered> => ({
+      number: locks.lock(token, { table, from, to }) ?? 0,
+    })),
+    unlockRange: unary(async ({ number }: Numbered) => {
+      locks.unlock(number);
+      return {};
+    }),
+  };
+  const server = await startServer(lockService(), implementation, options.address);
+  const closed = new AbortController();
+  void expireUntil(closed.signal, tokens, clock);
+  const close = async (): Promise<void> => {
+    closed.abort();
+    await server.close();
+  };
+  return { address: server.address, close, [Symbol.asyncDispose]: close };
+}
+
+/** One worker, from its first beat to the end of its connection. */
+function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
+  let session: Session | undefined;
+  stays.add(stay);
+  stay.write({ dead: tokens.dead });
+  stay.on('data', ({ token, ttlMs, isLeaving }: Beat) => {
+    session ??= { token, ttlMs };
+    if (isLeaving === true) tokens.leave(session);
+    else tokens.beat(session);
+  });
+  stay.on('end', () => stay.end());
+  stay.on('error', () => {}); // The connection broke; what follows is below.
+  stay.on('close', () => {
+    stays.delete(stay);
+    if (session !== undefined) tokens.disconnect(session);
+  });
+}
+
+async function expireUntil(signal: AbortSignal, tokens: Tokens, clock: Clock): Promise<void> {
+  while (!signal.aborted) {
+    await clock.sleep(EXPIRE_MS, signal, { background: true });
+    tokens.expire();
+  }
+}

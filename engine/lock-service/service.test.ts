@@ -1,0 +1,154 @@
+/**
+ * The claims of the lock service over real connections, with processes that are killed, stopped and come back; and that
+ * it may lose everything without harm.
+ */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { systemClock } from '../base/index.ts';
+import {
+  connectLockService,
+  type Liveness,
+  type LockServiceClient,
+  type LockServiceOptions,
+  serveLocks,
+  type ServeLocksOptions,
+} from './index.ts';
+
+const RANGE = { table: 't', from: 'a', to: 'b' };
+const MEMBER = path.join(import.meta.dirname, 'member.fixture.ts');
+
+test('"automatically deleted when the process exits": a process that is killed is dead for all others at once', async (t) => {
+  const { address } = await serve(t);
+  const observer = await join(t, address, 'observer');
+  const { child, token } = await startMember(t, address, 60_000);
+  assert.equal(observer.isDead(token), false);
+  assert.equal(await observer.tryLock(RANGE), undefined, 'it holds a lock');
+  child.kill('SIGKILL');
+  await until(() => observer.isDead(token));
+  assert.ok(await observer.tryLock(RANGE), 'and its locks have ended with it');
+  assert.equal((await join(t, address, 'late')).isDead(token), true, 'who comes later is told');
+});
+
+test('P26: a process that was stopped is taken for dead, and alive again when it goes on', async (t) => {
+  const { address } = await serve(t);
+  const observer = await join(t, address, 'observer');
+  const { child, token } = await startMember(t, address, 400);
+  child.kill('SIGSTOP');
+  await until(() => observer.isDead(token));
+  child.kill('SIGCONT');
+  await until(() => !observer.isDead(token));
+});
+
+test('closing is leaving: nobody waits for the time to live', async (t) => {
+  const { address } = await serve(t);
+  const observer = await join(t, address, 'observer');
+  const leaver = await join(t, address, 'leaver', { timeToLiveMs: 60_000 });
+  await leaver.close();
+  await leaver.close();
+  await until(() => observer.isDead('leaver'));
+});
+
+test('nobody is dead of whom the service knows nothing, and nobody by a stranger’s name', async (t) => {
+  const { address } = await serve(t);
+  const observer = await join(t, address, 'observer');
+  await systemClock.sleep(100);
+  assert.equal(observer.isDead('nobody'), false);
+  assert.equal(observer.isDead('observer'), false);
+});
+
+test('P26: a service that was started again makes nobody look dead who lives', async (t) => {
+  const before = await serve(t);
+  const observer = await join(t, before.address, 'observer', { timeToLiveMs: 300 });
+  const other = await join(t, before.address, 'other', { timeToLiveMs: 300 });
+  const dead = await join(t, before.address, 'dead');
+  await dead.close();
+  await until(() => observer.isDead('dead'));
+  await before.close();
+  await until(() => !observer.isConnected);
+  assert.equal(observer.isDead('dead'), false, 'what it has told is not known any more');
+  await serve(t, { address: before.address });
+  await until(() => observer.isConnected && other.isConnected);
+  for (let i = 0; i < 30; i++) {
+    assert.equal(observer.isDead('other'), false);
+    await systemClock.sleep(20);
+  }
+  await other.close();
+  await until(() => observer.isDead('other'));
+});
+
+test('what the operating system knows counts without the service', async (t) => {
+  const local: Liveness = { self: 'us', isDead: (token) => token === 'known to be dead' };
+  const client = connectLockService({ address: '127.0.0.1:1', local });
+  t.after(() => client.close());
+  assert.equal(client.isDead('known to be dead'), true);
+  assert.equal(client.isDead('other'), false);
+  assert.equal(client.self, 'us');
+});
+
+test('a range is locked for one scanner, until it is released or its time is over', async (t) => {
+  const { address } = await serve(t, { rangeTimeToLiveMs: 300 });
+  const [a, b] = [await join(t, address, 'a'), await join(t, address, 'b')];
+  const lock = await a.tryLock(RANGE);
+  assert.ok(lock !== undefined);
+  assert.equal(await b.tryLock(RANGE), undefined);
+  lock.release();
+  await until(async () => (await b.tryLock(RANGE)) !== undefined);
+  assert.equal(await a.tryLock(RANGE), undefined);
+  await until(async () => (await a.tryLock(RANGE)) !== undefined);
+});
+
+test('P49: without the service every lock is granted, and asking costs nothing after the first time', async (t) => {
+  const server = await serve(t);
+  const [a, b] = [await join(t, server.address, 'a'), await join(t, server.address, 'b')];
+  assert.ok(await a.tryLock(RANGE));
+  await server.close();
+  await until(() => !b.isConnected);
+  const lock = await b.tryLock(RANGE);
+  assert.ok(lock !== undefined);
+  lock.release();
+  const startedMs = systemClock.monotonicMs();
+  for (let i = 0; i < 100; i++) assert.ok(await b.tryLock(RANGE));
+  assert.ok(systemClock.monotonicMs() - startedMs < 200);
+});
+
+async function serve(t: TestContext, options: ServeLocksOptions = {}) {
+  const server = await serveLocks(options);
+  t.after(() => server.close());
+  return server;
+}
+
+/** A client that the service has heard of. */
+async function join(
+  t: TestContext,
+  address: string,
+  self: string,
+  options: Partial<LockServiceOptions> = {},
+): Promise<LockServiceClient> {
+  const local: Liveness = { self, isDead: () => false };
+  const client = connectLockService({ address, local, ...options });
+  t.after(() => client.close());
+  await until(() => client.isConnected);
+  return client;
+}
+
+async function startMember(
+  t: TestContext,
+  address: string,
+  timeToLiveMs: number,
+): Promise<{ readonly child: ChildProcess; readonly token: string }> {
+  const child = spawn(process.execPath, [MEMBER, address, String(timeToLiveMs)]);
+  t.after(() => child.kill('SIGKILL'));
+  const [written] = (await once(child.stdout, 'data')) as [Buffer];
+  return { child, token: written.toString().trim() };
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const startedMs = systemClock.monotonicMs();
+  while (!(await isSo())) {
+    assert.ok(systemClock.monotonicMs() - startedMs < 10_000, 'it becomes so');
+    await systemClock.sleep(2);
+  }
+}

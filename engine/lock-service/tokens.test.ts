@@ -1,0 +1,171 @@
+/** The claims of tokens and range locks, without a network: who counts as dead, and which rows are whose, for how long. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { VirtualClock } from '../testing/index.ts';
+import { RangeLockTable } from './index.ts';
+import { Tokens } from './tokens.ts';
+
+const TTL_MS = 1_000;
+
+test('P26: of whom it has never heard, it does not say that he is dead', () => {
+  const { tokens } = scene();
+  tokens.expire();
+  assert.deepEqual(tokens.dead, []);
+});
+
+test('who beats lives; who has stopped beating is dead after his time to live, not before', async () => {
+  const { tokens, clock, changes } = scene();
+  const [a, b] = [session('a'), session('b')];
+  tokens.beat(a);
+  tokens.beat(b);
+  await clock.advance(TTL_MS - 1);
+  tokens.beat(a);
+  tokens.expire();
+  assert.deepEqual(changes, []);
+  await clock.advance(1);
+  tokens.expire();
+  assert.deepEqual(changes, ['b dead']);
+  assert.deepEqual(tokens.dead, ['b']);
+});
+
+test('P26: who was paused and comes back is alive again, and everybody is told', async () => {
+  const { tokens, clock, changes } = scene();
+  const a = session('a');
+  tokens.beat(a);
+  await clock.advance(TTL_MS);
+  tokens.expire();
+  tokens.beat(a);
+  assert.deepEqual(changes, ['a dead', 'a alive']);
+  assert.deepEqual(tokens.dead, []);
+});
+
+test('who says that he leaves is dead at once; whose connection breaks, after a moment', async () => {
+  const { tokens, clock, changes } = scene();
+  const [a, b] = [session('a'), session('b')];
+  tokens.beat(a);
+  tokens.beat(b);
+  tokens.leave(a);
+  assert.deepEqual(changes, ['a dead']);
+  tokens.disconnect(b);
+  tokens.expire();
+  assert.deepEqual(changes, ['a dead']);
+  await clock.advance(TTL_MS / 4);
+  tokens.expire();
+  assert.deepEqual(changes, ['a dead', 'b dead']);
+});
+
+test('who comes back by a new connection does not die with the old one', async () => {
+  const { tokens, clock, changes } = scene();
+  const [before, after] = [session('a'), session('a')];
+  tokens.beat(before);
+  tokens.beat(after);
+  tokens.disconnect(before);
+  tokens.leave(before);
+  await clock.advance(TTL_MS - 1);
+  tokens.expire();
+  assert.deepEqual(changes, []);
+});
+
+test('the dead of long ago are forgotten, the latest are not', () => {
+  const { tokens } = scene();
+  for (let i = 0; i < 10_100; i++) {
+    const one = session(String(i));
+    tokens.beat(one);
+    tokens.leave(one);
+  }
+  assert.equal(tokens.dead.length, 10_000);
+  assert.equal(tokens.dead.at(-1), '10099');
+});
+
+test('"acquires a lock from a lightweight lock service": a range is one scanner’s until it is released', async () => {
+  const [a, b] = scanners();
+  const range = { table: 't', from: 'c', to: 'f' };
+  const lock = await a.tryLock(range);
+  assert.ok(lock !== undefined);
+  for (const [from, to, isFree] of [
+    ['a', 'b', true],
+    ['a', 'c', false],
+    ['d', 'e', false],
+    ['a', 'z', false],
+    ['f', 'z', false],
+    ['g', 'z', true],
+  ] as const) {
+    const other = await b.tryLock({ table: 't', from, to });
+    assert.equal(other !== undefined, isFree, `${from} to ${to}`);
+    other?.release();
+  }
+  assert.ok(await b.tryLock({ ...range, table: 'u' }), 'of another table');
+  lock.release();
+  lock.release();
+  assert.ok(await b.tryLock(range));
+});
+
+test('a scanner does not meet itself', async () => {
+  const [a] = scanners();
+  assert.ok(await a.tryLock({ table: 't', from: 'a', to: 'c' }));
+  assert.ok(await a.tryLock({ table: 't', from: 'b', to: 'd' }));
+});
+
+test('a lock ends with its time to live, whoever forgot it', async () => {
+  const [a, b, clock] = scanners();
+  const range = { table: 't', from: 'a', to: 'b' };
+  await a.tryLock(range);
+  await clock.advance(TTL_MS - 1);
+  assert.equal(await b.tryLock(range), undefined);
+  await clock.advance(1);
+  assert.ok(await b.tryLock(range));
+});
+
+test('releasing a lock that has ended does not take the next one’s', async () => {
+  const [a, b, clock] = scanners();
+  const range = { table: 't', from: 'a', to: 'b' };
+  const late = await a.tryLock(range);
+  await clock.advance(TTL_MS);
+  assert.ok(await b.tryLock(range));
+  late?.release();
+  assert.equal(await a.tryLock(range), undefined);
+});
+
+test('at no time do two scanners hold one row, whatever they lock and release', () => {
+  const key = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
+  const step = fc.record({ who: fc.nat(2), a: key, b: key, release: fc.nat(3) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const table = new RangeLockTable(new VirtualClock());
+      const held: { who: number; number: number; from: string; to: string }[] = [];
+      for (const { who, a, b, release } of steps) {
+        const [from, to] = a < b ? [a, b] : [b, a];
+        const isFree = !held.some((one) => one.who !== who && one.from <= to && from <= one.to);
+        const number = table.lock(String(who), { table: 't', from, to });
+        assert.equal(number !== undefined, isFree);
+        if (number !== undefined) held.push({ who, number, from, to });
+        const [gone] = held.splice(release, 1);
+        if (gone !== undefined) table.unlock(gone.number);
+      }
+    }),
+  );
+});
+
+function scene(): {
+  readonly tokens: Tokens;
+  readonly clock: VirtualClock;
+  readonly changes: string[];
+} {
+  const clock = new VirtualClock();
+  const changes: string[] = [];
+  const tokens = new Tokens(clock, (token, isDead) => {
+    changes.push(`${token} ${isDead ? 'dead' : 'alive'}`);
+  });
+  return { tokens, clock, changes };
+}
+
+function session(token: string): { readonly token: string; readonly ttlMs: number } {
+  return { token, ttlMs: TTL_MS };
+}
+
+function scanners() {
+  const clock = new VirtualClock();
+  const table = new RangeLockTable(clock, TTL_MS);
+  return [table.of('a'), table.of('b'), clock] as const;
+}

@@ -3,12 +3,13 @@
  *
  *     changes come:     ──scan─5ms─scan─5ms─scan──
  *     none for long:    ──scan─────────250ms─────────scan──
- *     a hint:           ──scan───────╳scan─5ms─scan──
+ *     a hint:           ──scan───────╳scan─5ms─scan─────────250ms─────────scan──
  *
  * A rest is a fraction of the time since anything happened, so a change waits at most that fraction of the
  * pause before it, and a worker with nothing to do for long costs almost nothing. Where the storage hints that
- * somebody has written (`Bigtable.onChange`), the rest ends at once; what the hint was about may not be visible yet,
- * so rests are short again after it. A hint that is lost costs one rest.
+ * somebody has written (`Bigtable.onChange`), the rest ends at once; what the hint was about may not be visible
+ * yet, so there is one more scan soon after. Most hints are not about us, so they do not count as something happening: an
+ * oracle that renews its lease must not keep every worker busy. A hint that is lost costs one rest.
  *
  * The shortest rest stands between any two scans, whatever is hinted: a busy storage hints without pause.
  */
@@ -17,7 +18,7 @@ import type { Bigtable } from '../bigtable/index.ts';
 import type { Settings } from './worker-options.ts';
 
 /** A rest as a part of the time that nothing has happened. */
-const PART = 1 / 8;
+const PART = 1 / 16;
 
 export class Rest {
   readonly #clock: Clock;
@@ -25,6 +26,8 @@ export class Rest {
   readonly #endHints: () => void;
   /** Aborted by a reason to scan that has come since the last scan began. */
   #woken = new AbortController();
+  /** Whether there was such a reason for the last scan. */
+  #wasWoken = false;
   /** When anything happened last, on our clock. Only grows. */
   #busyMs: number;
 
@@ -38,12 +41,12 @@ export class Rest {
 
   /** Said before each scan: what comes from now on, the scan may miss. */
   scanBegins(): void {
-    if (this.#woken.signal.aborted) this.#woken = new AbortController();
+    this.#wasWoken = this.#woken.signal.aborted;
+    if (this.#wasWoken) this.#woken = new AbortController();
   }
 
   /** There is a reason to scan soon. */
   wake(): void {
-    this.#busyMs = this.#clock.monotonicMs();
     this.#woken.abort();
   }
 
@@ -56,7 +59,7 @@ export class Rest {
   async sleep(signal: AbortSignal): Promise<void> {
     const { idleMs, idleMsMax } = this.#settings;
     const quietMs = this.#clock.monotonicMs() - this.#busyMs;
-    const moreMs = Math.min(idleMsMax, quietMs * PART) - idleMs;
+    const moreMs = this.#wasWoken ? 0 : Math.min(idleMsMax, quietMs * PART) - idleMs;
     await this.#clock.sleep(idleMs, signal);
     if (moreMs > 0 && !signal.aborted) await this.#clock.sleep(moreMs, this.#woken.signal);
   }

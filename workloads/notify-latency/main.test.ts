@@ -1,0 +1,25 @@
+/** The benchmark of notifications at its smallest. How fast they are, is not tested. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { execaNode } from 'execa';
+
+const BENCH = path.join(import.meta.dirname, 'main.ts');
+const SMOKE = ['--rates', '50,100', '--seconds', '0.5', '--idle-seconds', '0.5', '--no-fsync'];
+
+test('bench:notify-latency measures each rate, and what an idle worker costs', async () => {
+  const ended = await execaNode(BENCH, SMOKE, { reject: false });
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  for (const rate of ['50', '100']) {
+    assert.match(ended.stdout, new RegExp(`^ +${rate}( +\\d+\\.\\d){7}$`, 'm'));
+  }
+  assert.match(ended.stdout, /^An idle worker: \d+\.\d\d % of a core\.$/m);
+  assert.match(ended.stdout, /^(Met|NOT met): a median of at most 10 ms/m);
+});
+
+test('a mistake on the command line is one sentence, and exit code 2', async () => {
+  const ended = await execaNode(BENCH, ['--store', 'floppy'], { reject: false });
+  assert.equal(ended.exitCode, 2);
+  assert.match(ended.stderr, /floppy/);
+  assert.equal(ended.stderr.split('\n').length, 1);
+});

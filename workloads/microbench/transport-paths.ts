@@ -45,11 +45,11 @@ async function openStore(plainAddress: string, plainGrpc: boolean): Promise<Path
           { kind: 'set', ...lock, timestamp, value: LOCK },
         ],
       }),
-    read: (row, to) =>
+    read: (row, timestamp) =>
       store.readRow(TABLE, row, [
-        { ...lock, to, versions: 1 },
-        { ...write, to, versions: 1 },
-        { ...data, to, versions: 2 },
+        { ...lock, to: timestamp, versions: 1 },
+        { ...write, to: timestamp, versions: 1 },
+        { ...data, to: timestamp, versions: 2 },
       ]),
     [Symbol.asyncDispose]: () => store.close(),
   };

@@ -1,5 +1,5 @@
 /**
- * `npm run fsck -- --store <folder>`: is everything in a database as it must be? (engine/audit)
+ * `npm run fsck -- --store <store>`: is everything in a database as it must be? (engine/audit)
  *
  * 1. Open the store for reading only: what is no store is refused, and nothing is made in it.
  * 2. Audit its tables; with `--repair` the store is opened again, for writing, and repaired on the way.
@@ -8,8 +8,9 @@
  * Exit codes: 0 if there is no error, or none that was not repaired; 1 if there is; 2 for a mistake on
  * the command line.
  */
-import { type Bigtable, fsck, openEmbedded, PercolatorError } from '#engine';
+import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
 import { flag, integer, runCommand, startProgress, text, textList, UsageError } from '#results';
+import { checkStoreName, provideStore } from '../stores/index.ts';
 import { reportLines } from './fsck-lines.ts';
 import { FsckReport } from './fsck-report.ts';
 
@@ -20,7 +21,12 @@ const specification = {
     'notifications and whatever else must never be; also lists what crashes have left behind, locks ' +
     'held for long and parked observers. Writes nothing without --repair. The database may be in use.',
   options: {
-    store: text({ description: 'folder of an embedded store', placeholder: 'folder' }),
+    store: text({
+      description:
+        'folder of an embedded store, or bigtable://project/instance[?appProfile=name], or emulator ' +
+        'for the one that BIGTABLE_EMULATOR_HOST names',
+      placeholder: 'store',
+    }),
     table: textList({
       description: 'a table to audit; may be given several times',
       placeholder: 'name',
@@ -46,8 +52,8 @@ const specification = {
 
 await runCommand(specification, async (options, { signal }) => {
   const { json, limit, repair } = options;
-  const folder = checkStore(options.store);
-  await using store = await openStore(folder, repair);
+  const given = checkStore(options.store);
+  await using store = await (isRemote(given) ? openRemotely(given, repair) : open(given, repair));
   const report = new FsckReport(limit);
   const progress = startProgress({ stream: process.stderr });
   const audit = await startAudit(store, { tables: options.table, repair });
@@ -59,24 +65,36 @@ await runCommand(specification, async (options, { signal }) => {
   }
   progress.update(audit.counters.rows);
   progress.end();
-  const summary = report.summary({ store: folder, repair, ...audit.counters });
+  const summary = report.summary({ store: given, repair, ...audit.counters });
   const lines = json ? [JSON.stringify(summary, null, 2)] : reportLines(summary);
   process.stdout.write(`${lines.join('\n')}\n`);
   if (summary.errorsLeft > 0) process.exitCode = 1;
 });
 
 function checkStore(given: string | undefined): string {
-  if (given === undefined) {
-    throw new UsageError('--store must be given: the folder of an embedded store.');
+  if (given !== undefined) return given;
+  throw new UsageError('--store must be given: the folder of an embedded store, or a remote one.');
+}
+
+function isRemote(given: string): boolean {
+  return given === 'emulator' || given.startsWith('bigtable:');
+}
+
+async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
+  if (given === 'emulator' && process.env['BIGTABLE_EMULATOR_HOST'] === undefined) {
+    throw new UsageError(
+      '--store emulator audits the emulator that BIGTABLE_EMULATOR_HOST names; one that is started now holds nothing.',
+    );
   }
-  if (given !== 'emulator' && !given.startsWith('bigtable:')) return given;
-  throw new UsageError(
-    `--store must be the folder of an embedded store, the only storage so far, but is ${JSON.stringify(given)}.`,
-  );
+  const { address } = await provideStore(checkStoreName(given), { folder: '' });
+  return openStore(address, { readOnly: !repair }).catch((error: unknown) => {
+    if (!(error instanceof PercolatorError)) throw error;
+    throw new UsageError(`--store: ${error.message}.`, { cause: error });
+  });
 }
 
 /** Opened for reading first, which makes nothing, even if it is to be written to. */
-async function openStore(folder: string, repair: boolean): Promise<Bigtable> {
+async function open(folder: string, repair: boolean): Promise<Bigtable> {
   try {
     const store = await openEmbedded({ folder, readOnly: true });
     if (!repair) return store;

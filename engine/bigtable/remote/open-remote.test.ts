@@ -22,7 +22,7 @@ describe('opening', () => {
     assert.deepEqual(await store.listTables(), ['t']);
     const asked = fake.calls.find(({ method }) => method === 'GetAppProfile');
     assert.equal(
-      (asked?.request as { name: string }).name,
+      Reflect.get(asked?.request ?? {}, 'name'),
       'projects/p/instances/i/appProfiles/mine',
     );
   });

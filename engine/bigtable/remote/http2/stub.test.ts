@@ -12,7 +12,6 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Metadata } from '@grpc/grpc-js';
 import { systemClock } from '../../../base/index.ts';
-import type { CallError } from './status.ts';
 import { createFastStub, type Stub } from './stub.ts';
 
 const OK = { 'grpc-status': '0' };
@@ -392,7 +391,7 @@ function unary(stub: Stub, request: Buffer = NONE, options: Options = {}): Promi
   return new Promise((resolve, reject) => {
     stub.makeUnaryRequest(PATH, same, same, request, metadata, rest, (error, answer) => {
       if (error === null) resolve(answer as Buffer);
-      else reject(error as unknown as CallError);
+      else reject(error);
     });
   });
 }
@@ -422,13 +421,11 @@ async function until(condition: () => boolean): Promise<void> {
 
 async function untilResolves(call: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < 500; i++) {
-    if (
-      await call().then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
+    const answer = call().then(
+      () => true,
+      () => false,
+    );
+    if (await answer) return;
     await sleep(10);
   }
   assert.fail('it never succeeded');

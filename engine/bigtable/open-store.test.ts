@@ -1,0 +1,59 @@
+/** Names of stores: what they mean, and what is no name. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openStore, parseStoreName } from './index.ts';
+import { temporaryFolder } from './embedded/temporary-folder.fixture.ts';
+
+test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
+  assert.equal(parseStoreName('embedded'), 'embedded');
+  assert.equal(parseStoreName('emulator'), 'emulator');
+  const cloud = { kind: 'cloud', project: 'my-project', instance: 'my-instance' };
+  assert.deepEqual(parseStoreName('bigtable://my-project/my-instance'), {
+    ...cloud,
+    appProfile: undefined,
+  });
+  assert.deepEqual(parseStoreName('bigtable://my-project/my-instance?appProfile=Single_1'), {
+    ...cloud,
+    appProfile: 'Single_1',
+  });
+  // Projects of a domain have its name in front.
+  const ofDomain = parseStoreName('bigtable://example.com:my-project/i');
+  assert.deepEqual(ofDomain, {
+    ...cloud,
+    project: 'example.com:my-project',
+    instance: 'i',
+    appProfile: undefined,
+  });
+});
+
+test('what is no name is told what would be', () => {
+  for (const name of [
+    '',
+    'Embedded',
+    'floppy',
+    'bigtable',
+    'bigtable://',
+    'bigtable://project',
+    'bigtable://project/',
+    'bigtable:///instance',
+    'bigtable://project/instance/table',
+    'bigtable://project/instance?appProfile=',
+    'bigtable://project/instance?profile=x',
+    'bigtable://project/instance?appProfile=x&y=z',
+    'https://project/instance',
+  ]) {
+    assert.throws(() => parseStoreName(name), {
+      code: 'INVALID_ARGUMENT',
+      message: /a store is embedded, emulator or bigtable:\/\/project\/instance/,
+    });
+  }
+});
+
+test('the address of an embedded store opens it', async () => {
+  const folder = await temporaryFolder();
+  await using store = await openStore({ kind: 'embedded', folder, fsync: false });
+  await store.createTable('t', { families: ['data'] });
+  await using reading = await openStore({ kind: 'embedded', folder }, { readOnly: true });
+  assert.deepEqual(await reading.listTables(), ['t']);
+  await assert.rejects(reading.dropTable('t'), { code: 'READ_ONLY' });
+});

@@ -1,0 +1,127 @@
+/** The emulator as a process: found, started on a free port, and gone afterwards, whatever becomes of us. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { connect } from 'node:net';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa } from 'execa';
+import { findEmulator } from './find-emulator.ts';
+import { openRemote, startEmulator } from './index.ts';
+
+const FIXTURE = path.join(import.meta.dirname, 'emulator.fixture.ts');
+const folder = await mkdtemp(path.join(tmpdir(), 'emulator-'));
+after(() => rm(folder, { recursive: true, force: true }));
+
+describe('looking for the emulator', () => {
+  test('finds it on PATH', async () => {
+    const program = await plant('bin', 'cbtemulator');
+    const environment = { PATH: `/nowhere:${path.dirname(program)}` };
+    assert.equal(await findEmulator(environment), program);
+  });
+
+  test('finds it in the SDK whose gcloud is on PATH, also through a link', async () => {
+    const program = await plant('sdk', 'platform', 'bigtable-emulator', 'cbtemulator');
+    const gcloud = await plant('sdk', 'bin', 'gcloud');
+    assert.equal(await findEmulator({ PATH: path.dirname(gcloud) }), program);
+    const links = path.join(folder, 'links');
+    await mkdir(links);
+    await symlink(gcloud, path.join(links, 'gcloud'));
+    assert.equal(await findEmulator({ PATH: links }), program);
+  });
+
+  test('finds it in CLOUDSDK_ROOT_DIR and in the home folder', async () => {
+    const inHome = await plant(
+      'user',
+      'google-cloud-sdk',
+      'platform',
+      'bigtable-emulator',
+      'cbtemulator',
+    );
+    assert.equal(await findEmulator({ HOME: path.join(folder, 'user') }), inHome);
+    const named = await plant('named', 'platform', 'bigtable-emulator', 'cbtemulator');
+    const environment = {
+      HOME: path.join(folder, 'user'),
+      CLOUDSDK_ROOT_DIR: path.join(folder, 'named'),
+    };
+    assert.equal(await findEmulator(environment), named);
+  });
+
+  test('does not take a file that cannot be run', async () => {
+    const program = await plant('data', 'cbtemulator');
+    await chmod(program, 0o644);
+    assert.notEqual(await findEmulator({ PATH: path.dirname(program) }), program);
+  });
+});
+
+describe('a program that does not start', () => {
+  test('is named with what it said', async () => {
+    const program = await plant('broken', 'cbtemulator');
+    await writeFile(program, '#!/bin/sh\necho cannot listen >&2\nexit 1\n');
+    await assert.rejects(startEmulator({ environment: { PATH: path.dirname(program) } }), {
+      code: 'STORE_UNAVAILABLE',
+      message: /the Bigtable emulator did not start: cannot listen/,
+    });
+  });
+});
+
+const isThere = (await findEmulator(process.env)) !== undefined;
+
+describe('the official emulator', { skip: isThere ? false : 'no emulator found' }, () => {
+  test('runs while it is needed, and two of them side by side', async () => {
+    const first = await startEmulator({ environment: process.env });
+    await using second = await startEmulator({ environment: process.env });
+    assert.notEqual(first.address, second.address);
+    await using store = await openRemote({
+      project: 'p',
+      instance: 'i',
+      plainAddress: first.address,
+    });
+    assert.deepEqual(await store.listTables(), []);
+    await first.stop();
+    await first.stop();
+    assert.equal(await answers(first.address), false);
+    assert.equal(await answers(second.address), true);
+  });
+
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    test(`ends with a process that is ended by ${signal}`, async () => {
+      const owner = execa(process.execPath, [FIXTURE], { reject: false });
+      const address = await firstLine(owner.stdout);
+      assert.equal(await answers(address), true);
+      owner.kill(signal);
+      await owner;
+      for (let i = 0; i < 300 && (await answers(address)); i++) await sleep(10);
+      assert.equal(await answers(address), false);
+    });
+  }
+});
+
+/** An empty program in a folder of the test's own. */
+async function plant(...names: readonly string[]): Promise<string> {
+  const file = path.join(folder, ...names);
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, '#!/bin/sh\n');
+  await chmod(file, 0o755);
+  return file;
+}
+
+/** Not whether the process exists: one that has ended does so until its parent, whoever that is by then, looks. */
+function answers(address: string): Promise<boolean> {
+  const [host = '', port] = address.split(':');
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), host);
+    const end = (isOpen: boolean): void => {
+      socket.destroy();
+      resolve(isOpen);
+    };
+    socket.on('connect', () => end(true));
+    socket.on('error', () => end(false));
+  });
+}
+
+async function firstLine(output: NodeJS.ReadableStream): Promise<string> {
+  for await (const text of output) return String(text).trim();
+  return '';
+}

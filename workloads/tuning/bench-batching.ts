@@ -54,7 +54,7 @@ const specification = {
     }),
     repository: integer({
       description: 'documents, or rows of ten columns, that are there before',
-      default: 5_000,
+      default: 20_000,
       min: 100,
       max: 10_000_000,
     }),

@@ -38,6 +38,8 @@ export interface Measured {
   readonly scanRpcs: number;
   /** Cells read along for nothing. */
   readonly wasted: number;
+  /** Of the processor, by this process: engine, workload and an embedded storage. */
+  readonly cpuMs: number;
   readonly medianMs: number;
   readonly p99Ms: number;
   /** The same with one at a time: nobody is there to share anything with. */
@@ -67,6 +69,7 @@ interface Part {
   readonly done: number;
   readonly seconds: number;
   readonly wasted: number;
+  readonly cpuMs: number;
   readonly latencies: Histogram;
   readonly alone: Histogram;
 }
@@ -184,13 +187,16 @@ async function measured(
   await loops.warmUp();
   await percolator.settled();
   const before = { counts: copyCounts(counts), wasted: wastedBy(percolator) };
+  const cpuBefore = process.cpuUsage();
   const busy = await loops.busy();
   await percolator.settled();
+  const cpu = process.cpuUsage(cpuBefore);
+  const cpuMs = (cpu.user + cpu.system) / 1_000 / busy.done;
   const perUnit = countsPerUnit(counts, before.counts, busy.done);
   const wasted = (wastedBy(percolator) - before.wasted) / busy.done;
   const alone = await loops.alone();
   const { done, seconds, latencies } = busy;
-  return { counts: perUnit, done, seconds, wasted, latencies, alone: alone.latencies };
+  return { counts: perUnit, done, seconds, wasted, cpuMs, latencies, alone: alone.latencies };
 }
 
 function wastedBy({ counters }: Parameters<typeof measured>[1]): number {
@@ -215,6 +221,7 @@ function merged(variant: string, parts: readonly Part[]): Measured {
     blindRpcs: mean(({ counts }) => counts.blind.rpcs),
     scanRpcs: mean(({ counts }) => counts.scans.rpcs),
     wasted: mean((part) => part.wasted),
+    cpuMs: mean((part) => part.cpuMs),
     medianMs: percentileMs(latencies, 50),
     p99Ms: percentileMs(latencies, 99),
     aloneMedianMs: percentileMs(alone, 50),

@@ -30,6 +30,7 @@ export type {
   CollectorOptions,
   HeldBack,
 } from './garbage-collection/index.ts';
+export { connectLockService, localProcesses, serveLocks } from './lock-service/index.ts';
 export type {
   CommittedRun,
   DirtyCell,

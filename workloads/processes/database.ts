@@ -2,13 +2,16 @@
  * The database of an experiment in several processes: where it is, as plain data that each of them is told, and how
  * each opens it.
  *
- *     parent ──▶ oracle (oracle-process.ts)
- *            └─▶ workers, loaders ...: `openDatabase(place)`, with a client of that oracle
+ *     parent ──▶ oracle (oracle-process.ts), lock service (lock-service-process.ts)
+ *            └─▶ workers, loaders ...: `openDatabase(place)`, with a client of either
  *
  * They share the store, by its address; the embedded one is a folder that lmdb lets them share.
  */
 import {
+  connectLockService,
   connectOracle,
+  entropySeed,
+  localProcesses,
   openPercolator,
   openStore,
   type Percolator,
@@ -16,47 +19,57 @@ import {
   type StoreAddress,
 } from '#engine';
 import type { Crew } from './crew.ts';
+import type { Member } from './member.ts';
 
 /** Where a database is. */
 export interface Place {
   readonly store: StoreAddress;
   /** Hosts and ports of its timestamp oracles. */
   readonly oracles: readonly string[];
+  /** Host and port of its lock service. */
+  readonly lockService: string;
 }
 
-/** What the oracle's process is told. */
-export interface OracleOptions {
+/** What the process of a service is told; the lock service has no store. */
+export interface ServiceOptions {
   readonly store: StoreAddress;
   /** Host and port; a free port if there is none. */
   readonly address?: string | undefined;
 }
 
 /** What it says when it is ready. */
-export interface OracleReady {
+export interface ServiceReady {
   readonly address: string;
 }
 
 const ORACLE = new URL('oracle-process.ts', import.meta.url);
+const LOCK_SERVICE = new URL('lock-service-process.ts', import.meta.url);
 
 /** Starts the services of the database in `store`, each as a process of its own. */
 export async function startServices(crew: Crew, store: StoreAddress): Promise<Place> {
-  const options = { store } satisfies OracleOptions;
+  const options = { store } satisfies ServiceOptions;
   const oracle = await crew.start({ name: 'the oracle', program: ORACLE, options });
-  const { address } = (await oracle.ready) as OracleReady;
-  return { store, oracles: [address] };
+  const locks = await crew.start({ name: 'the lock service', program: LOCK_SERVICE, options: {} });
+  return { store, oracles: [await addressOf(oracle)], lockService: await addressOf(locks) };
+}
+
+async function addressOf(service: Member): Promise<string> {
+  return ((await service.ready) as ServiceReady).address;
 }
 
 /** Close it with `close`, which closes the store and the client as well. */
 export async function openDatabase(
-  { store: address, oracles }: Place,
-  options: Omit<PercolatorOptions, 'store' | 'folder' | 'oracle'> = {},
+  { store: address, oracles, lockService }: Place,
+  options: Omit<PercolatorOptions, 'store' | 'folder' | 'oracle' | 'liveness'> = {},
 ): Promise<{ readonly percolator: Percolator; readonly close: () => Promise<void> }> {
   const store = await openStore(address);
   const oracle = connectOracle({ addresses: oracles });
-  const percolator = await openPercolator({ ...options, store, oracle });
+  const local = localProcesses(String(entropySeed()));
+  const liveness = connectLockService({ address: lockService, local });
+  const percolator = await openPercolator({ ...options, store, oracle, liveness });
   const close = async (): Promise<void> => {
     await percolator.close();
-    await oracle.close();
+    await Promise.all([oracle.close(), liveness.close()]);
     await store.close();
   };
   return { percolator, close };

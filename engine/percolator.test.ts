@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createRandom, openPercolator, type Percolator, type PercolatorOptions } from './index.ts';
+import {
+  createRandom,
+  openPercolator,
+  type Percolator,
+  type PercolatorOptions,
+  type Transaction,
+} from './index.ts';
 import { cell, createMemoryBigtable, FaultyBigtable, put } from './testing/index.ts';
 
 async function open(options: Partial<PercolatorOptions> = {}): Promise<Percolator> {
@@ -418,3 +424,46 @@ async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
   for await (const item of items) collected.push(item);
   return collected;
 }
+
+test('with batching and prefetching everything is as without, in fewer calls of the store', async () => {
+  await inFolder(async (folder) => {
+    const options = { folder, fsync: false, batching: {}, prefetch: 'learn' } as const;
+    await using percolator = await openPercolator(options);
+    await percolator.createTable('t', { observedColumns: ['seen'] });
+    const rows = Array.from({ length: 50 }, (_, i) => `row ${i}`);
+    const column = { table: 't', column: 'count' };
+    const run = async (transaction: Transaction, { row }: { readonly row: string }) => {
+      const seen = await transaction.get({ ...column, row, column: 'seen' });
+      const count = Number((await transaction.get({ ...column, row })) ?? 0);
+      transaction.set({ ...column, row }, String(count + Number(seen)));
+    };
+    const observer = { name: 'adding', table: 't', column: 'seen', run };
+    await using worker = percolator.startWorker([observer]);
+    for (const value of ['1', '20', '300']) {
+      const write = (row: string): Promise<void> =>
+        percolator.transact(async (transaction) => put(transaction, { [`${row}:seen`]: value }));
+      await Promise.all(rows.map(write));
+      await worker.idle();
+    }
+    await using snapshot = await percolator.snapshot();
+    const counts = await snapshot.getMany(rows.map((row) => ({ ...column, row })));
+    assert.deepEqual(
+      counts.map(String),
+      rows.map(() => '321'),
+    );
+
+    const { reads, conditionals, urgent, bulk } = percolator.batchingCounters;
+    for (const lane of [reads, conditionals, urgent, bulk]) {
+      assert.ok(lane.rpcs * 3 < lane.operations, JSON.stringify(percolator.batchingCounters));
+    }
+    assert.ok(percolator.counters.readsSaved > 0);
+  });
+});
+
+test('a wrong batching or prefetch option is refused', async () => {
+  const store = createMemoryBigtable();
+  const refused = { code: 'INVALID_ARGUMENT' };
+  await assert.rejects(openPercolator({ store, batching: { delayMs: -1 } }), refused);
+  const wrong = { store, prefetch: 'sometimes' } as unknown as PercolatorOptions;
+  await assert.rejects(openPercolator(wrong), refused);
+});

@@ -10,7 +10,7 @@ import { execa } from 'execa';
 import { findEmulator } from './find-emulator.ts';
 import { openRemote, startEmulator } from './index.ts';
 
-const FIXTURE = path.join(import.meta.dirname, 'emulator.fixture.ts');
+const FIXTURE = new URL('emulator.fixture.ts', import.meta.url).pathname;
 const folder = await mkdtemp(path.join(tmpdir(), 'emulator-'));
 after(() => rm(folder, { recursive: true, force: true }));
 

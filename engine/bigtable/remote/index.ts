@@ -1,4 +1,3 @@
 /** The remote store, and the official emulator as a process. */
 export { type Emulator, type EmulatorOptions, startEmulator } from './emulator.ts';
-export { findEmulator } from './find-emulator.ts';
 export { openRemote, type RemoteOptions } from './open-remote.ts';

@@ -1,4 +1,5 @@
 /** The mutants: every rule of protocol.md that can be broken, broken. */
+import { BATCHING } from './batching.ts';
 import { COLLECTING } from './collecting.ts';
 import { COMMITTING } from './committing.ts';
 import type { Mutant } from './mutant.ts';
@@ -14,6 +15,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...COLLECTING,
   ...TIMESTAMPS,
   ...NOTIFYING,
+  ...BATCHING,
 ];
 
 /** Rules without a mutant, and why. */

@@ -77,4 +77,46 @@ export const TIMESTAMPS: readonly Mutant[] = [
     mistake: 'Write records have room for fifteen digits of a timestamp.',
     changes: [change('transaction/write-record.ts', 'const WIDTH = 16;', 'const WIDTH = 15;')],
   },
+  {
+    rule: 'P35',
+    name: 'lease-of-oracle-never-ends',
+    mistake: 'An oracle hands out of its memory when its lease may have ended.',
+    changes: [
+      change('oracle/leased-allocator.ts', '    if (!this.isLeased) return undefined;\n', ''),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P35',
+    name: 'oracle-takes-over-at-once',
+    mistake:
+      'An oracle takes the lease over without seeing for a time to live that nobody renews it.',
+    changes: [
+      change(
+        'oracle/leased-allocator.ts',
+        'if (nowMs - this.#watched.sinceMs >= found.ttlMs)',
+        'if (nowMs >= 0)',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P36',
+    name: 'leased-range-not-persisted',
+    mistake: 'An oracle with the lease hands out more than the row says is given away.',
+    changes: [
+      change(
+        'oracle/leased-allocator.ts',
+        'const extension = range === row.range ? [] : setLimit(range);',
+        'const extension = row.range.limit > 1 ? [] : setLimit(range);',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'horizon-forgotten-at-take-over',
+    mistake: 'An oracle that takes the lease over does not read how far has been collected.',
+    changes: [change('oracle/leased-allocator.ts', '      this.#horizon = row.horizon;\n', '')],
+  },
 ];

@@ -114,8 +114,9 @@ function planTransaction(
     });
   }
   if (kind < (slow ? 0.2 : 0.1)) return planSnapshot(random, cells, slow);
-  for (let i = random.integer(1, random.pick([2, 2, 5])); i > 0; i--)
+  for (let i = random.integer(1, random.pick([2, 2, 5])); i > 0; i--) {
     operations.push(planOperation(random, cells, slow));
+  }
   if (weak && random.fraction() < 0.1) operations.push({ do: 'weak', cell: 't/d:seen' });
   return { kind: kind < 0.5 ? 'transact' : 'begin', operations };
 }

@@ -3,7 +3,7 @@
  * findings of the record. A store whose check fails has no numbers, and neither has the run.
  */
 import { availableParallelism, loadavg } from 'node:os';
-import { createRandom, openPercolator } from '#engine';
+import { createRandom, openPercolator, PercolatorError } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { createRun, type Run, startProgress, UsageError } from '#results';
 import { type BenchStore, openBenchStore } from './bench-store.ts';
@@ -83,12 +83,19 @@ async function resultOf(
   try {
     bench = await openBenchStore(name, plan);
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
+    if (!isMissing(error)) throw error;
     missing.push(`Not measured: ${name}. ${error.message}`);
     return undefined;
   }
   await using opened = bench;
   return await measureStore(opened, plan, watched);
+}
+
+/** The store is not on this machine, does not answer, or does not let us in. */
+function isMissing(error: unknown): error is Error {
+  if (error instanceof UsageError) return true;
+  if (!(error instanceof PercolatorError)) return false;
+  return error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_REFUSED';
 }
 
 async function measureStore(bench: BenchStore, plan: Plan, watched: Watched): Promise<StoreResult> {

@@ -3,8 +3,8 @@ import type { Findings, Target } from '#results';
 import { figure8Chart, sweepChart } from './charts.ts';
 import type { StoreResult } from './store-result.ts';
 import { NAMES } from './figure-8-cases.ts';
-import { ratioOf } from './figure-8.ts';
-import { PAPER, relative } from './paper.ts';
+import { rateOf, ratioOf } from './figure-8.ts';
+import { microseconds, PAPER, relative } from './paper.ts';
 import type { Estimate } from './ratio.ts';
 import {
   decompositionTable,
@@ -95,23 +95,40 @@ export function withInterval({ value, low, high }: Estimate): string {
   return value.toFixed(2) + interval;
 }
 
+const READS = {
+  what: 'reads',
+  ours: NAMES.read,
+  raw: NAMES.rawRead,
+  messages: [NAMES.readMessage],
+} as const;
+const WRITES = {
+  what: 'writes',
+  ours: NAMES.write,
+  raw: NAMES.rawWrite,
+  messages: [NAMES.prewriteMessage, NAMES.commitMessage],
+} as const;
+
 /** What was set out to be reached. Printed, never asserted. */
 const TARGETS = [
-  { store: 'emulator', what: 'reads', ours: NAMES.read, raw: NAMES.rawRead, min: 0.8 },
-  { store: 'emulator', what: 'writes', ours: NAMES.write, raw: NAMES.rawWrite, min: 0.35 },
-  { store: 'embedded', what: 'writes', ours: NAMES.write, raw: NAMES.rawWrite, min: 0.4 },
+  { store: 'emulator', min: 0.8, ...READS },
+  { store: 'emulator', min: 0.35, ...WRITES },
+  { store: 'embedded', min: 0.4, ...WRITES },
 ] as const;
 
 export function targetsOf(results: readonly StoreResult[]): readonly Target[] {
-  return TARGETS.flatMap(({ store, what, ours, raw, min }) => {
+  return TARGETS.flatMap(({ store, what, ours, raw, messages, min }) => {
     const result = results.find(({ name, wrong }) => name === store && wrong.length === 0);
     if (result === undefined) return [];
-    const ratio = ratioOf(result.figure8.slices, ours, raw);
+    const { slices } = result.figure8;
+    const ratio = ratioOf(slices, ours, raw);
+    // With an engine and an oracle that cost nothing this would be all.
+    const alone = messages.reduce((us, name) => us + microseconds(rateOf(slices, name).value), 0);
+    const bound = microseconds(rateOf(slices, raw).value) / alone;
     return [
       {
         name: `${store}, ${what}`,
         target: `at least ${min.toFixed(2)} of the raw store`,
-        measured: withInterval(ratio),
+        measured: `${withInterval(ratio)}; its messages alone, sent without the engine, reach ${bound.toFixed(2)}`,
         met: ratio.value >= min,
       },
     ];

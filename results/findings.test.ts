@@ -1,0 +1,113 @@
+/** Findings: tables and charts of an experiment that has no crawl rates, from the record alone. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { chartTheme } from './charts/theme.ts';
+import { findingsFigure } from './charts/findings-figure.ts';
+import { readRunRecord } from './record-file.ts';
+import { buildReport } from './report.ts';
+import { createRun, type Run } from './run.ts';
+import type { Findings } from './run-record.ts';
+import { temporaryFolder } from './testing/temporary-folder.ts';
+
+const FINDINGS: Findings = {
+  kicker: 'Percolator paper, figure 8',
+  title: 'Raw <store> against Percolator',
+  headline: 'Half as fast.',
+  check: { passed: true, detail: 'all is there' },
+  tables: [
+    {
+      name: 'figure-8',
+      title: 'Rates',
+      caption: 'Of one machine.',
+      columns: ['store', 'raw/s', 'relative'],
+      rows: [
+        ['embedded', 1234.5, 0.5],
+        ['emulator, "official"', null, 0.25],
+      ],
+    },
+  ],
+  charts: [
+    {
+      name: 'relative',
+      title: 'Relative',
+      caption: 'With intervals.',
+      x: { title: 'cells', scale: 'logarithmic', ticks: [{ at: 1, label: 'one' }] },
+      y: { title: 'relative', scale: 'linear', ticks: [] },
+      series: [
+        {
+          name: 'embedded',
+          look: 'percolator',
+          isLine: true,
+          points: [
+            { x: 1, y: 0.5, low: 0.4, high: 0.6 },
+            { x: 2, y: 0.3, low: null, high: null },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+function runWith(folder: string, findings: Findings): Run {
+  const store = { name: 'embedded', durability: 'Each commit is on the disk.' };
+  const header = { experiment: 'micro', profile: 'smoke', commandLine: 'node main.ts' } as const;
+  const run = createRun(folder, { ...header, parameters: {}, seed: 1, repeats: 3, store });
+  run.describe({ findings });
+  return run;
+}
+
+describe('findings', () => {
+  test('are read back as they were written, and make one file for each table and chart', () => {
+    using folder = temporaryFolder();
+    const files = runWith(folder.path, FINDINGS).finish();
+    assert.deepEqual(readRunRecord(folder.path).findings, FINDINGS);
+    const names = [...files.tables, ...files.figures, files.page].map((file) =>
+      path.relative(folder.path, file),
+    );
+    assert.deepEqual(names, ['figure-8.csv', 'relative.png', 'report.html']);
+    assert.equal(
+      readFileSync(files.tables[0] ?? '', 'utf8'),
+      'store,raw/s,relative\nembedded,1234.5,0.5\n"emulator, ""official""",,0.25\n',
+    );
+  });
+
+  test('give the same report to the byte when it is made again', () => {
+    using folder = temporaryFolder();
+    const made = runWith(folder.path, FINDINGS).finish();
+    const files = [...made.tables, ...made.figures, made.page];
+    const before = files.map((file) => readFileSync(file));
+    buildReport(folder.path);
+    for (const [i, file] of files.entries()) assert.ok(before[i]?.equals(readFileSync(file)), file);
+  });
+
+  test('stand on a page that asks nothing of any network, and escapes what it shows', () => {
+    using folder = temporaryFolder();
+    const page = readFileSync(runWith(folder.path, FINDINGS).finish().page, 'utf8');
+    assert.match(page, /default-src 'none'|default-src &#39;none&#39;/);
+    assert.ok(!/(?:src|href)="(?!data:)/.test(page));
+    assert.ok(page.includes('Raw &lt;store&gt; against Percolator'));
+    assert.ok(page.includes('<td>1,235</td>'));
+  });
+
+  test('have no tables if their check failed', () => {
+    using folder = temporaryFolder();
+    const failed = { ...FINDINGS, check: { passed: false, detail: 'a row is missing' } };
+    assert.throws(() => runWith(folder.path, failed), /tables although their check failed/);
+    const without = { ...failed, tables: [], charts: [] };
+    const run = runWith(path.join(folder.path, 'other'), without);
+    assert.match(readFileSync(run.finish().page, 'utf8'), /THE CHECK FAILED.*a row is missing/);
+  });
+
+  test('are drawn with an interval where there is one', () => {
+    const [chart] = FINDINGS.charts;
+    assert.ok(chart !== undefined);
+    const { datasets } = findingsFigure(chart, chartTheme(false)).data;
+    const drawn = datasets.map(({ label, data }) => ({ label, ys: data.map(({ y }) => y) }));
+    assert.deepEqual(drawn, [
+      { label: 'embedded', ys: [0.5, 0.3] },
+      { label: undefined, ys: [0.4, 0.6] },
+    ]);
+  });
+});

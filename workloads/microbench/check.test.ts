@@ -1,0 +1,110 @@
+/** The check convicts a store in which something else stands than what was written. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { openPercolator, type Percolator } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import { checkWritten } from './check.ts';
+import { closedLoop } from './closed-loop.ts';
+import { CELLS, COLUMN, Data, loadTables, rawWrite } from './data.ts';
+import { comparedCases, MESSAGE_CELL, type Written } from './figure-8-cases.ts';
+import { findingsOf, targetsOf } from './findings.ts';
+import { recordMessages, sendAs } from './recorded-messages.ts';
+
+const SEED = 7;
+
+interface Bench extends AsyncDisposable {
+  readonly percolator: Percolator;
+  readonly data: Data;
+  readonly written: Written;
+  check(): Promise<readonly string[]>;
+}
+
+/** Every case has run over its rows more than once. */
+async function measured(): Promise<Bench> {
+  const percolator = await openPercolator({ store: createMemoryBigtable() });
+  const data = new Data({ rows: 40, valueBytes: 32, seed: SEED });
+  await loadTables(percolator, data);
+  const written: Written = { raw: new Map(), percolator: new Map() };
+  const { signal } = new AbortController();
+  for (const { operate } of comparedCases(percolator, data, written).flat()) {
+    await closedLoop(operate, { first: 0, operations: 100, concurrency: 4, signal });
+  }
+  return {
+    percolator,
+    data,
+    written,
+    check: () => checkWritten(percolator, data, written),
+    [Symbol.asyncDispose]: () => percolator.close(),
+  };
+}
+
+describe('the check', () => {
+  test('finds nothing wrong where nothing is', async () => {
+    await using bench = await measured();
+    assert.deepEqual(await bench.check(), []);
+  });
+
+  test('finds a raw row that another operation has written', async () => {
+    await using bench = await measured();
+    const { data, percolator } = bench;
+    const value = data.value({ row: 3, operation: 5_000 });
+    await percolator.store.mutateRows([rawWrite(data.writeKeys[3] ?? '', value, 5_002)]);
+    const [sentence, ...others] = await bench.check();
+    assert.match(sentence ?? '', /^raw: row w000000003 should be of operation \d+, but is .*5000/);
+    assert.deepEqual(others, []);
+  });
+
+  test('finds a cell of Percolator with bytes that nobody wrote', async () => {
+    await using bench = await measured();
+    const { data, percolator } = bench;
+    await percolator.transact(async (transaction) => {
+      const cell = { table: CELLS, row: data.writeKeys[9] ?? '', column: COLUMN };
+      const value = Buffer.from((await transaction.get(cell)) ?? '');
+      value[31] = (value[31] ?? 0) ^ 1; // The stamp stays as it is.
+      transaction.set(cell, value);
+    });
+    assert.match((await bench.check())[0] ?? '', /^Percolator: row w000000009 should be/);
+  });
+
+  test('finds a row that is gone', async () => {
+    await using bench = await measured();
+    const { data, percolator } = bench;
+    await percolator.transact(async (transaction) => {
+      transaction.delete({ table: CELLS, row: data.writeKeys[0] ?? '', column: COLUMN });
+    });
+    assert.deepEqual(await bench.check(), ['Percolator: row w000000000 has no value']);
+  });
+
+  test('finds a lock that was left', async () => {
+    await using bench = await measured();
+    const { data, percolator } = bench;
+    const value = data.value({ row: 0, operation: 0 });
+    const recorded = await recordMessages(percolator.store, MESSAGE_CELL, value);
+    const row = data.writeKeys[1] ?? '';
+    // Above every snapshot, so that no reader resolves it.
+    const as = { row, startTimestamp: 1e9, commitTimestamp: 1e9 + 1 };
+    const prewrite = { ...sendAs(recorded, 'prewrite', as), table: CELLS };
+    assert.equal(await percolator.store.checkAndMutateRow(prewrite), false);
+    assert.deepEqual(await bench.check(), [
+      `Percolator: row w000000001 of ${CELLS} is still locked`,
+    ]);
+  });
+
+  test('that fails leaves no numbers', () => {
+    const wrong = ['raw: row w000000003 has no value'];
+    const figure8 = { slices: new Map(), messages: new Map() };
+    const none = { sweeps: null, profiles: null, inProcess: null };
+    const result = { name: 'embedded', durability: 'none', figure8, ...none, wrong };
+    const { check, tables, charts } = findingsOf([result]);
+    assert.deepEqual(check, { passed: false, detail: `embedded: ${wrong[0]}` });
+    assert.deepEqual([tables, charts, targetsOf([result])], [[], [], []]);
+  });
+
+  test('tells a few of many, and how many more there are', async () => {
+    await using bench = await measured();
+    bench.written.raw.clear();
+    const sentences = await bench.check();
+    assert.equal(sentences.length, 6);
+    assert.equal(sentences.at(-1), 'and 35 more');
+  });
+});

@@ -1,0 +1,142 @@
+/** The benchmark at smoke size, run as a user would run it. How fast anything is, is not tested. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import { readRunRecord } from '#results';
+
+const MAIN = path.join(import.meta.dirname, 'main.ts');
+const folder = mkdtempSync(path.join(tmpdir(), 'microbench-test-'));
+after(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function run(
+  options: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }> {
+  const ended = await execaNode(MAIN, options, { reject: false, env });
+  return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
+}
+
+describe('the smoke profile', async () => {
+  const out = path.join(folder, 'smoke');
+  const { exitCode, stdout, stderr } = await run(['--profile', 'smoke', '--out', out]);
+  const stores = stdout.includes('Not measured: emulator')
+    ? ['embedded']
+    : ['embedded', 'emulator'];
+
+  test('prints our table beside the paper’s, and every target as met or not', () => {
+    assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+    assert.match(stdout, /seed 1/);
+    assert.match(stdout, /^ +paper +read +15,513 +14,590 +0\.941/m);
+    assert.match(stdout, /^ +paper +write +31,003 +7,232 +0\.233/m);
+    assert.match(stdout, /^ +paper +write +1 raw read \+ 2 raw writes +129 +138 +9\.30 +0\.933/m);
+    for (const store of stores) {
+      assert.match(stdout, new RegExp(`^ +${store} +read +[\\d,]+ +[\\d,]+ +\\d`, 'm'));
+      assert.match(stdout, new RegExp(`^ +(met|NOT met) +${store}, writes: `, 'm'));
+    }
+    assert.match(stdout, /^Checked: on every store/m);
+  });
+
+  test('leaves a finished record with tables for every store', () => {
+    const record = readRunRecord(out);
+    assert.equal(record.state, 'finished');
+    assert.equal(record.findings?.check.passed, true);
+    const tables = new Map(record.findings?.tables.map((table) => [table.name, table]));
+    for (const name of [
+      'figure-8',
+      'decomposition',
+      'processor',
+      'messages',
+      'cells',
+      'versions',
+    ]) {
+      const named = new Set(tables.get(name)?.rows.map(([store]) => store));
+      for (const store of stores) assert.ok(named.has(store), `${name}: ${store}`);
+    }
+    for (const { name, columns, rows } of tables.values()) {
+      assert.ok(
+        rows.every((row) => row.length === columns.length),
+        name,
+      );
+    }
+  });
+
+  test('counts two conditional mutations for a transaction of one cell, and one read for a read', () => {
+    const table = readRunRecord(out).findings?.tables.find(({ name }) => name === 'messages');
+    const calls = (of: string): number =>
+      Number(table?.rows.find(([store, name]) => store === 'embedded' && name === of)?.[2]);
+    assert.equal(calls('raw read'), 1);
+    assert.equal(calls('raw write'), 1);
+    // Callers share requests to the oracle, so the rest is little.
+    assert.ok(calls('Percolator read') >= 1 && calls('Percolator read') < 1.5);
+    assert.ok(calls('Percolator write') >= 2 && calls('Percolator write') < 2.5);
+  });
+
+  test('leaves the results and nothing else', () => {
+    const files = readdirSync(out).toSorted();
+    assert.ok(files.includes('figure-8.png') && files.includes('figure-8.csv'));
+    assert.deepEqual(
+      files.filter((file) => !/\.(?:csv|png)$/.test(file)),
+      ['report.html', 'run.json'],
+    );
+  });
+});
+
+describe('a run of one store', () => {
+  test('with --profile-cpu says where the time goes, and keeps the profiles', async () => {
+    const out = path.join(folder, 'profiled');
+    const options = ['--profile', 'smoke', '--store', 'embedded', '--figure-only', '--profile-cpu'];
+    const { exitCode, stdout, stderr } = await run([...options, '--out', out]);
+    assert.equal(exitCode, 0, stderr);
+    const [, columns] = /^Where the client’s CPU time goes:\n(.*)$/m.exec(stdout) ?? [];
+    assert.match(columns ?? '', /storage client +engine +.*client CPU us +server CPU us/);
+    assert.match(stdout, /^ +embedded +Percolator write +[\d.]+ +[1-9]/m);
+    assert.ok(existsSync(path.join(out, 'embedded-percolator-write.cpuprofile')));
+    assert.doesNotMatch(stdout, /Batching on/);
+  });
+
+  test('that does not answer leaves the others their numbers, and says so in one line', async () => {
+    const out = path.join(folder, 'missing');
+    const options = ['--profile', 'smoke', '--figure-only', '--out', out];
+    const nobody = { BIGTABLE_EMULATOR_HOST: '127.0.0.1:1' };
+    const { exitCode, stdout, stderr } = await run(options, nobody);
+    assert.equal(exitCode, 0, stderr);
+    assert.match(stdout, /^Not measured: emulator\. .*127\.0\.0\.1:1/m);
+    assert.match(stdout, /^ +embedded +read/m);
+
+    const alone = [...options, '--store', 'emulator', '--out', path.join(folder, 'alone')];
+    const refused = await run(alone, nobody);
+    assert.equal(refused.exitCode, 2);
+    assert.match(refused.stderr, /^Not measured: emulator\. .*127\.0\.0\.1:1.*$/);
+  });
+});
+
+test('a store that is none is refused in one sentence, before anything is made', async () => {
+  const out = path.join(folder, 'never');
+  const { exitCode, stderr } = await run(['--store', 'floppy', '--out', out]);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^--store: .*"floppy".*$/);
+  assert.equal(existsSync(out), false);
+});
+
+test('an interrupt ends the run, keeps the record, and leaves no work files', async () => {
+  const out = path.join(folder, 'interrupted');
+  const options = ['--store', 'embedded', '--profile', 'smoke', '--slice', '5', '--out', out];
+  const child = execaNode(MAIN, options, { reject: false });
+  const measuring = Promise.withResolvers<void>();
+  child.stdout.on('data', (text: Buffer) => {
+    if (text.includes('figure 8 ...')) measuring.resolve();
+  });
+  await measuring.promise;
+  child.kill('SIGINT');
+  const { exitCode } = await child;
+  assert.equal(exitCode, 130);
+  const record = readRunRecord(out);
+  assert.equal(record.state, 'interrupted');
+  assert.deepEqual(record.findings?.tables, []);
+  assert.equal(existsSync(path.join(out, 'work')), false);
+});

@@ -1,0 +1,171 @@
+/** The parts of the measurement: loops, rounds, ratios, and messages that are sent again. */
+import assert from 'node:assert/strict';
+import { setTimeout } from 'node:timers/promises';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { createRandom, openPercolator } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import { percentileMs } from '#results';
+import { type Case, measureInRounds } from './case.ts';
+import { closedLoop } from './closed-loop.ts';
+import { openLoop } from './open-loop.ts';
+import { PAPER, readAndTwoWritesUs } from './paper.ts';
+import { estimate, estimateRatio } from './ratio.ts';
+import { type Conditional, recordMessages, sendAs } from './recorded-messages.ts';
+import { watchCalls } from './store-calls.ts';
+
+const { signal } = new AbortController();
+
+describe('a ratio', () => {
+  test('is the geometric mean, with the interval of Student’s t', () => {
+    const { value, low, high } = estimate([1, 2, 4]);
+    assert.ok(Math.abs(value - 2) < 1e-12);
+    // Logarithms 0, ln 2, 2 ln 2: standard error ln 2 / sqrt 3; t for 2 degrees of freedom is 4.303.
+    const off = Math.exp((4.303 * Math.log(2)) / Math.sqrt(3));
+    assert.ok(Math.abs((low ?? 0) - 2 / off) < 1e-9);
+    assert.ok(Math.abs((high ?? 0) - 2 * off) < 1e-9);
+  });
+
+  test('has no interval with two rounds', () => {
+    assert.deepEqual([estimate([1, 2]).low, estimate([1, 2]).high], [null, null]);
+  });
+
+  test('is the same however much slower the machine gets in between', () => {
+    const rates = fc.array(fc.double({ min: 1, max: 1e6, noNaN: true }), {
+      minLength: 3,
+      maxLength: 40,
+    });
+    fc.assert(
+      fc.property(rates, (theirs) => {
+        const { value, low, high } = estimateRatio(
+          theirs.map((rate) => rate / 4),
+          theirs,
+        );
+        for (const one of [value, low ?? 0, high ?? 0]) assert.ok(Math.abs(one - 0.25) < 1e-6);
+      }),
+    );
+  });
+
+  test('of the paper is explained to 93 % by one read and two writes', () => {
+    const observed = 1e6 / PAPER.percolator.write;
+    assert.ok(Math.abs(readAndTwoWritesUs(PAPER.raw) / observed - 0.93) < 0.01);
+  });
+});
+
+describe('a closed loop', () => {
+  test('runs each operation once, as many at a time as there are callers', async () => {
+    const seen: number[] = [];
+    let running = 0;
+    let most = 0;
+    const operate = async (operation: number): Promise<void> => {
+      seen.push(operation);
+      most = Math.max(most, ++running);
+      await setTimeout(operation % 3);
+      running--;
+    };
+    await closedLoop(operate, { first: 10, operations: 50, concurrency: 7, signal });
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 50 }, (_, i) => 10 + i),
+    );
+    assert.equal(most, 7);
+  });
+
+  test('fails with the first operation that does', async () => {
+    const operate = async (operation: number): Promise<void> => {
+      if (operation === 3) throw new Error('the third');
+    };
+    const run = { first: 0, operations: 9, concurrency: 2, signal };
+    await assert.rejects(closedLoop(operate, run), /the third/);
+  });
+});
+
+test('an open loop counts latency from when an operation was due, however long the process was busy', async () => {
+  let stalls = true;
+  const operate = async (): Promise<void> => {
+    if (!stalls) return;
+    stalls = false;
+    const until = performance.now() + 100;
+    while (performance.now() < until); // Nobody can begin meanwhile.
+  };
+  const run = { first: 0, perSecond: 1_000, seconds: 0.2, signal };
+  const { histogram, scheduled } = await openLoop(operate, run);
+  assert.equal(scheduled, 200);
+  assert.equal(histogram.totalCount, 200);
+  // Half of them were due during the stall; those in its middle waited for half of it.
+  assert.ok(percentileMs(histogram, 75) >= 40);
+});
+
+test('rounds do the same number of operations in every case, each number once, in an order of their own', async () => {
+  const done = new Map<string, number[]>();
+  const order: string[] = [];
+  const caseOf = (name: string): Case => ({
+    name,
+    operate: async (operation) => {
+      done.set(name, [...(done.get(name) ?? []), operation]);
+      await setTimeout(0);
+    },
+  });
+  const slices = await measureInRounds(
+    [[caseOf('a'), caseOf('b')], [{ ...caseOf('c'), followedBy: caseOf('d') }]],
+    {
+      rounds: 8,
+      sliceSeconds: 0.01,
+      warmupSeconds: 0.01,
+      operationsMax: 40,
+      concurrency: 4,
+      firstOperation: 100,
+      random: createRandom(1),
+      serverPid: null,
+      signal,
+      onSlice: (name) => order.push(name),
+    },
+  );
+  const sizes = (name: string): unknown => slices.get(name)?.map(({ operations }) => operations);
+  assert.deepEqual(sizes('a'), sizes('b'));
+  assert.deepEqual(sizes('c'), sizes('d'));
+  for (const operations of done.values()) {
+    assert.equal(new Set(operations).size, operations.length);
+    assert.equal(Math.min(...operations), 100);
+  }
+  const rounds = Array.from({ length: 8 }, (_, i) => order.slice(4 * i, 4 * i + 4).join(''));
+  assert.ok(new Set(rounds).size > 1);
+  assert.ok(rounds.every((round) => /^(?:ab|ba)cd$|^cd(?:ab|ba)$/.test(round)));
+});
+
+test('messages sent again are those that the engine would have sent', async () => {
+  const store = createMemoryBigtable();
+  const table = 'accounts';
+  const sent: Conditional[] = [];
+  const watched = watchCalls(store, ({ method, given }) => {
+    // The oracle, too, sends conditional mutations.
+    const [what] = given as readonly [Conditional | readonly Conditional[]];
+    if (!method.startsWith('checkAndMutate')) return;
+    sent.push(...[what].flat().filter((conditional) => conditional.table === table));
+  });
+  await using percolator = await openPercolator({ store: watched });
+  await percolator.createTable(table);
+  const value = Buffer.from('10');
+  const recorded = await recordMessages(store, { table, row: 'Bob', column: 'balance' }, value);
+
+  sent.length = 0;
+  let startTimestamp = 0;
+  await percolator.transact(async (transaction) => {
+    ({ startTimestamp } = transaction);
+    transaction.set({ table, row: 'Joe', column: 'balance' }, value);
+  });
+  const [, commit] = sent;
+  const record = commit?.ifFound?.find((mutation) => mutation.kind === 'set');
+  assert.ok(record?.kind === 'set');
+  const as = { row: 'Joe', startTimestamp, commitTimestamp: record.timestamp };
+  const again = (['prewrite', 'commit'] as const).map((which) => sendAs(recorded, which, as));
+  assert.deepEqual(withoutValues(again), withoutValues(sent));
+});
+
+/** Values name the row and the process; where they stand, and how large they are, does not change. */
+function withoutValues(conditionals: readonly Conditional[]): unknown {
+  const texts = JSON.stringify(conditionals, (key, value: unknown) =>
+    key === 'value' ? 'a value' : value,
+  );
+  return JSON.parse(texts);
+}

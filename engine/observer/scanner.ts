@@ -10,10 +10,17 @@
  *
  * Where the table is a single tablet, the random place is one of the dirty rows last seen, so that
  * workers spread over what there is to do.
+ *
+ * Which tablets there are may have changed since (P48): they only say where to begin. A scan goes by keys, all
+ * round the table, and sees every dirty cell wherever it begins.
+ *
+ * A scanner that jumps leaves its scan, and begins another one at another place. For that to be far from where it was, it
+ * looks for places more carefully: in the whole of a tablet, and among dirty rows of many batches.
  */
 import type { Random } from '../base/index.ts';
 import type { Bigtable, Row } from '../bigtable/index.ts';
 import { NOTIFY, notifyTable, WEAK } from '../transaction/index.ts';
+import { randomKeyIn } from './random-key.ts';
 import type { Notified } from './run-observer.ts';
 
 export interface Batch {
@@ -24,6 +31,8 @@ export interface Batch {
 
 /** Dirty rows remembered as places to start from. */
 const REMEMBERED = 64;
+/** Of each batch, by one that jumps. */
+const REMEMBERED_OF_BATCH = 8;
 /** One version tells that a cell is dirty; how often it was marked does not matter. */
 const MARKS = [
   { family: NOTIFY, versions: 1 },
@@ -34,6 +43,7 @@ export class NotificationScanner {
   readonly #store: Bigtable;
   readonly #random: Random;
   readonly #table: string;
+  readonly #jumps: boolean;
   #remembered: readonly string[] = [];
   /** Where the scan began. */
   #origin = '';
@@ -42,19 +52,42 @@ export class NotificationScanner {
   /** Whether it has passed the end of the table and is on its way from the beginning to the origin. */
   #wrapped = false;
 
-  constructor(store: Bigtable, random: Random, table: string) {
+  constructor(
+    store: Bigtable,
+    random: Random,
+    table: string,
+    { jumps = false }: { readonly jumps?: boolean } = {},
+  ) {
     this.#store = store;
     this.#random = random;
     this.#table = table;
+    this.#jumps = jumps;
+  }
+
+  /** The next batch is from another random place. The scan has not come round. */
+  jump(): void {
+    this.#next = undefined;
   }
 
   /** At most `limit` rows of dirty cells. */
   async nextBatch(limit: number): Promise<Batch> {
     if (this.#next === undefined) await this.#begin();
     const rows = await this.#readRows(limit);
-    this.#remembered = [...rows.map(({ key }) => key), ...this.#remembered].slice(0, REMEMBERED);
+    this.#remember(rows);
     const cells = rows.flatMap((row) => dirtyCells(this.#table, row));
     return { cells, comeRound: this.#moveOn(rows, limit) };
+  }
+
+  #remember(rows: readonly Row[]): void {
+    const keys = rows.map(({ key }) => key);
+    const kept = this.#jumps ? this.#some(keys) : keys;
+    this.#remembered = [...kept, ...this.#remembered].slice(0, REMEMBERED);
+  }
+
+  /** Few of each batch, or all places would be of the last one, where everybody else is, too. */
+  #some(keys: readonly string[]): readonly string[] {
+    if (keys.length <= REMEMBERED_OF_BATCH) return keys;
+    return Array.from({ length: REMEMBERED_OF_BATCH }, () => this.#random.pick(keys));
   }
 
   async #begin(): Promise<void> {
@@ -66,6 +99,10 @@ export class NotificationScanner {
   async #randomPlace(): Promise<string> {
     const tablets = await this.#store.sampleRowKeys(notifyTable(this.#table));
     if (tablets.length === 0) return this.#random.pick(['', ...this.#remembered]);
+    if (this.#jumps) {
+      const index = this.#random.integer(0, tablets.length);
+      return randomKeyIn(tablets[index - 1] ?? '', tablets[index], this.#random);
+    }
     const tablet = this.#random.pick(['', ...tablets]);
     return tablet + String.fromCodePoint(this.#random.integer(0x20, 0x7e));
   }

@@ -1,5 +1,6 @@
 /** The options of a worker: unit, default and the cost of a wrong value; validated in one place. */
 import { PercolatorError } from '../base/index.ts';
+import type { RangeLocks } from '../lock-service/index.ts';
 import type { DirtyCell } from './observer.ts';
 import type { CommittedRun } from './run-observer.ts';
 
@@ -26,6 +27,18 @@ export interface WorkerOptions {
   readonly failuresMax?: number | undefined;
   /** First rest of a cell whose observer failed, in milliseconds; doubles with each failure. Default 50. */
   readonly failureBackoffMs?: number | undefined;
+  /**
+   * Advisory locks that keep this worker's scanner off the rows that others are at (scan-locks.ts): those of a lock
+   * service, or of this process. Default: none. Worth it from a few workers on: a call for each batch,
+   * against rows that several workers run for nothing.
+   */
+  readonly rangeLocks?: RangeLocks | undefined;
+  /**
+   * What the scanner does when it meets another one: goes on at a random place, or behind the rows that are taken.
+   * Default `jump`. `skip` is what the paper did first, and how scanners come to follow one another (section 2.4);
+   * it is there to be compared with.
+   */
+  readonly onMeeting?: 'jump' | 'skip' | undefined;
   /** Told of every failure of an observer. Default: nobody. */
   readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
   /** Told of every run that has committed, as soon as it has. Default: nobody. */

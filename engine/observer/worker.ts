@@ -17,6 +17,7 @@ import type { DirtyCell, Observer } from './observer.ts';
 import { park } from './parking.ts';
 import { Rest } from './rest.ts';
 import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
+import { ScanLocks } from './scan-locks.ts';
 import { type Batch, NotificationScanner } from './scanner.ts';
 import {
   type ObserverFailure,
@@ -33,17 +34,30 @@ export interface WorkerCounters {
   clean: number;
   failures: number;
   parked: number;
+  /** Batches that were left to another worker's scanner, which was there already. */
+  meetings: number;
 }
 
+/** Rows that are locked at a time: few, so that two workers can share a little work; enough to be worth a call. */
+const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const QUEUE_MAX = 100_000;
 
 export class Worker implements AsyncDisposable {
-  readonly counters: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0 };
+  readonly counters: WorkerCounters = {
+    runs: 0,
+    clean: 0,
+    failures: 0,
+    parked: 0,
+    meetings: 0,
+  };
   readonly #context: Context;
   readonly #observers: Map<string, Observer[]>;
   readonly #scanners: readonly NotificationScanner[];
   readonly #options: Settings;
+  readonly #locks: ScanLocks | undefined;
+  readonly #onMeeting: 'jump' | 'skip';
+  readonly #batchRows: number;
   readonly #onFailure: (failure: ObserverFailure) => void;
   readonly #onCommitted: (run: CommittedRun) => void;
   readonly #failures: Failures;
@@ -66,6 +80,11 @@ export class Worker implements AsyncDisposable {
     this.#context = context;
     this.#observers = Map.groupBy(observers, ({ table, column }) => `${table}\0${column}`);
     this.#options = settingsOf(options);
+    const { rangeLocks, onMeeting = 'jump' } = options;
+    this.#locks = rangeLocks === undefined ? undefined : new ScanLocks(rangeLocks);
+    this.#onMeeting = onMeeting;
+    const { scanRows } = this.#options;
+    this.#batchRows = rangeLocks === undefined ? scanRows : Math.min(scanRows, LOCKED_ROWS);
     this.#onFailure = options.onFailure ?? (() => {});
     this.#onCommitted = options.onCommitted ?? (() => {});
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
@@ -73,7 +92,10 @@ export class Worker implements AsyncDisposable {
     // A stream of its own for each worker of this process, or they would all jump to the same places.
     const random = context.random.fork(`scanner ${context.notified.size}`);
     const tables = [...new Set(observers.map(({ table }) => table))];
-    this.#scanners = tables.map((table) => new NotificationScanner(context.store, random, table));
+    const jumps = rangeLocks !== undefined;
+    this.#scanners = tables.map(
+      (table) => new NotificationScanner(context.store, random, table, { jumps }),
+    );
     context.notified.add(this.#onNotified);
     this.#scanning = this.#scan();
     // `stop` reports it; until then it is nobody's unhandled rejection.
@@ -95,6 +117,7 @@ export class Worker implements AsyncDisposable {
     this.#again.clear();
     await Promise.all(this.#running.values());
     await this.#scanning;
+    this.#locks?.releaseAll();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -146,9 +169,11 @@ export class Worker implements AsyncDisposable {
         const batch = await this.#nextBatch(scanner);
         const cells = batch.cells.filter((cell) => this.#isObserved(cell));
         dirty += cells.filter((cell) => !this.#failures.hasFailed(nameOf(cell))).length;
-        for (const cell of cells) if (this.#enqueue(cell)) fresh++;
-        if (!batch.isKnown) dirty++; // Who knows.
+        const isOthers = this.#locks !== undefined && !(await this.#tryLock(cells, this.#locks));
+        if (!isOthers) fresh += this.#enqueueAll(cells);
+        if (!batch.isKnown || isOthers) dirty++; // Who knows.
         ({ comeRound } = batch);
+        if (isOthers && this.#meet(scanner)) comeRound = true;
         this.#fill();
         await this.#untilQueueIsShort();
       }
@@ -159,16 +184,51 @@ export class Worker implements AsyncDisposable {
   /** If the storage is unavailable for a moment, nothing is known of the table until the next scan. */
   async #nextBatch(scanner: NotificationScanner): Promise<Batch & { readonly isKnown: boolean }> {
     try {
-      return { ...(await scanner.nextBatch(this.#options.scanRows)), isKnown: true };
+      return { ...(await scanner.nextBatch(this.#batchRows)), isKnown: true };
     } catch (error) {
       if (!isRetryable(error)) throw error;
       return { cells: [], comeRound: true, isKnown: false };
     }
   }
 
+  /** Of those cells that this worker does not know. False if another worker's scanner is at one of their rows. */
+  async #tryLock(cells: readonly Notified[], locks: ScanLocks): Promise<boolean> {
+    const unknown = cells
+      .map((cell) => ({ name: nameOf(cell), table: cell.table, row: cell.row }))
+      .filter(({ name }) => !this.#isKnown(name));
+    return locks.tryLock(unknown);
+  }
+
+  #isKnown(name: string): boolean {
+    return this.#isUnderway(name) || this.#failures.isResting(name);
+  }
+
+  #isUnderway(name: string): boolean {
+    return this.#running.has(name) || this.#queue.has(name);
+  }
+
+  /** Another scanner is where this one is. True if it leaves. */
+  #meet(scanner: NotificationScanner): boolean {
+    this.counters.meetings++;
+    this.#rest.wasBusy(); // There is something to do, only not here.
+    if (this.#onMeeting === 'skip') return false;
+    scanner.jump();
+    return true;
+  }
+
   /** Other workers may have observers for other columns of the table. */
   #isObserved({ table, column }: DirtyCell): boolean {
     return this.#observers.has(`${table}\0${column}`);
+  }
+
+  /** How many of the cells are new. */
+  #enqueueAll(cells: readonly Notified[]): number {
+    let fresh = 0;
+    for (const cell of cells) {
+      if (this.#enqueue(cell)) fresh++;
+      else if (!this.#isUnderway(nameOf(cell))) this.#locks?.done(nameOf(cell)); // It will not be run now.
+    }
+    return fresh;
   }
 
   /** Whether the cell is new: neither queued, nor running, nor resting after a failure. */
@@ -194,6 +254,7 @@ export class Worker implements AsyncDisposable {
       this.#begun++;
       const run = this.#run(name, cell).finally(() => {
         this.#running.delete(name);
+        this.#locks?.done(name);
         const again = this.#again.get(name);
         this.#again.delete(name);
         if (again !== undefined && again.timestamp > cell.timestamp) this.#enqueue(again);
@@ -245,7 +306,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #untilQueueIsShort(): Promise<void> {
-    while (this.#queue.size > this.#options.scanRows / 2 && !this.#stopping.signal.aborted) {
+    while (this.#queue.size > this.#batchRows / 2 && !this.#stopping.signal.aborted) {
       await Promise.race(this.#running.values());
     }
   }

@@ -65,7 +65,7 @@ test('all lives are read, with their violations and the last of their counts', (
     file.began({ ...began(Number(life.at(-1)) + life.length), process: life });
     file.violation({ claim: 'bank: while running', message: life });
     for (const runs of [1, 2]) {
-      const worker = { runs, clean: 0, failures: 0, parked: 0 };
+      const worker = { runs, clean: 0, failures: 0, parked: 0, meetings: 0 };
       file.counts({ engine: { committed: 10 * runs } as never, worker });
     }
   }

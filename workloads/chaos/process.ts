@@ -42,7 +42,7 @@ const COUNTS_MS = 50;
 /** Between two looks of the watcher at one workload, in milliseconds. */
 const WATCH_MS = 10;
 
-const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0 };
+const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
 
 // Not `exit`: with a group of the store under way it waits for ever, and holds the writer lock meanwhile.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -34,7 +34,7 @@ export async function comeToRest(
   around: { readonly recorder: Recorder; readonly signal: AbortSignal },
 ): Promise<Truth> {
   const violations: Violation[] = [];
-  let worker: Readonly<WorkerCounters> = { runs: 0, clean: 0, failures: 0, parked: 0 };
+  let worker: Readonly<WorkerCounters> = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
   try {
     worker = await settle(percolator, workloads, { ...around, violations });
   } catch (error) {

@@ -1,0 +1,255 @@
+/**
+ * The claims about scanners that keep off one another's rows (section 2.4): "when a scanning thread discovers that it is
+ * scanning the same row as another thread, it chooses a new random location"; and that nothing depends on it (P48, P49).
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { createRandom, systemClock } from '../base/index.ts';
+import { type RangeLocks, RangeLockTable } from '../lock-service/index.ts';
+import { cell, type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
+import { NOTIFY, notifyTable } from '../transaction/index.ts';
+import { type Observer, Worker, type WorkerOptions } from './index.ts';
+import { randomKeyIn } from './random-key.ts';
+import { NotificationScanner } from './scanner.ts';
+
+const ROWS = 300;
+
+test('workers that lock what they scan run everything, and hardly any run is for nothing', async () => {
+  const { database, rows } = await openDirty();
+  const table = new RangeLockTable(systemClock);
+  const begun = { runs: 0 };
+  const workers = ['A', 'B', 'C', 'D'].map((name) =>
+    startWorker(clientOf(database, name), [slowly(begun)], { rangeLocks: table.of(name) }),
+  );
+  await settle(workers);
+  assert.equal(sum(workers, 'runs'), ROWS);
+  assert.deepEqual(await database.marks(), []);
+  assert.ok(begun.runs < 1.2 * ROWS, `${begun.runs} runs were begun for ${ROWS} rows`);
+  const shares = workers.map(({ counters }) => counters.runs);
+  assert.ok(Math.min(...shares) > ROWS / 20, `all have taken part: ${shares.join(', ')}`);
+  assert.ok(sum(workers, 'meetings') > 0);
+  assert.equal(rows.length, ROWS);
+});
+
+test('P49: two scanners on one row do no harm: without a service every row is run once all the same', async () => {
+  const { database } = await openDirty();
+  const granting: RangeLocks = { tryLock: async () => ({ release: () => {} }) };
+  const begun = { runs: 0 };
+  const workers = ['A', 'B', 'C'].map((name) =>
+    startWorker(clientOf(database, name), [slowly(begun)], { rangeLocks: granting }),
+  );
+  await settle(workers);
+  assert.equal(sum(workers, 'runs'), ROWS);
+  assert.deepEqual(await database.marks(), []);
+});
+
+test('a scanner that meets another one leaves its rows alone, jumps, and finds what there is elsewhere', async () => {
+  const { database, rows } = await openDirty();
+  const table = new RangeLockTable(systemClock);
+  const [from = '', to = ''] = [rows[0], rows[99]];
+  table.lock('another one', { table: 't', from, to });
+  const client = clientOf(database, 'A');
+  const ran: string[] = [];
+  const worker = startWorker(client, [slowly({ runs: 0 })], {
+    rangeLocks: table.of('A'),
+    onCommitted: ({ cell: { row } }) => ran.push(row),
+  });
+  await until(() => ran.length === ROWS - 100);
+  await systemClock.sleep(50);
+  assert.deepEqual(ran.toSorted(), rows.slice(100));
+  assert.ok(worker.counters.meetings > 0);
+  table.unlockAllOf('another one');
+  await settle([worker]);
+  assert.equal(ran.length, ROWS);
+});
+
+test('the rows of a worker that hangs are run by others once its locks have ended', async () => {
+  const { database } = await openDirty();
+  const table = new RangeLockTable(systemClock, 200);
+  const client = clientOf(database, 'A');
+  table.lock('one that hangs', { table: 't', from: '', to: 'zzz' });
+  const worker = startWorker(client, [slowly({ runs: 0 })], { rangeLocks: table.of('A') });
+  await systemClock.sleep(100);
+  assert.equal(worker.counters.runs, 0);
+  await settle([worker]);
+  assert.equal(worker.counters.runs, ROWS);
+});
+
+test('locks are given up as soon as their rows are done, and when the worker stops', async () => {
+  const { database } = await openDirty();
+  const table = new RangeLockTable(systemClock);
+  const held = { now: 0, most: 0 };
+  const counted: RangeLocks = {
+    tryLock: async (range) => {
+      const lock = await table.of('A').tryLock(range);
+      held.now++;
+      held.most = Math.max(held.most, held.now);
+      return {
+        release: () => {
+          held.now--;
+          lock?.release();
+        },
+      };
+    },
+  };
+  const worker = startWorker(clientOf(database, 'A'), [slowly({ runs: 0 })], {
+    rangeLocks: counted,
+    concurrency: 4,
+  });
+  await worker.idle();
+  assert.equal(held.now, 0);
+  assert.ok(held.most > 0);
+  const again = startWorker(clientOf(database, 'B'), [slowly({ runs: 0 })], {
+    rangeLocks: counted,
+  });
+  await clientOf(database, 'C').write({ 'row 001:seen': 'again' });
+  await settle([worker, again]);
+  assert.equal(held.now, 0);
+});
+
+test('skipping goes on behind the rows that are taken, and leaves nothing out either', async () => {
+  const { database } = await openDirty();
+  const table = new RangeLockTable(systemClock);
+  const workers = ['A', 'B', 'C'].map((name) =>
+    startWorker(clientOf(database, name), [slowly({ runs: 0 })], {
+      rangeLocks: table.of(name),
+      onMeeting: 'skip',
+    }),
+  );
+  await settle(workers);
+  assert.equal(sum(workers, 'runs'), ROWS);
+});
+
+test('P48: a scan sees every dirty cell, although its map of the tablets is out of date', async () => {
+  const database = await openTestDatabase({ tables: ['t'], splits: ['d', 'm'] });
+  const rows = ['a', 'b', 'c', 'e', 'k', 'n', 'x'];
+  for (const row of rows) await mark(database, row);
+  const maps = [['z'], ['a', 'b', 'zz'], [], ['m'], ['never', 'was']];
+  for (const jumps of [false, true]) {
+    for (const [seed, map] of maps.entries()) {
+      const stale = Object.assign(Object.create(database.store) as typeof database.store, {
+        sampleRowKeys: async () => map,
+        readRange: database.store.readRange.bind(database.store),
+      });
+      const scanner = new NotificationScanner(stale, createRandom(seed), 't', { jumps });
+      const seen: string[] = [];
+      for (;;) {
+        const { cells, comeRound } = await scanner.nextBatch(2);
+        seen.push(...cells.map(({ row }) => row));
+        if (comeRound) break;
+      }
+      assert.deepEqual(seen.toSorted(), rows);
+    }
+  }
+});
+
+test('after a jump the next batch is from another place, and a whole scan follows', async () => {
+  const splits = ['05', '10', '15'];
+  const database = await openTestDatabase({ tables: ['t'], splits });
+  const rows = Array.from({ length: 200 }, (_, i) => String(i).padStart(3, '0'));
+  for (const row of rows) await mark(database, row);
+  const scanner = new NotificationScanner(database.store, createRandom(1), 't', { jumps: true });
+  const places = new Set<string | undefined>();
+  for (let jump = 0; jump < 40; jump++) {
+    places.add((await scanner.nextBatch(1)).cells[0]?.row);
+    scanner.jump();
+  }
+  assert.ok(places.size > 15, `${places.size} places of 40 jumps`);
+  const seen: string[] = [];
+  for (let comeRound = false; !comeRound;) {
+    const batch = await scanner.nextBatch(7);
+    seen.push(...batch.cells.map(({ row }) => row));
+    ({ comeRound } = batch);
+  }
+  assert.deepEqual(seen.toSorted(), rows);
+});
+
+test('a random key of a tablet lies in it', () => {
+  const key = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 6 }),
+    fc.stringMatching(/^u\d{0,8}$/),
+  );
+  fc.assert(
+    fc.property(key, key, fc.integer(), (a, b, seed) => {
+      const [start, end] = a < b ? [a, b] : [b, a];
+      const random = createRandom(seed);
+      const between = randomKeyIn(start, end, random);
+      assert.ok(between >= start && (between < end || start === end), between);
+      assert.ok(randomKeyIn(start, undefined, random) >= start);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('random keys of a tablet spread over it, in the kind of characters that it holds', () => {
+  const random = createRandom(1);
+  const tenths = new Set<string>();
+  for (let i = 0; i < 200; i++) {
+    const key = randomKeyIn('user1000', 'user2000', random);
+    assert.match(key, /^user1\d+$/);
+    tenths.add(key.slice(0, 6));
+  }
+  assert.equal(tenths.size, 10);
+});
+
+/** A database in which `seen` of many rows is dirty. */
+async function openDirty(): Promise<{
+  readonly database: TestDatabase;
+  readonly rows: readonly string[];
+}> {
+  const database = await openTestDatabase({ observed: ['seen'], splits: ['row 1', 'row 2'] });
+  const rows = Array.from({ length: ROWS }, (_, i) => `row ${String(i).padStart(3, '0')}`);
+  const writer = clientOf(database, 'writer');
+  await writer.write(Object.fromEntries(rows.map((row) => [`${row}:seen`, '1'])));
+  return { database, rows };
+}
+
+/** Takes a moment, in which others may come by. */
+function slowly(begun: { runs: number }): Observer {
+  return {
+    name: 'slowly',
+    table: 't',
+    column: 'seen',
+    run: async (transaction, { row }) => {
+      begun.runs++;
+      await transaction.get(cell(`${row}:seen`));
+      await systemClock.sleep(5);
+      put(transaction, { [`${row}:done`]: '1' });
+    },
+  };
+}
+
+const clientOf = (database: TestDatabase, name: string): Client =>
+  database.client(name, { clock: systemClock, backoffMsMax: 4 });
+
+function startWorker(
+  client: Client,
+  observers: readonly Observer[],
+  options: WorkerOptions,
+): Worker {
+  return new Worker(client.context, observers, { idleMs: 1, concurrency: 8, ...options });
+}
+
+async function settle(workers: readonly Worker[]): Promise<void> {
+  await Promise.all(workers.map((worker) => worker.idle()));
+  await Promise.all(workers.map((worker) => worker.stop()));
+}
+
+function sum(workers: readonly Worker[], count: 'runs' | 'meetings'): number {
+  return workers.reduce((total, { counters }) => total + counters[count], 0);
+}
+
+async function mark(database: TestDatabase, row: string): Promise<void> {
+  const dirty = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
+  const mutations = [{ kind: 'set', ...dirty } as const];
+  await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const startedMs = systemClock.monotonicMs();
+  while (!isSo()) {
+    assert.ok(systemClock.monotonicMs() - startedMs < 20_000, 'it becomes so');
+    await systemClock.sleep(2);
+  }
+}

@@ -140,7 +140,7 @@ async function measure(
 ): Promise<void> {
   const { prepared, pool, signal, measured, progress } = around;
   signal.throwIfAborted();
-  const { repository, seconds, warmupSeconds, batchSeconds, concurrency, engine } = plan;
+  const { repository, seconds, warmupSeconds, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
   if (system === 'percolator') {
     const folder = await copyStore(prepared);
@@ -152,6 +152,7 @@ async function measure(
       schedule,
       seconds,
       concurrency,
+      processes,
       engine,
       signal,
     });
@@ -187,12 +188,20 @@ function append<T>(map: Map<number, T[]>, rate: number, point: T): void {
 }
 
 function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1] {
-  const { profile, seed, repeats, out: _out, rates, engine, ...rest } = plan;
+  const { profile, seed, repeats, out: _out, rates, engine, processes, ...rest } = plan;
   return {
     experiment: 'crawl-rate',
     profile,
     commandLine,
-    parameters: { ...rest, ...engine, rates, seed, repeats, input: path.basename(plan.input) },
+    parameters: {
+      ...rest,
+      ...engine,
+      processes: processes ?? 'one',
+      rates,
+      seed,
+      repeats,
+      input: path.basename(plan.input),
+    },
     seed,
     repeats,
     store: {

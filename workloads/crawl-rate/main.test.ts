@@ -67,6 +67,17 @@ describe('the smoke profile', async () => {
   });
 });
 
+test('--processes 2 gives the same answer from oracle, lock service, loader and two workers', async () => {
+  const out = path.join(folder, 'processes');
+  const options = ['--profile', 'smoke', '--rates', '5000', '--processes', '2', '--out', out];
+  const { exitCode, stdout, stderr } = await run(...options);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  const { points, parameters } = readRunRecord(out);
+  assert.equal(parameters['processes'], 2);
+  const percolator = points.find(({ system }) => system === 'percolator');
+  assert.equal(percolator?.check.passed, true, percolator?.check.detail);
+});
+
 describe('bad input', () => {
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['an unknown option', ['--ratse', '1'], /--ratse/],

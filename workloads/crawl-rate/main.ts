@@ -89,6 +89,13 @@ await runCommand(
         min: 1,
         max: 10_000,
       }),
+      processes: integer({
+        description:
+          'worker processes; oracle, lock service and loader are then processes of their own as well',
+        defaultText: 'one process that is all of them',
+        min: 1,
+        max: 64,
+      }),
       ...ENGINE_OPTIONS,
       workers: integer({
         description: 'worker processes of the batch; best one per core',
@@ -127,6 +134,10 @@ await runCommand(
         does: 'the quick repository at rates of your own',
       },
       {
+        command: 'npm run bench:crawl-rate -- --processes 2',
+        does: 'the engine as two workers, a loader, an oracle and a lock service',
+      },
+      {
         command: 'npm run bench:crawl-rate -- --input crawl.warc.gz',
         does: 'shows the duplicates of your own crawl in the report',
       },
@@ -146,7 +157,10 @@ await runCommand(
 );
 
 type Given = EngineValues &
-  Pick<Plan, 'seed' | 'documentBytes' | 'concurrency' | 'workers' | 'out' | 'input'> & {
+  Pick<
+    Plan,
+    'seed' | 'documentBytes' | 'concurrency' | 'processes' | 'workers' | 'out' | 'input'
+  > & {
     readonly profile: (typeof PROFILES)[number];
     readonly repository: number | undefined;
     readonly rates: readonly number[] | undefined;
@@ -173,6 +187,7 @@ function planOf(given: Given): Plan {
     seed: given.seed,
     documentBytes: given.documentBytes,
     concurrency: given.concurrency,
+    processes: given.processes,
     engine: engineOf(given),
     workers: given.workers,
     out: given.out,

@@ -7,10 +7,12 @@ export interface Plan extends Scale {
   readonly profile: ProfileName | 'custom';
   readonly seed: number;
   readonly documentBytes: number;
-  /** Observer runs in flight in the engine's process. */
+  /** Observer runs in flight in all processes of the engine. */
   readonly concurrency: number;
   /** Batching, prefetching, and how many workers share the runs in flight. */
   readonly engine: EngineValues;
+  /** Worker processes of the engine, beside oracle, lock service and loader; undefined for one that is all of them. */
+  readonly processes: number | undefined;
   /** Worker processes of the batch. */
   readonly workers: number;
   readonly out: string;

@@ -56,7 +56,8 @@ test('a process is ready when it says so, with what it says, and messages go eit
   assert.deepEqual(await member.ready, { pid: member.pid });
   member.send('hello');
   assert.equal(await crew.during(answered.promise), 'HELLO');
-  await crew.stop();
+  const [end] = await crew.stop();
+  assert.ok((end?.cpuSeconds ?? 0) > 0.01, 'starting alone takes longer');
   assert.ok(!exists(member.pid));
 });
 
@@ -112,6 +113,20 @@ test('a process that is never ready, or does not stop, is named and killed', asy
   await assert.rejects(another.stop(), /asked to stop, worker 7 .*was ended by SIGKILL/);
   await crew[Symbol.asyncDispose]();
   assert.ok(!(await isAlive(alive)));
+});
+
+test('an error in whoever listens ends what is done meanwhile; telling someone who has left is none', async () => {
+  await using crew = new Crew(NEVER);
+  const options = { alive: newFile() };
+  const onMessage = (): void => {
+    throw new Error('what does it mean?');
+  };
+  const member = await crew.start({ name: 'worker 7', program: CHILD, options, onMessage });
+  const work = crew.during(new Promise(() => {}));
+  member.send('hello');
+  await assert.rejects(work, /^Error: worker 7 (.*\n)*.*what does it mean/);
+  await member.ended;
+  member.send('hello');
 });
 
 test('a program that is not there is named', async () => {

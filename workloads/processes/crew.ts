@@ -58,15 +58,18 @@ export class Crew implements AsyncDisposable {
 
   /**
    * Stops some of them, or all, one after the other and the last one first: who was started first, others
-   * may need to the end.
+   * may need to the end. Resolves with how they ended.
    * @throws an error that names the first one that did not end in good order
    */
-  async stop(members: readonly Member[] = [...this.#members]): Promise<void> {
+  async stop(members: readonly Member[] = [...this.#members]): Promise<readonly End[]> {
+    const ends: End[] = [];
     for (const member of members.toReversed()) {
       this.#leaving.add(member);
-      const { isOrderly, description } = await this.during(member.stop(this.#stopMsMax));
-      if (!isOrderly) throw new Error(`when it was asked to stop, ${description}`);
+      const end = await this.during(member.stop(this.#stopMsMax));
+      if (!end.isOrderly) throw new Error(`when it was asked to stop, ${end.description}`);
+      ends.push(end);
     }
+    return ends;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

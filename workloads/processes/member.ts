@@ -15,6 +15,13 @@ export interface ReadyMessage {
   readonly value: unknown;
 }
 
+/** What it says last, when it leaves because it was asked to. */
+export interface LeavingMessage {
+  readonly kind: 'leaving';
+  /** From its start: what its work has cost, and its loading. */
+  readonly cpuSeconds: number;
+}
+
 /** What its parent says last. */
 export interface StopMessage {
   readonly kind: 'stop';
@@ -28,6 +35,8 @@ export interface End {
   readonly description: string;
   /** The last lines alone. */
   readonly lastLines: readonly string[];
+  /** That it has used; 0 if it did not come to say. */
+  readonly cpuSeconds: number;
 }
 
 export interface MemberOptions {
@@ -51,6 +60,7 @@ export class Member {
   readonly ended: Promise<End>;
   readonly #child: ReturnType<typeof startProgram>;
   readonly #lines: string[] = [];
+  #cpuSeconds = 0;
 
   constructor({ name, program, options, onMessage = () => {} }: MemberOptions) {
     this.name = name;
@@ -58,6 +68,7 @@ export class Member {
     const ready = Promise.withResolvers<unknown>();
     const listened = this.#listen((message) => {
       if (isReady(message)) ready.resolve(message.value);
+      else if (isLeaving(message)) this.#cpuSeconds = message.cpuSeconds;
       else onMessage(message);
     });
     this.ended = this.#end([listened, this.#rememberLines()]);
@@ -72,7 +83,8 @@ export class Member {
 
   /** Harmless if it has ended: who waits for an answer waits for the end as well. */
   send(message: unknown): void {
-    this.#child.sendMessage(message as ExecaMessage).catch(() => {});
+    const sent = async (): Promise<void> => this.#child.sendMessage(message as ExecaMessage);
+    sent().catch(() => {});
   }
 
   /** Asks it to stop; resolves with its end, which is by force if it takes longer than `forMs`. */
@@ -93,7 +105,15 @@ export class Member {
   }
 
   async #listen(onMessage: (message: unknown) => void): Promise<void> {
-    for await (const message of this.#child.getEachMessage()) onMessage(message);
+    for await (const message of this.#child.getEachMessage()) {
+      try {
+        onMessage(message);
+      } catch (error) {
+        this.#lines.push(`${error instanceof Error ? error.stack : String(error)}`);
+        this.signal('SIGKILL'); // Nobody listens to it any more.
+        return;
+      }
+    }
   }
 
   async #rememberLines(): Promise<void> {
@@ -115,12 +135,16 @@ export class Member {
     const how = `${this.name} (process ${this.pid}) ${wayOf(error)}`;
     const lines = lastLines.map((line) => `\n    ${line}`).join('');
     const description = lines === '' ? `${how}, and said nothing` : `${how}; it said last:${lines}`;
-    return { isOrderly: error === undefined, description, lastLines };
+    return { isOrderly: error === undefined, description, lastLines, cpuSeconds: this.#cpuSeconds };
   }
 }
 
 function isReady(message: unknown): message is ReadyMessage {
   return (message as { readonly kind?: unknown } | null)?.kind === 'ready';
+}
+
+function isLeaving(message: unknown): message is LeavingMessage {
+  return (message as { readonly kind?: unknown } | null)?.kind === 'leaving';
 }
 
 function startProgram(program: URL, options: unknown) {

@@ -19,7 +19,7 @@
  * know what was measured.
  */
 import process from 'node:process';
-import type { ReadyMessage, StopMessage } from './member.ts';
+import type { LeavingMessage, ReadyMessage, StopMessage } from './member.ts';
 
 export interface Served<To> {
   /** Told to the parent with "ready". */
@@ -55,7 +55,11 @@ export function tellParent(message: unknown): void {
 async function leave<To>(served: Served<To>): Promise<void> {
   await served.stop();
   process.off('disconnect', killSelf);
-  process.disconnect();
+  const { user, system } = process.cpuUsage();
+  const last = { kind: 'leaving', cpuSeconds: (user + system) / 1e6 } satisfies LeavingMessage;
+  process.send?.(last, undefined, undefined, () => {
+    if (process.connected) process.disconnect();
+  });
 }
 
 function isStop(message: unknown): message is StopMessage {

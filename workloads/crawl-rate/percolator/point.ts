@@ -1,38 +1,26 @@
 /**
  * One point of the Percolator curve: one crawl rate, on a fresh copy of the loaded repository.
  *
- *   1. Start the engine's process on the copy; it loads and clusters what arrives.
+ *   1. Start the engine's processes on the copy; they load and cluster what arrives.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
- *   3. Let it drain, take its histogram, and stop it.
+ *   3. Let them drain, take their histograms, and stop them.
  *   4. Open the store again, from here, and check the partition against the dumb function.
  */
-import { ExecaError, execaNode } from 'execa';
-import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { openPercolator } from '#engine';
 import type { Histogram, TimeSeriesRow } from '#results';
-import type { EngineValues } from '../../tuning/engine-settings.ts';
-import {
-  createSyntheticDocuments,
-  documentId,
-  type KeyedDocument,
-  type SyntheticOptions,
-} from '../documents/index.ts';
+import { Crew } from '../../processes/index.ts';
+import { createSyntheticDocuments, documentId, type KeyedDocument } from '../documents/index.ts';
 import { type Check, checkPartition } from '../check.ts';
 import { generate } from '../generator.ts';
 import { monotonicUs } from '../monotonic-clock.ts';
 import { judge, type KeptUp } from '../saturation.ts';
-import { dueBy, measuredFromUs, type Schedule } from '../schedule.ts';
+import { dueBy, measuredFromUs } from '../schedule.ts';
 import { countDirty, readPartition } from './read-partition.ts';
-import type { EngineResult, FromEngine, ToEngine } from './messages.ts';
+import { type EngineOptions, EngineProcesses, type EngineResult } from './processes.ts';
 
-export interface PercolatorPointOptions {
-  /** A store with the repository loaded, for this point alone. */
-  readonly folder: string;
-  readonly documents: SyntheticOptions;
-  readonly schedule: Schedule;
+/** `folder` is a store with the repository loaded, for this point alone. */
+export interface PercolatorPointOptions extends EngineOptions {
   readonly seconds: number;
-  readonly concurrency: number;
-  readonly engine: EngineValues;
   readonly signal: AbortSignal;
 }
 
@@ -48,9 +36,6 @@ export interface PercolatorPoint {
   readonly engine: EngineResult;
 }
 
-const ENGINE_PROGRAM = new URL('engine-process.ts', import.meta.url);
-const FORCE_KILL_MS = 5_000;
-
 export async function measurePercolator(options: PercolatorPointOptions): Promise<PercolatorPoint> {
   const { schedule, seconds } = options;
   const { engine, series, generatorLagP99Ms } = await runEngine(options);
@@ -58,7 +43,7 @@ export async function measurePercolator(options: PercolatorPointOptions): Promis
   const measured = series.filter((row) => row.seconds >= fromSecond);
   const [first, last] = [measured[0], measured.at(-1)];
   return {
-    histogram: decodeFromCompressedBase64(engine.histogram),
+    histogram: engine.histogram,
     series,
     keptUp: judge({
       series: measured,
@@ -81,76 +66,25 @@ interface EngineRun {
   readonly generatorLagP99Ms: number;
 }
 
+/** From the start of the processes to their result. */
 async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
-  const child = execaNode(ENGINE_PROGRAM, {
-    ipc: true,
-    cancelSignal: options.signal,
-    forceKillAfterDelay: FORCE_KILL_MS,
-    stdio: ['ignore', 'inherit', 'pipe'],
-  });
-  const send = (message: ToEngine): Promise<unknown> => child.sendMessage(message);
-  const answers = child.getEachMessage() as AsyncIterableIterator<FromEngine>;
-  const driven = drive(options, send, answers);
-  driven.catch(() => {}); // Awaited below, unless the process fails first.
-  const failed = child.then(
-    () => driven, // It has ended well; its result may still be on the way.
-    (cause: unknown) => {
-      options.signal.throwIfAborted();
-      throw new Error(`the engine's process failed: ${lastLine(cause)}`, { cause });
-    },
-  );
-  try {
-    return await Promise.race([driven.then(() => failed), failed]);
-  } finally {
-    child.kill();
-  }
-}
-
-/** Tells the engine's process what to do, from the start to the result. */
-async function drive(
-  { folder, documents, schedule, concurrency, engine: values, signal }: PercolatorPointOptions,
-  send: (message: ToEngine) => Promise<unknown>,
-  answers: AsyncIterableIterator<FromEngine>,
-): Promise<EngineRun> {
-  const load = { documents, schedule, concurrency };
-  await send({ kind: 'start', folder, ...load, engine: values });
-  await answers.next(); // ready
-  const startUs = monotonicUs();
-  await send({ kind: 'begin', startUs });
-
+  const { schedule, signal } = options;
   const series: TimeSeriesRow[] = [];
-  const result = collect(answers, (completed) => {
+  let startUs = 0;
+  await using crew = new Crew(signal);
+  const processes = new EngineProcesses(crew, (completed) => {
+    if (startUs === 0) return;
     const elapsedUs = monotonicUs() - startUs;
     series.push({ seconds: elapsedUs / 1e6, arrived: dueBy(schedule, elapsedUs), completed });
   });
-  result.catch(() => {}); // Awaited below; a process that ends before is reported by its end.
-  const announce = (end: number): void => {
-    send({ kind: 'due', end }).catch(() => {}); // The same.
-  };
-  const { lagP99Ms } = await generate(schedule, startUs, announce, signal);
+  await processes.start(options);
+  startUs = monotonicUs();
+  processes.begin(startUs);
+  const announce = (end: number): void => processes.announce(end);
+  const { lagP99Ms } = await crew.during(generate(schedule, startUs, announce, signal));
   const inTime = series.length; // What comes later is the drain.
-  await send({ kind: 'stop' });
-  const engine = await result;
+  const engine = await processes.finish();
   return { engine, series: series.slice(0, inTime), generatorLagP99Ms: lagP99Ms };
-}
-
-/** What the process said last, or how it ended. */
-function lastLine(error: unknown): string {
-  if (!(error instanceof ExecaError)) return String(error);
-  const lines = String(error.stderr).trimEnd().split('\n');
-  return lines.findLast((line) => /\w*Error\b/.test(line)) ?? error.shortMessage;
-}
-
-/** Reads the engine's answers until the result. */
-async function collect(
-  answers: AsyncIterableIterator<FromEngine>,
-  onProgress: (completed: number) => void,
-): Promise<EngineResult> {
-  for await (const answer of answers) {
-    if (answer.kind === 'progress') onProgress(answer.completed);
-    if (answer.kind === 'result') return answer;
-  }
-  throw new Error("the engine's process stopped talking before its result");
 }
 
 async function checkPoint(options: PercolatorPointOptions, engine: EngineResult): Promise<Check> {

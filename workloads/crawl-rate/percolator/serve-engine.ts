@@ -1,0 +1,89 @@
+/** What the processes of the engine have in common: opening the database, loading and clustering as parts of it. */
+import {
+  type Observer,
+  openPercolator,
+  type Percolator,
+  type PercolatorOptions,
+  unreachable,
+} from '#engine';
+import { openDatabase, tellParent } from '../../processes/index.ts';
+import { settingsOf } from '../../tuning/engine-settings.ts';
+import { Clustered } from './clustered.ts';
+import { Loading } from './loading.ts';
+import type { FromLoader, FromWorker, ProcessOptions, ToLoader, ToWorker } from './messages.ts';
+
+/** Between two reports of progress, in milliseconds. */
+const REPORT_MS = 100;
+
+export interface OpenDatabase {
+  readonly percolator: Percolator;
+  readonly close: () => Promise<void>;
+}
+
+export async function openAsTold({ database, engine }: ProcessOptions): Promise<OpenDatabase> {
+  const settings: Partial<PercolatorOptions> = settingsOf(engine);
+  if ('place' in database) return openDatabase(database.place, settings);
+  const percolator = await openPercolator({ folder: database.folder, ...settings });
+  return { percolator, close: () => percolator.close() };
+}
+
+/** The loader's part. */
+export function startLoading(
+  percolator: Percolator,
+  options: ProcessOptions,
+): { readonly loading: Loading; readonly hear: (message: ToLoader) => void } {
+  const loading = new Loading(percolator, options);
+  const finish = async (): Promise<void> => {
+    tellParent({ kind: 'loaded', documents: await loading.finish() } satisfies FromLoader);
+  };
+  const hear = (message: ToLoader): void => {
+    switch (message.kind) {
+      case 'due':
+        return loading.load(message.end);
+      case 'clustered':
+        return loading.setClustered(message.documents);
+      case 'finish':
+        return void finish();
+      default:
+        return unreachable(message);
+    }
+  };
+  return { loading, hear };
+}
+
+/** The worker's part: runs the observers, and tells the parent how far it is. */
+export function startClustering(
+  percolator: Percolator,
+  observers: readonly Observer[],
+  options: ProcessOptions & { readonly onClustered?: ((documents: number) => void) | undefined },
+): { readonly hear: (message: ToWorker) => void; readonly stop: () => Promise<void> } {
+  const { schedule, concurrency, engine, onClustered = () => {} } = options;
+  const clustered = new Clustered(schedule);
+  const workers = Array.from({ length: engine.scanners }, () =>
+    percolator.startWorker(observers, {
+      concurrency: Math.ceil(concurrency / engine.scanners),
+      onCommitted: (run) => {
+        clustered.add(run);
+        onClustered(clustered.documents);
+      },
+    }),
+  );
+  const report = (): void =>
+    tellParent({ kind: 'progress', completed: clustered.documents } satisfies FromWorker);
+  const reporter = setInterval(report, REPORT_MS);
+  const hear = (message: ToWorker): void => {
+    switch (message.kind) {
+      case 'begin':
+        return clustered.begin(message.startUs);
+      case 'report':
+        return tellParent(clustered.result() satisfies FromWorker);
+      default:
+        return unreachable(message);
+    }
+  };
+  const stop = async (): Promise<void> => {
+    clearInterval(reporter);
+    await Promise.all(workers.map((worker) => worker.stop()));
+  };
+  return { hear, stop };
+}

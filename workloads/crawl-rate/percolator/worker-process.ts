@@ -1,0 +1,17 @@
+/** A worker as a process, with the observer of the experiment linked in. What is to do it finds by scanning. */
+import { serve } from '../../processes/index.ts';
+import { clusteringObserver } from './clustering-observer.ts';
+import type { ProcessOptions, ToWorker } from './messages.ts';
+import { openAsTold, startClustering } from './serve-engine.ts';
+
+await serve<ToWorker>(async (options: ProcessOptions) => {
+  const { percolator, close } = await openAsTold(options);
+  const { hear, stop } = startClustering(percolator, [clusteringObserver], options);
+  return {
+    onMessage: hear,
+    stop: async () => {
+      await stop();
+      await close();
+    },
+  };
+});

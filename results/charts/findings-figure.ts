@@ -98,7 +98,7 @@ function axisOf(
   return {
     type: 'linear',
     min: isWords ? Math.min(...at) - 0.5 : 0,
-    max: isWords ? Math.max(...at) + 0.5 : Math.max(...values) * 1.15,
+    ...(isWords ? { max: Math.max(...at) + 0.5 } : { suggestedMax: Math.max(...values) * 1.1 }),
     title: axisTitle(title, theme),
     border: { color: theme.muted },
     grid: { color: theme.grid },

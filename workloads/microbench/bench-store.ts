@@ -39,7 +39,7 @@ export async function openBenchStore(name: string, plan: Plan): Promise<BenchSto
   const store = cleanup.use(await openStore(provided.address));
   const probe = provided.address.kind === 'embedded' ? commitProbe(folder) : null;
   if (probe !== null) cleanup.defer(() => probe.close());
-  const percolator = cleanup.use(await openPercolator({ store }));
+  const percolator = cleanup.use(await openPercolator({ store, ...plan.engine }));
   // Whatever the store is, nothing of ours stays in it.
   cleanup.defer(() => dropTables(percolator));
   const data = new Data(plan);

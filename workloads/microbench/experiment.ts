@@ -126,7 +126,7 @@ async function measureInProcess(
   const first = bench.nextOperations();
   const onDisk = await timeInProcess(embedded, { ...run, firstOperation: first });
 
-  await using percolator = await openPercolator({ store: createMemoryBigtable() });
+  await using percolator = await openPercolator({ store: createMemoryBigtable(), ...plan.engine });
   const data = new Data({ ...plan, rows: Math.min(plan.rows, 1_000) });
   await loadTables(percolator, data);
   const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
@@ -140,6 +140,6 @@ function inMemoryNamed(timed: InProcess): InProcess {
 }
 
 function parametersOf(plan: Plan): Record<string, string | number | boolean | readonly number[]> {
-  const { profile: _, stores, out: __, seed: ___, ...rest } = plan;
-  return { ...rest, stores: stores.join(', ') };
+  const { profile: _, out: __, seed: ___, engine: ____, engineValues, stores, ...rest } = plan;
+  return { ...rest, ...engineValues, stores: stores.join(', ') };
 }

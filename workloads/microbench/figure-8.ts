@@ -71,7 +71,7 @@ async function countMessages(
 ): Promise<ReadonlyMap<string, Messages>> {
   let counts: CallCounts = { calls: 0, bytesSent: 0, bytesReceived: 0 };
   const store = watchCalls(bench.store, (call) => countCall(counts, call));
-  await using percolator = await openPercolator({ store });
+  await using percolator = await openPercolator({ store, ...plan.engine });
   const counted = new Map<string, Messages>();
   const operations = Math.min(plan.rows, 20 * plan.concurrency);
   for (const one of comparedCases(percolator, bench.data, bench.written).flat()) {

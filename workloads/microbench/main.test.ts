@@ -1,11 +1,12 @@
 /** The benchmark at smoke size, run as a user would run it. How fast anything is, is not tested. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { readRunRecord } from '#results';
+import { asConfig } from '../tuning/engine-settings.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = mkdtempSync(path.join(tmpdir(), 'microbench-test-'));
@@ -66,9 +67,7 @@ describe('the smoke profile', async () => {
   });
 
   test('counts two conditional mutations for a transaction of one cell, and one read for a read', () => {
-    const table = readRunRecord(out).findings?.tables.find(({ name }) => name === 'messages');
-    const calls = (of: string): number =>
-      Number(table?.rows.find(([store, name]) => store === 'embedded' && name === of)?.[2]);
+    const calls = (of: string): number => callsOf(out, of);
     assert.equal(calls('raw read'), 1);
     assert.equal(calls('raw write'), 1);
     // Callers share requests to the oracle, so the rest is little.
@@ -99,6 +98,18 @@ describe('a run of one store', () => {
     assert.doesNotMatch(stdout, /Batching on/);
   });
 
+  test('with the settings of npm run tune batches what the paper’s did not', async () => {
+    const out = path.join(folder, 'tuned');
+    const config = path.join(folder, 'config.json');
+    const tuned = { batchDelay: 1, batchRows: 256, batchInFlight: 8, scanners: 2 } as const;
+    const values = asConfig({ ...tuned, batching: 'on', prefetch: 'learn' });
+    writeFileSync(config, JSON.stringify(values));
+    const options = ['--profile', 'smoke', '--store', 'embedded', '--figure-only'];
+    const { exitCode, stderr } = await run([...options, '--config', config, '--out', out]);
+    assert.equal(exitCode, 0, stderr);
+    assert.ok(callsOf(out, 'Percolator read') < 0.5);
+  });
+
   test('that does not answer leaves the others their numbers, and says so in one line', async () => {
     const out = path.join(folder, 'missing');
     const options = ['--profile', 'smoke', '--figure-only', '--out', out];
@@ -114,6 +125,13 @@ describe('a run of one store', () => {
     assert.match(refused.stderr, /^Not measured: emulator\. .*127\.0\.0\.1:1.*$/);
   });
 });
+
+/** Calls of the embedded store for one operation, as the record says. */
+function callsOf(out: string, operation: string): number {
+  const table = readRunRecord(out).findings?.tables.find(({ name }) => name === 'messages');
+  const row = table?.rows.find(([store, name]) => store === 'embedded' && name === operation);
+  return Number(row?.[2]);
+}
 
 test('a store that is none is refused in one sentence, before anything is made', async () => {
   const out = path.join(folder, 'never');

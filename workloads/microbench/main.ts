@@ -10,6 +10,7 @@ import {
   textList,
 } from '#results';
 import { checkStoreName } from '../stores/index.ts';
+import { ENGINE_OPTIONS, type EngineValues, settingsOf } from '../tuning/engine-settings.ts';
 import { runExperiment } from './experiment.ts';
 import type { Plan } from './plan.ts';
 import { PROFILES, SCALES } from './profiles.ts';
@@ -77,6 +78,11 @@ await runCommand(
         min: 0,
         max: 2 ** 31 - 1,
       }),
+      ...ENGINE_OPTIONS,
+      scanners: {
+        ...ENGINE_OPTIONS.scanners,
+        description: 'without effect, since nothing is observed; taken so that files of tune fit',
+      },
       withoutFsync: flag({ description: 'the embedded store does not wait for the disk' }),
       figureOnly: flag({ description: 'figure 8 and what it is made of, without the sweeps' }),
       profileCpu: flag({
@@ -111,7 +117,7 @@ await runCommand(
   },
 );
 
-interface Given {
+interface Given extends EngineValues {
   readonly store: readonly string[];
   readonly profile: (typeof PROFILES)[number];
   readonly rows: number | undefined;
@@ -128,12 +134,22 @@ interface Given {
 
 /** What was given, and for the rest the profile. A run that differs from its profile is custom. */
 function planOf(given: Given): Plan {
-  const { profile, rows, rounds, slice, store, withoutFsync, ...rest } = given;
+  const { profile, rows, rounds, slice, store, withoutFsync } = given;
+  const { concurrency, valueBytes, seed, figureOnly, profileCpu, out } = given;
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = given;
+  const engineValues = { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
   const scale = SCALES[profile];
   const isCustom = [rows, rounds, slice].some((value) => value !== undefined);
   return {
     ...scale,
-    ...rest,
+    concurrency,
+    valueBytes,
+    seed,
+    figureOnly,
+    profileCpu,
+    out,
+    engine: settingsOf(engineValues),
+    engineValues,
     profile: isCustom ? 'custom' : profile,
     stores: store.length > 0 ? [...new Set(store)] : STORES,
     rows: rows ?? scale.rows,

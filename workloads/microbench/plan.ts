@@ -1,4 +1,5 @@
 /** Everything that decides a run of the benchmark, settled before it begins. */
+import type { EngineSettings, EngineValues } from '../tuning/engine-settings.ts';
 import type { ProfileName, Scale } from './profiles.ts';
 
 export interface Plan extends Scale {
@@ -9,6 +10,10 @@ export interface Plan extends Scale {
   readonly concurrency: number;
   /** Whether the embedded store waits for the disk. */
   readonly fsync: boolean;
+  /** Of the database that is measured; the paper's is without batching. */
+  readonly engine: EngineSettings;
+  /** As they were given. */
+  readonly engineValues: EngineValues;
   readonly figureOnly: boolean;
   readonly profileCpu: boolean;
   readonly out: string;

@@ -82,8 +82,7 @@ export function batchingTable(swept: readonly Swept[]): ResultTable {
   return {
     name: 'batching',
     title: 'Batching on',
-    caption:
-      'The same operations with and without batching (section 2.5), in turns, with its default options.',
+    caption: 'The same operations with and without batching (section 2.5), in turns.',
     columns: ['store', 'operation', 'off/s', 'on/s', 'relative', 'low', 'high'],
     rows: swept.flatMap(({ name, sweeps }) =>
       sweeps.batching.map(({ name: of, offPerSecond, onPerSecond, ratio }) => [

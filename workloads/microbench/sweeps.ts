@@ -4,6 +4,7 @@
  */
 import { createRandom, openPercolator } from '#engine';
 import { percentileMs } from '#results';
+import { settingsOf } from '../tuning/engine-settings.ts';
 import type { BenchStore } from './bench-store.ts';
 import { type Case, measureInRounds, type Slices } from './case.ts';
 import { caseNamed, rateOf, roundsOf, ratioOf, type Watched } from './figure-8.ts';
@@ -169,9 +170,11 @@ async function compareBatching(
   watched: Watched,
 ): Promise<readonly BatchingPoint[]> {
   watched.onPhase(`${bench.name}: batching on`);
-  await using batching = await openPercolator({ store: bench.store, batching: {} });
-  const off = comparedCases(bench.percolator, bench.data, bench.written);
-  const on = comparedCases(batching, bench.data, bench.written);
+  const { batching } = settingsOf({ ...plan.engineValues, batching: 'on' });
+  await using plain = await openPercolator({ store: bench.store });
+  await using batched = await openPercolator({ store: bench.store, batching });
+  const off = comparedCases(plain, bench.data, bench.written);
+  const on = comparedCases(batched, bench.data, bench.written);
   const onName = (name: string): string => `${name}, batched`;
   const names = [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write];
   // A write through either must have an operation number of its own.

@@ -93,6 +93,20 @@ function claimAll(open: Open): void {
     await assert.rejects(read, { code: 'STORE_UNAVAILABLE' });
   });
 
+  test('a blind mutation that was lost once stays in doubt when it can be sent no more', async () => {
+    const fake = await startFake();
+    await using cutting = await startCutting(fake.address);
+    await using store = await open(cutting.address, { timeoutMs: 400 });
+    await store.mutateRows([mutation('r')]);
+    cutting.cutAtNextRequest();
+    const mutated = store.mutateRows([mutation('r')]);
+    await Promise.all([
+      assert.rejects(mutated, { code: 'STORE_IN_DOUBT' }),
+      cutting[Symbol.asyncDispose](),
+    ]);
+    await fake.stop();
+  });
+
   test('of several rows only those are sent again that failed and may yet succeed', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address);

@@ -28,14 +28,32 @@ describe('an answer', () => {
   });
 
   test('may be cut anywhere, and several messages may come at once', async () => {
-    const whole = Buffer.concat([framed('one'), framed(''), framed('three')]);
+    const texts = ['one', '', 'three and more', '', 'x'];
+    const whole = Buffer.concat(texts.map((text) => framed(text)));
     for (const size of [1, 2, 4, 5, 6, 7, 100]) {
       const pieces: Buffer[] = [];
       for (let i = 0; i < whole.length; i += size) pieces.push(whole.subarray(i, i + size));
       await using server = await serve((stream) => void replySlowly(stream, pieces));
       const messages = await streamed(server.stub);
-      assert.deepEqual(messages.map(String), ['one', '', 'three'], `in pieces of ${size}`);
+      assert.deepEqual(messages.map(String), texts, `in pieces of ${size}`);
     }
+  });
+
+  test('that is short is not held back behind a long one', async () => {
+    await using server = await serve((stream) => {
+      stream.respond(GRPC);
+      stream.write(framed('long '.repeat(10)).subarray(0, 20));
+      setTimeout(() => {
+        stream.write(framed('long '.repeat(10)).subarray(20));
+        stream.write(framed('x'));
+      }, 20);
+    });
+    const answers = start(server.stub);
+    const seen: string[] = [];
+    answers.on('data', (message) => seen.push(String(message)));
+    answers.on('error', () => {});
+    await until(() => seen.length === 2);
+    answers.cancel();
   });
 
   test('of megabytes comes whole, and so does a request', async () => {

@@ -1,0 +1,104 @@
+/** What is sent, and what is not: requests that the emulator takes and Cloud Bigtable refuses. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { protos } from '@google-cloud/bigtable-api';
+import type { CellFilter } from '../bigtable.ts';
+import { type FakeBigtable, startFake } from './fake-bigtable.fixture.ts';
+import { treeForChecking, treeForReading } from './filter-tree.ts';
+import { openRemote } from './index.ts';
+
+const SET = {
+  kind: 'set',
+  family: 'data',
+  qualifier: 'q',
+  timestamp: 1,
+  value: Buffer.from('v'),
+} as const;
+const INVERTED: CellFilter = { family: 'data', from: 2, to: 1 };
+
+function methods({ calls }: FakeBigtable): readonly string[] {
+  return calls.map(({ method }) => method).filter((method) => /Rows?$/.test(method));
+}
+
+test('what can read nothing is not sent', async () => {
+  await using fake = await startFake();
+  await using store = await openRemote({ project: 'p', instance: 'i', plainAddress: fake.address });
+  await store.readRow('t', 'r', []);
+  await store.readRows('t', ['r'], [INVERTED]);
+  await store.readRange('t', { start: 'b', end: 'a', limit: 9 }, [{ family: 'data' }]);
+  await store.readRange('t', { start: 'a', end: 'a', limit: 9 }, [{ family: 'data' }]);
+  assert.deepEqual(methods(fake), []);
+});
+
+test('rows without mutations are not sent', async () => {
+  await using fake = await startFake();
+  await using store = await openRemote({ project: 'p', instance: 'i', plainAddress: fake.address });
+  await store.mutateRows([{ table: 't', row: 'r', mutations: [] }]);
+  fake.answer('MutateRows', { answers: [{ entries: [{ index: 0, status: { code: 0 } }] }] });
+  await store.mutateRows(
+    ['a', 'b'].map((row) => ({ table: 't', row, mutations: row === 'a' ? [] : [SET] })),
+  );
+  assert.deepEqual(methods(fake), ['MutateRows']);
+  const entries: unknown = Reflect.get(fake.calls.at(-1)?.request ?? {}, 'entries');
+  assert.equal((entries as readonly object[]).length, 1);
+});
+
+test('a check of nothing blocks every cell, and leaves out ranges that are empty', () => {
+  assert.deepEqual(treeForChecking([]), { blockAllFilter: true });
+  assert.deepEqual(treeForChecking([INVERTED]), { blockAllFilter: true });
+  assert.deepEqual(treeForChecking([INVERTED, { family: 'lock' }]), {
+    familyNameRegexFilter: 'lock',
+  });
+});
+
+test('the check of a prewrite is the tree of the design', () => {
+  const c = Buffer.from('c');
+  const range = { startQualifierClosed: c, endQualifierClosed: c };
+  const column = { qualifier: 'c' };
+  const tree = treeForChecking([
+    { family: 'lock', ...column },
+    { family: 'write', ...column, from: 7 },
+    { family: 'rollback', ...column, from: 7, to: 7 },
+  ]);
+  assert.deepEqual(tree, {
+    interleave: {
+      filters: [
+        { columnRangeFilter: { familyName: 'lock', ...range } },
+        {
+          chain: {
+            filters: [
+              { columnRangeFilter: { familyName: 'write', ...range } },
+              { timestampRangeFilter: { startTimestampMicros: 7000 } },
+            ],
+          },
+        },
+        {
+          chain: {
+            filters: [
+              { columnRangeFilter: { familyName: 'rollback', ...range } },
+              { timestampRangeFilter: { startTimestampMicros: 7000, endTimestampMicros: 8000 } },
+            ],
+          },
+        },
+      ],
+    },
+  });
+});
+
+test('a read of 30 columns has a branch for each family, and is below Bigtable’s limits', () => {
+  const filters = Array.from({ length: 30 }, (_, i) => `column-${i}`).flatMap((qualifier) => [
+    { family: 'lock', qualifier, to: 9, versions: 1 },
+    { family: 'write', qualifier, to: 9, versions: 1 },
+    { family: 'data', qualifier, to: 9, versions: 2 },
+  ]);
+  const tree = treeForReading(filters);
+  assert.equal(tree?.interleave?.filters?.length, 3);
+  const long = filters.map(({ qualifier, ...rest }) =>
+    Object.assign(rest, { qualifier: `${qualifier}${'é'.repeat(900)}` }),
+  );
+  for (const given of [tree, treeForReading(long)]) {
+    const bytes = protos.google.bigtable.v2.RowFilter.encode(given ?? {}).finish();
+    assert.ok(bytes.length < 20_480, `${bytes.length} bytes`);
+  }
+  assert.throws(() => treeForChecking(long), { code: 'INVALID_ARGUMENT' });
+});

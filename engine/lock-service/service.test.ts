@@ -46,7 +46,9 @@ test('closing is leaving: nobody waits for the time to live', async (t) => {
   const { address } = await serve(t);
   const observer = await join(t, address, 'observer');
   const leaver = await join(t, address, 'leaver', { timeToLiveMs: 60_000 });
+  assert.ok(await leaver.tryLock(RANGE));
   await leaver.close();
+  assert.ok(await observer.tryLock(RANGE), 'not even for a moment');
   await leaver.close();
   await until(() => observer.isDead('leaver'));
 });

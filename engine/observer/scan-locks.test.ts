@@ -64,6 +64,26 @@ test('a scanner that meets another one leaves its rows alone, jumps, and finds w
   assert.equal(ran.length, ROWS);
 });
 
+for (const onMeeting of ['jump', 'skip'] as const) {
+  test(`a scanner that meets another one goes on ${onMeeting === 'jump' ? 'at a random place' : 'behind it'}`, async () => {
+    const { database, rows } = await openDirty();
+    const firsts: number[] = [];
+    const refusing: RangeLocks = {
+      tryLock: async ({ from }) => {
+        firsts.push(rows.indexOf(from));
+        return undefined;
+      },
+    };
+    const options = { rangeLocks: refusing, onMeeting };
+    const worker = startWorker(clientOf(database, 'A'), [slowly({ runs: 0 })], options);
+    await until(() => firsts.length >= 60);
+    await worker.stop();
+    const behind = firsts.filter((first, i) => i > 0 && first === (firsts[i - 1] ?? 0) + 32).length;
+    assert.ok(onMeeting === 'jump' ? behind < 15 : behind > 30, `${behind}: ${firsts.join(', ')}`);
+    assert.equal(worker.counters.runs, 0);
+  });
+}
+
 test('the rows of a worker that hangs are run by others once its locks have ended', async () => {
   const { database } = await openDirty();
   const table = new RangeLockTable(systemClock, 200);

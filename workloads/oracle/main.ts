@@ -100,7 +100,7 @@ function linesOf(points: readonly Point[], folder: string): readonly string[] {
   const { cpuModel, cores, nodeVersion } = captureEnvironment(folder);
   const best = Math.max(...points.map(({ perSecond }) => perSecond));
   return [
-    'clients   callers   timestamps a second   of the paper   CPU of clients   latency p50      p99    p99.9',
+    'clients   callers   timestamps a second   of the paper   CPU of clients   latency p50        p99      p99.9',
     ...points.map(lineOf),
     'The paper: around 2 million a second from a single machine, latency not stated.',
     'Latency is that of every 64th caller. Server and clients share the machine.',
@@ -119,8 +119,8 @@ function lineOf({ load, perSecond, clientCpuNs, p50Ms, p99Ms, p999Ms }: Point): 
     `${(perSecond / PAPER_PER_SECOND).toFixed(2)} ×`.padStart(15),
     `${whole(clientCpuNs)} ns each`.padStart(17),
     `${p50Ms.toFixed(2)} ms`.padStart(14),
-    `${p99Ms.toFixed(2)} ms`.padStart(9),
-    `${p999Ms.toFixed(2)} ms`.padStart(9),
+    `${p99Ms.toFixed(2)} ms`.padStart(11),
+    `${p999Ms.toFixed(2)} ms`.padStart(11),
   ].join('');
 }
 

@@ -1,0 +1,31 @@
+/** What bench:scanners and its scanner processes tell each other, and what they share. */
+import type { Place } from '../processes/index.ts';
+
+/** How scanners keep off one another's rows. */
+export type Mode = 'none' | 'skip' | 'jump';
+
+export const TABLE = 'pages';
+export const COLUMN = 'contents';
+
+export interface ScannerOptions {
+  readonly place: Place;
+  readonly mode: Mode;
+  /** Observer runs of a scanner at a time. */
+  readonly concurrency: number;
+  /** What a run takes beside its reads and writes, in milliseconds. */
+  readonly thinkMs: number;
+}
+
+/** Says when to begin, so that all begin together. */
+export interface Begin {
+  readonly kind: 'begin';
+}
+
+/** Counts since the beginning; the last ones count. */
+export interface Counts {
+  readonly kind: 'counts';
+  /** Observer runs that were begun, and that committed. */
+  readonly begun: number;
+  readonly committed: number;
+  readonly meetings: number;
+}

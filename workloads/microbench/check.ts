@@ -70,7 +70,7 @@ async function readSnapshot(percolator: Percolator, keys: readonly string[]): Pr
 }
 
 /** One sentence for each row of the table that has a lock; when nothing runs, there is none. */
-export async function locksLeft({ store }: Percolator, table: string): Promise<string[]> {
+async function locksLeft({ store }: Percolator, table: string): Promise<string[]> {
   const rows = await store.readRange(table, { limit: TOLD_MAX }, [{ family: 'lock' }]);
   return rows.map(({ key }) => `Percolator: row ${key} of ${table} is still locked`);
 }

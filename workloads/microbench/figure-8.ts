@@ -93,7 +93,7 @@ async function countMessages(
 }
 
 /** Operations per second in each round. */
-export function ratesOf(slices: Slices, name: string): readonly number[] {
+function ratesOf(slices: Slices, name: string): readonly number[] {
   return slicesOf(slices, name).map(({ operations, seconds }) => operations / seconds);
 }
 

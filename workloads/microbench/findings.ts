@@ -89,7 +89,7 @@ function headline(results: readonly StoreResult[]): string {
   return `${sentences.join(' ')} The paper: ${reads.toFixed(2)} and ${writes.toFixed(2)}.`;
 }
 
-export function withInterval({ value, low, high }: Estimate): string {
+function withInterval({ value, low, high }: Estimate): string {
   const interval =
     low === null || high === null ? '' : ` (${low.toFixed(2)} to ${high.toFixed(2)})`;
   return value.toFixed(2) + interval;

@@ -22,7 +22,7 @@ export function summaryLines(record: RunRecord, missing: readonly string[]): str
 }
 
 /** Words to the left, numbers to the right. */
-export function tableLines({ title, columns, rows }: ResultTable): readonly string[] {
+function tableLines({ title, columns, rows }: ResultTable): readonly string[] {
   const texts = rows.map((row) => row.map(cellText));
   const widths = columns.map((column, i) =>
     Math.max(column.length, ...texts.map((row) => row[i]?.length ?? 0)),

@@ -30,7 +30,13 @@ export type {
   CollectorOptions,
   HeldBack,
 } from './garbage-collection/index.ts';
-export { connectLockService, localProcesses, serveLocks } from './lock-service/index.ts';
+export {
+  connectLockService,
+  localProcesses,
+  type LockServiceClient,
+  type RangeLocks,
+  serveLocks,
+} from './lock-service/index.ts';
 export type {
   CommittedRun,
   DirtyCell,

@@ -35,7 +35,7 @@ interface Held extends LockedRange {
 }
 
 /** Milliseconds after which a lock has ended. Too small: scanners meet. Too large: rows of one that hangs wait. */
-export const RANGE_TTL_MS = 10_000;
+const RANGE_TTL_MS = 10_000;
 
 /** The locks of all scanners, in memory: of one process, or behind server.ts. */
 export class RangeLockTable {

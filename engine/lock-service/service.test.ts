@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/index.ts';
 import {
   connectLockService,
@@ -18,7 +18,7 @@ import {
 } from './index.ts';
 
 const RANGE = { table: 't', from: 'a', to: 'b' };
-const MEMBER = path.join(import.meta.dirname, 'member.fixture.ts');
+const MEMBER = new URL('member.fixture.ts', import.meta.url);
 
 test('"automatically deleted when the process exits": a process that is killed is dead for all others at once', async (t) => {
   const { address } = await serve(t);
@@ -141,7 +141,7 @@ async function startMember(
   address: string,
   timeToLiveMs: number,
 ): Promise<{ readonly child: ChildProcess; readonly token: string }> {
-  const child = spawn(process.execPath, [MEMBER, address, String(timeToLiveMs)]);
+  const child = spawn(process.execPath, [fileURLToPath(MEMBER), address, String(timeToLiveMs)]);
   t.after(() => child.kill('SIGKILL'));
   const [written] = (await once(child.stdout, 'data')) as [Buffer];
   return { child, token: written.toString().trim() };

@@ -76,7 +76,7 @@ export function connect(address: string, service: ServiceDefinition, clock: Cloc
 }
 
 /** Nothing that a service of ours says of itself is an error of ours: it may be another one tomorrow. */
-export function errorOf(cause: ServiceError): PercolatorError {
+function errorOf(cause: ServiceError): PercolatorError {
   const isRefused = cause.code === status.INVALID_ARGUMENT;
   const code = isRefused ? 'INVALID_ARGUMENT' : 'STORE_UNAVAILABLE';
   return new PercolatorError(code, cause.details || cause.message, { cause });

@@ -1,10 +1,11 @@
 /** A process that announces its token to a lock service, says so, and stays until it is killed. */
 import { argv, stdout } from 'node:process';
+import { systemClock } from '../base/index.ts';
 import { connectLockService, localProcesses } from './index.ts';
 
 const [, , address = '', timeToLiveMs] = argv;
 const local = localProcesses('1');
 const service = connectLockService({ address, local, timeToLiveMs: Number(timeToLiveMs) });
-while (!service.isConnected) await new Promise((resolve) => setTimeout(resolve, 1));
+while (!service.isConnected) await systemClock.sleep(1);
 await service.tryLock({ table: 't', from: 'a', to: 'b' });
 stdout.write(`${service.self}\n`);

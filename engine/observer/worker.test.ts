@@ -169,7 +169,7 @@ test('P42: a notification of a transaction that was rolled back makes no run', a
   database.bury('A');
   assert.equal((await database.marks()).length, 1);
   const [worker] = await work([b], [counting()]);
-  assert.deepEqual(worker?.counters, { runs: 0, clean: 1, failures: 0, parked: 0 });
+  assert.deepEqual(worker?.counters, { runs: 0, clean: 1, failures: 0, parked: 0, meetings: 0 });
   assert.deepEqual(await database.marks(), []);
 });
 
@@ -267,7 +267,7 @@ test('two observers of one column acknowledge apart; one that fails does not sta
   };
   const [worker] = await work([a], [failing, counting('healthy')], { failuresMax: 3, parked: 1 });
   assert.deepEqual(await a.read(['x:healthy runs']), { 'x:healthy runs': '1' });
-  assert.deepEqual(worker?.counters, { runs: 1, clean: 0, failures: 3, parked: 1 });
+  assert.deepEqual(worker?.counters, { runs: 1, clean: 0, failures: 3, parked: 1, meetings: 0 });
 });
 
 test('P45: an observer that fails rests, is parked in the end, is listed, replayed, and runs again', async () => {
@@ -355,7 +355,7 @@ test('P45: the storage’s troubles are not the observer’s failures', async ()
   let lost = 0;
   b.store.loseRequest(({ table }) => table === 't.notify' && lost++ < 5);
   const [worker] = await work([b], [counting()], { failuresMax: 2 });
-  assert.deepEqual(worker?.counters, { runs: 1, clean: 1, failures: 0, parked: 0 });
+  assert.deepEqual(worker?.counters, { runs: 1, clean: 1, failures: 0, parked: 0, meetings: 0 });
 });
 
 test('a cell that only rests after conflicts is not idle', async () => {

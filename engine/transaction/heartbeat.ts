@@ -24,7 +24,12 @@ export interface Heartbeats {
 interface Beating {
   lock: Lock;
   dueMs: number;
+  /** Beats without an answer. */
+  unanswered: number;
 }
+
+/** More beats underway would tell nobody more; where mutations queue, they would be all that is in the queue. */
+const UNANSWERED_MAX = 4;
 
 export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
   const beating = new Set<Beating>();
@@ -44,8 +49,10 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
   }
 
   async function beat(one: Beating): Promise<void> {
-    one.lock = { ...one.lock, heartbeat: one.lock.heartbeat + 1 };
     one.dueMs = clock.monotonicMs() + intervalMs(one.lock);
+    if (one.unanswered >= UNANSWERED_MAX) return;
+    one.unanswered++;
+    one.lock = { ...one.lock, heartbeat: one.lock.heartbeat + 1 };
     const { primary, startTimestamp } = one.lock;
     const cell = { family: LOCK, qualifier: primary.column };
     const value = encodeLock(one.lock);
@@ -58,12 +65,14 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
       });
     } catch {
       // A beat that fails costs nothing now; if none succeeds, the transaction will be rolled back.
+    } finally {
+      one.unanswered--;
     }
   }
 
   return {
     start: (lock) => {
-      const one: Beating = { lock, dueMs: clock.monotonicMs() + intervalMs(lock) };
+      const one: Beating = { lock, dueMs: clock.monotonicMs() + intervalMs(lock), unanswered: 0 };
       beating.add(one);
       if (!running) void beatAll();
       return () => {

@@ -118,21 +118,26 @@ async function waitForOwner(context: Context, lock: Lock, attempt: number): Prom
   await (ours ?? context.clock.sleep(backoffMs(context, attempt)));
 }
 
-async function pickVersions(
+/** The versions; a promise of them only if something is still to be read, because it seldom is. */
+function pickVersions(
   context: Context,
   target: RowToRead,
   row: Row | undefined,
   startTimestamp: Timestamp,
-): Promise<readonly (Version | undefined)[]> {
+): readonly (Version | undefined)[] | Promise<readonly (Version | undefined)[]> {
   const cells = row?.cells ?? [];
+  const versions = target.columns.map((column) => committedVersion(column, cells));
+  const isWithout = versions.some((version, i) => isValueElsewhere(version, target.columns[i]));
+  if (!isWithout) return versions;
   return Promise.all(
-    target.columns.map((column) =>
-      pickVersion(context, { ...target, column, startTimestamp }, cells),
+    target.columns.map((column, i) =>
+      withValue(context, { ...target, column, startTimestamp }, versions[i]),
     ),
   );
 }
 
-async function pickVersion(
+/** A touch can point further back than the two versions asked for. */
+async function withValue(
   context: Context,
   wanted: {
     readonly table: string;
@@ -140,13 +145,10 @@ async function pickVersion(
     readonly column: string;
     readonly startTimestamp: Timestamp;
   },
-  cells: readonly Cell[],
+  version: Version | undefined,
 ): Promise<Version | undefined> {
-  const version = committedVersion(wanted.column, cells);
-  if (version === undefined || version.value !== undefined) return version;
+  if (version === undefined || !isValueElsewhere(version, wanted.column)) return version;
   const { record } = version;
-  if (record.dataTimestamp === 0 || isAcknowledgment(wanted.column)) return version;
-  // A touch can point further back than the two versions asked for.
   const value = await readData(context, wanted, record);
   if (value === undefined) await refuseBelowHorizon(context, wanted.startTimestamp);
   const place = `${wanted.row}/${wanted.column}@${record.dataTimestamp}`;
@@ -169,8 +171,11 @@ export function committedVersion(column: string, cells: readonly Cell[]): Versio
 
 /** Whether the current data is not among the versions that were read: a touch can point further back. */
 export function isElsewhere(row: Row | undefined, column: string): boolean {
-  const version = committedVersion(column, row?.cells ?? []);
-  if (version === undefined || version.value !== undefined) return false;
+  return isValueElsewhere(committedVersion(column, row?.cells ?? []), column);
+}
+
+function isValueElsewhere(version: Version | undefined, column: string | undefined): boolean {
+  if (version === undefined || version.value !== undefined || column === undefined) return false;
   return version.record.dataTimestamp !== 0 && !isAcknowledgment(column);
 }
 

@@ -93,7 +93,7 @@ export class Transaction implements Snapshot {
   async get(cell: CellAddress): Promise<Buffer | undefined> {
     this.#assertOpen();
     checkUserColumn(cell.column);
-    const write = this.#writes.find(cell);
+    const write = this.#writes.size === 0 ? undefined : this.#writes.find(cell);
     if (write !== undefined && write.operation !== 'touch') return asBuffer(write.value);
     return (await this.#readVersion(cell))?.value;
   }
@@ -192,12 +192,7 @@ export class Transaction implements Snapshot {
   async readVersions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
     const unread = cells.filter((cell) => !this.#versions.has(cellName(cell)));
     const rows = Map.groupBy(unread, ({ table, row }) => `${table}\0${row}`);
-    const ahead = this.#prefetch;
-    await Promise.all(
-      [...rows.values()].map((ofRow) =>
-        ahead === undefined ? this.#readRow(ofRow) : this.#readRowAhead(ofRow, ahead),
-      ),
-    );
+    await Promise.all([...rows.values()].map((ofRow) => this.#readUnread(ofRow)));
     return cells.map((cell) => this.#versions.get(cellName(cell)));
   }
 
@@ -226,6 +221,11 @@ export class Transaction implements Snapshot {
     return this.startTimestamp; // The snapshot is all there was to it.
   }
 
+  #readUnread(cells: readonly CellAddress[]): Promise<void> {
+    const ahead = this.#prefetch;
+    return ahead === undefined ? this.#readRow(cells) : this.#readRowAhead(cells, ahead);
+  }
+
   /** Reads cells of one row, all in one atomic read. */
   async #readRow(cells: readonly CellAddress[]): Promise<void> {
     const target = rowOf(cells);
@@ -250,9 +250,11 @@ export class Transaction implements Snapshot {
     prefetch.keep(target, seen);
   }
 
+  /** As `readVersions`, without what several cells need. */
   async #readVersion(cell: CellAddress): Promise<Version | undefined> {
-    const [version] = await this.readVersions([cell]);
-    return version;
+    const name = cellName(cell);
+    if (!this.#versions.has(name)) await this.#readUnread([cell]);
+    return this.#versions.get(name);
   }
 
   #buffer(write: Write): void {

@@ -1,4 +1,9 @@
-/** Requests that wait to share an RPC: those that go first, then the others, each oldest first. */
+/**
+ * Requests that wait to share an RPC: those that go first, then the others, each oldest first.
+ *
+ * Of the others, the one that has waited longest comes along in every batch once it has waited longer than all who go
+ * first: or those, coming without end, would keep the others waiting for ever.
+ */
 
 export interface Waiting<R = unknown> {
   readonly request: R;
@@ -34,18 +39,29 @@ export class Queue<R = unknown> {
 
   /** Takes out as many as have `rowsMax` rows together; at least one. */
   take(rowsMax: number): readonly Waiting<R>[] {
-    const all = [...this.#first, ...this.#others];
+    const taken: Waiting<R>[] = [];
     let rows = 0;
-    let end = 0;
-    for (const waiting of all) {
-      if (end > 0 && rows + waiting.rows > rowsMax) break;
+    for (let queue = this.#oldest(); queue.length > 0; queue = this.#next()) {
+      const [waiting] = queue;
+      if (waiting === undefined || (taken.length > 0 && rows + waiting.rows > rowsMax)) break;
+      taken.push(waiting);
       rows += waiting.rows;
-      end++;
+      queue.shift();
     }
-    const ofFirst = Math.min(end, this.#first.length);
-    this.#first.splice(0, ofFirst);
-    this.#others.splice(0, end - ofFirst);
     this.#rows -= rows;
-    return all.slice(0, end);
+    return taken;
+  }
+
+  #next(): Waiting<R>[] {
+    return this.#first.length > 0 ? this.#first : this.#others;
+  }
+
+  /** Where the one is that has waited longest. */
+  #oldest(): Waiting<R>[] {
+    const [first] = this.#first;
+    const [other] = this.#others;
+    return other !== undefined && (first === undefined || other.sinceMs < first.sinceMs)
+      ? this.#others
+      : this.#next();
   }
 }

@@ -264,6 +264,7 @@ export class Client {
       scanRows: 8,
       idleMs: this.#plan.transactions.length > 0 ? 300 : 20,
       failureBackoffMs: FAILURE_BACKOFF_MS,
+      rangeLocks: this.#run.scanLocks?.locksFor(this.process),
       onCommitted: (committed) => {
         runs.committed(committed);
       },

@@ -68,6 +68,10 @@ function happen(run: Run, fault: EventFault, client: Client, drawn: number): voi
     case 'oracleRestart':
       oracles?.restart();
       return;
+    case 'lockServiceRestart':
+      liveness.forget();
+      run.scanLocks?.lose();
+      return;
     case 'collectorCrash':
       run.collector?.process.kill();
       return;

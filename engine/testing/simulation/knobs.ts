@@ -49,6 +49,8 @@ export const EVENT_FAULTS = [
   'oracleRestart',
   /** The collector of garbage dies and is started again. */
   'collectorCrash',
+  /** The lock service starts again, with nothing: it knows of no dead, and of no scanner. */
+  'lockServiceRestart',
 ] as const;
 
 export type EventFault = (typeof EVENT_FAULTS)[number];
@@ -74,6 +76,10 @@ export interface Knobs {
   readonly batching?: BatchingKnobs | undefined;
   /** Whether the storage takes many conditional mutations in one call. */
   readonly conditionalBatch?: boolean | undefined;
+  /** Whether the storage's map of tablets is of another day. */
+  readonly staleTablets?: boolean | undefined;
+  /** Whether scanners keep off the rows that others are at, by the lock service's advisory locks. */
+  readonly scanLocks?: boolean | undefined;
   /** Whether transactions read along what those like them went on to read. */
   readonly prefetch?: boolean | undefined;
   /** The largest difference between two processes' wall clocks, in milliseconds. */
@@ -119,6 +125,7 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   oracleFailOver: 3,
   oracleRestart: 2,
   collectorCrash: 2,
+  lockServiceRestart: 4,
 };
 
 /** A random subset of the faults, at random rates. Some runs have none, or only slowness: less is allowed there. */
@@ -136,6 +143,8 @@ export function swarm(random: Random): Knobs {
     leasedOracles: random.fraction() < 0.5,
     batching: random.fraction() < 0.3 ? batching(random) : undefined,
     conditionalBatch: random.fraction() < 0.5,
+    staleTablets: random.fraction() < 0.3,
+    scanLocks: random.fraction() < 0.5,
     prefetch: random.fraction() < 0.4,
     skewMs: random.pick([0, 0, 1_000, 3_600_000]),
     firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,

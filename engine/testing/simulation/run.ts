@@ -5,6 +5,7 @@ import type { Timestamp } from '../../bigtable/index.ts';
 import type { CellAddress } from '../../transaction/index.ts';
 import type { OracleService } from './oracle-service.ts';
 import type { Plan } from './plan.ts';
+import type { ScanLockService } from './scan-lock-service.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Recording } from './recording.ts';
 import type { World } from './world.ts';
@@ -15,6 +16,8 @@ export interface Run {
   readonly liveness: SimulatedLiveness;
   /** Absent if each client allocates its own ranges. */
   readonly oracles: OracleService | undefined;
+  /** Absent if scanners do not keep off one another's rows. */
+  readonly scanLocks: ScanLockService | undefined;
   /** The client that collects garbage, if one does. Changes with its lives. */
   collector: { readonly process: SimulatedProcess } | undefined;
   readonly transactions: Recording[];
@@ -44,6 +47,11 @@ export class SimulatedLiveness {
 
   isDead(token: string): boolean {
     return this.#dead.has(token) || this.#mistaken.has(token);
+  }
+
+  /** Of those who died before nothing is known any more. */
+  forget(): void {
+    this.#dead.clear();
   }
 
   bury(token: string): void {

@@ -13,6 +13,7 @@ import { judge } from './judgement.ts';
 import { Client } from './client.ts';
 import { scheduleEvents } from './events.ts';
 import { OracleService } from './oracle-service.ts';
+import { ScanLockService } from './scan-lock-service.ts';
 import { leftLocks, prepareStorage } from './storage.ts';
 import { settled } from '../../transaction/index.ts';
 import { type Plan, type ProcessPlan } from './plan.ts';
@@ -98,6 +99,7 @@ class Simulation {
       world,
       liveness: new SimulatedLiveness(),
       oracles: plan.knobs.oracleProcesses ? new OracleService(world) : undefined,
+      scanLocks: plan.knobs.scanLocks === true ? new ScanLockService(world) : undefined,
       transactions: [],
       answers: [],
       collector: undefined,

@@ -4,15 +4,16 @@
  * A process that is killed here comes back as the next life of its slot. One that ends by itself was
  * not meant to: that is a violation, whatever it says, and it comes back all the same.
  */
-import { ExecaError, execaNode } from 'execa';
 import { systemClock } from '#engine';
 import type { Violation } from '#engine/testing';
+import { type End, Member, SERVICE_PROGRAMS, type ServiceOptions } from '../processes/index.ts';
 import type { Fault } from './faults.ts';
 import type { ProcessOptions } from './messages.ts';
+import { ORACLE_LEASE_MS } from './plan.ts';
 
-interface Member {
-  readonly name: string;
-  readonly child: ReturnType<typeof startProcess>;
+interface Life {
+  readonly process: Member;
+  readonly isService: boolean;
   /** Set once it has said that it is at work. */
   isReady: boolean;
   /** Set before it is killed: its end is no surprise. */
@@ -25,6 +26,8 @@ export type Common = Omit<ProcessOptions, 'name' | 'role'>;
 
 export interface FaultCounts {
   readonly kills: number;
+  /** Those of them that hit an oracle or the lock service. */
+  readonly serviceKills: number;
   readonly pauses: number;
   readonly restarts: number;
 }
@@ -33,6 +36,8 @@ const PROGRAM = new URL('process.ts', import.meta.url);
 const WATCHER = 'watcher';
 /** Ends of processes by themselves after which a round is not worth going on. */
 const DEATHS_MAX = 5;
+/** Share of the faults that hit services, if these are processes: without an oracle, nobody else does anything. */
+const SERVICES = 0.2;
 /** How often to look for a process that can be hit, in milliseconds. */
 const LOOK_MS = 5;
 
@@ -40,10 +45,11 @@ export class Fleet implements AsyncDisposable {
   readonly #common: Common;
   readonly #size: number;
   /** By slot; the watcher has none. Each holds the present life. */
-  readonly #members = new Map<string, Member>();
+  readonly #lives = new Map<string, Life>();
   readonly #deaths: Violation[] = [];
   readonly #ends = new Set<Promise<void>>();
   #kills = 0;
+  #serviceKills = 0;
   #pauses = 0;
   #restarts = 0;
   #isOver = false;
@@ -59,7 +65,12 @@ export class Fleet implements AsyncDisposable {
   }
 
   get counts(): FaultCounts {
-    return { kills: this.#kills, pauses: this.#pauses, restarts: this.#restarts };
+    return {
+      kills: this.#kills,
+      serviceKills: this.#serviceKills,
+      pauses: this.#pauses,
+      restarts: this.#restarts,
+    };
   }
 
   get isHopeless(): boolean {
@@ -67,6 +78,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   start(): void {
+    for (const slot of servicesOf(this.#common).keys()) this.#start(slot, 1);
     this.#start(WATCHER, 1);
     for (let slot = 1; slot <= this.#size; slot++) this.#start(String(slot), 1);
   }
@@ -74,26 +86,33 @@ export class Fleet implements AsyncDisposable {
   /** Kills or stops one of those at work, as soon as there is one. */
   async hit(fault: Fault, signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !this.isHopeless) {
-      const candidates = [...this.#members.entries()].filter(
-        ([slot, { isReady, isPaused }]) =>
-          slot !== WATCHER &&
-          (fault.kind === 'kill' ? isReady || fault.starting : isReady && !isPaused),
-      );
-      const hit = candidates[Math.floor(fault.victim * candidates.length)];
-      if (hit === undefined) {
+      const life = this.#victimOf(fault);
+      if (life === undefined) {
         await systemClock.sleep(LOOK_MS, signal);
         continue;
       }
-      if (fault.kind === 'kill') this.#kill(hit[1]);
-      else this.#pause(hit[1], fault.forMs);
-      return;
+      if (fault.kind === 'pause') return this.#pause(life, fault.forMs);
+      if (life.isService) this.#serviceKills++;
+      return this.#kill(life);
     }
+    return undefined;
+  }
+
+  /** Among the services for the smallest numbers, otherwise among the clients. */
+  #victimOf(fault: Fault): Life | undefined {
+    const services = [...this.#lives.values()].some(({ isService }) => isService) ? SERVICES : 0;
+    const isService = fault.victim < services;
+    const candidates = [...this.#lives].filter(
+      ([slot, life]) => slot !== WATCHER && life.isService === isService && isExposed(life, fault),
+    );
+    const part = isService ? fault.victim / services : (fault.victim - services) / (1 - services);
+    return candidates[Math.floor(part * candidates.length)]?.[1];
   }
 
   /** Kills all at once; resolves when they are gone. What they were doing stays as it is. */
   async end(): Promise<void> {
     this.#isOver = true;
-    for (const member of this.#members.values()) this.#kill(member);
+    for (const life of this.#lives.values()) this.#kill(life);
     await Promise.all(this.#ends);
   }
 
@@ -101,64 +120,79 @@ export class Fleet implements AsyncDisposable {
     await this.end();
   }
 
-  #start(slot: string, life: number): void {
-    const name = `${slot}.${life}`;
+  #start(slot: string, number: number): void {
+    const name = `${slot}.${number}`;
+    const service = servicesOf(this.#common).get(slot);
     const role = slot === WATCHER ? 'watcher' : 'client';
-    const child = startProcess({ ...this.#common, name, role });
-    const member: Member = { name, child, isReady: false, isKilled: false, isPaused: false };
-    this.#members.set(slot, member);
-    child.getOneMessage().then(
+    const options = { ...this.#common, name, role } satisfies ProcessOptions;
+    const process = new Member({ name, program: PROGRAM, options, ...service });
+    const isService = service !== undefined;
+    const life: Life = { process, isService, isReady: false, isKilled: false, isPaused: false };
+    this.#lives.set(slot, life);
+    process.ready.then(
       () => {
-        member.isReady = true;
+        life.isReady = true;
       },
       () => {}, // It has ended first; its end is handled below.
     );
-    const end = this.#awaitEnd(member).then(() => {
+    const end = this.#awaitEnd(life).then(() => {
       this.#ends.delete(end);
       if (this.#isOver || this.isHopeless) return;
       this.#restarts++;
-      this.#start(slot, life + 1);
+      this.#start(slot, number + 1);
     });
     this.#ends.add(end);
   }
 
-  async #awaitEnd(member: Member): Promise<void> {
-    const result = await member.child.catch((error: unknown) => error);
-    if (member.isKilled) return;
-    const how = result instanceof ExecaError ? lastLine(result) : 'it ended as if it were done';
-    this.#deaths.push({
-      claim: 'processes: none ends by itself',
-      message: `${member.name}: ${how}`,
-    });
+  async #awaitEnd(life: Life): Promise<void> {
+    const end = await life.process.ended;
+    if (life.isKilled) return;
+    const message = sentenceOf(life.process, end);
+    this.#deaths.push({ claim: 'processes: none ends by itself', message });
   }
 
-  #kill(member: Member): void {
-    if (member.isKilled) return;
-    member.isKilled = true;
+  #kill(life: Life): void {
+    if (life.isKilled) return;
+    life.isKilled = true;
     this.#kills++;
-    member.child.kill('SIGKILL');
+    life.process.signal('SIGKILL');
   }
 
-  #pause(member: Member, forMs: number): void {
+  #pause(life: Life, forMs: number): void {
     this.#pauses++;
-    member.isPaused = true;
-    member.child.kill('SIGSTOP');
+    life.isPaused = true;
+    life.process.signal('SIGSTOP');
     void systemClock.sleep(forMs).then(() => {
-      member.isPaused = false;
-      if (!member.isKilled) member.child.kill('SIGCONT');
+      life.isPaused = false;
+      if (!life.isKilled) life.process.signal('SIGCONT');
     });
   }
 }
 
-function startProcess(options: ProcessOptions) {
-  return execaNode(PROGRAM, [JSON.stringify(options)], {
-    ipc: true,
-    stdio: ['ignore', 'inherit', 'pipe'],
+/** Some kills also hit those that are only starting. */
+function isExposed({ isReady, isPaused }: Life, fault: Fault): boolean {
+  return fault.kind === 'kill' ? isReady || fault.starting : isReady && !isPaused;
+}
+
+/** The processes that are services, by slot: two oracles, of which one stands by, and the lock service. */
+function servicesOf({ place }: Common): ReadonlyMap<string, ServiceStart> {
+  if (place === undefined) return new Map();
+  const { store, oracles, lockService } = place;
+  const ofOracles = oracles.map((address, i): [string, ServiceStart] => {
+    const options = { store, address, leaseTimeToLiveMs: ORACLE_LEASE_MS };
+    return [`oracle-${i + 1}`, { program: SERVICE_PROGRAMS.oracle, options }];
   });
+  const locks = { program: SERVICE_PROGRAMS.lockService, options: { store, address: lockService } };
+  return new Map([...ofOracles, ['lock-service', locks]]);
+}
+
+interface ServiceStart {
+  readonly program: URL;
+  readonly options: ServiceOptions;
 }
 
 /** What the process said of its end, or how it ended. */
-function lastLine(error: ExecaError): string {
-  const lines = String(error.stderr).trimEnd().split('\n');
-  return lines.findLast((line) => /\w*Error\b/.test(line)) ?? error.shortMessage;
+function sentenceOf({ name }: Member, { lastLines, description }: End): string {
+  const error = lastLines.findLast((line) => /\w*Error\b/.test(line));
+  return error === undefined ? (description.split('\n')[0] ?? '') : `${name}: ${error.trim()}`;
 }

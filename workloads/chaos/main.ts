@@ -15,12 +15,12 @@ import {
   UsageError,
 } from '#results';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
+import { checkStoreName } from '../stores/index.ts';
 import { type Plan, PROFILES, SIZES } from './plan.ts';
 import { type Round, runRound } from './round.ts';
 import { summaryLines } from './summary.ts';
 
 const NAMES = WORKLOADS.map(({ name }) => name);
-const STORES = ['embedded', 'emulator'] as const;
 
 await runCommand(
   {
@@ -65,10 +65,15 @@ await runCommand(
         min: 0,
         max: 2 ** 31,
       }),
-      store: choice({
-        choices: STORES,
-        description: 'storage of the engine: embedded is lmdb, shared by the processes',
+      store: text({
+        description:
+          'embedded (lmdb, shared by the processes), emulator, or bigtable://project/instance[?appProfile=name]',
         default: 'embedded',
+        placeholder: 'store',
+      }),
+      services: flag({
+        description:
+          'timestamp oracles (two, one stands by) and lock service as processes, which are killed as well',
       }),
       fsync: flag({
         description: 'wait for the disk at each commit; kill -9 does not need it, and it is slower',
@@ -86,15 +91,17 @@ await runCommand(
     examples: [
       { command: 'npm run chaos', does: '200 kills' },
       {
+        command: 'npm run chaos -- --services --store emulator',
+        does: 'oracles and lock service are killed, too, on the official emulator',
+      },
+      {
         command: 'npm run chaos -- --workloads bank,pipeline --seconds 60 --folder found',
         does: 'two workloads for a minute, with everything kept',
       },
     ],
   },
-  async ({ store, ...options }, { signal }) => {
-    if (store !== 'embedded') {
-      throw new UsageError(`--store ${store} is not there yet; the one storage is embedded.`);
-    }
+  async ({ store: storeName, ...options }, { signal }) => {
+    const store = checkStoreName(storeName);
     const workloads = workloadsNamed(options.workloads);
     const seed = options.seed ?? entropySeed();
     console.log(`chaos, profile ${options.profile}, seed ${seed}: ${invariants(workloads)}`);
@@ -102,7 +109,7 @@ await runCommand(
     const isTemporary = options.folder === undefined;
     let isWorthKeeping = !isTemporary;
     try {
-      const rounds = await runRounds({ ...options, workloads, seed, folder }, signal);
+      const rounds = await runRounds({ ...options, store, workloads, seed, folder }, signal);
       const found = rounds.some(({ verdict }) => verdict.violations.length > 0);
       isWorthKeeping ||= found;
       console.log(`\n${summaryLines(rounds).join('\n')}`);
@@ -118,7 +125,10 @@ await runCommand(
   },
 );
 
-type Given = Pick<Plan, 'workloads' | 'processes' | 'seed' | 'fsync' | 'gc' | 'folder'> & {
+type Given = Pick<
+  Plan,
+  'workloads' | 'processes' | 'seed' | 'store' | 'services' | 'fsync' | 'gc' | 'folder'
+> & {
   readonly profile: (typeof PROFILES)[number];
   readonly kills: number | undefined;
   readonly seconds: number | undefined;

@@ -1,11 +1,15 @@
-/** What a process of a round is told when it starts, as JSON on its command line, and what it answers. */
+/** What a process of a round is told when it starts. */
+import type { StoreAddress } from '#engine';
+import type { Place } from '../processes/index.ts';
+
 export interface ProcessOptions {
   /** One life of one process: `2.17`. */
   readonly name: string;
   /** Clients are killed; the watcher, which only looks, is not. */
   readonly role: 'client' | 'watcher';
-  readonly store: string;
-  readonly fsync: boolean;
+  readonly store: StoreAddress;
+  /** Where the services of the database are, if they are processes. */
+  readonly place: Place | undefined;
   /** Whether it collects garbage, too. */
   readonly gc: boolean;
   /** For the file of its history. */
@@ -14,9 +18,4 @@ export interface ProcessOptions {
   readonly workloads: readonly string[];
   /** A timestamp at which all workloads were set up: snapshots of the past go back to it. */
   readonly since: number;
-}
-
-/** It has opened the store and is at work. */
-export interface Ready {
-  readonly kind: 'ready';
 }

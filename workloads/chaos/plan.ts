@@ -7,6 +7,7 @@
  *
  * Rounds bound what has to be remembered: a history is judged as a whole.
  */
+import type { StoreName } from '#engine';
 import type { Workload } from '../invariants/index.ts';
 
 export const PROFILES = ['smoke', 'standard', 'full'] as const;
@@ -34,7 +35,11 @@ export interface Plan {
   readonly kills: number;
   /** Seconds after which the round ends, however many were killed. */
   readonly seconds: number;
+  readonly store: StoreName;
+  /** Waits the embedded store for the disk? */
   readonly fsync: boolean;
+  /** Two oracles and the lock service are processes that are killed, too. */
+  readonly services: boolean;
   /** All processes collect garbage, too. Then the storage cannot testify: see verdict.ts. */
   readonly gc: boolean;
   /** For the store, the history and the verdict. */
@@ -46,3 +51,6 @@ export interface Plan {
  * that is stopped for longer is taken for dead, and goes on as if nothing had been.
  */
 export const LOCK_TIME_TO_LIVE_MS = 300;
+
+/** How long the lease of an oracle lasts, in milliseconds: some pauses outlast it, and another oracle takes over. */
+export const ORACLE_LEASE_MS = 1_000;

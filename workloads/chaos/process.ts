@@ -5,10 +5,10 @@
  * Nothing here ends in order, and nothing needs to: what it did is in its file (history-file.ts).
  * If its parent is gone, it goes, too. Started by fleet.ts; of no use by itself.
  */
-import { sendMessage } from 'execa';
 import {
   createRandom,
   openPercolator,
+  openStore,
   type Percolator,
   type Random,
   systemClock,
@@ -24,9 +24,10 @@ import {
   type Workload,
   WORKLOADS,
 } from '../invariants/index.ts';
+import { openDatabase, serve } from '../processes/index.ts';
 import { nowMs } from './clock.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
-import type { ProcessOptions, Ready } from './messages.ts';
+import type { ProcessOptions } from './messages.ts';
 import { LOCK_TIME_TO_LIVE_MS } from './plan.ts';
 
 /** Loops of each workload: transactions of one process that meet one another. */
@@ -44,16 +45,8 @@ const WATCH_MS = 10;
 
 const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
 
-// Not `exit`: with a group of the store under way it waits for ever, and holds the writer lock meanwhile.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
-await work(JSON.parse(process.argv[2] ?? '') as ProcessOptions);
-
-async function work(options: ProcessOptions): Promise<void> {
-  const percolator = await openPercolator({
-    folder: options.store,
-    fsync: options.fsync,
-    lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS,
-  });
+await serve(async (options: ProcessOptions) => {
+  const percolator = await openDatabaseOf(options);
   const history = openHistoryFile(options.history, options.name);
   const recorder = { sink: history, process: options.name, nowMs };
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
@@ -64,13 +57,24 @@ async function work(options: ProcessOptions): Promise<void> {
   setInterval(() => {
     history.counts({ engine: percolator.counters, worker: worker?.counters ?? NO_RUNS });
   }, COUNTS_MS);
-  await sendMessage({ kind: 'ready' } satisfies Ready);
   const loops = workloads.flatMap((workload) =>
     options.role === 'client'
       ? clientsOf(percolator, workload, random.fork(workload.name), recorder)
       : [watch(percolator, workload, { random, recorder, history, since: options.since })],
   );
-  await Promise.all(loops);
+  void Promise.all(loops);
+  return { stop: neverAsked };
+});
+
+/** Processes of a round are killed. */
+async function neverAsked(): Promise<never> {
+  throw new Error('nobody is asked to stop here');
+}
+
+async function openDatabaseOf({ store: address, place }: ProcessOptions): Promise<Percolator> {
+  const options = { lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS };
+  if (place !== undefined) return (await openDatabase(place, options)).percolator;
+  return openPercolator({ ...options, store: await openStore(address) });
 }
 
 function startWorker(

@@ -4,7 +4,8 @@
  *   1. Create the tables, and set the workloads up.
  *   2. Start the processes, and hit them one after another until enough were killed or time is up.
  *      Every process hands out timestamps of a range that it took from the store's row, so each kill
- *      also kills a timestamp oracle in the middle of its range.
+ *      also kills a timestamp oracle in the middle of its range. With --services there are two oracles, of which one
+ *      holds the lease, and a lock service: processes that are killed and stopped like the others.
  *   3. Kill all that are left, at once.
  *   4. Open the store, let it come to rest, and take the truth down (truth.ts).
  *   5. Judge what the processes have written down against it (verdict.ts).
@@ -15,12 +16,16 @@ import {
   type Counters,
   createRandom,
   openPercolator,
+  openStore,
   type Percolator,
+  type StoreAddress,
   systemClock,
   type WorkerCounters,
 } from '#engine';
 import type { Progress } from '#results';
 import { recordingClient, type Recorder } from '../invariants/index.ts';
+import { freeAddress, type Place } from '../processes/index.ts';
+import { provideStore } from '../stores/index.ts';
 import { nowMs } from './clock.ts';
 import { drawFaults } from './faults.ts';
 import { type FaultCounts, Fleet } from './fleet.ts';
@@ -56,15 +61,22 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   using history = openHistoryFile(folders.history, 'parent');
   const recorder = { sink: history, process: 'parent', nowMs };
 
-  const since = await withStore(plan, folders.store, (percolator) =>
-    setUp(percolator, plan, recorder),
-  );
+  await using provided = await provideStore(plan.store, {
+    folder: folders.store,
+    fsync: plan.fsync,
+  });
+  const { address } = provided;
+  const since = await withStore(address, (percolator) => setUp(percolator, plan, recorder));
   const startedMs = nowMs();
-  const { faults, deaths } = await runProcesses(plan, { ...folders, since }, around);
+  const { faults, deaths } = await runProcesses(
+    plan,
+    { store: address, history: folders.history, since },
+    around,
+  );
   const seconds = (nowMs() - startedMs) / 1000;
 
   progress.phase('coming to rest', 0);
-  const truth = await withStore(plan, folders.store, async (percolator) => {
+  const truth = await withStore(address, async (percolator) => {
     const rest = await comeToRest(percolator, plan.workloads, { recorder, signal });
     history.counts({ engine: percolator.counters, worker: rest.worker });
     return rest;
@@ -81,15 +93,11 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
 }
 
 async function withStore<T>(
-  { fsync }: Plan,
-  folder: string,
+  address: StoreAddress,
   body: (percolator: Percolator) => Promise<T>,
 ): Promise<T> {
-  await using percolator = await openPercolator({
-    folder,
-    fsync,
-    lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS,
-  });
+  await using store = await openStore(address);
+  await using percolator = await openPercolator({ store, lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS });
   return await body(percolator);
 }
 
@@ -112,14 +120,15 @@ async function setUp(
 
 async function runProcesses(
   plan: Plan,
-  told: { readonly store: string; readonly history: string; readonly since: number },
+  told: { readonly store: StoreAddress; readonly history: string; readonly since: number },
   { progress, signal }: Surroundings,
 ): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
-  const { seed, fsync, gc } = plan;
+  const { seed, gc } = plan;
+  const place = plan.services ? await newPlace(told.store) : undefined;
   const workloads = plan.workloads.map(({ name }) => name);
   const untilMs = nowMs() + plan.seconds * 1000;
   progress.phase(`killing ${plan.processes} processes at random`, plan.kills, 'kills');
-  await using fleet = new Fleet({ ...told, seed, fsync, gc, workloads }, plan.processes);
+  await using fleet = new Fleet({ ...told, place, seed, gc, workloads }, plan.processes);
   fleet.start();
   for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
     await systemClock.sleep(Math.min(fault.afterMs, Math.max(0, untilMs - nowMs())), signal);
@@ -132,6 +141,12 @@ async function runProcesses(
   const faults = fleet.counts;
   signal.throwIfAborted();
   return { faults, deaths: fleet.deaths };
+}
+
+/** Where the services will be, in every life of theirs. */
+async function newPlace(store: StoreAddress): Promise<Place> {
+  const oracles = [await freeAddress(), await freeAddress()];
+  return { store, oracles, lockService: await freeAddress() };
 }
 
 function sumOf({ counts }: Recorded): Pick<Round, 'engine' | 'worker'> {

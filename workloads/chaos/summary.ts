@@ -39,6 +39,7 @@ function faults(rounds: readonly Round[]): readonly string[] {
   const after = sum(tallies.map(({ unknownCommitted }) => unknownCommitted));
   return [
     `kills: ${of(({ faults: { kills } }) => kills)}; ` +
+      `of services: ${of(({ faults: { serviceKills } }) => serviceKills)}; ` +
       `pauses: ${of(({ faults: { pauses } }) => pauses)}; ` +
       `restarts: ${of(({ faults: { restarts } }) => restarts)}; ` +
       `seconds: ${of(({ seconds }) => Math.round(seconds))}`,

@@ -3,7 +3,7 @@
  * the read of its lock, write record and data.
  */
 import { credentials, Metadata } from '@grpc/grpc-js';
-import type { v2 } from '@google-cloud/bigtable-api';
+import type { v2 } from '@google-cloud/bigtable';
 import { openRemote } from '#engine';
 
 export const PATHS = ['promise', 'stub', 'remote, grpc-js', 'remote'] as const;
@@ -57,7 +57,7 @@ async function openStore(plainAddress: string, plainGrpc: boolean): Promise<Path
 
 /** The same requests, as the official client takes them. */
 async function openOfficial(name: 'promise' | 'stub', address: string): Promise<Path> {
-  const { v2: api } = await import('@google-cloud/bigtable-api');
+  const { v2: api } = await import('@google-cloud/bigtable');
   const [host, port] = address.split(':');
   const client = new api.BigtableClient({
     servicePath: host ?? '',

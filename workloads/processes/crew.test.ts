@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { execaNode } from 'execa';
 import { systemClock } from '#engine';
 import type { ChildOptions } from './child.fixture.ts';
 import { Crew, type Member } from './index.ts';
 
 const CHILD = new URL('child.fixture.ts', import.meta.url);
-const PARENT = path.join(import.meta.dirname, 'parent.fixture.ts');
+const PARENT = fileURLToPath(new URL('parent.fixture.ts', import.meta.url));
 const NEVER = new AbortController().signal;
 const folder = mkdtempSync(path.join(tmpdir(), 'crew-test-'));
 after(() => {

@@ -7,6 +7,8 @@
  *
  * They share the store, by its address; the embedded one is a folder that lmdb lets them share.
  */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import {
   connectLockService,
   connectOracle,
@@ -17,6 +19,7 @@ import {
   type Percolator,
   type PercolatorOptions,
   type StoreAddress,
+  type WorkerOptions,
 } from '#engine';
 import type { Crew } from './crew.ts';
 import type { Member } from './member.ts';
@@ -30,11 +33,20 @@ export interface Place {
   readonly lockService: string;
 }
 
+export interface OpenDatabase {
+  readonly percolator: Percolator;
+  /** Those of the lock service. */
+  readonly rangeLocks: NonNullable<WorkerOptions['rangeLocks']>;
+  readonly close: () => Promise<void>;
+}
+
 /** What the process of a service is told; the lock service has no store. */
 export interface ServiceOptions {
   readonly store: StoreAddress;
   /** Host and port; a free port if there is none. */
   readonly address?: string | undefined;
+  /** Of the oracle: how long nobody gets a timestamp after it was killed. Default: the engine's. */
+  readonly leaseTimeToLiveMs?: number | undefined;
 }
 
 /** What it says when it is ready. */
@@ -42,6 +54,9 @@ export interface ServiceReady {
   readonly address: string;
 }
 
+/** How long a process waits for an oracle, in milliseconds: an experiment rather waits than fails. */
+const ORACLE_MS_MAX = 60_000;
+const HOST = '127.0.0.1';
 const ORACLE = new URL('oracle-process.ts', import.meta.url);
 const LOCK_SERVICE = new URL('lock-service-process.ts', import.meta.url);
 
@@ -53,17 +68,33 @@ export async function startServices(crew: Crew, store: StoreAddress): Promise<Pl
   return { store, oracles: [await addressOf(oracle)], lockService: await addressOf(locks) };
 }
 
+/** How a service is started, for whoever starts it again when it has been killed. */
+export const SERVICE_PROGRAMS: { readonly oracle: URL; readonly lockService: URL } = {
+  oracle: ORACLE,
+  lockService: LOCK_SERVICE,
+};
+
+/** A port of this machine that nobody listens on, for a service that others must find again. */
+export async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, HOST);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `${HOST}:${port}`;
+}
+
 async function addressOf(service: Member): Promise<string> {
   return ((await service.ready) as ServiceReady).address;
 }
 
-/** Close it with `close`, which closes the store and the client as well. */
+/** Close it with `close`, which closes the store and the clients as well. `rangeLocks` are for its workers. */
 export async function openDatabase(
   { store: address, oracles, lockService }: Place,
   options: Omit<PercolatorOptions, 'store' | 'folder' | 'oracle' | 'liveness'> = {},
-): Promise<{ readonly percolator: Percolator; readonly close: () => Promise<void> }> {
+): Promise<OpenDatabase> {
   const store = await openStore(address);
-  const oracle = connectOracle({ addresses: oracles });
+  const oracle = connectOracle({ addresses: oracles, timeoutMs: ORACLE_MS_MAX });
   const local = localProcesses(String(entropySeed()));
   const liveness = connectLockService({ address: lockService, local });
   const percolator = await openPercolator({ ...options, store, oracle, liveness });
@@ -72,5 +103,5 @@ export async function openDatabase(
     await Promise.all([oracle.close(), liveness.close()]);
     await store.close();
   };
-  return { percolator, close };
+  return { percolator, rangeLocks: liveness, close };
 }

@@ -3,10 +3,11 @@ import { openLeasedAllocator, openStore, serveOracle, systemClock } from '#engin
 import type { ServiceOptions, ServiceReady } from './database.ts';
 import { serve } from './serve.ts';
 
-await serve(async ({ store: address, address: listenAt }: ServiceOptions) => {
-  const store = await openStore(address);
-  const source = await openLeasedAllocator(store, systemClock);
-  const server = await serveOracle(source, { address: listenAt });
+await serve(async (options: ServiceOptions) => {
+  const { address, leaseTimeToLiveMs } = options;
+  const store = await openStore(options.store);
+  const source = await openLeasedAllocator(store, systemClock, { leaseTimeToLiveMs });
+  const server = await serveOracle(source, { address });
   const stop = async (): Promise<void> => {
     await server.close();
     await source.close(); // So that the next oracle need not wait for the end of the lease.

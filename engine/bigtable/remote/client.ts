@@ -2,10 +2,11 @@
  * The official clients, made for one server: data, tables and instances.
  *
  * They are loaded when the first remote store is opened and not before: loading them takes half a second,
- * which whoever runs on the embedded store should not pay.
+ * which whoever runs on the embedded store should not pay. The messages' codecs come from the package below the
+ * official client's, which does not pass them on.
  */
 import type * as bigtableApi from '@google-cloud/bigtable-api';
-import type { v2 } from '@google-cloud/bigtable-api';
+import type { v2 } from '@google-cloud/bigtable';
 import type * as grpcJs from '@grpc/grpc-js';
 import type { Clock } from '../../base/index.ts';
 import { CLOCK_OPTION, type Stub, withFastStub } from './http2/stub.ts';
@@ -41,7 +42,8 @@ const RECONNECT = {
 };
 
 export async function createClients(options: ServerOptions): Promise<Clients> {
-  const [{ v2, ...api }, grpc] = await Promise.all([
+  const [{ v2 }, api, grpc] = await Promise.all([
+    import('@google-cloud/bigtable'),
     import('@google-cloud/bigtable-api'),
     import('@grpc/grpc-js'),
   ]);

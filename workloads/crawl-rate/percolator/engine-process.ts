@@ -11,10 +11,10 @@ import type { ProcessOptions, ToLoader, ToWorker } from './messages.ts';
 import { openAsTold, startClustering, startLoading } from './serve-engine.ts';
 
 await serve<ToLoader | ToWorker>(async (options: ProcessOptions) => {
-  const { percolator, close } = await openAsTold(options);
-  const { loading, hear: hearAsLoader } = startLoading(percolator, options);
+  const database = await openAsTold(options);
+  const { loading, hear: hearAsLoader } = startLoading(database.percolator, options);
   const onClustered = (documents: number): void => loading.setClustered(documents);
-  const clustering = startClustering(percolator, [clusteringObserver], { ...options, onClustered });
+  const clustering = startClustering(database, [clusteringObserver], { ...options, onClustered });
   return {
     onMessage: (message) => {
       if (message.kind === 'begin' || message.kind === 'report') clustering.hear(message);
@@ -22,7 +22,7 @@ await serve<ToLoader | ToWorker>(async (options: ProcessOptions) => {
     },
     stop: async () => {
       await clustering.stop();
-      await close();
+      await database.close();
     },
   };
 });

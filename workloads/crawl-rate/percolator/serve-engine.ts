@@ -5,6 +5,7 @@ import {
   type Percolator,
   type PercolatorOptions,
   unreachable,
+  type WorkerOptions,
 } from '#engine';
 import { openDatabase, tellParent } from '../../processes/index.ts';
 import { settingsOf } from '../../tuning/engine-settings.ts';
@@ -17,6 +18,8 @@ const REPORT_MS = 100;
 
 export interface OpenDatabase {
   readonly percolator: Percolator;
+  /** For workers, if there are any. */
+  readonly rangeLocks?: WorkerOptions['rangeLocks'];
   readonly close: () => Promise<void>;
 }
 
@@ -53,7 +56,7 @@ export function startLoading(
 
 /** The worker's part: runs the observers, and tells the parent how far it is. */
 export function startClustering(
-  percolator: Percolator,
+  { percolator, rangeLocks }: OpenDatabase,
   observers: readonly Observer[],
   options: ProcessOptions & { readonly onClustered?: ((documents: number) => void) | undefined },
 ): { readonly hear: (message: ToWorker) => void; readonly stop: () => Promise<void> } {
@@ -62,6 +65,7 @@ export function startClustering(
   const workers = Array.from({ length: engine.scanners }, () =>
     percolator.startWorker(observers, {
       concurrency: Math.ceil(concurrency / engine.scanners),
+      rangeLocks,
       onCommitted: (run) => {
         clustered.add(run);
         onClustered(clustered.documents);

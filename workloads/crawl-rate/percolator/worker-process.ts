@@ -5,13 +5,13 @@ import type { ProcessOptions, ToWorker } from './messages.ts';
 import { openAsTold, startClustering } from './serve-engine.ts';
 
 await serve<ToWorker>(async (options: ProcessOptions) => {
-  const { percolator, close } = await openAsTold(options);
-  const { hear, stop } = startClustering(percolator, [clusteringObserver], options);
+  const database = await openAsTold(options);
+  const { hear, stop } = startClustering(database, [clusteringObserver], options);
   return {
     onMessage: hear,
     stop: async () => {
       await stop();
-      await close();
+      await database.close();
     },
   };
 });

@@ -1,6 +1,14 @@
 /** Chaos at smoke size, run as a user would run it. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { kill } from 'node:process';
@@ -67,6 +75,16 @@ test('oracles and lock service are processes that are killed as well, and nothin
   assert.match(stdout, /^kills: \d+; of services: [1-9]/m);
   const [, committed] = /^together +[\d,]+ +([\d,]+)/m.exec(stdout) ?? [];
   assert.ok(Number(committed?.replaceAll(',', '')) > 5, 'more than the first transactions');
+  assert.match(stdout, /^violations: 0$/m);
+});
+
+test('with the settings of a file that tune has written: batching, reading ahead, several workers', async () => {
+  const file = path.join(folder, 'tuned.json');
+  const settings = { batching: 'on', 'batch-delay': 1, prefetch: 'learn', scanners: 2 };
+  writeFileSync(file, JSON.stringify(settings));
+  const options = ['--config', file, '--workloads', 'bank,pipeline', '--kills', '4'];
+  const { exitCode, stdout, stderr } = await start(...options);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   assert.match(stdout, /^violations: 0$/m);
 });
 

@@ -16,6 +16,7 @@ import {
 } from '#results';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { checkStoreName } from '../stores/index.ts';
+import { ENGINE_OPTIONS, type EngineValues } from '../tuning/engine-settings.ts';
 import { type Plan, PROFILES, SIZES } from './plan.ts';
 import { type Round, runRound } from './round.ts';
 import { summaryLines } from './summary.ts';
@@ -82,6 +83,7 @@ await runCommand(
         description:
           'collect garbage meanwhile; what is collected cannot be judged, so invariants, lists and audits must do',
       }),
+      ...ENGINE_OPTIONS,
       folder: outputFolder({
         description: 'new folder for store, histories and verdict',
         defaultText: 'a temporary one, kept only if something was found',
@@ -132,10 +134,12 @@ type Given = Pick<
   readonly profile: (typeof PROFILES)[number];
   readonly kills: number | undefined;
   readonly seconds: number | undefined;
-};
+} & EngineValues;
 
 async function runRounds(given: Given, signal: AbortSignal): Promise<readonly Round[]> {
   const { profile, seconds, ...rest } = given;
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = given;
+  const engine = { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
   const size = SIZES[profile];
   const kills = given.kills ?? (seconds === undefined ? size.kills : Infinity);
   const progress = startProgress();
@@ -143,7 +147,7 @@ async function runRounds(given: Given, signal: AbortSignal): Promise<readonly Ro
   for (let n = 1; n <= size.rounds; n++) {
     const seed = given.seed + n - 1; // The seed that is printed repeats the first round.
     const folder = path.join(given.folder, `round-${n}`);
-    const plan = { ...rest, seed, folder, kills, seconds: seconds ?? Infinity };
+    const plan = { ...rest, engine, seed, folder, kills, seconds: seconds ?? Infinity };
     const round = await runRound(plan, { progress, signal });
     rounds.push(round);
     if (round.verdict.violations.length > 0) break;

@@ -1,5 +1,6 @@
 /** What a process of a round is told when it starts. */
 import type { StoreAddress } from '#engine';
+import type { EngineValues } from '../tuning/engine-settings.ts';
 import type { Place } from '../processes/index.ts';
 
 export interface ProcessOptions {
@@ -10,6 +11,7 @@ export interface ProcessOptions {
   readonly store: StoreAddress;
   /** Where the services of the database are, if they are processes. */
   readonly place: Place | undefined;
+  readonly engine: EngineValues;
   /** Whether it collects garbage, too. */
   readonly gc: boolean;
   /** For the file of its history. */

@@ -9,6 +9,7 @@
  */
 import type { StoreName } from '#engine';
 import type { Workload } from '../invariants/index.ts';
+import type { EngineValues } from '../tuning/engine-settings.ts';
 
 export const PROFILES = ['smoke', 'standard', 'full'] as const;
 
@@ -40,6 +41,8 @@ export interface Plan {
   readonly fsync: boolean;
   /** Two oracles and the lock service are processes that are killed, too. */
   readonly services: boolean;
+  /** How the processes open the database, and how many workers each has. */
+  readonly engine: EngineValues;
   /** All processes collect garbage, too. Then the storage cannot testify: see verdict.ts. */
   readonly gc: boolean;
   /** For the store, the history and the verdict. */

@@ -14,6 +14,7 @@ import {
   systemClock,
   type Worker,
   type WorkerCounters,
+  type WorkerOptions,
 } from '#engine';
 import {
   lookBack,
@@ -24,11 +25,13 @@ import {
   type Workload,
   WORKLOADS,
 } from '../invariants/index.ts';
-import { openDatabase, serve } from '../processes/index.ts';
+import { type OpenDatabase, openDatabase, serve } from '../processes/index.ts';
+import { settingsOf } from '../tuning/engine-settings.ts';
 import { nowMs } from './clock.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
 import type { ProcessOptions } from './messages.ts';
 import { LOCK_TIME_TO_LIVE_MS } from './plan.ts';
+import { sumEach } from './sum-each.ts';
 
 /** Loops of each workload: transactions of one process that meet one another. */
 const CLIENTS = 3;
@@ -46,16 +49,24 @@ const WATCH_MS = 10;
 const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
 
 await serve(async (options: ProcessOptions) => {
-  const percolator = await openDatabaseOf(options);
+  const { percolator, rangeLocks } = await openDatabaseOf(options);
   const history = openHistoryFile(options.history, options.name);
   const recorder = { sink: history, process: options.name, nowMs };
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
   const random = createRandom(options.seed).fork(options.name);
-  const worker =
-    options.role === 'client' ? startWorker(percolator, workloads, recorder) : undefined;
+  const workers = Array.from(
+    { length: options.role === 'client' ? options.engine.scanners : 0 },
+    () =>
+      startWorker(percolator, workloads, {
+        recorder,
+        rangeLocks,
+        scanners: options.engine.scanners,
+      }),
+  );
   if (options.gc) percolator.startCollector({ messageLifetimeMs: MESSAGE_LIFETIME_MS });
   setInterval(() => {
-    history.counts({ engine: percolator.counters, worker: worker?.counters ?? NO_RUNS });
+    const counters = workers.map((worker) => worker.counters);
+    history.counts({ engine: percolator.counters, worker: sumEach([NO_RUNS, ...counters]) });
   }, COUNTS_MS);
   const loops = workloads.flatMap((workload) =>
     options.role === 'client'
@@ -71,20 +82,29 @@ async function neverAsked(): Promise<never> {
   throw new Error('nobody is asked to stop here');
 }
 
-async function openDatabaseOf({ store: address, place }: ProcessOptions): Promise<Percolator> {
-  const options = { lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS };
-  if (place !== undefined) return (await openDatabase(place, options)).percolator;
-  return openPercolator({ ...options, store: await openStore(address) });
+async function openDatabaseOf({
+  store: address,
+  place,
+  engine,
+}: ProcessOptions): Promise<Pick<OpenDatabase, 'percolator'> & Partial<OpenDatabase>> {
+  const options = { ...settingsOf(engine), lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS };
+  if (place !== undefined) return openDatabase(place, options);
+  return { percolator: await openPercolator({ ...options, store: await openStore(address) }) };
 }
 
 function startWorker(
   percolator: Percolator,
   workloads: readonly Workload[],
-  recorder: Recorder,
+  {
+    recorder,
+    rangeLocks,
+    scanners,
+  }: Pick<WorkerOptions, 'rangeLocks'> & { readonly recorder: Recorder; readonly scanners: number },
 ): Worker {
   const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
   return percolator.startWorker(observers, {
-    concurrency: CONCURRENCY,
+    concurrency: Math.ceil(CONCURRENCY / scanners),
+    rangeLocks,
     onCommitted: recordingCommits(recorder),
     onFailure: ({ error }) => {
       throw error; // No observer here fails by itself: it is a finding.

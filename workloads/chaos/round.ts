@@ -32,6 +32,7 @@ import { type FaultCounts, Fleet } from './fleet.ts';
 import { openHistoryFile, readHistory, type Recorded } from './history-file.ts';
 import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
 import { type Tallies, tallyTransactions } from './tally.ts';
+import { sumEach } from './sum-each.ts';
 import { comeToRest, type Truth } from './truth.ts';
 import { judge, type Verdict } from './verdict.ts';
 
@@ -123,12 +124,12 @@ async function runProcesses(
   told: { readonly store: StoreAddress; readonly history: string; readonly since: number },
   { progress, signal }: Surroundings,
 ): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
-  const { seed, gc } = plan;
+  const { seed, gc, engine } = plan;
   const place = plan.services ? await newPlace(told.store) : undefined;
   const workloads = plan.workloads.map(({ name }) => name);
   const untilMs = nowMs() + plan.seconds * 1000;
   progress.phase(`killing ${plan.processes} processes at random`, plan.kills, 'kills');
-  await using fleet = new Fleet({ ...told, place, seed, gc, workloads }, plan.processes);
+  await using fleet = new Fleet({ ...told, place, seed, gc, engine, workloads }, plan.processes);
   fleet.start();
   for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
     await systemClock.sleep(Math.min(fault.afterMs, Math.max(0, untilMs - nowMs())), signal);
@@ -154,17 +155,6 @@ function sumOf({ counts }: Recorded): Pick<Round, 'engine' | 'worker'> {
     engine: sumEach(counts.map(({ engine }) => engine)),
     worker: sumEach(counts.map(({ worker }) => worker)),
   };
-}
-
-/** Field by field. There is always one: the parent's own. */
-function sumEach<T extends { readonly [K in keyof T]: number }>(all: readonly T[]): T {
-  const sums = new Map<string, number>();
-  for (const one of all) {
-    for (const [name, number] of Object.entries<number>(one)) {
-      sums.set(name, (sums.get(name) ?? 0) + number);
-    }
-  }
-  return Object.fromEntries(sums) as unknown as T;
 }
 
 /** Beside the processes' own files: the storage's side, and what came of it. */

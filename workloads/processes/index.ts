@@ -2,6 +2,7 @@
 export { Crew } from './crew.ts';
 export {
   freeAddress,
+  type OpenDatabase,
   openDatabase,
   type Place,
   SERVICE_PROGRAMS,

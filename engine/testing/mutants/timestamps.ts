@@ -119,4 +119,47 @@ export const TIMESTAMPS: readonly Mutant[] = [
     mistake: 'An oracle that takes the lease over does not read how far has been collected.',
     changes: [change('oracle/leased-allocator.ts', '      this.#horizon = row.horizon;\n', '')],
   },
+  {
+    rule: 'P10',
+    name: 'served-by-request-underway',
+    mistake: 'Callers who come while a request is underway are served from its answer.',
+    changes: [
+      change(
+        'oracle/batching.ts',
+        'const allocation = await source.allocate(callers.length);',
+        'const allocation = await source.allocate(callers.length + 4);\n      callers = [...callers, ...waiting.splice(0, 4)];',
+      ),
+    ],
+  },
+  {
+    rule: 'P35',
+    name: 'lease-counted-from-answer',
+    mistake: 'An oracle counts its lease from when it hears of the renewal.',
+    changes: [
+      change(
+        'oracle/leased-allocator.ts',
+        '      const validity = this.#validityFromNow();\n',
+        '',
+      ),
+      change(
+        'oracle/leased-allocator.ts',
+        '      if (!isOurs) continue;\n',
+        '      if (!isOurs) continue;\n      const validity = this.#validityFromNow();\n',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P35',
+    name: 'lease-renewed-unconditionally',
+    mistake: 'An oracle renews its lease without the condition that nobody has taken it over.',
+    changes: [
+      change(
+        'oracle/leased-allocator.ts',
+        'const isOurs = await mutateOracleRow(this.#store, asRead, changes);',
+        'const isOurs = await mutateOracleRow(this.#store, asRead.slice(-1), changes);',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
 ];

@@ -1,0 +1,12 @@
+/** Counts of several workers, engines or processes as one. */
+
+/** Field by field. There is at least one. */
+export function sumEach<T extends { readonly [K in keyof T]: number }>(all: readonly T[]): T {
+  const sums = new Map<string, number>();
+  for (const one of all) {
+    for (const [name, number] of Object.entries<number>(one)) {
+      sums.set(name, (sums.get(name) ?? 0) + number);
+    }
+  }
+  return Object.fromEntries(sums) as unknown as T;
+}

@@ -1,0 +1,34 @@
+/** How a table is described: once, as data, for every system that stores it. */
+
+/**
+ * What a column holds. Every number is a safe integer:
+ *
+ *     id        names a row; above 2^32 for customers, accounts and trades
+ *     integer   a count, a quantity, or a rate in the unit that the column's comment states
+ *     cents     money
+ *     time      milliseconds since 1970 in UTC; days are the time of their midnight
+ *     text, boolean
+ *
+ * `?` behind the type: the column may be null.
+ */
+export type ColumnType = PlainType | `${PlainType}?`;
+type PlainType = 'id' | 'integer' | 'cents' | 'time' | 'text' | 'boolean';
+
+export interface TableDescription {
+  /** In the order of the specification. */
+  readonly columns: Readonly<Record<string, ColumnType>>;
+  readonly primaryKey: readonly string[];
+  /**
+   * Secondary access paths: the columns that rows are found by, in the order they are read in. A minus sign
+   * stands before a column that is read from large to small. Each path ends with what makes it unique.
+   */
+  readonly paths: Readonly<Record<string, readonly string[]>>;
+}
+
+type PlainValue<T> = T extends 'text' ? string : T extends 'boolean' ? boolean : number;
+type ColumnValue<T> = T extends `${infer P}?` ? PlainValue<P> | null : PlainValue<T>;
+
+/** A row of a described table: its columns by name. */
+export type RowOf<T extends TableDescription> = {
+  readonly [C in keyof T['columns']]: ColumnValue<T['columns'][C]>;
+};

@@ -1,0 +1,28 @@
+/** The front door of the model: what the brokerage is, for every system and for the driver. */
+export type { BrokerUpdate, Brokerage, Executed, TableReader } from './brokerage.ts';
+export { commissionOf, taxOf } from './money.ts';
+export type { InitialTrades, Market, Population, Roster } from './population.ts';
+export {
+  countsOf,
+  PRESETS,
+  TINY,
+  validateScale,
+  type Counts,
+  type PresetName,
+  type Scale,
+} from './scale.ts';
+export { describe, TABLE_NAMES, TABLES, type Row, type TableName } from './tables.ts';
+export type { ColumnType, TableDescription } from './tables/description.ts';
+export {
+  TRANSACTIONS,
+  type Inputs,
+  type Results,
+  type TransactionRules,
+  type TransactionType,
+} from './transactions.ts';
+export type * from './transactions/market-feed.ts';
+export type * from './transactions/reading.ts';
+export type * from './transactions/trade-order.ts';
+export type * from './transactions/trade-result.ts';
+export type * from './transactions/trade-selection.ts';
+export type * from './transactions/upkeep.ts';

@@ -1,0 +1,76 @@
+/**
+ * What is there before the first transaction, and what a driver may know of it.
+ *
+ * A population is decided by scale and seed alone. Things are numbered from 0 (`index`); their ids are above 2^32 for
+ * customers, accounts and trades, so that no system can keep them in 32 bits.
+ */
+import type { Scale } from './scale.ts';
+import type { Row, TableName } from './tables.ts';
+
+export interface Population {
+  readonly scale: Scale;
+  readonly seed: number;
+  readonly roster: Roster;
+  readonly market: Market;
+  /** The rows of a table in the order of the primary key, made while they are read; may be called again. */
+  rows<T extends TableName>(table: T): Iterable<Row<T>>;
+}
+
+/** Who and what exists: pure functions, without any table in memory. */
+export interface Roster {
+  readonly customers: number;
+  readonly brokers: number;
+  readonly companies: number;
+  readonly securities: number;
+  readonly trades: InitialTrades;
+  readonly sectorNames: readonly string[];
+  readonly industryNames: readonly string[];
+  readonly taxRateIds: readonly string[];
+  /** Days for which DAILY_MARKET has rows, oldest first. */
+  readonly marketDays: readonly number[];
+
+  customer(index: number): Row<'customer'>;
+  customerId(index: number): number;
+  /** 1, 2 or 3: a fifth, three fifths and a fifth of each thousand customers. */
+  tier(customerIndex: number): number;
+  /** The ids of the customer's accounts, in order. */
+  accountIds(customerIndex: number): readonly number[];
+  /** Who may trade on the account, the owner first (ap_acl '0000'). */
+  permissions(accountId: number): readonly Row<'account_permission'>[];
+  /** Indexes of the securities that the account trades in. */
+  basket(accountId: number): readonly number[];
+  brokerName(index: number): string;
+  companyId(index: number): number;
+  companyName(index: number): string;
+  symbol(securityIndex: number): string;
+  companyOf(securityIndex: number): number;
+  issue(securityIndex: number): string;
+}
+
+/** The trades that are loaded, all completed. Ids are given in the order of submission. */
+export interface InitialTrades {
+  readonly firstId: number;
+  /** Of the last one. New trades have larger ids: begin with `lastId + 1`. */
+  readonly lastId: number;
+  /** Was rolled back, so there is no such trade: one of 101. */
+  isAborted(tradeId: number): boolean;
+  /** When the first could be submitted. */
+  readonly startMs: number;
+  /** By when all are completed: a run's clock begins here. */
+  readonly endMs: number;
+}
+
+/**
+ * Prices: each security goes up and down between $20 and $30 in a straight line, from a start of its own, so a price
+ * is computed and never remembered. Cents, rounded down.
+ */
+export interface Market {
+  readonly pricePeriodMs: number;
+  price(securityIndex: number, timeMs: number): number;
+  /** The first moment from `fromMs` on at which the price is at most, or at least, `limit`; within one period. */
+  reaches(
+    securityIndex: number,
+    limit: { readonly direction: 'at most' | 'at least'; readonly price: number },
+    fromMs: number,
+  ): number;
+}

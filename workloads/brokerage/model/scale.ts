@@ -1,0 +1,87 @@
+/**
+ * How large the brokerage is. The rules of the specification (2.6.1) count everything by customers; where ours
+ * differ, to load in seconds instead of hours, the presets say so.
+ */
+import { PercolatorError } from '#engine';
+
+export interface Scale {
+  /** A multiple of 100; of 1,000 (a load unit) in every preset. */
+  readonly customers: number;
+  /** Days of 8 hours whose trades are loaded. The specification has 300. */
+  readonly initialTradeDays: number;
+  /** Days of DAILY_MARKET per security. The specification has 1,305: five years. */
+  readonly dailyMarketDays: number;
+  /** The specification has up to 100,000. */
+  readonly newsBytes: number;
+  /** The specification has 14,741. */
+  readonly zipCodes: number;
+  /** Of the triangle wave that prices follow. The specification has 900,000. */
+  readonly pricePeriodMs: number;
+  /** How far before the end of the initial trades Trade-Lookup and Trade-Update frame 2 begin at the latest: 32 h in the specification. */
+  readonly backOffMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+export const PRESETS: Readonly<Record<PresetName, Scale>> = {
+  smoke: preset({ initialTradeDays: 1, dailyMarketDays: 60, newsBytes: 1_000, backOffMs: HOUR_MS }),
+  small: preset({ initialTradeDays: 5, dailyMarketDays: 261, newsBytes: 2_000 }),
+  paperlike: preset({
+    customers: 5_000,
+    initialTradeDays: 5,
+    dailyMarketDays: 261,
+    newsBytes: 5_000,
+  }),
+};
+
+export type PresetName = 'smoke' | 'small' | 'paperlike';
+
+/** For tests: loads within a second or two, and breaks every rule of scaling but the proportions. */
+export const TINY: Scale = preset({
+  customers: 100,
+  initialTradeDays: 0.25,
+  dailyMarketDays: 10,
+  newsBytes: 200,
+  zipCodes: 100,
+  backOffMs: HOUR_MS / 4,
+});
+
+/** The counts that follow from the scale (2.6.1). */
+export interface Counts {
+  readonly customers: number;
+  readonly brokers: number;
+  readonly companies: number;
+  readonly securities: number;
+  /** Initial trades, with the ids of those that were aborted. */
+  readonly tradeIds: number;
+}
+
+export function countsOf({ customers, initialTradeDays }: Scale): Counts {
+  return {
+    customers,
+    brokers: customers / 100,
+    companies: customers / 2,
+    securities: Math.floor(customers * 0.685),
+    tradeIds: Math.round(initialTradeDays * 57.6 * customers),
+  };
+}
+
+/** @throws INVALID_ARGUMENT in one clear sentence */
+export function validateScale(scale: Scale): void {
+  if (scale.customers > 0 && scale.customers % 100 === 0) return;
+  const message = `customers must be a multiple of 100, not ${scale.customers}`;
+  throw new PercolatorError('INVALID_ARGUMENT', message);
+}
+
+function preset(given: Partial<Scale>): Scale {
+  return {
+    customers: 1_000,
+    initialTradeDays: 5,
+    dailyMarketDays: 261,
+    newsBytes: 1_000,
+    zipCodes: 14_741,
+    pricePeriodMs: 900_000,
+    backOffMs: 32 * HOUR_MS,
+    ...given,
+  };
+}

@@ -170,6 +170,23 @@ describe('a script as its user meets it', () => {
     }
   });
 
+  test('a file may hold what means nothing here, if the script says so; it is named', async () => {
+    using folder = temporaryFolder();
+    const config = path.join(folder.path, 'config.json');
+    writeFileSync(config, '{"seconds": 7, "batch-rows": "many"}');
+    const body = 'console.log(JSON.stringify(options))';
+    const { stdout, stderr, exitCode } = await runScript(body, ['--config', config]);
+    assert.equal(exitCode, 0, stderr);
+    const options = JSON.parse(stdout) as Record<string, unknown>;
+    assert.deepEqual([options['seconds'], options['batchRows']], [7, undefined]);
+    assert.match(stderr, /^Of .*config\.json, without effect here: batch-rows\.$/);
+
+    const typed = await runScript(body, ['--batch-rows', '5']);
+    assert.equal(typed.exitCode, 2);
+    writeFileSync(config, '{"batch-size": 5}');
+    assert.match((await runScript(body, ['--config', config])).stderr, /there is no --batch-size/);
+  });
+
   test('a usage error found while running is its sentence alone, exit code 2', async () => {
     const { stderr, exitCode } = await runScript("throw new UsageError('The file is corrupt.')");
     assert.equal(stderr, 'The file is corrupt.');
@@ -233,6 +250,7 @@ async function runScript(
        name: 'npm run wait --',
        description: 'Waits.',
        options: { seconds: number({ description: 'how long', default: 60 }) },
+       ignoredInFiles: ['batchRows'],
        examples: [{ command: 'npm run wait -- --seconds 1', does: 'Waits a second.' }],
      }, async (options, { signal }) => { ${body} });`,
   );

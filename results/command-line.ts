@@ -26,6 +26,11 @@ export interface CommandSpecification<O extends Options, A extends Options> {
   readonly options: O;
   /** Values given by position, in this order; one without a default must be given. */
   readonly positionals?: A;
+  /**
+   * Options of other scripts, by the same names, that a file for `--config` may hold although they have no effect
+   * here: so one file does for all.
+   */
+  readonly ignoredInFiles?: readonly string[];
   /** Whole command lines, each with what it does. */
   readonly examples: readonly { readonly command: string; readonly does: string }[];
 }
@@ -84,7 +89,7 @@ export function parseCommandLine<const O extends Options, const A extends Option
     name: `<${key}>`,
     option,
   }));
-  const fromFile = textsOfConfig(texts['config'], Object.keys(specification.options));
+  const fromFile = textsOfConfig(texts['config'], specification);
   const values = [...named, ...placed].map(({ key, name, option }) => {
     const given = texts[key] ?? fromFile.get(key);
     const value = given === undefined ? option.fallback() : parseOption(name, option, given);
@@ -153,12 +158,20 @@ function textsGiven(
 /** The texts in the file given with `--config`, if one was, by the keys of their options. */
 function textsOfConfig(
   file: string | undefined,
-  keys: readonly string[],
+  { options, ignoredInFiles = [] }: CommandSpecification<Options, Options>,
 ): ReadonlyMap<string, string> {
   if (file === undefined) return new Map();
-  const keyOf = new Map(keys.map((key) => [flagOf(key).slice(2), key]));
-  const texts = readConfigFile(file, [...keyOf.keys()]);
-  return new Map([...texts].map(([name, value]) => [keyOf.get(name) ?? name, value]));
+  const keyOf = new Map(
+    [...Object.keys(options), ...ignoredInFiles].map((key) => [flagOf(key).slice(2), key]),
+  );
+  const texts = [...readConfigFile(file, [...keyOf.keys()])];
+  const ofKey = new Map(texts.map(([name, value]) => [keyOf.get(name) ?? name, value]));
+  const isIgnored = (name: string): boolean => !Object.hasOwn(options, keyOf.get(name) ?? name);
+  const ignored = texts.map(([name]) => name).filter(isIgnored);
+  if (ignored.length > 0) {
+    process.stderr.write(`Of ${file}, without effect here: ${ignored.join(', ')}.\n`);
+  }
+  return ofKey;
 }
 
 /** Commander's message as the start of one sentence, with its suggestion on the same line. */

@@ -5,7 +5,8 @@
  *
  * The names are those of the command line, without their dashes; what is given on the command line as well counts
  * more. The values become texts, and are then parsed like any others, so that a file cannot say what a command
- * line could not. `npm run tune` writes such files.
+ * line could not. `npm run tune` writes such files; a script to which one of its settings means nothing may say so,
+ * and take the file all the same (`ignoredInFiles`).
  */
 import { readFileSync } from 'node:fs';
 import { UsageError } from './usage-error.ts';

@@ -2,12 +2,20 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { open as openLmdb } from 'lmdb';
-import { type Bigtable, openPercolator, openStore, type Percolator } from '#engine';
+import {
+  type Bigtable,
+  openPercolator,
+  openStore,
+  type Percolator,
+  type TimestampOracle,
+} from '#engine';
 import { checkStoreName, provideStore } from '../stores/index.ts';
 import { Data, dropTables, loadTables } from './data.ts';
 import { MESSAGE_CELL, type Written } from './figure-8-cases.ts';
-import { type RecordedMessages, recordMessages } from './recorded-messages.ts';
 import type { Plan } from './plan.ts';
+import type { Servers } from './processor-time.ts';
+import { type RecordedMessages, recordMessages } from './recorded-messages.ts';
+import { openServices, type Services } from './services.ts';
 
 export interface BenchStore extends AsyncDisposable {
   readonly name: string;
@@ -16,7 +24,11 @@ export interface BenchStore extends AsyncDisposable {
   readonly data: Data;
   readonly messages: RecordedMessages;
   readonly written: Written;
-  readonly serverPid: number | null;
+  readonly servers: Servers;
+  /** Oracle and lock service as processes; null without `--processes`. */
+  readonly services: Services | null;
+  /** For every other database on this store; undefined where each keeps it in the store. */
+  readonly oracle: TimestampOracle | undefined;
   /** Write transactions of the embedded storage so far, each with an fsync; null elsewhere. */
   diskCommits(): number | null;
   /** A number above those of all operations so far. */
@@ -27,7 +39,11 @@ export interface BenchStore extends AsyncDisposable {
 const OPERATIONS = 1e8;
 
 /** @throws UsageError if there is no such store here; the sentence says what to do */
-export async function openBenchStore(name: string, plan: Plan): Promise<BenchStore> {
+export async function openBenchStore(
+  name: string,
+  plan: Plan,
+  signal: AbortSignal,
+): Promise<BenchStore> {
   const folder = path.join(plan.out, 'work', 'embedded');
   await using cleanup = new AsyncDisposableStack();
   const provided = await provideStore(checkStoreName(name), { folder, fsync: plan.fsync });
@@ -39,12 +55,16 @@ export async function openBenchStore(name: string, plan: Plan): Promise<BenchSto
   const store = cleanup.use(await openStore(provided.address));
   const probe = provided.address.kind === 'embedded' ? commitProbe(folder) : null;
   if (probe !== null) cleanup.defer(() => probe.close());
-  const percolator = cleanup.use(await openPercolator({ store, ...plan.engine }));
+  const { address, serverPid } = provided;
+  const services = plan.processes === 0 ? null : cleanup.use(await openServices(address, signal));
+  const oracle = services?.oracle;
+  const percolator = cleanup.use(await openPercolator({ store, oracle, ...plan.engine }));
   // Whatever the store is, nothing of ours stays in it.
   cleanup.defer(() => dropTables(percolator));
   const data = new Data(plan);
   await loadTables(percolator, data);
-  const messages = await recordMessages(store, MESSAGE_CELL, data.value({ row: 0, operation: 0 }));
+  const value = data.value({ row: 0, operation: 0 });
+  const messages = await recordMessages({ store, oracle }, MESSAGE_CELL, value);
   let operations = 0;
   const all = cleanup.move();
   return {
@@ -54,7 +74,9 @@ export async function openBenchStore(name: string, plan: Plan): Promise<BenchSto
     data,
     messages,
     written: { raw: new Map(), percolator: new Map() },
-    serverPid: provided.serverPid,
+    servers: { serverPid, servicePids: services?.pids ?? [] },
+    services,
+    oracle,
     diskCommits: () => probe?.commits() ?? null,
     nextOperations: () => (operations += OPERATIONS),
     [Symbol.asyncDispose]: () => all.disposeAsync(),

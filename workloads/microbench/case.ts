@@ -7,7 +7,7 @@
  */
 import type { Random } from '#engine';
 import { closedLoop } from './closed-loop.ts';
-import { type ProcessorTime, processorTime, since } from './processor-time.ts';
+import { type ProcessorTime, processorTime, type Servers, since } from './processor-time.ts';
 
 export interface Case {
   readonly name: string;
@@ -27,6 +27,17 @@ export interface Slice extends ProcessorTime {
   readonly seconds: number;
 }
 
+/** The operations of a slice, and how many of them are in flight. */
+export interface SliceToRun {
+  readonly first: number;
+  readonly operations: number;
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
+/** Runs a slice of a case, wherever that is, until nothing of it goes on. */
+export type RunSlice = (one: Case, slice: SliceToRun) => Promise<Slice>;
+
 /** Slices by the name of their case, in the order of the rounds. */
 export type Slices = ReadonlyMap<string, readonly Slice[]>;
 
@@ -41,7 +52,8 @@ export interface Rounds {
   /** Number of the first operation of each case: larger than those of earlier measurements on the same data. */
   readonly firstOperation: number;
   readonly random: Random;
-  readonly serverPid: number | null;
+  /** In this process (`runHere`), or in several (clients.ts). */
+  readonly runSlice: RunSlice;
   readonly signal: AbortSignal;
   readonly onSlice?: ((name: string) => void) | undefined;
 }
@@ -115,22 +127,25 @@ class Runner {
   }
 
   async #slice(operations: number): Promise<Slice> {
-    const { concurrency, signal, serverPid } = this.#rounds;
+    const { concurrency, signal, runSlice } = this.#rounds;
     const first = this.#next;
     this.#next += operations;
-    await this.#case.prepare?.(first, operations);
-    const cpuBefore = processorTime(serverPid);
-    const startedMs = performance.now();
-    await closedLoop((operation) => this.#case.operate(operation), {
-      first,
-      operations,
-      concurrency,
-      signal,
-    });
-    await this.#case.settle?.();
-    const seconds = (performance.now() - startedMs) / 1_000;
-    return { operations, seconds, ...since(cpuBefore, processorTime(serverPid)) };
+    return await runSlice(this.#case, { first, operations, concurrency, signal });
   }
+}
+
+/** Runs slices in this process. */
+export function runHere(servers: Servers): RunSlice {
+  return async ({ operate, prepare, settle }, slice) => {
+    const { first, operations } = slice;
+    await prepare?.(first, operations);
+    const cpuBefore = processorTime(servers);
+    const startedMs = performance.now();
+    await closedLoop(operate, slice);
+    await settle?.();
+    const seconds = (performance.now() - startedMs) / 1_000;
+    return { operations, seconds, ...since(cpuBefore, processorTime(servers)) };
+  };
 }
 
 /** The items in random order, each order equally likely (Fisher and Yates). */

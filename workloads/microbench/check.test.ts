@@ -79,7 +79,7 @@ describe('the check', () => {
     await using bench = await measured();
     const { data, percolator } = bench;
     const value = data.value({ row: 0, operation: 0 });
-    const recorded = await recordMessages(percolator.store, MESSAGE_CELL, value);
+    const recorded = await recordMessages(percolator, MESSAGE_CELL, value);
     const row = data.writeKeys[1] ?? '';
     // Above every snapshot, so that no reader resolves it.
     const as = { row, startTimestamp: 1e9, commitTimestamp: 1e9 + 1 };

@@ -50,7 +50,7 @@ export async function runExperiment(
       name: plan.stores.join(', '),
       durability: 'What a commit survives stands in the table of each.',
     },
-    limitations: limitationsOf(busy / availableParallelism()),
+    limitations: limitationsOf(busy / availableParallelism(), plan),
   });
   const results: StoreResult[] = [];
   const missing: string[] = [];
@@ -81,14 +81,15 @@ async function resultOf(
   watched.onPhase(`${name}: opening and loading`);
   let bench: BenchStore;
   try {
-    bench = await openBenchStore(name, plan);
+    bench = await openBenchStore(name, plan, watched.signal);
   } catch (error) {
     if (!isMissing(error)) throw error;
     missing.push(`Not measured: ${name}. ${error.message}`);
     return undefined;
   }
   await using opened = bench;
-  return await measureStore(opened, plan, watched);
+  const measured = measureStore(opened, plan, watched);
+  return opened.services === null ? await measured : await opened.services.crew.during(measured);
 }
 
 /** The store is not on this machine, does not answer, or does not let us in. */

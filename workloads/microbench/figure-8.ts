@@ -1,11 +1,20 @@
 /** The main measurement of one store: figure 8, what it is made of, and how many messages that takes. */
 import { createRandom, openPercolator } from '#engine';
 import type { BenchStore } from './bench-store.ts';
-import { type Case, measureInRounds, type Rounds, type Slice, type Slices } from './case.ts';
+import {
+  type Case,
+  measureInRounds,
+  type Rounds,
+  runHere,
+  type Slice,
+  type Slices,
+} from './case.ts';
+import { startClients } from './clients.ts';
 import { closedLoop } from './closed-loop.ts';
 import { comparedCases, figure8Cases } from './figure-8-cases.ts';
 import type { Plan } from './plan.ts';
 import { type Estimate, estimate, estimateRatio } from './ratio.ts';
+import type { Services } from './services.ts';
 import { type CallCounts, countCall, watchCalls } from './store-calls.ts';
 
 /** What one operation of a case sends, on average, with as many callers as in the measurement. */
@@ -43,24 +52,53 @@ export function roundsOf(
     concurrency: plan.concurrency,
     firstOperation: bench.nextOperations(),
     random: createRandom(plan.seed).fork(`${bench.name} ${stream}`),
-    serverPid: bench.serverPid,
+    runSlice: runHere(bench.servers),
     ...rest,
   };
 }
 
+/** @param clientProgram of each client with `--processes`, for tests */
 export async function measureFigure8(
   bench: BenchStore,
   plan: Plan,
   { signal, onPhase }: Watched,
+  clientProgram?: URL,
 ): Promise<Figure8> {
   onPhase(`${bench.name}: figure 8`);
   const cases = figure8Cases(bench.percolator, bench.data, bench);
-  const slices = await measureInRounds(
-    cases,
-    roundsOf(bench, plan, { signal, stream: 'figure 8' }),
-  );
+  const rounds = roundsOf(bench, plan, { signal, stream: 'figure 8' });
+  const slices =
+    bench.services === null
+      ? await measureInRounds(cases, rounds)
+      : await measureInClients(cases, rounds, {
+          bench,
+          services: bench.services,
+          plan,
+          clientProgram,
+        });
   onPhase(`${bench.name}: messages of an operation`);
   return { slices, messages: await countMessages(bench, plan, signal) };
+}
+
+interface InClients {
+  readonly bench: BenchStore;
+  readonly services: Services;
+  readonly plan: Plan;
+  readonly clientProgram: URL | undefined;
+}
+
+async function measureInClients(
+  cases: readonly (readonly Case[])[],
+  rounds: Rounds,
+  { bench, services, plan, clientProgram: program }: InClients,
+): Promise<Slices> {
+  const { rows, valueBytes, seed, engine, processes: count } = plan;
+  const options = { data: { rows, valueBytes, seed }, engine };
+  const { messages, servers, written } = bench;
+  const clients = await startClients(services, { count, options, messages, servers, program });
+  const slices = await measureInRounds(cases, { ...rounds, runSlice: clients.runSlice });
+  await clients.finish(written);
+  return slices;
 }
 
 /** A pass of its own, because counting takes time. */
@@ -71,7 +109,8 @@ async function countMessages(
 ): Promise<ReadonlyMap<string, Messages>> {
   let counts: CallCounts = { calls: 0, bytesSent: 0, bytesReceived: 0 };
   const store = watchCalls(bench.store, (call) => countCall(counts, call));
-  await using percolator = await openPercolator({ store, ...plan.engine });
+  const { oracle } = bench;
+  await using percolator = await openPercolator({ store, oracle, ...plan.engine });
   const counted = new Map<string, Messages>();
   const operations = Math.min(plan.rows, 20 * plan.concurrency);
   for (const one of comparedCases(percolator, bench.data, bench.written).flat()) {
@@ -110,22 +149,25 @@ export interface Cost {
   /** Microseconds of CPU for each operation. */
   readonly clientUs: number;
   readonly serverUs: number | null;
+  readonly servicesUs: number | null;
 }
 
 export function costOf(slices: Slices, name: string): Cost {
   const all = slicesOf(slices, name);
-  const sum = (of: (slice: Slice) => number): number =>
-    all.reduce((total, slice) => total + of(slice), 0);
-  const operations = sum((slice) => slice.operations);
-  const isServerKnown = all.every(({ serverUs }) => serverUs !== null);
+  const operations = all.reduce((total, slice) => total + slice.operations, 0);
+  const mean = (of: (slice: Slice) => number | null): number | null => {
+    const known = all.map(of).filter((us) => us !== null);
+    return known.length < all.length ? null : known.reduce((a, b) => a + b, 0) / operations;
+  };
   return {
-    clientUs: sum((slice) => slice.clientUs) / operations,
-    serverUs: isServerKnown ? sum((slice) => slice.serverUs ?? 0) / operations : null,
+    clientUs: mean(({ clientUs }) => clientUs) ?? 0,
+    serverUs: mean(({ serverUs }) => serverUs),
+    servicesUs: mean(({ servicesUs }) => servicesUs),
   };
 }
 
-export function totalUs({ clientUs, serverUs }: Cost): number {
-  return clientUs + (serverUs ?? 0);
+export function totalUs({ clientUs, serverUs, servicesUs }: Cost): number {
+  return clientUs + (serverUs ?? 0) + (servicesUs ?? 0);
 }
 
 function slicesOf(slices: Slices, name: string): readonly Slice[] {

@@ -8,9 +8,10 @@ import {
   outputFolder,
   runCommand,
   textList,
+  UsageError,
 } from '#results';
 import { checkStoreName } from '../stores/index.ts';
-import { ENGINE_OPTIONS, type EngineValues, settingsOf } from '../tuning/engine-settings.ts';
+import { DATABASE_OPTIONS, type DatabaseValues, settingsOf } from '../tuning/engine-settings.ts';
 import { runExperiment } from './experiment.ts';
 import type { Plan } from './plan.ts';
 import { PROFILES, SCALES } from './profiles.ts';
@@ -78,11 +79,15 @@ await runCommand(
         min: 0,
         max: 2 ** 31 - 1,
       }),
-      ...ENGINE_OPTIONS,
-      scanners: {
-        ...ENGINE_OPTIONS.scanners,
-        description: 'without effect, since nothing is observed; taken so that files of tune fit',
-      },
+      processes: integer({
+        description:
+          'client processes of figure 8; oracle and lock service are then processes of their own as well; with 0 one ' +
+          'process is all of them',
+        default: 0,
+        min: 0,
+        max: 64,
+      }),
+      ...DATABASE_OPTIONS,
       withoutFsync: flag({ description: 'the embedded store does not wait for the disk' }),
       figureOnly: flag({ description: 'figure 8 and what it is made of, without the sweeps' }),
       profileCpu: flag({
@@ -96,11 +101,16 @@ await runCommand(
         mustNotHold: 'run.json',
       }),
     },
+    ignoredInFiles: ['scanners'], // Nothing is observed.
     examples: [
       { command: 'npm run bench:micro', does: 'figure 8 and the sweeps, embedded and emulator' },
       {
         command: 'npm run bench:micro -- --store emulator --figure-only --profile-cpu',
         does: 'what an operation costs client and server',
+      },
+      {
+        command: 'npm run bench:micro -- --processes 2 --figure-only',
+        does: 'figure 8 with an oracle, a lock service and two clients in a process each',
       },
     ],
   },
@@ -109,7 +119,8 @@ await runCommand(
     for (const store of plan.stores) checkStoreName(store);
     console.log(
       `micro, profile ${plan.profile}, seed ${plan.seed}: ${plan.stores.join(', ')}; ` +
-        `${plan.rows} rows, values of ${plan.valueBytes} bytes, ${plan.concurrency} operations in flight`,
+        `${plan.rows} rows, values of ${plan.valueBytes} bytes, ${plan.concurrency} operations in flight, ` +
+        (plan.processes === 0 ? 'all in one process' : `${plan.processes} client processes`),
     );
     const { run, page, missing } = await runExperiment(plan, { commandLine, signal });
     console.log(`\n${summaryLines(run.record, missing).join('\n')}\n\nReport: ${page}`);
@@ -117,13 +128,14 @@ await runCommand(
   },
 );
 
-interface Given extends EngineValues {
+interface Given extends DatabaseValues {
   readonly store: readonly string[];
   readonly profile: (typeof PROFILES)[number];
   readonly rows: number | undefined;
   readonly rounds: number | undefined;
   readonly slice: number | undefined;
   readonly concurrency: number;
+  readonly processes: number;
   readonly valueBytes: number;
   readonly seed: number;
   readonly withoutFsync: boolean;
@@ -135,14 +147,18 @@ interface Given extends EngineValues {
 /** What was given, and for the rest the profile. A run that differs from its profile is custom. */
 function planOf(given: Given): Plan {
   const { profile, rows, rounds, slice, store, withoutFsync } = given;
-  const { concurrency, valueBytes, seed, figureOnly, profileCpu, out } = given;
-  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = given;
-  const engineValues = { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
+  const { concurrency, processes, valueBytes, seed, figureOnly, profileCpu, out } = given;
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch } = given;
+  const engineValues = { batching, batchDelay, batchRows, batchInFlight, prefetch };
+  if (concurrency < processes) {
+    throw new UsageError('--concurrency must be at least --processes: each client needs a caller.');
+  }
   const scale = SCALES[profile];
   const isCustom = [rows, rounds, slice].some((value) => value !== undefined);
   return {
     ...scale,
     concurrency,
+    processes,
     valueBytes,
     seed,
     figureOnly,

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { createRandom, openPercolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { percentileMs } from '#results';
-import { type Case, measureInRounds } from './case.ts';
+import { type Case, measureInRounds, runHere } from './case.ts';
 import { closedLoop } from './closed-loop.ts';
 import { openLoop } from './open-loop.ts';
 import { PAPER, readAndTwoWritesUs } from './paper.ts';
@@ -116,7 +116,7 @@ test('rounds do the same number of operations in every case, each number once, i
       concurrency: 4,
       firstOperation: 100,
       random: createRandom(1),
-      serverPid: null,
+      runSlice: runHere({ serverPid: null, servicePids: [] }),
       signal,
       onSlice: (name) => order.push(name),
     },
@@ -146,7 +146,7 @@ test('messages sent again are those that the engine would have sent', async () =
   await using percolator = await openPercolator({ store: watched });
   await percolator.createTable(table);
   const value = Buffer.from('10');
-  const recorded = await recordMessages(store, { table, row: 'Bob', column: 'balance' }, value);
+  const recorded = await recordMessages({ store }, { table, row: 'Bob', column: 'balance' }, value);
 
   sent.length = 0;
   let startTimestamp = 0;

@@ -1,11 +1,21 @@
-/** CPU time, of this process and of the storage's, where that is another one on this machine. */
+/** CPU time: of the client, and of the processes that serve it on this machine. */
 import { readFileSync } from 'node:fs';
 
 export interface ProcessorTime {
-  /** Of all threads of this process. */
+  /** Of all threads of this process, or of all processes that are the client. */
   readonly clientUs: number;
-  /** Null where the storage has no process of its own here. */
+  /** Of the storage's server; null where it has no process of its own here. */
   readonly serverUs: number | null;
+  /** Of oracle and lock service; null where they are in the client. */
+  readonly servicesUs: number | null;
+}
+
+/** The processes that serve the client. */
+export interface Servers {
+  /** The storage's; null where it has none of its own here. */
+  readonly serverPid: number | null;
+  /** Those of oracle and lock service; none where they are in the client. */
+  readonly servicePids: readonly number[];
 }
 
 /** Linux counts in ticks of a hundredth of a second, whatever the kernel's own clock is. */
@@ -14,15 +24,34 @@ const TICK_US = 10_000;
 const UTIME = 11;
 const STIME = 12;
 
-export function processorTime(serverPid: number | null): ProcessorTime {
+/** So far, with this process as the client. */
+export function processorTime({ serverPid, servicePids }: Servers): ProcessorTime {
   const { user, system } = process.cpuUsage();
-  return { clientUs: user + system, serverUs: serverPid === null ? null : cpuOfProcess(serverPid) };
+  return {
+    clientUs: user + system,
+    serverUs: serverPid === null ? null : cpuOfProcess(serverPid),
+    servicesUs: cpuOfProcesses(servicePids),
+  };
 }
 
 export function since(before: ProcessorTime, after: ProcessorTime): ProcessorTime {
-  const serverUs =
-    before.serverUs === null || after.serverUs === null ? null : after.serverUs - before.serverUs;
-  return { clientUs: after.clientUs - before.clientUs, serverUs };
+  return {
+    clientUs: after.clientUs - before.clientUs,
+    serverUs: difference(before.serverUs, after.serverUs),
+    servicesUs: difference(before.servicesUs, after.servicesUs),
+  };
+}
+
+function difference(before: number | null, after: number | null): number | null {
+  return before === null || after === null ? null : after - before;
+}
+
+/** Null if there is none, or the system does not say of all. */
+function cpuOfProcesses(pids: readonly number[]): number | null {
+  const all = pids.map(cpuOfProcess);
+  const known = all.filter((us) => us !== null);
+  if (all.length === 0 || known.length < all.length) return null;
+  return known.reduce((sum, us) => sum + us, 0);
 }
 
 /** Null where the system does not say: not Linux, or no such process. */

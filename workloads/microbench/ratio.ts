@@ -37,6 +37,6 @@ const T = [
   2.045, 2.042,
 ];
 
-function studentT(degreesOfFreedom: number): number {
+export function studentT(degreesOfFreedom: number): number {
   return T[degreesOfFreedom - 1] ?? 1.96;
 }

@@ -8,7 +8,7 @@
  * So the decomposition asks the storage for exactly what the engine asks it for, filters and bytes included,
  * also when the engine changes.
  */
-import { type Bigtable, openPercolator } from '#engine';
+import { type Bigtable, openPercolator, type PercolatorOptions } from '#engine';
 import { watchCalls, type StoreCall } from './store-calls.ts';
 
 export type Conditional = Parameters<Bigtable['checkAndMutateRow']>[0];
@@ -24,7 +24,7 @@ export interface RecordedMessages {
 
 /** Commits one cell, and reads it, in a table that is there. */
 export async function recordMessages(
-  store: Bigtable,
+  { store, oracle }: { readonly store: Bigtable } & Pick<PercolatorOptions, 'oracle'>,
   cell: { readonly table: string; readonly row: string; readonly column: string },
   value: Uint8Array,
 ): Promise<RecordedMessages> {
@@ -33,7 +33,7 @@ export async function recordMessages(
   const watched = watchCalls(store, (call) => {
     if (ofCell(call)) calls.push(call);
   });
-  await using percolator = await openPercolator({ store: watched });
+  await using percolator = await openPercolator({ store: watched, oracle });
   await percolator.transact(async (transaction) => {
     transaction.set(cell, value);
   });

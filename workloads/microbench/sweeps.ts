@@ -171,8 +171,9 @@ async function compareBatching(
 ): Promise<readonly BatchingPoint[]> {
   watched.onPhase(`${bench.name}: batching on`);
   const { batching } = settingsOf({ ...plan.engineValues, batching: 'on' });
-  await using plain = await openPercolator({ store: bench.store });
-  await using batched = await openPercolator({ store: bench.store, batching });
+  const { store, oracle } = bench;
+  await using plain = await openPercolator({ store, oracle });
+  await using batched = await openPercolator({ store, oracle, batching });
   const off = comparedCases(plain, bench.data, bench.written);
   const on = comparedCases(batched, bench.data, bench.written);
   const onName = (name: string): string => `${name}, batched`;
@@ -223,10 +224,16 @@ async function sweepConflicts(
 async function measureLatencies(
   bench: BenchStore,
   plan: Plan,
-  { signal, onPhase }: Watched,
-  slices: Slices,
+  watched: Watched,
+  ofFigure8: Slices,
 ): Promise<readonly LatencyPoint[]> {
+  const { signal, onPhase } = watched;
   const groups = comparedCases(bench.percolator, bench.data, bench.written);
+  // Several clients together reach more than this one.
+  const slices =
+    bench.services === null
+      ? ofFigure8
+      : await measureInRounds(groups, sweepRounds(bench, plan, watched));
   const points: LatencyPoint[] = [];
   for (const load of plan.loads) {
     for (const name of [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write]) {

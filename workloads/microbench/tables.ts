@@ -18,7 +18,7 @@ export function figure8Table(results: readonly StoreResult[]): ResultTable {
     title: 'Operations per second, raw and Percolator',
     caption:
       'Relative is Percolator over raw, round by round, with its 95 % confidence interval; relative CPU is the CPU ' +
-      `time of a raw operation, of client and server together, over that of a Percolator one. ${durabilities}.`,
+      `time of a raw operation, of client, server and services together, over that of a Percolator one. ${durabilities}.`,
     columns: [
       'store',
       'operation',
@@ -114,13 +114,23 @@ export function processorTable(results: readonly StoreResult[]): ResultTable {
     title: 'CPU time of an operation',
     caption:
       'Microseconds of CPU, of all threads. The storage of the embedded store is in the client. The messages are ' +
-      'those of a transaction, sent without the engine; "us" is the time of one where the rate is all that can be done.',
-    columns: ['store', 'operation', 'per second', 'us', 'client CPU us', 'server CPU us'],
+      'those of a transaction, sent without the engine; "us" is the time of one where the rate is all that can be done. ' +
+      'Services are oracle and lock service: with --processes N they have a column of their own, and the client is N ' +
+      'processes, added up; otherwise the oracle is in the client.',
+    columns: [
+      'store',
+      'operation',
+      'per second',
+      'us',
+      'client CPU us',
+      'server CPU us',
+      'services CPU us',
+    ],
     rows: results.flatMap(({ name, figure8: { slices } }) =>
       Object.values(NAMES).map((of) => {
-        const { clientUs, serverUs } = costOf(slices, of);
+        const { clientUs, serverUs, servicesUs } = costOf(slices, of);
         const rate = rateOf(slices, of).value;
-        return [name, of, rate, microseconds(rate), clientUs, serverUs];
+        return [name, of, rate, microseconds(rate), clientUs, serverUs, servicesUs];
       }),
     ),
   };

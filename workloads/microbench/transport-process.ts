@@ -52,11 +52,12 @@ async function measure(operate: (operation: number) => Promise<unknown>): Promis
     await operate(operation);
   };
   await closedLoop(run, { first: 0, operations: WARM_UP, concurrency, signal });
-  const before = processorTime(serverPid);
+  const servers = { serverPid, servicePids: [] };
+  const before = processorTime(servers);
   const startedMs = performance.now();
   await closedLoop(run, { first: WARM_UP, operations, concurrency, signal });
   const seconds = (performance.now() - startedMs) / 1000;
-  const { clientUs, serverUs } = since(before, processorTime(serverPid));
+  const { clientUs, serverUs } = since(before, processorTime(servers));
   return {
     clientUs: clientUs / operations,
     serverUs: serverUs === null ? null : serverUs / operations,

@@ -9,7 +9,7 @@
  */
 import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
 import { createLatencyHistogram, type Histogram } from '#results';
-import { Crew, type Member, startServices } from '../processes/index.ts';
+import { Answers, Crew, type Member, startServices } from '../processes/index.ts';
 import type { Cpu, Observed, ProcessOptions, ToWorker, Write, Written } from './messages.ts';
 import { COLUMN, TABLE } from './table.ts';
 
@@ -123,23 +123,4 @@ async function measureRate(
     commit.recordValue(Math.round(committedUs - scheduledUs));
   }
   return { perSecond, fromDue, fromCommit, commit, lagP99Ms };
-}
-
-/** What a process answers, one after the other. */
-class Answers {
-  readonly #answers: unknown[] = [];
-  #waiting: ((answer: unknown) => void) | undefined;
-
-  readonly take = (answer: unknown): void => {
-    if (this.#waiting === undefined) this.#answers.push(answer);
-    else this.#waiting(answer);
-    this.#waiting = undefined;
-  };
-
-  next(): Promise<unknown> {
-    if (this.#answers.length > 0) return Promise.resolve(this.#answers.shift());
-    return new Promise((resolve) => {
-      this.#waiting = resolve;
-    });
-  }
 }

@@ -51,6 +51,11 @@ export class Crew implements AsyncDisposable {
     return member;
   }
 
+  /** Of all that are alive, in the order in which they were started. */
+  get pids(): readonly number[] {
+    return [...this.#members].map(({ pid }) => pid);
+  }
+
   /** As `work`; but rejects as soon as a process has ended that should not have, or the signal is aborted. */
   during<T>(work: Promise<T>): Promise<T> {
     return Promise.race([this.#failed.promise, work]);

@@ -1,4 +1,5 @@
 /** The front door of processes: how an experiment runs in several of them. */
+export { Answers } from './answers.ts';
 export { Crew } from './crew.ts';
 export {
   freeAddress,

@@ -20,38 +20,47 @@ export interface EngineValues {
   readonly scanners: number;
 }
 
+/** Those of a database, without its workers. */
+export type DatabaseValues = Omit<EngineValues, 'scanners'>;
+
+export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<DatabaseValues[K]> } =
+  {
+    batching: choice({
+      choices: ['off', 'on'],
+      description:
+        'merge the operations of concurrent transactions into fewer calls of the storage',
+      default: 'off',
+    }),
+    batchDelay: number({
+      description:
+        'with --batching on: how long an operation waits for company; too long, and transactions are slow',
+      default: 1,
+      min: 0,
+      max: 1_000,
+      unit: 'ms',
+    }),
+    batchRows: integer({
+      description: 'with --batching on: rows that make a batch full',
+      default: 256,
+      min: 1,
+      max: 100_000,
+    }),
+    batchInFlight: integer({
+      description:
+        'with --batching on: calls in flight in each lane; too many, and batches stay small',
+      default: 8,
+      min: 1,
+      max: 10_000,
+    }),
+    prefetch: choice({
+      choices: ['off', 'learn'],
+      description: 'read along the columns that transactions of a kind have gone on to read',
+      default: 'off',
+    }),
+  };
+
 export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<EngineValues[K]> } = {
-  batching: choice({
-    choices: ['off', 'on'],
-    description: 'merge the operations of concurrent transactions into fewer calls of the storage',
-    default: 'off',
-  }),
-  batchDelay: number({
-    description:
-      'with --batching on: how long an operation waits for company; too long, and transactions are slow',
-    default: 1,
-    min: 0,
-    max: 1_000,
-    unit: 'ms',
-  }),
-  batchRows: integer({
-    description: 'with --batching on: rows that make a batch full',
-    default: 256,
-    min: 1,
-    max: 100_000,
-  }),
-  batchInFlight: integer({
-    description:
-      'with --batching on: calls in flight in each lane; too many, and batches stay small',
-    default: 8,
-    min: 1,
-    max: 10_000,
-  }),
-  prefetch: choice({
-    choices: ['off', 'learn'],
-    description: 'read along the columns that transactions of a kind have gone on to read',
-    default: 'off',
-  }),
+  ...DATABASE_OPTIONS,
   scanners: integer({
     description:
       'workers that scan for notifications and run observers; they share the runs in flight',
@@ -73,7 +82,7 @@ export function asConfig(values: EngineValues): Readonly<Record<string, string |
   };
 }
 
-export function settingsOf(values: Omit<EngineValues, 'scanners'>): EngineSettings {
+export function settingsOf(values: DatabaseValues): EngineSettings {
   const { batching, batchDelay, batchRows, batchInFlight, prefetch } = values;
   if (batching === 'off') return { batching, prefetch };
   const options = { delayMs: batchDelay, rowsMax: batchRows, inFlightMax: batchInFlight };

@@ -1,0 +1,40 @@
+/** What the benchmark and its client processes tell one another; by structured clone, so that bytes stay bytes. */
+import type { Place } from '../processes/index.ts';
+import type { EngineSettings } from '../tuning/engine-settings.ts';
+import type { SliceToRun } from './case.ts';
+import type { Dimensions } from './data.ts';
+import type { RecordedMessages } from './recorded-messages.ts';
+
+/** What a client is told at its start. */
+export interface ClientOptions {
+  readonly place: Place;
+  readonly data: Dimensions;
+  readonly engine: EngineSettings;
+}
+
+/** All but the first are answered. */
+export type ToClient =
+  | { readonly kind: 'begin'; readonly messages: RecordedMessages }
+  | { readonly kind: 'prepare'; readonly name: string; readonly share: Share }
+  | { readonly kind: 'run' }
+  | { readonly kind: 'report written' };
+
+/** A client's part of a slice. */
+export type Share = Omit<SliceToRun, 'signal'>;
+
+/** Times are of the machine's monotonic clock. */
+export interface Ran {
+  readonly kind: 'ran';
+  readonly beganUs: number;
+  readonly endedUs: number;
+  readonly cpuUs: number;
+}
+
+/** The operation that wrote each row last, as far as this client knows. */
+export interface ReportedWritten {
+  readonly kind: 'written';
+  readonly raw: readonly (readonly [row: number, operation: number])[];
+  readonly percolator: readonly (readonly [row: number, operation: number])[];
+}
+
+export type FromClient = { readonly kind: 'prepared' } | Ran | ReportedWritten;

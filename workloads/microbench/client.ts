@@ -1,0 +1,77 @@
+/** A client of figure 8 in a process of its own: does its share of each slice, when it is told. */
+import { type Percolator, unreachable } from '#engine';
+import { monotonicUs } from '../crawl-rate/monotonic-clock.ts';
+import { tellParent } from '../processes/index.ts';
+import type { Case } from './case.ts';
+import type { FromClient, Ran, Share, ToClient } from './client-messages.ts';
+import { closedLoop } from './closed-loop.ts';
+import type { Data } from './data.ts';
+import { figure8Cases, type Written } from './figure-8-cases.ts';
+import type { RecordedMessages } from './recorded-messages.ts';
+
+const NEVER = new AbortController().signal;
+
+export class Client {
+  readonly #percolator: Percolator;
+  readonly #data: Data;
+  readonly #written: Written = { raw: new Map(), percolator: new Map() };
+  #cases: readonly Case[] = [];
+  #prepared: { readonly one: Case; readonly share: Share } | undefined;
+
+  constructor(percolator: Percolator, data: Data) {
+    this.#percolator = percolator;
+    this.#data = data;
+  }
+
+  /** Rejects if an operation fails: the process then ends, and its parent names it. */
+  async hear(message: ToClient): Promise<void> {
+    switch (message.kind) {
+      case 'begin':
+        this.#begin(message.messages);
+        return;
+      case 'prepare':
+        await this.#prepare(message.name, message.share);
+        return tell({ kind: 'prepared' });
+      case 'run':
+        return tell(await this.#run());
+      case 'report written': {
+        const { raw, percolator } = this.#written;
+        return tell({ kind: 'written', raw: [...raw], percolator: [...percolator] });
+      }
+      default:
+        unreachable(message);
+    }
+  }
+
+  #begin(messages: RecordedMessages): void {
+    const given = { messages, written: this.#written };
+    this.#cases = figure8Cases(this.#percolator, this.#data, given).flat().flatMap(withFollowers);
+  }
+
+  async #prepare(name: string, share: Share): Promise<void> {
+    const one = this.#cases.find((candidate) => candidate.name === name);
+    if (one === undefined) throw new Error(`there is no case ${name}`);
+    await one.prepare?.(share.first, share.operations);
+    this.#prepared = { one, share };
+  }
+
+  async #run(): Promise<Ran> {
+    if (this.#prepared === undefined) throw new Error('nothing has been prepared');
+    const { one, share } = this.#prepared;
+    const cpuBefore = process.cpuUsage();
+    const beganUs = monotonicUs();
+    await closedLoop(one.operate, { ...share, signal: NEVER });
+    await one.settle?.();
+    const endedUs = monotonicUs();
+    const { user, system } = process.cpuUsage(cpuBefore);
+    return { kind: 'ran', beganUs, endedUs, cpuUs: user + system };
+  }
+}
+
+function withFollowers(one: Case): readonly Case[] {
+  return one.followedBy === undefined ? [one] : [one, ...withFollowers(one.followedBy)];
+}
+
+function tell(message: FromClient): void {
+  tellParent(message);
+}

@@ -1,0 +1,114 @@
+/**
+ * `--processes N`: N processes are the client together. Of each slice every one does its share, with its share of the
+ * callers, all at the same time:
+ *
+ *     parent ──"prepare your share"──▶ clients ──"prepared"──▶ parent ──"run"──▶ clients ──"ran"──▶ parent
+ *
+ * A slice lasts from when the first begins until the last has ended, by the clock that all processes of the
+ * machine share; their CPU times are added up. What each has written is asked for at the end, for the check.
+ */
+import { Answers, type Member } from '../processes/index.ts';
+import type { RunSlice, SliceToRun } from './case.ts';
+import type {
+  ClientOptions,
+  FromClient,
+  Ran,
+  ReportedWritten,
+  Share,
+  ToClient,
+} from './client-messages.ts';
+import type { Written } from './figure-8-cases.ts';
+import { processorTime, type Servers, since } from './processor-time.ts';
+import type { RecordedMessages } from './recorded-messages.ts';
+import type { Services } from './services.ts';
+
+export interface Clients {
+  readonly runSlice: RunSlice;
+  /** Adds what they have written to `written`, and stops them. */
+  finish(written: Written): Promise<void>;
+}
+
+export interface ClientsToStart {
+  readonly count: number;
+  readonly options: Omit<ClientOptions, 'place'>;
+  readonly messages: RecordedMessages;
+  readonly servers: Servers;
+  /** Default: client-process.ts. */
+  readonly program?: URL | undefined;
+}
+
+interface Client {
+  readonly member: Member;
+  readonly answers: Answers;
+}
+
+const PROGRAM = new URL('client-process.ts', import.meta.url);
+
+/** They belong to the crew of the services: whoever fails is named there, and nobody outlives it. */
+export async function startClients(
+  { crew, place }: Services,
+  { count, options, messages, servers, program = PROGRAM }: ClientsToStart,
+): Promise<Clients> {
+  const clients: Client[] = [];
+  for (let i = 1; i <= count; i++) {
+    const answers = new Answers();
+    const told = { ...options, place } satisfies ClientOptions;
+    const member = { name: `client ${i}`, program, options: told, onMessage: answers.take };
+    clients.push({ member: await crew.start(member), answers });
+  }
+  for (const { member } of clients) member.send({ kind: 'begin', messages } satisfies ToClient);
+  const askAll = (message: (i: number) => ToClient): Promise<readonly FromClient[]> =>
+    crew.during(Promise.all(clients.map((client, i) => ask(client, message(i)))));
+
+  return {
+    runSlice: async ({ name }, slice) => {
+      await askAll((i) => ({ kind: 'prepare', name, share: shareOf(slice, i, count) }));
+      const before = processorTime(servers);
+      const ran = (await askAll(() => ({ kind: 'run' }))) as readonly Ran[];
+      const { serverUs, servicesUs } = since(before, processorTime(servers));
+      const clientUs = ran.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
+      const { operations } = slice;
+      return { operations, seconds: secondsOf(ran), clientUs, serverUs, servicesUs };
+    },
+    finish: async (written) => {
+      const all = (await askAll(() => ({ kind: 'report written' }))) as readonly ReportedWritten[];
+      for (const { raw, percolator } of all) {
+        addLatest(written.raw, raw);
+        addLatest(written.percolator, percolator);
+      }
+      await crew.stop(clients.map(({ member }) => member));
+    },
+  };
+}
+
+function ask({ member, answers }: Client, message: ToClient): Promise<FromClient> {
+  member.send(message);
+  return answers.next() as Promise<FromClient>;
+}
+
+/** That of client `i` of `count`: operations that follow one another, of which no other has any. */
+function shareOf({ first, operations, concurrency }: SliceToRun, i: number, count: number): Share {
+  const from = (total: number, index: number): number => Math.floor((index * total) / count);
+  const part = (total: number): number => from(total, i + 1) - from(total, i);
+  return {
+    first: first + from(operations, i),
+    operations: part(operations),
+    concurrency: part(concurrency),
+  };
+}
+
+function secondsOf(ran: readonly Ran[]): number {
+  const began = Math.min(...ran.map(({ beganUs }) => beganUs));
+  const ended = Math.max(...ran.map(({ endedUs }) => endedUs));
+  return (ended - began) / 1e6;
+}
+
+/** A row comes once in a slice, and operations count up from slice to slice: the largest was the last. */
+function addLatest(
+  latest: Map<number, number>,
+  written: readonly (readonly [row: number, operation: number])[],
+): void {
+  for (const [row, operation] of written) {
+    latest.set(row, Math.max(operation, latest.get(row) ?? operation));
+  }
+}

@@ -1,0 +1,32 @@
+/** Oracle and lock service of a run with `--processes`: each is a process, and this process has a client of the oracle. */
+import { connectOracle, type StoreAddress, type TimestampOracle } from '#engine';
+import { Crew, type Place, startServices } from '../processes/index.ts';
+
+export interface Services extends AsyncDisposable {
+  /** Whoever works for the run; the clients join it. */
+  readonly crew: Crew;
+  readonly place: Place;
+  readonly pids: readonly number[];
+  readonly oracle: TimestampOracle;
+}
+
+/** How long a caller waits for the oracle, in milliseconds: the run rather waits than fails. */
+const ORACLE_MS_MAX = 60_000;
+
+export async function openServices(store: StoreAddress, signal: AbortSignal): Promise<Services> {
+  await using cleanup = new AsyncDisposableStack();
+  const crew = cleanup.use(new Crew(signal));
+  const place = await startServices(crew, store);
+  const { pids } = crew;
+  // In good order, so that the next oracle need not wait; unless one has failed, which has been told then.
+  cleanup.defer(() =>
+    crew.stop().then(
+      () => {},
+      () => {},
+    ),
+  );
+  const oracle = connectOracle({ addresses: place.oracles, timeoutMs: ORACLE_MS_MAX });
+  cleanup.use(oracle);
+  const all = cleanup.move();
+  return { crew, place, pids, oracle, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}

@@ -1,0 +1,19 @@
+/** What a process answers, one after the other, to whoever asks one thing at a time. */
+export class Answers {
+  readonly #answers: unknown[] = [];
+  #waiting: ((answer: unknown) => void) | undefined;
+
+  /** To be given to the process as its `onMessage`. */
+  readonly take = (answer: unknown): void => {
+    if (this.#waiting === undefined) this.#answers.push(answer);
+    else this.#waiting(answer);
+    this.#waiting = undefined;
+  };
+
+  next(): Promise<unknown> {
+    if (this.#answers.length > 0) return Promise.resolve(this.#answers.shift());
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+}

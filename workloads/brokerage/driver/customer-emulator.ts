@@ -1,0 +1,202 @@
+/**
+ * The customers (CE), the exchange they trade at (MEE), and the upkeep (DM), as one client of a brokerage: in a process
+ * with the client library, as the paper merges them (section 3.3).
+ *
+ *     paced      open loop: transactions begin when the clock says so, whether earlier ones have ended or not
+ *     unpaced    closed loop: so many users, each of whom begins the next when the last has ended
+ *
+ *     begin ──warm-up──▶ from ──measured──▶ to ──drain──▶ every order completed, everything settled
+ *
+ * Nobody thinks or types: a user is there to keep the brokerage busy.
+ */
+import type { Clock, Random } from '#engine';
+import type { Brokerage, Population } from '../model/index.ts';
+import { type CustomerRange, CustomerInputs, type Issued } from './inputs/index.ts';
+import { MarketExchange } from './market-exchange.ts';
+import { type Interval, Recorder, type Records } from './recorder.ts';
+
+export interface CustomerEmulatorOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly population: Pick<Population, 'roster' | 'scale' | 'market'>;
+  readonly brokerage: Brokerage;
+  readonly range?: CustomerRange | undefined;
+  readonly nextTradeId: () => number;
+  /** The moment of the clock at which the initial trades end. */
+  readonly originMs: number;
+}
+
+export type Load =
+  | {
+      readonly kind: 'paced';
+      /** Transactions of customers; Trade-Results are a 8.9th of them. */
+      readonly perSecond: number;
+      /** Where in the gap between two transactions this client begins theirs, from 0 to 1: several take turns. */
+      readonly phase: number;
+    }
+  | { readonly kind: 'unpaced'; readonly users: number };
+
+export interface EmulatedRun extends Interval {
+  readonly load: Load;
+  readonly beginMs: number;
+  /** One client does it for all. */
+  readonly hasMaintenance: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface Emulated {
+  readonly records: Records;
+  /** Customers' transactions that were due and had not ended, at either end of the measured interval. */
+  readonly backlogFrom: number;
+  readonly backlogTo: number;
+  /** Limit orders that waited for their price at the end. */
+  readonly waitingOrders: number;
+  /** So far behind that it was given up. */
+  readonly isOverrun: boolean;
+  /** Of all runs so far. */
+  readonly firstFailure: string | null;
+}
+
+/** More than this in flight, and the brokerage does not keep up; we stop rather than fill the memory. */
+const IN_FLIGHT_MAX = 20_000;
+const MAINTENANCE_GAP_MS = 60_000;
+
+export class CustomerEmulator {
+  readonly exchange: MarketExchange;
+  readonly #options: CustomerEmulatorOptions;
+  readonly #recorder: Recorder;
+  readonly #inputs: CustomerInputs;
+  #inFlight = 0;
+  #isOverrun = false;
+
+  constructor(options: CustomerEmulatorOptions) {
+    const { clock, random, brokerage, population, range, nextTradeId } = options;
+    const recorder = new Recorder(clock, brokerage);
+    this.#options = options;
+    this.#recorder = recorder;
+    this.#inputs = new CustomerInputs({
+      random: random.fork('customers'),
+      population,
+      range,
+      nextTradeId,
+    });
+    this.exchange = new MarketExchange({
+      clock,
+      random: random.fork('exchange'),
+      population,
+      timeAt: (monotonicMs) => this.#timeAt(monotonicMs),
+      transactions: {
+        tradeResult: (input, dueMs) => recorder.execute('tradeResult', input, dueMs),
+        marketFeed: (input, dueMs) => recorder.execute('marketFeed', input, dueMs),
+      },
+    });
+  }
+
+  async run(run: EmulatedRun): Promise<Emulated> {
+    this.#recorder.measure(run);
+    this.#isOverrun = false;
+    this.exchange.resume();
+    const backlogFrom = this.#inFlightAt(run.fromMs, run.signal);
+    const backlogTo = this.#inFlightAt(run.toMs, run.signal);
+    const customers =
+      run.load.kind === 'paced' ? this.#pace(run, run.load) : this.#users(run, run.load);
+    await Promise.all([customers, this.#maintain(run)]);
+    // Users that were driven too fast may end early.
+    const backlogs = await Promise.all([backlogFrom, backlogTo]);
+    await this.#drain(run);
+    run.signal.throwIfAborted();
+    return {
+      records: this.#recorder.records,
+      backlogFrom: backlogs[0],
+      backlogTo: backlogs[1],
+      waitingOrders: this.exchange.waiting,
+      isOverrun: this.#isOverrun,
+      firstFailure: this.#recorder.firstFailure,
+    };
+  }
+
+  /** Each transaction has a moment of its own, whatever became of those before. */
+  async #pace(
+    { beginMs, toMs, signal }: EmulatedRun,
+    { perSecond, phase }: Extract<Load, { readonly kind: 'paced' }>,
+  ): Promise<void> {
+    const { clock } = this.#options;
+    const gapMs = 1_000 / perSecond;
+    for (let n = 0; !signal.aborted; n++) {
+      const dueMs = beginMs + (n + phase) * gapMs;
+      if (dueMs >= toMs) return;
+      const earlyMs = dueMs - clock.monotonicMs();
+      if (earlyMs > 0) await clock.sleep(earlyMs, signal);
+      if (this.#inFlight >= IN_FLIGHT_MAX) {
+        this.#isOverrun = true;
+        return;
+      }
+      void this.#issue(dueMs);
+    }
+  }
+
+  async #users(
+    { toMs, signal }: EmulatedRun,
+    { users }: Extract<Load, { readonly kind: 'unpaced' }>,
+  ): Promise<void> {
+    const { clock } = this.#options;
+    const user = async (): Promise<void> => {
+      while (clock.monotonicMs() < toMs && !signal.aborted) await this.#issue(clock.monotonicMs());
+    };
+    await Promise.all(Array.from({ length: users }, user));
+  }
+
+  /** Never rejects: the recorder knows of failures. */
+  async #issue(dueMs: number): Promise<void> {
+    this.#inFlight++;
+    await this.#execute(this.#inputs.next(this.#now()), dueMs);
+    this.#inFlight--;
+  }
+
+  async #execute(issued: Issued, dueMs: number): Promise<void> {
+    if (issued.type !== 'tradeOrder') {
+      await this.#recorder.execute(issued.type, issued.input, dueMs);
+      return;
+    }
+    const { input } = issued;
+    const result = await this.#recorder.execute('tradeOrder', input, dueMs);
+    if (result?.outcome !== 'committed' || result.frame3 === null) return;
+    const { symbol, requestedPrice } = result.frame3;
+    const { tradeId, tradeTypeId, quantity } = input;
+    this.exchange.submit({ tradeId, tradeTypeId, symbol, quantity, price: requestedPrice });
+  }
+
+  async #maintain({ fromMs, toMs, hasMaintenance, signal }: EmulatedRun): Promise<void> {
+    const { clock } = this.#options;
+    if (!hasMaintenance) return;
+    for (let dueMs = fromMs; dueMs < toMs; dueMs += MAINTENANCE_GAP_MS) {
+      await clock.sleep(dueMs - clock.monotonicMs(), signal);
+      if (signal.aborted) return;
+      const input = this.#inputs.nextMaintenance(this.#now());
+      await this.#recorder.execute('dataMaintenance', input, dueMs);
+    }
+  }
+
+  async #inFlightAt(momentMs: number, signal: AbortSignal): Promise<number> {
+    const { clock } = this.#options;
+    await clock.sleep(momentMs - clock.monotonicMs(), signal);
+    return this.#inFlight;
+  }
+
+  async #drain({ signal }: EmulatedRun): Promise<void> {
+    if (signal.aborted) return;
+    const { clock, brokerage } = this.#options;
+    while (this.#inFlight > 0 && !signal.aborted) await clock.sleep(1, signal);
+    await this.exchange.drain();
+    await brokerage.settled();
+  }
+
+  #now(): number {
+    return this.#timeAt(this.#options.clock.monotonicMs());
+  }
+
+  #timeAt(monotonicMs: number): number {
+    const { population, originMs } = this.#options;
+    return population.roster.trades.endMs + Math.floor(monotonicMs - originMs);
+  }
+}

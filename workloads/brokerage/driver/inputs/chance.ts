@@ -1,0 +1,29 @@
+/** Small draws that all inputs are made of. */
+import type { Random } from '#engine';
+
+/** True in `percent` of 100 cases. */
+export function isPercent(random: Random, percent: number): boolean {
+  return 100 * random.fraction() < percent;
+}
+
+/** One of the keys, each as likely as its share of the sum. */
+export function pickByShare<K extends string>(
+  random: Random,
+  shares: Readonly<Record<K, number>>,
+): K {
+  const keys = Object.keys(shares) as K[];
+  const sum = keys.reduce((all, key) => all + shares[key], 0);
+  let left = sum * random.fraction();
+  for (const key of keys) {
+    left -= shares[key];
+    if (left < 0) return key;
+  }
+  return keys.at(-1) as K;
+}
+
+/** `count` different whole numbers from 0 to `below` - 1, or all of them, in an order of chance. */
+export function pickDistinct(random: Random, count: number, below: number): readonly number[] {
+  const left = Array.from({ length: below }, (_, i) => i);
+  const take = (): number => left.splice(random.integer(0, left.length - 1), 1)[0] as number;
+  return Array.from({ length: Math.min(count, below) }, take);
+}

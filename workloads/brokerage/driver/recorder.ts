@@ -1,0 +1,120 @@
+/**
+ * What became of the transactions that ended in the measured interval, by type.
+ *
+ * Response times count from the moment at which a transaction should have begun, so waiting for a busy system is
+ * part of them. What ends before or after the interval is not measured, but a failure counts whenever it comes:
+ * no number is worth anything if a transaction was lost.
+ */
+import { assert, type Clock } from '#engine';
+import { createLatencyHistogram, type Histogram } from '#results';
+import {
+  type Brokerage,
+  type Inputs,
+  type Results,
+  TRANSACTIONS,
+  type TransactionType,
+} from '../model/index.ts';
+
+export interface TypeRecord {
+  /** Rolled back on purpose included. */
+  ended: number;
+  rolledBack: number;
+  /** Runs that lost to another transaction and were run again. */
+  conflicts: number;
+  /** Transactions that met a conflict, or more. */
+  retried: number;
+  /** At any time. */
+  failed: number;
+  /** Microseconds. */
+  readonly histogram: Histogram;
+}
+
+export type Records = Readonly<Record<TransactionType, TypeRecord>>;
+
+/** On the clock. */
+export interface Interval {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export class Recorder {
+  readonly #clock: Clock;
+  readonly #brokerage: Brokerage;
+  #interval: Interval = { fromMs: 0, toMs: 0 };
+  #records: Records = emptyRecords();
+  /** Of everything since the beginning. */
+  #firstFailure: string | null = null;
+
+  constructor(clock: Clock, brokerage: Brokerage) {
+    this.#clock = clock;
+    this.#brokerage = brokerage;
+  }
+
+  get records(): Records {
+    return this.#records;
+  }
+
+  get firstFailure(): string | null {
+    return this.#firstFailure;
+  }
+
+  /** Forgets what was measured before. */
+  measure(interval: Interval): void {
+    this.#interval = interval;
+    this.#records = emptyRecords();
+  }
+
+  /** Null if it has failed. */
+  async execute<T extends TransactionType>(
+    type: T,
+    input: Inputs[T],
+    dueMs: number,
+  ): Promise<Results[T] | null> {
+    try {
+      const { result, attempts } = await this.#brokerage.execute(type, input);
+      assert(attempts >= 1, 'what has ended has run');
+      this.#end(type, { attempts, dueMs, isRolledBack: isRolledBack(result) });
+      return result;
+    } catch (error) {
+      this.#records[type].failed++;
+      this.#firstFailure ??= `${TRANSACTIONS[type].title}: ${wordsOf(error)}`;
+      return null;
+    }
+  }
+
+  #end(
+    type: TransactionType,
+    ended: { readonly attempts: number; readonly dueMs: number; readonly isRolledBack: boolean },
+  ): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs < this.#interval.fromMs || nowMs >= this.#interval.toMs) return;
+    const record = this.#records[type];
+    record.ended++;
+    record.conflicts += ended.attempts - 1;
+    if (ended.attempts > 1) record.retried++;
+    if (ended.isRolledBack) record.rolledBack++;
+    record.histogram.recordValue(Math.max(0, Math.round((nowMs - ended.dueMs) * 1_000)));
+  }
+}
+
+function emptyRecords(): Records {
+  const types = Object.keys(TRANSACTIONS) as readonly TransactionType[];
+  const empty = (): TypeRecord => ({
+    ended: 0,
+    rolledBack: 0,
+    conflicts: 0,
+    retried: 0,
+    failed: 0,
+    histogram: createLatencyHistogram(),
+  });
+  return Object.fromEntries(types.map((type) => [type, empty()])) as Records;
+}
+
+/** Only a Trade-Order can be. */
+function isRolledBack(result: Results[TransactionType]): boolean {
+  return 'outcome' in result && result.outcome !== 'committed';
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -146,9 +146,8 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
   const oracle = options.oracle ?? batchTimestamps(await openAllocator(store));
   const services = {
     store: batched.store,
+    direct: store,
     oracle,
-    // Nobody else renews it, so it would only wait.
-    leases: { store, freshTimestamp: () => oracle.next() },
     clock,
     random,
     // Not from the run's seed: two databases of one seed would take each other's locks for their own.

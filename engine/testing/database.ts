@@ -68,6 +68,7 @@ export class TestDatabase {
     const withMarks = batching === undefined ? 'off' : { ...batching, isUrgent: isMark };
     const services = {
       store: batchBigtable(store, clock, withMarks).store,
+      direct: store,
       oracle: this.oracle,
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),

@@ -70,6 +70,11 @@ export interface Context {
 
 export interface Services {
   readonly store: Bigtable;
+  /**
+   * The same one past all batching: a sign of life must not wait until another call is answered (P25).
+   * Default: `store`.
+   */
+  readonly direct?: Bigtable | undefined;
   readonly oracle: TimestampOracle;
   readonly clock: Clock;
   readonly random: Random;
@@ -87,8 +92,8 @@ export interface LeaseSource {
 
 export function createContext(services: Services, given: OptionsGiven = {}): Context {
   const options = withDefaults(given);
-  const { store, oracle, clock, liveness } = services;
-  const leases = services.leases ?? { store, freshTimestamp: () => oracle.next() };
+  const { store, direct = store, oracle, clock, liveness } = services;
+  const leases = services.leases ?? { store: direct, freshTimestamp: () => oracle.next() };
   return {
     ...services,
     isObserved: (table, column) => services.isObserved(table, column),
@@ -102,7 +107,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
       lifetimeMsMax: options.snapshotLifetimeMsMax,
     }),
     counters: noCounts(),
-    heartbeats: createHeartbeats(services.store, services.clock),
+    heartbeats: createHeartbeats(direct, clock),
     lockWatch: createLockWatch(services.clock),
     prefetchModel: options.prefetch === 'learn' ? new PrefetchModel() : undefined,
     committing: new Map(),

@@ -3,8 +3,9 @@
  * lock contains a wall-clock time that is updated while the worker works on the transaction").
  *
  * Only the primary's lock beats, because only the primary is looked at (P25), and it starts when the
- * primary's prewrite is sent: the lock may stand there long before the answer is heard. One loop serves every transaction of
- * the process, and runs only while there are any; most commits end long before their first beat.
+ * primary's prewrite is sent: the lock may stand there long before the answer is heard. Beats go past all batching, where
+ * a call without an answer holds up the next ones. One loop serves every transaction of the process, and runs
+ * only while there are any; most commits end long before their first beat.
  *
  * A beat is conditional on the lock still being there: one that arrives late, after the commit,
  * must not bring the lock back.

@@ -131,6 +131,22 @@ export const READING: readonly Mutant[] = [
     ],
   },
   {
+    rule: 'P25',
+    name: 'beats-in-the-lane',
+    mistake: 'A beat waits in a lane of batches until a call of others is answered.',
+    changes: [
+      change(
+        'transaction/context.ts',
+        'createHeartbeats(direct, clock)',
+        'createHeartbeats(services.store, clock)',
+      ),
+    ],
+    favouring: {
+      messages: { slow: 0.05 },
+      batching: { delayMs: 1, rowsMax: 8, inFlightMax: 1 },
+    },
+  },
+  {
     rule: 'P27',
     name: 'check-then-act-clean-up',
     mistake: 'Who finds the owner of a primary dead erases its lock without looking again.',

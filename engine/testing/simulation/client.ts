@@ -100,6 +100,7 @@ export class Client {
     const store = new SimulatedBigtable(world, this.process);
     const services = {
       store: this.#batched(store),
+      direct: store,
       oracle: this.#timed(await this.#openOracle(store)),
       clock: this.clock,
       random: createRandom(world.seed).fork(this.process.name),

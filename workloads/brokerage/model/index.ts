@@ -1,7 +1,9 @@
 /** The front door of the model: what the brokerage is, for every system and for the driver. */
 export type { BrokerUpdate, Brokerage, Executed, TableReader } from './brokerage.ts';
+export { activityOf, drawCustomer, rankOf, tierOf } from './customer-skew.ts';
 export { commissionOf, taxOf } from './money.ts';
 export type { InitialTrades, Market, Population, Roster } from './population.ts';
+export { changePosition, type Lot, type PositionChange, type TradeOnPosition } from './position.ts';
 export {
   countsOf,
   PRESETS,
@@ -11,6 +13,12 @@ export {
   type PresetName,
   type Scale,
 } from './scale.ts';
+export {
+  CASH_TYPE,
+  cashTransactionName,
+  settlementAmount,
+  SETTLEMENT_DAYS_MS,
+} from './settlement.ts';
 export { describe, TABLE_NAMES, TABLES, type Row, type TableName } from './tables.ts';
 export type { ColumnType, TableDescription } from './tables/description.ts';
 export {

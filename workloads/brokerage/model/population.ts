@@ -29,22 +29,22 @@ export interface Roster {
   /** Days for which DAILY_MARKET has rows, oldest first. */
   readonly marketDays: readonly number[];
 
-  customer(index: number): Row<'customer'>;
-  customerId(index: number): number;
+  readonly customer: (index: number) => Row<'customer'>;
+  readonly customerId: (index: number) => number;
   /** 1, 2 or 3: a fifth, three fifths and a fifth of each thousand customers. */
-  tier(customerIndex: number): number;
+  readonly tier: (customerIndex: number) => number;
   /** The ids of the customer's accounts, in order. */
-  accountIds(customerIndex: number): readonly number[];
+  readonly accountIds: (customerIndex: number) => readonly number[];
   /** Who may trade on the account, the owner first (ap_acl '0000'). */
-  permissions(accountId: number): readonly Row<'account_permission'>[];
+  readonly permissions: (accountId: number) => readonly Row<'account_permission'>[];
   /** Indexes of the securities that the account trades in. */
-  basket(accountId: number): readonly number[];
-  brokerName(index: number): string;
-  companyId(index: number): number;
-  companyName(index: number): string;
-  symbol(securityIndex: number): string;
-  companyOf(securityIndex: number): number;
-  issue(securityIndex: number): string;
+  readonly basket: (accountId: number) => readonly number[];
+  readonly brokerName: (index: number) => string;
+  readonly companyId: (index: number) => number;
+  readonly companyName: (index: number) => string;
+  readonly symbol: (securityIndex: number) => string;
+  readonly companyOf: (securityIndex: number) => number;
+  readonly issue: (securityIndex: number) => string;
 }
 
 /** The trades that are loaded, all completed. Ids are given in the order of submission. */
@@ -53,7 +53,7 @@ export interface InitialTrades {
   /** Of the last one. New trades have larger ids: begin with `lastId + 1`. */
   readonly lastId: number;
   /** Was rolled back, so there is no such trade: one of 101. */
-  isAborted(tradeId: number): boolean;
+  readonly isAborted: (tradeId: number) => boolean;
   /** When the first could be submitted. */
   readonly startMs: number;
   /** By when all are completed: a run's clock begins here. */
@@ -66,11 +66,11 @@ export interface InitialTrades {
  */
 export interface Market {
   readonly pricePeriodMs: number;
-  price(securityIndex: number, timeMs: number): number;
+  readonly price: (securityIndex: number, timeMs: number) => number;
   /** The first moment from `fromMs` on at which the price is at most, or at least, `limit`; within one period. */
-  reaches(
+  readonly reaches: (
     securityIndex: number,
     limit: { readonly direction: 'at most' | 'at least'; readonly price: number },
     fromMs: number,
-  ): number;
+  ) => number;
 }

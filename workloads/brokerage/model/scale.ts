@@ -15,7 +15,7 @@ export interface Scale {
   readonly newsBytes: number;
   /** The specification has 14,741. */
   readonly zipCodes: number;
-  /** Of the triangle wave that prices follow. The specification has 900,000. */
+  /** Of the triangle wave that prices follow: even, so that it turns at a whole millisecond. The specification has 900,000. */
   readonly pricePeriodMs: number;
   /** How far before the end of the initial trades Trade-Lookup and Trade-Update frame 2 begin at the latest: 32 h in the specification. */
   readonly backOffMs: number;
@@ -67,10 +67,16 @@ export function countsOf({ customers, initialTradeDays }: Scale): Counts {
 }
 
 /** @throws INVALID_ARGUMENT in one clear sentence */
-export function validateScale(scale: Scale): void {
-  if (scale.customers > 0 && scale.customers % 100 === 0) return;
-  const message = `customers must be a multiple of 100, not ${scale.customers}`;
-  throw new PercolatorError('INVALID_ARGUMENT', message);
+export function validateScale({ customers, pricePeriodMs }: Scale): void {
+  if (!(customers > 0 && customers % 100 === 0)) {
+    const message = `customers must be a multiple of 100, not ${customers}`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
+  // The wave turns at whole milliseconds only then, so that it reaches its highest price.
+  if (!(pricePeriodMs >= 2_000 && pricePeriodMs % 2 === 0)) {
+    const message = `the period of prices must be an even number of milliseconds from 2000 on, not ${pricePeriodMs}`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
 }
 
 function preset(given: Partial<Scale>): Scale {

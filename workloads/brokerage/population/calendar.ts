@@ -1,0 +1,31 @@
+/**
+ * Days and hours of trading: from 9 to 17 o'clock UTC, Monday to Friday. Elapsed time of trading has no gaps;
+ * times in rows have them.
+ */
+export const DAY_MS = 86_400_000;
+export const TRADING_DAY_MS: number = 8 * 3_600_000;
+
+/** A Monday: the first day of trading. Whatever is older is history. */
+const FIRST_DAY_MS = Date.UTC(2005, 0, 3);
+const OPENING_MS = 9 * 3_600_000;
+
+/** The moment after so much trading. */
+export function tradingTime(elapsedMs: number): number {
+  const day = Math.floor(elapsedMs / TRADING_DAY_MS);
+  const calendarDay = Math.floor(day / 5) * 7 + (day % 5);
+  return FIRST_DAY_MS + calendarDay * DAY_MS + OPENING_MS + (elapsedMs % TRADING_DAY_MS);
+}
+
+/** The last `count` days of trading before the first trade, oldest first. */
+export function daysBefore(count: number): readonly number[] {
+  return Array.from({ length: count }, (_, i) => {
+    const back = count - i; // 1 is a Friday.
+    const weeks = Math.floor((back - 1) / 5);
+    return FIRST_DAY_MS - (weeks * 7 + 3 + ((back - 1) % 5)) * DAY_MS;
+  });
+}
+
+/** A day, counted from the first day of trading. */
+export function dayAt(offset: number): number {
+  return FIRST_DAY_MS + offset * DAY_MS;
+}

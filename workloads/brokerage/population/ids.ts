@@ -1,0 +1,31 @@
+/** Ids from numbers and back. They do not fit 32 bits, so that no system can keep them in an integer of that size. */
+
+export const ID_SHIFT = 4_300_000_000;
+export const FIRST_TRADE_ID = 200_000_000_000_001;
+const ACCOUNTS_MAX = 10;
+
+export function customerId(index: number): number {
+  return ID_SHIFT + index + 1;
+}
+
+export function companyId(index: number): number {
+  return ID_SHIFT + index + 1;
+}
+
+export function brokerId(index: number): number {
+  return ID_SHIFT + index + 1;
+}
+
+/** The n-th account of a customer, from 0: each has room for ten. */
+export function accountId(customerIndex: number, n: number): number {
+  return (ID_SHIFT + customerIndex) * ACCOUNTS_MAX + 1 + n;
+}
+
+/** Accounts as small numbers, with gaps. */
+export function accountSerial(id: number): number {
+  return id - accountId(0, 0);
+}
+
+export function ownerOf(id: number): number {
+  return Math.floor(accountSerial(id) / ACCOUNTS_MAX);
+}

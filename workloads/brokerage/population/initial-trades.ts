@@ -1,0 +1,197 @@
+/**
+ * The trades before the first day of the run: drawn as a driver draws them, and completed in the order of time, so that
+ * holdings are what these trades made of them.
+ *
+ *     submitted one after the other, evenly over the days of trading; one of 101 is rolled back: its id stays free
+ *        │ market order: a second or so        │ limit order: when the wave of prices gets there
+ *        ▼                                     ▼
+ *     a priority queue by time of completion ──▶ lots, tax, commission, as Trade-Result has them
+ *
+ * Everything is completed when the run begins: the last limit orders within a period of prices.
+ */
+import { createRandom, type Random } from '#engine';
+import {
+  commissionOf,
+  countsOf,
+  drawCustomer,
+  type InitialTrades,
+  type Market,
+  type Roster,
+  type Scale,
+  taxOf,
+  tierOf,
+} from '../model/index.ts';
+import { TRADING_DAY_MS, tradingTime } from './calendar.ts';
+import { FIRST_TRADE_ID, ownerOf } from './ids.ts';
+import { LotLedger } from './lot-ledger.ts';
+import { type Queued, TimeQueue } from './time-queue.ts';
+import {
+  charges,
+  commissionRates,
+  taxRateIdsOf,
+  taxRates,
+  TRADE_TYPES,
+} from './rows/fixed-rows.ts';
+import { accountTaxStatus } from './rows/customer-rows.ts';
+import { exchangeOf } from './rows/market-rows.ts';
+import { TradeLedger } from './trade-ledger.ts';
+
+const ABORTED_EVERY = 101;
+/** The exchange takes a second on average, and never more than five. */
+const EXCHANGE_MS_MEAN = 1_000;
+const EXCHANGE_MS_MAX = 5_000;
+
+/** Which ids there are, and from when to when. */
+export function initialTrades(scale: Scale): InitialTrades {
+  const { tradeIds } = countsOf(scale);
+  const lengthMs = scale.initialTradeDays * TRADING_DAY_MS;
+  return {
+    firstId: FIRST_TRADE_ID,
+    lastId: FIRST_TRADE_ID + tradeIds - 1,
+    isAborted,
+    startMs: tradingTime(0),
+    endMs: tradingTime(lengthMs + scale.pricePeriodMs + 2 * EXCHANGE_MS_MAX),
+  };
+}
+
+function isAborted(tradeId: number): boolean {
+  return (tradeId - FIRST_TRADE_ID) % ABORTED_EVERY === ABORTED_EVERY - 1;
+}
+
+interface Submitted extends Queued {
+  readonly tradeId: number;
+  readonly submittedMs: number;
+  readonly accountId: number;
+  readonly security: number;
+  readonly type: number;
+  readonly quantity: number;
+  readonly bidPrice: number;
+  readonly executor: number;
+  readonly isLifo: boolean;
+  readonly isCash: boolean;
+  readonly triggeredMs: number;
+}
+
+/** Completes all of them. */
+export function completeInitialTrades({
+  scale,
+  seed,
+  roster,
+  market,
+}: {
+  scale: Scale;
+  seed: number;
+  roster: Roster;
+  market: Market;
+}): { readonly trades: TradeLedger; readonly lots: LotLedger } {
+  const { tradeIds } = countsOf(scale);
+  const random = createRandom(seed).fork('initial trades');
+  const trades = new TradeLedger(tradeIds);
+  const lots = new LotLedger();
+  const completion = completer({ seed, market, trades, lots });
+  const queue = new TimeQueue<Submitted>();
+  const gapMs = (scale.initialTradeDays * TRADING_DAY_MS) / tradeIds;
+  for (let n = 0; n < tradeIds; n++) {
+    const tradeId = FIRST_TRADE_ID + n;
+    const elapsedMs = Math.floor(n * gapMs);
+    for (const due of queue.takeUntil(elapsedMs)) completion(due);
+    if (!isAborted(tradeId)) queue.add(submit({ random, roster, market }, tradeId, elapsedMs));
+  }
+  for (const due of queue.takeUntil(Infinity)) completion(due);
+  return { trades, lots };
+}
+
+function submit(
+  { random, roster, market }: { random: Random; roster: Roster; market: Market },
+  tradeId: number,
+  elapsedMs: number,
+): Submitted {
+  const accountId = random.pick(roster.accountIds(drawCustomer(random, roster.customers)));
+  const security = random.pick(roster.basket(accountId));
+  const type = drawType(random);
+  const { tt_is_mrkt, tt_is_sell, tt_id } = TRADE_TYPES[type] as (typeof TRADE_TYPES)[number];
+  const submittedMs = tradingTime(elapsedMs);
+  const limit = 2_000 + random.integer(0, 1_000);
+  const direction = tt_id === 'TLS' ? 'at least' : 'at most';
+  const waitMs = tt_is_mrkt
+    ? 0
+    : market.reaches(security, { direction, price: limit }, submittedMs) - submittedMs;
+  const exchangeMs = Math.min(EXCHANGE_MS_MAX, -Math.log(1 - random.fraction()) * EXCHANGE_MS_MEAN);
+  const permissions = roster.permissions(accountId).length;
+  return {
+    tradeId,
+    submittedMs,
+    accountId,
+    security,
+    type,
+    quantity: random.pick([100, 200, 400, 800]),
+    bidPrice: tt_is_mrkt ? market.price(security, submittedMs) : limit,
+    executor: random.fraction() < 0.1 ? random.integer(0, permissions - 1) : 0,
+    isLifo: random.fraction() < 0.35,
+    isCash: tt_is_sell || random.fraction() >= 0.16,
+    triggeredMs: tradingTime(elapsedMs + waitMs),
+    dueMs: elapsedMs + waitMs + Math.ceil(exchangeMs),
+  };
+}
+
+/** 30 % market buy, 30 % market sell, 20 % limit buy, 10 % limit sell, 10 % stop-loss. */
+function drawType(random: Random): number {
+  const draw = random.integer(1, 100);
+  const id =
+    draw <= 30 ? 'TMB' : draw <= 60 ? 'TMS' : draw <= 80 ? 'TLB' : draw <= 90 ? 'TLS' : 'TSL';
+  return TRADE_TYPES.findIndex(({ tt_id }) => tt_id === id);
+}
+
+/** Completes a trade as Trade-Result would. */
+function completer({
+  seed,
+  market,
+  trades,
+  lots,
+}: {
+  seed: number;
+  market: Market;
+  trades: TradeLedger;
+  lots: LotLedger;
+}): (due: Submitted) => void {
+  const chargeOf = new Map(
+    charges().map((row) => [`${row.ch_tt_id}/${row.ch_c_tier}`, row.ch_chrg]),
+  );
+  const rateOf = new Map(taxRates(seed).map((row) => [row.tx_id, row.tx_rate]));
+  const bands = Map.groupBy(
+    commissionRates(),
+    (row) => `${row.cr_tt_id}/${row.cr_c_tier}/${row.cr_ex_id}`,
+  );
+  return (due) => {
+    const { accountId, security, quantity, isLifo } = due;
+    const {
+      tt_id,
+      tt_is_sell: isSell,
+      tt_is_mrkt,
+    } = TRADE_TYPES[due.type] as (typeof TRADE_TYPES)[number];
+    const completedMs = tradingTime(due.dueMs);
+    const now = market.price(security, completedMs);
+    const price = tt_is_mrkt
+      ? now
+      : isSell
+        ? Math.max(now, due.bidPrice)
+        : Math.min(now, due.bidPrice);
+    const trade = { isSell, isLifo, quantity, price, tradeId: due.tradeId, time: completedMs };
+    const { buyValue, sellValue } = lots.complete({ accountId, security }, trade);
+    const owner = ownerOf(accountId);
+    const tier = tierOf(owner);
+    const taxed = accountTaxStatus(accountId, seed) !== 0 && sellValue > buyValue;
+    const rates = taxRateIdsOf(owner, seed).reduce((sum, id) => sum + (rateOf.get(id) ?? 0), 0);
+    const rate = bands
+      .get(`${tt_id}/${tier}/${exchangeOf(security, seed)}`)
+      ?.find((row) => row.cr_from_qty <= quantity && quantity <= row.cr_to_qty);
+    trades.set(due.tradeId, {
+      ...due,
+      completedMs,
+      tradePrice: price,
+      charge: chargeOf.get(`${tt_id}/${tier}`) ?? 0,
+      commission: commissionOf(rate?.cr_rate ?? 0, quantity, price),
+      tax: taxed ? taxOf(sellValue - buyValue, rates) : 0,
+    });
+  };
+}

@@ -1,0 +1,146 @@
+/** The claims of the population: counts by the rules, chance by the seed, and trades that add up. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describe, TABLE_NAMES, TINY, type TableName } from '../model/index.ts';
+import { createMarket } from './market.ts';
+import { createPopulation } from './population.ts';
+
+const population = createPopulation(TINY, 1);
+const { roster } = population;
+
+test('every row has the columns of its table, of their types, in the order of the key', () => {
+  for (const table of TABLE_NAMES) {
+    const { columns, primaryKey } = describe(table);
+    let previous: Record<string, unknown> | undefined;
+    for (const row of population.rows(table)) {
+      const values: Record<string, unknown> = row;
+      assert.deepEqual(Object.keys(values).toSorted(), Object.keys(columns).toSorted());
+      for (const [column, type] of Object.entries(columns)) {
+        assert.ok(isOfType(values[column], type), `${table}.${column}: ${String(values[column])}`);
+      }
+      if (previous !== undefined) assert.ok(isBefore(previous, values, primaryKey), table);
+      previous = values;
+    }
+  }
+});
+
+test('the same seed gives the same rows, another seed others', () => {
+  const again = createPopulation(TINY, 1);
+  const other = createPopulation(TINY, 2);
+  for (const table of ['trade', 'holding', 'customer', 'daily_market'] as const) {
+    const rows = [...population.rows(table)];
+    assert.deepEqual([...again.rows(table)], rows);
+    assert.notDeepEqual([...other.rows(table)], rows);
+  }
+});
+
+test('counts follow from the customers', () => {
+  const count = (table: TableName): number => [...population.rows(table)].length;
+  assert.equal(count('customer'), 100);
+  assert.equal(count('broker'), 1);
+  assert.equal(count('company'), 50);
+  assert.equal(count('security'), 68);
+  assert.equal(count('financial'), 1_000);
+  assert.equal(count('daily_market'), 680);
+  assert.equal(count('taxrate'), 320);
+  assert.equal(count('industry'), 102);
+  assert.equal(count('commission_rate'), 240);
+  const accounts = createPopulation({ ...TINY, customers: 2_000 }, 1).rows('customer_account');
+  assert.equal([...accounts].length, 10_000);
+});
+
+test('one of 101 initial trades is missing, and no other', () => {
+  const { firstId, lastId, isAborted } = roster.trades;
+  const ids = new Set([...population.rows('trade')].map(({ t_id }) => t_id));
+  for (let id = firstId; id <= lastId; id++) assert.equal(ids.has(id), !isAborted(id));
+  assert.equal(ids.size, 1_440 - 14);
+});
+
+test('trades are completed before the run begins, and what they cost is settled', () => {
+  const trades = [...population.rows('trade')];
+  const settlements = new Map([...population.rows('settlement')].map((row) => [row.se_t_id, row]));
+  for (const trade of trades) {
+    assert.ok(trade.t_dts <= roster.trades.endMs);
+    const price = trade.t_trade_price ?? 0;
+    const sign = trade.t_tt_id === 'TMB' || trade.t_tt_id === 'TLB' ? -1 : 1;
+    const gross = trade.t_qty * price - sign * (trade.t_chrg + trade.t_comm);
+    const amount = settlements.get(trade.t_id)?.se_amt ?? 0;
+    assert.ok([0, trade.t_tax].includes(gross * sign - amount), JSON.stringify(trade));
+  }
+  assert.ok(trades.some(({ t_tax }) => t_tax > 0));
+});
+
+test('positions are what trades have made of them', () => {
+  const expected = new Map<string, number>();
+  const add = (key: string, quantity: number): void => {
+    const sum = (expected.get(key) ?? 0) + quantity;
+    if (sum === 0) expected.delete(key);
+    else expected.set(key, sum);
+  };
+  for (const trade of population.rows('trade')) {
+    const sign = trade.t_tt_id === 'TMB' || trade.t_tt_id === 'TLB' ? 1 : -1;
+    add(`${trade.t_ca_id} ${trade.t_s_symb}`, sign * trade.t_qty);
+  }
+  const positions = [...population.rows('holding_summary')];
+  const found = positions.map((row) => [`${row.hs_ca_id} ${row.hs_s_symb}`, row.hs_qty] as const);
+  assert.deepEqual(new Map(found), expected);
+});
+
+test('who trades may: the executor of each trade has a permission', () => {
+  for (const trade of population.rows('trade')) {
+    const names = roster.permissions(trade.t_ca_id).map((p) => `${p.ap_f_name} ${p.ap_l_name}`);
+    assert.ok(names.includes(trade.t_exec_name));
+  }
+});
+
+test('tax ids, symbols and names of companies and brokers are unlike each other', () => {
+  const large = createPopulation({ ...TINY, customers: 20_000 }, 1).roster;
+  const differ = (count: number, name: (i: number) => string): void => {
+    assert.equal(new Set(Array.from({ length: count }, (_, i) => name(i))).size, count);
+  };
+  differ(large.customers, (i) => large.customer(i).c_tax_id);
+  differ(large.securities, large.symbol);
+  differ(large.companies, large.companyName);
+  differ(large.brokers, large.brokerName);
+});
+
+test('a price is reached at the first moment, and not before', () => {
+  const market = createMarket(7_778);
+  for (let i = 0; i < 2_000; i++) {
+    const fromMs = 1_000_000 + i * 137;
+    const security = i % 50;
+    const price = 2_000 + ((i * 37) % 1_001);
+    const direction = i % 2 === 0 ? 'at most' : 'at least';
+    const reached = (timeMs: number): boolean => {
+      const now = market.price(security, timeMs);
+      return direction === 'at most' ? now <= price : now >= price;
+    };
+    const moment = market.reaches(security, { direction, price }, fromMs);
+    assert.ok(reached(moment));
+    assert.ok(moment - fromMs <= market.pricePeriodMs);
+    if (moment > fromMs) assert.ok(!reached(moment - 1));
+  }
+});
+
+test('a scale that cannot be is refused in a sentence', () => {
+  for (const wrong of [{ customers: 150 }, { customers: 0 }, { pricePeriodMs: 7_777 }]) {
+    assert.throws(() => createPopulation({ ...TINY, ...wrong }, 1), { code: 'INVALID_ARGUMENT' });
+  }
+});
+
+function isOfType(value: unknown, type: string): boolean {
+  if (value === null) return type.endsWith('?');
+  if (type.startsWith('text')) return typeof value === 'string';
+  if (type.startsWith('boolean')) return typeof value === 'boolean';
+  return Number.isSafeInteger(value);
+}
+
+function isBefore(
+  a: Readonly<Record<string, unknown>>,
+  b: Readonly<Record<string, unknown>>,
+  key: readonly string[],
+): boolean {
+  const column = key.find((name) => a[name] !== b[name]);
+  if (column === undefined) return false;
+  return (a[column] as string | number) < (b[column] as string | number);
+}

@@ -1,0 +1,148 @@
+/** The rows of companies, securities and their prices. */
+import type { Market, Roster, Row } from '../../model/index.ts';
+import { DAY_MS, dayAt } from '../calendar.ts';
+import { companyId, ID_SHIFT } from '../ids.ts';
+import { fractionAt, integerAt, LANE } from '../lanes.ts';
+import { FIRST_NAMES, LAST_NAMES } from '../words.ts';
+import { EXCHANGES, industryId } from './fixed-rows.ts';
+import { pick } from './person.ts';
+
+const QUARTERS = 20;
+const RATINGS = ['AAA', 'AA', 'A', 'BBB', 'BB', 'B'] as const;
+
+export function companyAddressId(index: number): number {
+  return ID_SHIFT + EXCHANGES.length + index + 1;
+}
+
+export function exchangeOf(securityIndex: number, seed: number): string {
+  return EXCHANGES[integerAt(seed, LANE.exchange, securityIndex, EXCHANGES.length)]?.ex_id ?? '';
+}
+
+export function securityName(roster: Roster, securityIndex: number): string {
+  const name = roster.companyName(roster.companyOf(securityIndex));
+  return `${roster.issue(securityIndex)} of ${name}`;
+}
+
+/** Indexes of securities in the order of their symbols. */
+export function bySymbol(roster: Roster): readonly number[] {
+  const symbols = Array.from({ length: roster.securities }, (_, i) => roster.symbol(i));
+  return symbols
+    .map((_, i) => i)
+    .toSorted((a, b) => ((symbols[a] ?? '') < (symbols[b] ?? '') ? -1 : 1));
+}
+
+export function* companyRows(roster: Roster, seed: number): Generator<Row<'company'>> {
+  for (let i = 0; i < roster.companies; i++) {
+    const draw = (n: number): number => fractionAt(seed + n, LANE.company, i);
+    const name = roster.companyName(i);
+    yield {
+      co_id: companyId(i),
+      co_st_id: 'ACTV',
+      co_name: name,
+      co_in_id: industryId(i),
+      co_sp_rate: pick(RATINGS, draw(0)),
+      co_ceo: `${pick(FIRST_NAMES, draw(1))} ${pick(LAST_NAMES, draw(2))}`,
+      co_ad_id: companyAddressId(i),
+      co_desc: `${name} is a company of its industry, and number ${i + 1} of this market.`,
+      co_open_date: dayAt(-(1_000 + Math.floor(draw(3) * 60_000))),
+    };
+  }
+}
+
+/** Three others: of the same number of industries away for everybody. */
+export function* competitorRows({ companies }: Roster): Generator<Row<'company_competitor'>> {
+  for (let i = 0; i < companies; i++) {
+    const others = [1, 7, 13].map((away) => (i + away) % companies);
+    for (const other of others.toSorted((a, b) => a - b)) {
+      yield {
+        cp_co_id: companyId(i),
+        cp_comp_co_id: companyId(other),
+        cp_in_id: industryId(other),
+      };
+    }
+  }
+}
+
+export function* financialRows(roster: Roster, seed: number): Generator<Row<'financial'>> {
+  for (let i = 0; i < roster.companies; i++) {
+    for (let quarter = 0; quarter < QUARTERS; quarter++) {
+      const revenue = 1_000_000 + integerAt(seed, LANE.financial, i * QUARTERS + quarter, 1e11);
+      const shares = 1_000_000 + integerAt(seed, LANE.financial, i, 1e9);
+      const earnings = Math.floor(revenue / 5);
+      const year = 2000 + Math.floor(quarter / 4);
+      yield {
+        fi_co_id: companyId(i),
+        fi_year: year,
+        fi_qtr: (quarter % 4) + 1,
+        fi_qtr_start_date: Date.UTC(year, (quarter % 4) * 3, 1),
+        fi_revenue: revenue,
+        fi_net_earn: earnings,
+        fi_basic_eps: Math.floor(earnings / shares),
+        fi_dilut_eps: Math.floor(earnings / (shares + Math.floor(shares / 10))),
+        fi_margin: 2_000,
+        fi_inventory: Math.floor(revenue / 8),
+        fi_assets: revenue * 3,
+        fi_liability: revenue * 2,
+        fi_out_basic: shares,
+        fi_out_dilut: shares + Math.floor(shares / 10),
+      };
+    }
+  }
+}
+
+export function* securityRows(roster: Roster, seed: number): Generator<Row<'security'>> {
+  for (const i of bySymbol(roster)) {
+    const draw = (n: number, size: number): number => integerAt(seed + n, LANE.security, i, size);
+    const started = dayAt(-(2_000 + draw(0, 20_000)));
+    yield {
+      s_symb: roster.symbol(i),
+      s_issue: roster.issue(i),
+      s_st_id: 'ACTV',
+      s_name: securityName(roster, i),
+      s_ex_id: exchangeOf(i, seed),
+      s_co_id: companyId(roster.companyOf(i)),
+      s_num_out: 1_000_000 + draw(1, 1_000_000_000),
+      s_start_date: started,
+      s_exch_date: started + draw(2, 1_000) * DAY_MS,
+      s_pe: 100 + draw(3, 11_900),
+      s_52wk_high: 2_500 + draw(4, 500),
+      s_52wk_high_date: dayAt(-1 - draw(5, 364)),
+      s_52wk_low: 2_000 + draw(6, 500),
+      s_52wk_low_date: dayAt(-1 - draw(7, 364)),
+      s_dividend: draw(8, 1_000),
+      s_yield: draw(9, 12_000),
+    };
+  }
+}
+
+export function* dailyMarketRows(roster: Roster, seed: number): Generator<Row<'daily_market'>> {
+  for (const i of bySymbol(roster)) {
+    const dm_s_symb = roster.symbol(i);
+    for (const dm_date of roster.marketDays) {
+      const at = i * 100_000 + dm_date / DAY_MS;
+      const dm_close = 2_000 + integerAt(seed, LANE.dailyMarket, at, 1_001);
+      yield {
+        dm_date,
+        dm_s_symb,
+        dm_close,
+        dm_high: dm_close + 50,
+        dm_low: dm_close - 50,
+        dm_vol: 1_000 + integerAt(seed + 1, LANE.dailyMarket, at, 9_000),
+      };
+    }
+  }
+}
+
+/** As the run finds them when it begins. */
+export function* lastTradeRows(roster: Roster, market: Market): Generator<Row<'last_trade'>> {
+  const { startMs, endMs } = roster.trades;
+  for (const i of bySymbol(roster)) {
+    yield {
+      lt_s_symb: roster.symbol(i),
+      lt_dts: endMs,
+      lt_price: market.price(i, endMs),
+      lt_open_price: market.price(i, startMs),
+      lt_vol: 0,
+    };
+  }
+}

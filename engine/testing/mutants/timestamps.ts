@@ -136,11 +136,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
     name: 'lease-counted-from-answer',
     mistake: 'An oracle counts its lease from when it hears of the renewal.',
     changes: [
-      change(
-        'oracle/leased-allocator.ts',
-        '      const validity = this.#validityFromNow();\n',
-        '',
-      ),
+      change('oracle/leased-allocator.ts', '      const validity = this.#validityFromNow();\n', ''),
       change(
         'oracle/leased-allocator.ts',
         '      if (!isOurs) continue;\n',

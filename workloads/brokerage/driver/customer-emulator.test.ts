@@ -1,0 +1,178 @@
+/** The claims of the emulator, on a clock that obeys and a brokerage that does what it is told. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createRandom } from '#engine';
+import { VirtualClock } from '#engine/testing';
+import { percentileMs } from '#results';
+import { PRESETS, type TransactionType } from '../model/index.ts';
+import { createPopulation } from '../population/index.ts';
+import {
+  CustomerEmulator,
+  type Emulated,
+  type EmulatedRun,
+  type Load,
+} from './customer-emulator.ts';
+import { FakeBrokerage, type FakeBrokerageOptions } from './fake-brokerage.ts';
+import { DECK_SIZE } from './inputs/index.ts';
+
+/** Of so short a period that limit orders come round within a run. */
+const population = createPopulation({ ...PRESETS.smoke, pricePeriodMs: 8_000 }, 1);
+const SECONDS = 60;
+const WARMUP_MS = 20_000;
+
+interface Scene {
+  readonly brokerage: FakeBrokerage;
+  readonly emulated: Emulated;
+  readonly endedMs: number;
+}
+
+async function emulate(
+  load: Load,
+  { seed = 1, ...options }: Partial<FakeBrokerageOptions> & { readonly seed?: number } = {},
+  run: Partial<EmulatedRun> = {},
+): Promise<Scene> {
+  const clock = new VirtualClock();
+  const brokerage = new FakeBrokerage({ clock, responseMs: 10, ...options });
+  let tradeId = population.roster.trades.lastId;
+  const emulator = new CustomerEmulator({
+    clock,
+    random: createRandom(seed),
+    population,
+    brokerage,
+    nextTradeId: () => ++tradeId,
+    originMs: 0,
+  });
+  const running = emulator.run({
+    load,
+    beginMs: 0,
+    fromMs: WARMUP_MS,
+    toMs: WARMUP_MS + 1_000 * SECONDS,
+    hasMaintenance: true,
+    signal: new AbortController().signal,
+    ...run,
+  });
+  const emulated = await clock.runUntil(running);
+  emulator.exchange.close();
+  return { brokerage, emulated, endedMs: clock.monotonicMs() };
+}
+
+const PACED: Load = { kind: 'paced', perSecond: 44.5, phase: 0 };
+
+describe('a paced run', async () => {
+  const scene = await emulate(PACED);
+  const { records } = scene.emulated;
+
+  test('begins a transaction whenever the clock says so', () => {
+    const issued = scene.brokerage.calls.filter(({ type }) =>
+      ['tradeResult', 'marketFeed', 'dataMaintenance'].every((other) => other !== type),
+    );
+    assert.equal(issued.length, Math.ceil(44.5 * 80));
+    for (const [n, { atMs }] of issued.entries()) {
+      assert.ok(Math.abs(atMs - (n * 1_000) / 44.5) < 1e-6);
+    }
+  });
+
+  test('has the mix of the specification, Trade-Results and Market-Feeds included', () => {
+    const all = Object.values(records).reduce((sum, { ended }) => sum + ended, 0);
+    const share = (type: TransactionType): number => (100 * records[type].ended) / all;
+    // Three decks: exact but for what the ends cut off, and orders that wait for their price.
+    assert.ok(Math.abs(share('tradeStatus') - 19) < 0.5, `${share('tradeStatus')}`);
+    assert.ok(Math.abs(share('tradeOrder') - 10.1) < 0.5, `${share('tradeOrder')}`);
+    assert.ok(Math.abs(share('tradeResult') - 10) < 1, `${share('tradeResult')}`);
+    assert.ok(Math.abs(share('marketFeed') - 1) < 0.15, `${share('marketFeed')}`);
+  });
+
+  test('rolls back one order of 101, which brings no Trade-Result', () => {
+    const rolledBack = scene.brokerage.inputsOf('tradeOrder').filter(({ rollBack }) => rollBack);
+    assert.equal(rolledBack.length, 4);
+    const results = new Set(scene.brokerage.inputsOf('tradeResult').map(({ tradeId }) => tradeId));
+    assert.ok(rolledBack.every(({ tradeId }) => !results.has(tradeId)));
+    assert.ok(records.tradeOrder.rolledBack >= 2);
+  });
+
+  test('completes every market order, and no order twice', () => {
+    const ids = scene.brokerage.inputsOf('tradeResult').map(({ tradeId }) => tradeId);
+    assert.equal(new Set(ids).size, ids.length);
+    const markets = scene.brokerage
+      .inputsOf('tradeOrder')
+      .filter(({ tradeTypeId, rollBack }) => tradeTypeId.startsWith('TM') && !rollBack);
+    assert.ok(markets.length > 200);
+    for (const { tradeId } of markets) assert.ok(ids.includes(tradeId));
+  });
+
+  test('measures response times of 10 ms, and settles at the end', () => {
+    assert.ok(Math.abs(percentileMs(records.tradeStatus.histogram, 90) - 10) < 0.1);
+    assert.equal(scene.brokerage.settledCalls, 1);
+    assert.equal(records.tradeStatus.failed, 0);
+    assert.equal(scene.emulated.firstFailure, null);
+    assert.ok(scene.emulated.backlogTo <= 1);
+  });
+
+  test('maintains data once a minute', () => {
+    const moments = scene.brokerage.calls.filter(({ type }) => type === 'dataMaintenance');
+    assert.deepEqual(
+      moments.map(({ atMs }) => atMs),
+      [WARMUP_MS],
+    );
+  });
+
+  test('of the same seed is the same to the last call', async () => {
+    assert.deepEqual((await emulate(PACED)).brokerage.calls, scene.brokerage.calls);
+    const another = (await emulate(PACED, { seed: 2 })).brokerage.calls;
+    assert.notDeepEqual(another, scene.brokerage.calls);
+  });
+});
+
+test('latency counts from the scheduled moment: who comes while the brokerage stands still has waited', async () => {
+  // Every transaction takes 2 s; nobody who is due meanwhile is held back.
+  const { emulated } = await emulate(PACED, { responseMs: 2_000 });
+  assert.ok(Math.abs(percentileMs(emulated.records.tradeStatus.histogram, 50) - 2_000) < 2);
+  assert.equal(emulated.backlogTo, 89, '2 s of arrivals are underway');
+});
+
+test('an unpaced run keeps each user busy: three users at 10 ms make 300 a second', async () => {
+  const { emulated, brokerage } = await emulate({ kind: 'unpaced', users: 3 });
+  const { tradeResult, marketFeed, dataMaintenance, ...customers } = emulated.records;
+  const ended = Object.values(customers).reduce((sum, record) => sum + record.ended, 0);
+  assert.ok(Math.abs(ended / SECONDS - 300) < 2, `${ended / SECONDS}`);
+  assert.ok(
+    tradeResult.ended / ended > 0.09 && marketFeed.ended > 0 && dataMaintenance.ended === 1,
+  );
+  assert.ok(brokerage.calls.length > 20 * DECK_SIZE);
+});
+
+test('what ends before or after the interval is not counted', async () => {
+  const { emulated } = await emulate(PACED, {}, { fromMs: 79_000, toMs: 80_000 });
+  const ended = Object.values(emulated.records).reduce((sum, record) => sum + record.ended, 0);
+  assert.ok(ended > 40 && ended < 60, `${ended}`);
+});
+
+test('conflicts are counted by type: attempts beyond the first', async () => {
+  const attemptsOf = (type: TransactionType): number => (type === 'tradeResult' ? 3 : 1);
+  const { records } = (await emulate(PACED, { attemptsOf })).emulated;
+  assert.equal(records.tradeResult.conflicts, 2 * records.tradeResult.ended);
+  assert.equal(records.tradeResult.retried, records.tradeResult.ended);
+  assert.equal(records.tradeOrder.conflicts, 0);
+});
+
+test('a transaction that fails is counted and named, and the run goes on to its end', async () => {
+  let failures = 0;
+  const failing = (type: TransactionType): void => {
+    if (type === 'tradeOrder' && failures++ === 5) throw new Error('the store is gone');
+  };
+  const { emulated, endedMs } = await emulate(PACED, { failing });
+  assert.equal(
+    emulated.records.tradeOrder.failed + emulated.records.tradeResult.failed,
+    0,
+    'in the warm-up',
+  );
+  assert.equal(emulated.firstFailure, 'Trade-Order: the store is gone');
+  assert.ok(endedMs >= 80_000);
+});
+
+test('a run that is interrupted ends at once, with the reason', async () => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const options = { failing: () => controller.abort(new Error('interrupted')) };
+  await assert.rejects(emulate(PACED, options, { signal }), /interrupted/);
+});

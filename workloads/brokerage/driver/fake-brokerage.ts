@@ -1,0 +1,97 @@
+/**
+ * A brokerage for tests of the driver: remembers orders and nothing else, takes as long as it is told, and meets
+ * conflicts when it is told.
+ */
+import type { Clock } from '#engine';
+import type {
+  Brokerage,
+  Executed,
+  Inputs,
+  MarketFeedInput,
+  Results,
+  TradeOrderInput,
+  TransactionType,
+  TriggeredOrder,
+} from '../model/index.ts';
+
+export interface FakeBrokerageOptions {
+  readonly clock: Clock;
+  /** How long each transaction takes. */
+  readonly responseMs: number;
+  readonly attemptsOf?: ((type: TransactionType) => number) | undefined;
+  /** Throws, for a transaction that fails. */
+  readonly failing?: ((type: TransactionType) => void) | undefined;
+}
+
+export interface Call {
+  readonly type: TransactionType;
+  readonly input: Inputs[TransactionType];
+  readonly atMs: number;
+}
+
+export class FakeBrokerage implements Brokerage {
+  readonly name = 'fake';
+  readonly brokerUpdate = 'omit';
+  readonly calls: Call[] = [];
+  readonly tables: Brokerage['tables'] = { rows: () => noRows() };
+  settledCalls = 0;
+  readonly #options: FakeBrokerageOptions;
+  readonly #requests = new Map<number, TriggeredOrder>();
+
+  constructor(options: FakeBrokerageOptions) {
+    this.#options = options;
+  }
+
+  async execute<T extends TransactionType>(
+    type: T,
+    input: Inputs[T],
+  ): Promise<Executed<Results[T]>> {
+    const { clock, responseMs, attemptsOf, failing } = this.#options;
+    this.calls.push({ type, input, atMs: clock.monotonicMs() });
+    await clock.sleep(responseMs);
+    failing?.(type);
+    return { result: this.#resultOf(type, input) as Results[T], attempts: attemptsOf?.(type) ?? 1 };
+  }
+
+  async settled(): Promise<void> {
+    this.settledCalls++;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  inputsOf<T extends TransactionType>(type: T): readonly Inputs[T][] {
+    return this.calls.flatMap((call) => (call.type === type ? [call.input as Inputs[T]] : []));
+  }
+
+  /** What the driver looks at, and nothing else. */
+  #resultOf(type: TransactionType, input: Inputs[TransactionType]): unknown {
+    if (type === 'tradeOrder') return this.#order(input as TradeOrderInput);
+    if (type === 'marketFeed') return { triggered: this.#trigger(input as MarketFeedInput) };
+    return {};
+  }
+
+  #order(order: TradeOrderInput): unknown {
+    const { tradeId, tradeTypeId, quantity, requestedPrice, security } = order;
+    const symbol = 'symbol' in security ? security.symbol : '';
+    if (!order.rollBack && requestedPrice > 0) {
+      const price = requestedPrice;
+      this.#requests.set(tradeId, { tradeId, tradeTypeId, symbol, quantity, price });
+    }
+    const outcome = order.rollBack ? 'rolled back' : 'committed';
+    return { outcome, frame3: { symbol, requestedPrice } };
+  }
+
+  #trigger({ entries }: MarketFeedInput): readonly TriggeredOrder[] {
+    const triggered = entries.flatMap((entry) =>
+      [...this.#requests.values()].filter(
+        ({ symbol, tradeTypeId, price }) =>
+          symbol === entry.symbol &&
+          (tradeTypeId === 'TLS' ? price <= entry.price : price >= entry.price),
+      ),
+    );
+    for (const { tradeId } of triggered) this.#requests.delete(tradeId);
+    return [...new Set(triggered)];
+  }
+}
+
+async function* noRows(): AsyncGenerator<never> {}

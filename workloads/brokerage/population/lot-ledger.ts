@@ -39,9 +39,8 @@ export class LotLedger {
     const { isLifo } = trade;
     const open = this.#positions.get(key) ?? { ...position, lots: [] };
     const change = changePosition(open.lots, trade);
-    for (const { lot, after } of change.touched)
-      this.#note(lot.tradeId, trade.tradeId, lot.quantity, after);
     for (const { lot, after } of change.touched) {
+      this.#note(lot.tradeId, trade.tradeId, lot.quantity, after);
       const i = isLifo ? open.lots.lastIndexOf(lot) : open.lots.indexOf(lot);
       if (after === 0) open.lots.splice(i, 1);
       else open.lots[i] = { ...lot, quantity: after };

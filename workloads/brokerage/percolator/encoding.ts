@@ -1,0 +1,76 @@
+/**
+ * Keys and values as Percolator stores them.
+ *
+ * A key is the parts of a primary key or of an access path, with `/` between them, so that the order of keys is the
+ * order of the parts. Numbers are written in base 36 with ten digits; those that are read from large to small
+ * are counted down from the largest:
+ *
+ *     trade.by_account    00jrbhtbnw/zzs3hvkbkq/zz24tm5w41      account / newest time first / largest id first
+ *
+ * A value is the row's columns in the order of its description, as JSON: short, legible, and parsed by native code.
+ */
+import { assert } from '#engine';
+import { describe, type Row, type TableName } from '../model/index.ts';
+
+export type KeyPart = number | string;
+
+const DIGITS = 10;
+const NUMBER_MAX = 36 ** DIGITS - 1;
+
+export function encodeKey(parts: readonly KeyPart[]): string {
+  return parts.map(encodePart).join('/');
+}
+
+/** For a part that is read from large to small. */
+export function countDown(part: KeyPart): KeyPart {
+  assert(typeof part === 'number', 'only numbers are counted down');
+  return NUMBER_MAX - part;
+}
+
+/** The keys that begin with `parts`; with `from` and `to`, both included, bounding the part that follows. */
+export function keyRange(
+  parts: readonly KeyPart[],
+  { from, to }: { readonly from?: KeyPart | undefined; readonly to?: KeyPart | undefined } = {},
+): { readonly start: string; readonly end: string | undefined } {
+  const prefix = encodeKey(parts);
+  const first = parts.length === 0 ? '' : `${prefix}/`;
+  return {
+    start: from === undefined ? first : `${first}${encodePart(from)}`,
+    end:
+      to === undefined
+        ? parts.length === 0
+          ? undefined
+          : `${prefix}0`
+        : `${first}${encodePart(to)}0`,
+  };
+}
+
+export function encodeRow<T extends TableName>(table: T, row: Row<T>): Buffer {
+  const values: Record<string, unknown> = row;
+  return Buffer.from(JSON.stringify(columnsOf(table).map((column) => values[column])));
+}
+
+export function decodeRow<T extends TableName>(table: T, value: Buffer): Row<T> {
+  const values = JSON.parse(value.toString()) as readonly unknown[];
+  const row: Record<string, unknown> = {};
+  const columns = columnsOf(table);
+  for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i];
+  return row as Row<T>;
+}
+
+const COLUMNS = new Map<TableName, readonly string[]>();
+
+function columnsOf(table: TableName): readonly string[] {
+  let columns = COLUMNS.get(table);
+  if (columns === undefined) COLUMNS.set(table, (columns = Object.keys(describe(table).columns)));
+  return columns;
+}
+
+function encodePart(part: KeyPart): string {
+  if (typeof part === 'number') {
+    assert(part >= 0 && part <= NUMBER_MAX, 'numbers in keys have ten digits of base 36');
+    return part.toString(36).padStart(DIGITS, '0');
+  }
+  assert(!part.includes('/'), 'texts in keys have no separator');
+  return part;
+}

@@ -1,0 +1,3 @@
+/** The front door of the brokerage on Percolator. */
+export { loadPopulation, type LoadOptions } from './load.ts';
+export { openBrokerage, type BrokerageOptions } from './open.ts';

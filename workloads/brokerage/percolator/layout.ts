@@ -1,0 +1,142 @@
+/**
+ * Where the rows of each table stand: what a Bigtable user would call the schema.
+ *
+ * Most tables are Percolator tables of their own, with the primary key as row key and the whole row in one
+ * cell. The exceptions are what this kind of storage is good at:
+ *
+ *     trade       one row has a trade, its history, settlement and cash transaction: looked up, and written, at once
+ *     security    one row has a security and its LAST_TRADE
+ *     holding     ordered by account, symbol and date: a position's lots are one scan
+ *     trade_request   ordered by symbol: Market-Feed's orders are one scan
+ *
+ * Access paths are tables of index rows, written in the transaction that writes the row. A row of an index gives the key
+ * of what it indexes; those of `COVERING` have the whole row instead, and reading by them is one scan.
+ */
+import { assert } from '#engine';
+import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.ts';
+import { countDown, encodeKey, type KeyPart } from './encoding.ts';
+
+/** Cells are in this column where their row has only one. */
+const ROW = 'row';
+
+export interface Placement {
+  readonly table: string;
+  /** Columns of the description that make the row key. */
+  readonly key: readonly string[];
+  /** The cell's column; a function if it depends on the last part of the primary key. */
+  readonly column: string | ((last: KeyPart) => string);
+}
+
+export interface Path {
+  readonly name: string;
+  /** The Percolator table of its index rows. */
+  readonly table: string;
+  readonly columns: readonly { readonly name: string; readonly isDown: boolean }[];
+  readonly isCovering: boolean;
+}
+
+export const INDEX_COLUMN = 'entry';
+
+/** The statuses in TRADE_HISTORY: a column each. */
+export const HISTORY_STATUSES = ['CMPT', 'CNCL', 'PNDG', 'SBMT'] as const;
+
+const PLACED: { readonly [T in TableName]?: Placement } = {
+  settlement: { table: 'trade', key: ['se_t_id'], column: 'settlement' },
+  cash_transaction: { table: 'trade', key: ['ct_t_id'], column: 'cash' },
+  trade_history: { table: 'trade', key: ['th_t_id'], column: (status) => `history_${status}` },
+  last_trade: { table: 'security', key: ['lt_s_symb'], column: 'last_trade' },
+  holding: { table: 'holding', key: ['h_ca_id', 'h_s_symb', 'h_dts', 'h_t_id'], column: ROW },
+  trade_request: { table: 'trade_request', key: ['tr_s_symb', 'tr_t_id'], column: ROW },
+};
+/** What is the row key already. */
+const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
+const COVERING: ReadonlySet<string> = new Set(['trade.by_account', 'trade_request.by_broker']);
+
+const PLACEMENTS: ReadonlyMap<TableName, Placement> = new Map(
+  TABLE_NAMES.map((table) => {
+    const own = { table, key: describe(table).primaryKey, column: ROW };
+    return [table, PLACED[table] ?? own];
+  }),
+);
+
+const PATHS: ReadonlyMap<TableName, readonly Path[]> = new Map(
+  TABLE_NAMES.map((table) => [table, pathsOfTable(table)]),
+);
+
+export function placementOf(table: TableName): Placement {
+  const placement = PLACEMENTS.get(table);
+  assert(placement !== undefined, 'every table has a place');
+  return placement;
+}
+
+export function pathsOf(table: TableName): readonly Path[] {
+  return PATHS.get(table) ?? [];
+}
+
+export function pathOf(table: TableName, name: string): Path {
+  const path = pathsOf(table).find((one) => one.name === name);
+  assert(path !== undefined, `${table} is read by ${name}`);
+  return path;
+}
+
+export interface Cell {
+  readonly table: string;
+  readonly row: string;
+  readonly column: string;
+}
+
+/** The cell of a row, by the parts of its key; the last one of trade_history is the status. */
+export function cellAt(table: TableName, parts: readonly KeyPart[]): Cell {
+  const { table: place, key, column } = placementOf(table);
+  const row = encodeKey(parts.slice(0, key.length));
+  return { table: place, row, column: nameOf(column, parts.at(-1)) };
+}
+
+export function cellOf<T extends TableName>(table: T, row: Row<T>): Cell {
+  const { table: place, key, column } = placementOf(table);
+  const last =
+    typeof column === 'string' ? undefined : keyParts(row, describe(table).primaryKey).at(-1);
+  return { table: place, row: encodeKey(keyParts(row, key)), column: nameOf(column, last) };
+}
+
+/** The key of a row's entry in an index. */
+export function entryKey<T extends TableName>(path: Path, row: Row<T>): string {
+  const values: Readonly<Record<string, unknown>> = row;
+  const part = ({ name, isDown }: Path['columns'][number]): KeyPart => {
+    const value = values[name] as KeyPart;
+    return isDown ? countDown(value) : value;
+  };
+  return encodeKey(path.columns.map(part));
+}
+
+/** Every Percolator table, indexes included. */
+export function percolatorTables(): readonly string[] {
+  const tables = TABLE_NAMES.map((table) => placementOf(table).table);
+  const indexes = TABLE_NAMES.flatMap((table) => pathsOf(table).map((path) => path.table));
+  return [...new Set([...tables, ...indexes])];
+}
+
+function pathsOfTable(table: TableName): readonly Path[] {
+  const entries = Object.entries(describe(table).paths);
+  return entries
+    .map(([name, columns]) => ({
+      name,
+      table: `${table}.${name}`,
+      columns: columns.map((column) => ({
+        name: column.replace(/^-/u, ''),
+        isDown: column.startsWith('-'),
+      })),
+      isCovering: COVERING.has(`${table}.${name}`),
+    }))
+    .filter((path) => !CLUSTERED.has(path.table));
+}
+
+function keyParts(row: Readonly<Record<string, unknown>>, columns: readonly string[]): KeyPart[] {
+  return columns.map((column) => row[column] as KeyPart);
+}
+
+function nameOf(column: Placement['column'], last: KeyPart | undefined): string {
+  if (typeof column === 'string') return column;
+  assert(last !== undefined, 'a column that depends on the key is asked for with the whole key');
+  return column(last);
+}

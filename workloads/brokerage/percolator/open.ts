@@ -1,0 +1,94 @@
+/** The brokerage on Percolator: its twelve transactions as `transact` runs them, and its tables as a snapshot sees them. */
+import { type Percolator, systemClock, type Worker } from '#engine';
+import type {
+  Brokerage,
+  BrokerUpdate,
+  Executed,
+  Inputs,
+  Results,
+  TransactionType,
+} from '../model/index.ts';
+import { brokerObserver, brokerUpdater, isSummedUp } from './broker-update.ts';
+import { RowReader, RowWriter } from './rows.ts';
+import { snapshotTables } from './snapshot-tables.ts';
+import { type Plan, PLANS } from './transactions.ts';
+
+export interface BrokerageOptions {
+  /** Default `side-table`. */
+  readonly brokerUpdate?: BrokerUpdate | undefined;
+  /** Whether to run the observer that sums up the side table here. Default true; another process may do it. */
+  readonly observes?: boolean | undefined;
+}
+
+/** Carries a transaction's result out of `transact` without a commit. */
+class RolledBack<R> extends Error {
+  readonly result: R;
+
+  constructor(result: R) {
+    super('rolled back on request');
+    this.result = result;
+  }
+}
+
+const SETTLE_POLL_MS = 5;
+
+/** On a database that `loadPopulation` has filled. The caller opened it, and closes it afterwards. */
+export function openBrokerage(
+  percolator: Percolator,
+  { brokerUpdate = 'side-table', observes = true }: BrokerageOptions = {},
+): Brokerage {
+  const updateBroker = brokerUpdater(brokerUpdate);
+  const worker: Worker | undefined =
+    brokerUpdate === 'side-table' && observes
+      ? percolator.startWorker([brokerObserver], { idleMsMax: 1_000 })
+      : undefined;
+
+  async function write<T extends TransactionType>(
+    type: T,
+    plan: Plan<T> & { readonly kind: 'writes' },
+    input: Inputs[T],
+  ): Promise<Executed<Results[T]>> {
+    let attempts = 0;
+    try {
+      const result = await percolator.transact(
+        async (transaction) => {
+          attempts++;
+          const outcome = await plan.run(new RowWriter(transaction), input, updateBroker);
+          if (isToRollBack(outcome)) throw new RolledBack(outcome);
+          return outcome;
+        },
+        { kind: type },
+      );
+      return { result, attempts };
+    } catch (error) {
+      if (error instanceof RolledBack) return { result: error.result as Results[T], attempts };
+      throw error;
+    }
+  }
+
+  return {
+    name: 'percolator',
+    brokerUpdate,
+    execute: async (type, input) => {
+      const plan = PLANS[type];
+      if (plan.kind === 'writes') return write(type, plan, input);
+      await using snapshot = await percolator.snapshot(undefined, { kind: type });
+      return { result: await plan.run(new RowReader(snapshot), input), attempts: 1 };
+    },
+    settled: async () => {
+      while (brokerUpdate === 'side-table' && !(await isSummedUp(percolator))) {
+        await systemClock.sleep(SETTLE_POLL_MS);
+      }
+      await percolator.settled();
+    },
+    tables: snapshotTables(percolator),
+    [Symbol.asyncDispose]: async () => {
+      await worker?.stop();
+    },
+  };
+}
+
+/** Only Trade-Order ends without a commit: on request, or because nobody gave permission. */
+function isToRollBack(result: Results[TransactionType]): boolean {
+  return 'outcome' in result && result.outcome !== 'committed';
+}

@@ -1,0 +1,214 @@
+/**
+ * A transaction, seen as tables of rows: reads by key, scans by key or by access path, and writes that keep the
+ * indexes what they should be.
+ */
+import { assert, type Reader, type Transaction } from '#engine';
+import { describe, type Row, type TableName } from '../model/index.ts';
+import { countDown, decodeRow, encodeRow, type KeyPart, keyRange } from './encoding.ts';
+import {
+  cellAt,
+  cellOf,
+  type Cell,
+  entryKey,
+  INDEX_COLUMN,
+  type Path,
+  pathOf,
+  pathsOf,
+  placementOf,
+} from './layout.ts';
+
+/** Which row is asked for: its table, and the parts of the key that layout.ts has for it. */
+export type Asked = readonly [table: TableName, ...key: readonly KeyPart[]];
+type Found<A extends readonly Asked[]> = { readonly [I in keyof A]: Row<A[I][0]> | undefined };
+
+export interface ScanBounds {
+  /** Bounds, both included, of the key's part behind the prefix. */
+  readonly from?: KeyPart | undefined;
+  readonly to?: KeyPart | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** Rows per read of the storage, unless a limit says how many are needed. */
+const BATCH_ROWS = 256;
+/** Rows that were deleted stand in the way until they are collected; so a little more is read than needed. */
+const SPARE_ROWS = 16;
+
+/** What a transaction that only reads may do. */
+export class RowReader {
+  readonly #reader: Reader;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** @throws if there is no such row: the caller knows that there is */
+  async get<T extends TableName>(table: T, ...key: readonly KeyPart[]): Promise<Row<T>> {
+    return present(await this.find(table, ...key), table, key);
+  }
+
+  async find<T extends TableName>(
+    table: T,
+    ...key: readonly KeyPart[]
+  ): Promise<Row<T> | undefined> {
+    const value = await this.#reader.get(cellAt(table, key));
+    return value && decodeRow(table, value);
+  }
+
+  /** Rows of different tables at once; those in one row of the storage are one read. */
+  async findAll<const A extends readonly Asked[]>(asked: A): Promise<Found<A>> {
+    const cells = asked.map(([table, ...key]) => cellAt(table, key));
+    const values = await this.#reader.getMany(cells);
+    return asked.map(([table], i) => {
+      const value = values[i];
+      return value && decodeRow(table, value);
+    }) as unknown as Found<A>;
+  }
+
+  /** @throws if one of them does not exist */
+  async getAll<const A extends readonly Asked[]>(
+    asked: A,
+  ): Promise<{ readonly [I in keyof A]: Row<A[I][0]> }> {
+    const rows: readonly unknown[] = await this.findAll(asked);
+    return rows.map((row, i) => {
+      const [table, ...key] = asked[i] as Asked;
+      return present(row, table, key);
+    }) as unknown as { readonly [I in keyof A]: Row<A[I][0]> };
+  }
+
+  /** Rows of one table, by keys of one part each; no key is read twice. */
+  async byKey<T extends TableName, K extends KeyPart>(
+    table: T,
+    keys: Iterable<K>,
+  ): Promise<ReadonlyMap<K, Row<T>>> {
+    const distinct = [...new Set(keys)];
+    const rows = await this.getAll(distinct.map((key) => [table, key] as const));
+    return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
+  }
+
+  /** The rows whose keys begin with `prefix`, in the order of keys. */
+  scan<T extends TableName>(
+    table: T,
+    prefix: readonly KeyPart[],
+    bounds: ScanBounds = {},
+  ): Promise<readonly Row<T>[]> {
+    const { table: place, column } = placementOf(table);
+    assert(typeof column === 'string', 'only rows in one column are scanned');
+    return this.#scanCells(place, { ...bounds, prefix, column }, (value) =>
+      decodeRow(table, value),
+    );
+  }
+
+  /** The rows whose keys in an access path begin with `prefix`, in its order. */
+  async scanPath<T extends TableName>(
+    table: T,
+    pathName: string,
+    prefix: readonly KeyPart[],
+    bounds: ScanBounds = {},
+  ): Promise<readonly Row<T>[]> {
+    const path = pathOf(table, pathName);
+    const wanted = { ...bounds, ...inOrder(path, prefix, bounds), prefix, column: INDEX_COLUMN };
+    if (path.isCovering) {
+      return this.#scanCells(path.table, wanted, (value) => decodeRow(table, value));
+    }
+    const { table: place, column } = placementOf(table);
+    assert(typeof column === 'string', 'only rows in one column are indexed');
+    const cells = await this.#scanCells(path.table, wanted, (value) => ({
+      table: place,
+      row: value.toString(),
+      column,
+    }));
+    const values = await this.#reader.getMany(cells);
+    return values.map((value) => {
+      assert(value !== undefined, 'an index entry leads to a row');
+      return decodeRow(table, value);
+    });
+  }
+
+  async #scanCells<R>(
+    table: string,
+    {
+      prefix,
+      column,
+      limit,
+      ...bounds
+    }: ScanBounds & { readonly prefix: readonly KeyPart[]; readonly column: string },
+    decode: (value: Buffer) => R,
+  ): Promise<readonly R[]> {
+    const found: R[] = [];
+    if (limit === 0) return found;
+    const batchRows = limit === undefined ? BATCH_ROWS : limit + SPARE_ROWS;
+    const range = { table, ...keyRange(prefix, bounds), columns: [column], batchRows };
+    for await (const { values } of this.#reader.scan(range)) {
+      const value = values.get(column);
+      if (value !== undefined) found.push(decode(value));
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+}
+
+/** What a transaction that writes may do. */
+export class RowWriter extends RowReader {
+  readonly transaction: Transaction;
+
+  constructor(transaction: Transaction) {
+    super(transaction);
+    this.transaction = transaction;
+  }
+
+  insert<T extends TableName>(table: T, row: Row<T>): void {
+    const cell = cellOf(table, row);
+    const value = encodeRow(table, row);
+    this.transaction.set(cell, value);
+    for (const path of pathsOf(table)) {
+      this.transaction.set(entryCell(path, row), path.isCovering ? value : cell.row);
+    }
+  }
+
+  /** Changes columns that the row's key does not have; of its access paths, whatever changes. */
+  update<T extends TableName>(table: T, before: Row<T>, changes: Partial<Row<T>>): Row<T> {
+    const after = { ...before, ...changes };
+    const cell = cellOf(table, after);
+    assert(cell.row === cellOf(table, before).row, `${table} keeps its key`);
+    const value = encodeRow(table, after);
+    this.transaction.set(cell, value);
+    for (const path of pathsOf(table)) {
+      const entry = entryCell(path, after);
+      const old = entryCell(path, before);
+      const moved = entry.row !== old.row;
+      if (moved) this.transaction.delete(old);
+      if (moved || path.isCovering) this.transaction.set(entry, path.isCovering ? value : cell.row);
+    }
+    return after;
+  }
+
+  remove<T extends TableName>(table: T, row: Row<T>): void {
+    this.transaction.delete(cellOf(table, row));
+    for (const path of pathsOf(table)) this.transaction.delete(entryCell(path, row));
+  }
+}
+
+function entryCell<T extends TableName>(path: Path, row: Row<T>): Cell {
+  return { table: path.table, row: entryKey(path, row), column: INDEX_COLUMN };
+}
+
+/** The bounds as the path stores them: counted down, the larger one comes first. */
+function inOrder(
+  path: Path,
+  prefix: readonly KeyPart[],
+  { from, to }: ScanBounds,
+): Pick<ScanBounds, 'from' | 'to'> {
+  if (path.columns[prefix.length]?.isDown !== true) return { from, to };
+  return {
+    from: to === undefined ? undefined : countDown(to),
+    to: from === undefined ? undefined : countDown(from),
+  };
+}
+
+function present<R>(row: R | undefined, table: TableName, key: readonly KeyPart[]): R {
+  assert(
+    row !== undefined,
+    `${table} has ${describe(table).primaryKey.join(', ')} ${key.join(', ')}`,
+  );
+  return row;
+}

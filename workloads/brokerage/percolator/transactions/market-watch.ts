@@ -1,0 +1,59 @@
+/** Market-Watch on Percolator: a hundred securities, each read once for now and once for then. */
+import type { MarketWatchInput, MarketWatchResult, Row } from '../../model/index.ts';
+import type { Asked, RowReader } from '../rows.ts';
+
+export async function marketWatch(
+  rows: RowReader,
+  { list, day }: MarketWatchInput,
+): Promise<MarketWatchResult> {
+  const symbols = [...new Set(await symbolsOf(rows, list))];
+  const found = await rows.findAll(
+    symbols.flatMap((symbol): Asked[] => [
+      ['security', symbol],
+      ['last_trade', symbol],
+      ['daily_market', symbol, day],
+    ]),
+  );
+  const result = { symbols: 0, capitalizationNow: 0, capitalizationThen: 0 };
+  for (let i = 0; i < symbols.length; i++) {
+    const [security, lastTrade, then] = found.slice(3 * i, 3 * i + 3) as [
+      Row<'security'> | undefined,
+      Row<'last_trade'> | undefined,
+      Row<'daily_market'> | undefined,
+    ];
+    if (!security || !lastTrade || !then) continue;
+    result.symbols++;
+    result.capitalizationNow += security.s_num_out * lastTrade.lt_price;
+    result.capitalizationThen += security.s_num_out * then.dm_close;
+  }
+  return result;
+}
+
+async function symbolsOf(
+  rows: RowReader,
+  list: MarketWatchInput['list'],
+): Promise<readonly string[]> {
+  switch (list.kind) {
+    case 'watch list': {
+      const lists = await rows.scanPath('watch_list', 'by_customer', [list.customerId]);
+      const items = await Promise.all(lists.map(({ wl_id }) => rows.scan('watch_item', [wl_id])));
+      return items.flat().map(({ wi_s_symb }) => wi_s_symb);
+    }
+    case 'account': {
+      const positions = await rows.scan('holding_summary', [list.accountId]);
+      return positions.map(({ hs_s_symb }) => hs_s_symb);
+    }
+    case 'industry': {
+      const [industry] = await rows.scanPath('industry', 'by_name', [list.industryName]);
+      const companies = await rows.scanPath('company', 'by_industry', [industry?.in_id ?? ''], {
+        from: list.firstCompanyId,
+        to: list.lastCompanyId,
+      });
+      const securities = await Promise.all(
+        companies.map(({ co_id }) => rows.scanPath('security', 'by_company', [co_id])),
+      );
+      const active = securities.flat().filter(({ s_st_id }) => s_st_id === 'ACTV');
+      return active.map(({ s_symb }) => s_symb);
+    }
+  }
+}

@@ -1,0 +1,105 @@
+/** Trade-Lookup on Percolator. */
+import type {
+  LookedUpTrade,
+  Row,
+  TradeLookupInput,
+  TradeLookupResult,
+  TradeSelection,
+} from '../../model/index.ts';
+import type { RowReader } from '../rows.ts';
+import { detailsOf, lookedUp, type TradeDetails } from './trade-details.ts';
+
+const CHANGES_MAX = 20;
+
+export async function tradeLookup(
+  rows: RowReader,
+  input: TradeLookupInput,
+): Promise<TradeLookupResult> {
+  if (input.frame === 4) return lotsOfFirstTrade(rows, input);
+  return { trades: await describeTrades(rows, await selectTrades(rows, input)) };
+}
+
+/** The trades of frames 1 to 3, with what stands beside them. */
+export async function selectTrades(
+  rows: RowReader,
+  selection: TradeSelection,
+): Promise<readonly TradeDetails[]> {
+  switch (selection.frame) {
+    case 1:
+      return detailsOf(rows, selection.tradeIds);
+    case 2:
+      return detailsOf(rows, await oldestOfAccount(rows, selection));
+    case 3: {
+      const { symbol, first, last, tradesMax: limit } = selection;
+      const bounds = { from: first, to: last, limit };
+      const trades = await rows.scanPath('trade', 'by_symbol', [symbol], bounds);
+      return detailsOf(
+        rows,
+        trades.map(({ t_id }) => t_id),
+      );
+    }
+  }
+}
+
+export async function describeTrades(
+  rows: RowReader,
+  details: readonly TradeDetails[],
+): Promise<readonly LookedUpTrade[]> {
+  const types = await rows.byKey(
+    'trade_type',
+    details.map(({ trade }) => trade.t_tt_id),
+  );
+  return details.map((one) => lookedUp(one, types.get(one.trade.t_tt_id)));
+}
+
+/** The path has the newest first, and the oldest are wanted: all in between are read. */
+async function oldestOfAccount(
+  rows: RowReader,
+  {
+    accountId,
+    first,
+    last,
+    tradesMax,
+  }: {
+    readonly accountId: number;
+    readonly first: number;
+    readonly last: number;
+    readonly tradesMax: number;
+  },
+): Promise<readonly number[]> {
+  const newestFirst = await tradesBetween(rows, accountId, { from: first, to: last });
+  return newestFirst
+    .slice(-tradesMax)
+    .toReversed()
+    .map(({ t_id }) => t_id);
+}
+
+function tradesBetween(
+  rows: RowReader,
+  accountId: number,
+  bounds: { readonly from: number; readonly to?: number },
+): Promise<readonly Row<'trade'>[]> {
+  return rows.scanPath('trade', 'by_account', [accountId], bounds);
+}
+
+async function lotsOfFirstTrade(
+  rows: RowReader,
+  { accountId, first }: { readonly accountId: number; readonly first: number },
+): Promise<TradeLookupResult> {
+  const trade = (await tradesBetween(rows, accountId, { from: first })).at(-1);
+  if (trade === undefined) return { tradeId: null, changes: [] };
+  const touched = await rows.scanPath('holding_history', 'by_trade', [trade.t_id]);
+  const histories = await Promise.all(
+    touched.map(({ hh_h_t_id }) => rows.scan('holding_history', [hh_h_t_id])),
+  );
+  const changes = histories.flat().slice(0, CHANGES_MAX);
+  return {
+    tradeId: trade.t_id,
+    changes: changes.map(({ hh_h_t_id, hh_t_id, hh_before_qty, hh_after_qty }) => ({
+      lotId: hh_h_t_id,
+      tradeId: hh_t_id,
+      before: hh_before_qty,
+      after: hh_after_qty,
+    })),
+  };
+}

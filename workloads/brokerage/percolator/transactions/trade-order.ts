@@ -1,0 +1,184 @@
+/** Trade-Order on Percolator, frame by frame (model/transactions/trade-order.ts says what each is about). */
+import {
+  changePosition,
+  commissionOf,
+  type Row,
+  taxOf,
+  type TradeOrderInput,
+  type TradeOrderResult,
+} from '../../model/index.ts';
+import type { RowReader, RowWriter } from '../rows.ts';
+import { commissionRateOf, openLots, taxRatesOf } from './shared.ts';
+
+type Frame3 = NonNullable<TradeOrderResult['frame3']>;
+
+interface Parties {
+  readonly account: Row<'customer_account'>;
+  readonly customer: Row<'customer'>;
+}
+
+export async function tradeOrder(
+  rows: RowWriter,
+  input: TradeOrderInput,
+): Promise<TradeOrderResult> {
+  const { parties, frame1 } = await readParties(rows, input);
+  const frame2 = await checkPermission(rows, input, parties);
+  if (frame2 === 'denied') return { outcome: 'denied', frame1, frame2: null, frame3: null };
+  const frame3 = await estimate(rows, input, parties);
+  insertOrder(rows, { input, parties, frame3 });
+  return { outcome: input.rollBack ? 'rolled back' : 'committed', frame1, frame2, frame3 };
+}
+
+async function readParties(
+  rows: RowReader,
+  { accountId }: TradeOrderInput,
+): Promise<{ parties: Parties; frame1: TradeOrderResult['frame1'] }> {
+  const account = await rows.get('customer_account', accountId);
+  const [customer, broker] = await rows.getAll([
+    ['customer', account.ca_c_id],
+    ['broker', account.ca_b_id],
+  ]);
+  const frame1 = {
+    accountName: account.ca_name,
+    brokerId: broker.b_id,
+    brokerName: broker.b_name,
+    customerId: customer.c_id,
+    customerFirstName: customer.c_f_name,
+    customerLastName: customer.c_l_name,
+    customerTaxId: customer.c_tax_id,
+    customerTier: customer.c_tier,
+    taxStatus: account.ca_tax_st,
+  };
+  return { parties: { account, customer }, frame1 };
+}
+
+async function checkPermission(
+  rows: RowReader,
+  { accountId, executor }: TradeOrderInput,
+  { customer }: Parties,
+): Promise<TradeOrderResult['frame2'] | 'denied'> {
+  const { firstName, lastName, taxId } = executor;
+  const isOwner =
+    firstName === customer.c_f_name &&
+    lastName === customer.c_l_name &&
+    taxId === customer.c_tax_id;
+  if (isOwner) return null;
+  const permission = await rows.find('account_permission', accountId, taxId);
+  const isTheirs = permission?.ap_f_name === firstName && permission.ap_l_name === lastName;
+  return isTheirs ? { acl: permission.ap_acl } : 'denied';
+}
+
+async function estimate(
+  rows: RowReader,
+  input: TradeOrderInput,
+  { account, customer }: Parties,
+): Promise<Frame3> {
+  const { tradeTypeId, quantity } = input;
+  const symbol = await findSymbol(rows, input);
+  const [security, lastTrade, tradeType, position, charge] = await rows.findAll([
+    ['security', symbol],
+    ['last_trade', symbol],
+    ['trade_type', tradeTypeId],
+    ['holding_summary', account.ca_id, symbol],
+    ['charge', tradeTypeId, customer.c_tier],
+  ]);
+  if (!security || !lastTrade || !tradeType || !charge) throw new Error(`${symbol} is incomplete`);
+  const marketPrice = lastTrade.lt_price;
+  const isSell = tradeType.tt_is_sell;
+  const price = tradeType.tt_is_mrkt ? marketPrice : input.requestedPrice;
+  const closes = position !== undefined && position.hs_qty > 0 === isSell;
+  const [company, lots, rate, accountAssets] = await Promise.all([
+    rows.get('company', security.s_co_id),
+    closes ? openLots(rows, account.ca_id, symbol) : [],
+    commissionRateOf(rows, {
+      tier: customer.c_tier,
+      tradeTypeId,
+      exchangeId: security.s_ex_id,
+      quantity,
+    }),
+    input.isMargin ? assetsOf(rows, account) : 0,
+  ]);
+  const trade = { isSell, isLifo: input.isLifo, quantity, price };
+  const { buyValue, sellValue } = changePosition(lots, trade);
+  const isTaxed = account.ca_tax_st !== 0 && sellValue > buyValue;
+  return {
+    companyName: company.co_name,
+    securityName: security.s_name,
+    symbol,
+    requestedPrice: price,
+    marketPrice,
+    isMarket: tradeType.tt_is_mrkt,
+    isSell,
+    statusId: tradeType.tt_is_mrkt ? 'SBMT' : 'PNDG',
+    buyValue,
+    sellValue,
+    taxAmount: isTaxed ? taxOf(sellValue - buyValue, await taxRatesOf(rows, customer.c_id)) : 0,
+    commissionRate: rate,
+    commission: commissionOf(rate, quantity, price),
+    chargeAmount: charge.ch_chrg,
+    accountAssets,
+  };
+}
+
+async function findSymbol(rows: RowReader, { security }: TradeOrderInput): Promise<string> {
+  if ('symbol' in security) return security.symbol;
+  const [company] = await rows.scanPath('company', 'by_name', [security.companyName]);
+  const issues = await rows.scanPath('security', 'by_company', [
+    company?.co_id ?? 0,
+    security.issue,
+  ]);
+  const [issue] = issues;
+  if (issue === undefined) throw new Error(`${security.companyName} has no ${security.issue}`);
+  return issue.s_symb;
+}
+
+/** What the account could pay with: its balance, and its positions at the prices of now. */
+async function assetsOf(rows: RowReader, account: Row<'customer_account'>): Promise<number> {
+  const positions = await rows.scan('holding_summary', [account.ca_id]);
+  const lastTrades = await rows.byKey(
+    'last_trade',
+    positions.map(({ hs_s_symb }) => hs_s_symb),
+  );
+  return positions.reduce(
+    (sum, { hs_s_symb, hs_qty }) => sum + hs_qty * (lastTrades.get(hs_s_symb)?.lt_price ?? 0),
+    account.ca_bal,
+  );
+}
+
+function insertOrder(
+  rows: RowWriter,
+  {
+    input,
+    parties: { account },
+    frame3,
+  }: { readonly input: TradeOrderInput; readonly parties: Parties; readonly frame3: Frame3 },
+): void {
+  const { tradeId, now, executor, quantity } = input;
+  rows.insert('trade', {
+    t_id: tradeId,
+    t_dts: now,
+    t_st_id: frame3.statusId,
+    t_tt_id: input.tradeTypeId,
+    t_is_cash: !input.isMargin,
+    t_s_symb: frame3.symbol,
+    t_qty: quantity,
+    t_bid_price: frame3.requestedPrice,
+    t_ca_id: account.ca_id,
+    t_exec_name: `${executor.firstName} ${executor.lastName}`,
+    t_trade_price: null,
+    t_chrg: frame3.chargeAmount,
+    t_comm: frame3.commission,
+    t_tax: 0,
+    t_lifo: input.isLifo,
+  });
+  rows.insert('trade_history', { th_t_id: tradeId, th_dts: now, th_st_id: frame3.statusId });
+  if (frame3.isMarket) return;
+  rows.insert('trade_request', {
+    tr_t_id: tradeId,
+    tr_tt_id: input.tradeTypeId,
+    tr_s_symb: frame3.symbol,
+    tr_qty: quantity,
+    tr_bid_price: frame3.requestedPrice,
+    tr_b_id: account.ca_b_id,
+  });
+}

@@ -1,0 +1,205 @@
+/** Trade-Result on Percolator, frame by frame (model/transactions/trade-result.ts says what each is about). */
+import {
+  CASH_TYPE,
+  cashTransactionName,
+  changePosition,
+  commissionOf,
+  type PositionChange,
+  type Row,
+  settlementAmount,
+  SETTLEMENT_DAYS_MS,
+  taxOf,
+  type TradeResultInput,
+  type TradeResultResult,
+} from '../../model/index.ts';
+import type { UpdateBroker } from '../broker-update.ts';
+import type { RowReader, RowWriter } from '../rows.ts';
+import { commissionRateOf, openLots, taxRatesOf } from './shared.ts';
+
+interface Completing {
+  readonly input: TradeResultInput;
+  readonly trade: Row<'trade'>;
+  readonly tradeType: Row<'trade_type'>;
+  readonly security: Row<'security'>;
+  readonly account: Row<'customer_account'>;
+  readonly position: Row<'holding_summary'> | undefined;
+}
+
+export async function tradeResult(
+  rows: RowWriter,
+  input: TradeResultInput,
+  updateBroker: UpdateBroker,
+): Promise<TradeResultResult> {
+  const completing = await readTrade(rows, input);
+  const { trade, tradeType, account, position, security } = completing;
+  const change = await changeHoldings(rows, completing);
+  const { buyValue, sellValue } = change;
+  const isTaxed = account.ca_tax_st !== 0 && sellValue > buyValue;
+  const [rates, customer] = await Promise.all([
+    isTaxed ? taxRatesOf(rows, account.ca_c_id) : 0,
+    rows.get('customer', account.ca_c_id),
+  ]);
+  const tax = isTaxed ? taxOf(sellValue - buyValue, rates) : 0;
+  const rate = await commissionRateOf(rows, {
+    tier: customer.c_tier,
+    tradeTypeId: trade.t_tt_id,
+    exchangeId: security.s_ex_id,
+    quantity: trade.t_qty,
+  });
+  const commission = commissionOf(rate, trade.t_qty, input.tradePrice);
+  completeTrade(rows, completing, { tax, commission });
+  await updateBroker(rows, { brokerId: account.ca_b_id, tradeId: trade.t_id, commission });
+  const settled = settle(rows, completing, { tax, commission });
+  return {
+    frame1: {
+      accountId: account.ca_id,
+      symbol: trade.t_s_symb,
+      tradeTypeId: trade.t_tt_id,
+      tradeTypeName: tradeType.tt_name,
+      isSell: tradeType.tt_is_sell,
+      isMarket: tradeType.tt_is_mrkt,
+      isLifo: trade.t_lifo,
+      isCash: trade.t_is_cash,
+      quantity: trade.t_qty,
+      charge: trade.t_chrg,
+      positionQuantity: position?.hs_qty ?? 0,
+    },
+    frame2: {
+      brokerId: account.ca_b_id,
+      customerId: account.ca_c_id,
+      taxStatus: account.ca_tax_st,
+      buyValue,
+      sellValue,
+    },
+    frame3: { taxAmount: tax },
+    frame4: { securityName: security.s_name, commissionRate: rate },
+    frame5: { commission },
+    frame6: settled,
+  };
+}
+
+/** Frame 1, and the row reads of 2 and 4: they depend on nothing else. */
+async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Completing> {
+  const trade = await rows.get('trade', input.tradeId);
+  const [tradeType, security, account, position] = await rows.findAll([
+    ['trade_type', trade.t_tt_id],
+    ['security', trade.t_s_symb],
+    ['customer_account', trade.t_ca_id],
+    ['holding_summary', trade.t_ca_id, trade.t_s_symb],
+  ]);
+  if (!tradeType || !security || !account) throw new Error(`trade ${trade.t_id} is incomplete`);
+  return { input, trade, tradeType, security, account, position };
+}
+
+/** Frame 2: the position, lot by lot. */
+async function changeHoldings(
+  rows: RowWriter,
+  { input, trade, tradeType, position }: Completing,
+): Promise<PositionChange> {
+  const { t_ca_id: accountId, t_s_symb: symbol, t_id: tradeId, t_qty: quantity } = trade;
+  const isSell = tradeType.tt_is_sell;
+  // A position without lots of the other sign has nothing to close.
+  const closes = position !== undefined && position.hs_qty > 0 === isSell;
+  const lots = closes ? await openLots(rows, accountId, symbol) : [];
+  const { tradePrice: price, now } = input;
+  const change = changePosition(lots, { isSell, isLifo: trade.t_lifo, quantity, price });
+  const lotRow = (lot: (typeof lots)[number], h_qty: number): Row<'holding'> => ({
+    h_t_id: lot.tradeId,
+    h_ca_id: accountId,
+    h_s_symb: symbol,
+    h_dts: lot.time,
+    h_price: lot.price,
+    h_qty,
+  });
+  for (const { lot, after } of change.touched) {
+    insertHistory(rows, { lot: lot.tradeId, tradeId, before: lot.quantity, after });
+    if (after === 0) rows.remove('holding', lotRow(lot, lot.quantity));
+    else rows.insert('holding', lotRow(lot, after));
+  }
+  if (change.opened !== 0) {
+    insertHistory(rows, { lot: tradeId, tradeId, before: 0, after: change.opened });
+    const opened = { tradeId, time: now, price, quantity: change.opened };
+    rows.insert('holding', lotRow(opened, change.opened));
+  }
+  const before = position ?? { hs_ca_id: accountId, hs_s_symb: symbol, hs_qty: 0 };
+  const hs_qty = before.hs_qty + (isSell ? -quantity : quantity);
+  if (hs_qty === 0) rows.remove('holding_summary', before);
+  else rows.insert('holding_summary', { ...before, hs_qty });
+  return change;
+}
+
+function insertHistory(
+  rows: RowWriter,
+  {
+    lot,
+    tradeId,
+    before,
+    after,
+  }: {
+    readonly lot: number;
+    readonly tradeId: number;
+    readonly before: number;
+    readonly after: number;
+  },
+): void {
+  rows.insert('holding_history', {
+    hh_h_t_id: lot,
+    hh_t_id: tradeId,
+    hh_before_qty: before,
+    hh_after_qty: after,
+  });
+}
+
+interface Costs {
+  readonly tax: number;
+  readonly commission: number;
+}
+
+/** Frame 5, with the tax of frame 3. */
+function completeTrade(
+  rows: RowWriter,
+  { input, trade }: Completing,
+  { tax, commission }: Costs,
+): void {
+  rows.update('trade', trade, {
+    t_comm: commission,
+    t_tax: tax,
+    t_dts: input.now,
+    t_st_id: 'CMPT',
+    t_trade_price: input.tradePrice,
+  });
+  rows.insert('trade_history', { th_t_id: trade.t_id, th_dts: input.now, th_st_id: 'CMPT' });
+}
+
+/** Frame 6. */
+function settle(
+  rows: RowWriter,
+  { input, trade, tradeType, account, security }: Completing,
+  { tax, commission }: Costs,
+): TradeResultResult['frame6'] {
+  const amount = settlementAmount({
+    isSell: tradeType.tt_is_sell,
+    quantity: trade.t_qty,
+    price: input.tradePrice,
+    charge: trade.t_chrg,
+    commission,
+    taxStatus: account.ca_tax_st,
+    tax,
+  });
+  rows.insert('settlement', {
+    se_t_id: trade.t_id,
+    se_cash_type: trade.t_is_cash ? CASH_TYPE.cash : CASH_TYPE.margin,
+    se_cash_due_date: input.now + SETTLEMENT_DAYS_MS,
+    se_amt: amount,
+  });
+  if (!trade.t_is_cash) return { settlementAmount: amount, accountBalance: account.ca_bal };
+  const ca_bal = account.ca_bal + amount;
+  rows.update('customer_account', account, { ca_bal });
+  rows.insert('cash_transaction', {
+    ct_t_id: trade.t_id,
+    ct_dts: input.now,
+    ct_amt: amount,
+    ct_name: cashTransactionName(tradeType.tt_name, trade.t_qty, security.s_name),
+  });
+  return { settlementAmount: amount, accountBalance: ca_bal };
+}

@@ -7,6 +7,7 @@ import { chartTheme } from './charts/theme.ts';
 import { findingsFigure } from './charts/findings-figure.ts';
 import { readRunRecord } from './record-file.ts';
 import { buildReport } from './report.ts';
+import { recordFindings } from './record-findings.ts';
 import { createRun, type Run } from './run.ts';
 import type { Findings } from './run-record.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
@@ -50,10 +51,18 @@ const FINDINGS: Findings = {
   ],
 };
 
+const HEADER = {
+  experiment: 'micro',
+  profile: 'smoke',
+  commandLine: 'node main.ts',
+  parameters: {},
+  seed: 1,
+  repeats: 3,
+  store: { name: 'embedded', durability: 'Each commit is on the disk.' },
+} as const;
+
 function runWith(folder: string, findings: Findings): Run {
-  const store = { name: 'embedded', durability: 'Each commit is on the disk.' };
-  const header = { experiment: 'micro', profile: 'smoke', commandLine: 'node main.ts' } as const;
-  const run = createRun(folder, { ...header, parameters: {}, seed: 1, repeats: 3, store });
+  const run = createRun(folder, HEADER);
   run.describe({ findings });
   return run;
 }
@@ -89,6 +98,32 @@ describe('findings', () => {
     assert.ok(!/(?:src|href)="(?!data:)/.test(page));
     assert.ok(page.includes('Raw &lt;store&gt; against Percolator'));
     assert.ok(page.includes('<td>1,235</td>'));
+  });
+
+  test('of a measurement that was interrupted are none, and the record says so', async () => {
+    using folder = temporaryFolder();
+    const { kicker, title, ...found } = FINDINGS;
+    const interrupted = new AbortController();
+    const record = (name: string, measure: () => Promise<typeof found>): Promise<unknown> =>
+      recordFindings(
+        path.join(folder.path, name),
+        { ...HEADER, kicker, title },
+        interrupted.signal,
+        async () => ({ ...(await measure()), targets: [] }),
+      );
+    const read = (name: string): unknown => {
+      const { state, findings } = readRunRecord(path.join(folder.path, name));
+      return [state, findings?.check.passed, findings?.tables.length];
+    };
+    await record('measured', async () => found);
+    assert.deepEqual(read('measured'), ['finished', true, 1]);
+    const ended = record('interrupted', async () => {
+      interrupted.abort(new Error('ctrl-C'));
+      interrupted.signal.throwIfAborted();
+      return found;
+    });
+    await assert.rejects(ended, /ctrl-C/);
+    assert.deepEqual(read('interrupted'), ['interrupted', false, 0]);
   });
 
   test('have no tables if their check failed', () => {

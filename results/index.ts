@@ -7,6 +7,7 @@ export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogr
 export type { Histogram } from './histogram.ts';
 export { createRun, defaultRunFolder } from './run.ts';
 export type { MeasuredPoint, Run, RunHeader } from './run.ts';
+export { recordFindings, type Found } from './record-findings.ts';
 export { startProgress, type Progress, type ProgressOptions } from './progress.ts';
 export { captureEnvironment } from './environment.ts';
 export { buildReport, type ReportFiles } from './report.ts';

@@ -81,6 +81,8 @@ const specification = {
       mustNotHold: 'run.json',
     }),
   },
+  // It tries them itself.
+  ignoredInFiles: ['batching', 'prefetch', 'scanners'],
   examples: [
     { command: 'npm run bench:batching', does: 'both workloads, a minute or two' },
     {

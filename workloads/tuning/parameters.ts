@@ -1,12 +1,13 @@
 /** Options of a script as the parameters of its run: all but those that say where to write, and how much. */
 import type { Parameters } from '#results';
 
-const NOT_PARAMETERS = new Set(['out', 'config', 'verbose']);
+const NOT_PARAMETERS = new Set(['out', 'directory', 'config', 'verbose']);
 
 export function parametersOf(options: object): Parameters {
   const given = Object.entries(options).filter(
     ([name, value]) =>
-      !NOT_PARAMETERS.has(name) && (typeof value === 'string' || typeof value === 'number'),
+      !NOT_PARAMETERS.has(name) &&
+      (Array.isArray(value) || ['string', 'number', 'boolean'].includes(typeof value)),
   );
   return Object.fromEntries(given) as Parameters;
 }

@@ -1,18 +1,35 @@
 /** The benchmark at smoke size, and its answer to what it cannot do. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { readRunRecord } from '#results';
+import { asConfig } from '../tuning/engine-settings.ts';
 
+const TUNED = JSON.stringify(
+  asConfig({
+    batching: 'on',
+    batchDelay: 0,
+    batchRows: 64,
+    batchInFlight: 8,
+    prefetch: 'learn',
+    scanners: 2,
+  }),
+);
 const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url));
 
 test('a small run prints both ratios, reads few versions once they are collected, and leaves nothing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'bench-test-'));
-  const options = ['--directory', folder, '--versions', '300', '--reads', '200'];
-  const small = [...options, '--message-lifetime', '20'];
+  const work = join(folder, 'work');
+  const out = join(folder, 'run');
+  await mkdir(work);
+  const config = join(folder, 'config.json');
+  await writeFile(config, TUNED);
+  const options = ['--directory', work, '--versions', '300', '--reads', '200', '--out', out];
+  const small = [...options, '--message-lifetime', '20', '--config', config];
   const { exitCode, stdout } = await execa(process.execPath, [PROGRAM, ...small], {
     reject: false,
   });
@@ -20,7 +37,18 @@ test('a small run prints both ratios, reads few versions once they are collected
   assert.match(stdout, /^without a collector +300 +[\d.]+ µs +[\d.]+ µs +[\d.]+$/m);
   assert.match(stdout, /^with a collector at work +1 +[\d.]+ µs +[\d.]+ µs +[\d.]+$/m);
   assert.match(stdout, /^(NOT a|A)ccepted: /m);
-  assert.deepEqual(await readdir(folder), []);
+  assert.deepEqual(await readdir(work), []);
+  const { state, findings, targets, parameters } = readRunRecord(out);
+  assert.equal(state, 'finished');
+  assert.deepEqual(
+    findings?.tables[0]?.rows.map(([label, versions]) => [label, versions]),
+    [
+      ['without a collector', 300],
+      ['with a collector at work', 1],
+    ],
+  );
+  assert.equal(targets[0]?.met, exitCode === 0);
+  assert.equal(parameters['batching'], 'on');
   await rm(folder, { recursive: true });
 });
 

@@ -20,12 +20,22 @@ import {
   type Percolator,
   type Random,
 } from '#engine';
-import { captureEnvironment, integer, outputFolder, runCommand, startProgress } from '#results';
-import { readInTurns, type ReadTimes } from './read-in-turns.ts';
+import {
+  defaultRunFolder,
+  integer,
+  outputFolder,
+  recordFindings,
+  type Run,
+  runCommand,
+  startProgress,
+} from '#results';
+import { DATABASE_OPTIONS, type DatabaseValues, settingsOf } from '../tuning/engine-settings.ts';
+import { parametersOf } from '../tuning/parameters.ts';
+import { type Found, foundIn, isAccepted, type Outcome, RATIO_MAX } from './findings.ts';
+import { readInTurns } from './read-in-turns.ts';
 
 /** Width of the first column of what is printed. */
 const LABEL = 24;
-const RATIO_MAX = 2;
 const TABLE = 'versions';
 const ONCE: CellAddress = { table: TABLE, row: 'written-once', column: 'value' };
 const OFTEN: CellAddress = { table: TABLE, row: 'rewritten', column: 'value' };
@@ -63,6 +73,7 @@ const specification = {
       max: 3_600_000,
       unit: 'ms',
     }),
+    ...DATABASE_OPTIONS,
     seed: integer({
       description: 'the same seed makes the same values and turns',
       default: 1,
@@ -73,14 +84,21 @@ const specification = {
       default: tmpdir(),
       defaultText: "the system's folder for temporary files",
     }),
+    out: outputFolder({
+      description: 'new folder for the record, the chart and the report',
+      default: () => defaultRunFolder('versions'),
+      defaultText: 'results/runs/versions-<UTC time>',
+      mustNotHold: 'run.json',
+    }),
   },
+  ignoredInFiles: ['scanners'], // Nothing is observed.
   examples: [
     { command: 'npm run bench:versions', does: '10,000 versions, half a minute or so' },
     { command: 'npm run bench:versions -- --versions 100000', does: 'ten times as many' },
   ],
 } as const;
 
-interface Settings {
+interface Settings extends DatabaseValues {
   readonly versions: number;
   readonly reads: number;
   readonly valueBytes: number;
@@ -88,29 +106,45 @@ interface Settings {
   readonly seed: number;
 }
 
-interface Outcome {
-  /** Versions of the rewritten cell in the storage while it was read. */
-  readonly versions: number;
-  readonly times: ReadTimes;
-}
-
-await runCommand(specification, async (settings, { signal }) => {
+await runCommand(specification, async (settings, { signal, commandLine }) => {
   const created = await mkdir(settings.directory, { recursive: true });
   const folder = await mkdtemp(path.join(settings.directory, 'bench-versions-'));
+  const header = {
+    kicker: 'Percolator paper, section 2',
+    title: 'Reading a cell that was rewritten many times',
+    experiment: 'versions',
+    profile: 'custom',
+    commandLine,
+    parameters: parametersOf(settings),
+    seed: settings.seed,
+    repeats: 1,
+    store: {
+      name: 'embedded',
+      durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
+    },
+    limitations: ['One reader, one cell of each kind, all in memory: how long a read takes alone.'],
+  } as const;
   try {
-    // What is on the disk after a power failure does not matter here, and waiting for it is not measured.
-    await using percolator = await openPercolator({ folder, fsync: false });
-    await measure(percolator, settings, { folder, signal });
+    let found: Found | undefined;
+    const { run, page } = await recordFindings(settings.out, header, signal, async () => {
+      // What is on the disk after a power failure does not matter here, and waiting for it is not measured.
+      const options = { folder, fsync: false, ...settingsOf(settings) };
+      await using percolator = await openPercolator(options);
+      found = await measure(percolator, settings, signal);
+      return foundIn(found, settings);
+    });
+    if (found !== undefined) conclude(settings, found, run, page);
   } finally {
     await rm(created ?? folder, { recursive: true, force: true });
   }
 });
 
+/** @throws if it is interrupted */
 async function measure(
   percolator: Percolator,
   settings: Settings,
-  { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
-): Promise<void> {
+  signal: AbortSignal,
+): Promise<Found> {
   const progress = startProgress();
   const random = createRandom(settings.seed);
   const { versions, reads, messageLifetime: messageLifetimeMs } = settings;
@@ -142,8 +176,8 @@ async function measure(
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     const collected = await read();
-    progress.end();
-    if (!signal.aborted) conclude(settings, { without, collected }, folder);
+    signal.throwIfAborted();
+    return { without, collected };
   } finally {
     progress.end();
   }
@@ -164,31 +198,28 @@ async function versionsOf({ store }: Percolator): Promise<number> {
   return row?.cells.length ?? 0;
 }
 
-function conclude(
-  settings: Settings,
-  { without, collected }: { readonly without: Outcome; readonly collected: Outcome },
-  folder: string,
-): void {
-  const { cpuModel, cores, memoryBytes, nodeVersion } = captureEnvironment(folder);
+function conclude(settings: Settings, found: Found, run: Run, page: string): void {
+  const { cpuModel, cores, memoryBytes, nodeVersion } = run.record.environment;
   const memory = `${Math.round(memoryBytes / 2 ** 30)} GiB`;
-  const isAccepted = collected.times.ratio <= RATIO_MAX;
   const lines = [
     '',
     `${count(settings.versions)} versions of ${count(settings.valueBytes)} bytes, seed ${settings.seed}, ` +
       `${count(settings.reads)} reads of each cell, taking turns; embedded storage`,
     '',
     `${''.padEnd(LABEL)}  versions   written once    rewritten   ratio of the medians`,
-    line('without a collector', without),
-    line('with a collector at work', collected),
+    line('without a collector', found.without),
+    line('with a collector at work', found.collected),
     '',
     `${cpuModel}, ${cores} cores, ${memory}, Node ${nodeVersion}`,
     '',
-    isAccepted
+    isAccepted(found)
       ? `Accepted: with a collector, at most ${RATIO_MAX} times as long.`
       : `NOT accepted: with a collector, more than ${RATIO_MAX} times as long.`,
+    '',
+    `Report: ${page}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-  if (!isAccepted) process.exitCode = 1;
+  if (!isAccepted(found)) process.exitCode = 1;
 }
 
 function line(label: string, { versions, times }: Outcome): string {

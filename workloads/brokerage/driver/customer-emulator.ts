@@ -55,6 +55,8 @@ export interface Emulated {
   readonly isOverrun: boolean;
   /** Of all runs so far. */
   readonly firstFailure: string | null;
+  /** Trade-Results that the brokerage has acknowledged in all runs so far. */
+  readonly tradeResults: number;
 }
 
 /** More than this in flight, and the brokerage does not keep up; we stop rather than fill the memory. */
@@ -112,6 +114,7 @@ export class CustomerEmulator {
       waitingOrders: this.exchange.waiting,
       isOverrun: this.#isOverrun,
       firstFailure: this.#recorder.firstFailure,
+      tradeResults: this.#recorder.tradeResults,
     };
   }
 

@@ -44,6 +44,7 @@ export class Recorder {
   #records: Records = emptyRecords();
   /** Of everything since the beginning. */
   #firstFailure: string | null = null;
+  #tradeResults = 0;
 
   constructor(clock: Clock, brokerage: Brokerage) {
     this.#clock = clock;
@@ -56,6 +57,11 @@ export class Recorder {
 
   get firstFailure(): string | null {
     return this.#firstFailure;
+  }
+
+  /** That the brokerage has acknowledged since the beginning. */
+  get tradeResults(): number {
+    return this.#tradeResults;
   }
 
   /** Forgets what was measured before. */
@@ -73,6 +79,7 @@ export class Recorder {
     try {
       const { result, attempts } = await this.#brokerage.execute(type, input);
       assert(attempts >= 1, 'what has ended has run');
+      if (type === 'tradeResult') this.#tradeResults++;
       this.#end(type, { attempts, dueMs, isRolledBack: isRolledBack(result) });
       return result;
     } catch (error) {

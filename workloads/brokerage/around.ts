@@ -1,0 +1,43 @@
+/** What every part of the experiment has around it, and does alike. */
+import type { Random } from '#engine';
+import type { Progress } from '#results';
+import type { Offered } from './clients.ts';
+import type { Population } from './model/index.ts';
+import type { Plan } from './plan.ts';
+import type { Results } from './results.ts';
+import type { Session } from './session.ts';
+import type { LoadedDatabase } from './systems/database.ts';
+
+export interface Around {
+  readonly plan: Plan;
+  readonly population: Population;
+  /** For everything that is deleted at the end. */
+  readonly work: string;
+  readonly random: Random;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+  readonly results: Results;
+}
+
+export function unpacedLoad({ users, warmupSeconds, seconds }: Plan): Offered {
+  return { tradesPerSecond: null, users, warmupSeconds, seconds };
+}
+
+/** Sentences, each with the name of the system. */
+export async function whatIsWrong(
+  name: string,
+  database: LoadedDatabase,
+  sessions: readonly Session[],
+): Promise<readonly string[]> {
+  const tradeResults = sessions.reduce((sum, session) => sum + session.tradeResults, 0);
+  const failures = sessions.flatMap(({ firstFailure }) =>
+    firstFailure === null ? [] : [`a transaction has failed: ${firstFailure}`],
+  );
+  const wrong = [...failures, ...(await database.check(tradeResults))];
+  return wrong.map((one) => `${name}: ${one}`);
+}
+
+export function shuffled<T>(random: Random, items: readonly T[]): readonly T[] {
+  const left = [...items];
+  return items.map(() => left.splice(random.integer(0, left.length - 1), 1)[0] as T);
+}

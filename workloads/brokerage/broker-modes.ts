@@ -1,0 +1,27 @@
+/**
+ * The broker's update, which the paper left out because it conflicts: left out, in the transaction, and by way of a side
+ * table. All as fast as it goes, far above what so few customers would do: 100 customers share a broker.
+ */
+import type { Ran } from './clients.ts';
+import { runOnCopy } from './copied-database.ts';
+import { type Around, shuffled } from './around.ts';
+import type { BrokerUpdate } from './model/index.ts';
+import type { BrokerMode } from './results.ts';
+
+const MODES: readonly BrokerUpdate[] = ['omit', 'inline', 'side-table'];
+
+export async function measureBrokerModes(
+  around: Around,
+  loaded: string,
+): Promise<readonly BrokerMode[]> {
+  const measured = new Map<BrokerUpdate, Ran>();
+  for (const mode of shuffled(around.random, MODES)) {
+    const { engine } = around.plan;
+    const changes = { brokerUpdate: mode, engine, countsCalls: false };
+    measured.set(mode, await runOnCopy(around, { loaded, name: `broker ${mode}`, changes }));
+  }
+  return MODES.flatMap((mode) => {
+    const ran = measured.get(mode);
+    return ran === undefined ? [] : [{ mode, ran }];
+  });
+}

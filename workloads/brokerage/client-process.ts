@@ -1,0 +1,85 @@
+/**
+ * A client of the brokerage as a process: customers, exchange and the client library of the system, as the paper has
+ * them. It stays for all runs on a system, so that compiled code and connections are warm, and orders that wait
+ * for their price in one run are there in the next.
+ */
+import process from 'node:process';
+import { type Clock, createRandom, systemClock } from '#engine';
+import { serve, tellParent } from '../processes/index.ts';
+import { countsPerUnit, copyCounts, type StoreCounts } from '../tuning/store-counts.ts';
+import { CustomerEmulator } from './driver/customer-emulator.ts';
+import { type ClientOptions, encodeRecords, type RunAnswer, type RunOrder } from './messages.ts';
+import { createPopulation } from './population/index.ts';
+import { openBrokerage } from './systems/open-brokerage.ts';
+
+/** The clock that all processes of a machine share. */
+const sharedClock: Clock = {
+  ...systemClock,
+  monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
+};
+
+await serve<RunOrder>(async (options: ClientOptions) => {
+  const { database, scale, seed, client, clients, firstTradeId, originMs } = options;
+  const population = createPopulation(scale, seed);
+  const opened = await openBrokerage(database, population);
+  // The specification wants it before a run: whatever an earlier one has left is cancelled.
+  if (client === 0) {
+    const { endMs: now } = population.roster.trades;
+    await opened.brokerage.execute('tradeCleanup', { firstTradeId, now });
+  }
+  const stopped = new AbortController();
+  let trades = 0;
+  const emulator = new CustomerEmulator({
+    clock: sharedClock,
+    random: createRandom(seed).fork(`client ${client} from trade ${firstTradeId}`),
+    population,
+    brokerage: opened.brokerage,
+    range: rangeOf(population.roster.customers, client, clients),
+    nextTradeId: () => firstTradeId + client + clients * trades++,
+    originMs,
+  });
+  const run = async (order: RunOrder): Promise<void> => {
+    const store = watchStore(opened.counts, order, stopped.signal);
+    const hasMaintenance = client === 0;
+    const emulated = await emulator.run({ ...order, hasMaintenance, signal: stopped.signal });
+    const records = encodeRecords(emulated.records);
+    tellParent({ kind: 'ran', ...emulated, records, store: await store } satisfies RunAnswer);
+  };
+  return {
+    onMessage: (order) => void run(order).catch(fail),
+    stop: async () => {
+      stopped.abort(new Error('asked to stop'));
+      emulator.exchange.close();
+      await opened.close();
+    },
+  };
+});
+
+function rangeOf(
+  customers: number,
+  client: number,
+  clients: number,
+): { readonly first: number; readonly end: number } {
+  const at = (index: number): number => Math.floor((customers * index) / clients);
+  return { first: at(client), end: at(client + 1) };
+}
+
+/** What is counted between the ends of the interval. */
+async function watchStore(
+  counts: StoreCounts | null,
+  { fromMs, toMs }: RunOrder,
+  signal: AbortSignal,
+): Promise<StoreCounts | null> {
+  if (counts === null) return null;
+  await sharedClock.sleep(fromMs - sharedClock.monotonicMs(), signal);
+  const before = copyCounts(counts);
+  await sharedClock.sleep(toMs - sharedClock.monotonicMs(), signal);
+  return countsPerUnit(copyCounts(counts), before, 1);
+}
+
+/** The parent names this process and ends the run. */
+function fail(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
+}

@@ -1,0 +1,160 @@
+/**
+ * The client processes of one system, as the experiment sees them: told when to begin, watched while they measure,
+ * and asked what they have seen.
+ *
+ *     now ──▶ begin ──warm-up──▶ from: look at the processors ──▶ to: look again ──drain──▶ answers
+ */
+import { systemClock } from '#engine';
+import { type Crew, type Member } from '../processes/index.ts';
+import type { Load } from './driver/customer-emulator.ts';
+import type { Records } from './driver/recorder.ts';
+import { type ClientOptions, mergeRecords, type RunAnswer, type RunOrder } from './messages.ts';
+import { cpuSecondsOf } from './processor-time.ts';
+import type { StoreCounts } from '../tuning/store-counts.ts';
+
+/** Everything whose processor time counts, by what it is for. */
+export type Parts = Readonly<Record<string, readonly number[]>>;
+
+export interface Offered {
+  /** Trade-Results a second, of all clients; null: as fast as `users` can. */
+  readonly tradesPerSecond: number | null;
+  readonly users: number;
+  readonly warmupSeconds: number;
+  readonly seconds: number;
+}
+
+export interface Ran {
+  readonly offered: Offered;
+  readonly records: Records;
+  /** Processor seconds in the measured interval, by part; null where the system does not say. */
+  readonly cpuSeconds: Readonly<Record<string, number>> | null;
+  readonly backlogFrom: number;
+  readonly backlogTo: number;
+  readonly isOverrun: boolean;
+  readonly waitingOrders: number;
+  /** Of the first client. */
+  readonly store: StoreCounts | null;
+}
+
+const PROGRAM = new URL('client-process.ts', import.meta.url);
+/** Messages are on their way so long at most. */
+const LEAD_MS = 200;
+/** Customers' transactions for each Trade-Result. */
+const CUSTOMER_TRANSACTIONS = 8.9;
+/** How long orders may take to be completed after the end. */
+const DRAIN_MS_MAX = 120_000;
+
+export class Clients {
+  readonly #crew: Crew;
+  readonly #members: Member[] = [];
+  readonly #answers: PromiseWithResolvers<RunAnswer>[] = [];
+  readonly #trades: number[] = [];
+  #firstFailure: string | null = null;
+
+  constructor(crew: Crew) {
+    this.#crew = crew;
+  }
+
+  get pids(): readonly number[] {
+    return this.#members.map(({ pid }) => pid);
+  }
+
+  /** Acknowledged by the brokerage since the start. */
+  get tradeResults(): number {
+    return this.#trades.reduce((sum, count) => sum + count, 0);
+  }
+
+  get firstFailure(): string | null {
+    return this.#firstFailure;
+  }
+
+  async start(options: Omit<ClientOptions, 'client'>): Promise<void> {
+    for (let client = 0; client < options.clients; client++) {
+      this.#answers[client] = Promise.withResolvers();
+      const member = await this.#crew.start({
+        name: `client ${client + 1}`,
+        program: PROGRAM,
+        options: { ...options, client } satisfies ClientOptions,
+        onMessage: (message) => this.#answers[client]?.resolve(message as RunAnswer),
+      });
+      this.#members.push(member);
+    }
+  }
+
+  async run(offered: Offered, parts: Parts): Promise<Ran> {
+    const beginMs = nowMs() + LEAD_MS;
+    const fromMs = beginMs + 1_000 * offered.warmupSeconds;
+    const toMs = fromMs + 1_000 * offered.seconds;
+    for (const [client, member] of this.#members.entries()) {
+      this.#answers[client] = Promise.withResolvers();
+      const load = this.#loadOf(offered, client);
+      member.send({ kind: 'run', load, beginMs, fromMs, toMs } satisfies RunOrder);
+    }
+    await this.#until(fromMs);
+    const before = readParts(parts);
+    await this.#until(toMs);
+    const after = readParts(parts);
+    const answers = await this.#crew.during(this.#gather());
+    for (const [client, answer] of answers.entries()) {
+      this.#trades[client] = answer.tradeResults;
+      this.#firstFailure ??= answer.firstFailure;
+    }
+    return { offered, ...merged(answers), cpuSeconds: difference(before, after) };
+  }
+
+  #loadOf({ tradesPerSecond, users }: Offered, client: number): Load {
+    const clients = this.#members.length;
+    if (tradesPerSecond === null) return { kind: 'unpaced', users: Math.ceil(users / clients) };
+    const perSecond = (CUSTOMER_TRANSACTIONS * tradesPerSecond) / clients;
+    return { kind: 'paced', perSecond, phase: client / clients };
+  }
+
+  async #until(momentMs: number): Promise<void> {
+    await this.#crew.during(systemClock.sleep(Math.max(0, momentMs - nowMs())));
+  }
+
+  async #gather(): Promise<readonly RunAnswer[]> {
+    const over = new AbortController();
+    const late = systemClock.sleep(DRAIN_MS_MAX, over.signal).then((): never[] => []);
+    const all = Promise.all(this.#answers.map(({ promise }) => promise));
+    const answers = await Promise.race([all, late]);
+    over.abort();
+    if (answers.length > 0) return answers;
+    throw new Error(`orders were left that nobody completed within ${DRAIN_MS_MAX / 1_000} s`);
+  }
+}
+
+function merged(answers: readonly RunAnswer[]): Omit<Ran, 'offered' | 'cpuSeconds'> {
+  const sum = (of: 'backlogFrom' | 'backlogTo' | 'waitingOrders'): number =>
+    answers.reduce((total, answer) => total + answer[of], 0);
+  return {
+    records: mergeRecords(answers),
+    backlogFrom: sum('backlogFrom'),
+    backlogTo: sum('backlogTo'),
+    waitingOrders: sum('waitingOrders'),
+    isOverrun: answers.some(({ isOverrun }) => isOverrun),
+    store: answers[0]?.store ?? null,
+  };
+}
+
+function readParts(parts: Parts): ReadonlyMap<string, number | null> {
+  return new Map(Object.entries(parts).map(([part, pids]) => [part, cpuSecondsOf(pids)]));
+}
+
+function difference(
+  before: ReadonlyMap<string, number | null>,
+  after: ReadonlyMap<string, number | null>,
+): Ran['cpuSeconds'] {
+  const used: Record<string, number> = {};
+  for (const [part, from] of before) {
+    const to = after.get(part) ?? null;
+    if (from === null || to === null) return null;
+    used[part] = to - from;
+  }
+  return used;
+}
+
+/** By the clock that all processes of the machine share. */
+export function nowMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}

@@ -1,0 +1,45 @@
+/** An experiment on a copy of the loaded embedded store: opened, run as fast as it goes, checked, and gone. */
+import path from 'node:path';
+import { nowMs, type Ran } from './clients.ts';
+import { type Around, unpacedLoad, whatIsWrong } from './around.ts';
+import { tradesPerSecond } from './point.ts';
+import { Session } from './session.ts';
+import {
+  openPercolatorDatabase,
+  type PercolatorDatabaseOptions,
+} from './systems/percolator-database.ts';
+
+export type Changes = Pick<PercolatorDatabaseOptions, 'brokerUpdate' | 'engine' | 'countsCalls'>;
+
+/** What is wrong afterwards goes to the results. */
+export async function runOnCopy(
+  around: Around,
+  {
+    loaded,
+    name,
+    changes,
+  }: { readonly loaded: string; readonly name: string; readonly changes: Changes },
+): Promise<Ran> {
+  const { plan, population, work, progress, signal, results } = around;
+  progress.phase(`${name}: opening`, 0);
+  await using database = await openPercolatorDatabase(population, {
+    ...changes,
+    store: 'embedded',
+    folder: path.join(work, 'copy'),
+    copyOf: loaded,
+    processes: undefined,
+    signal,
+  });
+  const [way] = database.ways;
+  if (way === undefined) throw new Error('a database of ours has one way');
+  const options = { population, clients: 1, number: 0, originMs: nowMs(), signal };
+  await using session = await Session.open(way, options);
+  progress.phase(`${name}: as fast as ${plan.users} users can`, 0);
+  const ran = await session.run(unpacedLoad(plan));
+  await session.stop();
+  progress.phase(`${name}: checking`, 0);
+  results.wrong.push(...(await whatIsWrong(name, database, [session])));
+  results.checked.push(name);
+  progress.note(`${name}: ${tradesPerSecond(ran).toFixed(1)} TR/s`);
+  return ran;
+}

@@ -1,0 +1,103 @@
+/**
+ * Figure 9: what the brokerage costs, at loads from little to as much as goes, on our system and on PostgreSQL.
+ *
+ *   1. Load everybody: embedded store, emulator, PostgreSQL. Then each has its clients, which stay.
+ *   2. Each as fast as it can (unpaced), in an order drawn from the seed.
+ *   3. The ladder (paced): loads relative to that, all systems and loads in an order drawn from the seed, in rounds.
+ *   4. Stop the clients and check every database. One that is wrong leaves no numbers, of nobody.
+ *   5. On copies of the loaded embedded store: reads saved by batching and prefetching; the broker's update in three modes.
+ */
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { createRandom } from '#engine';
+import { createRun, type Run, startProgress } from '#results';
+import type { Around } from './around.ts';
+import { measureBrokerModes } from './broker-modes.ts';
+import { findingsOf } from './findings.ts';
+import { limitationsOf } from './limitations.ts';
+import type { Plan } from './plan.ts';
+import { createPopulation } from './population/index.ts';
+import { measureReads } from './reads.ts';
+import { noResults, type Results } from './results.ts';
+import { loadStore } from './systems/percolator-database.ts';
+import { targetsOf } from './targets.ts';
+import { measureWays } from './ways.ts';
+
+export interface Outcome {
+  readonly run: Run;
+  readonly page: string;
+  readonly results: Results;
+}
+
+export async function runExperiment(
+  plan: Plan,
+  { signal, commandLine }: { readonly signal: AbortSignal; readonly commandLine: string },
+): Promise<Outcome> {
+  const population = createPopulation(plan.scale, plan.seed);
+  const run = createRun(plan.out, header(plan, commandLine));
+  const work = path.join(plan.out, 'work');
+  const progress = startProgress();
+  const results = noResults();
+  const random = createRandom(plan.seed).fork('order');
+  const describe = (): void =>
+    run.describe({ findings: findingsOf(plan, results), targets: targetsOf(plan, results) });
+  try {
+    await measureAll({ plan, population, work, random, progress, signal, results });
+  } catch (error) {
+    progress.end();
+    describe();
+    run.finish('interrupted');
+    throw error;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  progress.end();
+  describe();
+  return { run, page: run.finish().page, results };
+}
+
+async function measureAll(around: Around): Promise<void> {
+  const { plan, population, work, progress, results } = around;
+  const { paced, unpaced, reads, brokers } = plan.parts;
+  const loaded = path.join(work, 'loaded');
+  const needsOurs = plan.ways.includes('embedded') || reads || brokers;
+  if (needsOurs) {
+    progress.phase('loading the embedded store', 0);
+    await loadStore({ kind: 'embedded', folder: loaded }, population);
+  }
+  if (paced || unpaced) await measureWays(around, loaded);
+  if (reads) results.reads.push(...(await measureReads(around, loaded)));
+  if (brokers) results.brokers.push(...(await measureBrokerModes(around, loaded)));
+  results.isComplete = true;
+}
+
+function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1] {
+  const { preset, seed, rounds, scale, engine, ways, rates, parts, processes, ...rest } = plan;
+  const { out: _, brokerUpdate, ...durations } = rest;
+  const measured = Object.entries(parts).flatMap(([part, is]) => (is ? [part] : []));
+  return {
+    experiment: 'brokerage',
+    profile: preset === 'smoke' ? 'smoke' : 'custom',
+    commandLine,
+    parameters: {
+      preset,
+      ...scale,
+      ...durations,
+      ...engine,
+      broker: brokerUpdate,
+      rates: rates ?? 'shares of the maximum',
+      processes: processes ?? 'one',
+      systems: ways.join(', '),
+      measured: measured.join(', '),
+      rounds,
+      seed,
+    },
+    seed,
+    repeats: rounds,
+    store: {
+      name: ways.join(', '),
+      durability: 'What a commit survives stands in the table of each.',
+    },
+    limitations: limitationsOf(plan),
+  };
+}

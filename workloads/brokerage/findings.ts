@@ -1,0 +1,65 @@
+/** From what was measured to the tables and charts of the record. */
+import type { Findings } from '#results';
+import { figure9Chart, lineOf, NAMES, PAPER } from './figure-9.ts';
+import type { Plan } from './plan.ts';
+import { cpuPerTrade, tradesPerSecond } from './point.ts';
+import { isRight, type Results } from './results.ts';
+import {
+  brokersTable,
+  costTable,
+  ladderTable,
+  lineTable,
+  readsTable,
+  runsOf,
+  transactionsTable,
+  unpacedTable,
+  waysOf,
+} from './tables.ts';
+
+const CHECKED =
+  'broker totals, positions, histories, settlements, balances, indexes and row counts hold, no order is left half done, ' +
+  'and every acknowledged Trade-Result is there';
+
+export function findingsOf(_plan: Plan, results: Results): Findings {
+  const common = {
+    kicker: 'Percolator paper, figure 9',
+    title: 'A brokerage like TPC-E’s, on Percolator and on PostgreSQL',
+  };
+  if (!isRight(results)) {
+    const { wrong } = results;
+    const detail =
+      wrong.length > 0 ? wrong.join('; ') : 'nothing has been measured and checked yet';
+    const check = { passed: false, detail };
+    return { ...common, headline: 'There are no numbers.', check, tables: [], charts: [] };
+  }
+  const check = { passed: true, detail: `${results.checked.join(', ')}: ${CHECKED}.` };
+  return { ...common, headline: headline(results), check, ...numbers(results) };
+}
+
+function numbers(results: Results): Pick<Findings, 'tables' | 'charts'> {
+  const { ladder, unpaced, reads, brokers } = results;
+  return {
+    tables: [
+      ...(ladder.length > 0
+        ? [ladderTable(results), lineTable(results), transactionsTable(results)]
+        : []),
+      ...(unpaced.length > 0 ? [unpacedTable(results)] : []),
+      ...(ladder.length + unpaced.length > 0 ? [costTable(results)] : []),
+      ...(reads.length > 0 ? [readsTable(results)] : []),
+      ...(brokers.length > 0 ? [brokersTable(results)] : []),
+    ],
+    charts: ladder.length > 0 ? [figure9Chart(results)] : [],
+  };
+}
+
+function headline(results: Results): string {
+  const sentences = waysOf(results.unpaced).map((way) => {
+    const [fastest = 0] = runsOf(results.unpaced, way).map(tradesPerSecond);
+    const runs = lineOf(results, way).kept.map(({ ran }) => ran);
+    const perTrade = cpuPerTrade(runs.length > 0 ? runs : runsOf(results.unpaced, way));
+    const cost =
+      perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor each`;
+    return `${NAMES[way]}: ${fastest.toFixed(1)} TR/s${cost}.`;
+  });
+  return `${sentences.join(' ')} TPC-E-like, not comparable with results of the TPC. The paper: ${PAPER.inflation} times the processor of a database.`;
+}

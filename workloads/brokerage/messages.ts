@@ -1,0 +1,90 @@
+/** What the experiment and its client processes tell each other: plain data. */
+import { decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
+import { type Histogram, mergeHistograms } from '#results';
+import type { Load } from './driver/customer-emulator.ts';
+import type { Records, TypeRecord } from './driver/recorder.ts';
+import type { Scale, TransactionType } from './model/index.ts';
+import type { DatabaseAddress } from './systems/address.ts';
+import type { StoreCounts } from '../tuning/store-counts.ts';
+
+/** What a client is told at its start. */
+export interface ClientOptions {
+  readonly database: DatabaseAddress;
+  readonly scale: Scale;
+  readonly seed: number;
+  /** Which of how many clients this is, from 0. */
+  readonly client: number;
+  readonly clients: number;
+  /** Ids of new trades begin here: others, on the same data, have others. */
+  readonly firstTradeId: number;
+  /** By the clock that all processes share: when the initial trades ended. */
+  readonly originMs: number;
+}
+
+export interface RunOrder {
+  readonly kind: 'run';
+  readonly load: Load;
+  /** By the clock that all processes share. */
+  readonly beginMs: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface RunAnswer {
+  readonly kind: 'ran';
+  readonly records: Readonly<Record<TransactionType, TypeAnswer>>;
+  readonly backlogFrom: number;
+  readonly backlogTo: number;
+  readonly waitingOrders: number;
+  readonly isOverrun: boolean;
+  readonly firstFailure: string | null;
+  /** Trade-Results that the brokerage has acknowledged, in all runs so far and outside of intervals, too. */
+  readonly tradeResults: number;
+  /** What went to the store in the measured interval; null unless it was asked for. */
+  readonly store: StoreCounts | null;
+}
+
+export interface TypeAnswer extends Omit<TypeRecord, 'histogram'> {
+  /** Compressed. */
+  readonly histogram: string;
+}
+
+export function encodeRecords(records: Records): RunAnswer['records'] {
+  return mapTypes(records, ({ histogram, ...rest }) => ({
+    ...rest,
+    histogram: encodeIntoCompressedBase64(histogram),
+  }));
+}
+
+/** What several clients have measured, as one. */
+export function mergeRecords(answers: readonly RunAnswer[]): Records {
+  const [first] = answers;
+  if (first === undefined) throw new Error('nobody has measured anything');
+  return mapTypes(first.records, (_, type) => {
+    const all = answers.map(({ records }) => records[type]);
+    const sum = (of: 'ended' | 'rolledBack' | 'conflicts' | 'retried' | 'failed'): number =>
+      all.reduce((total, one) => total + one[of], 0);
+    const histograms = all.map(
+      ({ histogram }) => decodeFromCompressedBase64(histogram) as Histogram,
+    );
+    return {
+      ended: sum('ended'),
+      rolledBack: sum('rolledBack'),
+      conflicts: sum('conflicts'),
+      retried: sum('retried'),
+      failed: sum('failed'),
+      histogram: mergeHistograms(histograms),
+    };
+  });
+}
+
+function mapTypes<A, B>(
+  of: Readonly<Record<TransactionType, A>>,
+  map: (value: A, type: TransactionType) => B,
+): Readonly<Record<TransactionType, B>> {
+  const entries = Object.entries(of) as [TransactionType, A][];
+  return Object.fromEntries(entries.map(([type, value]) => [type, map(value, type)])) as Record<
+    TransactionType,
+    B
+  >;
+}

@@ -1,0 +1,59 @@
+/** One system under one load: what follows from what was measured. */
+import { TRANSACTIONS, type TransactionType } from './model/index.ts';
+import type { Ran } from './clients.ts';
+import type { WayName } from './plan.ts';
+
+export interface Point {
+  readonly way: WayName;
+  readonly ran: Ran;
+}
+
+/** Of all transactions of the mix, in percent. */
+export function mixShare(ran: Ran, type: TransactionType): number {
+  return (100 * ran.records[type].ended) / transactions(ran);
+}
+
+/** Of the mix: without what runs beside it. */
+export function transactions({ records }: Ran): number {
+  return MIX.reduce((sum, type) => sum + records[type].ended, 0);
+}
+
+export const MIX: readonly TransactionType[] = (
+  Object.keys(TRANSACTIONS) as TransactionType[]
+).filter((type) => TRANSACTIONS[type].mixPercent > 0);
+
+export function tradesPerSecond({ records, offered }: Ran): number {
+  return records.tradeResult.ended / offered.seconds;
+}
+
+/** Processor seconds a second, of all processes. */
+export function cores(ran: Ran): number | null {
+  return ran.cpuSeconds === null ? null : total(ran.cpuSeconds) / ran.offered.seconds;
+}
+
+/** Processor seconds of all processes for each Trade-Result, over all of the runs. */
+export function cpuPerTrade(runs: readonly Ran[]): number | null {
+  const trades = runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
+  const used = runs.map(({ cpuSeconds }) => (cpuSeconds === null ? Number.NaN : total(cpuSeconds)));
+  const perTrade = used.reduce((sum, seconds) => sum + seconds, 0) / trades;
+  return Number.isFinite(perTrade) ? perTrade : null;
+}
+
+/** Why the system did not keep up with what was offered, decided from its backlog; null if it did. */
+export function saturation(ran: Ran): string | null {
+  const { offered, backlogFrom, backlogTo, isOverrun } = ran;
+  if (offered.tradesPerSecond === null) return null;
+  if (isOverrun) return 'so far behind that it was given up';
+  const perSecond = 8.9 * offered.tradesPerSecond;
+  const growth = backlogTo - backlogFrom;
+  const tooMuch = Math.max(0.05 * perSecond * offered.seconds, Math.min(perSecond, 200), 20);
+  return growth > tooMuch ? `${growth} transactions more were waiting at the end` : null;
+}
+
+export function conflictsOf({ records }: Ran): number {
+  return Object.values(records).reduce((sum, { conflicts }) => sum + conflicts, 0);
+}
+
+function total(cpuSeconds: Readonly<Record<string, number>>): number {
+  return Object.values(cpuSeconds).reduce((sum, seconds) => sum + seconds, 0);
+}

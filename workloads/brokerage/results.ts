@@ -1,0 +1,53 @@
+/** What a run of the benchmark has found so far; the findings are made of it. */
+import type { BrokerUpdate } from './model/index.ts';
+import type { Ran } from './clients.ts';
+import type { WayName } from './plan.ts';
+import type { Point } from './point.ts';
+
+/** Filled on the way. */
+export interface Results {
+  /** Of each way that was there, what a commit survives. */
+  readonly durability: Map<WayName, string>;
+  readonly unpaced: Point[];
+  readonly ladder: Point[];
+  readonly reads: ReadsVariant[];
+  readonly brokers: BrokerMode[];
+  /** What the checks have found wrong, each with its system. */
+  readonly wrong: string[];
+  /** Systems whose check has passed. */
+  readonly checked: string[];
+  /** Sentences about systems that are not there. */
+  readonly missing: string[];
+  /** Set when the last check is done. */
+  isComplete: boolean;
+}
+
+/** Section 2.5 on this workload. */
+export interface ReadsVariant {
+  readonly name: string;
+  readonly ran: Ran;
+}
+
+export interface BrokerMode {
+  readonly mode: BrokerUpdate;
+  readonly ran: Ran;
+}
+
+export function noResults(): Results {
+  return {
+    durability: new Map(),
+    unpaced: [],
+    ladder: [],
+    reads: [],
+    brokers: [],
+    wrong: [],
+    checked: [],
+    missing: [],
+    isComplete: false,
+  };
+}
+
+/** Everything was measured, checked, and found right: only then are there numbers. */
+export function isRight({ wrong, isComplete }: Results): boolean {
+  return isComplete && wrong.length === 0;
+}

@@ -1,0 +1,69 @@
+/** The clients of one way to run the transactions, from the first load to the last. */
+import { Crew } from '../processes/index.ts';
+import { Clients, type Offered, type Ran } from './clients.ts';
+import type { Population } from './model/index.ts';
+import type { Way } from './systems/database.ts';
+
+export interface SessionOptions {
+  readonly population: Population;
+  readonly clients: number;
+  /** Differs between sessions on one database, so that their trades have different ids. */
+  readonly number: number;
+  /** By the clock that all processes share: when the initial trades ended. */
+  readonly originMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** More trades than any session makes. */
+const TRADE_IDS = 1e9;
+
+export class Session implements AsyncDisposable {
+  readonly way: Way;
+  readonly #crew: Crew;
+  readonly #clients: Clients;
+
+  private constructor(way: Way, crew: Crew) {
+    this.way = way;
+    this.#crew = crew;
+    this.#clients = new Clients(crew);
+  }
+
+  static async open(way: Way, options: SessionOptions): Promise<Session> {
+    const { population, clients, number, originMs, signal } = options;
+    const session = new Session(way, new Crew(signal));
+    const { scale, seed, roster } = population;
+    const firstTradeId = roster.trades.lastId + 1 + number * TRADE_IDS;
+    const database = way.address;
+    try {
+      await session.#clients.start({ database, scale, seed, clients, firstTradeId, originMs });
+      return session;
+    } catch (error) {
+      await session[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Trade-Results that the brokerage has acknowledged. */
+  get tradeResults(): number {
+    return this.#clients.tradeResults;
+  }
+
+  /** A transaction that has failed; null if none has. */
+  get firstFailure(): string | null {
+    return this.#clients.firstFailure;
+  }
+
+  run(offered: Offered): Promise<Ran> {
+    const parts = { clients: this.#clients.pids, ...this.way.servers };
+    return this.#clients.run(offered, parts);
+  }
+
+  /** Ends the clients in good order: nothing of theirs is underway afterwards. */
+  async stop(): Promise<void> {
+    await this.#crew.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#crew[Symbol.asyncDispose]();
+  }
+}

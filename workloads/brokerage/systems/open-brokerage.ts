@@ -1,0 +1,61 @@
+/** A loaded database as a brokerage, for a client process or for the checks. */
+import { type Bigtable, openPercolator, openStore, type Percolator } from '#engine';
+import { openDatabase } from '../../processes/index.ts';
+import { settingsOf } from '../../tuning/engine-settings.ts';
+import { countCalls, type StoreCounts } from '../../tuning/store-counts.ts';
+import type { Brokerage, Population } from '../model/index.ts';
+import { openPercolatorBrokerage } from '../percolator/index.ts';
+import { openFrames, openFunctions } from '../postgres/index.ts';
+import type { DatabaseAddress, PercolatorAddress } from './address.ts';
+
+export interface OpenedBrokerage {
+  readonly brokerage: Brokerage;
+  /** What goes to the store; null unless it was asked for. */
+  readonly counts: StoreCounts | null;
+  readonly close: () => Promise<void>;
+}
+
+export async function openBrokerage(
+  address: DatabaseAddress,
+  population: Population,
+): Promise<OpenedBrokerage> {
+  if (address.kind === 'percolator') return openOurs(address, population);
+  const brokerage = address.way === 'functions' ? openFunctions(address) : openFrames(address);
+  return { brokerage, counts: null, close: async () => brokerage[Symbol.asyncDispose]() };
+}
+
+async function openOurs(
+  address: PercolatorAddress,
+  population: Population,
+): Promise<OpenedBrokerage> {
+  const { percolator, counts, close } = await openEngine(address);
+  const { brokerUpdate } = address;
+  const brokerage = await openPercolatorBrokerage(percolator, { population, brokerUpdate });
+  return {
+    brokerage,
+    counts,
+    close: async () => {
+      await brokerage[Symbol.asyncDispose]();
+      await close();
+    },
+  };
+}
+
+interface Engine {
+  readonly percolator: Percolator;
+  readonly counts: StoreCounts | null;
+  readonly close: () => Promise<void>;
+}
+
+async function openEngine({ at, engine, countsCalls }: PercolatorAddress): Promise<Engine> {
+  const settings = settingsOf(engine);
+  if ('place' in at) return { ...(await openDatabase(at.place, settings)), counts: null };
+  const store = await openStore(at.store);
+  const counted = countsCalls ? countCalls(store) : { store, counts: null };
+  const percolator = await openPercolator({ store: counted.store satisfies Bigtable, ...settings });
+  const close = async (): Promise<void> => {
+    await percolator.close();
+    await store.close();
+  };
+  return { percolator, counts: counted.counts, close };
+}

@@ -1,0 +1,50 @@
+/** PostgreSQL: one database, loaded once, measured in two ways: transactions in the server, and statement by statement. */
+import { checkBrokerage } from '../check/index.ts';
+import type { BrokerUpdate, Population } from '../model/index.ts';
+import { loadPostgres, openFunctions, providePostgres } from '../postgres/index.ts';
+import type { PostgresAddress } from './address.ts';
+import type { LoadedDatabase, Way } from './database.ts';
+
+export interface PostgresDatabaseOptions {
+  readonly folder: string;
+  readonly ways: readonly PostgresAddress['way'][];
+  readonly brokerUpdate: BrokerUpdate;
+  /** At each level of isolation, of each client. */
+  readonly connectionsMax: number;
+}
+
+/** @throws UsageError if there is no PostgreSQL to be had */
+export async function openPostgresDatabase(
+  population: Population,
+  { folder, ways, brokerUpdate, connectionsMax }: PostgresDatabaseOptions,
+): Promise<LoadedDatabase> {
+  await using cleanup = new AsyncDisposableStack();
+  const server = cleanup.use(await providePostgres({ environment: process.env, folder }));
+  await loadPostgres(server.connection, population);
+  const { connection, pid, settings } = server;
+  // It has no observers that would sum up a side table.
+  const update = brokerUpdate === 'side-table' ? 'inline' : brokerUpdate;
+  const common = { kind: 'postgres', connection, brokerUpdate: update, connectionsMax } as const;
+  const durability = durabilityOf(settings);
+  // Of somebody else's server we know no process; without it no processor time is told.
+  const servers = { server: pid === null ? [NOBODY] : [pid] };
+  const all = cleanup.move();
+  return {
+    ways: ways.map((way): Way => ({ name: way, address: { ...common, way }, durability, servers })),
+    check: async (tradeResults) => {
+      await using brokerage = openFunctions(common);
+      return await checkBrokerage(brokerage, population, { tradeResults });
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** The number of no process. */
+const NOBODY = -1;
+
+function durabilityOf(settings: Readonly<Record<string, string>>): string {
+  const { fsync, synchronous_commit: synchronous } = settings;
+  return fsync === 'on' && synchronous === 'on'
+    ? 'every commit is on disk (fsync, in groups) before it is answered'
+    : `fsync is ${fsync}, synchronous_commit is ${synchronous}`;
+}

@@ -1,0 +1,307 @@
+/** The tables of the report, from the points. */
+import { percentileMs, type ResultTable } from '#results';
+import { TRANSACTIONS } from './model/index.ts';
+import type { Ran } from './clients.ts';
+import { lineOf, NAMES, PAPER } from './figure-9.ts';
+import type { WayName } from './plan.ts';
+import {
+  conflictsOf,
+  cores,
+  cpuPerTrade,
+  MIX,
+  mixShare,
+  type Point,
+  saturation,
+  tradesPerSecond,
+  transactions,
+} from './point.ts';
+import type { Results } from './results.ts';
+
+type Row = ResultTable['rows'][number];
+
+export function ladderTable({ ladder }: Results): ResultTable {
+  const sorted = ladder.toSorted(
+    (a, b) => (a.ran.offered.tradesPerSecond ?? 0) - (b.ran.offered.tradesPerSecond ?? 0),
+  );
+  return {
+    name: 'ladder',
+    title: 'The ladder of loads',
+    caption:
+      'Paced: transactions begin when the clock says so, and response times count from then. TR/s are Trade-Results ' +
+      '(TPC-E-like, not comparable with results of the TPC); a tenth of all transactions.',
+    columns: [
+      'system',
+      'TR/s offered',
+      'TR/s',
+      'cores',
+      'of them clients',
+      'CPU ms per TR',
+      'TR, 90 % within ms',
+      'TR per order, %',
+      'conflicts per 1,000',
+      'kept up',
+    ],
+    rows: Object.keys(NAMES).flatMap((way) =>
+      sorted.flatMap((point) => (point.way === way ? [ladderRow(point)] : [])),
+    ),
+  };
+}
+
+function ladderRow({ way, ran }: Point): Row {
+  const { offered, records, cpuSeconds } = ran;
+  const clients = cpuSeconds?.['clients'];
+  return [
+    NAMES[way],
+    round(offered.tradesPerSecond),
+    round(tradesPerSecond(ran)),
+    round(cores(ran)),
+    round(clients === undefined ? null : clients / offered.seconds),
+    milliseconds(cpuPerTrade([ran])),
+    round(percentileMs(records.tradeResult.histogram, 90)),
+    round(tradesPerOrder(ran)),
+    round((1_000 * conflictsOf(ran)) / transactions(ran)),
+    saturation(ran) ?? 'yes',
+  ];
+}
+
+/** Of orders that were not rolled back; far from 100, and the exchange is the bottleneck, or the run too short. */
+function tradesPerOrder({ records: { tradeOrder, tradeResult } }: Ran): number {
+  return (100 * tradeResult.ended) / (tradeOrder.ended - tradeOrder.rolledBack);
+}
+
+export function lineTable(results: Results): ResultTable {
+  return {
+    name: 'lines',
+    title: 'Cores against TR/s: the straight line',
+    caption:
+      'Least squares through the loads that were kept up with. The interval holds the true slope with 95 % confidence.',
+    columns: [
+      'system',
+      'loads',
+      'from TR/s',
+      'to TR/s',
+      'range, times',
+      'R²',
+      'cores without load',
+      'cores per TR/s',
+      'from',
+      'to',
+    ],
+    rows: waysOf(results.ladder).map((way) => {
+      const { fit, kept, from, to } = lineOf(results, way);
+      const line =
+        fit === null
+          ? [null, null, null, null, null]
+          : [
+              round(fit.rSquared, 5),
+              round(fit.intercept),
+              round(fit.slope),
+              round(fit.slope - fit.slopeError),
+              round(fit.slope + fit.slopeError),
+            ];
+      return [NAMES[way], kept.length, round(from), round(to), round(to / from), ...line];
+    }),
+  };
+}
+
+export function costTable(results: Results): ResultTable {
+  const ladder = (way: WayName): number | null =>
+    cpuPerTrade(lineOf(results, way).kept.map(({ ran }) => ran));
+  const full = (way: WayName): number | null => cpuPerTrade(runsOf(results.unpaced, way));
+  const relative = (value: number | null, of: number | null): number | null =>
+    value === null || of === null ? null : round(value / of);
+  return {
+    name: 'cost',
+    title: 'What a Trade-Result costs, with its share of the mix',
+    caption:
+      'Processor time of all processes, clients included. The paper compares cores at full load with a published record on ' +
+      'other hardware: about 30 times the cores of a database.',
+    columns: [
+      'system',
+      'CPU ms per TR, ladder',
+      'relative to functions',
+      'CPU ms per TR, full load',
+      'relative to functions',
+    ],
+    rows: [
+      ...waysOf([...results.unpaced, ...results.ladder]).map((way) => [
+        NAMES[way],
+        milliseconds(ladder(way)),
+        relative(ladder(way), ladder('functions')),
+        milliseconds(full(way)),
+        relative(full(way), full('functions')),
+      ]),
+      ['paper', null, null, round((1_000 * PAPER.cores) / PAPER.tradesPerSecond), PAPER.inflation],
+    ],
+  };
+}
+
+export function unpacedTable({ unpaced, durability }: Results): ResultTable {
+  return {
+    name: 'unpaced',
+    title: 'As fast as users can',
+    caption: 'Closed loop: response times say nothing here, so there are none.',
+    columns: [
+      'system',
+      'users',
+      'TR/s',
+      'transactions/s',
+      'cores',
+      'conflicts per 1,000',
+      'a commit survives',
+    ],
+    rows: waysOf(unpaced).flatMap((way) =>
+      runsOf(unpaced, way).map((ran) => [
+        NAMES[way],
+        ran.offered.users,
+        round(tradesPerSecond(ran)),
+        round(transactions(ran) / ran.offered.seconds),
+        round(cores(ran)),
+        round((1_000 * conflictsOf(ran)) / transactions(ran)),
+        durability.get(way) ?? null,
+      ]),
+    ),
+  };
+}
+
+/** Of each system at the highest load that it kept up with. */
+export function transactionsTable(results: Results): ResultTable {
+  return {
+    name: 'transactions',
+    title: 'The transactions, at the highest load that was kept up with',
+    caption:
+      'Shares and limits of the specification (6.3.1, 6.5.1): 90 % must be faster than the limit, and the mean must not be above that percentile.',
+    columns: [
+      'system',
+      'transaction',
+      '% of mix',
+      'allowed',
+      'mean ms',
+      '90 % within ms',
+      'limit ms',
+      'met',
+      'conflicts',
+      'retried',
+      'rolled back',
+    ],
+    rows: waysOf(results.ladder).flatMap((way) => {
+      const highest = lineOf(results, way).kept.at(-1);
+      return highest === undefined ? [] : transactionRows(NAMES[way], highest.ran);
+    }),
+  };
+}
+
+function transactionRows(name: string, ran: Ran): readonly Row[] {
+  return [...MIX, 'dataMaintenance' as const].flatMap((type) => {
+    const { ended, conflicts, retried, rolledBack, histogram } = ran.records[type];
+    if (ended === 0) return [];
+    const { title, mixPercentMin, mixPercentMax, responseMsMax } = TRANSACTIONS[type];
+    const mean = histogram.mean / 1_000;
+    const within = percentileMs(histogram, 90);
+    const isInMix = mixPercentMax > 0;
+    return [
+      [
+        name,
+        title,
+        isInMix ? round(mixShare(ran, type)) : null,
+        isInMix ? `${mixPercentMin} to ${mixPercentMax}` : 'once a minute',
+        round(mean),
+        round(within),
+        responseMsMax,
+        within <= responseMsMax && mean <= within ? 'yes' : 'NO',
+        conflicts,
+        retried,
+        rolledBack,
+      ],
+    ];
+  });
+}
+
+export function readsTable({ reads }: Results): ResultTable {
+  const [off] = reads;
+  const perTransaction = (ran: Ran, of: number): number => round(of / transactions(ran));
+  const calls = ({ store }: Ran): number => (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
+  return {
+    name: 'reads',
+    title: 'Batching and prefetching: reads of the store for each transaction',
+    caption:
+      'Means over the mix, each variant on a copy of the same store, as fast as it goes. The paper: prefetching saves a factor of ten.',
+    columns: [
+      'variant',
+      'rows read',
+      'calls that read',
+      'scans',
+      'of those calls',
+      'fewer calls, times',
+      'conditional mutations, calls',
+      'TR/s',
+      'CPU ms per TR',
+    ],
+    rows: reads.map(({ name, ran }) => {
+      const all = calls(ran) / transactions(ran);
+      const before = off === undefined ? all : calls(off.ran) / transactions(off.ran);
+      return [
+        name,
+        perTransaction(ran, ran.store?.reads.operations ?? 0),
+        round(all),
+        perTransaction(ran, ran.store?.scans.operations ?? 0),
+        perTransaction(ran, ran.store?.scans.rpcs ?? 0),
+        round(before / all),
+        perTransaction(ran, ran.store?.conditionals.rpcs ?? 0),
+        round(tradesPerSecond(ran)),
+        milliseconds(cpuPerTrade([ran])),
+      ];
+    }),
+  };
+}
+
+export function brokersTable({ brokers }: Results): ResultTable {
+  return {
+    name: 'brokers',
+    title: 'The broker’s update in Trade-Result, and what conflicts it brings',
+    caption:
+      'As fast as it goes, on a copy of the same store each: many times what so few customers would do, so brokers are hot. ' +
+      'Omitted, as in the paper; in the transaction; or as a row of a side table, which an observer sums up.',
+    columns: [
+      'update',
+      'TR/s',
+      'CPU ms per TR',
+      'Trade-Results retried, %',
+      'their conflicts',
+      'all conflicts per 1,000',
+      'TR, 90 % within ms',
+    ],
+    rows: brokers.map(({ mode, ran }) => {
+      const { ended, retried, conflicts, histogram } = ran.records.tradeResult;
+      return [
+        mode,
+        round(tradesPerSecond(ran)),
+        milliseconds(cpuPerTrade([ran])),
+        round((100 * retried) / Math.max(1, ended)),
+        conflicts,
+        round((1_000 * conflictsOf(ran)) / transactions(ran)),
+        round(percentileMs(histogram, 90)),
+      ];
+    }),
+  };
+}
+
+/** In the order in which they are told everywhere. */
+export function waysOf(points: readonly Point[]): readonly WayName[] {
+  const names = Object.keys(NAMES) as WayName[];
+  return names.filter((name) => points.some(({ way }) => way === name));
+}
+
+export function runsOf(points: readonly Point[], way: WayName): readonly Ran[] {
+  return points.flatMap((point) => (point.way === way ? [point.ran] : []));
+}
+
+function milliseconds(seconds: number | null): number | null {
+  return seconds === null ? null : round(1_000 * seconds);
+}
+
+function round<T extends number | null>(value: T, digits = 4): T {
+  return (
+    value === null || !Number.isFinite(value) ? null : Number(value.toPrecision(digits))
+  ) as T;
+}

@@ -1,0 +1,89 @@
+/** What was set out to be reached on 2 cores. Printed, never asserted. */
+import type { Target } from '#results';
+import type { Ran } from './clients.ts';
+import { lineOf, NAMES } from './figure-9.ts';
+import type { Plan } from './plan.ts';
+import { cpuPerTrade, tradesPerSecond, transactions } from './point.ts';
+import { isRight, type Results } from './results.ts';
+import { runsOf, waysOf } from './tables.ts';
+
+const R_SQUARED_MIN = 0.98;
+const RANGE_MIN = 10;
+const INFLATION_MAX = 5;
+const TRADES_PER_SECOND_MIN = 100;
+const CUSTOMERS = 1_000;
+const READ_RATIO_MIN = 5;
+
+/** None of a run whose check failed. */
+export function targetsOf(plan: Plan, results: Results): readonly Target[] {
+  if (!isRight(results)) return [];
+  return [
+    ...lineTargets(results),
+    ...inflationTarget(results),
+    ...throughputTarget(plan, results),
+    ...readsTarget(results),
+  ];
+}
+
+function lineTargets(results: Results): readonly Target[] {
+  return waysOf(results.ladder).map((way) => {
+    const { fit, from, to } = lineOf(results, way);
+    const range = to / from;
+    return {
+      name: `${NAMES[way]}: a straight line`,
+      target: `R² of at least ${R_SQUARED_MIN} over a range of at least ${RANGE_MIN} times`,
+      measured:
+        fit === null
+          ? 'no line'
+          : `R² ${fit.rSquared.toFixed(4)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times)`,
+      met: fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_MIN,
+    };
+  });
+}
+
+function inflationTarget(results: Results): readonly Target[] {
+  const cost = (way: 'embedded' | 'functions'): number | null =>
+    cpuPerTrade(lineOf(results, way).kept.map(({ ran }) => ran));
+  const [ours, theirs] = [cost('embedded'), cost('functions')];
+  if (ours === null || theirs === null) return [];
+  return [
+    {
+      name: 'inflation: processor time of a Trade-Result',
+      target: `on the embedded store at most ${INFLATION_MAX} times that of PostgreSQL’s functions (the paper: 30)`,
+      measured: `${(ours / theirs).toFixed(1)} times: ${(1_000 * ours).toFixed(1)} ms against ${(1_000 * theirs).toFixed(1)} ms`,
+      met: ours / theirs <= INFLATION_MAX,
+    },
+  ];
+}
+
+function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Target[] {
+  return runsOf(unpaced, 'embedded').map((ran) => ({
+    name: 'throughput of the embedded store',
+    target: `at least ${TRADES_PER_SECOND_MIN} TR/s unpaced with ${CUSTOMERS} customers and durable commits`,
+    measured: `${tradesPerSecond(ran).toFixed(1)} TR/s with ${scale.customers} customers`,
+    met: tradesPerSecond(ran) >= TRADES_PER_SECOND_MIN && scale.customers === CUSTOMERS,
+  }));
+}
+
+function readsTarget({ reads }: Results): readonly Target[] {
+  const calls = (name: string): number | null => {
+    const ran = reads.find((variant) => variant.name === name)?.ran;
+    return ran === undefined ? null : readCalls(ran) / transactions(ran);
+  };
+  const [off, prefetched, both] = [calls('everything off'), calls('prefetching'), calls('both')];
+  if (off === null || prefetched === null || both === null) return [];
+  return [
+    {
+      name: 'reads of the store saved by prefetching',
+      target: `at least ${READ_RATIO_MIN} times fewer in the mix (the paper: ten times)`,
+      measured:
+        `${(off / prefetched).toFixed(1)} times fewer, ${prefetched.toFixed(1)} instead of ${off.toFixed(1)} for a transaction; ` +
+        `with batching ${(off / both).toFixed(1)} times`,
+      met: off / prefetched >= READ_RATIO_MIN,
+    },
+  ];
+}
+
+function readCalls({ store }: Ran): number {
+  return (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
+}

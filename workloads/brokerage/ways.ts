@@ -1,0 +1,134 @@
+/**
+ * Our system and PostgreSQL, one beside the other: loaded, driven as fast as they go, driven up the ladder of loads in
+ * turns, and checked.
+ */
+import path from 'node:path';
+import { UsageError } from '#results';
+import { type Around, shuffled, unpacedLoad, whatIsWrong } from './around.ts';
+import { nowMs, type Ran } from './clients.ts';
+import { type Plan, RUNGS, SECONDS_PER_TRADE, type WayName } from './plan.ts';
+import { saturation, tradesPerSecond } from './point.ts';
+import { Session } from './session.ts';
+import type { LoadedDatabase } from './systems/database.ts';
+import { openPercolatorDatabase } from './systems/percolator-database.ts';
+import { openPostgresDatabase } from './systems/postgres-database.ts';
+
+/** `loaded`: an embedded store to copy. */
+export async function measureWays(around: Around, loaded: string): Promise<void> {
+  const { plan, population, progress, signal, results } = around;
+  await using databases = new AsyncDisposableStack();
+  const opened = (await openDatabases(around, loaded)).map((one) => databases.use(one));
+  await using sessions = new AsyncDisposableStack();
+  const all: Session[] = [];
+  for (const way of opened.flatMap(({ ways }) => ways)) {
+    progress.phase(`starting the clients of ${way.name}`, 0);
+    const clients = plan.processes ?? 1;
+    const common = { population, clients, originMs: nowMs(), signal };
+    all.push(sessions.use(await Session.open(way, { ...common, number: all.length })));
+    results.durability.set(way.name, way.durability);
+  }
+  const fastest = await measureUnpaced(around, all);
+  if (plan.parts.paced) await climb(around, all, fastest);
+  for (const session of all) await session.stop();
+  for (const database of opened) await checkDatabase(around, database, all);
+}
+
+/** @throws UsageError if none of them is there */
+async function openDatabases(around: Around, loaded: string): Promise<readonly LoadedDatabase[]> {
+  const { plan, population, work, progress, signal, results } = around;
+  const { ways, brokerUpdate, engine, processes } = plan;
+  const databases: LoadedDatabase[] = [];
+  const open = async (name: string, opening: () => Promise<LoadedDatabase>): Promise<void> => {
+    progress.phase(`${name}: loading`, 0);
+    try {
+      databases.push(await opening());
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      results.missing.push(`Not measured: ${name}. ${error.message}`);
+    }
+  };
+  const common = { brokerUpdate, engine, processes, signal, countsCalls: false };
+  try {
+    for (const store of ['embedded', 'emulator'] as const) {
+      if (!ways.includes(store)) continue;
+      const folder = path.join(work, store);
+      const copyOf = store === 'embedded' ? loaded : undefined;
+      const options = { ...common, store, folder, copyOf };
+      await open(store, () => openPercolatorDatabase(population, options));
+    }
+    const theirs = (['functions', 'frames'] as const).filter((way) => ways.includes(way));
+    if (theirs.length > 0) {
+      const options = { folder: work, ways: theirs, brokerUpdate, connectionsMax: plan.users };
+      await open('PostgreSQL', () => openPostgresDatabase(population, options));
+    }
+  } catch (error) {
+    for (const database of databases) await database[Symbol.asyncDispose]();
+    throw error;
+  }
+  if (databases.length === 0) throw new UsageError(results.missing.join(' '));
+  return databases;
+}
+
+/** As fast as each can: Trade-Results a second. */
+async function measureUnpaced(
+  { plan, random, progress, signal, results }: Around,
+  sessions: readonly Session[],
+): Promise<ReadonlyMap<Session, number>> {
+  const fastest = new Map<Session, number>();
+  const needsThem = plan.parts.unpaced || plan.rates === undefined;
+  for (const session of needsThem ? shuffled(random, sessions) : []) {
+    signal.throwIfAborted();
+    progress.phase(`${session.way.name}: as fast as ${plan.users} users can`, 0);
+    const ran = await session.run(unpacedLoad(plan));
+    results.unpaced.push({ way: session.way.name, ran });
+    fastest.set(session, tradesPerSecond(ran));
+    progress.note(`${session.way.name}, unpaced: ${tradesPerSecond(ran).toFixed(1)} TR/s`);
+  }
+  return fastest;
+}
+
+/** The ladder. */
+async function climb(
+  { plan, random, progress, signal, results }: Around,
+  sessions: readonly Session[],
+  fastest: ReadonlyMap<Session, number>,
+): Promise<void> {
+  const { warmupSeconds, seconds } = plan;
+  const loads = sessions.flatMap((session) =>
+    ratesFor(plan, fastest.get(session)).map((rate) => ({ session, rate })),
+  );
+  progress.phase('the ladder', plan.rounds * loads.length, 'points');
+  for (let round = 0; round < plan.rounds; round++) {
+    for (const [i, { session, rate }] of shuffled(random, loads).entries()) {
+      signal.throwIfAborted();
+      const ran = await session.run({ tradesPerSecond: rate, users: 0, warmupSeconds, seconds });
+      results.ladder.push({ way: session.way.name, ran });
+      progress.update(round * loads.length + i + 1);
+      progress.note(inWords(session.way.name, rate, ran));
+    }
+  }
+}
+
+/** Not below what the customers would do by themselves, if shares of the maximum are asked for. */
+function ratesFor({ rates, scale }: Plan, fastest = 0): readonly number[] {
+  const nominal = scale.customers / SECONDS_PER_TRADE;
+  return rates ?? RUNGS.map((share) => share * Math.max(fastest, nominal));
+}
+
+function inWords(way: WayName, rate: number, ran: Ran): string {
+  const words = `${way} at ${rate.toFixed(1)} TR/s: ${tradesPerSecond(ran).toFixed(1)} TR/s`;
+  const reason = saturation(ran);
+  return reason === null ? words : `${words}, saturated: ${reason}`;
+}
+
+async function checkDatabase(
+  { progress, results }: Around,
+  database: LoadedDatabase,
+  sessions: readonly Session[],
+): Promise<void> {
+  const names = database.ways.map(({ name }) => name).join(' and ');
+  progress.phase(`${names}: checking`, 0);
+  const ours = sessions.filter(({ way }) => database.ways.includes(way));
+  results.wrong.push(...(await whatIsWrong(names, database, ours)));
+  results.checked.push(names);
+}

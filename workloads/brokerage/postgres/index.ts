@@ -1,0 +1,5 @@
+/** The front door of the PostgreSQL baseline: a server, its tables filled, and the transactions in two ways. */
+export { openFrames } from './frames/brokerage.ts';
+export { openFunctions, type PostgresBrokerageOptions } from './functions/brokerage.ts';
+export { loadPostgres, type Loaded, type LoadOptions } from './load.ts';
+export { type PostgresOptions, type PostgresServer, providePostgres } from './server.ts';

@@ -16,6 +16,7 @@
 import { execa } from 'execa';
 import { PercolatorError, openRemote, startEmulator } from '#engine';
 import { integer, runCommand, startProgress, UsageError } from '#results';
+import { ENGINE_OPTIONS } from '../tuning/engine-settings.ts';
 import { FAMILIES, type PathName, PATHS, PLACE, TABLE } from './transport-paths.ts';
 import type { OperationCost, TransportCost, TransportTask } from './transport-process.ts';
 
@@ -49,6 +50,7 @@ await runCommand(
         max: 10_000,
       }),
     },
+    ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The calls are made without the engine.
     examples: [{ command: 'npm run bench:transport', does: 'Takes about a minute.' }],
   },
   async (size, { signal }) => {

@@ -10,6 +10,7 @@
 import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
 import { createLatencyHistogram, type Histogram } from '#results';
 import { Answers, Crew, type Member, startServices } from '../processes/index.ts';
+import type { EngineValues } from '../tuning/engine-settings.ts';
 import type { Cpu, Observed, ProcessOptions, ToWorker, Write, Written } from './messages.ts';
 import { COLUMN, TABLE } from './table.ts';
 
@@ -19,6 +20,7 @@ export interface Plan {
   readonly rates: readonly number[];
   readonly seconds: number;
   readonly idleSeconds: number;
+  readonly engine: EngineValues;
 }
 
 export interface RateMeasured {
@@ -53,7 +55,7 @@ export async function measureNotifications(
   await createTable(plan.store);
   await using crew = new Crew(signal);
   const place = await startServices(crew, plan.store);
-  const options = { place } satisfies ProcessOptions;
+  const options = { place, engine: plan.engine } satisfies ProcessOptions;
   const [toldByWorker, toldByWriter] = [new Answers(), new Answers()];
   const worker = await crew.start({
     name: 'the worker',

@@ -1,9 +1,11 @@
 /** What the processes of bench:notify-latency tell one another. Times are of the machine's monotonic clock. */
 import type { Place } from '../processes/index.ts';
+import type { EngineValues } from '../tuning/engine-settings.ts';
 
 /** The writer and the worker are told the same. */
 export interface ProcessOptions {
   readonly place: Place;
+  readonly engine: EngineValues;
 }
 
 /** To the writer: writes these cells, each at its time, whatever becomes of the others (open loop). */

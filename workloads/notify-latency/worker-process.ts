@@ -2,11 +2,12 @@
 import { type Observer, systemClock, unreachable } from '#engine';
 import { monotonicUs } from '../crawl-rate/monotonic-clock.ts';
 import { openDatabase, serve, tellParent } from '../processes/index.ts';
+import { settingsOf } from '../tuning/engine-settings.ts';
 import type { Cpu, Observed, ProcessOptions, ToWorker } from './messages.ts';
 import { COLUMN, TABLE } from './table.ts';
 
-await serve<ToWorker>(async ({ place }: ProcessOptions) => {
-  const { percolator, close } = await openDatabase(place);
+await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
+  const { percolator, rangeLocks, close } = await openDatabase(place, settingsOf(engine));
   const runs = new Map<number, number>();
   const observer: Observer = {
     name: 'noting',
@@ -17,12 +18,16 @@ await serve<ToWorker>(async ({ place }: ProcessOptions) => {
       if (!runs.has(n)) runs.set(n, monotonicUs()); // A run that loses is run again.
     },
   };
-  const worker = percolator.startWorker([observer]);
+  // One alone meets nobody.
+  const options = engine.scanners > 1 ? { rangeLocks } : {};
+  const workers = Array.from({ length: engine.scanners }, () =>
+    percolator.startWorker([observer], options),
+  );
 
   const answer = async (message: ToWorker): Promise<void> => {
     switch (message.kind) {
       case 'report observed':
-        await worker.idle();
+        await Promise.all(workers.map((worker) => worker.idle()));
         tellParent({ kind: 'observed', runs: [...runs] } satisfies Observed);
         runs.clear();
         return;
@@ -34,7 +39,7 @@ await serve<ToWorker>(async ({ place }: ProcessOptions) => {
     }
   };
   const stop = async (): Promise<void> => {
-    await worker.stop();
+    await Promise.all(workers.map((worker) => worker.stop()));
     await close();
   };
   return { onMessage: (message) => void answer(message), stop };

@@ -3,14 +3,15 @@ import { generate } from '../crawl-rate/generator.ts';
 import { monotonicUs } from '../crawl-rate/monotonic-clock.ts';
 import { dueUs, type Schedule } from '../crawl-rate/schedule.ts';
 import { openDatabase, serve, tellParent } from '../processes/index.ts';
+import { settingsOf } from '../tuning/engine-settings.ts';
 import type { ProcessOptions, Write, WriteTimes, Written } from './messages.ts';
 import { cellOf } from './table.ts';
 
 /** Before the first write, so that starting is no lateness. */
 const AHEAD_US = 10_000;
 
-await serve<Write>(async ({ place }: ProcessOptions) => {
-  const { percolator, close } = await openDatabase(place);
+await serve<Write>(async ({ place, engine }: ProcessOptions) => {
+  const { percolator, close } = await openDatabase(place, settingsOf(engine));
   const stopping = new AbortController();
 
   const write = async ({ first, writes, perSecond }: Write): Promise<void> => {

@@ -3,12 +3,16 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { execaNode } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { readRunRecord } from '#results';
 
 const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--clients', '1,2', '--callers', '1000', '--seconds', '0.2', '--warm-up', '0.1'];
 
 test('bench:oracle measures each number of clients, and few callers, and says whether it is enough', async () => {
-  const ended = await execaNode(BENCH, SMOKE, { reject: false });
+  await using folder = await temporaryFolder();
+  const out = path.join(folder.path, 'run');
+  const ended = await execaNode(BENCH, [...SMOKE, '--out', out], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   for (const [clients, callers] of [
     ['1', '1,000'],
@@ -22,6 +26,18 @@ test('bench:oracle measures each number of clients, and few callers, and says wh
     assert.match(ended.stdout, line);
   }
   assert.match(ended.stdout, /^(Met: at least|NOT met:) 4,000,000 timestamps a second/m);
+  const { state, findings, targets, parameters } = readRunRecord(out);
+  assert.equal(state, 'finished');
+  assert.deepEqual(
+    findings?.tables[0]?.rows.map(([clients, callers]) => [clients, callers]),
+    [
+      [1, 1_000],
+      [2, 1_000],
+      [1, 100],
+    ],
+  );
+  assert.equal(targets[0]?.met, /^Met/m.test(ended.stdout));
+  assert.deepEqual(parameters['clients'], [1, 2]);
 });
 
 test('a mistake on the command line is one sentence, and exit code 2', async () => {

@@ -16,20 +16,28 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execaNode } from 'execa';
 import {
-  captureEnvironment,
+  defaultRunFolder,
   integer,
   number,
   numberList,
+  outputFolder,
+  recordFindings,
+  type Run,
   runCommand,
   startProgress,
 } from '#results';
-import { measurePoint, type Point } from './measure.ts';
+import { ENGINE_OPTIONS } from '../tuning/engine-settings.ts';
+import { parametersOf } from '../tuning/parameters.ts';
+import { AIM_PER_SECOND, foundIn, PAPER_PER_SECOND, targetOf, whole } from './findings.ts';
+import { type Load, measurePoint, type Point } from './measure.ts';
 import type { Serving } from './messages.ts';
 
 const SERVER = new URL('server-process.ts', import.meta.url);
-const PAPER_PER_SECOND = 2_000_000;
-const AIM_PER_SECOND = 4_000_000;
 const FEW_CALLERS = 100;
+const LIMITATIONS = [
+  'Server and clients share the cores of one machine, and the network between them is its loopback.',
+  'Each point is measured once; no seed decides anything.',
+];
 
 const specification = {
   name: 'npm run bench:oracle --',
@@ -56,14 +64,64 @@ const specification = {
       unit: 'seconds',
     }),
     warmUp: number({ description: 'time before that', default: 2, min: 0.1, unit: 'seconds' }),
+    out: outputFolder({
+      description: 'new folder for the record, the charts and the report',
+      default: () => defaultRunFolder('oracle'),
+      defaultText: 'results/runs/oracle-<UTC time>',
+      mustNotHold: 'run.json',
+    }),
   },
+  // There is no database here, only its oracle.
+  ignoredInFiles: Object.keys(ENGINE_OPTIONS),
   examples: [
     { command: 'npm run bench:oracle', does: 'one to four clients, less than a minute' },
     { command: 'npm run bench:oracle -- --clients 2 --seconds 30', does: 'two clients, longer' },
   ],
 } as const;
 
-await runCommand(specification, async (options, { signal }) => {
+await runCommand(specification, async (options, { signal, commandLine }) => {
+  const header = {
+    kicker: 'Percolator paper, section 2.3',
+    title: 'Timestamps a second',
+    experiment: 'oracle',
+    profile: 'custom',
+    commandLine,
+    parameters: parametersOf(options),
+    seed: 0,
+    repeats: 1,
+    store: {
+      name: 'embedded',
+      durability: 'a range of timestamps is on disk (fsync) before one of them is handed out',
+    },
+    limitations: LIMITATIONS,
+  } as const;
+  const points: Point[] = [];
+  const { run, page } = await recordFindings(options.out, header, signal, async () => {
+    points.push(...(await measureAll(loadsOf(options), signal)));
+    const [few, ...others] = points.toReversed();
+    if (few === undefined) throw new Error('nothing was measured');
+    return foundIn(others.toReversed(), few);
+  });
+  process.stdout.write(`${linesOf(points, run).join('\n')}\n\nReport: ${page}\n`);
+});
+
+interface Given {
+  readonly clients: readonly number[];
+  readonly callers: number;
+  readonly seconds: number;
+  readonly warmUp: number;
+}
+
+/** The one with few callers comes last. */
+function loadsOf({ clients, callers, seconds, warmUp }: Given): readonly Load[] {
+  const timing = { seconds, warmUpSeconds: warmUp };
+  return [
+    ...clients.map((count) => ({ clients: count, callers, ...timing })),
+    { clients: 1, callers: FEW_CALLERS, ...timing },
+  ];
+}
+
+async function measureAll(loads: readonly Load[], signal: AbortSignal): Promise<readonly Point[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bench-oracle-'));
   const server = execaNode(SERVER, [folder], {
     ipc: true,
@@ -73,31 +131,23 @@ await runCommand(specification, async (options, { signal }) => {
   const progress = startProgress();
   try {
     const { address } = (await server.getOneMessage()) as unknown as Serving;
-    const timing = { seconds: options.seconds, warmUpSeconds: options.warmUp };
-    const loads = options.clients.map((clients) => ({
-      clients,
-      callers: options.callers,
-      ...timing,
-    }));
-    loads.push({ clients: 1, callers: FEW_CALLERS, ...timing });
     progress.phase('measuring', loads.length, 'points');
     const points: Point[] = [];
     for (const load of loads) {
       points.push(await measurePoint(address, load, signal));
       progress.update(points.length);
     }
-    progress.end();
-    process.stdout.write(`${linesOf(points, folder).join('\n')}\n`);
+    return points;
   } finally {
     progress.end();
     server.kill();
     await server;
     await rm(folder, { recursive: true, force: true });
   }
-});
+}
 
-function linesOf(points: readonly Point[], folder: string): readonly string[] {
-  const { cpuModel, cores, nodeVersion } = captureEnvironment(folder);
+function linesOf(points: readonly Point[], { record }: Run): readonly string[] {
+  const { cpuModel, cores, nodeVersion } = record.environment;
   const best = Math.max(...points.map(({ perSecond }) => perSecond));
   return [
     'clients   callers   timestamps a second   of the paper   CPU of clients   latency p50        p99      p99.9',
@@ -105,7 +155,7 @@ function linesOf(points: readonly Point[], folder: string): readonly string[] {
     'The paper: around 2 million a second from a single machine, latency not stated.',
     'Latency is that of every 64th caller. Server and clients share the machine.',
     `machine: ${cpuModel}, ${cores} cores, Node ${nodeVersion}`,
-    best >= AIM_PER_SECOND
+    targetOf(points).met
       ? `Met: at least ${whole(AIM_PER_SECOND)} timestamps a second.`
       : `NOT met: ${whole(AIM_PER_SECOND)} timestamps a second; the most was ${whole(best)}.`,
   ];
@@ -122,8 +172,4 @@ function lineOf({ load, perSecond, clientCpuNs, p50Ms, p99Ms, p999Ms }: Point): 
     `${p99Ms.toFixed(2)} ms`.padStart(11),
     `${p999Ms.toFixed(2)} ms`.padStart(11),
   ].join('');
-}
-
-function whole(value: number): string {
-  return Math.round(value).toLocaleString('en');
 }

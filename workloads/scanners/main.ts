@@ -17,16 +17,25 @@
  * Exit codes: 0, whatever was measured; 1 if a row was run twice; 2 for a mistake on the command line.
  */
 import { tmpdir } from 'node:os';
-import { captureEnvironment, integer, outputFolder, runCommand, startProgress } from '#results';
+import {
+  defaultRunFolder,
+  integer,
+  outputFolder,
+  recordFindings,
+  type Run,
+  runCommand,
+  startProgress,
+} from '#results';
+import { DATABASE_OPTIONS, settingsOf } from '../tuning/engine-settings.ts';
+import { parametersOf } from '../tuning/parameters.ts';
+import { foundIn, gainOf, MEANINGS, mediansOf, mostPerSecond } from './findings.ts';
 import { measurePoint, type Plan, type Point } from './measure.ts';
-import type { Mode } from './messages.ts';
+import { MODES } from './messages.ts';
 
-const MODES: readonly Mode[] = ['none', 'skip', 'jump'];
-const MEANINGS: Readonly<Record<Mode, string>> = {
-  none: 'no locks',
-  skip: 'locks, going on behind',
-  jump: 'locks, jumping elsewhere',
-};
+const LIMITATIONS = [
+  'Scanners, oracle and lock service share the cores of one machine; a run mostly waits, so that the processor is not the limit.',
+  'Where a scanner begins, and where it jumps to, is drawn anew in each measurement, from no seed.',
+];
 
 const specification = {
   name: 'npm run bench:scanners --',
@@ -53,10 +62,17 @@ const specification = {
       default: 3,
       min: 1,
     }),
+    ...DATABASE_OPTIONS,
     directory: outputFolder({
       description: 'where the temporary folders of the databases are made',
       default: tmpdir(),
       defaultText: "the system's folder for temporary files",
+    }),
+    out: outputFolder({
+      description: 'new folder for the record, the charts and the report',
+      default: () => defaultRunFolder('scanners'),
+      defaultText: 'results/runs/scanners-<UTC time>',
+      mustNotHold: 'run.json',
     }),
   },
   examples: [
@@ -65,10 +81,39 @@ const specification = {
   ],
 } as const;
 
-await runCommand(specification, async ({ think: thinkMs, repeats, ...given }, { signal }) => {
-  const plan: Plan = { ...given, thinkMs };
-  const progress = startProgress();
+await runCommand(specification, async (options, { signal, commandLine }) => {
+  const { think: thinkMs, repeats, out, ...given } = options;
+  const plan: Plan = { ...given, thinkMs, engine: settingsOf(options) };
+  const header = {
+    kicker: 'Percolator paper, section 2.4',
+    title: 'Scanners that meet',
+    experiment: 'scanners',
+    profile: 'custom',
+    commandLine,
+    parameters: parametersOf(options),
+    seed: 0,
+    repeats,
+    store: {
+      name: 'embedded',
+      durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
+    },
+    limitations: LIMITATIONS,
+  } as const;
   const points: Point[] = [];
+  const { run, page } = await recordFindings(out, header, signal, async () => {
+    await measureInTurns(plan, { repeats, points, signal });
+    return foundIn(plan, points);
+  });
+  process.stdout.write(`${linesOf(plan, points, run).join('\n')}\n\nReport: ${page}\n`);
+});
+
+/** Adds each measurement to `points`. */
+async function measureInTurns(
+  plan: Plan,
+  run: { readonly repeats: number; readonly points: Point[]; readonly signal: AbortSignal },
+): Promise<void> {
+  const { repeats, points, signal } = run;
+  const progress = startProgress();
   try {
     for (let repeat = 1; repeat <= repeats; repeat++) {
       for (const mode of MODES) {
@@ -80,24 +125,20 @@ await runCommand(specification, async ({ think: thinkMs, repeats, ...given }, { 
   } finally {
     progress.end();
   }
-  process.stdout.write(`${linesOf(plan, points).join('\n')}\n`);
-});
+}
 
-function linesOf(plan: Plan, points: readonly Point[]): readonly string[] {
-  const { cpuModel, cores, nodeVersion } = captureEnvironment(plan.directory);
-  const medians = MODES.map((mode) => medianOf(points.filter((point) => point.mode === mode)));
-  const [without] = medians;
-  const most = (plan.scanners * plan.concurrency * 1_000) / Math.max(1, plan.thinkMs);
+function linesOf(plan: Plan, points: readonly Point[], { record }: Run): readonly string[] {
+  const { cpuModel, cores, nodeVersion } = record.environment;
+  const medians = mediansOf(points);
   return [
-    `${plan.scanners} scanners, ${plan.concurrency} runs of ${plan.thinkMs} ms at a time each: at most ${whole(most)} rows a second`,
+    `${plan.scanners} scanners, ${plan.concurrency} runs of ${plan.thinkMs} ms at a time each: at most ${whole(mostPerSecond(plan))} rows a second`,
     '                             rows a second   of no locks   runs begun per row   meetings',
-    ...medians.map((point) => lineOf(point, without)),
+    ...medians.map((point) => lineOf(point, gainOf(point, medians))),
     `machine: ${cpuModel}, ${cores} cores, Node ${nodeVersion}`,
   ];
 }
 
-function lineOf(point: Point, without: Point | undefined): string {
-  const gain = point.rowsPerSecond / (without?.rowsPerSecond ?? Number.NaN);
+function lineOf(point: Point, gain: number): string {
   return [
     MEANINGS[point.mode].padEnd(26),
     whole(point.rowsPerSecond).padStart(16),
@@ -105,13 +146,6 @@ function lineOf(point: Point, without: Point | undefined): string {
     point.runsPerRow.toFixed(2).padStart(21),
     whole(point.meetings).padStart(11),
   ].join('');
-}
-
-function medianOf(points: readonly Point[]): Point {
-  const sorted = points.toSorted((a, b) => a.rowsPerSecond - b.rowsPerSecond);
-  const median = sorted[Math.floor(sorted.length / 2)];
-  if (median === undefined) throw new Error('nothing was measured');
-  return median;
 }
 
 function whole(value: number): string {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '#engine';
 import { Crew, type Member, openDatabase, type Place, startServices } from '../processes/index.ts';
+import type { EngineSettings } from '../tuning/engine-settings.ts';
 import {
   type Begin,
   COLUMN,
@@ -18,6 +19,8 @@ export interface Plan {
   readonly tablets: number;
   readonly concurrency: number;
   readonly thinkMs: number;
+  /** Of each scanner. */
+  readonly engine: EngineSettings;
   /** Where the temporary folder of each point is made. */
   readonly directory: string;
 }
@@ -65,11 +68,11 @@ async function run(
     watched,
   }: { readonly place: Place; readonly plan: Plan; readonly watched: Watched },
 ): Promise<Point> {
-  const { concurrency, thinkMs, rows } = plan;
+  const { concurrency, thinkMs, engine, rows } = plan;
   const latest = new Map<number, Counts>();
   const scanners: Member[] = [];
   for (let i = 1; i <= plan.scanners; i++) {
-    const options: ScannerOptions = { place, mode, concurrency, thinkMs };
+    const options: ScannerOptions = { place, mode, engine, concurrency, thinkMs };
     const onMessage = (message: unknown): void => void latest.set(i, message as Counts);
     scanners.push(await crew.start({ name: `scanner ${i}`, program: PROGRAM, options, onMessage }));
   }

@@ -1,8 +1,11 @@
 /** What bench:scanners and its scanner processes tell each other, and what they share. */
 import type { Place } from '../processes/index.ts';
+import type { EngineSettings } from '../tuning/engine-settings.ts';
 
 /** How scanners keep off one another's rows. */
-export type Mode = 'none' | 'skip' | 'jump';
+export const MODES = ['none', 'skip', 'jump'] as const;
+
+export type Mode = (typeof MODES)[number];
 
 export const TABLE = 'pages';
 export const COLUMN = 'contents';
@@ -10,6 +13,7 @@ export const COLUMN = 'contents';
 export interface ScannerOptions {
   readonly place: Place;
   readonly mode: Mode;
+  readonly engine: EngineSettings;
   /** Observer runs of a scanner at a time. */
   readonly concurrency: number;
   /** What a run takes beside its reads and writes, in milliseconds. */

@@ -18,12 +18,12 @@ const COUNTS_MS = 20;
 const SCAN_ROWS = 32;
 
 await serve<Begin>(async (options: ScannerOptions) => {
-  const { place, mode, concurrency, thinkMs } = options;
+  const { place, mode, engine, concurrency, thinkMs } = options;
   const store = await openStore(place.store);
   const oracle = connectOracle({ addresses: place.oracles });
   const local = localProcesses(String(entropySeed()));
   const service = connectLockService({ address: place.lockService, local });
-  const percolator = await openPercolator({ store, oracle, liveness: service });
+  const percolator = await openPercolator({ store, oracle, liveness: service, ...engine });
   const counts = { begun: 0 };
   let worker: Worker | undefined;
   const over = new AbortController();

@@ -1,10 +1,12 @@
 /** The programs of this folder at smoke size, and their answers to what they cannot do. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
+import { DEFAULTS } from './candidates.ts';
+import { asConfig } from './engine-settings.ts';
 
 interface Ended {
   readonly exitCode?: number | undefined;
@@ -22,7 +24,10 @@ describe('bench:batching', () => {
     const out = path.join(folder.path, 'run');
     const small = ['--documents', '60', '--transactions', '300', '--repository', '100'];
     const rest = ['--repeats', '1', '--round-trip', '0', '--concurrency', '8', '--out', out];
-    const { exitCode, stdout, stderr } = await run('bench-batching.ts', ...small, ...rest);
+    const config = path.join(folder.path, 'config.json');
+    await writeFile(config, JSON.stringify(asConfig({ ...DEFAULTS, batchRows: 128 })));
+    const all = [...small, ...rest, '--config', config];
+    const { exitCode, stdout, stderr } = await run('bench-batching.ts', ...all);
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /^off +10\.00 +10\.00 +10\.00 +0\.00 /m);
     assert.match(stdout, /^prefetch +1\.\d\d +1\.\d\d +1\.\d\d +0\.00 /m);
@@ -30,9 +35,12 @@ describe('bench:batching', () => {
     assert.match(stdout, /^(NOT met|Met): at least 10 times fewer/m);
     const record = JSON.parse(await readFile(path.join(out, 'run.json'), 'utf8')) as {
       state: string;
+      parameters: Record<string, unknown>;
       findings: { tables: { rows: unknown[] }[] };
     };
     assert.equal(record.state, 'finished');
+    assert.equal(record.parameters['batchRows'], 128);
+    assert.match(stderr, /without effect here: batching, prefetch, scanners\.$/m);
     assert.deepEqual(
       record.findings.tables.map(({ rows }) => rows.length),
       [5, 5],

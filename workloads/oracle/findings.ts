@@ -1,0 +1,134 @@
+/** The findings of `npm run bench:oracle`, as the report draws them. */
+import type { Found, ResultChart, ResultTable, Target } from '#results';
+import type { Point } from './measure.ts';
+
+/** Section 2.3 of the paper. */
+export const PAPER_PER_SECOND = 2_000_000;
+export const AIM_PER_SECOND = 4_000_000;
+
+/** @param few the point with few callers, which comes beside the others */
+export function foundIn(points: readonly Point[], few: Point): Found {
+  const target = targetOf([...points, few]);
+  return {
+    headline: `One oracle hands out ${target.measured}; the paper: around ${whole(PAPER_PER_SECOND)}.`,
+    check: {
+      passed: true,
+      detail: 'the timestamps of each caller increase, and no two callers were given the same',
+    },
+    tables: [tableOf([...points, few])],
+    charts: [rateChart(points, few), latencyChart(points, few)],
+    targets: [target],
+  };
+}
+
+export function targetOf(points: readonly Point[]): Target {
+  const most = Math.max(...points.map(({ perSecond }) => perSecond));
+  return {
+    name: 'timestamps a second',
+    target: `at least ${whole(AIM_PER_SECOND)}`,
+    measured: `${whole(most)} timestamps a second`,
+    met: most >= AIM_PER_SECOND,
+  };
+}
+
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString('en');
+}
+
+function tableOf(points: readonly Point[]): ResultTable {
+  return {
+    name: 'timestamps',
+    title: 'Timestamps a second, each to a caller that awaits it',
+    caption:
+      'Latency is that of every 64th caller, from asking to having it. Server and clients share the machine. ' +
+      'The paper: around 2 million a second from a single machine, latency not stated.',
+    columns: [
+      'clients',
+      'callers',
+      'timestamps/s',
+      'of the paper',
+      'CPU of clients, ns each',
+      'p50 ms',
+      'p99 ms',
+      'p99.9 ms',
+    ],
+    rows: points.map(({ load, perSecond, clientCpuNs, p50Ms, p99Ms, p999Ms }) => [
+      load.clients,
+      load.callers,
+      Math.round(perSecond),
+      rounded(perSecond / PAPER_PER_SECOND),
+      Math.round(clientCpuNs),
+      rounded(p50Ms),
+      rounded(p99Ms),
+      rounded(p999Ms),
+    ]),
+  };
+}
+
+function rateChart(points: readonly Point[], few: Point): ResultChart {
+  const marks = (some: readonly Point[]) =>
+    some.map(({ load, perSecond }) => mark(load.clients, perSecond));
+  return {
+    name: 'timestamps',
+    title: 'Timestamps a second from one oracle process',
+    caption: 'Each timestamp is handed to a caller of its own, which awaits it.',
+    x: { title: 'Client processes', scale: 'linear', ticks: ticksOf(points, few) },
+    y: { title: 'Timestamps a second', scale: 'logarithmic', ticks: [] },
+    series: [
+      { name: callers(points[0] ?? few), look: 'percolator', isLine: true, points: marks(points) },
+      { name: callers(few), look: 'other', isLine: false, points: marks([few]) },
+      {
+        name: 'paper',
+        look: 'paper',
+        isLine: true,
+        points: points.map(({ load }) => mark(load.clients, PAPER_PER_SECOND)),
+      },
+    ],
+  };
+}
+
+function latencyChart(points: readonly Point[], few: Point): ResultChart {
+  const marks = (some: readonly Point[], of: (point: Point) => number) =>
+    some.map((point) => mark(point.load.clients, of(point)));
+  return {
+    name: 'latency',
+    title: 'From asking for a timestamp to having it',
+    caption: 'The more callers wait, the more share a request, and the longer each waits.',
+    x: { title: 'Client processes', scale: 'linear', ticks: ticksOf(points, few) },
+    y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
+    series: [
+      { name: 'median', look: 'percolator', isLine: true, points: marks(points, (p) => p.p50Ms) },
+      {
+        name: '99th percentile',
+        look: 'percolator',
+        isLine: true,
+        points: marks(points, (p) => p.p99Ms),
+      },
+      {
+        name: `median, ${callers(few)}`,
+        look: 'other',
+        isLine: false,
+        points: marks([few], (p) => p.p50Ms),
+      },
+    ],
+  };
+}
+
+type Mark = ResultChart['series'][number]['points'][number];
+
+function mark(x: number, y: number): Mark {
+  return { x, y, low: null, high: null };
+}
+
+function callers({ load }: Point): string {
+  return `${whole(load.callers)} callers`;
+}
+
+function ticksOf(points: readonly Point[], few: Point): ResultChart['x']['ticks'] {
+  const clients = new Set([...points, few].map(({ load }) => load.clients));
+  return [...clients].map((at) => ({ at, label: String(at) }));
+}
+
+function rounded(value: number): number {
+  return Number(value.toPrecision(4));
+}

@@ -1,0 +1,109 @@
+/** The findings of `npm run bench:scanners`, as the report draws them, and the points that are printed. */
+import type { Found, ResultChart, ResultTable } from '#results';
+import type { Plan, Point } from './measure.ts';
+import { type Mode, MODES } from './messages.ts';
+
+export const MEANINGS: Readonly<Record<Mode, string>> = {
+  none: 'no locks',
+  skip: 'locks, going on behind',
+  jump: 'locks, jumping elsewhere',
+};
+
+/** The median measurement of each mode, in the order of `MODES`. */
+export function mediansOf(points: readonly Point[]): readonly Point[] {
+  return MODES.map((mode) => medianOf(points.filter((point) => point.mode === mode)));
+}
+
+/** How many times as many rows a second as without locks. */
+export function gainOf(point: Point, medians: readonly Point[]): number {
+  const without = medians.find(({ mode }) => mode === 'none');
+  return point.rowsPerSecond / (without?.rowsPerSecond ?? Number.NaN);
+}
+
+/** If no run met another: all that the scanners can do. */
+export function mostPerSecond({ scanners, concurrency, thinkMs }: Plan): number {
+  return (scanners * concurrency * 1_000) / Math.max(1, thinkMs);
+}
+
+export function foundIn(plan: Plan, points: readonly Point[]): Found {
+  const medians = mediansOf(points);
+  const [, ...locked] = medians;
+  const gains = locked.map(
+    (point) => `${gainOf(point, medians).toFixed(2)} with ${MEANINGS[point.mode]}`,
+  );
+  return {
+    headline: `Times as many rows a second as without locks: ${gains.join('; ')}.`,
+    check: { passed: true, detail: 'every row was run to its commit exactly once' },
+    tables: [mediansTable(plan, medians), measurementsTable(points)],
+    charts: [chartOf(points, medians)],
+    targets: [],
+  };
+}
+
+function medianOf(points: readonly Point[]): Point {
+  const sorted = points.toSorted((a, b) => a.rowsPerSecond - b.rowsPerSecond);
+  const median = sorted[Math.floor(sorted.length / 2)];
+  if (median === undefined) throw new Error('nothing was measured');
+  return median;
+}
+
+function mediansTable(plan: Plan, medians: readonly Point[]): ResultTable {
+  const { scanners, concurrency, thinkMs } = plan;
+  return {
+    name: 'modes',
+    title: 'Rows cleaned a second',
+    caption:
+      `${scanners} scanners, ${concurrency} runs of ${thinkMs} ms at a time each: at most ` +
+      `${Math.round(mostPerSecond(plan))} rows a second. The median measurement of each.`,
+    columns: ['scanners have', 'rows a second', 'of no locks', 'runs begun per row', 'meetings'],
+    rows: medians.map((point) => [
+      MEANINGS[point.mode],
+      Math.round(point.rowsPerSecond),
+      rounded(gainOf(point, medians)),
+      rounded(point.runsPerRow),
+      point.meetings,
+    ]),
+  };
+}
+
+function measurementsTable(points: readonly Point[]): ResultTable {
+  return {
+    name: 'measurements',
+    title: 'Each measurement',
+    caption: 'In the order in which they were made.',
+    columns: ['scanners have', 'seconds', 'rows a second', 'runs begun per row', 'meetings'],
+    rows: points.map(({ mode, seconds, rowsPerSecond, runsPerRow, meetings }) => [
+      MEANINGS[mode],
+      rounded(seconds),
+      Math.round(rowsPerSecond),
+      rounded(runsPerRow),
+      meetings,
+    ]),
+  };
+}
+
+function chartOf(points: readonly Point[], medians: readonly Point[]): ResultChart {
+  const at = (mode: Mode): number => MODES.indexOf(mode) + 1;
+  const marks = (some: readonly Point[]): ResultChart['series'][number]['points'] =>
+    some.map(({ mode, rowsPerSecond: y }) => ({ x: at(mode), y, low: null, high: null }));
+  return {
+    name: 'rows-per-second',
+    title: 'Rows cleaned a second, without and with the cure for platooning',
+    caption: 'Each measurement, and the median of each mode.',
+    x: {
+      title: 'Scanners have',
+      scale: 'linear',
+      ticks: MODES.map((mode) => ({ at: at(mode), label: MEANINGS[mode] })),
+    },
+    y: { title: 'Rows a second', scale: 'linear', ticks: [] },
+    // The first is drawn on top.
+    series: [
+      { name: 'median', look: 'percolator', isLine: false, points: marks(medians) },
+      { name: 'measurements', look: 'other', isLine: false, points: marks(points) },
+    ],
+  };
+}
+
+function rounded(value: number): number {
+  return Number(value.toPrecision(4));
+}

@@ -10,7 +10,13 @@
  * The last is what the paper mentions and did not build ("writing the increment to a side table and aggregating").
  * A trade that commits while the observer runs leaves a mark of its own, so it is summed up by the next run.
  */
-import type { CellAddress, Observer, Percolator, Transaction } from '#engine';
+import {
+  type CellAddress,
+  type Observer,
+  type Percolator,
+  type Transaction,
+  unreachable,
+} from '#engine';
 import type { BrokerUpdate } from '../model/index.ts';
 import { encodeKey, keyRange } from './encoding.ts';
 import { RowWriter } from './rows.ts';
@@ -47,6 +53,8 @@ export function brokerUpdater(update: BrokerUpdate): UpdateBroker {
         transaction.set(deltaCell(delta), String(delta.commission));
         transaction.notifyWeakly(queueCell(delta.brokerId));
       };
+    default:
+      return unreachable(update);
   }
 }
 

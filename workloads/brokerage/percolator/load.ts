@@ -44,10 +44,10 @@ async function createTables(percolator: Percolator): Promise<void> {
   await createBrokerTables(percolator);
 }
 
-async function loadTable<T extends TableName>(
+async function loadTable(
   loader: BulkLoader,
   population: Population,
-  { table, onRow }: { readonly table: T; readonly onRow: () => void },
+  { table, onRow }: { readonly table: TableName; readonly onRow: () => void },
 ): Promise<void> {
   const indexes = pathsOf(table).map((path) => ({ path, entries: [] as [string, Buffer][] }));
   for (const row of population.rows(table)) {

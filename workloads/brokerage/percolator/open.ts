@@ -76,9 +76,7 @@ export function openBrokerage(
       return { result: await plan.run(new RowReader(snapshot), input), attempts: 1 };
     },
     settled: async () => {
-      while (brokerUpdate === 'side-table' && !(await isSummedUp(percolator))) {
-        await systemClock.sleep(SETTLE_POLL_MS);
-      }
+      if (brokerUpdate === 'side-table') await summedUp(percolator);
       await percolator.settled();
     },
     tables: snapshotTables(percolator),
@@ -86,6 +84,10 @@ export function openBrokerage(
       await worker?.stop();
     },
   };
+}
+
+async function summedUp(percolator: Percolator): Promise<void> {
+  while (!(await isSummedUp(percolator))) await systemClock.sleep(SETTLE_POLL_MS);
 }
 
 /** Only Trade-Order ends without a commit: on request, or because nobody gave permission. */

@@ -1,4 +1,5 @@
 /** Data-Maintenance on Percolator: a small edit of one table (model/transactions/upkeep.ts says which). */
+import { unreachable } from '#engine';
 import type { DataMaintenanceInput, DataMaintenanceResult, Row } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
 
@@ -38,6 +39,8 @@ async function edit(rows: RowWriter, input: DataMaintenanceInput): Promise<numbe
       return editSecurity(rows, input.symbol);
     case 'taxrate':
       return editTaxRate(rows, input.taxRateId);
+    default:
+      return unreachable(input);
   }
 }
 
@@ -117,8 +120,9 @@ async function editNews(rows: RowWriter, companyId: number): Promise<number> {
     'news_item',
     references.map(({ nx_ni_id }) => nx_ni_id),
   );
-  for (const item of items.values())
+  for (const item of items.values()) {
     rows.update('news_item', item, { ni_dts: item.ni_dts + DAY_MS });
+  }
   return items.size;
 }
 

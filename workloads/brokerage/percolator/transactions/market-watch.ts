@@ -1,4 +1,5 @@
 /** Market-Watch on Percolator: a hundred securities, each read once for now and once for then. */
+import { unreachable } from '#engine';
 import type { MarketWatchInput, MarketWatchResult, Row } from '../../model/index.ts';
 import type { Asked, RowReader } from '../rows.ts';
 
@@ -55,5 +56,7 @@ async function symbolsOf(
       const active = securities.flat().filter(({ s_st_id }) => s_st_id === 'ACTV');
       return active.map(({ s_symb }) => s_symb);
     }
+    default:
+      return unreachable(list);
   }
 }

@@ -1,4 +1,5 @@
 /** Trade-Lookup on Percolator. */
+import { unreachable } from '#engine';
 import type {
   LookedUpTrade,
   Row,
@@ -38,6 +39,8 @@ export async function selectTrades(
         trades.map(({ t_id }) => t_id),
       );
     }
+    default:
+      return unreachable(selection);
   }
 }
 

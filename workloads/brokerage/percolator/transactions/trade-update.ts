@@ -1,4 +1,5 @@
 /** Trade-Update on Percolator: Trade-Lookup's first three frames, with small edits. */
+import { unreachable } from '#engine';
 import type { Row, TradeUpdateInput, TradeUpdateResult } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
 import type { TradeDetails } from './trade-details.ts';
@@ -41,6 +42,8 @@ function edit(
       const ct_name = toggleCase(cash.ct_name);
       return { ...details, cash: rows.update('cash_transaction', cash, { ct_name }) };
     }
+    default:
+      return unreachable(frame);
   }
 }
 

@@ -1,0 +1,53 @@
+/**
+ * A lot's history is a chain: opened by the trade it is named after, from 0, then ever smaller, each change beginning
+ * where the last one ended; and the lot is what the chain ends with, or gone if that is 0. And each completed
+ * trade has moved as many shares as it has.
+ */
+import type { Row } from '../../model/index.ts';
+import { type Facts, isCompleted, signedQuantity } from '../facts.ts';
+import { type Finding, Sums } from '../finding.ts';
+
+export function* checkLots(facts: Facts): Generator<Finding> {
+  const holdings = new Map(facts.holdings.map((row) => [row.h_t_id, row.h_qty]));
+  const histories = Map.groupBy(facts.lotHistory, ({ hh_h_t_id }) => hh_h_t_id);
+  for (const [lot, history] of histories) {
+    const message = brokenChain(lot, history, holdings.get(lot) ?? 0);
+    if (message !== undefined) yield { condition: 'lots are their history', message };
+  }
+  for (const lot of holdings.keys()) {
+    if (histories.has(lot)) continue;
+    yield { condition: 'lots are their history', message: `lot ${lot} has no history` };
+  }
+  const moved = new Sums<number>();
+  for (const { hh_t_id, hh_before_qty, hh_after_qty } of facts.lotHistory) {
+    moved.add(hh_t_id, hh_after_qty - hh_before_qty);
+  }
+  for (const [id, { trade }] of facts.trades) {
+    const expected = isCompleted(trade) ? signedQuantity(facts, trade) : 0;
+    if (moved.of(id) === expected) continue;
+    const message = `trade ${id} should have moved ${expected} shares, and moved ${moved.of(id)}`;
+    yield { condition: 'trades have moved lots', message };
+  }
+}
+
+function brokenChain(
+  lot: number,
+  history: readonly Row<'holding_history'>[],
+  quantity: number,
+): string | undefined {
+  // A lot only shrinks after it was opened, so its size orders the changes.
+  const chain = history.toSorted((a, b) => Math.abs(b.hh_after_qty) - Math.abs(a.hh_after_qty));
+  let before = 0;
+  for (const [i, change] of chain.entries()) {
+    if (i === 0 && change.hh_t_id !== lot) {
+      return `lot ${lot} was opened by trade ${change.hh_t_id}`;
+    }
+    if (change.hh_before_qty !== before) {
+      return `lot ${lot} had ${before} shares, and trade ${change.hh_t_id} found ${change.hh_before_qty}`;
+    }
+    before = change.hh_after_qty;
+  }
+  return before === quantity
+    ? undefined
+    : `lot ${lot} has ${quantity} shares; its history ends with ${before}`;
+}

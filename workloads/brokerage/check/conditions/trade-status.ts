@@ -1,0 +1,52 @@
+/**
+ * A trade's status, its history and what waits for it say the same:
+ *
+ *     PNDG  history PNDG              a TRADE_REQUEST
+ *     SBMT  history SBMT (+ PNDG)     nothing; and none is left once everything is completed
+ *     CMPT  the same + CMPT           nothing: 2 rows of history, 3 of a limit order
+ *     CNCL  CNCL and any before       nothing
+ */
+import type { Facts, TradeFacts } from '../facts.ts';
+import type { Finding } from '../finding.ts';
+
+export function* checkTradeStatus(
+  facts: Facts,
+  { isDrained }: { readonly isDrained: boolean },
+): Generator<Finding> {
+  for (const { table, tradeId } of facts.orphans) {
+    yield {
+      condition: 'trade status',
+      message: `${table} has trade ${tradeId}, which does not exist`,
+    };
+  }
+  for (const [id, trade] of facts.trades) {
+    for (const message of wrongStatus(facts, trade, isDrained)) {
+      yield { condition: 'trade status', message: `trade ${id} ${message}` };
+    }
+  }
+}
+
+function* wrongStatus(facts: Facts, one: TradeFacts, isDrained: boolean): Generator<string> {
+  const { trade, statuses, request } = one;
+  const status = trade.t_st_id;
+  const found = statuses.toSorted().join(' ');
+  const isMarket = facts.tradeTypes.get(trade.t_tt_id)?.tt_is_mrkt === true;
+  const limit = isMarket ? [] : ['PNDG'];
+  const expected: Readonly<Record<string, readonly string[]>> = {
+    PNDG: ['PNDG'],
+    SBMT: [...limit, 'SBMT'],
+    CMPT: ['CMPT', ...limit, 'SBMT'],
+  };
+  const history = expected[status]?.join(' ');
+  if (status === 'CNCL') {
+    if (!statuses.includes('CNCL')) yield 'is canceled, and its history does not say so';
+  } else if (history === undefined) {
+    yield `has status ${status}`;
+  } else if (found !== history) {
+    yield `is ${status}, and its history is ${found || 'empty'}`;
+  }
+  if (status === 'SBMT' && isDrained) yield 'is still submitted';
+  if ((status === 'PNDG') !== (request !== undefined)) {
+    yield request === undefined ? 'is pending without a request' : `is ${status} and has a request`;
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * What the checks look at: the rows that trades have written, put together once and compactly, so that every condition
+ * is a plain loop. Any system's tables will do.
+ */
+import type { Row, TableReader } from '../model/index.ts';
+
+/** A trade with what belongs to it. */
+export interface TradeFacts {
+  readonly trade: Row<'trade'>;
+  readonly statuses: readonly string[];
+  readonly settlement: Row<'settlement'> | undefined;
+  readonly cash: Row<'cash_transaction'> | undefined;
+  readonly request: Row<'trade_request'> | undefined;
+}
+
+export interface Facts {
+  readonly trades: ReadonlyMap<number, TradeFacts>;
+  /** Rows whose trade does not exist, by table. */
+  readonly orphans: readonly { readonly table: string; readonly tradeId: number }[];
+  readonly accounts: ReadonlyMap<number, Row<'customer_account'>>;
+  readonly brokers: readonly Row<'broker'>[];
+  readonly holdings: readonly Row<'holding'>[];
+  readonly positions: readonly Row<'holding_summary'>[];
+  readonly lotHistory: readonly Row<'holding_history'>[];
+  readonly tradeTypes: ReadonlyMap<string, Row<'trade_type'>>;
+  readonly settlements: number;
+}
+
+interface Gathering {
+  readonly trade: Row<'trade'>;
+  readonly statuses: string[];
+  settlement: Row<'settlement'> | undefined;
+  cash: Row<'cash_transaction'> | undefined;
+  request: Row<'trade_request'> | undefined;
+}
+
+export async function gatherFacts(tables: TableReader): Promise<Facts> {
+  const trades = new Map<number, Gathering>();
+  for await (const trade of tables.rows('trade')) {
+    const empty = { settlement: undefined, cash: undefined, request: undefined };
+    trades.set(trade.t_id, { trade, statuses: [], ...empty });
+  }
+  const orphans: { table: string; tradeId: number }[] = [];
+  const add = (table: string, tradeId: number, to: (facts: Gathering) => void): void => {
+    const facts = trades.get(tradeId);
+    if (facts === undefined) orphans.push({ table, tradeId });
+    else to(facts);
+  };
+  for await (const row of tables.rows('trade_history')) {
+    add('trade_history', row.th_t_id, (facts) => facts.statuses.push(row.th_st_id));
+  }
+  let settlements = 0;
+  for await (const row of tables.rows('settlement')) {
+    settlements++;
+    add('settlement', row.se_t_id, (facts) => (facts.settlement = row));
+  }
+  for await (const row of tables.rows('cash_transaction')) {
+    add('cash_transaction', row.ct_t_id, (facts) => (facts.cash = row));
+  }
+  for await (const row of tables.rows('trade_request')) {
+    add('trade_request', row.tr_t_id, (facts) => (facts.request = row));
+  }
+  const accounts = await collect(tables.rows('customer_account'));
+  const tradeTypes = await collect(tables.rows('trade_type'));
+  return {
+    trades,
+    orphans,
+    settlements,
+    accounts: new Map(accounts.map((row) => [row.ca_id, row])),
+    tradeTypes: new Map(tradeTypes.map((row) => [row.tt_id, row])),
+    brokers: await collect(tables.rows('broker')),
+    holdings: await collect(tables.rows('holding')),
+    positions: await collect(tables.rows('holding_summary')),
+    lotHistory: await collect(tables.rows('holding_history')),
+  };
+}
+
+/** Bought: above zero; sold: below. */
+export function signedQuantity({ tradeTypes }: Facts, { t_tt_id, t_qty }: Row<'trade'>): number {
+  return tradeTypes.get(t_tt_id)?.tt_is_sell === true ? -t_qty : t_qty;
+}
+
+export function isCompleted({ t_st_id }: Row<'trade'>): boolean {
+  return t_st_id === 'CMPT';
+}
+
+async function collect<R>(rows: AsyncIterable<R>): Promise<readonly R[]> {
+  return Array.fromAsync(rows);
+}

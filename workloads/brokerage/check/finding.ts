@@ -1,0 +1,39 @@
+/** What a check has found: a sentence about a row, and which condition it breaks. */
+
+export const CONDITIONS = [
+  'broker trades',
+  'broker commission',
+  'positions are their lots',
+  'positions are their trades',
+  'lots are their history',
+  'trades have moved lots',
+  'trade status',
+  'settlements',
+  'balances',
+  'acknowledged trades',
+  'index entries',
+] as const;
+
+export type Condition = (typeof CONDITIONS)[number];
+
+export interface Finding {
+  readonly condition: Condition;
+  readonly message: string;
+}
+
+/** Adds up numbers by key, and gives what does not agree between two such sums. */
+export class Sums<K> {
+  readonly #sums = new Map<K, number>();
+
+  add(key: K, amount: number): void {
+    this.#sums.set(key, (this.#sums.get(key) ?? 0) + amount);
+  }
+
+  of(key: K): number {
+    return this.#sums.get(key) ?? 0;
+  }
+
+  keys(): Iterable<K> {
+    return this.#sums.keys();
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Both ways: every row has its entry in each index of its table, every entry leads to a row that has it; and no trade
+ * waits to be added to its broker.
+ */
+import type { Percolator } from '#engine';
+import type { Finding } from '../check/index.ts';
+import { TABLE_NAMES, type TableName } from '../model/index.ts';
+import { isSummedUp } from './broker-update.ts';
+import { encodeRow } from './encoding.ts';
+import { cellOf, entryKey, INDEX_COLUMN, type Path, pathsOf } from './layout.ts';
+import { snapshotTables } from './snapshot-tables.ts';
+
+export async function checkIndexes(percolator: Percolator): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for (const table of TABLE_NAMES) {
+    for (const path of pathsOf(table)) {
+      findings.push(...(await checkIndex(percolator, table, path)));
+    }
+  }
+  if (!(await isSummedUp(percolator))) {
+    findings.push({
+      condition: 'broker trades',
+      message: 'trades wait to be added to their broker',
+    });
+  }
+  return findings;
+}
+
+async function checkIndex(
+  percolator: Percolator,
+  table: TableName,
+  path: Path,
+): Promise<readonly Finding[]> {
+  const expected = new Map<string, string>();
+  for await (const row of snapshotTables(percolator).rows(table)) {
+    const value = path.isCovering ? encodeRow(table, row).toString() : cellOf(table, row).row;
+    expected.set(entryKey(path, row), value);
+  }
+  const findings: Finding[] = [];
+  const report = (message: string): void => {
+    findings.push({ condition: 'index entries', message: `${path.table}: ${message}` });
+  };
+  await using snapshot = await percolator.snapshot();
+  const scan = snapshot.scan({ table: path.table, columns: [INDEX_COLUMN], batchRows: 1_024 });
+  for await (const { row, values } of scan) {
+    const value = values.get(INDEX_COLUMN)?.toString();
+    const wanted = expected.get(row);
+    if (wanted === undefined) report(`entry ${row} leads nowhere`);
+    else if (wanted !== value) report(`entry ${row} has ${value}, not ${wanted}`);
+    expected.delete(row);
+  }
+  for (const row of expected.keys()) report(`entry ${row} is missing`);
+  return findings;
+}

@@ -24,6 +24,7 @@ import {
   startProgress,
   UsageError,
 } from '#results';
+import { ENGINE_OPTIONS } from '../tuning/engine-settings.ts';
 import { Contest, type Repeat } from './batch/contest.ts';
 import { contestLines, machineLine, medianRatio } from './batch/contest-lines.ts';
 import { refuseFullDisk } from './batch/disk-space.ts';
@@ -83,6 +84,7 @@ const specification = {
     }),
     keep: flag({ description: 'keep that folder' }),
   },
+  ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The engine takes no part.
   examples: [
     { command: 'npm run bench:mapreduce', does: 'a million documents of 1 KB, five times' },
     {

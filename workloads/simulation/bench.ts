@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { planOf, simulate } from '#engine/testing';
 import { captureEnvironment, integer, runCommand, startProgress } from '#results';
+import { ENGINE_OPTIONS } from '../tuning/engine-settings.ts';
 import { type Measured, measuredLines } from './measured.ts';
 
 const WARM_UP_SECONDS_MAX = 5;
@@ -27,6 +28,7 @@ const specification = {
     seconds: integer({ description: 'time to measure', default: 20, min: 1, unit: 'seconds' }),
     from: integer({ description: 'the first seed; the others follow', default: 1, min: 1 }),
   },
+  ignoredInFiles: Object.keys(ENGINE_OPTIONS), // A seed decides them.
   examples: [
     { command: 'npm run bench:simulate', does: 'Measures for 20 seconds.' },
     { command: 'npm run bench:simulate -- --seconds 120', does: 'Measures more exactly.' },

@@ -20,7 +20,7 @@ export interface BrokerVolumeResult {
  * LAST_TRADE's prices, without the balance), poorest in assets first, at most 10. Frame 2, if `historyOf` is
  * given: the account at that index (modulo their number), its 10 newest trades (by T_DTS, then id,
  * descending), each with its history: at most 30 lines, newest trade first and its newest status first
- * (TH_DTS descending, then TH_ST_ID).
+ * (by TH_DTS, then TH_ST_ID, descending).
  */
 export interface CustomerPositionInput {
   readonly customer: { readonly id: number } | { readonly taxId: string };

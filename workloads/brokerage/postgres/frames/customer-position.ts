@@ -91,6 +91,6 @@ const HISTORY: Statement = {
     ) AS newest
     JOIN trade_history ON th_t_id = t_id
     JOIN status_type ON st_id = th_st_id
-    ORDER BY t_dts DESC, t_id DESC, th_dts DESC, th_st_id
+    ORDER BY t_dts DESC, t_id DESC, th_dts DESC, th_st_id DESC
     LIMIT 30`,
 };

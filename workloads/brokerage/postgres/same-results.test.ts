@@ -1,0 +1,155 @@
+/**
+ * The comparison rests on this: our system and PostgreSQL, in both ways, do the same work. Given the same transactions one
+ * after the other, they return the same to the last cent, and leave the same rows behind.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import { openPercolator } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import type { Issued } from '../driver/inputs/index.ts';
+import {
+  type Brokerage,
+  describe as describeTable,
+  type Inputs,
+  type Results,
+  TABLE_NAMES,
+  type TableName,
+  TINY,
+  TRANSACTIONS,
+  type TransactionType,
+} from '../model/index.ts';
+import { loadPopulation, openBrokerage } from '../percolator/index.ts';
+import { createPopulation } from '../population/index.ts';
+import { loadPostgres, openFrames, openFunctions, providePostgres } from './index.ts';
+import { OneClient } from './one-client.fixture.ts';
+import { whyNoPostgres } from './postgres.fixture.ts';
+
+const SEED = 1;
+const STEPS = 1_200;
+const population = createPopulation(TINY, SEED);
+
+describe('Percolator and PostgreSQL', { skip: await whyNoPostgres() }, () => {
+  const cleanup = new AsyncDisposableStack();
+  let systems: Readonly<Record<'percolator' | 'functions' | 'frames', Brokerage>>;
+  before(async () => {
+    const percolator = cleanup.use(await openPercolator({ store: createMemoryBigtable() }));
+    await loadPopulation(percolator, population);
+    const ours = openBrokerage(percolator, { brokerUpdate: 'inline' });
+    systems = { percolator: cleanup.use(ours), ...(await openBothWays(cleanup)) };
+  });
+  after(() => cleanup.disposeAsync());
+
+  test('return the same from every transaction, and leave the same rows behind', async () => {
+    const client = new OneClient(population, SEED);
+    const seen = new Set<string>();
+    for (let step = 0; step <= STEPS; step++) {
+      const issued = step < STEPS ? client.next() : client.cleanup();
+      const { type, input } = issued;
+      const where = `seed ${SEED}, step ${step}: ${type} ${JSON.stringify(input)}`;
+      const ours = await systems.percolator.execute(type, input);
+      for (const other of [systems.functions, systems.frames]) {
+        const theirs = await other.execute(type, input);
+        assert.deepStrictEqual(theirs, ours, `${other.name}: ${where}`);
+      }
+      client.heard(type, input, ours.result);
+      for (const kind of kindsOf(issued, ours.result)) seen.add(kind);
+    }
+    assert.deepEqual(
+      KINDS.filter((kind) => !seen.has(kind)),
+      [],
+      'kinds that never came',
+    );
+    for (const table of TABLE_NAMES) {
+      const ours = await sortedRows(systems.percolator, table);
+      for (const other of [systems.functions, systems.frames]) {
+        assert.deepStrictEqual(await sortedRows(other, table), ours, `${other.name}: ${table}`);
+      }
+    }
+  });
+});
+
+/** Two databases, the second a copy of the first, so that each way has its own. */
+async function openBothWays(
+  cleanup: AsyncDisposableStack,
+): Promise<Readonly<Record<'functions' | 'frames', Brokerage>>> {
+  const { connection } = cleanup.use(await providePostgres({ environment: {} }));
+  await loadPostgres(connection, population);
+  const copy = { ...connection, database: 'copy' };
+  const administrator = new pg.Client({ ...connection, database: 'postgres' });
+  await administrator.connect();
+  await administrator.query(`CREATE DATABASE copy TEMPLATE ${connection.database}`);
+  await administrator.end();
+  const options = { brokerUpdate: 'inline', connectionsMax: 2 } as const;
+  return {
+    functions: cleanup.use(openFunctions({ connection, ...options })),
+    frames: cleanup.use(openFrames({ connection: copy, ...options })),
+  };
+}
+
+const KINDS: readonly string[] = `
+  committed, rolled back, denied, third party, by company, on margin, estimates tax
+  closes long, closes short, opens short, pays tax, last in first out, triggers
+  lookup 1, lookup 2, lookup 3, lookup 4, update 1, update 2, update 3
+  watch list, account, industry, volumes, history, bodies
+  maintains account_permission, maintains address, maintains company, maintains customer
+  maintains customer_taxrate, maintains daily_market, maintains exchange, maintains financial
+  maintains news_item, maintains security, maintains taxrate, maintains watch_item`
+  .split(/[\n,]/)
+  .map((kind) => kind.trim())
+  .filter((kind) => kind !== '')
+  .concat(Object.keys(TRANSACTIONS));
+
+function kindsOf({ type, input }: Issued, result: Results[TransactionType]): readonly string[] {
+  const details = DETAILS[type] as ((input: unknown, result: unknown) => Details) | undefined;
+  const found = Object.entries(details?.(input, result) ?? {}).filter(([, isSo]) => isSo);
+  return [type, ...found.map(([kind]) => kind)];
+}
+
+type Details = Readonly<Record<string, boolean>>;
+
+const DETAILS: {
+  readonly [T in TransactionType]?: (input: Inputs[T], result: Results[T]) => Details;
+} = {
+  tradeOrder: kindsOfOrder,
+  tradeResult: (_, result) => kindsOfResult(result),
+  tradeLookup: ({ frame }) => ({ [`lookup ${frame}`]: true }),
+  tradeUpdate: ({ frame }, { updated }) => ({ [`update ${frame}`]: updated > 0 }),
+  marketWatch: ({ list }, { symbols }) => ({ [list.kind]: symbols > 0 }),
+  marketFeed: (_, { triggered }) => ({ triggers: triggered.length > 0 }),
+  brokerVolume: (_, { volumes }) => ({ volumes: volumes.length > 0 }),
+  customerPosition: (_, { frame2 }) => ({ history: (frame2?.length ?? 0) > 0 }),
+  securityDetail: ({ withNewsBodies }) => ({ bodies: withNewsBodies }),
+  dataMaintenance: ({ table }, { rows }) => ({ [`maintains ${table}`]: rows > 0 }),
+};
+
+function kindsOfOrder(input: Inputs['tradeOrder'], result: Results['tradeOrder']): Details {
+  return {
+    [result.outcome]: true,
+    'third party': result.frame2 !== null,
+    'by company': 'companyName' in input.security,
+    'on margin': (result.frame3?.accountAssets ?? 0) !== 0,
+    'estimates tax': (result.frame3?.taxAmount ?? 0) > 0,
+  };
+}
+
+function kindsOfResult({ frame1, frame2, frame3 }: Results['tradeResult']): Details {
+  const { isSell, positionQuantity } = frame1;
+  return {
+    'closes long': isSell && frame2.buyValue > 0,
+    'closes short': !isSell && frame2.sellValue > 0,
+    'opens short': isSell && positionQuantity <= 0,
+    'pays tax': frame3.taxAmount > 0,
+    'last in first out': frame1.isLifo,
+  };
+}
+
+async function sortedRows(brokerage: Brokerage, table: TableName): Promise<readonly unknown[]> {
+  const { primaryKey } = describeTable(table);
+  const keyed: (readonly [string, unknown])[] = [];
+  for await (const row of brokerage.tables.rows(table)) {
+    const values: Readonly<Record<string, unknown>> = row;
+    keyed.push([JSON.stringify(primaryKey.map((column) => values[column])), row]);
+  }
+  return keyed.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+}

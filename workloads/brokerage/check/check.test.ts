@@ -1,0 +1,214 @@
+/** The claims of the checks: a population is innocent, and each planted mistake is convicted of what it is. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Row, type TableName, type TableReader, TINY } from '../model/index.ts';
+import { createPopulation } from '../population/index.ts';
+import { checkBrokerage, type CheckOptions, type Condition } from './index.ts';
+
+const population = createPopulation(TINY, 1);
+const { lastId } = population.roster.trades;
+
+type Mutable<T extends TableName> = { -readonly [C in keyof Row<T>]: Row<T>[C] };
+interface Tables {
+  <T extends TableName>(table: T): Mutable<T>[];
+}
+
+/** Copies of the population's rows, to be spoiled. */
+function copies(): { readonly tables: Tables; readonly reader: TableReader } {
+  const known = new Map<TableName, unknown[]>();
+  const tables = <T extends TableName>(table: T): Mutable<T>[] => {
+    const rows = known.get(table) ?? [...population.rows(table)].map((row) => ({ ...row }));
+    known.set(table, rows);
+    return rows as Mutable<T>[];
+  };
+  const reader: TableReader = {
+    rows: async function* <T extends TableName>(table: T) {
+      yield* tables(table) as readonly Row<T>[];
+    },
+  };
+  return { tables, reader };
+}
+
+async function conditionsAfter(
+  spoil: (tables: Tables) => void,
+  options: Partial<CheckOptions> & { readonly brokerUpdate?: 'omit' | 'inline' } = {},
+): Promise<readonly Condition[]> {
+  const { tables, reader } = copies();
+  spoil(tables);
+  const { brokerUpdate = 'inline', ...rest } = options;
+  const report = await checkBrokerage(
+    { tables: reader, brokerUpdate, settled: async () => {} },
+    { population, isDrained: true, ...rest },
+  );
+  assert.equal(report.findings.length > 0, report.broken > 0);
+  return [...new Set(report.findings.map(({ condition }) => condition))];
+}
+
+test('what was loaded is innocent', async () => {
+  assert.deepEqual(await conditionsAfter(() => {}), []);
+});
+
+const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Tables) => void])[] = [
+  ['a trade the broker did not count', ['broker trades'], (t) => first(t('broker')).b_num_trades--],
+  [
+    'a cent the broker did not get',
+    ['broker commission'],
+    (t) => first(t('broker')).b_comm_total--,
+  ],
+  [
+    'a position that lost a share',
+    ['positions are their lots', 'positions are their trades'],
+    (t) => first(t('holding_summary')).hs_qty--,
+  ],
+  [
+    'a position without a row',
+    ['positions are their lots', 'positions are their trades'],
+    (t) => t('holding_summary').shift(),
+  ],
+  [
+    'a position of nothing',
+    ['positions are their lots'],
+    (t) => t('holding_summary').push({ hs_ca_id: 1, hs_s_symb: 'AAAA', hs_qty: 0 }),
+  ],
+  [
+    'a lot that lost a share',
+    ['positions are their lots', 'lots are their history'],
+    (t) => first(t('holding')).h_qty--,
+  ],
+  [
+    'a lot that should be gone',
+    ['positions are their lots', 'lots are their history'],
+    (t) => t('holding').push({ ...first(t('holding')), h_t_id: 1 }),
+  ],
+  [
+    'a change of a lot that was not written down',
+    ['lots are their history', 'trades have moved lots'],
+    (t) => t('holding_history').splice(changeOf(t), 1),
+  ],
+  [
+    'a change that found what was not there',
+    ['lots are their history', 'trades have moved lots'],
+    (t) => (at(t('holding_history'), changeOf(t)).hh_before_qty += 1),
+  ],
+  [
+    'a trade that moved less than it has',
+    ['positions are their trades', 'trades have moved lots', 'settlements'],
+    (t) => (first(t('trade')).t_qty += 100),
+  ],
+  ['a history without completion', ['trade status'], (t) => t('trade_history').shift()],
+  [
+    'a history of a trade that is not there',
+    ['trade status'],
+    (t) => t('trade_history').push({ th_t_id: 1, th_st_id: 'SBMT', th_dts: 1 }),
+  ],
+  [
+    'a trade that stayed submitted',
+    ['trade status'],
+    (t) => {
+      t('trade').push({ ...first(t('trade')), t_id: lastId + 1, t_st_id: 'SBMT' });
+      t('trade_history').push(...historyOf(t, lastId + 1, ['SBMT']));
+    },
+  ],
+  [
+    'a pending order that nobody waits for',
+    ['trade status'],
+    (t) => {
+      t('trade').push({ ...limitOrder(t), t_id: lastId + 1, t_st_id: 'PNDG' });
+      t('trade_history').push({ th_t_id: lastId + 1, th_st_id: 'PNDG', th_dts: 1 });
+    },
+  ],
+  [
+    'a request for a completed trade',
+    ['trade status'],
+    (t) => {
+      const { t_id, t_s_symb, t_qty } = limitOrder(t);
+      const request = { tr_t_id: t_id, tr_tt_id: 'TLB', tr_s_symb: t_s_symb, tr_qty: t_qty };
+      t('trade_request').push({ ...request, tr_bid_price: 1, tr_b_id: 1 });
+    },
+  ],
+  ['a trade that was not settled', ['settlements'], (t) => t('settlement').shift()],
+  ['a settlement that is a cent off', ['settlements'], (t) => first(t('settlement')).se_amt++],
+  ['cash that is a cent off', ['settlements'], (t) => first(t('cash_transaction')).ct_amt++],
+  ['cash that did not move', ['settlements'], (t) => t('cash_transaction').shift()],
+  ['a cent from nowhere', ['balances'], (t) => first(t('customer_account')).ca_bal++],
+  [
+    'an account that is gone',
+    ['balances'],
+    (t) => {
+      const traded = new Set(t('trade').map(({ t_ca_id }) => t_ca_id));
+      const idle = t('customer_account').findIndex(({ ca_id }) => !traded.has(ca_id));
+      assert.ok(idle >= 0);
+      t('customer_account').splice(idle, 1);
+    },
+  ],
+];
+
+for (const [mistake, conditions, spoil] of MISTAKES) {
+  test(`convicted: ${mistake}`, async () => {
+    assert.deepEqual(await conditionsAfter(spoil), conditions);
+  });
+}
+
+test('trades may be on their way while a run is not drained', async () => {
+  const spoil = (t: Tables): void => {
+    t('trade').push({ ...first(t('trade')), t_id: lastId + 1, t_st_id: 'SBMT' });
+    t('trade_history').push(...historyOf(t, lastId + 1, ['SBMT']));
+  };
+  assert.deepEqual(await conditionsAfter(spoil, { isDrained: false }), []);
+});
+
+test("the paper's variant may leave brokers as they were", async () => {
+  const spoil = (t: Tables): void => void first(t('broker')).b_num_trades--;
+  assert.deepEqual(await conditionsAfter(spoil, { brokerUpdate: 'omit' }), []);
+});
+
+test('an acknowledged trade that is not there is found, and so is one too many', async () => {
+  const check = (acknowledged: number): Promise<readonly Condition[]> =>
+    conditionsAfter(() => {}, { tradeResults: { acknowledged, inFlightMax: 2 } });
+  assert.deepEqual(await check(1), ['acknowledged trades']);
+  assert.deepEqual(await check(0), []);
+  const extra = (t: Tables): void => completeThree(t);
+  const options = { tradeResults: { acknowledged: 0, inFlightMax: 2 } };
+  assert.ok((await conditionsAfter(extra, options)).includes('acknowledged trades'));
+});
+
+/** Three new trades, as rows without consequences. */
+function completeThree(t: Tables): void {
+  const [settlement] = t('settlement');
+  for (let i = 1; i <= 3; i++) {
+    t('trade').push({ ...first(t('trade')), t_id: lastId + i });
+    if (settlement !== undefined) t('settlement').push({ ...settlement, se_t_id: lastId + i });
+  }
+}
+
+function first<R>(rows: readonly R[]): R {
+  return at(rows, 0);
+}
+
+function at<R>(rows: readonly R[], i: number): R {
+  const row = rows[i];
+  assert.ok(row !== undefined);
+  return row;
+}
+
+/** Where a trade has closed a part of another trade's lot. */
+function changeOf(t: Tables): number {
+  const i = t('holding_history').findIndex(
+    ({ hh_after_qty, hh_before_qty }) => hh_before_qty !== 0 && hh_after_qty === 0,
+  );
+  assert.ok(i >= 0);
+  return i;
+}
+
+function limitOrder(t: Tables): Mutable<'trade'> {
+  const order = t('trade').find(({ t_tt_id }) => t_tt_id === 'TLB');
+  assert.ok(order !== undefined);
+  return order;
+}
+
+/** With PNDG if the first trade is a limit order: copies of it are, too. */
+function historyOf(t: Tables, tradeId: number, statuses: string[]): Mutable<'trade_history'>[] {
+  const isMarket = first(t('trade')).t_tt_id.startsWith('TM');
+  const all = isMarket ? statuses : ['PNDG', ...statuses];
+  return all.map((th_st_id) => ({ th_t_id: tradeId, th_st_id, th_dts: 1 }));
+}

@@ -1,0 +1,112 @@
+/**
+ * The specification's isolation tests (7.4.2.1 to 7.4.2.4), as far as they concern one position: of two Trade-Results at
+ * a time at most one commits at first, the other is run again, and nothing is lost or counted twice.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { checkBrokerage } from '../check/index.ts';
+import type { BrokerUpdate } from '../model/index.ts';
+import { brokerUpdater } from './broker-update.ts';
+import { checkIndexes, openBrokerage } from './index.ts';
+import { RowWriter } from './rows.ts';
+import { orderOf, tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
+import { tradeResult } from './transactions/trade-result.ts';
+
+let tiny: TinyBrokerage;
+before(async () => {
+  tiny = await tinyBrokerage('inline');
+});
+after(() => tiny[Symbol.asyncDispose]());
+
+test('of two Trade-Results that overlap on one position, one conflicts', async () => {
+  const [first, second] = await submitTwo(0);
+  const { percolator, now } = tiny;
+  const update = brokerUpdater('omit');
+  const one = await percolator.begin();
+  const two = await percolator.begin();
+  await tradeResult(new RowWriter(one), { tradeId: first, tradePrice: 2_500, now }, update);
+  await tradeResult(new RowWriter(two), { tradeId: second, tradePrice: 2_400, now }, update);
+  await one.commit();
+  await assert.rejects(two.commit(), { code: 'WRITE_CONFLICT' });
+  // Its order stays submitted; completing it again is what `execute` would have done.
+  await tiny.run('tradeResult', { tradeId: second, tradePrice: 2_400, now });
+});
+
+test('a Trade-Result that reads before another commits does not see half of it', async () => {
+  const [first, second] = await submitTwo(1);
+  const { percolator, now } = tiny;
+  const late = await percolator.begin();
+  const accountId = accountAt(1);
+  const account = await new RowWriter(late).get('customer_account', accountId);
+  await tiny.run('tradeResult', { tradeId: first, tradePrice: 2_500, now });
+  const again = await new RowWriter(late).get('customer_account', accountId);
+  assert.deepEqual(again, account);
+  await tradeResult(
+    new RowWriter(late),
+    { tradeId: second, tradePrice: 2_400, now },
+    brokerUpdater('omit'),
+  );
+  await assert.rejects(late.commit(), { code: 'WRITE_CONFLICT' });
+  await tiny.run('tradeResult', { tradeId: second, tradePrice: 2_400, now });
+});
+
+for (const brokerUpdate of ['omit', 'inline', 'side-table'] satisfies BrokerUpdate[]) {
+  test(`ten at a time on one position all count once: --broker=${brokerUpdate}`, async () => {
+    await using brokerage = openBrokerage(tiny.percolator, { brokerUpdate });
+    const { now } = tiny;
+    const accountId = accountAt(2);
+    const symbol = symbolOf(accountId);
+    const balance = async (): Promise<number> =>
+      (await tiny.rows('customer_account')).find(({ ca_id }) => ca_id === accountId)?.ca_bal ?? 0;
+    const before = await balance();
+    const orders = Array.from({ length: 10 }, (_, i) =>
+      orderOf(tiny, { accountId, symbol, tradeTypeId: i % 3 === 0 ? 'TMS' : 'TMB' }),
+    );
+    await Promise.all(orders.map((order) => brokerage.execute('tradeOrder', order)));
+    const results = await Promise.all(
+      orders.map(({ tradeId }, i) =>
+        brokerage.execute('tradeResult', { tradeId, tradePrice: 2_300 + i, now }),
+      ),
+    );
+    await brokerage.settled();
+    const settled = results.reduce((sum, { result }) => sum + result.frame6.settlementAmount, 0);
+    assert.equal(await balance(), before + settled);
+    assert.ok(
+      results.some(({ attempts }) => attempts > 1),
+      'they did meet',
+    );
+  });
+}
+
+test('after all of this every condition holds, but for brokers that were left out', async () => {
+  const { brokerage, population, percolator } = tiny;
+  const options = { population, isDrained: true };
+  const omitted = { ...brokerage, brokerUpdate: 'omit' } as const;
+  assert.deepEqual((await checkBrokerage(omitted, options)).findings, []);
+  assert.deepEqual(await checkIndexes(percolator), []);
+  const { findings } = await checkBrokerage(brokerage, options);
+  const conditions = findings.map(({ condition }) => condition);
+  assert.deepEqual(conditions, ['broker trades', 'broker commission']);
+  // Ten of `omit`, and the two whose transactions were run by hand without an update.
+  assert.match(findings[0]?.message ?? '', /has (\d+) trades; its accounts completed (\d+)/u);
+  const [, totals = 0, completed = 0] =
+    /has (\d+) .* completed (\d+)/u.exec(findings[0]?.message ?? '')?.map(Number) ?? [];
+  assert.equal(completed - totals, 11);
+});
+
+async function submitTwo(customer: number): Promise<[number, number]> {
+  const accountId = accountAt(customer);
+  const symbol = symbolOf(accountId);
+  const orders = [0, 1].map(() => orderOf(tiny, { accountId, symbol }));
+  for (const order of orders) await tiny.run('tradeOrder', order);
+  return orders.map(({ tradeId }) => tradeId) as [number, number];
+}
+
+function accountAt(customer: number): number {
+  return tiny.population.roster.accountIds(customer)[0] ?? 0;
+}
+
+function symbolOf(accountId: number): string {
+  const { basket, symbol } = tiny.population.roster;
+  return symbol(basket(accountId)[0] ?? 0);
+}

@@ -1,0 +1,68 @@
+/** The claims of the loader: what it writes is the population, indexed, and as consistent as after a run. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { checkBrokerage } from '../check/index.ts';
+import { describe, TABLE_NAMES } from '../model/index.ts';
+import { cellOf, pathsOf } from './layout.ts';
+import { checkIndexes } from './index.ts';
+import { tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
+
+let tiny: TinyBrokerage;
+before(async () => {
+  tiny = await tinyBrokerage();
+});
+after(() => tiny[Symbol.asyncDispose]());
+
+test('every table holds the rows of the population', async () => {
+  for (const table of TABLE_NAMES) {
+    const found = await tiny.rows(table);
+    const expected = [...tiny.population.rows(table)];
+    const key = (row: Readonly<Record<string, unknown>>): string =>
+      JSON.stringify(describe(table).primaryKey.map((column) => row[column]));
+    const byKey = new Map(found.map((row) => [key(row), row]));
+    assert.equal(found.length, expected.length, table);
+    for (const row of expected) assert.deepEqual(byKey.get(key(row)), row);
+  }
+});
+
+test('the order of keys is the order of numbers', () => {
+  const keys = [...tiny.population.rows('trade')].map((row) => cellOf('trade', row).row);
+  assert.deepEqual(keys.toSorted(), keys);
+});
+
+test('what was loaded breaks no condition', async () => {
+  const { brokerage, population, percolator } = tiny;
+  const report = await checkBrokerage(brokerage, {
+    population,
+    isDrained: true,
+    tradeResults: { acknowledged: 0, inFlightMax: 0 },
+  });
+  assert.deepEqual(report, { findings: [], broken: 0, trades: 1_426 });
+  assert.deepEqual(await checkIndexes(percolator), []);
+});
+
+test('an index entry that is missing, wrong or too many is found', async () => {
+  const { percolator, population } = tiny;
+  const [trade] = population.rows('trade');
+  assert.ok(trade !== undefined);
+  const [path] = pathsOf('trade');
+  const [customer] = pathsOf('customer');
+  assert.ok(path !== undefined && customer !== undefined);
+  await percolator.transact(async (transaction) => {
+    const scan = transaction.scan({ table: path.table, columns: ['entry'] });
+    for await (const { row } of scan) {
+      transaction.delete({ table: path.table, row, column: 'entry' });
+      break;
+    }
+    transaction.set({ table: path.table, row: 'a/b/c', column: 'entry' }, '[]');
+    for await (const { row } of transaction.scan({ table: customer.table, columns: ['entry'] })) {
+      transaction.set({ table: customer.table, row, column: 'entry' }, 'elsewhere');
+      break;
+    }
+  });
+  const findings = await checkIndexes(percolator);
+  assert.deepEqual(
+    findings.map(({ message }) => message.replace(/^(\S+) entry \S+ (has|is|leads).*$/u, '$1 $2')),
+    ['customer.by_tax_id: has', 'trade.by_account: leads', 'trade.by_account: is'],
+  );
+});

@@ -1,0 +1,79 @@
+/** A brokerage of a hundred customers in a folder that is gone afterwards, and its rows as arrays. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { openPercolator, type Percolator } from '#engine';
+import {
+  type Brokerage,
+  type BrokerUpdate,
+  type Inputs,
+  type Population,
+  type Results,
+  type Row,
+  type TableName,
+  TINY,
+  type TransactionType,
+} from '../model/index.ts';
+import { createPopulation } from '../population/index.ts';
+import { loadPopulation, openBrokerage } from './index.ts';
+
+export interface TinyBrokerage extends AsyncDisposable {
+  readonly percolator: Percolator;
+  readonly brokerage: Brokerage;
+  readonly population: Population;
+  /** When the run begins. */
+  readonly now: number;
+  readonly nextTradeId: () => number;
+  readonly run: <T extends TransactionType>(type: T, input: Inputs[T]) => Promise<Results[T]>;
+  /** The rows as they stand. */
+  readonly rows: <T extends TableName>(table: T) => Promise<readonly Row<T>[]>;
+}
+
+export async function tinyBrokerage(brokerUpdate: BrokerUpdate = 'inline'): Promise<TinyBrokerage> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'brokerage-'));
+  const population = createPopulation(TINY, 1);
+  const percolator = await openPercolator({ folder, fsync: false });
+  await loadPopulation(percolator, population);
+  const brokerage = openBrokerage(percolator, { brokerUpdate });
+  let tradeId = population.roster.trades.lastId;
+  return {
+    percolator,
+    brokerage,
+    population,
+    now: population.roster.trades.endMs,
+    nextTradeId: () => ++tradeId,
+    run: async (type, input) => (await brokerage.execute(type, input)).result,
+    rows: (table) => Array.fromAsync(brokerage.tables.rows(table)),
+    [Symbol.asyncDispose]: async () => {
+      await brokerage[Symbol.asyncDispose]();
+      await percolator.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+/** An order of an account's owner; whatever matters is given. */
+export function orderOf(
+  { population, now, nextTradeId }: TinyBrokerage,
+  given: Partial<Inputs['tradeOrder']> & { readonly accountId: number; readonly symbol: string },
+): Inputs['tradeOrder'] {
+  const { symbol, ...order } = given;
+  const [owner] = population.roster.permissions(given.accountId);
+  return {
+    tradeId: nextTradeId(),
+    now,
+    executor: {
+      firstName: owner?.ap_f_name ?? '',
+      lastName: owner?.ap_l_name ?? '',
+      taxId: owner?.ap_tax_id ?? '',
+    },
+    security: { symbol },
+    tradeTypeId: 'TMB',
+    quantity: 100,
+    requestedPrice: 0,
+    isLifo: false,
+    isMargin: false,
+    rollBack: false,
+    ...order,
+  };
+}

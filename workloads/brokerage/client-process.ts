@@ -21,7 +21,7 @@ const sharedClock: Clock = {
 await serve<RunOrder>(async (options: ClientOptions) => {
   const { database, scale, seed, client, clients, firstTradeId, originMs } = options;
   const population = createPopulation(scale, seed);
-  const opened = await openBrokerage(database, population);
+  const opened = await openBrokerage(database);
   // The specification wants it before a run: whatever an earlier one has left is cancelled.
   if (client === 0) {
     const { endMs: now } = population.roster.trades;

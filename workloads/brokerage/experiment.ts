@@ -7,7 +7,7 @@
  *   4. Stop the clients and check every database. One that is wrong leaves no numbers, of nobody.
  *   5. On copies of the loaded embedded store: reads saved by batching and prefetching; the broker's update in three modes.
  */
-import { rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
 import { createRun, type Run, startProgress } from '#results';
@@ -57,13 +57,14 @@ export async function runExperiment(
 }
 
 async function measureAll(around: Around): Promise<void> {
-  const { plan, population, work, progress, results } = around;
+  const { plan, population, work, progress, signal, results } = around;
   const { paced, unpaced, reads, brokers } = plan.parts;
   const loaded = path.join(work, 'loaded');
+  await mkdir(work, { recursive: true });
   const needsOurs = plan.ways.includes('embedded') || reads || brokers;
   if (needsOurs) {
     progress.phase('loading the embedded store', 0);
-    await loadStore({ kind: 'embedded', folder: loaded }, population);
+    await loadStore({ kind: 'embedded', folder: loaded }, population, signal);
   }
   if (paced || unpaced) await measureWays(around, loaded);
   if (reads) results.reads.push(...(await measureReads(around, loaded)));

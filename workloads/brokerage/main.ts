@@ -70,9 +70,19 @@ await runCommand(
         unit: 'seconds',
       }),
       paced: flag({
-        description: 'only the ladder: transactions begin when the clock says so',
+        description:
+          'only this and others named: the ladder; transactions begin when the clock says so',
       }),
-      unpaced: flag({ description: 'only the most that goes: each user begins again at once' }),
+      unpaced: flag({
+        description:
+          'only this and others named: the most that goes; each user begins again at once',
+      }),
+      reads: flag({
+        description: 'only this and others named: reads that batching and prefetching save',
+      }),
+      brokers: flag({
+        description: 'only this and others named: the update of the broker in its three modes',
+      }),
       rates: numberList({
         description: 'the ladder in Trade-Results a second; the range should be tenfold',
         defaultText: 'from 5 to 65 % of what each system can do',
@@ -164,6 +174,8 @@ interface Given extends EngineValues {
   readonly pricePeriod: number | undefined;
   readonly paced: boolean;
   readonly unpaced: boolean;
+  readonly reads: boolean;
+  readonly brokers: boolean;
   readonly rates: readonly number[] | undefined;
   readonly users: number;
   readonly seconds: number | undefined;
@@ -223,9 +235,9 @@ function waysOf({ system, store }: Given): readonly WayName[] {
   );
 }
 
-/** The rest is of the embedded store. */
-function partsOf({ paced, unpaced, system, store }: Given): Plan['parts'] {
-  const all = !paced && !unpaced;
-  const rest = all && system !== 'postgres' && store !== 'emulator';
-  return { paced: all || paced, unpaced: all || unpaced, reads: rest, brokers: rest };
+/** What was named; otherwise all that there is of these systems. */
+function partsOf({ paced, unpaced, reads, brokers, system, store }: Given): Plan['parts'] {
+  if (paced || unpaced || reads || brokers) return { paced, unpaced, reads, brokers };
+  const hasEmbedded = system !== 'postgres' && store !== 'emulator';
+  return { paced: true, unpaced: true, reads: hasEmbedded, brokers: hasEmbedded };
 }

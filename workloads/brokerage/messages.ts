@@ -1,6 +1,6 @@
 /** What the experiment and its client processes tell each other: plain data. */
 import { decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
-import { type Histogram, mergeHistograms } from '#results';
+import { mergeHistograms } from '#results';
 import type { Load } from './driver/customer-emulator.ts';
 import type { Records, TypeRecord } from './driver/recorder.ts';
 import type { Scale, TransactionType } from './model/index.ts';
@@ -64,9 +64,7 @@ export function mergeRecords(answers: readonly RunAnswer[]): Records {
     const all = answers.map(({ records }) => records[type]);
     const sum = (of: 'ended' | 'rolledBack' | 'conflicts' | 'retried' | 'failed'): number =>
       all.reduce((total, one) => total + one[of], 0);
-    const histograms = all.map(
-      ({ histogram }) => decodeFromCompressedBase64(histogram) as Histogram,
-    );
+    const histograms = all.map(({ histogram }) => decodeFromCompressedBase64(histogram));
     return {
       ended: sum('ended'),
       rolledBack: sum('rolledBack'),

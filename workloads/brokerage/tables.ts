@@ -2,7 +2,7 @@
 import { percentileMs, type ResultTable } from '#results';
 import { TRANSACTIONS } from './model/index.ts';
 import type { Ran } from './clients.ts';
-import { lineOf, NAMES, PAPER } from './figure-9.ts';
+import { type Line, lineOf, NAMES, PAPER } from './figure-9.ts';
 import type { WayName } from './plan.ts';
 import {
   conflictsOf,
@@ -87,21 +87,16 @@ export function lineTable(results: Results): ResultTable {
       'from',
       'to',
     ],
-    rows: waysOf(results.ladder).map((way) => {
-      const { fit, kept, from, to } = lineOf(results, way);
-      const line =
-        fit === null
-          ? [null, null, null, null, null]
-          : [
-              round(fit.rSquared, 5),
-              round(fit.intercept),
-              round(fit.slope),
-              round(fit.slope - fit.slopeError),
-              round(fit.slope + fit.slopeError),
-            ];
-      return [NAMES[way], kept.length, round(from), round(to), round(to / from), ...line];
-    }),
+    rows: waysOf(results.ladder).map((way) => lineRow(NAMES[way], lineOf(results, way))),
   };
+}
+
+function lineRow(name: string, { fit, kept, from, to }: Line): Row {
+  const range = [name, kept.length, round(from), round(to), round(to / from)];
+  if (fit === null) return [...range, null, null, null, null, null];
+  const { rSquared, intercept, slope, slopeError } = fit;
+  const slopes = [slope, slope - slopeError, slope + slopeError];
+  return [...range, round(rSquared, 5), round(intercept), ...slopes.map((one) => round(one))];
 }
 
 export function costTable(results: Results): ResultTable {

@@ -13,6 +13,12 @@ import type { LoadedDatabase } from './systems/database.ts';
 import { openPercolatorDatabase } from './systems/percolator-database.ts';
 import { openPostgresDatabase } from './systems/postgres-database.ts';
 
+/**
+ * To PostgreSQL, at each of three levels of isolation, of either way: more than it can use on two cores, and fewer than
+ * the hundred that a server allows by default.
+ */
+const CONNECTIONS = 16;
+
 /** `loaded`: an embedded store to copy. */
 export async function measureWays(around: Around, loaded: string): Promise<void> {
   const { plan, population, progress, signal, results } = around;
@@ -58,7 +64,8 @@ async function openDatabases(around: Around, loaded: string): Promise<readonly L
     }
     const theirs = (['functions', 'frames'] as const).filter((way) => ways.includes(way));
     if (theirs.length > 0) {
-      const options = { folder: work, ways: theirs, brokerUpdate, connectionsMax: plan.users };
+      const connectionsMax = Math.ceil(CONNECTIONS / (processes ?? 1));
+      const options = { folder: work, ways: theirs, brokerUpdate, connectionsMax };
       await open('PostgreSQL', () => openPostgresDatabase(population, options));
     }
   } catch (error) {

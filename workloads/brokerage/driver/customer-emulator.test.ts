@@ -161,11 +161,7 @@ test('a transaction that fails is counted and named, and the run goes on to its 
     if (type === 'tradeOrder' && failures++ === 5) throw new Error('the store is gone');
   };
   const { emulated, endedMs } = await emulate(PACED, { failing });
-  assert.equal(
-    emulated.records.tradeOrder.failed + emulated.records.tradeResult.failed,
-    0,
-    'in the warm-up',
-  );
+  assert.equal(emulated.records.tradeOrder.failed, 1, 'in the warm-up, too');
   assert.equal(emulated.firstFailure, 'Trade-Order: the store is gone');
   assert.ok(endedMs >= 80_000);
 });

@@ -50,6 +50,8 @@ export class MarketExchange {
   readonly #options: MarketExchangeOptions;
   readonly #indexOf: ReadonlyMap<string, number>;
   readonly #closed = new AbortController();
+  /** While draining nobody waits for the market. */
+  #hurry = new AbortController();
   /** Limit orders whose price has come, for the ticker. */
   readonly #due: TickerEntry[] = [];
   #ticker: TickerEntry[] = [];
@@ -77,11 +79,12 @@ export class MarketExchange {
   }
 
   /**
-   * Resolves when every order that was submitted for completion is completed. No Market-Feed is sent from now on, for it
-   * would trigger more; what is on the ticker waits for `resume`.
+   * Completes at once every order that was submitted for completion; resolves when that is done. No Market-Feed is sent from
+   * now on, for it would trigger more; what is on the ticker waits for `resume`.
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
+    this.#hurry.abort();
     if (this.#underway === 0) return;
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
@@ -90,6 +93,7 @@ export class MarketExchange {
 
   resume(): void {
     this.#isDraining = false;
+    this.#hurry = new AbortController();
     this.#sendTicker();
   }
 
@@ -97,6 +101,7 @@ export class MarketExchange {
   close(): void {
     this.#isDraining = true;
     this.#closed.abort();
+    this.#hurry.abort();
   }
 
   async #awaitPrice(order: SubmittedOrder): Promise<void> {
@@ -122,7 +127,7 @@ export class MarketExchange {
     const delayMs = Math.min(DELAY_MS_MAX, -Math.log(1 - random.fraction()) * DELAY_MS_MEAN);
     const dueMs = clock.monotonicMs() + delayMs;
     this.#track(async () => {
-      await clock.sleep(delayMs, this.#closed.signal);
+      await clock.sleep(delayMs, this.#hurry.signal);
       if (!this.#closed.signal.aborted) await this.#sendResult(order, dueMs);
     });
   }

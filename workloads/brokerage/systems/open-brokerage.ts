@@ -3,8 +3,9 @@ import { type Bigtable, openPercolator, openStore, type Percolator } from '#engi
 import { openDatabase } from '../../processes/index.ts';
 import { settingsOf } from '../../tuning/engine-settings.ts';
 import { countCalls, type StoreCounts } from '../../tuning/store-counts.ts';
-import type { Brokerage, Population } from '../model/index.ts';
-import { openPercolatorBrokerage } from '../percolator/index.ts';
+import type { Finding } from '../check/index.ts';
+import type { Brokerage } from '../model/index.ts';
+import { checkIndexes, openBrokerage as openOnPercolator } from '../percolator/index.ts';
 import { openFrames, openFunctions } from '../postgres/index.ts';
 import type { DatabaseAddress, PercolatorAddress } from './address.ts';
 
@@ -12,28 +13,29 @@ export interface OpenedBrokerage {
   readonly brokerage: Brokerage;
   /** What goes to the store; null unless it was asked for. */
   readonly counts: StoreCounts | null;
+  /** What only this system can get wrong. */
+  readonly checkMore: () => Promise<readonly Finding[]>;
   readonly close: () => Promise<void>;
 }
 
-export async function openBrokerage(
-  address: DatabaseAddress,
-  population: Population,
-): Promise<OpenedBrokerage> {
-  if (address.kind === 'percolator') return openOurs(address, population);
+export async function openBrokerage(address: DatabaseAddress): Promise<OpenedBrokerage> {
+  if (address.kind === 'percolator') return openOurs(address);
   const brokerage = address.way === 'functions' ? openFunctions(address) : openFrames(address);
-  return { brokerage, counts: null, close: async () => brokerage[Symbol.asyncDispose]() };
+  return {
+    brokerage,
+    counts: null,
+    checkMore: async () => [],
+    close: async () => brokerage[Symbol.asyncDispose](),
+  };
 }
 
-async function openOurs(
-  address: PercolatorAddress,
-  population: Population,
-): Promise<OpenedBrokerage> {
+async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
   const { percolator, counts, close } = await openEngine(address);
-  const { brokerUpdate } = address;
-  const brokerage = await openPercolatorBrokerage(percolator, { population, brokerUpdate });
+  const brokerage = openOnPercolator(percolator, { brokerUpdate: address.brokerUpdate });
   return {
     brokerage,
     counts,
+    checkMore: () => checkIndexes(percolator),
     close: async () => {
       await brokerage[Symbol.asyncDispose]();
       await close();

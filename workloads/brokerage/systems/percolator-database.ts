@@ -9,12 +9,11 @@ import { openPercolator, openStore, type StoreAddress } from '#engine';
 import { Crew, startServices } from '../../processes/index.ts';
 import { checkStoreName, provideStore } from '../../stores/index.ts';
 import type { EngineValues } from '../../tuning/engine-settings.ts';
-import { checkBrokerage } from '../check/index.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
-import { loadPercolator } from '../percolator/index.ts';
+import { loadPopulation } from '../percolator/index.ts';
 import type { PercolatorAddress } from './address.ts';
+import { checkDatabase } from './check-database.ts';
 import type { LoadedDatabase } from './database.ts';
-import { openBrokerage } from './open-brokerage.ts';
 
 export interface PercolatorDatabaseOptions {
   readonly store: 'embedded' | 'emulator';
@@ -44,7 +43,7 @@ export async function openPercolatorDatabase(
   if (provided.address.kind === 'embedded') {
     cleanup.defer(() => rm(folder, { recursive: true, force: true }));
   }
-  if (copyOf === undefined) await loadStore(provided.address, population);
+  if (copyOf === undefined) await loadStore(provided.address, population, signal);
   else await copyStore(copyOf, folder);
 
   const crew = cleanup.use(new Crew(signal));
@@ -59,17 +58,21 @@ export async function openPercolatorDatabase(
   const all = cleanup.move();
   return {
     ways: [{ name, address, durability, servers }],
-    check: (tradeResults) => check(address, population, tradeResults),
+    check: (tradeResults) => checkDatabase(address, population, tradeResults),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
 
 /** Makes a store with the population, and nothing but it. */
-export async function loadStore(address: StoreAddress, population: Population): Promise<void> {
+export async function loadStore(
+  address: StoreAddress,
+  population: Population,
+  signal: AbortSignal,
+): Promise<void> {
   const store = await openStore(address);
   try {
     await using percolator = await openPercolator({ store });
-    await loadPercolator(percolator, population);
+    await loadPopulation(percolator, population, { signal });
   } finally {
     await store.close();
   }
@@ -97,18 +100,4 @@ async function durabilityOf(address: StoreAddress): Promise<string> {
   const { durability } = store.manifest;
   await store.close();
   return durability;
-}
-
-async function check(
-  address: PercolatorAddress,
-  population: Population,
-  tradeResults: number,
-): Promise<readonly string[]> {
-  const opened = await openBrokerage(address, population);
-  try {
-    await opened.brokerage.settled();
-    return await checkBrokerage(opened.brokerage, population, { tradeResults });
-  } finally {
-    await opened.close();
-  }
 }

@@ -1,8 +1,8 @@
 /** PostgreSQL: one database, loaded once, measured in two ways: transactions in the server, and statement by statement. */
-import { checkBrokerage } from '../check/index.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
-import { loadPostgres, openFunctions, providePostgres } from '../postgres/index.ts';
+import { loadPostgres, providePostgres } from '../postgres/index.ts';
 import type { PostgresAddress } from './address.ts';
+import { checkDatabase } from './check-database.ts';
 import type { LoadedDatabase, Way } from './database.ts';
 
 export interface PostgresDatabaseOptions {
@@ -31,10 +31,8 @@ export async function openPostgresDatabase(
   const all = cleanup.move();
   return {
     ways: ways.map((way): Way => ({ name: way, address: { ...common, way }, durability, servers })),
-    check: async (tradeResults) => {
-      await using brokerage = openFunctions(common);
-      return await checkBrokerage(brokerage, population, { tradeResults });
-    },
+    check: (tradeResults) =>
+      checkDatabase({ ...common, way: 'functions' }, population, tradeResults),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

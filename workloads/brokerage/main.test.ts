@@ -1,0 +1,192 @@
+/** The benchmark at smoke size, run as a user would run it. How fast anything is, is not tested. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { execaNode } from 'execa';
+import { readRunRecord, type ResultTable } from '#results';
+import { whyNoPostgres } from './postgres/postgres.fixture.ts';
+
+const MAIN = path.join(import.meta.dirname, 'main.ts');
+const PLANTED = pathToFileURL(path.join(import.meta.dirname, 'planted-mistake.fixture.ts')).href;
+const folder = mkdtempSync(path.join(tmpdir(), 'brokerage-test-'));
+after(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A tenth of the smallest brokerage, and points of a second. */
+const TINY = ['--customers', '100', '--days', '0.25', '--price-period', '2'];
+const SHORT = ['--seconds', '1', '--warmup', '0.5', '--users', '4'];
+const OURS = ['--system', 'percolator', '--store', 'embedded'];
+
+async function run(
+  options: readonly string[],
+  nodeOptions: readonly string[] = [],
+): Promise<{ exitCode: number | undefined; stdout: string; stderr: string }> {
+  const ended = await execaNode(MAIN, options, { reject: false, nodeOptions });
+  return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
+}
+
+function tableOf(out: string, name: string): ResultTable | undefined {
+  return readRunRecord(out).findings?.tables.find((table) => table.name === name);
+}
+
+describe('the ladder', async () => {
+  const noPostgres = await whyNoPostgres();
+  const out = path.join(folder, 'ladder');
+  const systems = ['--store', 'embedded', '--paced', '--unpaced', '--rates', '2,6,20'];
+  const { exitCode, stdout, stderr } = await run([...systems, ...TINY, ...SHORT, '--out', out]);
+  const names = [
+    'Percolator, embedded',
+    ...(noPostgres === false ? ['PostgreSQL, functions', 'PostgreSQL, frames'] : []),
+  ];
+
+  test('ends well, with a line for each system and load, and every target as met or not', () => {
+    assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+    assert.match(stdout, /seed 1/);
+    for (const name of names) {
+      for (const rate of ['2', '6', '20']) {
+        assert.match(stdout, new RegExp(`^ +${name} +${rate} +\\d`, 'm'));
+      }
+      assert.match(stdout, new RegExp(`^ +(met|NOT met) +${name}: a straight line: `, 'm'));
+    }
+    assert.match(stdout, /^ +paper +- +- +1,339 +30$/m);
+    assert.match(stdout, /^ +(met|NOT met) +throughput of the embedded store: .* TR\/s with 100/m);
+    assert.match(stdout, /^Checked: .*embedded/m);
+    assert.doesNotMatch(stdout, /tpsE/);
+  });
+
+  test(
+    'says how the numbers were made where there is no PostgreSQL',
+    { skip: noPostgres === false },
+    () => {
+      assert.match(stdout, /^Not measured: PostgreSQL\. /m);
+    },
+  );
+
+  test('leaves a finished record with the tables, the chart and nothing else', () => {
+    const { state, findings } = readRunRecord(out);
+    assert.equal(state, 'finished');
+    assert.equal(findings?.check.passed, true);
+    const tables = findings?.tables.map(({ name }) => name);
+    assert.deepEqual(tables, ['ladder', 'lines', 'transactions', 'unpaced', 'cost']);
+    const files = readdirSync(out).filter((file) => !/\.(?:csv|png)$/.test(file));
+    assert.deepEqual(files.toSorted(), ['report.html', 'run.json']);
+    assert.ok(existsSync(path.join(out, 'figure-9.png')));
+  });
+
+  test('has every transaction of the mix, with its limit, and data maintenance', () => {
+    const rows = tableOf(out, 'transactions')?.rows ?? [];
+    for (const name of names) {
+      const titles = rows.filter(([system]) => system === name).map(([, title]) => title);
+      for (const title of ['Trade-Order', 'Trade-Result', 'Market-Watch', 'Data-Maintenance']) {
+        assert.ok(titles.includes(title), `${name}: ${title}`);
+      }
+    }
+  });
+
+  test('does not overwrite a run', async () => {
+    const again = await run([...systems, ...TINY, ...SHORT, '--out', out]);
+    assert.equal(again.exitCode, 2);
+    assert.equal(again.stderr.split('\n').length, 1);
+  });
+});
+
+test('reads saved and broker modes: each variant is run, counted and checked', async () => {
+  const out = path.join(folder, 'variants');
+  const options = [...OURS, '--reads', '--brokers', ...TINY, ...SHORT, '--out', out];
+  const { exitCode, stdout, stderr } = await run(options);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  const reads = tableOf(out, 'reads')?.rows ?? [];
+  const variants = reads.map(([name]) => name);
+  assert.deepEqual(variants, ['everything off', 'prefetching', 'batching', 'both']);
+  const calls = (variant: number): number => Number(reads[variant]?.[2]);
+  assert.ok(calls(0) > 1 && calls(3) < calls(0), `${calls(0)} to ${calls(3)}`);
+  const modes = tableOf(out, 'brokers')?.rows.map(([mode]) => mode);
+  assert.deepEqual(modes, ['omit', 'inline', 'side-table']);
+  assert.match(stdout, /^ +(met|NOT met) +reads of the store saved by prefetching: /m);
+  assert.match(stdout, /^Checked: .*broker side-table/m);
+});
+
+test('--processes 2 gives right results from oracle, lock service and two clients', async () => {
+  const out = path.join(folder, 'processes');
+  const options = [...OURS, '--unpaced', '--broker', 'side-table', '--processes', '2'];
+  const { exitCode, stdout, stderr } = await run([...options, ...TINY, ...SHORT, '--out', out]);
+  assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+  assert.equal(readRunRecord(out).parameters['processes'], 2);
+});
+
+test('a mistake in a transaction leaves no numbers, and exit code 1', async () => {
+  const out = path.join(folder, 'planted');
+  const options = [...OURS, '--unpaced', ...TINY, ...SHORT, '--out', out];
+  const { exitCode, stdout } = await run(options, ['--import', PLANTED]);
+  assert.equal(exitCode, 1, stdout);
+  assert.match(stdout, /^No numbers: the check failed\.\nembedded: balances: /m);
+  assert.doesNotMatch(stdout, /CPU ms per TR/);
+  const { findings, targets } = readRunRecord(out);
+  assert.equal(findings?.check.passed, false);
+  assert.deepEqual([findings?.tables, findings?.charts, targets], [[], [], []]);
+});
+
+describe('bad input', () => {
+  const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['customers of no load unit', ['--customers', '150'], /--customers.*multiple of 100.*"150"/],
+    ['an unknown system', ['--system', 'oracle'], /--system.*"oracle"/],
+    ['an unknown mode of the broker', ['--broker', 'maybe'], /--broker.*"maybe"/],
+    ['a rate of nothing', ['--rates', '0'], /--rates.*"0"/],
+    ['an unknown option', ['--tpse', '1'], /--tpse/],
+  ];
+  for (const [name, options, sentence] of cases) {
+    test(`${name} gets one sentence and exit code 2`, async () => {
+      const out = path.join(folder, 'never');
+      const { exitCode, stderr } = await run([...options, '--out', out]);
+      assert.equal(exitCode, 2);
+      assert.match(stderr, sentence);
+      assert.equal(stderr.split('\n').length, 1);
+      assert.equal(existsSync(out), false);
+    });
+  }
+
+  test('a PostgreSQL that does not answer is no reason to be silent, and alone it is an error', async () => {
+    const out = path.join(folder, 'nobody');
+    const options = ['--system', 'postgres', '--unpaced', ...TINY, ...SHORT, '--out', out];
+    const env = { DATABASE_URL: 'postgres://127.0.0.1:1/nobody' };
+    const { exitCode, stderr } = await execaNode(MAIN, options, { reject: false, env });
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /^Not measured: PostgreSQL\. DATABASE_URL .*$/);
+  });
+});
+
+test('an interrupt leaves a record without numbers, no work files and no processes', async () => {
+  const out = path.join(folder, 'interrupted');
+  const options = ['--store', 'embedded', '--unpaced', ...TINY, '--seconds', '60', '--out', out];
+  const child = execaNode(MAIN, options, { reject: false });
+  const measuring = Promise.withResolvers<void>();
+  child.stdout.on('data', (text: Buffer) => {
+    if (text.includes('as fast as')) measuring.resolve();
+  });
+  await Promise.race([measuring.promise, child]);
+  child.kill('SIGINT');
+  const { exitCode, stdout } = await child;
+  assert.equal(exitCode, 130, stdout);
+  const record = readRunRecord(out);
+  assert.equal(record.state, 'interrupted');
+  assert.deepEqual(record.findings?.tables, []);
+  assert.equal(existsSync(path.join(out, 'work')), false);
+  assert.deepEqual(processesNaming(out), []);
+});
+
+/** Processes whose command line names the folder: clients are told of their store so. */
+function processesNaming(name: string): readonly string[] {
+  if (!existsSync('/proc')) return [];
+  return readdirSync('/proc').filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(name);
+    } catch {
+      return false; // It has ended meanwhile.
+    }
+  });
+}

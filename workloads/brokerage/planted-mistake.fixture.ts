@@ -1,0 +1,22 @@
+/**
+ * A mistake in Trade-Result, put in while it is loaded (`node --import`): a sale brings the account a cent too much, once in
+ * a while. For the test that a wrong run has no numbers.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const PLACE = '/brokerage/percolator/transactions/trade-result.ts';
+const RIGHT = 'const ca_bal = account.ca_bal + amount;';
+const WRONG = 'const ca_bal = account.ca_bal + amount + (trade.t_id % 5 === 0 ? 1 : 0);';
+
+registerHooks({
+  load: (url, context, nextLoad) => {
+    if (!url.endsWith(PLACE)) return nextLoad(url, context);
+    const source = readFileSync(fileURLToPath(url), 'utf8');
+    assert.ok(source.includes(RIGHT), 'the line to break is there');
+    const loaded = nextLoad(url, context);
+    return { ...loaded, source: String(loaded.source).replace(RIGHT, WRONG) };
+  },
+});

@@ -1,11 +1,11 @@
-/** A client of figure 8 with a mistake: one in fifty of its transactions is answered, and never was. */
+/** A client of figure 8 with a mistake: one in five of its transactions is answered, and never was. */
 import type { Percolator } from '#engine';
 import { openDatabase, serve } from '../processes/index.ts';
 import type { ClientOptions, ToClient } from './client-messages.ts';
 import { Client } from './client.ts';
 import { Data } from './data.ts';
 
-const FORGETS_ONE_IN = 50;
+const FORGETS_ONE_IN = 5;
 
 await serve<ToClient>(async ({ place, data, engine }: ClientOptions) => {
   const { percolator, close } = await openDatabase(place, engine);

@@ -7,14 +7,18 @@
  *     the specification (7.4.1)                     PostgreSQL
  *     1  no dirty reads                             READ COMMITTED
  *     2  and repeatable reads                       REPEATABLE READ, which is snapshot isolation
- *     3  and no phantoms                            SERIALIZABLE
+ *     3  and no phantoms                            the same; or SERIALIZABLE
+ *
+ * Level 3 is Trade-Result's alone, and there snapshot isolation is enough, as it is for Percolator: two of them on one
+ * position both write its row of HOLDING_SUMMARY, so one fails. SERIALIZABLE finds this out by itself, and besides takes
+ * many for conflicts that are none, since it remembers what was read by pages of indexes.
  *
  * Whoever loses a conflict runs again at once: by then the winner has committed, as the loser waited for it.
  */
 import pg from 'pg';
 import { type Executed, TRANSACTIONS, type TransactionType } from '../model/index.ts';
 
-const LEVELS = { 1: 'read committed', 2: 'repeatable read', 3: 'serializable' } as const;
+type Isolation = 'read committed' | 'repeatable read' | 'serializable';
 
 /** serialization_failure and deadlock_detected. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
@@ -32,28 +36,17 @@ export interface ConnectionsOptions {
   readonly connectionsMax: number;
   /** Several statements may be underway on a connection at a time. */
   readonly pipeline: boolean;
+  /** Of Trade-Result. */
+  readonly level3: Exclude<Isolation, 'read committed'>;
 }
 
 export class Connections implements AsyncDisposable {
-  readonly #pools: Readonly<Record<1 | 2 | 3, pg.Pool>>;
+  readonly #options: ConnectionsOptions & { readonly connection: pg.ClientConfig };
+  /** Made when they are needed. */
+  readonly #pools = new Map<Isolation, pg.Pool>();
 
-  constructor(connection: pg.ClientConfig, { connectionsMax, pipeline }: ConnectionsOptions) {
-    const pool = (level: 1 | 2 | 3): pg.Pool => {
-      const created = new pg.Pool({
-        ...connection,
-        types: safeIntegers,
-        pipeline,
-        max: connectionsMax,
-        idleTimeoutMillis: 0,
-      });
-      created.on('connect', (client) => {
-        // It fails only with the connection, and then so does what comes next.
-        client.query(`SET default_transaction_isolation TO '${LEVELS[level]}'`).catch(() => {});
-      });
-      created.on('error', () => {}); // An idle connection is gone: the next transaction gets another.
-      return created;
-    };
-    this.#pools = { 1: pool(1), 2: pool(2), 3: pool(3) };
+  constructor(connection: pg.ClientConfig, options: ConnectionsOptions) {
+    this.#options = { connection, ...options };
   }
 
   /** Runs it on a connection of the isolation that its type asks for, until it is through. */
@@ -61,7 +54,7 @@ export class Connections implements AsyncDisposable {
     type: TransactionType,
     transaction: (client: pg.PoolClient) => Promise<R>,
   ): Promise<Executed<R>> {
-    const client = await this.#pools[TRANSACTIONS[type].isolation].connect();
+    const client = await this.#poolFor(type).connect();
     let failure: Error | undefined;
     try {
       for (let attempts = 1; ; attempts++) {
@@ -80,7 +73,28 @@ export class Connections implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(Object.values(this.#pools).map((pool) => pool.end()));
+    await Promise.all([...this.#pools.values()].map((pool) => pool.end()));
+    this.#pools.clear();
+  }
+
+  #poolFor(type: TransactionType): pg.Pool {
+    const levels = { 1: 'read committed', 2: 'repeatable read', 3: this.#options.level3 } as const;
+    const isolation = levels[TRANSACTIONS[type].isolation];
+    const pool = this.#pools.get(isolation) ?? this.#createPool(isolation);
+    this.#pools.set(isolation, pool);
+    return pool;
+  }
+
+  #createPool(isolation: Isolation): pg.Pool {
+    const { connection, pipeline, connectionsMax: max } = this.#options;
+    const types = safeIntegers;
+    const pool = new pg.Pool({ ...connection, types, pipeline, max, idleTimeoutMillis: 0 });
+    pool.on('connect', (client) => {
+      // It fails only with the connection, and then so does what comes next.
+      client.query(`SET default_transaction_isolation TO '${isolation}'`).catch(() => {});
+    });
+    pool.on('error', () => {}); // An idle connection is gone: the next transaction gets another.
+    return pool;
   }
 }
 

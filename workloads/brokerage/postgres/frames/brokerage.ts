@@ -28,8 +28,13 @@ type Transactions = {
 };
 
 export function openFrames(options: PostgresBrokerageOptions): Brokerage {
-  const { connection, brokerUpdate, connectionsMax } = options;
-  const connections = new Connections(connection, { connectionsMax, pipeline: true });
+  const {
+    connection,
+    brokerUpdate,
+    connectionsMax,
+    tradeResults: level3 = 'repeatable read',
+  } = options;
+  const connections = new Connections(connection, { connectionsMax, level3, pipeline: true });
   const transactions = transactionsWith({ updatesBroker: brokerUpdate === 'inline' });
   const execute = <T extends TransactionType>(
     type: T,

@@ -26,17 +26,16 @@ export class RollBack<R> extends Error {
 export class Frame {
   readonly #client: pg.PoolClient;
   readonly #unanswered: Promise<unknown>[] = [];
+  /** The first there was. What was sent behind it fails too, for no reason of its own. */
+  #failure: unknown;
 
   constructor(client: pg.PoolClient) {
     this.#client = client;
   }
 
   async rows<R>(statement: Statement, values: readonly unknown[]): Promise<readonly R[]> {
-    const { rows } = await this.#client.query<pg.QueryResultRow>({
-      ...statement,
-      values: [...values],
-    });
-    return rows as unknown as readonly R[];
+    const { rows } = await this.#query(statement, values);
+    return rows as readonly R[];
   }
 
   async row<R>(statement: Statement, values: readonly unknown[]): Promise<R> {
@@ -52,32 +51,40 @@ export class Frame {
 
   /** Resolves with how many rows were changed. */
   async change(statement: Statement, values: readonly unknown[]): Promise<number> {
-    const { rowCount } = await this.#client.query({ ...statement, values: [...values] });
+    const { rowCount } = await this.#query(statement, values);
     return rowCount ?? 0;
   }
 
   /** Sends a change whose answer only the commit waits for. */
   send(statement: Statement, values: readonly unknown[]): void {
-    this.#sent(this.change(statement, values));
+    this.#unanswered.push(this.#query(statement, values));
   }
 
   /** Commits if `transaction` resolves, and rolls back if it rejects. */
   async inTransaction<R>(transaction: () => Promise<R>): Promise<R> {
-    this.#sent(this.#client.query('BEGIN'));
+    this.#unanswered.push(this.#observed(this.#client.query('BEGIN')));
     try {
       const result = await transaction();
-      this.#sent(this.#client.query('COMMIT'));
+      this.#unanswered.push(this.#observed(this.#client.query('COMMIT')));
       await Promise.all(this.#unanswered);
       return result;
     } catch (error) {
-      await this.#client.query('ROLLBACK').catch(() => {}); // The connection is gone, and the error says so.
+      await this.#client.query('ROLLBACK').catch(() => {}); // Then the connection is gone, as the error says.
+      if (this.#failure !== undefined) throw this.#failure;
       if (error instanceof RollBack) return error.result as R;
       throw error;
     }
   }
 
-  #sent(answer: Promise<unknown>): void {
-    answer.catch(() => {}); // The commit has it; or another one failed first.
-    this.#unanswered.push(answer);
+  #query(statement: Statement, values: readonly unknown[]): Promise<pg.QueryResult> {
+    return this.#observed(this.#client.query({ ...statement, values: [...values] }));
+  }
+
+  /** Answers come in the order of statements. Somebody waits for each, but perhaps not yet. */
+  #observed<T>(answer: Promise<T>): Promise<T> {
+    answer.catch((error: unknown) => {
+      this.#failure ??= error;
+    });
+    return answer;
   }
 }

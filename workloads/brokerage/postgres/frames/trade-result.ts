@@ -118,7 +118,7 @@ function changeSummary(frame: Frame, traded: Traded): void {
   const { accountId, symbol, isSell, quantity, positionQuantity } = traded;
   const after = positionQuantity + (isSell ? -quantity : quantity);
   if (positionQuantity === 0) {
-    insert(frame, 'holding_summary', { hs_ca_id: accountId, hs_s_symb: symbol, hs_qty: after });
+    frame.send(OPEN_SUMMARY, [accountId, symbol, after]);
   } else if (after === 0) {
     frame.send(DELETE_SUMMARY, [accountId, symbol]);
   } else {
@@ -188,6 +188,14 @@ const DELETE_LOT: Statement = {
 const CHANGE_LOT: Statement = {
   name: 'trade result: change lot',
   text: `UPDATE holding SET h_qty = $2 WHERE h_t_id = $1`,
+};
+
+/** If another trade has opened the position since our snapshot, ON CONFLICT makes it a failure to be tried again. */
+const OPEN_SUMMARY: Statement = {
+  name: 'trade result: open summary',
+  text: `
+    INSERT INTO holding_summary (hs_ca_id, hs_s_symb, hs_qty) VALUES ($1, $2, $3)
+    ON CONFLICT DO NOTHING`,
 };
 
 const DELETE_SUMMARY: Statement = {

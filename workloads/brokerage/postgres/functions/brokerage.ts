@@ -14,11 +14,18 @@ export interface PostgresBrokerageOptions {
   readonly brokerUpdate: PostgresBrokerUpdate;
   /** At each level of isolation: as many as transactions may be underway. */
   readonly connectionsMax: number;
+  /** The isolation of Trade-Result (connections.ts). Default `repeatable read`. */
+  readonly tradeResults?: 'repeatable read' | 'serializable' | undefined;
 }
 
 export function openFunctions(options: PostgresBrokerageOptions): Brokerage {
-  const { connection, brokerUpdate, connectionsMax } = options;
-  const connections = new Connections(connection, { connectionsMax, pipeline: false });
+  const {
+    connection,
+    brokerUpdate,
+    connectionsMax,
+    tradeResults: level3 = 'repeatable read',
+  } = options;
+  const connections = new Connections(connection, { connectionsMax, level3, pipeline: false });
   return {
     name: 'PostgreSQL, functions in the server',
     brokerUpdate,

@@ -46,8 +46,10 @@ BEGIN
   END IF;
 
   IF position_quantity = 0 THEN
+    -- If another trade has opened the position since our snapshot, ON CONFLICT makes it a failure to be tried again.
     INSERT INTO holding_summary (hs_ca_id, hs_s_symb, hs_qty)
-    VALUES (traded.t_ca_id, traded.t_s_symb, signed_quantity);
+    VALUES (traded.t_ca_id, traded.t_s_symb, signed_quantity)
+    ON CONFLICT DO NOTHING;
   ELSIF position_quantity + signed_quantity = 0 THEN
     DELETE FROM holding_summary WHERE hs_ca_id = traded.t_ca_id AND hs_s_symb = traded.t_s_symb;
   ELSE

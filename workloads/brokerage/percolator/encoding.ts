@@ -21,6 +21,13 @@ export function encodeKey(parts: readonly KeyPart[]): string {
   return parts.map(encodePart).join('/');
 }
 
+/** The key of a row whose key has one part. */
+export function decodeKey(table: TableName, key: string): KeyPart {
+  const [column, ...others] = describe(table).primaryKey;
+  assert(column !== undefined && others.length === 0, `${table} has a key of one part`);
+  return describe(table).columns[column] === 'text' ? key : Number.parseInt(key, 36);
+}
+
 /** For a part that is read from large to small. */
 export function countDown(part: KeyPart): KeyPart {
   assert(typeof part === 'number', 'only numbers are counted down');

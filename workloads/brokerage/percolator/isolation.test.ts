@@ -3,7 +3,7 @@
  * a time at most one commits at first, the other is run again, and nothing is lost or counted twice.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before as setUp, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import type { BrokerUpdate } from '../model/index.ts';
 import { brokerUpdater } from './broker-update.ts';
@@ -13,7 +13,7 @@ import { orderOf, tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fix
 import { tradeResult } from './transactions/trade-result.ts';
 
 let tiny: TinyBrokerage;
-before(async () => {
+setUp(async () => {
   tiny = await tinyBrokerage('inline');
 });
 after(() => tiny[Symbol.asyncDispose]());

@@ -41,7 +41,7 @@ test('Trade-Status gives the newest trades of an account, newest first', async (
     trades.map(({ tradeId }) => tradeId),
     expected.map(({ t_id }) => t_id),
   );
-  const [account] = loaded('customer_account').filter(({ ca_id }) => ca_id === accountId);
+  const account = loaded('customer_account').find(({ ca_id }) => ca_id === accountId);
   const customer = loaded('customer').find(({ c_id }) => c_id === account?.ca_c_id);
   assert.deepEqual(names, {
     customerFirstName: customer?.c_f_name,
@@ -134,8 +134,8 @@ test('Market-Watch compares what a list is worth with a day of the past', async 
   const companies = loaded('company').filter(
     ({ co_in_id, co_id }) => co_in_id === industry?.in_id && co_id <= range.lastCompanyId,
   );
-  const ids = companies.map(({ co_id }) => co_id);
-  const issued = loaded('security').filter(({ s_co_id }) => ids.includes(s_co_id));
+  const ids = new Set(companies.map(({ co_id }) => co_id));
+  const issued = loaded('security').filter(({ s_co_id }) => ids.has(s_co_id));
   const industryName = industry?.in_name ?? '';
   assert.ok(issued.length > 0);
   assert.deepEqual(

@@ -4,7 +4,7 @@
  */
 import { assert, type Reader, type Transaction } from '#engine';
 import { describe, type Row, type TableName } from '../model/index.ts';
-import { countDown, decodeRow, encodeRow, type KeyPart, keyRange } from './encoding.ts';
+import { countDown, decodeKey, decodeRow, encodeRow, type KeyPart, keyRange } from './encoding.ts';
 import {
   cellAt,
   cellOf,
@@ -122,6 +122,17 @@ export class RowReader {
       assert(value !== undefined, 'an index entry leads to a row');
       return decodeRow(table, value);
     });
+  }
+
+  /** The keys of the rows that `scanPath` would give, without reading those: for tables with a key of one part. */
+  async scanKeys(
+    table: TableName,
+    pathName: string,
+    prefix: readonly KeyPart[],
+  ): Promise<readonly KeyPart[]> {
+    const path = pathOf(table, pathName);
+    const wanted = { prefix, column: INDEX_COLUMN };
+    return this.#scanCells(path.table, wanted, (value) => decodeKey(table, value.toString()));
   }
 
   async #scanCells<R>(

@@ -1,13 +1,13 @@
 /** The transactions that write: what they leave behind, row by row. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before as setUp, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import type { DataMaintenanceInput, Row, TableName } from '../model/index.ts';
 import { checkIndexes } from './index.ts';
 import { orderOf, tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
 
 let tiny: TinyBrokerage;
-before(async () => {
+setUp(async () => {
   tiny = await tinyBrokerage();
 });
 after(() => tiny[Symbol.asyncDispose]());

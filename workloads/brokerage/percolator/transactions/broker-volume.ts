@@ -1,35 +1,31 @@
 /** Broker-Volume on Percolator: what the requests of some brokers in one sector are worth. */
-import type { BrokerVolumeInput, BrokerVolumeResult } from '../../model/index.ts';
+import type { BrokerVolumeInput, BrokerVolumeResult, Row } from '../../model/index.ts';
+import type { KeyPart } from '../encoding.ts';
 import type { RowReader } from '../rows.ts';
 
 /**
  * Plan: from the brokers' requests to their symbols and from there up to the sector, as long as they are few; from the
- * sector down to its symbols otherwise. A sector has about 8 industries and 42 companies in a load unit.
+ * sector down to its symbols otherwise. A sector has about 8 industries and 42 companies in a load unit, and
+ * their keys are all that is read of them.
  */
-const SYMBOLS_FEW = 60;
+const SYMBOLS_FEW = 20;
 
 export async function brokerVolume(
   rows: RowReader,
   { brokerNames, sectorName }: BrokerVolumeInput,
 ): Promise<BrokerVolumeResult> {
-  const [sector] = await rows.scanPath('sector', 'by_name', [sectorName]);
-  if (sector === undefined) return { volumes: [] };
-  const found = await Promise.all(
-    brokerNames.map((name) => rows.scanPath('broker', 'by_name', [name])),
-  );
-  const brokers = found.flat();
-  const requests = await Promise.all(
-    brokers.map(({ b_id }) => rows.scanPath('trade_request', 'by_broker', [b_id])),
-  );
-  const symbols = new Set(requests.flat().map(({ tr_s_symb }) => tr_s_symb));
+  const [sectorId] = await rows.scanKeys('sector', 'by_name', [sectorName]);
+  if (sectorId === undefined) return { volumes: [] };
+  const pending = await Promise.all(brokerNames.map((name) => requestsOf(rows, name)));
+  const symbols = new Set(pending.flatMap(({ requests }) => requests.map((one) => one.tr_s_symb)));
   const inSector =
     symbols.size <= SYMBOLS_FEW
-      ? await thoseInSector(rows, symbols, sector.sc_id)
-      : await symbolsOfSector(rows, sector.sc_id);
-  const volumes = brokers.flatMap(({ b_name }, i) => {
-    const own = (requests[i] ?? []).filter(({ tr_s_symb }) => inSector.has(tr_s_symb));
+      ? await thoseInSector(rows, symbols, sectorId)
+      : await symbolsOfSector(rows, sectorId);
+  const volumes = pending.flatMap(({ brokerName, requests }) => {
+    const own = requests.filter(({ tr_s_symb }) => inSector.has(tr_s_symb));
     const volume = own.reduce((sum, { tr_qty, tr_bid_price }) => sum + tr_qty * tr_bid_price, 0);
-    return own.length === 0 ? [] : [{ brokerName: b_name, volume }];
+    return own.length === 0 ? [] : [{ brokerName, volume }];
   });
   const byName = (a: string, b: string): number => (a < b ? -1 : 1);
   return {
@@ -37,11 +33,23 @@ export async function brokerVolume(
   };
 }
 
+interface Pending {
+  readonly brokerName: string;
+  readonly requests: readonly Row<'trade_request'>[];
+}
+
+/** None if there is no such broker. */
+async function requestsOf(rows: RowReader, brokerName: string): Promise<Pending> {
+  const [brokerId] = await rows.scanKeys('broker', 'by_name', [brokerName]);
+  if (brokerId === undefined) return { brokerName, requests: [] };
+  return { brokerName, requests: await rows.scanPath('trade_request', 'by_broker', [brokerId]) };
+}
+
 async function thoseInSector(
   rows: RowReader,
   symbols: ReadonlySet<string>,
-  sectorId: string,
-): Promise<ReadonlySet<string>> {
+  sectorId: KeyPart,
+): Promise<ReadonlySet<KeyPart>> {
   const securities = await rows.byKey('security', symbols);
   const companies = await rows.byKey(
     'company',
@@ -58,13 +66,13 @@ async function thoseInSector(
   return new Set(inSector);
 }
 
-async function symbolsOfSector(rows: RowReader, sectorId: string): Promise<ReadonlySet<string>> {
-  const industries = await rows.scanPath('industry', 'by_sector', [sectorId]);
+async function symbolsOfSector(rows: RowReader, sectorId: KeyPart): Promise<ReadonlySet<KeyPart>> {
+  const industries = await rows.scanKeys('industry', 'by_sector', [sectorId]);
   const companies = await Promise.all(
-    industries.map(({ in_id }) => rows.scanPath('company', 'by_industry', [in_id])),
+    industries.map((id) => rows.scanKeys('company', 'by_industry', [id])),
   );
   const securities = await Promise.all(
-    companies.flat().map(({ co_id }) => rows.scanPath('security', 'by_company', [co_id])),
+    companies.flat().map((id) => rows.scanKeys('security', 'by_company', [id])),
   );
-  return new Set(securities.flat().map(({ s_symb }) => s_symb));
+  return new Set(securities.flat());
 }

@@ -40,7 +40,7 @@ export async function runExperiment(
   const results = noResults();
   const random = createRandom(plan.seed).fork('order');
   const describe = (): void =>
-    run.describe({ findings: findingsOf(plan, results), targets: targetsOf(plan, results) });
+    run.describe({ findings: findingsOf(results), targets: targetsOf(plan, results) });
   try {
     await measureAll({ plan, population, work, random, progress, signal, results });
   } catch (error) {

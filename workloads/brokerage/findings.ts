@@ -1,7 +1,6 @@
 /** From what was measured to the tables and charts of the record. */
 import type { Findings } from '#results';
 import { figure9Chart, lineOf, NAMES, PAPER } from './figure-9.ts';
-import type { Plan } from './plan.ts';
 import { cpuPerTrade, tradesPerSecond } from './point.ts';
 import { isRight, type Results } from './results.ts';
 import {
@@ -20,7 +19,7 @@ const CHECKED =
   'broker totals, positions, histories, settlements, balances, indexes and row counts hold, no order is left half done, ' +
   'and every acknowledged Trade-Result is there';
 
-export function findingsOf(_plan: Plan, results: Results): Findings {
+export function findingsOf(results: Results): Findings {
   const common = {
     kicker: 'Percolator paper, figure 9',
     title: 'A brokerage like TPC-E’s, on Percolator and on PostgreSQL',

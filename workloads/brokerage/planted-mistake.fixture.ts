@@ -16,7 +16,6 @@ registerHooks({
     if (!url.endsWith(PLACE)) return nextLoad(url, context);
     const source = readFileSync(fileURLToPath(url), 'utf8');
     assert.ok(source.includes(RIGHT), 'the line to break is there');
-    const loaded = nextLoad(url, context);
-    return { ...loaded, source: String(loaded.source).replace(RIGHT, WRONG) };
+    return { ...nextLoad(url, context), source: source.replace(RIGHT, WRONG) };
   },
 });

@@ -1,6 +1,7 @@
 /** PostgreSQL: one database, loaded once, measured in two ways: transactions in the server, and statement by statement. */
+import { UsageError } from '#results';
 import type { BrokerUpdate, Population } from '../model/index.ts';
-import { loadPostgres, providePostgres } from '../postgres/index.ts';
+import { loadPostgres, type PostgresServer, providePostgres } from '../postgres/index.ts';
 import type { PostgresAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
 import type { LoadedDatabase, Way } from './database.ts';
@@ -19,13 +20,14 @@ export async function openPostgresDatabase(
   { folder, ways, brokerUpdate, connectionsMax }: PostgresDatabaseOptions,
 ): Promise<LoadedDatabase> {
   await using cleanup = new AsyncDisposableStack();
-  const server = cleanup.use(await providePostgres({ environment: process.env, folder }));
+  const { server, place } = await provide(folder);
+  cleanup.use(server);
   await loadPostgres(server.connection, population);
   const { connection, pid, settings } = server;
   // It has no observers that would sum up a side table.
   const update = brokerUpdate === 'side-table' ? 'inline' : brokerUpdate;
   const common = { kind: 'postgres', connection, brokerUpdate: update, connectionsMax } as const;
-  const durability = durabilityOf(settings);
+  const durability = `${durabilityOf(settings)}${place}`;
   // Of somebody else's server we know no process; without it no processor time is told.
   const servers = { server: pid === null ? [NOBODY] : [pid] };
   const all = cleanup.move();
@@ -35,6 +37,23 @@ export async function openPostgresDatabase(
       checkDatabase({ ...common, way: 'functions' }, population, tradeResults),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/**
+ * On the disk of the run, if the account that PostgreSQL runs as may enter that folder; else on that of the temporary
+ * folder, which the report then says.
+ */
+async function provide(
+  folder: string,
+): Promise<{ readonly server: PostgresServer; readonly place: string }> {
+  const environment = process.env;
+  try {
+    return { server: await providePostgres({ environment, folder }), place: '' };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const server = await providePostgres({ environment });
+    return { server, place: '; in the temporary folder, which may be another disk' };
+  }
 }
 
 /** The number of no process. */

@@ -1,0 +1,145 @@
+/** The claims of the findings: numbers follow from what was measured, and there are none unless all of it was right. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createLatencyHistogram } from '#results';
+import type { Ran } from './clients.ts';
+import type { Records } from './driver/recorder.ts';
+import { lineOf } from './figure-9.ts';
+import { findingsOf } from './findings.ts';
+import { PRESETS, TRANSACTIONS, type TransactionType } from './model/index.ts';
+import type { Plan, WayName } from './plan.ts';
+import { cpuPerTrade, saturation } from './point.ts';
+import { noResults, type Results } from './results.ts';
+import { targetsOf } from './targets.ts';
+
+const SECONDS = 10;
+const plan = { scale: PRESETS.small } as Plan;
+
+/** As if every transaction of the mix had come exactly as often as it should. */
+function recordsOf(trades: number): Records {
+  const types = Object.keys(TRANSACTIONS) as TransactionType[];
+  const records = types.map((type) => {
+    const ended = Math.round((trades * TRANSACTIONS[type].mixPercent) / 10);
+    const histogram = createLatencyHistogram();
+    for (let i = 0; i < ended; i++) histogram.recordValue(5_000);
+    return [type, { ended, rolledBack: 0, conflicts: 0, retried: 0, failed: 0, histogram }];
+  });
+  return Object.fromEntries(records) as Records;
+}
+
+/** `cores` are used at so many Trade-Results a second. */
+function ranAt(tradesPerSecond: number, cores: number, changes: Partial<Ran> = {}): Ran {
+  return {
+    offered: { tradesPerSecond, users: 0, warmupSeconds: 1, seconds: SECONDS },
+    records: recordsOf(tradesPerSecond * SECONDS),
+    cpuSeconds: { clients: 0.75 * cores * SECONDS, server: 0.25 * cores * SECONDS },
+    backlogFrom: 0,
+    backlogTo: 0,
+    isOverrun: false,
+    waitingOrders: 0,
+    store: null,
+    ...changes,
+  };
+}
+
+function measured(slopes: Partial<Record<WayName, number>>): Results {
+  const results = noResults();
+  for (const [way, slope] of Object.entries(slopes) as [WayName, number][]) {
+    results.durability.set(way, 'nothing');
+    for (const rate of [2, 8, 20, 40]) {
+      results.ladder.push({ way, ran: ranAt(rate, 0.01 + slope * rate) });
+    }
+    results.unpaced.push({ way, ran: unpaced(120, 2 * slope * 120) });
+  }
+  results.isComplete = true;
+  return results;
+}
+
+function unpaced(tradesPerSecond: number, cores: number): Ran {
+  const ran = ranAt(tradesPerSecond, cores);
+  return { ...ran, offered: { ...ran.offered, tradesPerSecond: null, users: 32 } };
+}
+
+describe('a run that is right', () => {
+  const results = measured({ embedded: 0.02, functions: 0.005 });
+
+  test('has a line for each system, through its loads', () => {
+    const { fit, from, to } = lineOf(results, 'embedded');
+    assert.ok(Math.abs((fit?.slope ?? 0) - 0.02) < 1e-9);
+    assert.ok(Math.abs((fit?.intercept ?? 0) - 0.01) < 1e-9);
+    assert.deepEqual([from, to], [2, 40]);
+  });
+
+  test('counts the processor time of all processes for each Trade-Result', () => {
+    assert.ok(Math.abs((cpuPerTrade([ranAt(20, 0.4)]) ?? 0) - 0.02) < 1e-9);
+    assert.equal(cpuPerTrade([ranAt(20, 0.4, { cpuSeconds: null })]), null);
+  });
+
+  test('says of every target whether it is met', () => {
+    const targets = targetsOf(plan, results);
+    const met = Object.fromEntries(targets.map((target) => [target.name, target.met]));
+    assert.deepEqual(met, {
+      'Percolator, embedded: a straight line': true,
+      'PostgreSQL, functions: a straight line': true,
+      'inflation: processor time of a Trade-Result': true,
+      'throughput of the embedded store': true,
+    });
+    const inflation = targets.find(({ name }) => name.startsWith('inflation'));
+    assert.match(inflation?.measured ?? '', /^3\.7 times: 20\.6 ms against 5\.6 ms$/);
+  });
+
+  test('misses targets that it misses', () => {
+    const slow = measured({ embedded: 0.03, functions: 0.005 });
+    slow.ladder.splice(0, 2);
+    const met = targetsOf(plan, slow).filter((target) => target.met);
+    assert.deepEqual(
+      met.map(({ name }) => name),
+      ['PostgreSQL, functions: a straight line', 'throughput of the embedded store'],
+    );
+  });
+
+  test('has tables whose rows are as long as their heads, and a chart', () => {
+    const { tables, charts, check } = findingsOf(results);
+    assert.ok(check.passed);
+    assert.deepEqual(
+      charts.map(({ name }) => name),
+      ['figure-9'],
+    );
+    for (const { name, columns, rows } of tables) {
+      assert.ok(rows.length > 0, name);
+      for (const row of rows) assert.equal(row.length, columns.length, name);
+    }
+  });
+});
+
+describe('a load that was not kept up with', () => {
+  const late = ranAt(20, 1.9, { backlogFrom: 3, backlogTo: 500 });
+
+  test('is told, and is no point of the line', () => {
+    assert.match(saturation(late) ?? '', /497 transactions more were waiting/);
+    assert.match(saturation(ranAt(20, 1, { isOverrun: true })) ?? '', /given up/);
+    assert.equal(saturation(ranAt(20, 1, { backlogFrom: 3, backlogTo: 15 })), null);
+    const results = measured({ embedded: 0.02 });
+    results.ladder.push({ way: 'embedded', ran: late });
+    assert.equal(lineOf(results, 'embedded').kept.length, 4);
+    const ladder = findingsOf(results).tables.find(({ name }) => name === 'ladder');
+    assert.equal(ladder?.rows.length, 5);
+  });
+});
+
+describe('without a check that has passed there are no numbers', () => {
+  const wrong = measured({ embedded: 0.02 });
+  wrong.wrong.push('embedded: balances: account 7 has a cent too much');
+  const interrupted = { ...measured({ embedded: 0.02 }), isComplete: false };
+  for (const [name, results, detail] of [
+    ['one that failed', wrong, /a cent too much/],
+    ['one that was never made', interrupted, /nothing has been measured and checked/],
+  ] as const) {
+    test(name, () => {
+      const { tables, charts, check } = findingsOf(results);
+      assert.deepEqual([tables, charts, targetsOf(plan, results)], [[], [], []]);
+      assert.equal(check.passed, false);
+      assert.match(check.detail, detail);
+    });
+  }
+});

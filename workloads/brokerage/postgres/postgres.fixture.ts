@@ -1,15 +1,33 @@
-/** Whether a PostgreSQL of our own runs on this machine, found out by trying: tests that need one say why they do not run. */
+/** A PostgreSQL of our own for tests, if one runs on this machine, which is found out by trying. */
 import { UsageError } from '#results';
-import { startPrivateCluster } from './private-cluster.ts';
+import { type PostgresServer, providePostgres } from './server.ts';
 
-/** As `skip` of a test: false, or the reason in one line. */
-export async function whyNoPostgres(): Promise<string | false> {
+export interface TriedServer extends AsyncDisposable {
+  /** For `skip` of a test: false, or in one line why there is none. */
+  readonly skip: string | false;
+  /** @throws if there is none: ask `skip` before */
+  readonly server: PostgresServer;
+}
+
+/** `folder` as for `providePostgres`. */
+export async function tryPostgres(folder?: string): Promise<TriedServer> {
   try {
-    const cluster = await startPrivateCluster();
-    await cluster[Symbol.asyncDispose]();
-    return false;
+    const server = await providePostgres({ environment: {}, folder });
+    return { skip: false, server, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
   } catch (error) {
-    if (error instanceof UsageError) return error.message;
-    throw error;
+    if (!(error instanceof UsageError)) throw error;
+    return {
+      skip: error.message,
+      get server(): never {
+        throw error;
+      },
+      [Symbol.asyncDispose]: async () => {},
+    };
   }
+}
+
+/** Starts one and stops it, for tests that leave the starting to others. */
+export async function whyNoPostgres(): Promise<string | false> {
+  await using tried = await tryPostgres();
+  return tried.skip;
 }

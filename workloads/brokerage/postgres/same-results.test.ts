@@ -21,15 +21,18 @@ import {
 } from '../model/index.ts';
 import { loadPopulation, openBrokerage } from '../percolator/index.ts';
 import { createPopulation } from '../population/index.ts';
-import { loadPostgres, openFrames, openFunctions, providePostgres } from './index.ts';
+import { loadPostgres, openFrames, openFunctions } from './index.ts';
 import { OneClient } from './one-client.fixture.ts';
-import { whyNoPostgres } from './postgres.fixture.ts';
+import { tryPostgres } from './postgres.fixture.ts';
 
 const SEED = 1;
 const STEPS = 1_200;
 const population = createPopulation(TINY, SEED);
 
-describe('Percolator and PostgreSQL', { skip: await whyNoPostgres() }, () => {
+const tried = await tryPostgres();
+after(() => tried[Symbol.asyncDispose]());
+
+describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
   const cleanup = new AsyncDisposableStack();
   let systems: Readonly<Record<'percolator' | 'functions' | 'frames', Brokerage>>;
   before(async () => {
@@ -73,7 +76,7 @@ describe('Percolator and PostgreSQL', { skip: await whyNoPostgres() }, () => {
 async function openBothWays(
   cleanup: AsyncDisposableStack,
 ): Promise<Readonly<Record<'functions' | 'frames', Brokerage>>> {
-  const { connection } = cleanup.use(await providePostgres({ environment: {} }));
+  const { connection } = tried.server;
   await loadPostgres(connection, population);
   const copy = { ...connection, database: 'copy' };
   const administrator = new pg.Client({ ...connection, database: 'postgres' });

@@ -5,13 +5,13 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import pg from 'pg';
 import { systemClock } from '#engine';
 import { UsageError } from '#results';
-import { whyNoPostgres } from './postgres.fixture.ts';
+import { tryPostgres } from './postgres.fixture.ts';
 import { type PostgresServer, providePostgres } from './server.ts';
 
 const FIXTURE = fileURLToPath(new URL('server.fixture.ts', import.meta.url));
@@ -19,10 +19,13 @@ const folder = await mkdtemp(path.join(tmpdir(), 'postgres-test-'));
 await chmod(folder, 0o755); // PostgreSQL runs as somebody else if we are root.
 after(() => rm(folder, { recursive: true, force: true }));
 
-describe('a PostgreSQL of our own', { skip: await whyNoPostgres() }, () => {
-  test('has the settings it was given, and commits durably', async () => {
-    await using server = await providePostgres({ environment: {}, folder });
-    const { fsync, synchronous_commit, full_page_writes, jit } = server.settings;
+const tried = await tryPostgres(); // In another folder than those that are started below.
+after(() => tried[Symbol.asyncDispose]());
+
+describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
+  test('has the settings it was given, and commits durably', () => {
+    const { settings, version } = tried.server;
+    const { fsync, synchronous_commit, full_page_writes, jit } = settings;
     assert.deepEqual(
       { fsync, synchronous_commit, full_page_writes, jit },
       {
@@ -32,11 +35,10 @@ describe('a PostgreSQL of our own', { skip: await whyNoPostgres() }, () => {
         jit: 'off',
       },
     );
-    assert.match(server.version, /^PostgreSQL 18\./);
+    assert.match(version, /^PostgreSQL 18\./);
   });
 
   test('leaves no process and no folder behind when it is stopped, and two run side by side', async () => {
-    await using other = await providePostgres({ environment: {}, folder });
     const server = await providePostgres({ environment: {}, folder });
     const processes = familyOf(server.pid ?? 0);
     assert.ok(processes.length > 3, 'the postmaster has children');
@@ -44,8 +46,8 @@ describe('a PostgreSQL of our own', { skip: await whyNoPostgres() }, () => {
     await server[Symbol.asyncDispose]();
     await server[Symbol.asyncDispose]();
     assert.deepEqual(processes.filter(isAlive), []);
-    assert.equal(readdirSync(folder).length, 1, 'the other one’s');
-    await using another = await connect(other);
+    assert.equal(readdirSync(folder).length, 0);
+    await using another = await connect(tried.server);
     assert.deepEqual((await another.query('SELECT 1 AS one')).rows, [{ one: 1 }]);
     assert.ok(client);
   });
@@ -90,26 +92,18 @@ describe('a PostgreSQL of our own', { skip: await whyNoPostgres() }, () => {
     },
   );
 
-  describe('that DATABASE_URL names', () => {
-    let own: PostgresServer;
-    before(async () => {
-      own = await providePostgres({ environment: {}, folder });
-    });
-    after(() => own[Symbol.asyncDispose]());
-
-    test('gets a database with a name of its own, which is dropped afterwards', async () => {
-      const { host, user, database } = own.connection;
-      const url = `postgresql:///${database}?host=${encodeURIComponent(host ?? '')}&user=${user}`;
-      const databases = await databasesOf(own);
-      {
-        await using server = await providePostgres({ environment: { DATABASE_URL: url } });
-        assert.equal(server.pid, null);
-        await using client = await connect(server);
-        await client.query('CREATE TABLE ours (a integer)');
-        assert.equal((await databasesOf(own)).length, databases.length + 1);
-      }
-      assert.deepEqual(await databasesOf(own), databases);
-    });
+  test('that DATABASE_URL names gets a database with a name of its own, which is dropped afterwards', async () => {
+    const { host, user, database } = tried.server.connection;
+    const url = `postgresql:///${database}?host=${encodeURIComponent(host ?? '')}&user=${user}`;
+    const databases = await databasesOf(tried.server);
+    {
+      await using server = await providePostgres({ environment: { DATABASE_URL: url } });
+      assert.equal(server.pid, null);
+      await using client = await connect(server);
+      await client.query('CREATE TABLE ours (a integer)');
+      assert.equal((await databasesOf(tried.server)).length, databases.length + 1);
+    }
+    assert.deepEqual(await databasesOf(tried.server), databases);
   });
 });
 

@@ -1,0 +1,93 @@
+/** The claims of loading: what the generator makes is what PostgreSQL has, to the last character; and its schema. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import {
+  type Brokerage,
+  describe as describeTable,
+  type Row,
+  TABLE_NAMES,
+  type TableName,
+  TINY,
+} from '../model/index.ts';
+import { createPopulation } from '../population/index.ts';
+import { type Loaded, loadPostgres, openFunctions } from './index.ts';
+import { tryPostgres } from './postgres.fixture.ts';
+
+const STRANGE = 'a\\b\tc\nd\re\\N “ü” \u{1F4B8} \'"';
+const population = createPopulation(TINY, 1);
+const rows = <T extends TableName>(table: T): Iterable<Row<T>> => {
+  const made = population.rows(table);
+  return table === 'news_item' ? Array.from(made, (row) => ({ ...row, ni_item: STRANGE })) : made;
+};
+
+const tried = await tryPostgres();
+after(() => tried[Symbol.asyncDispose]());
+
+describe('a population on PostgreSQL', { skip: tried.skip }, () => {
+  const reported = new Map<TableName, number>();
+  let loaded: Loaded;
+  let brokerage: Brokerage;
+  let client: pg.Client;
+  before(async () => {
+    const { connection } = tried.server;
+    const onTable = (table: TableName, count: number): void => void reported.set(table, count);
+    loaded = await loadPostgres(connection, { rows }, { onTable });
+    brokerage = openFunctions({ connection, brokerUpdate: 'omit', connectionsMax: 1 });
+    client = new pg.Client(connection);
+    await client.connect();
+  });
+  after(async () => {
+    await client.end();
+    await brokerage[Symbol.asyncDispose]();
+  });
+
+  test('has every row as it was made, texts with strange characters and nulls included', async () => {
+    let total = 0;
+    for (const table of TABLE_NAMES) {
+      const expected = sorted(table, [...rows(table)]);
+      const found = sorted(table, await Array.fromAsync(brokerage.tables.rows(table)));
+      assert.deepEqual(found, expected, table);
+      assert.equal(reported.get(table), expected.length);
+      total += expected.length;
+    }
+    assert.equal(loaded.rows, total);
+    assert.ok(loaded.seconds > 0);
+  });
+
+  test('has a primary key for each table, an index for each path, and no other', async () => {
+    const { rows: indexes } = await client.query<{ table: string; columns: string }>(`
+      SELECT tablename AS table, substring(indexdef FROM '\\((.*)\\)') AS columns
+      FROM pg_indexes WHERE schemaname = 'public'`);
+    const expected = TABLE_NAMES.flatMap((table) => {
+      const { primaryKey, paths } = describeTable(table);
+      return [primaryKey, ...Object.values(paths)].map((columns) => ({
+        table,
+        columns: columns.map((c) => (c.startsWith('-') ? `${c.slice(1)} DESC` : c)).join(', '),
+      }));
+    });
+    const inOrder = (list: readonly unknown[]): readonly string[] =>
+      list.map((index) => JSON.stringify(index)).toSorted();
+    assert.deepEqual(inOrder(indexes), inOrder(expected));
+  });
+
+  test('is known to the planner, but for tables that are not going to stay empty', async () => {
+    const { rows: known } = await client.query<{ relname: string; reltuples: number }>(
+      `SELECT relname, reltuples FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`,
+    );
+    for (const { relname, reltuples } of known) {
+      const count = reported.get(relname as TableName) ?? 0;
+      assert.equal(reltuples, count === 0 ? -1 : count, relname);
+    }
+    assert.equal(known.length, 33);
+  });
+});
+
+function sorted<T extends TableName>(table: T, list: readonly Row<T>[]): readonly Row<T>[] {
+  const { primaryKey } = describeTable(table);
+  const keyed = list.map((row) => {
+    const values: Readonly<Record<string, unknown>> = row;
+    return { key: JSON.stringify(primaryKey.map((column) => values[column])), row };
+  });
+  return keyed.toSorted((a, b) => (a.key < b.key ? -1 : 1)).map(({ row }) => row);
+}

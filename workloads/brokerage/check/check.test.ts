@@ -17,7 +17,7 @@ interface Tables {
 function copies(): { readonly tables: Tables; readonly reader: TableReader } {
   const known = new Map<TableName, unknown[]>();
   const tables = <T extends TableName>(table: T): Mutable<T>[] => {
-    const rows = known.get(table) ?? [...population.rows(table)].map((row) => ({ ...row }));
+    const rows = known.get(table) ?? structuredClone([...population.rows(table)]);
     known.set(table, rows);
     return rows as Mutable<T>[];
   };

@@ -1,20 +1,17 @@
 /** What a check has found: a sentence about a row, and which condition it breaks. */
 
-export const CONDITIONS = [
-  'broker trades',
-  'broker commission',
-  'positions are their lots',
-  'positions are their trades',
-  'lots are their history',
-  'trades have moved lots',
-  'trade status',
-  'settlements',
-  'balances',
-  'acknowledged trades',
-  'index entries',
-] as const;
-
-export type Condition = (typeof CONDITIONS)[number];
+export type Condition =
+  | 'broker trades'
+  | 'broker commission'
+  | 'positions are their lots'
+  | 'positions are their trades'
+  | 'lots are their history'
+  | 'trades have moved lots'
+  | 'trade status'
+  | 'settlements'
+  | 'balances'
+  | 'acknowledged trades'
+  | 'index entries';
 
 export interface Finding {
   readonly condition: Condition;

@@ -19,7 +19,7 @@ export {
   settlementAmount,
   SETTLEMENT_DAYS_MS,
 } from './settlement.ts';
-export { describe, TABLE_NAMES, TABLES, type Row, type TableName } from './tables.ts';
+export { describe, TABLE_NAMES, type Row, type TableName } from './tables.ts';
 export type { ColumnType, TableDescription } from './tables/description.ts';
 export {
   TRANSACTIONS,

@@ -16,8 +16,7 @@ type Described = typeof CUSTOMER_SET & typeof BROKER_SET & typeof MARKET_SET & t
 export type TableName = keyof Described;
 export type Row<T extends TableName> = RowOf<Described[T]>;
 
-/** The columns of a table, as literals: for code that must name them. */
-export const TABLES: Described = {
+const TABLES: Described = {
   ...CUSTOMER_SET,
   ...BROKER_SET,
   ...MARKET_SET,
@@ -26,7 +25,7 @@ export const TABLES: Described = {
 
 export const TABLE_NAMES: readonly TableName[] = Object.keys(TABLES) as TableName[];
 
-/** The same without the literals: for code that treats all tables alike. */
+/** Without the literals that types need: for code that treats all tables alike. */
 export function describe(table: TableName): TableDescription {
   return TABLES[table];
 }

@@ -72,7 +72,7 @@ export function createRoster(scale: Scale, seed: number, trades: InitialTrades):
   };
 }
 
-export function accountIds(customerIndex: number): readonly number[] {
+function accountIds(customerIndex: number): readonly number[] {
   return Array.from({ length: accountCount(customerIndex) }, (_, n) => accountId(customerIndex, n));
 }
 
@@ -84,12 +84,12 @@ export function brokerOf(account: number, customers: number, seed: number): numb
 }
 
 /** Unlike any other: names are combined before they repeat. */
-export function brokerName(index: number): string {
+function brokerName(index: number): string {
   const last = LAST_NAMES[(index * 7 + Math.floor(index / FIRST_NAMES.length)) % LAST_NAMES.length];
   return `${FIRST_NAMES[index % FIRST_NAMES.length]} ${last} ${index + 1}`;
 }
 
-export function companyName(index: number): string {
+function companyName(index: number): string {
   const first = index % COMPANY_FIRST.length;
   const second = Math.floor(index / COMPANY_FIRST.length);
   const third = Math.floor(second / COMPANY_SECOND.length);
@@ -103,7 +103,7 @@ export function companyName(index: number): string {
 }
 
 /** Four letters: the index, spread over all words of that length. */
-export function symbol(securityIndex: number): string {
+function symbol(securityIndex: number): string {
   let number = (securityIndex * 45_677 + 12_345) % 26 ** 4;
   let letters = '';
   for (let i = 0; i < 4; i++) {

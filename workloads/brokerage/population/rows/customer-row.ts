@@ -6,7 +6,7 @@ import { fractionAt, integerAt, LANE } from '../lanes.ts';
 import { person } from './person.ts';
 
 /** Addresses: those of 4 exchanges, of the companies, and then of the customers. */
-export function customerAddressId(index: number, companies: number): number {
+function customerAddressId(index: number, companies: number): number {
   return ID_SHIFT + 4 + companies + index + 1;
 }
 

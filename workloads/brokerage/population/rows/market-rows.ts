@@ -10,7 +10,7 @@ import { pick } from './person.ts';
 const QUARTERS = 20;
 const RATINGS = ['AAA', 'AA', 'A', 'BBB', 'BB', 'B'] as const;
 
-export function companyAddressId(index: number): number {
+function companyAddressId(index: number): number {
   return ID_SHIFT + EXCHANGES.length + index + 1;
 }
 
@@ -24,7 +24,7 @@ export function securityName(roster: Roster, securityIndex: number): string {
 }
 
 /** Indexes of securities in the order of their symbols. */
-export function bySymbol(roster: Roster): readonly number[] {
+function bySymbol(roster: Roster): readonly number[] {
   const symbols = Array.from({ length: roster.securities }, (_, i) => roster.symbol(i));
   return symbols
     .map((_, i) => i)

@@ -7,7 +7,7 @@ import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { execaNode } from 'execa';
 import { readRunRecord, type ResultTable } from '#results';
-import { whyNoPostgres } from './postgres/postgres.fixture.ts';
+import { tryPostgres } from './postgres/postgres.fixture.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const PLANTED = pathToFileURL(path.join(import.meta.dirname, 'planted-mistake.fixture.ts')).href;
@@ -30,12 +30,17 @@ async function run(
   return { exitCode: ended.exitCode, stdout: ended.stdout, stderr: ended.stderr };
 }
 
+async function whyNone(): Promise<string | false> {
+  await using tried = await tryPostgres();
+  return tried.skip;
+}
+
 function tableOf(out: string, name: string): ResultTable | undefined {
   return readRunRecord(out).findings?.tables.find((table) => table.name === name);
 }
 
 describe('the ladder', async () => {
-  const noPostgres = await whyNoPostgres();
+  const noPostgres = await whyNone();
   const out = path.join(folder, 'ladder');
   const systems = ['--store', 'embedded', '--paced', '--unpaced', '--rates', '2,6,20'];
   const { exitCode, stdout, stderr } = await run([...systems, ...TINY, ...SHORT, '--out', out]);

@@ -11,7 +11,7 @@ import {
   UsageError,
 } from '#results';
 import { summaryLines } from '../microbench/summary.ts';
-import { ENGINE_OPTIONS, type EngineValues } from '../tuning/engine-settings.ts';
+import { DATABASE_OPTIONS, type DatabaseValues } from '../tuning/engine-settings.ts';
 import { runExperiment } from './experiment.ts';
 import { type BrokerUpdate, PRESETS, type PresetName, type Scale } from './model/index.ts';
 import { DURATIONS, type Plan, PRICE_PERIOD_SECONDS, type WayName, WAYS } from './plan.ts';
@@ -121,11 +121,7 @@ await runCommand(
         min: 1,
         max: 64,
       }),
-      ...ENGINE_OPTIONS,
-      scanners: {
-        ...ENGINE_OPTIONS.scanners,
-        description: 'without effect here; taken so that files of tune fit',
-      },
+      ...DATABASE_OPTIONS,
       seed: integer({
         description: 'the same seed makes the same brokerage, transactions and order of points',
         default: 1,
@@ -139,6 +135,7 @@ await runCommand(
         mustNotHold: 'run.json',
       }),
     },
+    ignoredInFiles: ['scanners'], // The only observer sums up brokers.
     examples: [
       { command: 'npm run bench:brokerage', does: 'figure 9 and everything after it, small' },
       {
@@ -164,7 +161,7 @@ await runCommand(
   },
 );
 
-interface Given extends EngineValues {
+interface Given extends DatabaseValues {
   readonly system: 'both' | 'percolator' | 'postgres';
   readonly store: 'both' | 'embedded' | 'emulator';
   readonly preset: PresetName;
@@ -189,7 +186,7 @@ interface Given extends EngineValues {
 /** What was given, and for the rest the preset. A run that differs from its preset is custom. */
 function planOf(given: Given): Plan {
   const { preset, customers, days, pricePeriod, seconds, warmup, rounds } = given;
-  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = given;
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch } = given;
   const durations = DURATIONS[preset];
   const changed = [customers, days, pricePeriod, seconds, warmup, rounds];
   return {
@@ -198,7 +195,7 @@ function planOf(given: Given): Plan {
     seed: given.seed,
     ways: waysOf(given),
     brokerUpdate: given.broker,
-    engine: { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners },
+    engine: { batching, batchDelay, batchRows, batchInFlight, prefetch },
     processes: given.processes,
     rates: given.rates === undefined ? undefined : [...new Set(given.rates)],
     users: given.users,

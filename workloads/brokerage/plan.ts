@@ -1,5 +1,5 @@
 /** Everything that decides a run of the benchmark, settled before it begins. */
-import type { EngineValues } from '../tuning/engine-settings.ts';
+import type { DatabaseValues } from '../tuning/engine-settings.ts';
 import type { BrokerUpdate, PresetName, Scale } from './model/index.ts';
 
 /** What is compared: our system by its store, and PostgreSQL by where transactions run. */
@@ -13,7 +13,7 @@ export interface Plan extends Durations {
   readonly seed: number;
   readonly ways: readonly WayName[];
   readonly brokerUpdate: BrokerUpdate;
-  readonly engine: EngineValues;
+  readonly engine: DatabaseValues;
   /** Client processes; undefined for one that has its oracle in the store. */
   readonly processes: number | undefined;
   /** Offered Trade-Results a second; undefined for shares of what each system can do. */

@@ -1,11 +1,11 @@
 /** Section 2.5 on this workload: what batching and prefetching save of the calls of the store. */
-import type { EngineValues } from '../tuning/engine-settings.ts';
+import type { DatabaseValues } from '../tuning/engine-settings.ts';
 import type { Ran } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
 import { type Around, shuffled } from './around.ts';
 import type { ReadsVariant } from './results.ts';
 
-type Switches = Pick<EngineValues, 'batching' | 'prefetch'>;
+type Switches = Pick<DatabaseValues, 'batching' | 'prefetch'>;
 
 export const EVERYTHING_OFF = 'everything off';
 const VARIANTS: readonly (readonly [string, Switches])[] = [

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import type { StoreAddress } from '#engine';
 import type { Place } from '../../processes/index.ts';
-import type { EngineValues } from '../../tuning/engine-settings.ts';
+import type { DatabaseValues } from '../../tuning/engine-settings.ts';
 import type { BrokerUpdate } from '../model/index.ts';
 
 export type DatabaseAddress = PercolatorAddress | PostgresAddress;
@@ -12,7 +12,7 @@ export interface PercolatorAddress {
   /** A client of its own oracle and liveness; or one of several that share them. */
   readonly at: { readonly store: StoreAddress } | { readonly place: Place };
   readonly brokerUpdate: BrokerUpdate;
-  readonly engine: EngineValues;
+  readonly engine: DatabaseValues;
   /** Whether calls of the store are counted, which costs a little. */
   readonly countsCalls: boolean;
 }

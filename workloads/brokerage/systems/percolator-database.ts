@@ -8,7 +8,7 @@ import path from 'node:path';
 import { openPercolator, openStore, type StoreAddress } from '#engine';
 import { Crew, startServices } from '../../processes/index.ts';
 import { checkStoreName, provideStore } from '../../stores/index.ts';
-import type { EngineValues } from '../../tuning/engine-settings.ts';
+import type { DatabaseValues } from '../../tuning/engine-settings.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
 import { loadPopulation } from '../percolator/index.ts';
 import type { PercolatorAddress } from './address.ts';
@@ -22,7 +22,7 @@ export interface PercolatorDatabaseOptions {
   /** A loaded one to copy; default: load. */
   readonly copyOf?: string | undefined;
   readonly brokerUpdate: BrokerUpdate;
-  readonly engine: EngineValues;
+  readonly engine: DatabaseValues;
   readonly countsCalls: boolean;
   readonly processes: number | undefined;
   readonly signal: AbortSignal;

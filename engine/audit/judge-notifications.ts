@@ -65,7 +65,7 @@ function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): F
   const history = histories.get(column) ?? NO_HISTORY;
   const lastRuns = lastRunsOf(audited, column, histories);
   if (lastRuns === undefined || history.strangeRecords.length > 0) return [];
-  const change = history.records[0]?.changedTimestamp ?? 0;
+  const change = latestChange(history);
   const mark = marks.find(({ family, qualifier }) => family === NOTIFY && qualifier === column);
   const isParked = marks.some(({ family, qualifier }) => family === PARKED && qualifier === column);
 
@@ -84,6 +84,18 @@ function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): F
     findings.push(cleanMark(cell, mark.timestamp, isProven));
   }
   return findings;
+}
+
+/**
+ * Commit timestamp of the newest change; 0 if there is none that an observer has to see. A touch of a cell without a
+ * value names the delete that it saw; if that has been collected, all had seen it (run-observer.ts).
+ */
+function latestChange({ records }: ColumnHistory): Timestamp {
+  const [newest] = records;
+  if (newest === undefined) return 0;
+  const { operation, dataTimestamp, changedTimestamp } = newest;
+  const isThere = records.some(({ commitTimestamp }) => commitTimestamp === changedTimestamp);
+  return operation === 'touch' && dataTimestamp === 0 && !isThere ? 0 : changedTimestamp;
 }
 
 /**

@@ -224,6 +224,40 @@ describe('observers', () => {
     assert.deepEqual(await runObservers(a.context, notified, [observer]), []);
   });
 
+  test('P42: a touch that has seen a delete names it, and when it has been collected, all had seen it', async () => {
+    const scene = await openScene({ observed: ['c'] });
+    const [a, slow] = [scene.client('A'), scene.client('B')];
+    await a.write({ x: '1' });
+    await a.write({ x: undefined });
+    await runObservers(a.context, notified, [observer]);
+    const touching = await slow.begin();
+    await touching.lock(cell('x'));
+    await a.settled();
+    await scene.renewals();
+    await scene.collect();
+    assert.deepEqual(await scene.database.stored('x'), {}, 'the delete is gone');
+    await touching.commit();
+    assert.deepEqual(
+      await runObservers(a.context, notified, [observer]),
+      [],
+      'and is not seen twice',
+    );
+  });
+
+  test('P42: a delete that a touch names stays until an observer has seen it', async () => {
+    const scene = await openScene({ observed: ['c'] });
+    const a = scene.client('A');
+    await a.write({ x: '1' });
+    await a.write({ x: undefined });
+    const touching = await a.begin();
+    await touching.lock(cell('x'));
+    await touching.commit();
+    await scene.renewals();
+    await scene.collect();
+    const runs = await runObservers(a.context, notified, [observer]);
+    assert.equal(runs.length, 1, 'it finds the delete');
+  });
+
   test('an acknowledgment whose names hold colons is kept for any column that it may be about', async () => {
     const store = await openStore();
     const ack = committedCell('ack_a:b:c', Buffer.from(''), {

@@ -10,8 +10,8 @@
  *   to the data of the newest record up to D.
  * - If the newest record up to D says that there is no value, it is a tombstone and goes too: after
  *   everything older, or a deleted value would reappear (P17). It stays as long as a
- *   notification of the cell waits: an observer that has not run yet must still find the delete;
- *   and as long as there is an acknowledgment above D, so that they go together.
+ *   notification of the cell waits: an observer that has not run yet must still find the delete, also
+ *   the one that a touch names; and as long as there is an acknowledgment above D, so that they go together.
  * - Rollback markers below D go: no copy of a prewrite that they are to stop is underway any more (P4; cycle.ts).
  * - Acknowledgments are records without data. If the acknowledged column has no records left, the
  *   newest goes too: to an observer, a run long ago and no run are the same for a cell that is written again.
@@ -98,10 +98,14 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
       !staysNotified.has(column) &&
       !row.cut.has(`${WRITE}\0${column}`); // Something older is still there.
     if (goes) tombstones.push(erase(WRITE, column, newest.commitTimestamp));
-    for (const record of older) {
-      if (isErasable(column, record)) old.push(erase(WRITE, column, record.commitTimestamp));
-    }
     const staying = goes || newest === undefined ? above : [...above, newest];
+    const deletes = new Set(staying.filter(isTombstone).map((record) => record.changedTimestamp));
+    for (const record of older) {
+      const isNamed = staysNotified.has(column) && deletes.has(record.commitTimestamp);
+      if (!isNamed && isErasable(column, record)) {
+        old.push(erase(WRITE, column, record.commitTimestamp));
+      }
+    }
     for (const { dataTimestamp } of staying) used.add(`${column}\0${dataTimestamp}`);
     for (const { startTimestamp } of older) owned.add(`${column}\0${startTimestamp}`);
     if (staying.length > 0) columns.add(column);

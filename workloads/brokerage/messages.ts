@@ -21,6 +21,16 @@ export interface ClientOptions {
   readonly originMs: number;
 }
 
+/** What it is told, of which it answers each when it is done. */
+export type Order = PrepareOrder | RunOrder;
+export type Answer = { readonly kind: 'prepared' } | RunAnswer;
+
+/** Forget the limit orders of the last run; and one client cleans up after all of them. */
+export interface PrepareOrder {
+  readonly kind: 'prepare';
+  readonly cleansUp: boolean;
+}
+
 export interface RunOrder {
   readonly kind: 'run';
   readonly load: Load;

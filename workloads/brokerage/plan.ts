@@ -43,13 +43,16 @@ export const DURATIONS: Readonly<Record<PresetName, Durations>> = {
 
 /** The specification's price period of 15 minutes would leave most limit orders waiting when a short run ends. */
 export const PRICE_PERIOD_SECONDS: Readonly<Record<PresetName, number>> = {
-  smoke: 10,
-  small: 20,
+  smoke: 3,
+  small: 5,
   paperlike: 900,
 };
 
 /** The ladder, relative to the most that a system can do: a range of more than ten. */
 export const RUNGS: readonly number[] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65];
+
+/** A load of the ladder is measured for so many Trade-Results, or three times as long as others. */
+export const TRADES_OF_LOAD = 150;
 
 /** One trade per customer and 500 seconds (6.6.8). */
 export const SECONDS_PER_TRADE = 500;

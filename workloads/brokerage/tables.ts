@@ -32,6 +32,7 @@ export function ladderTable({ ladder }: Results): ResultTable {
     columns: [
       'system',
       'TR/s offered',
+      'seconds',
       'TR/s',
       'cores',
       'of them clients',
@@ -53,6 +54,7 @@ function ladderRow({ way, ran }: Point): Row {
   return [
     NAMES[way],
     round(offered.tradesPerSecond),
+    round(offered.seconds),
     round(tradesPerSecond(ran)),
     round(cores(ran)),
     round(clients === undefined ? null : clients / offered.seconds),

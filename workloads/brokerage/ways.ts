@@ -5,8 +5,8 @@
 import path from 'node:path';
 import { UsageError } from '#results';
 import { type Around, shuffled, unpacedLoad, whatIsWrong } from './around.ts';
-import { nowMs, type Ran } from './clients.ts';
-import { type Plan, RUNGS, SECONDS_PER_TRADE, type WayName } from './plan.ts';
+import { nowMs, type Offered, type Ran } from './clients.ts';
+import { type Plan, RUNGS, SECONDS_PER_TRADE, TRADES_OF_LOAD, type WayName } from './plan.ts';
 import { saturation, tradesPerSecond } from './point.ts';
 import { Session } from './session.ts';
 import type { LoadedDatabase } from './systems/database.ts';
@@ -100,7 +100,6 @@ async function climb(
   sessions: readonly Session[],
   fastest: ReadonlyMap<Session, number>,
 ): Promise<void> {
-  const { warmupSeconds, seconds } = plan;
   const loads = sessions.flatMap((session) =>
     ratesFor(plan, fastest.get(session)).map((rate) => ({ session, rate })),
   );
@@ -108,12 +107,18 @@ async function climb(
   for (let round = 0; round < plan.rounds; round++) {
     for (const [i, { session, rate }] of shuffled(random, loads).entries()) {
       signal.throwIfAborted();
-      const ran = await session.run({ tradesPerSecond: rate, users: 0, warmupSeconds, seconds });
+      const ran = await session.run(pacedLoad(plan, rate));
       results.ladder.push({ way: session.way.name, ran });
       progress.update(round * loads.length + i + 1);
       progress.note(inWords(session.way.name, rate, ran));
     }
   }
+}
+
+/** Low loads are measured for longer, as they measure little in a second. */
+function pacedLoad({ warmupSeconds, seconds }: Plan, rate: number): Offered {
+  const enough = Math.min(3 * seconds, Math.max(seconds, TRADES_OF_LOAD / rate));
+  return { tradesPerSecond: rate, users: 0, warmupSeconds, seconds: enough };
 }
 
 /** Not below what the customers would do by themselves, if shares of the maximum are asked for. */

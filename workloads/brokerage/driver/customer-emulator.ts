@@ -94,6 +94,19 @@ export class CustomerEmulator {
     });
   }
 
+  /**
+   * Before a run, with nobody at work: orders that still wait for their price are forgotten here, and cancelled in the
+   * brokerage if this client `cleansUp` for all.
+   * @throws if that fails
+   */
+  async prepare({ cleansUp }: { readonly cleansUp: boolean }): Promise<void> {
+    this.exchange.forget();
+    if (!cleansUp) return;
+    const { brokerage, population } = this.#options;
+    const firstTradeId = population.roster.trades.lastId + 1;
+    await brokerage.execute('tradeCleanup', { firstTradeId, now: this.#now() });
+  }
+
   async run(run: EmulatedRun): Promise<Emulated> {
     this.#recorder.measure(run);
     this.#isOverrun = false;

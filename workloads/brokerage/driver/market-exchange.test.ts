@@ -199,6 +199,21 @@ describe('draining', () => {
   });
 });
 
+test('limit orders that are forgotten are never shown, be their price come or not', async () => {
+  const scene = open();
+  scene.exchange.submit(order('TLB', 3_000, 3));
+  scene.exchange.submit(order('TLB', 2_010, 1));
+  scene.exchange.forget();
+  await scene.clock.advance(PERIOD_MS);
+  assert.equal(scene.exchange.waiting, 0);
+  await after(
+    scene,
+    Array.from({ length: 10 }, () => order('TMB')),
+  );
+  const shown = scene.feeds.flatMap(({ input }) => input.entries);
+  assert.ok(shown.length > 0 && shown.every(({ quantity }) => quantity !== 375));
+});
+
 test('what is closed sends nothing any more', async () => {
   const scene = open();
   for (let i = 0; i < 30; i++) scene.exchange.submit(order('TMB'));

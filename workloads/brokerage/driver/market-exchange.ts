@@ -52,8 +52,9 @@ export class MarketExchange {
   readonly #closed = new AbortController();
   /** While draining nobody waits for the market. */
   #hurry = new AbortController();
+  #forgotten = new AbortController();
   /** Limit orders whose price has come, for the ticker. */
-  readonly #due: TickerEntry[] = [];
+  #due: TickerEntry[] = [];
   #ticker: TickerEntry[] = [];
   /** Orders that will bring a Trade-Result, and transactions underway; the exchange is idle at 0. */
   #underway = 0;
@@ -97,11 +98,20 @@ export class MarketExchange {
     this.#sendTicker();
   }
 
+  /** Limit orders that have not been triggered never will be, for somebody has cancelled them. */
+  forget(): void {
+    this.#forgotten.abort();
+    this.#forgotten = new AbortController();
+    this.#due = [];
+    this.#ticker = [];
+  }
+
   /** Nothing is sent any more, and no timer is left. */
   close(): void {
     this.#isDraining = true;
     this.#closed.abort();
     this.#hurry.abort();
+    this.#forgotten.abort();
   }
 
   async #awaitPrice(order: SubmittedOrder): Promise<void> {
@@ -116,9 +126,11 @@ export class MarketExchange {
       return;
     }
     this.#waiting++;
+    const { signal } = this.#forgotten;
     // Nobody waits for these: they may take a quarter of an hour.
-    await clock.sleep(comesAt - now, this.#closed.signal, { background: true });
+    await clock.sleep(comesAt - now, signal, { background: true });
     this.#waiting--;
+    if (signal.aborted) return;
     this.#due.push({ ...entry, price: order.price });
   }
 

@@ -66,6 +66,14 @@ const PLACED: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
 };
 /** What is the row key already. */
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
+/** Where the first column leads to one row: it is the whole key, so that a look-up is a get. */
+const UNIQUE: ReadonlySet<string> = new Set([
+  'broker.by_name',
+  'company.by_name',
+  'customer.by_tax_id',
+  'industry.by_name',
+  'sector.by_name',
+]);
 const COVERING: ReadonlySet<string> = new Set(['trade.by_account', 'trade_request.by_broker']);
 
 const PLACEMENTS: ReadonlyMap<TableName, Placement> = new Map(
@@ -139,7 +147,7 @@ function pathsOfTable(table: TableName): readonly Path[] {
     .map(([name, columns]) => ({
       name,
       table: `${table}.${name}`,
-      columns: columns.map((column) => ({
+      columns: columns.slice(0, UNIQUE.has(`${table}.${name}`) ? 1 : undefined).map((column) => ({
         name: column.replace(/^-/u, ''),
         isDown: column.startsWith('-'),
       })),

@@ -9,6 +9,7 @@ import {
   decodeKey,
   decodeRow,
   decodeRows,
+  encodeKey,
   encodeRow,
   encodeRows,
   type KeyPart,
@@ -118,13 +119,13 @@ export class RowReader {
     bounds: ScanBounds = {},
   ): Promise<readonly Row<T>[]> {
     const path = pathOf(table, pathName);
-    const wanted = { ...bounds, ...inOrder(path, prefix, bounds), prefix, column: INDEX_COLUMN };
+    const wanted = { ...bounds, ...inOrder(path, prefix, bounds), prefix };
     if (path.isCovering) {
-      return this.#scanCells(path.table, wanted, (value) => decodeRow(table, value));
+      return this.#readEntries(path, wanted, (value) => decodeRow(table, value));
     }
     const { table: place, column } = placementOf(table);
     assert(typeof column === 'string', 'only rows in one column are indexed');
-    const cells = await this.#scanCells(path.table, wanted, (value) => ({
+    const cells = await this.#readEntries(path, wanted, (value) => ({
       table: place,
       row: value.toString(),
       column,
@@ -143,8 +144,7 @@ export class RowReader {
     prefix: readonly KeyPart[],
   ): Promise<readonly KeyPart[]> {
     const path = pathOf(table, pathName);
-    const wanted = { prefix, column: INDEX_COLUMN };
-    return this.#scanCells(path.table, wanted, (value) => decodeKey(table, value.toString()));
+    return this.#readEntries(path, { prefix }, (value) => decodeKey(table, value.toString()));
   }
 
   async #readGroup<T extends TableName>(
@@ -154,6 +154,21 @@ export class RowReader {
   ): Promise<readonly Row<T>[]> {
     const value = await this.#reader.get(cellAt(table, key));
     return value === undefined ? [] : decodeRows(table, value).slice(0, limit);
+  }
+
+  async #readEntries<R>(
+    path: Path,
+    wanted: ScanBounds & { readonly prefix: readonly KeyPart[] },
+    decode: (value: Buffer) => R,
+  ): Promise<readonly R[]> {
+    const { prefix } = wanted;
+    const { table } = path;
+    if (prefix.length < path.columns.length) {
+      return this.#scanCells(table, { ...wanted, column: INDEX_COLUMN }, decode);
+    }
+    const entry = { table, row: encodeKey(prefix), column: INDEX_COLUMN };
+    const value = await this.#reader.get(entry);
+    return value === undefined ? [] : [decode(value)];
   }
 
   async #scanCells<R>(

@@ -70,6 +70,18 @@ export function decodeRows<T extends TableName>(table: T, value: Buffer): readon
   return rows.map((values) => rowOf<T>(table, values));
 }
 
+/** An entry of an index, and the key of the row that it leads to. */
+export type Entry = readonly [key: string, row: string];
+
+/** Entries that share a cell, in their order. */
+export function encodeEntries(entries: readonly Entry[]): Buffer {
+  return Buffer.from(JSON.stringify(entries));
+}
+
+export function decodeEntries(value: Buffer): readonly Entry[] {
+  return JSON.parse(value.toString()) as readonly Entry[];
+}
+
 const COLUMNS = new Map<TableName, readonly string[]>();
 
 function columnsOf(table: TableName): readonly string[] {

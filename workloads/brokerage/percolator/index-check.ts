@@ -6,8 +6,8 @@ import type { Percolator } from '#engine';
 import type { Finding } from '../check/index.ts';
 import { TABLE_NAMES, type TableName } from '../model/index.ts';
 import { isSummedUp } from './broker-update.ts';
-import { encodeRow } from './encoding.ts';
-import { cellOf, entryKey, INDEX_COLUMN, type Path, pathsOf } from './layout.ts';
+import { decodeEntries, encodeRow, type Entry } from './encoding.ts';
+import { cellOf, entryKey, entryRow, INDEX_COLUMN, type Path, pathsOf } from './layout.ts';
 import { snapshotTables } from './snapshot-tables.ts';
 
 export async function checkIndexes(percolator: Percolator): Promise<readonly Finding[]> {
@@ -43,12 +43,19 @@ async function checkIndex(
   await using snapshot = await percolator.snapshot();
   const scan = snapshot.scan({ table: path.table, columns: [INDEX_COLUMN], batchRows: 1_024 });
   for await (const { row, values } of scan) {
-    const value = values.get(INDEX_COLUMN)?.toString();
-    const wanted = expected.get(row);
-    if (wanted === undefined) report(`entry ${row} leads nowhere`);
-    else if (wanted !== value) report(`entry ${row} has ${value}, not ${wanted}`);
-    expected.delete(row);
+    const value = values.get(INDEX_COLUMN) ?? Buffer.alloc(0);
+    for (const [key, found] of path.isGroup ? decodeEntries(value) : [single(row, value)]) {
+      const wanted = expected.get(key);
+      const isElsewhere = entryRow(path, key) !== row;
+      if (wanted === undefined || isElsewhere) report(`entry ${key} leads nowhere`);
+      else if (wanted !== found) report(`entry ${key} has ${found}, not ${wanted}`);
+      expected.delete(key);
+    }
   }
   for (const row of expected.keys()) report(`entry ${row} is missing`);
   return findings;
+}
+
+function single(row: string, value: Buffer): Entry {
+  return [row, value.toString()];
 }

@@ -39,6 +39,7 @@ export interface Path {
   readonly table: string;
   readonly columns: readonly { readonly name: string; readonly isDown: boolean }[];
   readonly isCovering: boolean;
+  readonly isGroup: boolean;
 }
 
 /** The columns by which rows share a cell. */
@@ -73,6 +74,12 @@ const UNIQUE: ReadonlySet<string> = new Set([
   'customer.by_tax_id',
   'industry.by_name',
   'sector.by_name',
+]);
+/** Of tables that never grow: all entries that begin with the same first column share a cell. */
+const GROUPED_PATHS: ReadonlySet<string> = new Set([
+  'company.by_industry',
+  'industry.by_sector',
+  'security.by_company',
 ]);
 const COVERING: ReadonlySet<string> = new Set(['trade.by_account', 'trade_request.by_broker']);
 
@@ -134,6 +141,11 @@ export function entryKey<T extends TableName>(path: Path, row: Row<T>): string {
   return encodeKey(path.columns.map(part));
 }
 
+/** The row of an index that has the entry: its key, or the first part of it. */
+export function entryRow(path: Path, key: string): string {
+  return path.isGroup ? key.slice(0, key.indexOf('/')) : key;
+}
+
 /** Every Percolator table, indexes included. */
 export function percolatorTables(): readonly string[] {
   const tables = TABLE_NAMES.map((table) => placementOf(table).table);
@@ -152,6 +164,7 @@ function pathsOfTable(table: TableName): readonly Path[] {
         isDown: column.startsWith('-'),
       })),
       isCovering: COVERING.has(`${table}.${name}`),
+      isGroup: GROUPED_PATHS.has(`${table}.${name}`),
     }))
     .filter((path) => !CLUSTERED.has(path.table));
 }

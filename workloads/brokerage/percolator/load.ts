@@ -8,11 +8,13 @@
 import { assert, openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { type Population, TABLE_NAMES, type TableName } from '../model/index.ts';
 import { createBrokerTables } from './broker-update.ts';
-import { encodeRow, encodeRows } from './encoding.ts';
+import { encodeEntries, encodeRow, encodeRows } from './encoding.ts';
 import {
   cellOf,
   entryKey,
+  entryRow,
   INDEX_COLUMN,
+  type Path,
   pathsOf,
   percolatorTables,
   placementOf,
@@ -60,7 +62,7 @@ async function loadTable(
     await loadGroups(loader, population, { table, onRow });
     return;
   }
-  const indexes = pathsOf(table).map((path) => ({ path, entries: [] as [string, Buffer][] }));
+  const indexes = pathsOf(table).map((path) => ({ path, entries: [] as LoadedEntry[] }));
   for (const row of population.rows(table)) {
     const cell = cellOf(table, row);
     const value = encodeRow(table, row);
@@ -72,12 +74,31 @@ async function loadTable(
   }
   for (const { path, entries } of indexes) {
     entries.sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const [row, value] of entries) {
-      await loader.add({ table: path.table, row, cells: [{ column: INDEX_COLUMN, value }] });
-    }
+    await loadIndex(loader, path, entries);
   }
 }
 
+type LoadedEntry = readonly [key: string, value: Buffer];
+
+async function loadIndex(
+  loader: BulkLoader,
+  path: Path,
+  entries: readonly LoadedEntry[],
+): Promise<void> {
+  const column = INDEX_COLUMN;
+  if (!path.isGroup) {
+    for (const [row, value] of entries) {
+      await loader.add({ table: path.table, row, cells: [{ column, value }] });
+    }
+    return;
+  }
+  for (const [row, group] of Map.groupBy(entries, ([key]) => entryRow(path, key))) {
+    const value = encodeEntries(group.map(([key, found]) => [key, found.toString()]));
+    await loader.add({ table: path.table, row, cells: [{ column, value }] });
+  }
+}
+
+/** Rows that share a cell. */
 async function loadGroups(
   loader: BulkLoader,
   population: Population,

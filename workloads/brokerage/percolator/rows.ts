@@ -6,6 +6,7 @@ import { assert, type Reader, type Transaction } from '#engine';
 import { describe, type Row, type TableName } from '../model/index.ts';
 import {
   countDown,
+  decodeEntries,
   decodeKey,
   decodeRow,
   decodeRows,
@@ -163,12 +164,28 @@ export class RowReader {
   ): Promise<readonly R[]> {
     const { prefix } = wanted;
     const { table } = path;
+    if (path.isGroup) return this.#readGroupedEntries(path, wanted, decode);
     if (prefix.length < path.columns.length) {
       return this.#scanCells(table, { ...wanted, column: INDEX_COLUMN }, decode);
     }
     const entry = { table, row: encodeKey(prefix), column: INDEX_COLUMN };
     const value = await this.#reader.get(entry);
     return value === undefined ? [] : [decode(value)];
+  }
+
+  async #readGroupedEntries<R>(
+    path: Path,
+    { prefix, limit, ...bounds }: ScanBounds & { readonly prefix: readonly KeyPart[] },
+    decode: (value: Buffer) => R,
+  ): Promise<readonly R[]> {
+    const row = encodeKey(prefix.slice(0, 1));
+    const value = await this.#reader.get({ table: path.table, row, column: INDEX_COLUMN });
+    if (value === undefined) return [];
+    const { start, end } = keyRange(prefix, bounds);
+    const within = decodeEntries(value).filter(
+      ([key]) => key >= start && (end === undefined || key < end),
+    );
+    return within.slice(0, limit).map(([, found]) => decode(Buffer.from(found)));
   }
 
   async #scanCells<R>(
@@ -232,11 +249,10 @@ export class RowWriter extends RowReader {
     const value = encodeRow(table, after);
     this.transaction.set(cell, value);
     for (const path of pathsOf(table)) {
-      const entry = entryCell(path, after);
-      const old = entryCell(path, before);
-      const moved = entry.row !== old.row;
-      if (moved) this.transaction.delete(old);
-      if (moved || path.isCovering) this.transaction.set(entry, path.isCovering ? value : cell.row);
+      const moved = entryKey(path, after) !== entryKey(path, before);
+      if (moved) this.transaction.delete(entryCell(path, before));
+      if (!moved && !path.isCovering) continue;
+      this.transaction.set(entryCell(path, after), path.isCovering ? value : cell.row);
     }
     return after;
   }
@@ -249,6 +265,7 @@ export class RowWriter extends RowReader {
 }
 
 function entryCell<T extends TableName>(path: Path, row: Row<T>): Cell {
+  assert(!path.isGroup, `nothing is added to ${path.table}`);
   return { table: path.table, row: entryKey(path, row), column: INDEX_COLUMN };
 }
 

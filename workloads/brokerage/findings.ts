@@ -60,5 +60,16 @@ function headline(results: Results): string {
       perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor each`;
     return `${NAMES[way]}: ${fastest.toFixed(1)} TR/s${cost}.`;
   });
-  return `${sentences.join(' ')} TPC-E-like, not comparable with results of the TPC. The paper: ${PAPER.inflation} times the processor of a database.`;
+  const all = [...sentences, ...brokerSentence(results)].join(' ');
+  return `${all} TPC-E-like, not comparable with results of the TPC. The paper: ${PAPER.inflation} times the processor of a database.`;
+}
+
+function brokerSentence({ brokers }: Results): readonly string[] {
+  const retried = brokers.map(({ mode, ran: { records } }) => {
+    const { ended, retried: again } = records.tradeResult;
+    return `${((100 * again) / Math.max(1, ended)).toFixed(1)} % (${mode})`;
+  });
+  return retried.length === 0
+    ? []
+    : [`Trade-Results that met a conflict, by the broker’s update: ${retried.join(', ')}.`];
 }

@@ -112,7 +112,7 @@ test('reads saved and broker modes: each variant is run, counted and checked', a
   assert.ok(calls(0) > 1 && calls(3) < calls(0), `${calls(0)} to ${calls(3)}`);
   const modes = tableOf(out, 'brokers')?.rows.map(([mode]) => mode);
   assert.deepEqual(modes, ['omit', 'inline', 'side-table']);
-  assert.match(stdout, /^ +(met|NOT met) +reads of the store saved by prefetching: /m);
+  assert.match(stdout, /^ +(met|NOT met) +reads of the store saved by batching and prefetching: /m);
   assert.match(stdout, /^Checked: .*broker side-table/m);
 });
 

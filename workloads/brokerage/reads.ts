@@ -3,16 +3,15 @@ import type { DatabaseValues } from '../tuning/engine-settings.ts';
 import type { Ran } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
 import { type Around, shuffled } from './around.ts';
-import type { ReadsVariant } from './results.ts';
+import { type ReadsVariant, VARIANT } from './results.ts';
 
 type Switches = Pick<DatabaseValues, 'batching' | 'prefetch'>;
 
-export const EVERYTHING_OFF = 'everything off';
 const VARIANTS: readonly (readonly [string, Switches])[] = [
-  [EVERYTHING_OFF, { batching: 'off', prefetch: 'off' }],
-  ['prefetching', { batching: 'off', prefetch: 'learn' }],
-  ['batching', { batching: 'on', prefetch: 'off' }],
-  ['both', { batching: 'on', prefetch: 'learn' }],
+  [VARIANT.off, { batching: 'off', prefetch: 'off' }],
+  [VARIANT.prefetching, { batching: 'off', prefetch: 'learn' }],
+  [VARIANT.batching, { batching: 'on', prefetch: 'off' }],
+  [VARIANT.both, { batching: 'on', prefetch: 'learn' }],
 ];
 
 /** In the order above, whatever the order of measuring. */

@@ -22,6 +22,14 @@ export interface Results {
   isComplete: boolean;
 }
 
+/** Section 2.5, switched off and on. */
+export const VARIANT = {
+  off: 'everything off',
+  prefetching: 'prefetching',
+  batching: 'batching',
+  both: 'both',
+} as const;
+
 /** Section 2.5 on this workload. */
 export interface ReadsVariant {
   readonly name: string;

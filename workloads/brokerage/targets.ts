@@ -4,7 +4,7 @@ import type { Ran } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
 import type { Plan } from './plan.ts';
 import { cpuPerTrade, tradesPerSecond, transactions } from './point.ts';
-import { isRight, type Results } from './results.ts';
+import { isRight, type Results, VARIANT } from './results.ts';
 import { runsOf, waysOf } from './tables.ts';
 
 const R_SQUARED_MIN = 0.98;
@@ -21,7 +21,7 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
     ...lineTargets(results),
     ...inflationTarget(results),
     ...throughputTarget(plan, results),
-    ...readsTarget(results),
+    ...readsTargets(results),
   ];
 }
 
@@ -65,23 +65,26 @@ function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Targe
   }));
 }
 
-function readsTarget({ reads }: Results): readonly Target[] {
+/** The paper's prefetching reads along other columns of a row; here a row is one column, so batching has to do it. */
+function readsTargets({ reads }: Results): readonly Target[] {
   const calls = (name: string): number | null => {
     const ran = reads.find((variant) => variant.name === name)?.ran;
     return ran === undefined ? null : readCalls(ran) / transactions(ran);
   };
-  const [off, prefetched, both] = [calls('everything off'), calls('prefetching'), calls('both')];
-  if (off === null || prefetched === null || both === null) return [];
-  return [
-    {
-      name: 'reads of the store saved by prefetching',
-      target: `at least ${READ_RATIO_MIN} times fewer in the mix (the paper: ten times)`,
-      measured:
-        `${(off / prefetched).toFixed(1)} times fewer, ${prefetched.toFixed(1)} instead of ${off.toFixed(1)} for a transaction; ` +
-        `with batching ${(off / both).toFixed(1)} times`,
-      met: off / prefetched >= READ_RATIO_MIN,
-    },
-  ];
+  const off = calls(VARIANT.off);
+  return [VARIANT.prefetching, VARIANT.both].flatMap((variant) => {
+    const on = calls(variant);
+    if (off === null || on === null) return [];
+    const ratio = off / on;
+    return [
+      {
+        name: `reads of the store saved by ${variant === VARIANT.both ? 'batching and prefetching' : 'prefetching alone'}`,
+        target: `at least ${READ_RATIO_MIN} times fewer calls in the mix (the paper: ten times)`,
+        measured: `${ratio.toFixed(1)} times fewer, ${on.toFixed(1)} instead of ${off.toFixed(1)} for a transaction`,
+        met: ratio >= READ_RATIO_MIN,
+      },
+    ];
+  });
 }
 
 function readCalls({ store }: Ran): number {

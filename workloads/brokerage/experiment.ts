@@ -69,6 +69,7 @@ async function measureAll(around: Around): Promise<void> {
   if (paced || unpaced) await measureWays(around, loaded);
   if (reads) results.reads.push(...(await measureReads(around, loaded)));
   if (brokers) results.brokers.push(...(await measureBrokerModes(around, loaded)));
+  signal.throwIfAborted();
   results.isComplete = true;
 }
 

@@ -134,10 +134,11 @@ function inWords(way: WayName, rate: number, ran: Ran): string {
 }
 
 async function checkDatabase(
-  { progress, results }: Around,
+  { progress, signal, results }: Around,
   database: LoadedDatabase,
   sessions: readonly Session[],
 ): Promise<void> {
+  signal.throwIfAborted();
   const names = database.ways.map(({ name }) => name).join(' and ');
   progress.phase(`${names}: checking`, 0);
   const ours = sessions.filter(({ way }) => database.ways.includes(way));

@@ -4,13 +4,12 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
 import { execaNode } from 'execa';
 import { readRunRecord, type ResultTable } from '#results';
 import { tryPostgres } from './postgres/postgres.fixture.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
-const PLANTED = pathToFileURL(path.join(import.meta.dirname, 'planted-mistake.fixture.ts')).href;
+const PLANTED = new URL('planted-mistake.fixture.ts', import.meta.url).href;
 const folder = mkdtempSync(path.join(tmpdir(), 'brokerage-test-'));
 chmodSync(folder, 0o755); // If we are root, PostgreSQL runs as somebody else.
 after(() => {

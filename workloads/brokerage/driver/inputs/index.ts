@@ -12,7 +12,7 @@ import { TradeOrders } from './trade-order.ts';
 import { TradeSelections } from './trade-selections.ts';
 import { Maintenance } from './upkeep.ts';
 
-export { type Card, DECK_SIZE, MIX_OF_DECK, TRADES_OF_DECK } from './deck.ts';
+export { DECK_SIZE } from './deck.ts';
 export type { CustomerRange } from './participants.ts';
 
 /** A transaction to execute. */

@@ -13,14 +13,14 @@
  * The paths `promise` and `stub` stop at the answer as the client gives it; the store also checks what it
  * sends, and makes a row of what it gets.
  */
-import { execa } from 'execa';
+import { execaNode } from 'execa';
 import { PercolatorError, openRemote, startEmulator } from '#engine';
 import { integer, runCommand, startProgress, UsageError } from '#results';
 import { ENGINE_OPTIONS } from '../tuning/engine-settings.ts';
 import { FAMILIES, type PathName, PATHS, PLACE, TABLE } from './transport-paths.ts';
 import type { OperationCost, TransportCost, TransportTask } from './transport-process.ts';
 
-const PROGRAM = new URL('transport-process.ts', import.meta.url).pathname;
+const PROGRAM = new URL('transport-process.ts', import.meta.url);
 
 type Size = Pick<TransportTask, 'operations' | 'concurrency'>;
 
@@ -74,7 +74,7 @@ async function costOf(path: PathName, size: Size, signal: AbortSignal): Promise<
     await store.createTable(TABLE, { families: FAMILIES });
   }
   const task: TransportTask = { ...size, path, address, serverPid };
-  const { stdout } = await execa(process.execPath, [PROGRAM, JSON.stringify(task)], {
+  const { stdout } = await execaNode(PROGRAM, [JSON.stringify(task)], {
     cancelSignal: signal,
     stderr: 'inherit',
   });

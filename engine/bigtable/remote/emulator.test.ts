@@ -6,11 +6,12 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { findEmulator } from './find-emulator.ts';
 import { openRemote, startEmulator } from './index.ts';
 
-const FIXTURE = new URL('emulator.fixture.ts', import.meta.url).pathname;
+const FIXTURE = fileURLToPath(new URL('emulator.fixture.ts', import.meta.url));
 const folder = await mkdtemp(path.join(tmpdir(), 'emulator-'));
 after(() => rm(folder, { recursive: true, force: true }));
 

@@ -101,7 +101,7 @@ set_up() {
 }
 
 install() {
-  echo 'Setting up: npm ci installs the dependencies (once, about 650 MB on the disk).' >&2
+  echo 'Setting up: npm ci installs the dependencies (once, about 720 MB on the disk).' >&2
   rm -f "$stamp_file"
   # Warnings are hidden: npm would complain that this Node is not the 24 that is about to be installed.
   npm ci --loglevel=error --no-audit --no-fund --no-progress --no-engine-strict \

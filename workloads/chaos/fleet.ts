@@ -4,6 +4,7 @@
  * A process that is killed here comes back as the next life of its slot. One that ends by itself was
  * not meant to: that is a violation, whatever it says, and it comes back all the same.
  */
+import { execa } from 'execa';
 import { systemClock } from '#engine';
 import type { Violation } from '#engine/testing';
 import { type End, Member, SERVICE_PROGRAMS, type ServiceOptions } from '../processes/index.ts';
@@ -161,12 +162,25 @@ export class Fleet implements AsyncDisposable {
   #pause(life: Life, forMs: number): void {
     this.#pauses++;
     life.isPaused = true;
-    life.process.signal('SIGSTOP');
-    void systemClock.sleep(forMs).then(() => {
+    void stopFor(life.process.pid, forMs).then(() => {
       life.isPaused = false;
-      if (!life.isKilled) life.process.signal('SIGCONT');
     });
   }
+}
+
+/**
+ * Stops a process for a while. A shell of its own does it, which outlives us: if we are killed meanwhile, the process
+ * must go on, to find its parent gone. Stopped, it would stay for ever.
+ */
+async function stopFor(pid: number, forMs: number): Promise<void> {
+  const script = 'kill -STOP "$1"; sleep "$2"; kill -CONT "$1"';
+  const seconds = String(forMs / 1_000);
+  await execa('sh', ['-c', script, 'stop', String(pid), seconds], {
+    stdio: 'ignore',
+    detached: true,
+    cleanup: false,
+    reject: false, // It may have been killed meanwhile.
+  });
 }
 
 /** Some kills also hit those that are only starting. */

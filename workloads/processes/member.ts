@@ -100,7 +100,7 @@ export class Member {
     return end;
   }
 
-  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  signal(signal: 'SIGKILL'): void {
     this.#child.kill(signal);
   }
 

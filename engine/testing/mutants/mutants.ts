@@ -25,6 +25,5 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P34: 'the same: no family is given a time to live',
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
-  P49: 'advisory locks only keep scanners apart: without them, or with none ever released, all is done as well, and later',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
 };

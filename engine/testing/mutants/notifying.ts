@@ -155,6 +155,18 @@ export const NOTIFYING: readonly Mutant[] = [
     ],
   },
   {
+    rule: 'P49',
+    name: 'scan-lock-never-ends',
+    mistake: 'The lock of a scanner that has died, or whose release was lost, stays for ever.',
+    changes: [
+      change(
+        'lock-service/range-locks.ts',
+        'if (held.untilMs <= nowMs)',
+        'if (held.untilMs + nowMs < 0)',
+      ),
+    ],
+  },
+  {
     rule: 'P50',
     name: 'stop-does-not-wait',
     mistake: 'A worker says that it has stopped while runs are still in flight.',

@@ -77,7 +77,7 @@ test('columns of acknowledgments are refused everywhere', async () => {
   assert.throws(() => transaction.set(reserved, ''), refused);
   assert.throws(() => transaction.delete(reserved), refused);
   assert.throws(() => transaction.notifyWeakly(reserved), refused);
-  await assert.rejects(collect(transaction.scan({ table: 't', columns: ['ack_'] })), refused);
+  assert.throws(() => transaction.scan({ table: 't', columns: ['ack_'] }), refused);
 });
 
 test('what the storage refuses leaves nothing behind', async () => {
@@ -164,7 +164,7 @@ test('after its end a transaction can do nothing more', async () => {
     await assert.rejects(transaction.lock(x), closed);
     await assert.rejects(transaction.commit(), closed);
     assert.throws(() => transaction.set(x, ''), closed);
-    await assert.rejects(collect(transaction.scan({ table: 't', columns: ['c'] })), closed);
+    assert.throws(() => transaction.scan({ table: 't', columns: ['c'] }), closed);
   }
 });
 

@@ -34,7 +34,7 @@ export interface LockToJudge {
 
 export interface LockVerdict {
   readonly finding?: Finding | undefined;
-  /** Its owner may be dead: that shows if it is still there, unchanged, after its time to live. */
+  /** Its owner may be dead, or at work: that shows if it is still there after its time to live. */
   readonly isUndecided: boolean;
 }
 
@@ -79,17 +79,22 @@ interface Seen extends LockToJudge {
 function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict {
   const { cell, lock, sight, report } = seen;
   const at = describeCell(lock.primary);
+  /** Its owner may be about to take it away. */
+  const leftOrOnItsWay = (finding: Finding): LockVerdict => ({
+    finding,
+    isUndecided: !isOwnerDead(context, lock),
+  });
   const fix = { kind: 'resolve lock', cell, lock } as const;
   switch (sight.kind) {
     case 'undecodable': // Found at the primary itself.
       return { isUndecided: false };
     case 'committed': {
       const what = `its primary ${at} was committed at ${sight.commitTimestamp}`;
-      return decided({ ...report('lock-left-committed', 'warning', what), fix });
+      return leftOrOnItsWay({ ...report('lock-left-committed', 'warning', what), fix });
     }
     case 'rolled back': {
       const what = `its primary ${at} was rolled back`;
-      return decided({ ...report('lock-left-rolled-back', 'warning', what), fix });
+      return leftOrOnItsWay({ ...report('lock-left-rolled-back', 'warning', what), fix });
     }
     case 'mismatch': {
       const what = `its primary ${at} says that the primary is ${describeCell(sight.lock.primary)}`;

@@ -4,8 +4,6 @@
  * Everything that waits or looks at a watch takes a `Clock`. The simulator passes a virtual one,
  * which is why a run can be replayed bit for bit, and why nothing else may touch timers.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-
 export interface Clock {
   /** Wall-clock time in milliseconds since 1970. May jump; never used to decide what is correct. */
   wallMs(): number;
@@ -25,13 +23,22 @@ export interface SleepOptions {
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  sleep: async (ms, signal, { background = false } = {}) => {
-    try {
-      await sleep(ms, undefined, { signal, ref: !background });
-    } catch (error) {
-      if (signal?.aborted !== true) throw error;
-    }
-  },
+  // Not that of `node:timers/promises`: being woken is common here, and it makes an error of that, with its stack.
+  sleep: (ms, signal, { background = false } = {}) =>
+    new Promise((resolve) => {
+      if (signal?.aborted === true) {
+        resolve();
+        return;
+      }
+      const end = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      if (background) timer.unref();
+      signal?.addEventListener('abort', end);
+    }),
   yield: () =>
     new Promise((resolve) => {
       setImmediate(resolve);

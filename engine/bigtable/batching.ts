@@ -86,7 +86,7 @@ class BatchingBigtable implements Bigtable {
     this.#conditionals = new Conditionals(store, counters);
     this.#urgent = new BlindMutations(store, 'urgent', counters);
     this.#bulk = new BlindMutations(store, 'bulk', counters);
-    this.manifest = { ...store.manifest, ordered: false };
+    this.manifest = { ...store.manifest, ordered: false, batches: true };
     this.onChange = store.onChange;
   }
 

@@ -136,6 +136,8 @@ export interface Manifest {
   readonly ordered: boolean;
   /** Splits given at creation come back from `sampleRowKeys`. */
   readonly splits: boolean;
+  /** Operations of many callers share calls (batching.ts): rows are best asked for together. Default: they do not. */
+  readonly batches?: boolean | undefined;
   /** One sentence: what a resolved mutation survives. */
   readonly durability: string;
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Bigtable, Mutation } from '../bigtable/index.ts';
+import type { Bigtable, Cell, Mutation } from '../bigtable/index.ts';
 import { runObservers } from '../observer/run-observer.ts';
 import { cell, createMemoryBigtable, FaultyBigtable, type MutationCall } from '../testing/index.ts';
 import { openScene } from '../testing/collection-scene.ts';
@@ -13,6 +13,7 @@ import {
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { encodeWriteRecord } from '../transaction/write-record.ts';
+import { garbageOf, hasOneVersionEach } from './collect-row.ts';
 import { batchFilters, collectRows } from './collect-rows.ts';
 
 async function openStore(): Promise<Bigtable> {
@@ -44,6 +45,32 @@ const put = (start: number, commit: number): Mutation[] =>
   committedCell('c', Buffer.from(`${start}`), { startTimestamp: start, commitTimestamp: commit });
 const erased = (start: number, commit: number): Mutation =>
   set('write', commit, encodeWriteRecord(start, 'delete'));
+
+test('a row that is taken to have no garbage has none', () => {
+  const records = fc
+    .record({ start: fc.integer({ min: 1, max: 9 }), isPut: fc.boolean() })
+    .map(({ start, isPut }) => encodeWriteRecord(start, isPut ? 'put' : 'delete'));
+  const someCell: fc.Arbitrary<Cell> = fc.record({
+    family: fc.constantFrom('write', 'write', 'data', 'data', 'lock', 'rollback'),
+    qualifier: fc.constantFrom('c', 'd'),
+    timestamp: fc.integer({ min: 1, max: 15 }),
+    value: records,
+  });
+  let settled = 0;
+  fc.assert(
+    fc.property(fc.array(someCell, { minLength: 1, maxLength: 5 }), (cells) => {
+      const read = cells.toSorted(
+        (a, b) => a.qualifier.localeCompare(b.qualifier) || b.timestamp - a.timestamp,
+      );
+      if (!hasOneVersionEach(read)) return;
+      settled++;
+      const row = { cells: read, cut: new Set<string>(), waiting: new Set<string>() };
+      assert.deepEqual(garbageOf(row, 10), []);
+    }),
+    { numRuns: 20_000 },
+  );
+  assert.ok(settled > 10, 'some rows are');
+});
 
 describe('below the deletion horizon', () => {
   test('data that a lock guards stays, data of nobody goes', async () => {

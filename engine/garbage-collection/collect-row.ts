@@ -81,6 +81,24 @@ export interface RowToCollect {
   readonly waiting: ReadonlySet<string>;
 }
 
+/**
+ * Whether every column has one version, a value, and nothing else: such a row has no garbage, and most rows are such.
+ * Only speed depends on it.
+ */
+export function hasOneVersionEach(cells: readonly Cell[]): boolean {
+  const values = cells.filter(({ family }) => family === DATA);
+  const records = cells.filter(({ family }) => family === WRITE);
+  const isMore = values.length + records.length < cells.length;
+  if (isMore || values.length !== records.length) return false;
+  // The filters give both in the order of their columns.
+  return records.every((cell, i) => {
+    const value = values[i];
+    const isNext = i === 0 || records[i - 1]?.qualifier !== cell.qualifier;
+    if (!isNext || value?.qualifier !== cell.qualifier) return false;
+    return decodeWriteRecord(cell).dataTimestamp === value.timestamp;
+  });
+}
+
 /** Erases the garbage, a cell at a time, to be applied in this order. */
 export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readonly Mutation[] {
   const old: Mutation[] = [];

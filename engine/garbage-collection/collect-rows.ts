@@ -7,7 +7,13 @@
 import { assert } from '../base/index.ts';
 import type { Bigtable, CellFilter, Row, RowMutation, Timestamp } from '../bigtable/index.ts';
 import { NOTIFY_FAMILIES, notifyTable } from '../transaction/index.ts';
-import { collectionFilters, cutColumns, garbageOf, tombstoneColumns } from './collect-row.ts';
+import {
+  collectionFilters,
+  cutColumns,
+  garbageOf,
+  hasOneVersionEach,
+  tombstoneColumns,
+} from './collect-row.ts';
 
 /** What to collect: everything below the deletion horizon. */
 export interface CollectionTarget {
@@ -31,10 +37,11 @@ export async function collectRows(
   target: CollectionTarget,
   rows: readonly Row[],
 ): Promise<number> {
+  const changed = rows.filter(({ cells }) => !hasOneVersionEach(cells));
   const isLong = (row: Row): boolean => cutOf(row, target, VERSIONS_IN_BATCH).size > 0;
-  const short = rows.filter((row) => !isLong(row));
+  const short = changed.filter((row) => !isLong(row));
   let erased = await erase(store, await garbageOfRows(store, target, short, VERSIONS_IN_BATCH));
-  for (const { key } of rows.filter(isLong)) erased += await collectLongRow(store, target, key);
+  for (const { key } of changed.filter(isLong)) erased += await collectLongRow(store, target, key);
   return erased;
 }
 

@@ -4,13 +4,24 @@ import { type ScannedRow, type ScanRange, scanSnapshot } from './scan.ts';
 import type { HeldSnapshot } from './stale.ts';
 import type { Write, WriteBuffer } from './writes.ts';
 
-export async function* scanWithWrites(
+export function scanWithWrites(
   context: Context,
   range: ScanRange,
   held: HeldSnapshot,
   writes: WriteBuffer,
 ): AsyncGenerator<ScannedRow> {
   const pending = writtenRows(range, writes);
+  return pending.length === 0
+    ? scanSnapshot(context, range, held)
+    : mergeInto(context, range, held, pending);
+}
+
+async function* mergeInto(
+  context: Context,
+  range: ScanRange,
+  held: HeldSnapshot,
+  pending: WrittenRow[],
+): AsyncGenerator<ScannedRow> {
   for await (const scanned of scanSnapshot(context, range, held)) {
     yield* rowsBefore(scanned.row, pending);
     const own = pending[0]?.row === scanned.row ? pending.shift() : undefined;

@@ -10,9 +10,8 @@ import type { Context } from './context.ts';
 import {
   committedVersion,
   filtersFor,
-  isElsewhere,
+  isValueElsewhere,
   pendingLocks,
-  type RowToRead,
   snapshotRead,
   type Version,
 } from './snapshot-read.ts';
@@ -53,7 +52,7 @@ export async function* scanSnapshot(
     const rows = await readBatch(context, { ...range, start, limit }, filters);
     await validateRead(context, held); // For the rows that are not there, too.
     for (const row of rows) {
-      const values = await valuesOf(context, range, row, held);
+      const values = valuesHere(range, row) ?? (await readAgain(context, range, row, held));
       if (values.size > 0) yield { row: row.key, values };
     }
     const last = rows.at(-1);
@@ -78,32 +77,34 @@ async function readBatch(
   return rows;
 }
 
-async function valuesOf(
+/** Undefined if a lock is in the way, or a value is not among what was read. */
+function valuesHere({ columns }: ScanRange, row: Row): ReadonlyMap<string, Buffer> | undefined {
+  if (pendingLocks(row).length > 0) return undefined;
+  const versions = columns.map((column) => committedVersion(column, row.cells));
+  const isWithout = versions.some((version, i) => isValueElsewhere(version, columns[i]));
+  return isWithout ? undefined : byColumn(columns, versions);
+}
+
+async function readAgain(
   context: Context,
-  range: ScanRange,
-  row: Row,
+  { table, columns }: ScanRange,
+  { key }: Row,
   held: HeldSnapshot,
 ): Promise<ReadonlyMap<string, Buffer>> {
-  const { table, columns } = range;
-  const simple =
-    pendingLocks(row).length === 0 && !columns.some((column) => isElsewhere(row, column));
-  const versions = simple
-    ? columns.map((column) => committedVersion(column, row.cells))
-    : await readAgain(context, { table, row: row.key, columns }, held);
+  const target = { table, row: key, columns };
+  const { versions } = await snapshotRead(context, target, held.startTimestamp);
+  await validateRead(context, held);
+  return byColumn(columns, versions);
+}
+
+function byColumn(
+  columns: readonly string[],
+  versions: readonly (Version | undefined)[],
+): ReadonlyMap<string, Buffer> {
   const values = new Map<string, Buffer>();
   versions.forEach((version, i) => {
     const column = columns[i];
     if (column !== undefined && version?.value !== undefined) values.set(column, version.value);
   });
   return values;
-}
-
-async function readAgain(
-  context: Context,
-  target: RowToRead,
-  held: HeldSnapshot,
-): Promise<readonly (Version | undefined)[]> {
-  const versions = await snapshotRead(context, target, held.startTimestamp);
-  await validateRead(context, held);
-  return versions;
 }

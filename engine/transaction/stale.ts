@@ -26,12 +26,12 @@ export interface HeldSnapshot {
   readonly hold: Hold;
 }
 
-/** To be called after a read, before its result is used. @throws STALE_SNAPSHOT */
-export async function validateRead(
+/** To be awaited after a read, before its result is used; mostly there is nothing to wait for. @throws STALE_SNAPSHOT */
+export function validateRead(
   context: Context,
   { startTimestamp, hold }: HeldSnapshot,
-): Promise<void> {
-  if (!hold.isCovered()) await refuseBelowHorizon(context, startTimestamp);
+): Promise<void> | undefined {
+  return hold.isCovered() ? undefined : refuseBelowHorizon(context, startTimestamp);
 }
 
 /** Reads the horizon. @throws STALE_SNAPSHOT if it is above the snapshot */

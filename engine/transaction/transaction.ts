@@ -12,22 +12,21 @@
  *
  * Most users want `transact`, which also retries; this class is what their function is given.
  */
-import { assert, PercolatorError } from '../base/index.ts';
-import type { Row, Timestamp } from '../bigtable/index.ts';
+import { PercolatorError } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
   type CellAddress,
-  cellName,
   checkUserColumn,
   describeCell,
 } from './columns.ts';
 import { commit } from './commit.ts';
 import type { Context } from './context.ts';
-import { Prefetch } from './prefetch.ts';
+import { Reads } from './reads.ts';
 import { scanWithWrites } from './scan-with-writes.ts';
 import type { ScannedRow, ScanRange } from './scan.ts';
-import { type RowToRead, snapshotRead, type Version } from './snapshot-read.ts';
-import { type HeldSnapshot, validateRead } from './stale.ts';
+import type { Version } from './snapshot-read.ts';
+import type { HeldSnapshot } from './stale.ts';
 import { type Write, WriteBuffer } from './writes.ts';
 
 /** What can be read of a snapshot: of a transaction's, or of a read-only one at any timestamp. */
@@ -64,10 +63,7 @@ export class Transaction implements Snapshot {
   readonly #held: HeldSnapshot;
   readonly #writes = new WriteBuffer();
   readonly #weak: CellAddress[] = [];
-  /** What was read: the snapshot does not change, so no cell is read twice. */
-  readonly #versions = new Map<string, Version | undefined>();
-  /** What was read ahead; undefined without prefetching. */
-  readonly #prefetch: Prefetch | undefined;
+  readonly #reads: Reads;
   readonly #readOnly: boolean;
   /** Moves forward only; nothing is possible once it is not `open`. */
   #state: State = 'open';
@@ -78,10 +74,9 @@ export class Transaction implements Snapshot {
     held: HeldSnapshot,
     { readOnly, kind = '' }: TransactionOptions & { readonly readOnly: boolean },
   ) {
-    const { prefetchModel } = context;
     this.#context = context;
     this.#held = held;
-    this.#prefetch = prefetchModel && new Prefetch(context, prefetchModel, kind);
+    this.#reads = new Reads(context, held, kind);
     this.startTimestamp = held.startTimestamp;
     this.#readOnly = readOnly;
   }
@@ -95,13 +90,13 @@ export class Transaction implements Snapshot {
     checkUserColumn(cell.column);
     const write = this.#writes.size === 0 ? undefined : this.#writes.find(cell);
     if (write !== undefined && write.operation !== 'touch') return asBuffer(write.value);
-    return (await this.#readVersion(cell))?.value;
+    return (await this.#reads.version(cell))?.value;
   }
 
   async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
     this.#assertOpen();
     for (const { column } of cells) checkUserColumn(column);
-    const versions = await this.readVersions(cells);
+    const versions = await this.#reads.versions(cells);
     return cells.map((cell, i) => {
       const write = this.#writes.find(cell);
       const own = write !== undefined && write.operation !== 'touch';
@@ -109,10 +104,10 @@ export class Transaction implements Snapshot {
     });
   }
 
-  async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
+  scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     this.#assertOpen();
     range.columns.forEach(checkUserColumn);
-    yield* scanWithWrites(this.#context, range, this.#held, this.#writes);
+    return scanWithWrites(this.#context, range, this.#held, this.#writes);
   }
 
   /** The bytes are kept, not copied: leave them alone until the commit. */
@@ -134,7 +129,7 @@ export class Transaction implements Snapshot {
     this.#assertOpen();
     checkUserColumn(cell.column);
     if (this.#writes.find(cell) !== undefined) return; // A write conflicts already.
-    const record = (await this.#readVersion(cell))?.record;
+    const record = (await this.#reads.version(cell))?.record;
     const touched = {
       dataTimestamp: record?.dataTimestamp ?? 0,
       changedTimestamp: record?.changedTimestamp ?? 0,
@@ -161,7 +156,7 @@ export class Transaction implements Snapshot {
   async commit(): Promise<Timestamp> {
     this.#assertOpen();
     this.#state = 'committing';
-    this.#prefetch?.end();
+    this.#reads.end();
     try {
       const committedAt = await this.#commitWrites();
       this.#state = 'committed';
@@ -176,7 +171,7 @@ export class Transaction implements Snapshot {
   discard(): void {
     if (this.#state !== 'open') return;
     this.#state = 'closed';
-    this.#prefetch?.end();
+    this.#reads.end();
     this.#held.hold.release();
   }
 
@@ -189,11 +184,8 @@ export class Transaction implements Snapshot {
   }
 
   /** For observers: the committed versions of cells, acknowledgments included. */
-  async readVersions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
-    const unread = cells.filter((cell) => !this.#versions.has(cellName(cell)));
-    const rows = Map.groupBy(unread, ({ table, row }) => `${table}\0${row}`);
-    await Promise.all([...rows.values()].map((ofRow) => this.#readUnread(ofRow)));
-    return cells.map((cell) => this.#versions.get(cellName(cell)));
+  readVersions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
+    return this.#reads.versions(cells);
   }
 
   /** For observers: records that `observer` has run for `cell` in this transaction's snapshot (P42). */
@@ -221,42 +213,6 @@ export class Transaction implements Snapshot {
     return this.startTimestamp; // The snapshot is all there was to it.
   }
 
-  #readUnread(cells: readonly CellAddress[]): Promise<void> {
-    const ahead = this.#prefetch;
-    return ahead === undefined ? this.#readRow(cells) : this.#readRowAhead(cells, ahead);
-  }
-
-  /** Reads cells of one row, all in one atomic read. */
-  async #readRow(cells: readonly CellAddress[]): Promise<void> {
-    const target = rowOf(cells);
-    const versions = await snapshotRead(this.#context, target, this.startTimestamp);
-    await validateRead(this.#context, this.#held);
-    cells.forEach((cell, i) => this.#versions.set(cellName(cell), versions[i]));
-  }
-
-  /** The same, except for what was read ahead; and reads ahead itself. */
-  async #readRowAhead(cells: readonly CellAddress[], prefetch: Prefetch): Promise<void> {
-    const unread = prefetch.ask(cells, (cell, version) => {
-      this.#versions.set(cellName(cell), version);
-    });
-    if (unread.length === 0) return;
-    const target = { ...rowOf(unread), alongside: prefetch.guess(rowOf(unread)) };
-    let seen: Row | undefined;
-    const versions = await snapshotRead(this.#context, target, this.startTimestamp, (row) => {
-      seen = row;
-    });
-    await validateRead(this.#context, this.#held); // Before anything is kept, too.
-    unread.forEach((cell, i) => this.#versions.set(cellName(cell), versions[i]));
-    prefetch.keep(target, seen);
-  }
-
-  /** As `readVersions`, without what several cells need. */
-  async #readVersion(cell: CellAddress): Promise<Version | undefined> {
-    const name = cellName(cell);
-    if (!this.#versions.has(name)) await this.#readUnread([cell]);
-    return this.#versions.get(name);
-  }
-
   #buffer(write: Write): void {
     this.#assertWritable(write);
     this.#writes.put(write);
@@ -277,13 +233,6 @@ export class Transaction implements Snapshot {
       `the transaction of ${this.startTimestamp} is ${this.#state}; begin another one`,
     );
   }
-}
-
-/** The row of these cells, and their columns. */
-function rowOf(cells: readonly CellAddress[]): RowToRead {
-  const [first] = cells;
-  assert(first !== undefined, 'a row is read for a cell');
-  return { table: first.table, row: first.row, columns: cells.map(({ column }) => column) };
 }
 
 function asBuffer(value: Uint8Array | undefined): Buffer | undefined {

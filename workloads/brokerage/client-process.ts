@@ -46,8 +46,11 @@ await serve<Order>(async (options: ClientOptions) => {
   };
   const run = async (order: RunOrder): Promise<void> => {
     const store = watchStore(opened.counts, order, stopped.signal);
-    const hasMaintenance = client === 0;
-    const emulated = await emulator.run({ ...order, hasMaintenance, signal: stopped.signal });
+    const isFirst = client === 0;
+    await using meanwhile = new AsyncDisposableStack();
+    if (isFirst) meanwhile.use(opened.startCollecting());
+    const signal = stopped.signal;
+    const emulated = await emulator.run({ ...order, hasMaintenance: isFirst, signal });
     const records = encodeRecords(emulated.records);
     tellParent({ kind: 'ran', ...emulated, records, store: await store } satisfies Answer);
   };

@@ -70,6 +70,18 @@ describe('a run that is right', () => {
     assert.deepEqual([from, to], [2, 40]);
   });
 
+  test('has one point for all rounds of a load', () => {
+    const twice = measured({ embedded: 0.02 });
+    for (const rate of [2, 8, 20, 40]) {
+      twice.ladder.push({ way: 'embedded', ran: ranAt(rate, 0.03 + 0.02 * rate) });
+    }
+    const { fit, loads } = lineOf(twice, 'embedded');
+    assert.equal(loads.length, 4);
+    assert.ok(Math.abs((fit?.intercept ?? 0) - 0.02) < 1e-9);
+    assert.ok(Math.abs((fit?.rSquared ?? 0) - 1) < 1e-9);
+    assert.deepEqual([loads[0]?.low, loads[0]?.high], [0.05, 0.07]);
+  });
+
   test('counts the processor time of all processes for each Trade-Result', () => {
     assert.ok(Math.abs((cpuPerTrade([ranAt(20, 0.4)]) ?? 0) - 0.02) < 1e-9);
     assert.equal(cpuPerTrade([ranAt(20, 0.4, { cpuSeconds: null })]), null);

@@ -122,6 +122,12 @@ await runCommand(
         max: 64,
       }),
       ...DATABASE_OPTIONS,
+      batching: choice({
+        choices: ['off', 'on'],
+        description:
+          'merge the operations of concurrent transactions into fewer calls of the storage, as the paper does',
+        default: 'on',
+      }),
       seed: integer({
         description: 'the same seed makes the same brokerage, transactions and order of points',
         default: 1,

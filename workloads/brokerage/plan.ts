@@ -36,8 +36,8 @@ export interface Durations {
 }
 
 export const DURATIONS: Readonly<Record<PresetName, Durations>> = {
-  smoke: { warmupSeconds: 3, seconds: 10, rounds: 1 },
-  small: { warmupSeconds: 5, seconds: 20, rounds: 2 },
+  smoke: { warmupSeconds: 3, seconds: 12, rounds: 2 },
+  small: { warmupSeconds: 5, seconds: 20, rounds: 3 },
   paperlike: { warmupSeconds: 15, seconds: 60, rounds: 3 },
 };
 
@@ -51,7 +51,7 @@ export const PRICE_PERIOD_SECONDS: Readonly<Record<PresetName, number>> = {
 /** The ladder, relative to the most that a system can do: a range of more than ten. */
 export const RUNGS: readonly number[] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65];
 
-/** A load of the ladder is measured for so many Trade-Results, or three times as long as others. */
+/** A load of the ladder is measured for so many Trade-Results, or twice as long as others. */
 export const TRADES_OF_LOAD = 150;
 
 /** One trade per customer and 500 seconds (6.6.8). */

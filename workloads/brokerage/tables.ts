@@ -76,7 +76,8 @@ export function lineTable(results: Results): ResultTable {
     name: 'lines',
     title: 'Cores against TR/s: the straight line',
     caption:
-      'Least squares through the loads that were kept up with. The interval holds the true slope with 95 % confidence.',
+      'Least squares through the loads that were kept up with, all rounds of a load being one point. The interval holds ' +
+      'the true slope with 95 % confidence.',
     columns: [
       'system',
       'loads',
@@ -93,8 +94,8 @@ export function lineTable(results: Results): ResultTable {
   };
 }
 
-function lineRow(name: string, { fit, kept, from, to }: Line): Row {
-  const range = [name, kept.length, round(from), round(to), round(to / from)];
+function lineRow(name: string, { fit, loads, from, to }: Line): Row {
+  const range = [name, loads.length, round(from), round(to), round(to / from)];
   if (fit === null) return [...range, null, null, null, null, null];
   const { rSquared, intercept, slope, slopeError } = fit;
   const slopes = [slope, slope - slopeError, slope + slopeError];

@@ -117,7 +117,7 @@ async function climb(
 
 /** Low loads are measured for longer, as they measure little in a second. */
 function pacedLoad({ warmupSeconds, seconds }: Plan, rate: number): Offered {
-  const enough = Math.min(3 * seconds, Math.max(seconds, TRADES_OF_LOAD / rate));
+  const enough = Math.min(2 * seconds, Math.max(seconds, TRADES_OF_LOAD / rate));
   return { tradesPerSecond: rate, users: 0, warmupSeconds, seconds: enough };
 }
 

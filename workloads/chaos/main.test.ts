@@ -56,7 +56,8 @@ describe('the smoke profile', async () => {
 
 test('a process that ends by itself is a violation: exit code 1, and everything is kept', async () => {
   const out = path.join(folder, 'planted');
-  const child = start('--seconds', '2', '--workloads', 'bank', '--folder', out);
+  // Long enough to be killed by us first, and not by chaos at its end, however slow the machine.
+  const child = start('--seconds', '6', '--workloads', 'bank', '--folder', out);
   kill(await processOf(out, 'watcher.1'), 'SIGKILL');
   const { exitCode, stdout, stderr } = await child;
   assert.equal(exitCode, 1, `${stdout}\n${stderr}`);

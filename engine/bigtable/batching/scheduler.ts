@@ -201,7 +201,7 @@ export class Scheduler {
     const sleeping = new AbortController();
     const leftMs = Math.max(0, dueMs - this.#clock.monotonicMs());
     await Promise.race([woken.promise, this.#clock.sleep(leftMs, sleeping.signal)]);
-    sleeping.abort();
+    sleeping.abort(null); // With no reason at all Node makes an error, and its stack.
   }
 
   /** Of those whose lane has room; for the others time changes nothing. */

@@ -22,6 +22,7 @@ import {
   type RowMutation,
   type TableSchema,
 } from '../bigtable.ts';
+import { LISTED_VALUE_BYTES_MAX } from './cells.ts';
 import { openEmbedded } from './index.ts';
 
 const TABLES = ['t', 'u'] as const;
@@ -55,7 +56,12 @@ const timestamp = fc.oneof(
   { arbitrary: fc.nat(6), weight: 5 },
   fc.constantFrom(2 ** 32 - 1, 2 ** 32, TIMESTAMP_MAX),
 );
-const value = fc.uint8Array({ maxLength: 3 });
+const value = fc.oneof(
+  { arbitrary: fc.uint8Array({ maxLength: 3 }), weight: 8 },
+  fc
+    .constantFrom(LISTED_VALUE_BYTES_MAX, LISTED_VALUE_BYTES_MAX + 1)
+    .map((bytes) => new Uint8Array(bytes).fill(7)),
+);
 
 const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   {
@@ -79,6 +85,21 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
 const mutations = fc.array(mutation, { minLength: 1, maxLength: 5 });
 const rowMutation: fc.Arbitrary<RowMutation> = fc.record({ table, row, mutations });
 
+/** Of one cell, more than a small row has. */
+const manyVersions: fc.Arbitrary<RowMutation> = fc
+  .record({ table, row, of: family, column: qualifier })
+  .map(({ of, column, table: name, row: key }) => ({
+    table: name,
+    row: key,
+    mutations: Array.from({ length: 40 }, (_, i) => ({
+      kind: 'set' as const,
+      family: of,
+      qualifier: column,
+      timestamp: i,
+      value: Buffer.from([i]),
+    })),
+  }));
+
 const filter: fc.Arbitrary<CellFilter> = fc.record(
   { family, qualifier, from: timestamp, to: timestamp, versions: fc.integer({ min: 1, max: 3 }) },
   { requiredKeys: ['family'] },
@@ -93,7 +114,9 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   {
     arbitrary: fc.record({
       kind: fc.constant('mutateRows' as const),
-      rows: fc.array(rowMutation, { maxLength: 4 }),
+      rows: fc.array(fc.oneof({ arbitrary: rowMutation, weight: 2 }, manyVersions), {
+        maxLength: 4,
+      }),
     }),
     weight: 6,
   },
@@ -144,7 +167,7 @@ test('random operations get the same answers from the embedded and the memory st
           assert.deepEqual(await answer(embedded, next), await answer(memory, next));
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 600 },
     );
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -43,12 +43,15 @@ import {
   type Catalog,
   type TableEntry,
 } from './catalog.ts';
+import { LISTED_VALUE_BYTES_MAX } from './cells.ts';
 import { checkIsStore } from './existing-store.ts';
 import { FileWatch } from './file-watch.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
 import { withHardExit } from './hard-exit.ts';
 import { behind, checkKeyLength, tablePrefix } from './keys.ts';
-import { readRange, readRow } from './read.ts';
+import { LargeRows } from './large-rows.ts';
+import { readRange, readRow, type Storage } from './read.ts';
+import { filterForTable, type TableFilter } from './table-filter.ts';
 import { applyConditional, applyMutations } from './write.ts';
 
 export interface EmbeddedOptions {
@@ -77,12 +80,25 @@ const PURGE_CELLS = 10_000;
 /** The cells: keys and values as they are. */
 const CELLS = {
   name: 'cells',
-  keyEncoding: 'binary',
+  keyEncoder: {
+    writeKey: (key: Buffer, target: Buffer, start: number): number => {
+      target.set(key, start);
+      return start + key.length;
+    },
+    // As lmdb's own for binary keys, into Node's pool.
+    readKey: (target: Buffer, start: number, end: number): Buffer => {
+      const key = Buffer.allocUnsafe(end - start);
+      target.copy(key, 0, start, end);
+      return key;
+    },
+  },
   // As lmdb's own `binary`, which takes a value out of the read buffer by `slice`; this is 1 µs less.
   encoder: {
     encode: (value: Buffer): Buffer => value,
-    // A point get passes no length: its buffer says how long the value is.
-    decode: (shared: Buffer, length: number = shared.length): Buffer => {
+    // A pass over cells tells the length. A point get does not: its buffer says how long the value is.
+    decode: (shared: Buffer, listed?: number): Buffer | undefined => {
+      if (listed !== undefined && listed > LISTED_VALUE_BYTES_MAX) return undefined;
+      const length = listed ?? shared.length;
       const value = Buffer.allocUnsafe(length);
       shared.copy(value, 0, 0, length);
       return value;
@@ -138,6 +154,7 @@ class Embedded implements Bigtable {
   readonly manifest: Manifest;
   readonly #root: RootDatabase;
   readonly #cells: Database<Buffer, Buffer>;
+  readonly #storage: Storage<Database<Buffer, Buffer>>;
   readonly #catalogs: Database<Catalog | number, string>;
   readonly #commits: GroupCommit;
   readonly #readOnly: boolean;
@@ -154,6 +171,7 @@ class Embedded implements Bigtable {
     this.#readOnly = readOnly;
     this.#watch = new FileWatch(folder);
     this.#cells = openDatabase(root, CELLS);
+    this.#storage = { cells: this.#cells, large: new LargeRows() };
     this.#catalogs = openDatabase(root, { name: 'catalog', encoding: 'json' });
     this.#commits = createGroupCommit((callback) => this.#transact(callback));
     this.manifest = {
@@ -172,8 +190,9 @@ class Embedded implements Bigtable {
     row: string,
     filters: readonly CellFilter[],
   ): Promise<Row | undefined> {
-    const [only] = await this.readRows(table, [row], filters);
-    return only;
+    validateRowKey(row);
+    const wanted = this.#look(table, filters);
+    return readRow(this.#storage, wanted.table, row, wanted.filters);
   }
 
   async readRows(
@@ -181,12 +200,9 @@ class Embedded implements Bigtable {
     rows: readonly string[],
     filters: readonly CellFilter[],
   ): Promise<readonly (Row | undefined)[]> {
-    this.#assertOpen();
     rows.forEach(validateRowKey);
-    filters.forEach(validateFilter);
-    this.#refresh();
-    const entry = this.#tableForReading(table, filters);
-    return rows.map((row) => readRow(this.#cells, entry, row, filters));
+    const wanted = this.#look(table, filters);
+    return rows.map((row) => readRow(this.#storage, wanted.table, row, wanted.filters));
   }
 
   async readRange(
@@ -194,13 +210,10 @@ class Embedded implements Bigtable {
     range: RowRange & { readonly limit: number },
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
-    this.#assertOpen();
     validateRange(range);
-    filters.forEach(validateFilter);
-    this.#refresh();
-    const entry = this.#tableForReading(table, filters);
+    const wanted = this.#look(table, filters);
     const bounds = { start: range.start ?? '', end: range.end, limit: range.limit };
-    return readRange(this.#cells, entry, bounds, filters);
+    return readRange(this.#cells, wanted.table, bounds, wanted.filters);
   }
 
   async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
@@ -208,7 +221,7 @@ class Embedded implements Bigtable {
     this.#refresh();
     const { id } = this.#validateConditional(conditional);
     return this.#commits.submit(() =>
-      applyConditional(this.#cells, this.#tableForWriting(conditional.table, id), conditional),
+      applyConditional(this.#storage, this.#tableForWriting(conditional.table, id), conditional),
     );
   }
 
@@ -300,11 +313,16 @@ class Embedded implements Bigtable {
     return table;
   }
 
-  /** The table, if it has the families of the filters: also when no row is there to tell. */
-  #tableForReading(name: string, filters: readonly CellFilter[]): TableEntry {
-    const entry = this.#table(name);
-    for (const { family } of filters) familyId(entry, family);
-    return entry;
+  /** Begins a read: the table, if it has the families of the filters, also when no row is there to tell. */
+  #look(
+    name: string,
+    filters: readonly CellFilter[],
+  ): { readonly table: TableEntry; readonly filters: readonly TableFilter[] } {
+    this.#assertOpen();
+    filters.forEach(validateFilter);
+    this.#refresh();
+    const table = this.#table(name);
+    return { table, filters: filters.map((filter) => filterForTable(table, filter)) };
   }
 
   /**

@@ -11,10 +11,12 @@ import {
   cut,
   familyPrefix,
   KEY_BYTES_MAX,
+  isOfRow,
+  rowOfPrefix,
   rowPrefix,
+  rowPrefixOf,
   rowStart,
   splitColumn,
-  splitRow,
   tablePrefix,
   timestampOf,
 } from './keys.ts';
@@ -60,11 +62,13 @@ test('a key tells its row, family, qualifier and timestamp again', () => {
   fc.assert(
     fc.property(address, (cell) => {
       const key = encode(cell);
-      const { row, prefixLength } = splitRow(key);
-      const { familyId, qualifier } = splitColumn(key, prefixLength);
+      const prefix = rowPrefixOf(key);
+      const row = rowOfPrefix(prefix);
+      const { familyId, qualifier } = splitColumn(key, prefix.length);
       const { tableId, ...rest } = cell;
       assert.deepEqual({ row, familyId, qualifier, timestamp: timestampOf(key) }, rest);
-      assert.deepEqual(key.subarray(0, prefixLength), rowPrefix(tablePrefix(tableId), row));
+      assert.deepEqual(prefix, rowPrefix(tablePrefix(tableId), row));
+      assert.ok(isOfRow(key, prefix));
     }),
     { numRuns: 1000 },
   );

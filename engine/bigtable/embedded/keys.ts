@@ -14,13 +14,14 @@ import { TIMESTAMP_MAX, type Timestamp } from '../bigtable.ts';
 /** lmdb with pages of 8 KB or more takes keys of this many bytes. */
 export const KEY_BYTES_MAX = 4026;
 
+const TABLE_BYTES = 4;
 const TIMESTAMP_BYTES = 8;
 const FAMILY_BYTES = 1;
 const END = Uint8Array.of(0, 1);
 
 /** The bytes before the row: the table. */
 export function tablePrefix(tableId: number): Buffer {
-  const prefix = Buffer.allocUnsafe(4);
+  const prefix = Buffer.allocUnsafe(TABLE_BYTES);
   prefix.writeUInt32BE(tableId, 0);
   return prefix;
 }
@@ -108,10 +109,23 @@ export function timestampOf(key: Buffer): Timestamp {
   return TIMESTAMP_MAX - (key.readUInt32BE(length - 8) * 2 ** 32 + key.readUInt32BE(length - 4));
 }
 
-/** The row of a key, and where its prefix (with the end mark) ends. */
-export function splitRow(key: Buffer): { readonly row: string; readonly prefixLength: number } {
-  const end = endOfPart(key, 4);
-  return { row: unescape(key.subarray(4, end)), prefixLength: end + END.length };
+/** What the keys of a key's row have in common. */
+export function rowPrefixOf(key: Buffer): Buffer {
+  return key.subarray(0, endOfPart(key, TABLE_BYTES) + END.length);
+}
+
+/** The row whose cells' keys begin so. */
+export function rowOfPrefix(prefix: Buffer): string {
+  return unescape(prefix.subarray(TABLE_BYTES, prefix.length - END.length));
+}
+
+/** Whether a key is of the row with this prefix. */
+export function isOfRow(key: Buffer, prefix: Buffer): boolean {
+  // From behind: keys of one table differ near the end of the row, if they do.
+  for (let i = prefix.length - 1; i >= 0; i--) {
+    if (key[i] !== prefix[i]) return false;
+  }
+  return true;
 }
 
 /** The family and qualifier of a key whose row prefix has `prefixLength` bytes. */
@@ -127,7 +141,7 @@ export function splitColumn(
 /** @throws INVALID_ARGUMENT if a cell of this row and column would have a key longer than lmdb takes */
 export function checkKeyLength(row: string, qualifier: string): void {
   // No character takes more than three bytes, and mostly that is proof enough.
-  const fixed = 4 + 2 * END.length + FAMILY_BYTES + TIMESTAMP_BYTES;
+  const fixed = TABLE_BYTES + 2 * END.length + FAMILY_BYTES + TIMESTAMP_BYTES;
   if (3 * (row.length + qualifier.length) + fixed <= KEY_BYTES_MAX) return;
   const bytes = fixed + escape(row).length + escape(qualifier).length;
   if (bytes > KEY_BYTES_MAX) {

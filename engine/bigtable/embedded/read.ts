@@ -3,8 +3,9 @@
  *
  * Everything here is synchronous and runs in one lmdb snapshot, which is what makes a row atomic.
  */
-import type { Cell, CellFilter, Row } from '../bigtable.ts';
-import { familyId, type TableEntry } from './catalog.ts';
+import { assert } from '../../base/index.ts';
+import type { Cell, Row } from '../bigtable.ts';
+import type { TableEntry } from './catalog.ts';
 import type { Cells } from './cells.ts';
 import {
   behind,
@@ -13,62 +14,71 @@ import {
   cut,
   familyPrefix,
   KEY_BYTES_MAX,
+  rowOfPrefix,
   rowPrefix,
   rowStart,
   splitColumn,
-  splitRow,
   tablePrefix,
   timestampOf,
 } from './keys.ts';
-import { anyPasses, cellsPassing, listSmallRow } from './small-row.ts';
+import type { LargeRows } from './large-rows.ts';
+import {
+  cellsPassing,
+  isSmall,
+  type ListedRow,
+  listRow,
+  listRows,
+  listSmallRowKeys,
+} from './small-row.ts';
+import { passes, type TableFilter } from './table-filter.ts';
+
+/** Where the cells are, and what is known of their rows. */
+export interface Storage<C extends Cells = Cells> {
+  readonly cells: C;
+  readonly large: LargeRows;
+}
 
 /** The row's cells that pass a filter, or undefined if none does. */
 export function readRow(
-  cells: Cells,
+  { cells, large }: Storage,
   table: TableEntry,
   key: string,
-  filters: readonly CellFilter[],
+  filters: readonly TableFilter[],
 ): Row | undefined {
   const prefix = rowPrefix(tablePrefix(table.id), key);
-  const small = listSmallRow(cells, prefix);
-  const found = filters.flatMap((filter) =>
-    small === undefined
-      ? readFilter(cells, table, prefix, filter)
-      : cellsPassing(cells, small, table, filter),
-  );
+  const row = large.has(table, key) ? undefined : listRow(cells, prefix);
+  if (row !== undefined && !isSmall(row)) large.add(table, key);
+  const found = row === undefined ? seek(cells, prefix, filters) : readListed(cells, row, filters);
   return found.length === 0 ? undefined : { key, cells: found };
 }
 
 /** Whether any cell of the row passes one of the filters; looks at keys only. */
 export function anyCell(
-  cells: Cells,
+  { cells, large }: Storage,
   table: TableEntry,
   key: string,
-  filters: readonly CellFilter[],
+  filters: readonly TableFilter[],
 ): boolean {
   const prefix = rowPrefix(tablePrefix(table.id), key);
-  const exact = exactKeys(table, prefix, filters);
+  const exact = exactKeys(prefix, filters);
   if (exact !== undefined) return exact.some((one) => cells.doesExist(one));
-  const small = listSmallRow(cells, prefix);
-  if (small !== undefined) return filters.some((filter) => anyPasses(small, table, filter));
+  const small = large.has(table, key) ? undefined : listSmallRowKeys(cells, prefix);
+  if (small !== undefined) {
+    return filters.some((filter) => small.some((one) => passes(one, prefix.length, filter)));
+  }
   return filters.some((filter) =>
-    columnsOf(cells, table, prefix, filter).some(
+    columnsOf(cells, prefix, filter).some(
       (column) => firstKey(cells, versionRange(column.prefix, filter)) !== undefined,
     ),
   );
 }
 
 /** If each filter is about one version of one column, as when a lock becomes a write record: their keys. */
-function exactKeys(
-  table: TableEntry,
-  row: Buffer,
-  filters: readonly CellFilter[],
-): readonly Buffer[] | undefined {
+function exactKeys(row: Buffer, filters: readonly TableFilter[]): readonly Buffer[] | undefined {
   const keys: Buffer[] = [];
-  for (const { family, qualifier, from, to } of filters) {
+  for (const { familyId, qualifier, from, to } of filters) {
     if (qualifier === undefined || from === undefined || from !== to) return undefined;
-    const column = columnPrefix(familyPrefix(row, familyId(table, family)), qualifier);
-    const key = cellKey(column, from);
+    const key = cellKey(columnPrefix(familyPrefix(row, familyId), qualifier), from);
     if (key.length <= KEY_BYTES_MAX) keys.push(key); // No cell has a longer one.
   }
   return keys;
@@ -79,53 +89,70 @@ export function readRange(
   cells: Cells,
   table: TableEntry,
   range: { readonly start: string; readonly end: string | undefined; readonly limit: number },
-  filters: readonly CellFilter[],
+  filters: readonly TableFilter[],
 ): Row[] {
   const prefix = tablePrefix(table.id);
   const end = range.end === undefined ? behind(prefix) : rowStart(prefix, range.end);
   const rows: Row[] = [];
-  let start = rowStart(prefix, range.start);
-  while (rows.length < range.limit) {
-    const first = firstKey(cells, { start, end });
-    if (first === undefined) break;
-    const { row: key, prefixLength } = splitRow(first);
-    const row = readRow(cells, table, key, filters);
-    if (row !== undefined) rows.push(row);
-    start = behind(first.subarray(0, prefixLength));
+  for (const row of listRows(cells, rowStart(prefix, range.start), end)) {
+    const found = readListed(cells, row, filters);
+    if (found.length > 0) rows.push({ key: rowOfPrefix(row.prefix), cells: found });
+    if (rows.length === range.limit) break;
   }
   return rows;
 }
 
-function readFilter(
+function readListed(
   cells: Cells,
-  table: TableEntry,
-  row: Buffer,
-  filter: CellFilter,
+  row: ListedRow,
+  filters: readonly TableFilter[],
 ): readonly Cell[] {
-  if (passesWholeFamily(filter)) return readFamily(cells, table, row, filter.family);
+  return isSmall(row)
+    ? filters.flatMap((filter) => cellsPassing(cells, row, filter))
+    : seek(cells, row.prefix, filters);
+}
+
+function seek(cells: Cells, row: Buffer, filters: readonly TableFilter[]): readonly Cell[] {
+  return filters.flatMap((filter) => readFilter(cells, row, filter));
+}
+
+function readFilter(cells: Cells, row: Buffer, filter: TableFilter): readonly Cell[] {
+  if (passesWholeFamily(filter)) return readFamily(cells, row, filter);
   const { family, versions } = filter;
   const found: Cell[] = [];
-  for (const { qualifier, prefix } of columnsOf(cells, table, row, filter)) {
+  for (const { qualifier, prefix } of columnsOf(cells, row, filter)) {
     const { start, end } = versionRange(prefix, filter);
     const range = versions === undefined ? { start, end } : { start, end, limit: versions };
-    for (const { key, value } of cells.getRange(range)) {
+    for (const { key, value } of valuesIn(cells, range)) {
       found.push({ family, qualifier, timestamp: timestampOf(key), value });
     }
   }
   return found;
 }
 
-function passesWholeFamily({ qualifier, from, to, versions }: CellFilter): boolean {
+/** The cells of a range, with those values that a pass leaves out. */
+function* valuesIn(
+  cells: Cells,
+  range: Parameters<Cells['getRange']>[0],
+): Generator<{ readonly key: Buffer; readonly value: Buffer }> {
+  for (const { key, value = cells.get(key) } of cells.getRange(range)) {
+    assert(value !== undefined, 'what a snapshot has listed is in it');
+    yield { key, value };
+  }
+}
+
+function passesWholeFamily({ qualifier, from, to, versions }: TableFilter): boolean {
   return (
     qualifier === undefined && from === undefined && to === undefined && versions === undefined
   );
 }
 
 /** Every version of every column, in one pass: what a scan for notifications asks of each row. */
-function readFamily(cells: Cells, table: TableEntry, row: Buffer, family: string): readonly Cell[] {
-  const prefix = familyPrefix(row, familyId(table, family));
+function readFamily(cells: Cells, row: Buffer, { family, familyId }: TableFilter): readonly Cell[] {
+  const prefix = familyPrefix(row, familyId);
   const found: Cell[] = [];
-  for (const { key, value } of cells.getRange({ start: cut(prefix), end: cut(behind(prefix)) })) {
+  const range = { start: cut(prefix), end: cut(behind(prefix)) };
+  for (const { key, value } of valuesIn(cells, range)) {
     const { qualifier } = splitColumn(key, row.length);
     found.push({ family, qualifier, timestamp: timestampOf(key), value });
   }
@@ -138,13 +165,8 @@ interface Column {
 }
 
 /** The columns of the row that the filter names: one, or those of the family that exist. */
-function columnsOf(
-  cells: Cells,
-  table: TableEntry,
-  row: Buffer,
-  filter: CellFilter,
-): readonly Column[] {
-  const family = familyPrefix(row, familyId(table, filter.family));
+function columnsOf(cells: Cells, row: Buffer, filter: TableFilter): readonly Column[] {
+  const family = familyPrefix(row, filter.familyId);
   const { qualifier } = filter;
   if (qualifier !== undefined) return [{ qualifier, prefix: columnPrefix(family, qualifier) }];
   return [...existingColumns(cells, family, row.length)];
@@ -167,7 +189,7 @@ function* existingColumns(cells: Cells, family: Buffer, rowLength: number): Gene
 /** Keys are inverted: the newest version wanted comes first, and lmdb's end is exclusive. */
 function versionRange(
   column: Buffer,
-  { from, to }: CellFilter,
+  { from, to }: TableFilter,
 ): { readonly start: Buffer; readonly end: Buffer } {
   const start = to === undefined ? column : cellKey(column, to);
   const oldest = from === undefined ? column : cellKey(column, from);

@@ -1,88 +1,110 @@
 /**
- * Small rows, read in one pass over their keys.
+ * Small rows, read in one pass over their cells.
  *
- * A seek costs lmdb a few microseconds, a step to the next key a fraction of one, and a Percolator
- * read asks for three to nine columns of a row that mostly has a handful of cells. So the keys of
- * the row are listed first, up to a limit; if that was all, the filters are answered from the list,
- * and only the values that pass are fetched. A row with more cells, a hot cell with a thousand
- * versions say, is read by seeks as before, which cost the same however many versions there are.
- *
- * The keys stay bytes: to decode one takes longer than to list it, and most are of other columns or versions.
+ * A seek costs lmdb a few microseconds, a step to the next cell a fraction of one, and a Percolator
+ * read asks for three to nine columns of a row that mostly has a handful of cells. So the cells of
+ * the row are listed first, up to a limit; if that was all, the filters are answered from the list.
+ * A row with more cells, a hot cell with a thousand versions say, is read by seeks instead, which cost
+ * the same however many versions there are. The rows of a range are listed in one pass, too.
  */
-import type { Cell, CellFilter } from '../bigtable.ts';
-import { familyId, type TableEntry } from './catalog.ts';
+import type { Cell } from '../bigtable.ts';
 import type { Cells } from './cells.ts';
 import {
   behind,
-  columnPart,
   cut,
-  isOfColumn,
+  isOfRow,
   isSameColumn,
+  rowPrefixOf,
   splitColumn,
   timestampOf,
 } from './keys.ts';
+import { passes, type TableFilter } from './table-filter.ts';
 
 /** A row with more cells is not small. Larger: more wasted on large rows. Smaller: more rows by seeks. */
 const SMALL_ROW_CELLS = 32;
 
-export interface SmallRow {
-  /** How many bytes the keys of the row have in common. */
-  readonly prefixLength: number;
-  /** All of them, in order. */
-  readonly keys: readonly Buffer[];
+export interface ListedRow {
+  /** What the keys of the row have in common. */
+  readonly prefix: Buffer;
+  /** Of all its cells, in order; of a row that is not small, of the first ones. */
+  readonly keys: Buffer[];
+  /** Their values, except for long ones (cells.ts). */
+  readonly values: (Buffer | undefined)[];
 }
 
-/** The row, or undefined if it is not small. */
-export function listSmallRow(cells: Cells, row: Buffer): SmallRow | undefined {
-  const range = { start: cut(row), end: cut(behind(row)), limit: SMALL_ROW_CELLS + 1 };
+export function isSmall({ keys }: ListedRow): boolean {
+  return keys.length <= SMALL_ROW_CELLS;
+}
+
+export function listRow(cells: Cells, prefix: Buffer): ListedRow {
+  const row = emptyRow(prefix);
+  const range = { start: cut(prefix), end: cut(behind(prefix)), limit: SMALL_ROW_CELLS + 1 };
+  for (const { key, value } of cells.getRange(range)) {
+    row.keys.push(key);
+    row.values.push(value);
+  }
+  return row;
+}
+
+/** The keys of the row, or undefined if it is not small. */
+export function listSmallRowKeys(cells: Cells, prefix: Buffer): readonly Buffer[] | undefined {
+  const range = { start: cut(prefix), end: cut(behind(prefix)), limit: SMALL_ROW_CELLS + 1 };
   const keys = [...cells.getKeys(range)];
-  return keys.length > SMALL_ROW_CELLS ? undefined : { prefixLength: row.length, keys };
+  return keys.length > SMALL_ROW_CELLS ? undefined : keys;
 }
 
-/** Whether any key passes the filter. */
-export function anyPasses(row: SmallRow, table: TableEntry, filter: CellFilter): boolean {
-  const passes = passing(row, table, filter);
-  return row.keys.some(passes);
+/** The rows that have cells between two keys: in one pass, and behind each row that is not small in a new one. */
+export function* listRows(cells: Cells, start: Buffer, end: Buffer): Generator<ListedRow> {
+  let from: Buffer | undefined = start;
+  while (from !== undefined) {
+    const rows: Generator<ListedRow> = listUpToLarge(cells, from, end);
+    from = undefined;
+    for (const row of rows) {
+      yield row;
+      if (!isSmall(row)) from = behind(row.prefix);
+    }
+  }
 }
 
-/** The cells that pass the filter, in order. */
+/** The rows up to the first that is not small. */
+function* listUpToLarge(cells: Cells, start: Buffer, end: Buffer): Generator<ListedRow> {
+  let row: ListedRow | undefined;
+  for (const { key, value } of cells.getRange({ start: cut(start), end: cut(end) })) {
+    if (row === undefined || !isOfRow(key, row.prefix)) {
+      if (row !== undefined) yield row;
+      row = emptyRow(rowPrefixOf(key));
+    }
+    row.keys.push(key);
+    row.values.push(value);
+    if (!isSmall(row)) break;
+  }
+  if (row !== undefined) yield row;
+}
+
+function emptyRow(prefix: Buffer): ListedRow {
+  return { prefix, keys: [], values: [] };
+}
+
+/** The cells of a small row that pass the filter, in order. */
 export function cellsPassing(
   cells: Cells,
-  row: SmallRow,
-  table: TableEntry,
-  filter: CellFilter,
+  { prefix, keys, values }: ListedRow,
+  filter: TableFilter,
 ): readonly Cell[] {
-  const { family, versions = row.keys.length } = filter;
-  const passes = passing(row, table, filter);
+  const { family, versions = keys.length } = filter;
   const found: Cell[] = [];
   let ofColumn = 0;
   let before: Buffer | undefined;
-  for (const key of row.keys) {
-    if (!passes(key)) continue;
-    ofColumn =
-      before !== undefined && isSameColumn(key, before, row.prefixLength) ? ofColumn + 1 : 1;
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as Buffer;
+    if (!passes(key, prefix.length, filter)) continue;
+    const isNext = before !== undefined && isSameColumn(key, before, prefix.length);
+    ofColumn = isNext ? ofColumn + 1 : 1;
     before = key;
-    const value = ofColumn <= versions ? cells.get(key) : undefined;
+    const value = ofColumn <= versions ? (values[i] ?? cells.get(key)) : undefined;
     if (value === undefined) continue;
-    const qualifier = filter.qualifier ?? splitColumn(key, row.prefixLength).qualifier;
+    const qualifier = filter.qualifier ?? splitColumn(key, prefix.length).qualifier;
     found.push({ family, qualifier, timestamp: timestampOf(key), value });
   }
   return found;
-}
-
-function passing(
-  { prefixLength }: SmallRow,
-  table: TableEntry,
-  { family, qualifier, from, to }: CellFilter,
-): (key: Buffer) => boolean {
-  const id = familyId(table, family);
-  const part = qualifier === undefined ? undefined : columnPart(id, qualifier);
-  return (key) => {
-    const isWanted =
-      part === undefined ? key[prefixLength] === id : isOfColumn(key, prefixLength, part);
-    if (!isWanted) return false;
-    if (from === undefined && to === undefined) return true;
-    const timestamp = timestampOf(key);
-    return (from === undefined || timestamp >= from) && (to === undefined || timestamp <= to);
-  };
 }

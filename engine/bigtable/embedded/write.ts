@@ -4,7 +4,8 @@ import type { ConditionalRowMutation, Mutation } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
 import { behind, cellKey, columnPrefix, familyPrefix, rowPrefix, tablePrefix } from './keys.ts';
 import type { Cells } from './cells.ts';
-import { anyCell } from './read.ts';
+import { anyCell, type Storage } from './read.ts';
+import { filterForTable } from './table-filter.ts';
 
 /** The part of an lmdb database that writing needs. */
 export interface WritableCells extends Cells {
@@ -24,13 +25,18 @@ export function applyMutations(
 
 /** Check, then mutate: both inside the same write transaction, so nothing comes in between. */
 export function applyConditional(
-  cells: WritableCells,
+  storage: Storage<WritableCells>,
   table: TableEntry,
   conditional: ConditionalRowMutation,
 ): boolean {
-  const found = anyCell(cells, table, conditional.row, conditional.anyOf);
+  const found = anyCell(
+    storage,
+    table,
+    conditional.row,
+    conditional.anyOf.map((filter) => filterForTable(table, filter)),
+  );
   applyMutations(
-    cells,
+    storage.cells,
     table,
     conditional.row,
     (found ? conditional.ifFound : conditional.ifNotFound) ?? [],

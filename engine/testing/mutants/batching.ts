@@ -52,8 +52,8 @@ export const BATCHING: readonly Mutant[] = [
     changes: [
       change(
         'bigtable/batching.ts',
-        '{ ...store.manifest, ordered: false }',
-        '{ ...store.manifest, ordered: true }',
+        '{ ...store.manifest, ordered: false, batches: true }',
+        '{ ...store.manifest, ordered: true, batches: true }',
       ),
     ],
     favouring: LOSING_MARKS,

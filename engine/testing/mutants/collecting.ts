@@ -46,8 +46,8 @@ export const COLLECTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/stale.ts',
-        '  if (!hold.isCovered()) await refuseBelowHorizon(context, startTimestamp);\n',
-        '  void [context, startTimestamp, hold];\n',
+        '  return hold.isCovered() ? undefined : refuseBelowHorizon(context, startTimestamp);\n',
+        '  void [context, startTimestamp, hold];\n  return undefined;\n',
       ),
     ],
   },

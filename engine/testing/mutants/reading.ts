@@ -1,7 +1,7 @@
 /** Mistakes in reading, resolving locks and judging who is alive: P19 to P29, and P33. */
 import { change, type Mutant } from './mutant.ts';
 
-const PLAIN_READ = 'const row = await context.store.readRow(target.table, target.row, filters);';
+const PLAIN_READ = '  return context.store.readRow(target.table, target.row, filters);\n';
 
 export const READING: readonly Mutant[] = [
   {
@@ -36,7 +36,7 @@ export const READING: readonly Mutant[] = [
       change(
         'transaction/snapshot-read.ts',
         PLAIN_READ,
-        'const records = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family !== LOCK));\n    const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family === LOCK));\n    const row: Row = { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };',
+        '  const records = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family !== LOCK));\n  const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family === LOCK));\n  return { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };\n',
       ),
     ],
   },

@@ -1,5 +1,11 @@
 /** A loaded database as a brokerage, for a client process or for the checks. */
-import { type Bigtable, openPercolator, openStore, type Percolator } from '#engine';
+import {
+  type Bigtable,
+  type CollectorOptions,
+  openPercolator,
+  openStore,
+  type Percolator,
+} from '#engine';
 import { openDatabase } from '../../processes/index.ts';
 import { settingsOf } from '../../tuning/engine-settings.ts';
 import { countCalls, type StoreCounts } from '../../tuning/store-counts.ts';
@@ -13,6 +19,11 @@ export interface OpenedBrokerage {
   readonly brokerage: Brokerage;
   /** What goes to the store; null unless it was asked for. */
   readonly counts: StoreCounts | null;
+  /**
+   * Collects old versions and deleted rows until it is disposed of, as PostgreSQL does by itself: or the longer it runs, the
+   * more a transaction would have to read past.
+   */
+  readonly startCollecting: () => AsyncDisposable;
   /** What only this system can get wrong. */
   readonly checkMore: () => Promise<readonly Finding[]>;
   readonly close: () => Promise<void>;
@@ -24,6 +35,7 @@ export async function openBrokerage(address: DatabaseAddress): Promise<OpenedBro
   return {
     brokerage,
     counts: null,
+    startCollecting: () => new AsyncDisposableStack(),
     checkMore: async () => [],
     close: async () => brokerage[Symbol.asyncDispose](),
   };
@@ -35,6 +47,7 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
   return {
     brokerage,
     counts,
+    startCollecting: () => percolator.startCollector(COLLECTING),
     checkMore: () => checkIndexes(percolator),
     close: async () => {
       await brokerage[Symbol.asyncDispose]();
@@ -42,6 +55,12 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
     },
   };
 }
+
+/**
+ * A step of 512 rows each 100 ms: a cycle over the half million rows of the smallest brokerage takes three minutes, and
+ * a few hundredths of a core. On one machine no message is underway for so long.
+ */
+const COLLECTING: CollectorOptions = { messageLifetimeMs: 10_000, rowsPerStep: 512, pauseMs: 100 };
 
 interface Engine {
   readonly percolator: Percolator;

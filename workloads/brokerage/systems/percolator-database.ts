@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { openPercolator, openStore, type StoreAddress } from '#engine';
+import { fsck, openPercolator, openStore, type StoreAddress } from '#engine';
 import { Crew, startServices } from '../../processes/index.ts';
 import { checkStoreName, provideStore } from '../../stores/index.ts';
 import type { DatabaseValues } from '../../tuning/engine-settings.ts';
@@ -30,6 +30,8 @@ export interface PercolatorDatabaseOptions {
 
 /** The one file of a closed lmdb environment that matters; its lock file is made anew. */
 const DATA_FILE = 'data.mdb';
+/** Of an audit: enough to see what it is about. */
+const ERRORS_MAX = 20;
 
 /** @throws UsageError if there is no such store here */
 export async function openPercolatorDatabase(
@@ -58,7 +60,10 @@ export async function openPercolatorDatabase(
   const all = cleanup.move();
   return {
     ways: [{ name, address, durability, servers }],
-    check: (tradeResults) => checkDatabase(address, population, tradeResults),
+    check: async (tradeResults) => [
+      ...(await checkDatabase(address, population, tradeResults)),
+      ...(await auditErrors(provided.address)),
+    ],
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
@@ -93,6 +98,17 @@ function pick({
   countsCalls,
 }: PercolatorDatabaseOptions): Omit<PercolatorAddress, 'kind' | 'at'> {
   return { brokerUpdate, engine, countsCalls };
+}
+
+/** What must never be in a store of ours, however transactions have ended. */
+async function auditErrors(address: StoreAddress): Promise<readonly string[]> {
+  const store = await openStore(address);
+  const errors: string[] = [];
+  for await (const { severity, code, sentence } of await fsck(store)) {
+    if (severity === 'error' && errors.length < ERRORS_MAX) errors.push(`${code}: ${sentence}`);
+  }
+  await store.close();
+  return errors;
 }
 
 async function durabilityOf(address: StoreAddress): Promise<string> {

@@ -1,0 +1,67 @@
+/** The claims of reads.ts: which calls a read of many cells makes, and that its answers do not depend on that. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  type Client,
+  type ClientOptions,
+  openTestDatabase,
+  type TestDatabase,
+} from '../testing/index.ts';
+
+const BATCHING: ClientOptions = { batching: { delayMs: 0 } };
+const VALUES = { 'a:one': '1', 'b:one': '2', 'b:two': '3', 'u/a:one': '4', 'c:one': '5' };
+const NAMES = [...Object.keys(VALUES), 'missing:one'];
+
+/** A client that reads, the values being there. */
+async function openScene(
+  options: ClientOptions,
+): Promise<{ readonly database: TestDatabase; readonly reader: Client }> {
+  const database = await openTestDatabase();
+  await database.client('writer').write(VALUES);
+  return { database, reader: database.client('reader', options) };
+}
+
+/** What the reader's storage was asked for, as `table rows`. */
+function reads({ store }: Client): readonly string[] {
+  return store.trace
+    .flatMap((call) => (call.kind === 'read' ? [`${call.table} ${call.rows.join(' ')}`] : []))
+    .toSorted();
+}
+
+describe('cells of several rows', () => {
+  test('are a read for each row, unless operations are batched', async () => {
+    const { reader } = await openScene({});
+    assert.deepEqual(await reader.read(NAMES), { ...VALUES, 'missing:one': undefined });
+    assert.deepEqual(reads(reader), ['t a', 't b', 't c', 't missing', 'u a']);
+    assert.equal(reader.context.counters.reads, 5);
+  });
+
+  test('are with batching one read for all rows of a table of which the same columns are asked', async () => {
+    const { database, reader } = await openScene(BATCHING);
+    const read = database.clock.runUntil(reader.read(NAMES));
+    assert.deepEqual(await read, { ...VALUES, 'missing:one': undefined });
+    assert.deepEqual(reads(reader), ['t a c missing', 't b', 'u a']);
+    const { reads: calls, readRows } = reader.context.counters;
+    assert.deepEqual([calls, readRows], [3, 5]);
+  });
+
+  for (const [name, options, others] of [
+    ['one by one', {}, ['t a', 't b', 't missing', 'u a']],
+    ['together', BATCHING, ['t a c missing', 't b', 'u a']],
+  ] as const) {
+    test(`read ${name}: a lock in the way of one is resolved, and only that row is read again`, async () => {
+      const { database, reader } = await openScene(options);
+      const dead = database.client('dead');
+      dead.beforeMutation(2, () => Promise.reject(new Error('dies before its commit')));
+      await assert.rejects(dead.write({ 'c:one': 'never' }));
+      database.bury('dead');
+      const read = database.clock.runUntil(reader.read(NAMES));
+      assert.deepEqual(await read, { ...VALUES, 'missing:one': undefined });
+      assert.deepEqual(
+        reads(reader).filter((one) => one !== 't c'),
+        others,
+      );
+      assert.deepEqual(await database.locks(), []);
+    });
+  }
+});

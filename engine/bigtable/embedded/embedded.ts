@@ -15,7 +15,7 @@ import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { open, type Database, type DatabaseOptions, type Key, type RootDatabase } from 'lmdb';
-import { PercolatorError } from '../../base/index.ts';
+import { assert, PercolatorError } from '../../base/index.ts';
 import type {
   Bigtable,
   CellFilter,
@@ -44,6 +44,7 @@ import {
   type TableEntry,
 } from './catalog.ts';
 import { LISTED_VALUE_BYTES_MAX } from './cells.ts';
+import { type Door, openDoor } from './door.ts';
 import { checkIsStore } from './existing-store.ts';
 import { FileWatch } from './file-watch.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
@@ -67,6 +68,12 @@ export interface EmbeddedOptions {
    * folder as it is. Default false.
    */
   readonly readOnly?: boolean | undefined;
+}
+
+interface EmbeddedSettings {
+  readonly folder: string;
+  readonly fsync: boolean;
+  readonly readOnly: boolean;
 }
 
 const CATALOG_KEY = 'catalog';
@@ -109,11 +116,31 @@ const CELLS = {
 /** @throws STORE_UNAVAILABLE if the folder cannot be created or opened; the message names it */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
   const { fsync = true, readOnly = false } = options;
+  let door: Door | undefined;
   try {
     if (readOnly) checkIsStore(options.folder);
     else await makeFolder(options.folder);
+    door = openDoor(options.folder, { readOnly });
+    const store = await openBehind(door, { ...options, fsync, readOnly });
+    if (!readOnly) await store.finishDrops();
+    return store;
+  } catch (cause) {
+    await door?.close();
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new PercolatorError(
+      'STORE_UNAVAILABLE',
+      `the embedded store in ${options.folder} cannot be opened: ${reason}`,
+      { cause },
+    );
+  }
+}
+
+/** While nobody commits. */
+function openBehind(door: Door | undefined, options: EmbeddedSettings): Promise<Embedded> {
+  const { folder, fsync, readOnly } = options;
+  const opening = async (): Promise<Embedded> => {
     const root = open({
-      path: options.folder,
+      path: folder,
       noSubdir: false,
       pageSize: PAGE_BYTES,
       maxDbs: 4,
@@ -123,17 +150,9 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
       noSync: !fsync,
       readOnly,
     });
-    const store = new Embedded(root, { folder: options.folder, fsync, readOnly });
-    if (!readOnly) await store.finishDrops();
-    return store;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new PercolatorError(
-      'STORE_UNAVAILABLE',
-      `the embedded store in ${options.folder} cannot be opened: ${reason}`,
-      { cause },
-    );
-  }
+    return new Embedded(root, { folder, fsync, readOnly, door });
+  };
+  return door === undefined ? opening() : withHardExit(() => door.pass(opening));
 }
 
 /**
@@ -153,6 +172,8 @@ async function makeFolder(folder: string): Promise<void> {
 class Embedded implements Bigtable {
   readonly manifest: Manifest;
   readonly #root: RootDatabase;
+  /** Undefined in a store that is only read, and that nobody has ever opened to write. */
+  readonly #door: Door | undefined;
   readonly #cells: Database<Buffer, Buffer>;
   readonly #storage: Storage<Database<Buffer, Buffer>>;
   readonly #catalogs: Database<Catalog | number, string>;
@@ -165,9 +186,10 @@ class Embedded implements Bigtable {
 
   constructor(
     root: RootDatabase,
-    { folder, fsync, readOnly }: { folder: string; fsync: boolean; readOnly: boolean },
+    { folder, fsync, readOnly, door }: EmbeddedSettings & { readonly door: Door | undefined },
   ) {
     this.#root = root;
+    this.#door = door;
     this.#readOnly = readOnly;
     this.#watch = new FileWatch(folder);
     this.#cells = openDatabase(root, CELLS);
@@ -287,12 +309,18 @@ class Embedded implements Bigtable {
 
   async close(): Promise<void> {
     this.#watch.close();
-    this.#closed ??= this.#commits.idle().then(() => this.#root.close());
+    this.#closed ??= this.#closeBoth();
     await this.#closed;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  async #closeBoth(): Promise<void> {
+    await this.#commits.idle();
+    await this.#root.close();
+    await this.#door?.close();
   }
 
   /**
@@ -346,12 +374,14 @@ class Embedded implements Bigtable {
 
   async #transact(callback: () => void): Promise<void> {
     try {
-      await withHardExit(() =>
+      const door = this.#door;
+      assert(door !== undefined, 'who writes has opened the door');
+      const commit = (): Promise<void> =>
         this.#root.transaction(() => {
           this.#loadCatalog();
           callback();
-        }),
-      );
+        });
+      await withHardExit(() => door.pass(commit));
     } catch (error) {
       this.#catalog = EMPTY_CATALOG; // What the group made of it was not committed: load it anew.
       throw error;

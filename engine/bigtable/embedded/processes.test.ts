@@ -29,6 +29,26 @@ function setRow(row: string, text = row): RowMutation {
   };
 }
 
+test('a store that is opened, again and again, while another process commits loses nothing', async () => {
+  const folder = await temporaryFolder();
+  await (await openWithTable(folder)).close();
+  const rows = 30_000;
+  // Without fsync it commits all the time.
+  const program = [WRITE, folder, 'row ', String(rows), 'without-fsync'];
+  const writer = spawn(process.execPath, program, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const exited = once(writer, 'exit');
+  let opened = 0;
+  while (writer.exitCode === null) {
+    await (await openEmbedded({ folder, fsync: false })).close();
+    opened++;
+  }
+  assert.deepEqual(await exited, [0, null]);
+  assert.ok(opened > 10, `opened only ${opened} times`);
+  await using store = await openEmbedded({ folder });
+  const found = await store.readRange('t', { limit: 2 * rows }, FILTERS);
+  assert.equal(found.length, rows);
+});
+
 /** A store in another process. */
 class OtherProcess implements AsyncDisposable {
   readonly #child: ChildProcess;

@@ -1,7 +1,7 @@
 /**
  * A program for tests: writes rows of two cells, and prints each key when its mutation has resolved.
  *
- *     node write.fixture.ts <folder> <prefix of the keys> [number of rows; default: until killed]
+ *     node write.fixture.ts <folder> <prefix of the keys> [number of rows; default: until killed] [without-fsync]
  *
  * Several writers are underway at once, so that a kill falls into groups of several rows.
  */
@@ -14,7 +14,7 @@ const STDOUT = 1;
 
 const [folder = '', prefix = ''] = argv.slice(2);
 const count = Number(argv[4] ?? Infinity);
-const store = await openEmbedded({ folder });
+const store = await openEmbedded({ folder, fsync: argv[5] !== 'without-fsync' });
 let next = 0;
 
 async function write(): Promise<void> {

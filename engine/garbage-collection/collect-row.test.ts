@@ -237,6 +237,22 @@ describe('observers', () => {
     assert.deepEqual(await left(store), []);
   });
 
+  test('a tombstone stays for an observer that runs while its row is being collected', async () => {
+    const store = await openStore();
+    await fill(store, [erased(3, 4)]);
+    const ack = committedCell('ack_o:c', Buffer.from(''), {
+      startTimestamp: 5,
+      commitTimestamp: 12,
+    });
+    const client = new FaultyBigtable(store);
+    client.beforeCall = async ({ kind, table }) => {
+      // Its run is committed and its notification cleared: nothing waits any more.
+      if (kind === 'read' && table === notifyTable('t')) await fill(store, ack);
+    };
+    await collect(client, 10);
+    assert.deepEqual(await left(store), ['write@4', 'ack@12']);
+  });
+
   test('what an observer has seen it is not shown again after its acknowledgments were collected', async () => {
     const scene = await openScene({ observed: ['c'] });
     const a = scene.client('A');

@@ -2,7 +2,8 @@
  * Collecting some rows of a table: reading what waits for observers, erasing what is garbage.
  *
  * Each row is one row mutation, whose order counts (P17). The companion table is read after the row:
- * the notification of a delete is there before the delete, and goes when its observers have run.
+ * the notification of a delete is there before the delete, and goes when its observers have run. And the row
+ * is read once more after that: when the notification goes, what they have acknowledged is there.
  */
 import { assert } from '../base/index.ts';
 import type { Bigtable, CellFilter, Row, RowMutation, Timestamp } from '../bigtable/index.ts';
@@ -74,10 +75,12 @@ async function garbageOfRows(
   versions: number,
 ): Promise<readonly RowMutation[]> {
   const { table, deletionHorizon } = target;
-  const waiting = await readWaiting(store, table, rowsWithTombstones(rows, deletionHorizon));
-  return rows.map((row): RowMutation => {
-    const { key, cells } = row;
-    const cut = cutOf(row, target, versions);
+  const dying = rowsWithTombstones(rows, deletionHorizon);
+  const waiting = await readWaiting(store, table, dying);
+  const now = await readAgain(store, target, dying, versions);
+  return rows.map((before): RowMutation => {
+    const { key, cells } = now.get(before.key) ?? before;
+    const cut = cutColumns(cells, deletionHorizon, versions);
     const known = { cells, cut, waiting: waiting.get(key) ?? new Set<string>() };
     return { table, row: key, mutations: garbageOf(known, deletionHorizon) };
   });
@@ -102,6 +105,18 @@ async function readWaiting(
       .filter((row) => row !== undefined)
       .map(({ key, cells }) => [key, new Set(cells.map(({ qualifier }) => qualifier))]),
   );
+}
+
+/** Of an observer that ran between the two readings, the acknowledgment is in the row, and keeps the tombstone. */
+async function readAgain(
+  store: Bigtable,
+  { table, deletionHorizon }: CollectionTarget,
+  keys: readonly string[],
+  versions: number,
+): Promise<ReadonlyMap<string, Row>> {
+  if (keys.length === 0) return new Map();
+  const rows = await store.readRows(table, keys, collectionFilters(deletionHorizon, versions));
+  return new Map(rows.flatMap((row) => (row === undefined ? [] : [[row.key, row]])));
 }
 
 async function erase(store: Bigtable, garbage: readonly RowMutation[]): Promise<number> {

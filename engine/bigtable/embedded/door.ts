@@ -20,7 +20,7 @@ import { open, type RootDatabase } from 'lmdb';
 
 const FOLDER = 'door';
 
-/** When everybody of this process who came before has left. */
+/** When everybody of this thread who came before has left. */
 let turn: Promise<unknown> = Promise.resolve();
 
 /**
@@ -44,19 +44,26 @@ export class Door {
   }
 
   /** Runs `action` while nobody else is inside. Resolves, or rejects, as `action` does. */
-  async pass<T>(action: () => Promise<T>): Promise<T> {
-    const passing = turn.then(() => this.#pass(action));
-    turn = passing.catch(() => {}); // The next one does not care.
-    return passing;
+  pass<T>(action: () => Promise<T>): Promise<T> {
+    return this.#enter(async () => {
+      let outcome: PromiseSettledResult<T> | undefined;
+      await this.#root.transaction(async () => {
+        [outcome] = await Promise.allSettled([action()]);
+      });
+      if (outcome?.status === 'fulfilled') return outcome.value;
+      throw outcome?.reason;
+    });
   }
 
-  async #pass<T>(action: () => Promise<T>): Promise<T> {
-    let outcome: PromiseSettledResult<T> | undefined;
-    await this.#root.transaction(async () => {
-      [outcome] = await Promise.allSettled([action()]);
-    });
-    if (outcome?.status === 'fulfilled') return outcome.value;
-    throw outcome?.reason;
+  /** The same in one go, for worker threads: one that exited inside would leave the door shut. */
+  passAtOnce<T>(action: () => T): Promise<T> {
+    return this.#enter(() => this.#root.transaction(action));
+  }
+
+  #enter<T>(passing: () => Promise<T>): Promise<T> {
+    const passed = turn.then(passing);
+    turn = passed.catch(() => {}); // The next one does not care.
+    return passed;
   }
 
   async close(): Promise<void> {

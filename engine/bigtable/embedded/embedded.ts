@@ -14,6 +14,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
 import { open, type Database, type DatabaseOptions, type Key, type RootDatabase } from 'lmdb';
 import { assert, PercolatorError } from '../../base/index.ts';
 import type {
@@ -138,7 +139,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
 /** While nobody commits. */
 function openBehind(door: Door | undefined, options: EmbeddedSettings): Promise<Embedded> {
   const { folder, fsync, readOnly } = options;
-  const opening = async (): Promise<Embedded> => {
+  const opening = (): Embedded => {
     const root = open({
       path: folder,
       noSubdir: false,
@@ -152,7 +153,9 @@ function openBehind(door: Door | undefined, options: EmbeddedSettings): Promise<
     });
     return new Embedded(root, { folder, fsync, readOnly, door });
   };
-  return door === undefined ? opening() : withHardExit(() => door.pass(opening));
+  return door === undefined
+    ? Promise.resolve(opening())
+    : withHardExit(() => door.passAtOnce(opening));
 }
 
 /**
@@ -376,12 +379,15 @@ class Embedded implements Bigtable {
     try {
       const door = this.#door;
       assert(door !== undefined, 'who writes has opened the door');
-      const commit = (): Promise<void> =>
-        this.#root.transaction(() => {
-          this.#loadCatalog();
-          callback();
-        });
-      await withHardExit(() => door.pass(commit));
+      const group = (): void => {
+        this.#loadCatalog();
+        callback();
+      };
+      await withHardExit(() =>
+        isMainThread
+          ? door.pass(() => this.#root.transaction(group))
+          : door.passAtOnce(() => this.#root.transactionSync(group)),
+      );
     } catch (error) {
       this.#catalog = EMPTY_CATALOG; // What the group made of it was not committed: load it anew.
       throw error;

@@ -94,8 +94,10 @@ function interruptedProgram(folder: string): string {
       const store = await openEmbedded({ folder: ${JSON.stringify(folder)} });
       const set = { kind: 'set', family: 'data', qualifier: 'q', value: Buffer.from('v') };
       const interrupted = new Promise((resolve) => signal.addEventListener('abort', resolve));
+      const awake = setTimeout(() => {}, 10_000); // Nothing else is, until the signal has come.
       process.kill(process.pid, 'SIGINT');
       await interrupted;
+      clearTimeout(awake);
       void store.mutateRows([{ table: 't', row: 'r', mutations: [{ ...set, timestamp: 2 }] }]);
       for (let i = 0; i < 20; i++) await null; // By then lmdb has asked for its own setImmediate.
       await new Promise(setImmediate);

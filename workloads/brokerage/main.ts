@@ -40,7 +40,7 @@ await runCommand(
       preset: choice({
         choices: ['smoke', 'small', 'paperlike'],
         description:
-          'size of the brokerage and length of the points: smoke takes 10 minutes, small half an hour, paperlike hours',
+          'size of the brokerage and length of the points: smoke takes 20 minutes or so, small an hour or so, paperlike hours',
         default: 'smoke',
       }),
       broker: choice({

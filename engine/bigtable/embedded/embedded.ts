@@ -5,17 +5,15 @@
  *     mutations ──▶ checked ──▶ group commit ──▶ one lmdb transaction, one fsync ──▶ resolved
  *
  * Several processes of one machine may open one folder: lmdb's writer lock orders their
- * mutations, and a process that is killed while it holds the lock is survived. A process that is
- * *stopped* (SIGSTOP, a debugger) inside a group keeps the others waiting: lmdb has one writer.
+ * mutations, and a process that is killed while it holds the lock is survived; while one of them opens
+ * the store, none commits (door.ts). A process that is *stopped* (SIGSTOP, a debugger) inside a
+ * group keeps the others waiting: lmdb has one writer.
  *
  * What it does not do: it has no tablets. Splits are kept and returned, so that code which picks
  * random tablets has some, but all rows are served by whoever asks.
  */
-import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-import { open, type Database, type DatabaseOptions, type Key, type RootDatabase } from 'lmdb';
+import type { Database, RootDatabase } from 'lmdb';
 import { assert, PercolatorError } from '../../base/index.ts';
 import type {
   Bigtable,
@@ -44,8 +42,13 @@ import {
   type Catalog,
   type TableEntry,
 } from './catalog.ts';
-import { LISTED_VALUE_BYTES_MAX } from './cells.ts';
 import { type Door, openDoor } from './door.ts';
+import {
+  type Environment,
+  type EnvironmentSettings,
+  makeFolder,
+  openEnvironment,
+} from './environment.ts';
 import { checkIsStore } from './existing-store.ts';
 import { FileWatch } from './file-watch.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
@@ -71,48 +74,11 @@ export interface EmbeddedOptions {
   readonly readOnly?: boolean | undefined;
 }
 
-interface EmbeddedSettings {
-  readonly folder: string;
-  readonly fsync: boolean;
-  readonly readOnly: boolean;
-}
-
 const CATALOG_KEY = 'catalog';
 /** The catalog's version once more, alone: small enough to be looked at by every read. */
 const VERSION_KEY = 'version';
-/** lmdb takes keys of 4,026 bytes from this page size on. */
-const PAGE_BYTES = 8192;
 /** Cells purged per transaction when a table is dropped: others may write in between. */
 const PURGE_CELLS = 10_000;
-
-/** The cells: keys and values as they are. */
-const CELLS = {
-  name: 'cells',
-  keyEncoder: {
-    writeKey: (key: Buffer, target: Buffer, start: number): number => {
-      target.set(key, start);
-      return start + key.length;
-    },
-    // As lmdb's own for binary keys, into Node's pool.
-    readKey: (target: Buffer, start: number, end: number): Buffer => {
-      const key = Buffer.allocUnsafe(end - start);
-      target.copy(key, 0, start, end);
-      return key;
-    },
-  },
-  // As lmdb's own `binary`, which takes a value out of the read buffer by `slice`; this is 1 µs less.
-  encoder: {
-    encode: (value: Buffer): Buffer => value,
-    // A pass over cells tells the length. A point get does not: its buffer says how long the value is.
-    decode: (shared: Buffer, listed?: number): Buffer | undefined => {
-      if (listed !== undefined && listed > LISTED_VALUE_BYTES_MAX) return undefined;
-      const length = listed ?? shared.length;
-      const value = Buffer.allocUnsafe(length);
-      shared.copy(value, 0, 0, length);
-      return value;
-    },
-  },
-} as const;
 
 /** @throws STORE_UNAVAILABLE if the folder cannot be created or opened; the message names it */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
@@ -137,39 +103,11 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
 }
 
 /** While nobody commits. */
-function openBehind(door: Door | undefined, options: EmbeddedSettings): Promise<Embedded> {
-  const { folder, fsync, readOnly } = options;
-  const opening = (): Embedded => {
-    const root = open({
-      path: folder,
-      noSubdir: false,
-      pageSize: PAGE_BYTES,
-      maxDbs: 4,
-      // Strict: visible and durable at the same moment. The default lets readers, and so other
-      // transactions, act on a commit that a power failure may still undo.
-      overlappingSync: false,
-      noSync: !fsync,
-      readOnly,
-    });
-    return new Embedded(root, { folder, fsync, readOnly, door });
-  };
+function openBehind(door: Door | undefined, settings: EnvironmentSettings): Promise<Embedded> {
+  const opening = (): Embedded => new Embedded(openEnvironment(settings), { ...settings, door });
   return door === undefined
     ? Promise.resolve(opening())
     : withHardExit(() => door.passAtOnce(opening));
-}
-
-/**
- * Makes the folder and those above it that are missing. Not `mkdir`'s own `recursive`: where the
- * system denies that a folder exists which it refuses to make, as in /proc, that never returns.
- */
-async function makeFolder(folder: string): Promise<void> {
-  const missing: string[] = [];
-  for (let next = resolve(folder); !existsSync(next); next = dirname(next)) missing.push(next);
-  for (const next of missing.toReversed()) {
-    await mkdir(next).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error; // Another process was faster.
-    });
-  }
 }
 
 class Embedded implements Bigtable {
@@ -188,16 +126,16 @@ class Embedded implements Bigtable {
   #closed: Promise<void> | undefined;
 
   constructor(
-    root: RootDatabase,
-    { folder, fsync, readOnly, door }: EmbeddedSettings & { readonly door: Door | undefined },
+    { root, cells, catalogs }: Environment,
+    { folder, fsync, readOnly, door }: EnvironmentSettings & { readonly door: Door | undefined },
   ) {
     this.#root = root;
     this.#door = door;
     this.#readOnly = readOnly;
     this.#watch = new FileWatch(folder);
-    this.#cells = openDatabase(root, CELLS);
-    this.#storage = { cells: this.#cells, large: new LargeRows() };
-    this.#catalogs = openDatabase(root, { name: 'catalog', encoding: 'json' });
+    this.#cells = cells;
+    this.#storage = { cells, large: new LargeRows() };
+    this.#catalogs = catalogs;
     this.#commits = createGroupCommit((callback) => this.#transact(callback));
     this.manifest = {
       name: 'embedded',
@@ -450,16 +388,6 @@ class Embedded implements Bigtable {
       throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
     }
   }
-}
-
-/** lmdb makes a database that is missing, but not in a store that is only read. */
-function openDatabase<V, K extends Key>(
-  root: RootDatabase,
-  options: DatabaseOptions & { readonly name: string },
-): Database<V, K> {
-  const database = root.openDB<V, K>(options) as Database<V, K> | undefined;
-  if (database !== undefined) return database;
-  throw new Error(`it is an lmdb folder, but not a store of ours: it has no ${options.name}`);
 }
 
 function asError(reason: unknown): Error {

@@ -1,0 +1,95 @@
+/** The lmdb environment of a store: its folder, its settings, and the two databases in it. */
+import { existsSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { open, type Database, type DatabaseOptions, type Key, type RootDatabase } from 'lmdb';
+import type { Catalog } from './catalog.ts';
+import { LISTED_VALUE_BYTES_MAX } from './cells.ts';
+
+export interface EnvironmentSettings {
+  readonly folder: string;
+  readonly fsync: boolean;
+  readonly readOnly: boolean;
+}
+
+export interface Environment {
+  readonly root: RootDatabase;
+  readonly cells: Database<Buffer, Buffer>;
+  /** The catalog, and its version. */
+  readonly catalogs: Database<Catalog | number, string>;
+}
+
+/** lmdb takes keys of 4,026 bytes from this page size on. */
+const PAGE_BYTES = 8192;
+/** The cells: keys and values as they are. */
+const CELLS = {
+  name: 'cells',
+  keyEncoder: {
+    writeKey: (key: Buffer, target: Buffer, start: number): number => {
+      target.set(key, start);
+      return start + key.length;
+    },
+    // As lmdb's own for binary keys, into Node's pool.
+    readKey: (target: Buffer, start: number, end: number): Buffer => {
+      const key = Buffer.allocUnsafe(end - start);
+      target.copy(key, 0, start, end);
+      return key;
+    },
+  },
+  // As lmdb's own `binary`, which takes a value out of the read buffer by `slice`; this is 1 µs less.
+  encoder: {
+    encode: (value: Buffer): Buffer => value,
+    // A pass over cells tells the length. A point get does not: its buffer says how long the value is.
+    decode: (shared: Buffer, listed?: number): Buffer | undefined => {
+      if (listed !== undefined && listed > LISTED_VALUE_BYTES_MAX) return undefined;
+      const length = listed ?? shared.length;
+      const value = Buffer.allocUnsafe(length);
+      shared.copy(value, 0, 0, length);
+      return value;
+    },
+  },
+} as const;
+
+/** Only while nobody commits (door.ts). */
+export function openEnvironment({ folder, fsync, readOnly }: EnvironmentSettings): Environment {
+  const root = open({
+    path: folder,
+    noSubdir: false,
+    pageSize: PAGE_BYTES,
+    maxDbs: 4,
+    // Strict: visible and durable at the same moment. The default lets readers, and so other
+    // transactions, act on a commit that a power failure may still undo.
+    overlappingSync: false,
+    noSync: !fsync,
+    readOnly,
+  });
+  return {
+    root,
+    cells: openDatabase(root, CELLS),
+    catalogs: openDatabase(root, { name: 'catalog', encoding: 'json' }),
+  };
+}
+
+/** lmdb makes a database that is missing, but not in a store that is only read. */
+function openDatabase<V, K extends Key>(
+  root: RootDatabase,
+  options: DatabaseOptions & { readonly name: string },
+): Database<V, K> {
+  const database = root.openDB<V, K>(options) as Database<V, K> | undefined;
+  if (database !== undefined) return database;
+  throw new Error(`it is an lmdb folder, but not a store of ours: it has no ${options.name}`);
+}
+
+/**
+ * Makes the folder and those above it that are missing. Not `mkdir`'s own `recursive`: where the
+ * system denies that a folder exists which it refuses to make, as in /proc, that never returns.
+ */
+export async function makeFolder(folder: string): Promise<void> {
+  const missing: string[] = [];
+  for (let next = resolve(folder); !existsSync(next); next = dirname(next)) missing.push(next);
+  for (const next of missing.toReversed()) {
+    await mkdir(next).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error; // Another process was faster.
+    });
+  }
+}

@@ -41,6 +41,7 @@ const FINDINGS: Findings = {
           name: 'embedded',
           look: 'percolator',
           isLine: true,
+          fit: null,
           points: [
             { x: 1, y: 0.5, low: 0.4, high: 0.6 },
             { x: 2, y: 0.3, low: null, high: null },
@@ -144,5 +145,33 @@ describe('findings', () => {
       { label: 'embedded', ys: [0.5, 0.3] },
       { label: undefined, ys: [0.4, 0.6] },
     ]);
+  });
+
+  test('are drawn with the line through them, and the surface of its band', () => {
+    using folder = temporaryFolder();
+    const [chart] = FINDINGS.charts;
+    const [series] = chart?.series ?? [];
+    assert.ok(chart !== undefined && series !== undefined);
+    const fit = [
+      { x: 1, y: 0.5, low: 0.4, high: 0.7 },
+      { x: 2, y: 0.4, low: 0.3, high: 0.6 },
+    ];
+    const fitted = { ...chart, series: [{ ...series, points: [], fit }] };
+    runWith(folder.path, { ...FINDINGS, charts: [fitted] });
+    const [read] = readRunRecord(folder.path).findings?.charts ?? [];
+    assert.deepEqual(read?.series[0]?.fit, fit);
+    const { datasets } = findingsFigure(read, chartTheme(false)).data;
+    const [, line, low, high] = datasets.map(({ data, fill }) => ({
+      ys: data.map(({ y }) => y),
+      fill,
+    }));
+    assert.deepEqual(
+      [line?.ys, low?.ys],
+      [
+        [0.5, 0.4],
+        [0.4, 0.3],
+      ],
+    );
+    assert.deepEqual(high, { ys: [0.7, 0.6], fill: '-1' });
   });
 });

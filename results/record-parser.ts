@@ -111,18 +111,21 @@ const axis: Shape<record.ResultAxis> = object<record.ResultAxis>({
   ticks: list(object<record.ResultAxis['ticks'][number]>({ at: aNumber, label: aString })),
 });
 
+const marks: Shape<readonly record.ResultMark[]> = list(
+  object<record.ResultMark>({
+    x: aNumber,
+    y: aNumber,
+    low: nullable(aNumber),
+    high: nullable(aNumber),
+  }),
+);
+
 const series: Shape<record.ResultSeries> = object<record.ResultSeries>({
   name: aString,
   look: oneOf('percolator', 'other', 'paper'),
   isLine: aBoolean,
-  points: list(
-    object<record.ResultMark>({
-      x: aNumber,
-      y: aNumber,
-      low: nullable(aNumber),
-      high: nullable(aNumber),
-    }),
-  ),
+  points: marks,
+  fit: addedLater(marks),
 });
 
 const findings: Shape<record.Findings> = object<record.Findings>({

@@ -227,6 +227,8 @@ export interface ResultSeries {
   /** Whether the points are joined. */
   readonly isLine: boolean;
   readonly points: readonly ResultMark[];
+  /** The line that was fitted through the points, with its confidence band. */
+  readonly fit?: readonly ResultMark[] | null;
 }
 
 /** A point, and where it is known the interval that holds the true value with 95 % confidence. */

@@ -1,4 +1,4 @@
-/** A chart of findings: marks, joined or not, each with its 95 % confidence interval where that is known. */
+/** A chart of findings: marks, joined or not, each with its interval where that is known, and the line fitted through them. */
 import type { ChartConfiguration } from 'chart.js';
 import type { ResultAxis, ResultChart, ResultMark, ResultSeries } from '../run-record.ts';
 import { latencyChartOptions, type LatencyDataset, type LatencyMark } from './figure-7.ts';
@@ -10,11 +10,12 @@ export function findingsFigure(
   chart: ResultChart,
   theme: Theme,
 ): ChartConfiguration<'scatter', LatencyMark[]> {
-  const marks = chart.series.flatMap(({ points }) => points);
+  const marks = chart.series.flatMap(({ points, fit }) => [...points, ...(fit ?? [])]);
   const colors = colorsOf(chart.series, theme);
   const datasets = chart.series.flatMap((series, i) => [
     seriesDataset(series, colors[i] ?? theme.text),
     ...series.points.flatMap((mark) => intervalDataset(mark, colors[i] ?? theme.text)),
+    ...fitDatasets(series.fit ?? [], looks(theme)[series.look]),
   ]);
   const xs = marks.map(({ x }) => x);
   const ys = marks.flatMap(({ y, low, high }) => [y, low ?? y, high ?? y]);
@@ -42,11 +43,14 @@ function named(options: Options): Options {
 
 /** Systems keep their colours; several of one kind get lighter. */
 function colorsOf(series: readonly ResultSeries[], theme: Theme): readonly string[] {
-  const looks = { percolator: theme.percolator, other: theme.mapreduce, paper: theme.paper };
   return series.map(({ look }, i) => {
     const rank = series.slice(0, i).filter((before) => before.look === look).length;
-    return looks[look] + (['', '99', '66', '44'][rank] ?? '33');
+    return looks(theme)[look] + (['', '99', '66', '44'][rank] ?? '33');
   });
+}
+
+function looks(theme: Theme): Readonly<Record<ResultSeries['look'], string>> {
+  return { percolator: theme.percolator, other: theme.mapreduce, paper: theme.paper };
 }
 
 function seriesDataset(
@@ -77,6 +81,25 @@ function intervalDataset({ x, low, high }: ResultMark, color: string): readonly 
       borderWidth: 1.5,
       pointRadius: 0,
     },
+  ];
+}
+
+/** The line, and its band as the surface between two edges: the second is filled up to the first. */
+function fitDatasets(fit: readonly ResultMark[], color: string): readonly LatencyDataset[] {
+  if (fit.length === 0) return [];
+  const drawn = (yOf: (mark: ResultMark) => number, look: object): LatencyDataset => ({
+    data: fit.map((mark) => ({ x: mark.x, y: yOf(mark), words: [] })),
+    showLine: true,
+    borderColor: color,
+    borderWidth: 0,
+    pointRadius: 0,
+    pointHoverRadius: 0,
+    ...look,
+  });
+  return [
+    drawn(({ y }) => y, { borderWidth: 1.5 }),
+    drawn(({ y, low }) => low ?? y, {}),
+    drawn(({ y, high }) => high ?? y, { fill: '-1', backgroundColor: `${color}1f` }),
   ];
 }
 

@@ -17,19 +17,22 @@ export const NAMES: Readonly<Record<WayName, string>> = {
 /** Section 3.3: 11,200 transactions a second on 15,000 cores, and the ratio to a database on the same work. */
 export const PAPER = { cores: 15_000, tradesPerSecond: 11_200, inflation: 30 } as const;
 
+/** The edges of a band are curves: so many points make them smooth. */
+const BAND_POINTS = 25;
+
 export interface Line {
   /** Null with fewer than three loads. */
   readonly fit: LineFit | null;
   /** The runs of loads that were kept up with, ascending. */
   readonly kept: readonly Point[];
-  /** All rounds of a load are one point, ascending: what disturbs a machine for some seconds is nobody's cost. */
+  /** One point for all rounds of a load, ascending: what disturbs a machine for some seconds is nobody's cost. */
   readonly loads: readonly LoadPoint[];
   /** Trade-Results a second. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Trade-Results a second, and cores, over all rounds. */
+/** Trade-Results a second, and cores, of the round in the middle. */
 interface LoadPoint extends XY {
   /** Cores of the cheapest and of the dearest round; null if there was but one. */
   readonly low: number | null;
@@ -48,12 +51,15 @@ export function lineOf({ ladder }: Results, way: WayName): Line {
   return { fit: fitLine(loads), kept, loads, from, to };
 }
 
-/** Nothing if the system does not tell its processor time. */
+/** The round of median cost, or the two of them together. Nothing if the system does not tell its processor time. */
 function loadOf(rounds: readonly Ran[]): readonly LoadPoint[] {
-  const perTrade = cpuPerTrade(rounds);
+  const costOf = (ran: Ran): number => cpuPerTrade([ran]) ?? Number.NaN;
+  const byCost = rounds.toSorted((a, b) => costOf(a) - costOf(b));
+  const middle = byCost.slice(Math.ceil(rounds.length / 2) - 1, Math.floor(rounds.length / 2) + 1);
+  const perTrade = cpuPerTrade(middle);
   if (perTrade === null) return [];
-  const trades = rounds.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
-  const x = trades / rounds.reduce((sum, { offered }) => sum + offered.seconds, 0);
+  const trades = middle.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
+  const x = trades / middle.reduce((sum, { offered }) => sum + offered.seconds, 0);
   const each = rounds.flatMap((ran) => cores(ran) ?? []);
   const [low, high] = each.length < 2 ? [null, null] : [Math.min(...each), Math.max(...each)];
   return [{ x, y: x * perTrade, low, high }];
@@ -65,24 +71,22 @@ export function figure9Chart(results: Results): ResultChart {
     name: 'figure-9',
     title: 'Cores used by all processes against Trade-Results a second',
     caption:
-      'Marks are loads that were kept up with, from the cheapest to the dearest round; lines are least squares, their bars ' +
-      'the 95 % confidence band of the mean.',
+      'Marks are loads that were kept up with: the round of median cost, and bars from the cheapest to the dearest. Lines are ' +
+      'least squares, the surface around them the 95 % confidence band of the mean.',
     x: { title: 'Trade-Results a second', scale: 'linear', ticks: [] },
     y: { title: 'Cores', scale: 'linear', ticks: [] },
-    series: ways.flatMap((way) => seriesOf(results, way)),
+    series: ways.map((way) => seriesOf(results, way)),
   };
 }
 
-/** Marks without a line, and a line with its band: each of few points, so that the band can be seen. */
-function seriesOf(results: Results, way: WayName): readonly ResultSeries[] {
+function seriesOf(results: Results, way: WayName): ResultSeries {
   const { fit, loads, from, to } = lineOf(results, way);
   const look = way === 'embedded' || way === 'emulator' ? 'percolator' : 'other';
-  const measured: ResultSeries = { name: NAMES[way], look, isLine: false, points: loads };
-  if (fit === null) return [measured];
-  const xs = [0, 1, 2, 3, 4].map((i) => from + (i * (to - from)) / 4);
-  const points = xs.map((x): ResultMark => {
-    const { y, low, high } = fit.at(x);
-    return { x, y, low, high };
+  const measured = { name: NAMES[way], look, isLine: false, points: loads } as const;
+  if (fit === null) return measured;
+  const line = Array.from({ length: BAND_POINTS }, (_, i): ResultMark => {
+    const x = from + (i * (to - from)) / (BAND_POINTS - 1);
+    return { x, ...fit.at(x) };
   });
-  return [measured, { name: `${NAMES[way]}: line`, look, isLine: true, points }];
+  return { ...measured, fit: line };
 }

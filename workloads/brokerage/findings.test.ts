@@ -70,17 +70,27 @@ describe('a run that is right', () => {
     assert.deepEqual([from, to], [2, 40]);
   });
 
-  test('has one point for all rounds of a load', () => {
-    const twice = measured({ embedded: 0.02 });
-    for (const rate of [2, 8, 20, 40]) {
-      twice.ladder.push({ way: 'embedded', ran: ranAt(rate, 0.03 + 0.02 * rate) });
-    }
-    const { fit, loads } = lineOf(twice, 'embedded');
-    assert.equal(loads.length, 4);
-    assert.ok(Math.abs((fit?.intercept ?? 0) - 0.02) < 1e-9);
-    assert.ok(Math.abs((fit?.rSquared ?? 0) - 1) < 1e-9);
-    assert.deepEqual([loads[0]?.low, loads[0]?.high], [0.05, 0.07]);
-  });
+  for (const [rounds, idle, intercept] of [
+    ['two rounds', [0.03], 0.02],
+    ['three rounds', [0.03, 0.9], 0.03],
+    ['four rounds', [0.9, 0.05, 0.03], 0.04],
+  ] as const) {
+    test(`has one point for ${rounds} of a load, the one in the middle`, () => {
+      const more = measured({ embedded: 0.02 });
+      for (const rate of [2, 8, 20, 40]) {
+        for (const cores of idle) {
+          more.ladder.push({ way: 'embedded', ran: ranAt(rate, cores + 0.02 * rate) });
+        }
+      }
+      const { fit, loads } = lineOf(more, 'embedded');
+      assert.equal(loads.length, 4);
+      assert.ok(Math.abs((fit?.intercept ?? 0) - intercept) < 1e-9);
+      assert.ok(Math.abs((fit?.rSquared ?? 0) - 1) < 1e-9);
+      const dearest = 0.04 + Math.max(...idle);
+      assert.ok(Math.abs((loads[0]?.low ?? 0) - 0.05) < 1e-9);
+      assert.ok(Math.abs((loads[0]?.high ?? 0) - dearest) < 1e-9);
+    });
+  }
 
   test('counts the processor time of all processes for each Trade-Result', () => {
     assert.ok(Math.abs((cpuPerTrade([ranAt(20, 0.4)]) ?? 0) - 0.02) < 1e-9);

@@ -36,7 +36,7 @@ export interface Durations {
 }
 
 export const DURATIONS: Readonly<Record<PresetName, Durations>> = {
-  smoke: { warmupSeconds: 3, seconds: 12, rounds: 2 },
+  smoke: { warmupSeconds: 3, seconds: 10, rounds: 3 },
   small: { warmupSeconds: 5, seconds: 20, rounds: 3 },
   paperlike: { warmupSeconds: 15, seconds: 60, rounds: 3 },
 };

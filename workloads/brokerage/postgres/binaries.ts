@@ -80,7 +80,7 @@ async function versionOf(postgres: string, account: Account): Promise<string> {
 function closedFolder(postgres: string, cause: unknown): UsageError {
   const folder = path.resolve(postgres, '..', '..', '..', '..');
   return new UsageError(
-    `PostgreSQL cannot be started in ${folder}: it does not run as root, and the account nobody, as which it would run, may not enter this folder.`,
+    `PostgreSQL cannot be started in ${folder}: it does not run as root, and the account nobody, as which it would run, may not enter this folder; choose one that everybody may enter, or set DATABASE_URL to measure a server of your own.`,
     { cause },
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Ends a group of processes, and removes their folder, when we want it or when we are gone.
+ * Ends a group of processes, and removes their folders, when we want it or when we are gone.
  *
  *     we ──▶ pipe ──▶ guard: reads which group of processes it is to end, then waits for the end of the pipe
  *
@@ -16,14 +16,14 @@ import { execa } from 'execa';
 export interface Guard {
   /** From now on it ends this process with all of its group, and no longer the one before. */
   watch(leader: number): void;
-  /** Resolves when the processes and the folder are gone; twice is harmless. */
+  /** Resolves when the processes and the folders are gone; twice is harmless. */
   stop(): Promise<void>;
 }
 
 /** For the processes to end after SIGQUIT, in tenths of a second; PostgreSQL gives its own five seconds. */
 const PATIENCE = 100;
 /**
- * $0 is the folder. A process that has ended but was not waited for answers `kill -0`, wherefore its file is
+ * $1 is the folder of the data, which is removed with those that follow. A process that has ended but was not waited for answers `kill -0`, wherefore its file is
  * looked for: PostgreSQL removes it last. What `initdb` has started may still write while the folder is removed.
  */
 const SCRIPT = `
@@ -33,21 +33,21 @@ const SCRIPT = `
   i=0
   if [ -n "$pid" ]; then
     kill -QUIT -"$pid"
-    while [ -e "$0/data/postmaster.pid" ] && kill -0 -"$pid" && [ $i -lt ${PATIENCE} ]; do
+    while [ -e "$1/data/postmaster.pid" ] && kill -0 -"$pid" && [ $i -lt ${PATIENCE} ]; do
       sleep 0.1
       i=$((i + 1))
     done
     kill -KILL -"$pid"
   fi
-  until rm -rf "$0" || [ $i -ge ${PATIENCE} ]; do
+  until rm -rf "$@" || [ $i -ge ${PATIENCE} ]; do
     sleep 0.1
     i=$((i + 1))
   done
 `;
 
-/** It must start before there is anything in the folder. */
-export function startGuard(folder: string): Guard {
-  const guard = execa('sh', ['-c', SCRIPT, folder], {
+/** The first folder is that of the data. It must start before there is anything in them. */
+export function startGuard(folders: readonly [string, ...string[]]): Guard {
+  const guard = execa('sh', ['-c', SCRIPT, 'guard', ...folders], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     cleanup: false,
@@ -59,7 +59,8 @@ export function startGuard(folder: string): Guard {
     stop: async () => {
       guard.stdin.end();
       await guard;
-      await rm(folder, { recursive: true, force: true }); // In case somebody has killed the guard.
+      // In case somebody has killed the guard.
+      for (const folder of folders) await rm(folder, { recursive: true, force: true });
     },
   };
 }

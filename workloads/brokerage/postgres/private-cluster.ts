@@ -1,11 +1,13 @@
 /**
- * A PostgreSQL of our own: made in a temporary folder, reachable through a socket in it and from nowhere else,
- * and gone afterwards, with its folder, whatever becomes of us.
+ * A PostgreSQL of our own: made in a temporary folder, reachable through a socket and from nowhere else, and gone
+ * afterwards, with its folder, whatever becomes of us.
  *
- *     folder ─▶ guard ─▶ copy of the programs ─▶ initdb ─▶ postgres ─▶ ready ... stop ─▶ nothing is left
+ *     folders ─▶ guard ─▶ copy of the programs ─▶ initdb ─▶ postgres ─▶ ready ... stop ─▶ nothing is left
  *               (guard.ts: from here on it sees to the end)
  *
- * It trusts everybody who can reach its socket: the folder is open to one account only.
+ * It trusts everybody who can reach its socket, whose folder is open to one account only. That is one of the
+ * system's temporary folders, whose names are short: the name of a socket may have 107 bytes, 103 on macOS, and the disk
+ * that is measured may be anywhere.
  */
 import { chown, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,13 +38,16 @@ const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
  * @throws UsageError if the programs are missing, or do not run here or there
  */
 export async function startPrivateCluster(parent: string = tmpdir()): Promise<PrivateCluster> {
-  const folder = await mkdtemp(path.join(parent, 'brokerage-postgres-'));
-  const guard = startGuard(folder);
+  const folder = await mkdtemp(path.join(path.resolve(parent), 'brokerage-postgres-'));
+  const sockets = await mkdtemp(path.join(tmpdir(), 'postgres-'));
+  const guard = startGuard([folder, sockets]);
   try {
     const account = await unprivilegedAccount();
-    if (account.uid !== undefined) await chown(folder, account.uid, account.gid ?? 0);
+    for (const own of [folder, sockets]) {
+      if (account.uid !== undefined) await chown(own, account.uid, account.gid ?? 0);
+    }
     const binaries = await copyBinaries(folder, account);
-    return await start({ folder, guard, account, binaries });
+    return await start({ folder, sockets, guard, account, binaries });
   } catch (error) {
     await guard.stop();
     throw error;
@@ -51,18 +56,25 @@ export async function startPrivateCluster(parent: string = tmpdir()): Promise<Pr
 
 interface Parts {
   readonly folder: string;
+  readonly sockets: string;
   readonly guard: Guard;
   readonly account: Account;
   readonly binaries: Binaries;
 }
 
-async function start({ folder, guard, account, binaries }: Parts): Promise<PrivateCluster> {
+async function start({
+  folder,
+  sockets,
+  guard,
+  account,
+  binaries,
+}: Parts): Promise<PrivateCluster> {
   const data = path.join(folder, 'data');
   const making = launch(binaries.initdb, initdbArguments(data), account);
   guard.watch(making.pid ?? 0);
   const { failed, message } = await making;
   if (failed) throw new Error(message);
-  await writeFile(path.join(data, 'postgresql.conf'), configuration(folder));
+  await writeFile(path.join(data, 'postgresql.conf'), configuration(sockets));
   const postgres = launch(binaries.postgres, ['-D', data], account);
   guard.watch(postgres.pid ?? 0);
   await untilReady(postgres);
@@ -72,7 +84,7 @@ async function start({ folder, guard, account, binaries }: Parts): Promise<Priva
     await postgres;
   };
   const pid = postgres.pid ?? 0; // Without one it would not be ready.
-  return { socketFolder: folder, user: USER, pid, [Symbol.asyncDispose]: stop };
+  return { socketFolder: sockets, user: USER, pid, [Symbol.asyncDispose]: stop };
 }
 
 /** In a group of its own, as the guard is. */
@@ -94,11 +106,11 @@ function initdbArguments(data: string): readonly string[] {
 }
 
 /** The whole file: what is not in it is as delivered. */
-function configuration(folder: string): string {
+function configuration(sockets: string): string {
   const lines = Object.entries(settingsFor()).map(
     ([name, { value, why }]) => `${name} = '${value}' # ${why}`,
   );
-  return [...lines, `listen_addresses = ''`, `unix_socket_directories = '${folder}'`, ''].join(
+  return [...lines, `listen_addresses = ''`, `unix_socket_directories = '${sockets}'`, ''].join(
     '\n',
   );
 }

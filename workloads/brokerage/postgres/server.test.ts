@@ -48,6 +48,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
     await server[Symbol.asyncDispose]();
     assert.deepEqual(processes.filter(isAlive), []);
     assert.equal(readdirSync(folder).length, 0);
+    assert.equal(existsSync(server.connection.host ?? ''), false);
     await using another = await connect(tried.server);
     assert.deepEqual((await another.query('SELECT 1 AS one')).rows, [{ one: 1 }]);
     assert.ok(client);
@@ -55,7 +56,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
 
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT'] as const) {
     test(`leaves no process and no folder behind if ${signal} ends us`, async () => {
-      const owner = execa(process.execPath, [FIXTURE, folder], { reject: false });
+      const owner = startOwner();
       const pid = Number(await firstLine(owner.stdout));
       const processes = familyOf(pid);
       assert.ok(processes.length > 3);
@@ -67,7 +68,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
   }
 
   test('leaves no folder behind if we are killed while it is being made', async () => {
-    const owner = execa(process.execPath, [FIXTURE, folder], { reject: false });
+    const owner = startOwner();
     assert.ok(
       await becomes(() =>
         readdirSync(folder).some((made) => existsSync(path.join(folder, made, 'data'))),
@@ -76,6 +77,19 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
     owner.kill('SIGKILL');
     await owner;
     assert.ok(await becomes(() => readdirSync(folder).length === 0));
+  });
+
+  test('starts in a folder whose name is relative, longer than that of a socket may be, and has a quote', async () => {
+    const deep = path.join(folder, "somebody's", 'x'.repeat(110));
+    await mkdir(deep, { recursive: true });
+    {
+      const relative = path.relative(process.cwd(), deep);
+      await using server = await providePostgres({ environment: {}, folder: relative });
+      await using client = await connect(server);
+      assert.deepEqual((await client.query('SELECT 1 AS one')).rows, [{ one: 1 }]);
+      assert.equal(readdirSync(deep).length, 1);
+    }
+    await rm(path.dirname(deep), { recursive: true });
   });
 
   test(
@@ -129,6 +143,11 @@ test('a DATABASE_URL that leads nowhere is refused in one sentence, which keeps 
     });
   }
 });
+
+/** Its temporary folders, too, are made in our folder. */
+function startOwner() {
+  return execa(process.execPath, [FIXTURE, folder], { reject: false, env: { TMPDIR: folder } });
+}
 
 async function connect(server: PostgresServer): Promise<pg.Client & AsyncDisposable> {
   const client = new pg.Client(server.connection);

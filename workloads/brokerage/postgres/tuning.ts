@@ -35,7 +35,7 @@ export function settingsFor(memoryBytes: number = totalmem()): Readonly<Record<s
     max_wal_size: { value: '4GB', why: 'checkpoints come by time, not because the log is full' },
     checkpoint_timeout: {
       value: '5min',
-      why: 'as delivered; whoever measures for less ends with a CHECKPOINT, so that each run pays for its own',
+      why: 'as delivered; a run of some minutes pays for its own checkpoints',
     },
     random_page_cost: { value: '1.1', why: 'the data is in memory, or on a disk without arms' },
     jit: { value: 'off', why: 'compiling these queries takes longer than running them' },

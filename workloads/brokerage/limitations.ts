@@ -25,6 +25,7 @@ export function limitationsOf({
       ? 'One client process drives each system, with one thread of JavaScript; on the embedded store it contains the whole engine, and the oracle is kept in the store.'
       : `${processes} client processes drive each system, with one thread of JavaScript each; oracle and lock service of ours are processes as well, and count.`,
     'Processor time is that of processes; what the kernel does in threads of its own, such as writing to the disk, is nobody’s.',
+    'A collector removes old versions and deleted rows from our stores while they are measured, as autovacuum does for PostgreSQL; what either uses of the processor counts.',
     brokerUpdate === 'side-table'
       ? 'PostgreSQL has no observers to sum up a side table: it updates brokers in the transaction.'
       : 'Both systems treat the broker’s totals alike.',

@@ -76,7 +76,7 @@ export function lineTable(results: Results): ResultTable {
     name: 'lines',
     title: 'Cores against TR/s: the straight line',
     caption:
-      'Least squares through the loads that were kept up with, all rounds of a load being one point. The interval holds ' +
+      'Least squares through the loads that were kept up with, of each the round of median cost. The interval holds ' +
       'the true slope with 95 % confidence.',
     columns: [
       'system',

@@ -68,7 +68,7 @@ test('a row that is taken to have no garbage has none', () => {
     });
   const rows = fc
     .tuple(fc.array(version, { maxLength: 2 }), fc.array(someCell, { maxLength: 3 }))
-    .map(([versions, others]) => [...versions.flat(), ...others]);
+    .map(([versions, others]) => versions.flat().concat(others));
   const taken = { settled: 0, other: 0 };
   fc.assert(
     fc.property(rows, (cells) => {

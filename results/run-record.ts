@@ -231,7 +231,7 @@ export interface ResultSeries {
   readonly fit?: readonly ResultMark[] | null;
 }
 
-/** A point, and where it is known the interval that holds the true value with 95 % confidence. */
+/** A point, and where there is one an interval around it: of 95 % confidence, unless the caption says otherwise. */
 export interface ResultMark {
   readonly x: number;
   readonly y: number;

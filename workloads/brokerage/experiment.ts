@@ -3,7 +3,7 @@
  *
  *   1. Load everybody: embedded store, emulator, PostgreSQL. Then each has its clients, which stay.
  *   2. Each as fast as it can (unpaced), in an order drawn from the seed.
- *   3. The ladder (paced): loads relative to that, system by system in rounds, all in orders drawn from the seed.
+ *   3. The ladder (paced): loads relative to that, system by system in rounds, in orders drawn from the seed.
  *   4. Stop the clients and check every database. One that is wrong leaves no numbers, of nobody.
  *   5. On copies of the loaded embedded store: reads saved by batching and prefetching; the broker's update in three modes.
  */

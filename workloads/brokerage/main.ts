@@ -40,7 +40,7 @@ await runCommand(
       preset: choice({
         choices: ['smoke', 'small', 'paperlike'],
         description:
-          'size of the brokerage and length of the points: smoke takes 25 minutes or so, small an hour and more, paperlike hours',
+          'size of the brokerage and length of the points: smoke takes half an hour or so, small an hour and more, paperlike hours',
         default: 'smoke',
       }),
       broker: choice({

@@ -110,6 +110,12 @@ describe('a run that is right', () => {
     assert.match(inflation?.measured ?? '', /^3\.7 times: 20\.6 ms against 5\.6 ms$/);
   });
 
+  test('says nothing of the throughput with another number of customers', () => {
+    const names = targetsOf({ scale: PRESETS.paperlike } as Plan, results).map(({ name }) => name);
+    assert.ok(!names.includes('throughput of the embedded store'));
+    assert.equal(names.length, 3);
+  });
+
   test('misses targets that it misses', () => {
     const slow = measured({ embedded: 0.03, functions: 0.005 });
     slow.ladder.splice(0, 2);

@@ -56,12 +56,14 @@ function inflationTarget(results: Results): readonly Target[] {
   ];
 }
 
+/** Says nothing of brokerages of another size. */
 function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Target[] {
+  if (scale.customers !== CUSTOMERS) return [];
   return runsOf(unpaced, 'embedded').map((ran) => ({
     name: 'throughput of the embedded store',
     target: `at least ${TRADES_PER_SECOND_MIN} TR/s unpaced with ${CUSTOMERS} customers and durable commits`,
-    measured: `${tradesPerSecond(ran).toFixed(1)} TR/s with ${scale.customers} customers`,
-    met: tradesPerSecond(ran) >= TRADES_PER_SECOND_MIN && scale.customers === CUSTOMERS,
+    measured: `${tradesPerSecond(ran).toFixed(1)} TR/s`,
+    met: tradesPerSecond(ran) >= TRADES_PER_SECOND_MIN,
   }));
 }
 

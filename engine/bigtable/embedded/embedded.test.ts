@@ -1,6 +1,6 @@
 /** The embedded store is a Bigtable, and keeps what only it promises of its folder: keys, reopening, drops. */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { open, type Database } from 'lmdb';
@@ -107,6 +107,22 @@ test('one process may open a folder twice; closing one leaves the other', async 
   await first.close();
   await second.mutateRows([setRow('c')]);
   assert.deepEqual(await keysOf(second), ['a', 'b', 'c']);
+});
+
+test('the map of the file stays where it is while the file grows', async () => {
+  const folder = await temporaryFolder();
+  await using store = await openWithTable(folder);
+  const watched = open({ path: folder, noSubdir: false, overlappingSync: false });
+  const mapBytes = (): number => (watched.getStats() as { readonly mapSize: number }).mapSize;
+  const before = mapBytes();
+  const value = Buffer.alloc(2 ** 20);
+  const mutations = [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }] as const;
+  await store.mutateRows([{ table: 't', row: 'r', mutations }]);
+  const { size } = await stat(join(folder, 'data.mdb'));
+  assert.ok(size > value.length, 'the file has grown');
+  // Two threads that make a new one at the same time corrupt the process (environment.ts).
+  assert.equal(mapBytes(), before);
+  await watched.close();
 });
 
 test('a folder that cannot be opened is named in one sentence', async () => {

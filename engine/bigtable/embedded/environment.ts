@@ -21,6 +21,14 @@ export interface Environment {
 
 /** lmdb takes keys of 4,026 bytes from this page size on. */
 const PAGE_BYTES = 8192;
+/**
+ * The file's map in the address space, made once; it costs neither memory nor disk, but a limit (`ulimit -v`)
+ * must leave room for it. lmdb by itself begins with 128 KiB and maps anew whenever the file has outgrown that.
+ * If it was another process that made it grow, this one's next reader and next writer both do so,
+ * in two threads and without a lock, and a later close unmaps memory that belongs to others. So the first
+ * map should be enough, and only a store larger than this shared by several processes is in that danger.
+ */
+const MAP_BYTES = 64 * 2 ** 30;
 /** The cells: keys and values as they are. */
 const CELLS = {
   name: 'cells',
@@ -56,6 +64,7 @@ export function openEnvironment({ folder, fsync, readOnly }: EnvironmentSettings
     path: folder,
     noSubdir: false,
     pageSize: PAGE_BYTES,
+    mapSize: MAP_BYTES,
     maxDbs: 4,
     // Strict: visible and durable at the same moment. The default lets readers, and so other
     // transactions, act on a commit that a power failure may still undo.

@@ -58,7 +58,8 @@ describe('the ladder', async () => {
       assert.match(stdout, new RegExp(`^ +(met|NOT met) +${name}: a straight line: `, 'm'));
     }
     assert.match(stdout, /^ +paper +- +- +1,339 +30$/m);
-    assert.match(stdout, /^As fast as users can:$/m);
+    assert.match(stdout, /^ +Percolator, embedded +4 +\d/m, 'four users, unpaced');
+    assert.doesNotMatch(stdout, /met +throughput/, 'of 1,000 customers, and here are 100');
     assert.match(stdout, /^Checked: .*embedded/m);
     assert.doesNotMatch(stdout, /tpsE/);
   });

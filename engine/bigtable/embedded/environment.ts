@@ -1,5 +1,5 @@
 /** The lmdb environment of a store: its folder, its settings, and the two databases in it. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { open, type Database, type DatabaseOptions, type Key, type RootDatabase } from 'lmdb';
@@ -22,11 +22,11 @@ export interface Environment {
 /** lmdb takes keys of 4,026 bytes from this page size on. */
 const PAGE_BYTES = 8192;
 /**
- * The file's map in the address space, made once; it costs neither memory nor disk, but a limit (`ulimit -v`)
- * must leave room for it. lmdb by itself begins with 128 KiB and maps anew whenever the file has outgrown that.
- * If it was another process that made it grow, this one's next reader and next writer both do so,
- * in two threads and without a lock, and a later close unmaps memory that belongs to others. So the first
- * map should be enough, and only a store larger than this shared by several processes is in that danger.
+ * The file's map in the address space, made once; it costs neither memory nor disk. lmdb by itself begins with
+ * 128 KiB and maps anew whenever the file has outgrown that. If it was another process that made it
+ * grow, this one's next reader and next writer both do so, in two threads and without a lock, and a later close
+ * unmaps memory that belongs to others. So the first map should be enough: only a larger store that
+ * several processes share is in that danger.
  */
 const MAP_BYTES = 64 * 2 ** 30;
 /** The cells: keys and values as they are. */
@@ -64,7 +64,7 @@ export function openEnvironment({ folder, fsync, readOnly }: EnvironmentSettings
     path: folder,
     noSubdir: false,
     pageSize: PAGE_BYTES,
-    mapSize: MAP_BYTES,
+    ...(isAddressSpaceLimited() ? {} : { mapSize: MAP_BYTES }),
     maxDbs: 4,
     // Strict: visible and durable at the same moment. The default lets readers, and so other
     // transactions, act on a commit that a power failure may still undo.
@@ -77,6 +77,16 @@ export function openEnvironment({ folder, fsync, readOnly }: EnvironmentSettings
     cells: openDatabase(root, CELLS),
     catalogs: openDatabase(root, { name: 'catalog', encoding: 'json' }),
   };
+}
+
+/**
+ * As by `ulimit -v`. The map may then be refused, of which lmdb dies; a small one that grows is better,
+ * with its danger. Systems without the file do not have the limit, or do not enforce it.
+ */
+function isAddressSpaceLimited(): boolean {
+  const file = '/proc/self/limits';
+  if (!existsSync(file)) return false;
+  return !/^Max address space +unlimited/m.test(readFileSync(file, 'utf8'));
 }
 
 /** lmdb makes a database that is missing, but not in a store that is only read. */

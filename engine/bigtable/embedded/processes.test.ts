@@ -49,6 +49,21 @@ test('a store that is opened, again and again, while another process commits los
   assert.equal(found.length, rows);
 });
 
+const noLimit = process.platform !== 'linux' && 'only Linux enforces the limit';
+test(
+  'a process whose address space is limited opens a store, and makes it grow',
+  { skip: noLimit },
+  async () => {
+    const folder = await temporaryFolder();
+    await (await openWithTable(folder)).close();
+    const limited = 'ulimit -v 33554432 && exec "$0" "$@"'; // 32 GiB, in KiB; half of what is mapped otherwise.
+    execFileSync('sh', ['-c', limited, process.execPath, WRITE, folder, 'row ', '2000']);
+    await using store = await openEmbedded({ folder });
+    const found = await store.readRange('t', { limit: 3_000 }, FILTERS);
+    assert.equal(found.length, 2000);
+  },
+);
+
 /** A store in another process. */
 class OtherProcess implements AsyncDisposable {
   readonly #child: ChildProcess;

@@ -7,6 +7,7 @@ export function limitationsOf({
   seconds,
   processes,
   brokerUpdate,
+  ways,
 }: Plan): readonly string[] {
   const { customers, initialTradeDays, dailyMarketDays, pricePeriodMs } = scale;
   const load = (loadavg()[0] ?? 0) / availableParallelism();
@@ -26,6 +27,11 @@ export function limitationsOf({
       : `${processes} client processes drive each system, with one thread of JavaScript each; oracle and lock service of ours are processes as well, and count.`,
     'Processor time is that of processes; what the kernel does in threads of its own, such as writing to the disk, is nobody’s.',
     'A collector removes old versions and deleted rows from our stores while they are measured, as autovacuum does for PostgreSQL; what either uses of the processor counts.',
+    ...(ways.includes('emulator')
+      ? [
+          'The official emulator lists and sorts all rows of a range for each read, whatever its limit; Bigtable does not. The more trades are loaded, the more its reads cost.',
+        ]
+      : []),
     brokerUpdate === 'side-table'
       ? 'PostgreSQL has no observers to sum up a side table: it updates brokers in the transaction.'
       : 'Both systems treat the broker’s totals alike.',

@@ -8,7 +8,7 @@ import { TABLE_NAMES, type TableName } from '../model/index.ts';
 import { isSummedUp } from './broker-update.ts';
 import { decodeEntries, encodeRow, type Entry } from './encoding.ts';
 import { cellOf, entryKey, entryRow, INDEX_COLUMN, type Path, pathsOf } from './layout.ts';
-import { snapshotTables } from './snapshot-tables.ts';
+import { BATCH_ROWS, snapshotTables } from './snapshot-tables.ts';
 
 export async function checkIndexes(percolator: Percolator): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
@@ -41,7 +41,8 @@ async function checkIndex(
     findings.push({ condition: 'index entries', message: `${path.table}: ${message}` });
   };
   await using snapshot = await percolator.snapshot();
-  const scan = snapshot.scan({ table: path.table, columns: [INDEX_COLUMN], batchRows: 1_024 });
+  const range = { table: path.table, columns: [INDEX_COLUMN], batchRows: BATCH_ROWS };
+  const scan = snapshot.scan(range);
   for await (const { row, values } of scan) {
     const value = values.get(INDEX_COLUMN) ?? Buffer.alloc(0);
     for (const [key, found] of path.isGroup ? decodeEntries(value) : [single(row, value)]) {

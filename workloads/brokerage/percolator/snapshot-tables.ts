@@ -16,11 +16,8 @@ export function snapshotTables(percolator: Percolator): TableReader {
       const { table: place, column, isGroup } = placementOf(table);
       const columns = typeof column === 'string' ? [column] : HISTORY_STATUSES.map(column);
       await using snapshot = await percolator.snapshot();
-      for await (const { values } of snapshot.scan({
-        table: place,
-        columns,
-        batchRows: BATCH_ROWS,
-      })) {
+      const range = { table: place, columns, batchRows: BATCH_ROWS };
+      for await (const { values } of snapshot.scan(range)) {
         for (const value of values.values()) {
           if (isGroup) yield* decodeRows(table, value);
           else yield decodeRow(table, value);

@@ -86,6 +86,15 @@ describe('a report', () => {
       headline(record),
       /MapReduce kept up at every rate it was tried at, to 10,000 %\/h/,
     );
+    const stumbled = record.points.map((point) =>
+      point.system === 'mapreduce' && point.ratePercentPerHour === 100
+        ? { ...point, verdict: 'saturated' as const }
+        : point,
+    );
+    assert.match(
+      headline({ ...record, points: stumbled }),
+      /MapReduce kept up to 10,000 %\/h, except at 100 %\/h\./,
+    );
     const slower = record.points.filter((point) => point.system === 'mapreduce');
     assert.match(
       headline({ ...record, points: slower }),

@@ -50,13 +50,18 @@ function wall(points: readonly Point[], system: System): string | null {
       .map((point) => point.ratePercentPerHour)
       .toSorted((a, b) => a - b);
   const highest = rates('measured').at(-1);
-  const saturated = rates('saturated').find((rate) => highest === undefined || rate > highest);
-  if (highest === undefined && saturated === undefined) return null;
+  const saturated = rates('saturated');
+  if (highest === undefined && saturated.length === 0) return null;
   const name = formatSystem(system);
   if (highest === undefined) return `${name} kept up at none of the rates tried.`;
-  return saturated === undefined
-    ? `${name} kept up at every rate it was tried at, to ${formatRate(highest)}.`
-    : `${name} kept up to ${formatRate(highest)}; at ${formatRate(saturated)} its backlog grew.`;
+  const above = saturated.find((rate) => rate > highest);
+  const below = saturated.filter((rate) => rate < highest).map(formatRate);
+  if (above === undefined && below.length === 0) {
+    return `${name} kept up at every rate it was tried at, to ${formatRate(highest)}.`;
+  }
+  const except = below.length === 0 ? '' : `, except at ${below.join(' and ')}`;
+  const end = above === undefined ? '' : `; at ${formatRate(above)} its backlog grew`;
+  return `${name} kept up to ${formatRate(highest)}${except}${end}.`;
 }
 
 /** The run's own limitations, after those that any reader could derive from its record. */

@@ -1,13 +1,25 @@
 /**
  * Both ways: every row has its entry in each index of its table, every entry leads to a row that has it; and no trade
- * waits to be added to its broker.
+ * waits to be added to its broker. And every security has the sector that its company leads to.
  */
 import type { Percolator } from '#engine';
 import type { Finding } from '../check/index.ts';
 import { TABLE_NAMES, type TableName } from '../model/index.ts';
 import { isSummedUp } from './broker-update.ts';
-import { decodeEntries, encodeRow, type Entry } from './encoding.ts';
-import { cellOf, entryKey, entryRow, INDEX_COLUMN, type Path, pathsOf } from './layout.ts';
+import { decodeEntries, decodeRow, encodeRow, type Entry } from './encoding.ts';
+import {
+  cellOf,
+  entryKey,
+  entryRow,
+  INDEX_COLUMN,
+  type Path,
+  pathsOf,
+  placementOf,
+  ROW,
+  underSector,
+} from './layout.ts';
+import { RowReader } from './rows.ts';
+import { sectorsBySymbol } from './sectors.ts';
 import { BATCH_ROWS, snapshotTables } from './snapshot-tables.ts';
 
 export async function checkIndexes(percolator: Percolator): Promise<readonly Finding[]> {
@@ -17,6 +29,7 @@ export async function checkIndexes(percolator: Percolator): Promise<readonly Fin
       findings.push(...(await checkIndex(percolator, table, path)));
     }
   }
+  findings.push(...(await checkSectors(percolator)));
   if (!(await isSummedUp(percolator))) {
     findings.push({
       condition: 'broker trades',
@@ -55,6 +68,30 @@ async function checkIndex(
   }
   for (const row of expected.keys()) report(`entry ${row} is missing`);
   return findings;
+}
+
+/** What stands under another sector than its own is not found. */
+async function checkSectors(percolator: Percolator): Promise<readonly Finding[]> {
+  const tables = snapshotTables(percolator);
+  const expected = sectorsBySymbol(
+    await Array.fromAsync(tables.rows('security')),
+    await Array.fromAsync(tables.rows('company')),
+    await Array.fromAsync(tables.rows('industry')),
+  );
+  await using snapshot = await percolator.snapshot();
+  const symbols = [...expected.keys()];
+  const found = await new RowReader(snapshot).sectorsOf(symbols);
+  const messages = symbols
+    .map((symbol, i) => `${symbol} has sector ${found[i]}, not ${expected.get(symbol)}`)
+    .filter((_, i) => found[i] !== expected.get(symbols[i] ?? ''));
+  const { table } = placementOf('trade_request');
+  for await (const { row, values } of snapshot.scan({ table, columns: [ROW] })) {
+    const request = decodeRow('trade_request', values.get(ROW) ?? Buffer.alloc(0));
+    const sector = expected.get(request.tr_s_symb) ?? '';
+    const wanted = cellOf('trade_request', underSector(request, sector)).row;
+    if (row !== wanted) messages.push(`the request of ${wanted} stands at ${row}`);
+  }
+  return messages.map((message) => ({ condition: 'index entries', message }));
 }
 
 function single(row: string, value: Buffer): Entry {

@@ -5,9 +5,9 @@
  * cell. The exceptions are what this kind of storage is good at:
  *
  *     trade       one row has a trade, its history, settlement and cash transaction: looked up, and written, at once
- *     security    one row has a security and its LAST_TRADE
+ *     security    one row has a security, its LAST_TRADE, and its sector, which is a copy: three tables lead to it
  *     holding     ordered by account, symbol and date: a position's lots are one scan
- *     trade_request   ordered by symbol: Market-Feed's orders are one scan
+ *     trade_request   ordered by sector and symbol: Broker-Volume's orders are one scan, and Market-Feed's
  *
  * Rows that are only ever read together, and hardly ever written, share one cell: the items of a watch list, the quarters
  * of a company. Bigtable's users would have a repeated field there. Not so the positions of an account: two trades
@@ -21,7 +21,7 @@ import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.
 import { countDown, encodeKey, type KeyPart } from './encoding.ts';
 
 /** Cells are in this column where their row has only one. */
-const ROW = 'row';
+export const ROW = 'row';
 
 export interface Placement {
   readonly table: string;
@@ -32,6 +32,10 @@ export interface Placement {
   /** The cell's column; a function if it depends on the last part of the primary key. */
   readonly column: string | ((last: KeyPart) => string);
 }
+
+/** A row, with what its key has of other tables. */
+export type Placed<T extends TableName> = Row<T> &
+  (T extends 'trade_request' ? { readonly [SECTOR]: string } : unknown);
 
 export interface Path {
   readonly name: string;
@@ -53,6 +57,8 @@ const GROUPED: { readonly [T in TableName]?: readonly string[] } = {
 };
 
 export const INDEX_COLUMN = 'entry';
+/** The sector's id, where a security has it, and in the key of a request. No transaction changes it. */
+const SECTOR = 'sector';
 
 /** The statuses in TRADE_HISTORY: a column each. */
 export const HISTORY_STATUSES = ['CMPT', 'CNCL', 'PNDG', 'SBMT'] as const;
@@ -63,7 +69,7 @@ const PLACED: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
   trade_history: { table: 'trade', key: ['th_t_id'], column: (status) => `history_${status}` },
   last_trade: { table: 'security', key: ['lt_s_symb'], column: 'last_trade' },
   holding: { table: 'holding', key: ['h_ca_id', 'h_s_symb', 'h_dts', 'h_t_id'], column: ROW },
-  trade_request: { table: 'trade_request', key: ['tr_s_symb', 'tr_t_id'], column: ROW },
+  trade_request: { table: 'trade_request', key: [SECTOR, 'tr_s_symb', 'tr_t_id'], column: ROW },
 };
 /** What is the row key already. */
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
@@ -129,11 +135,24 @@ export function cellAt(table: TableName, parts: readonly KeyPart[]): Cell {
   return { table: place, row, column: nameOf(column, parts.at(-1)) };
 }
 
-export function cellOf<T extends TableName>(table: T, row: Row<T>): Cell {
+export function cellOf<T extends TableName>(table: T, row: Placed<T>): Cell {
   const { table: place, key, column } = placementOf(table);
   const last =
     typeof column === 'string' ? undefined : keyParts(row, describe(table).primaryKey).at(-1);
   return { table: place, row: encodeKey(keyParts(row, key)), column: nameOf(column, last) };
+}
+
+/** A request, with what its key has of its security. */
+export function underSector(
+  request: Row<'trade_request'>,
+  sector: string,
+): Placed<'trade_request'> {
+  return { ...request, [SECTOR]: sector };
+}
+
+export function sectorCell(symbol: string): Cell {
+  const { table, row } = cellAt('security', [symbol]);
+  return { table, row, column: SECTOR };
 }
 
 /** The key of a row's entry in an index. */

@@ -2,8 +2,8 @@
  * Loads a population as if it had always been there: committed rows and their index entries, past the transactions.
  *
  * Table by table in the order of keys, which is what the storage takes fastest. The entries of an index are gathered,
- * sorted, and written behind the table's rows. LAST_TRADE and what belongs to a trade share a row with others, so they
- * come in the other's table, cell beside cell.
+ * sorted, and written behind the table's rows. LAST_TRADE, a security's sector, and what belongs to a trade share a row
+ * with others, so they come in the other's table, cell beside cell.
  */
 import { assert, openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { type Population, TABLE_NAMES, type TableName } from '../model/index.ts';
@@ -18,7 +18,9 @@ import {
   pathsOf,
   percolatorTables,
   placementOf,
+  sectorCell,
 } from './layout.ts';
+import { sectorsBySymbol } from './sectors.ts';
 
 export interface LoadOptions {
   readonly onProgress?: ((rows: number) => void) | undefined;
@@ -44,6 +46,7 @@ export async function loadPopulation(
     onProgress?.(rows);
   };
   for (const table of TABLE_NAMES) await loadTable(loader, population, { table, onRow });
+  await loadSectors(loader, population);
   await loader.finish();
   return rows;
 }
@@ -75,6 +78,19 @@ async function loadTable(
   for (const { path, entries } of indexes) {
     entries.sort(([a], [b]) => (a < b ? -1 : 1));
     await loadIndex(loader, path, entries);
+  }
+}
+
+/** Beside each security. */
+async function loadSectors(loader: BulkLoader, population: Population): Promise<void> {
+  const sectors = sectorsBySymbol(
+    population.rows('security'),
+    population.rows('company'),
+    population.rows('industry'),
+  );
+  for (const [symbol, sector] of sectors) {
+    const { table, row, column } = sectorCell(symbol);
+    await loader.add({ table, row, cells: [{ column, value: Buffer.from(sector) }] });
   }
 }
 

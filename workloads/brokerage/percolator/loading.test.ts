@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import { describe, TABLE_NAMES } from '../model/index.ts';
-import { cellOf, pathsOf } from './layout.ts';
+import { cellOf, pathsOf, sectorCell, underSector } from './layout.ts';
 import { checkIndexes } from './index.ts';
+import { RowWriter } from './rows.ts';
 import { tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
 
 let tiny: TinyBrokerage;
@@ -65,4 +66,29 @@ test('an index entry that is missing, wrong or too many is found', async () => {
     findings.map(({ message }) => message.replace(/^(\S+) entry \S+ (has|is|leads).*$/u, '$1 $2')),
     ['customer.by_tax_id: has', 'trade.by_account: leads', 'trade.by_account: is'],
   );
+});
+
+test('a security of the wrong sector is found, and a request that stands under one', async () => {
+  await using own = await tinyBrokerage();
+  const { percolator, population } = own;
+  const [symbol, other] = [population.roster.symbol(0), population.roster.symbol(1)];
+  const request = {
+    tr_t_id: own.nextTradeId(),
+    tr_tt_id: 'TLB',
+    tr_s_symb: other,
+    tr_qty: 100,
+    tr_bid_price: 2_000,
+    tr_b_id: 1,
+  };
+  await percolator.transact(async (transaction) => {
+    transaction.set(sectorCell(symbol), 'XX');
+    new RowWriter(transaction).insert('trade_request', underSector(request, 'XX'));
+  });
+  const [sector, place, ...others] = (await checkIndexes(percolator)).map(({ message }) => message);
+  assert.match(sector ?? '', new RegExp(`^${symbol} has sector XX, not S\\d\\d$`, 'u'));
+  assert.match(
+    place ?? '',
+    new RegExp(`^the request of S\\d\\d/${other}/\\w+ stands at XX/${other}/`, 'u'),
+  );
+  assert.deepEqual(others, []);
 });

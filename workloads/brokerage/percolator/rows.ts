@@ -25,7 +25,9 @@ import {
   type Path,
   pathOf,
   pathsOf,
+  type Placed,
   placementOf,
+  sectorCell,
 } from './layout.ts';
 
 /** Which row is asked for: its table, and the parts of the key that layout.ts has for it. */
@@ -94,6 +96,15 @@ export class RowReader {
     const distinct = [...new Set(keys)];
     const rows = await this.getAll(distinct.map((key) => [table, key] as const));
     return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
+  }
+
+  /** The ids of the sectors of securities. */
+  async sectorsOf(symbols: readonly string[]): Promise<readonly string[]> {
+    const sectors = await this.#reader.getMany(symbols.map(sectorCell));
+    return sectors.map((sector, i) => {
+      assert(sector !== undefined, `${symbols[i]} has a sector`);
+      return sector.toString();
+    });
   }
 
   /** The rows whose keys begin with `prefix`, in the order of keys. Of rows that share a cell, those of one cell. */
@@ -230,7 +241,7 @@ export class RowWriter extends RowReader {
     this.transaction.set(cellAt(table, key), encodeRows(table, rows));
   }
 
-  insert<T extends TableName>(table: T, row: Row<T>): void {
+  insert<T extends TableName>(table: T, row: Placed<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const cell = cellOf(table, row);
     const value = encodeRow(table, row);
@@ -241,7 +252,7 @@ export class RowWriter extends RowReader {
   }
 
   /** Changes columns that the row's key does not have; of its access paths, whatever changes. */
-  update<T extends TableName>(table: T, before: Row<T>, changes: Partial<Row<T>>): Row<T> {
+  update<T extends TableName>(table: T, before: Placed<T>, changes: Partial<Row<T>>): Placed<T> {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const after = { ...before, ...changes };
     const cell = cellOf(table, after);
@@ -257,7 +268,7 @@ export class RowWriter extends RowReader {
     return after;
   }
 
-  remove<T extends TableName>(table: T, row: Row<T>): void {
+  remove<T extends TableName>(table: T, row: Placed<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     this.transaction.delete(cellOf(table, row));
     for (const path of pathsOf(table)) this.transaction.delete(entryCell(path, row));

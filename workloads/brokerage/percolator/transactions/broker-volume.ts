@@ -4,9 +4,8 @@ import type { KeyPart } from '../encoding.ts';
 import type { RowReader } from '../rows.ts';
 
 /**
- * Plan: from the sector down to its symbols, and of each the requests, of which those of other brokers are left out. A
- * sector has about 8 industries, 42 companies and 57 symbols in a load unit, and their keys are all that is read of
- * them. Not by broker: each has a hundredth of all customers, and so a tenth of all requests of a load unit.
+ * Plan: the requests of the sector in one scan, of which those of other brokers are left out. Not by broker: 20 to 40
+ * of them would be as many scans, and each has requests in every sector.
  */
 export async function brokerVolume(
   rows: RowReader,
@@ -42,19 +41,5 @@ async function requestsIn(
   sectorName: string,
 ): Promise<readonly Row<'trade_request'>[]> {
   const [sectorId] = await rows.scanKeys('sector', 'by_name', [sectorName]);
-  if (sectorId === undefined) return [];
-  const symbols = await symbolsOfSector(rows, sectorId);
-  const requests = await Promise.all(symbols.map((symbol) => rows.scan('trade_request', [symbol])));
-  return requests.flat();
-}
-
-async function symbolsOfSector(rows: RowReader, sectorId: KeyPart): Promise<readonly KeyPart[]> {
-  const industries = await rows.scanKeys('industry', 'by_sector', [sectorId]);
-  const companies = await Promise.all(
-    industries.map((id) => rows.scanKeys('company', 'by_industry', [id])),
-  );
-  const securities = await Promise.all(
-    companies.flat().map((id) => rows.scanKeys('security', 'by_company', [id])),
-  );
-  return securities.flat();
+  return sectorId === undefined ? [] : rows.scan('trade_request', [sectorId]);
 }

@@ -6,7 +6,10 @@ import type {
   TickerEntry,
   TriggeredOrder,
 } from '../../model/index.ts';
-import type { RowWriter } from '../rows.ts';
+import { type Placed, underSector } from '../layout.ts';
+import type { RowReader, RowWriter } from '../rows.ts';
+
+type Request = Placed<'trade_request'>;
 
 export async function marketFeed(
   rows: RowWriter,
@@ -15,11 +18,11 @@ export async function marketFeed(
   const symbols = [...new Set(entries.map(({ symbol }) => symbol))];
   const [lastTrades, requests] = await Promise.all([
     rows.byKey('last_trade', symbols),
-    Promise.all(symbols.map((symbol) => rows.scan('trade_request', [symbol]))),
+    requestsFor(rows, symbols),
   ]);
   const changing = new Map(lastTrades);
   const waiting = new Map(symbols.map((symbol, i) => [symbol, requests[i] ?? []]));
-  const triggered: Row<'trade_request'>[] = [];
+  const triggered: Request[] = [];
   for (const entry of entries) {
     const { symbol, price, quantity } = entry;
     const before = changing.get(symbol) as Row<'last_trade'>;
@@ -35,15 +38,26 @@ export async function marketFeed(
   return { triggered: triggered.map(orderOf) };
 }
 
-function isDue(request: Row<'trade_request'>, { price }: TickerEntry): boolean {
+/** Of each symbol those that wait for its price. */
+async function requestsFor(
+  rows: RowReader,
+  symbols: readonly string[],
+): Promise<readonly (readonly Request[])[]> {
+  const sectors = await rows.sectorsOf(symbols);
+  return Promise.all(
+    symbols.map(async (symbol, i) => {
+      const sector = sectors[i] ?? '';
+      const requests = await rows.scan('trade_request', [sector, symbol]);
+      return requests.map((request) => underSector(request, sector));
+    }),
+  );
+}
+
+function isDue(request: Request, { price }: TickerEntry): boolean {
   return request.tr_tt_id === 'TLS' ? request.tr_bid_price <= price : request.tr_bid_price >= price;
 }
 
-async function submit(
-  rows: RowWriter,
-  requests: readonly Row<'trade_request'>[],
-  now: number,
-): Promise<void> {
+async function submit(rows: RowWriter, requests: readonly Request[], now: number): Promise<void> {
   const trades = await rows.byKey(
     'trade',
     requests.map(({ tr_t_id }) => tr_t_id),
@@ -56,7 +70,7 @@ async function submit(
   }
 }
 
-function orderOf(request: Row<'trade_request'>): TriggeredOrder {
+function orderOf(request: Request): TriggeredOrder {
   return {
     tradeId: request.tr_t_id,
     tradeTypeId: request.tr_tt_id,

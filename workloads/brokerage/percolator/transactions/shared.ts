@@ -1,5 +1,6 @@
 /** What several transactions look up in the same way. */
-import type { Lot } from '../../model/index.ts';
+import type { Lot, Row } from '../../model/index.ts';
+import { type Placed, underSector } from '../layout.ts';
 import type { RowReader } from '../rows.ts';
 
 /** The lots of a position, oldest first: the order of their keys. */
@@ -43,4 +44,13 @@ export async function taxRatesOf(rows: RowReader, customerId: number): Promise<n
     owed.map(({ cx_tx_id }) => cx_tx_id),
   );
   return [...rates.values()].reduce((sum, { tx_rate }) => sum + tx_rate, 0);
+}
+
+/** Requests, with the sectors that their keys have. */
+export async function withSectors(
+  rows: RowReader,
+  requests: readonly Row<'trade_request'>[],
+): Promise<readonly Placed<'trade_request'>[]> {
+  const sectors = await rows.sectorsOf(requests.map(({ tr_s_symb }) => tr_s_symb));
+  return requests.map((request, i) => underSector(request, sectors[i] ?? ''));
 }

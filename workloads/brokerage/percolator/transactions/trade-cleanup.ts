@@ -1,6 +1,7 @@
 /** Trade-Cleanup on Percolator: cancels what an earlier run has left unfinished, in one transaction. */
 import type { Row, TradeCleanupInput, TradeCleanupResult } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
+import { withSectors } from './shared.ts';
 
 export async function tradeCleanup(
   rows: RowWriter,
@@ -12,7 +13,7 @@ export async function tradeCleanup(
     requests.map(({ tr_t_id }) => tr_t_id),
   );
   for (const trade of waiting.values()) await cancel(rows, trade, ['SBMT', 'CNCL'], now);
-  for (const request of requests) rows.remove('trade_request', request);
+  for (const placed of await withSectors(rows, requests)) rows.remove('trade_request', placed);
   const newer = await rows.scan('trade', [], { from: firstTradeId });
   const submitted = newer.filter(({ t_id, t_st_id }) => t_st_id === 'SBMT' && !waiting.has(t_id));
   for (const trade of submitted) await cancel(rows, trade, ['CNCL'], now);

@@ -8,7 +8,7 @@ import {
   type TradeOrderResult,
 } from '../../model/index.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
-import { commissionRateOf, openLots, taxRatesOf } from './shared.ts';
+import { commissionRateOf, openLots, taxRatesOf, withSectors } from './shared.ts';
 
 type Frame3 = NonNullable<TradeOrderResult['frame3']>;
 
@@ -26,6 +26,7 @@ export async function tradeOrder(
   if (frame2 === 'denied') return { outcome: 'denied', frame1, frame2: null, frame3: null };
   const frame3 = await estimate(rows, input, parties);
   insertOrder(rows, { input, parties, frame3 });
+  if (!frame3.isMarket) await insertRequest(rows, { input, parties, frame3 });
   return { outcome: input.rollBack ? 'rolled back' : 'committed', frame1, frame2, frame3 };
 }
 
@@ -145,14 +146,13 @@ async function assetsOf(rows: RowReader, account: Row<'customer_account'>): Prom
   );
 }
 
-function insertOrder(
-  rows: RowWriter,
-  {
-    input,
-    parties: { account },
-    frame3,
-  }: { readonly input: TradeOrderInput; readonly parties: Parties; readonly frame3: Frame3 },
-): void {
+interface Order {
+  readonly input: TradeOrderInput;
+  readonly parties: Parties;
+  readonly frame3: Frame3;
+}
+
+function insertOrder(rows: RowWriter, { input, parties: { account }, frame3 }: Order): void {
   const { tradeId, now, executor, quantity } = input;
   rows.insert('trade', {
     t_id: tradeId,
@@ -172,13 +172,20 @@ function insertOrder(
     t_lifo: input.isLifo,
   });
   rows.insert('trade_history', { th_t_id: tradeId, th_dts: now, th_st_id: frame3.statusId });
-  if (frame3.isMarket) return;
-  rows.insert('trade_request', {
-    tr_t_id: tradeId,
+}
+
+/** A limit order waits for its price. */
+async function insertRequest(
+  rows: RowWriter,
+  { input, parties: { account }, frame3 }: Order,
+): Promise<void> {
+  const request = {
+    tr_t_id: input.tradeId,
     tr_tt_id: input.tradeTypeId,
     tr_s_symb: frame3.symbol,
-    tr_qty: quantity,
+    tr_qty: input.quantity,
     tr_bid_price: frame3.requestedPrice,
     tr_b_id: account.ca_b_id,
-  });
+  };
+  for (const placed of await withSectors(rows, [request])) rows.insert('trade_request', placed);
 }

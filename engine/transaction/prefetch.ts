@@ -17,7 +17,6 @@
  * The transaction's own writes are looked at before anything of this.
  */
 import type { Row } from '../bigtable/index.ts';
-import type { CellAddress } from './columns.ts';
 import type { Context } from './context.ts';
 import type { ColumnRead, PrefetchModel } from './prefetch-model.ts';
 import {
@@ -27,6 +26,7 @@ import {
   type RowToRead,
   type Version,
 } from './snapshot-read.ts';
+import { RowMap } from './row-map.ts';
 
 /** Columns of a row that are learned from. */
 const LEARNED_MAX = 32;
@@ -46,7 +46,9 @@ export class Prefetch {
   readonly #model: PrefetchModel;
   readonly #counters: Context['counters'];
   readonly #kind: string;
-  readonly #rows = new Map<string, RowAhead>();
+  #rows = new RowMap<RowAhead>();
+  /** The same, in the order of their first mention. */
+  #touched: RowAhead[] = [];
 
   constructor(context: Context, model: PrefetchModel, kind: string) {
     this.#model = model;
@@ -55,32 +57,34 @@ export class Prefetch {
   }
 
   /**
-   * The cells of one row are asked for, each for the first time. Gives those that are here to `found`, and returns
+   * Columns of a row are asked for, each for the first time. Gives those that are here to `found`, and returns
    * the others.
    */
   ask(
-    cells: readonly CellAddress[],
-    found: (cell: CellAddress, version: Version | undefined) => void,
-  ): readonly CellAddress[] {
-    const row = this.#rowOf(cells[0]);
+    target: RowToRead,
+    found: (column: string, version: Version | undefined) => void,
+  ): readonly string[] {
+    const { columns } = target;
+    const row = this.#rowOf(target);
     const earlier = row.answered.slice(0, LEARNED_MAX);
-    for (const { column } of cells) {
+    for (const column of columns) {
       if (row.asked.length < LEARNED_MAX) row.asked.push({ column, earlier });
     }
-    const kept = cells.filter(({ column }) => row.kept.has(column));
-    for (const cell of kept) {
-      found(cell, row.kept.get(cell.column));
-      row.kept.delete(cell.column);
-      row.answered.push(cell.column);
+    const kept = columns.filter((column) => row.kept.has(column));
+    for (const column of kept) {
+      found(column, row.kept.get(column));
+      row.kept.delete(column);
+      row.answered.push(column);
     }
     this.#counters.prefetchedUsed += kept.length;
-    if (kept.length === cells.length) this.#counters.readsSaved++;
-    return cells.filter((cell) => !kept.includes(cell));
+    if (kept.length === columns.length) this.#counters.readsSaved++;
+    return columns.filter((column) => !kept.includes(column));
   }
 
   /** The columns to read along with these of one row. */
-  guess({ table, row: key, columns }: RowToRead): readonly string[] {
-    const row = this.#rowOf({ table, row: key });
+  guess(target: RowToRead): readonly string[] {
+    const { table, columns } = target;
+    const row = this.#rowOf(target);
     const guesses = this.#model.guess({ kind: this.#kind, table }, columns);
     return guesses.filter((column) => !row.answered.includes(column) && !row.kept.has(column));
   }
@@ -100,18 +104,18 @@ export class Prefetch {
 
   /** The transaction has read what it will read. */
   end(): void {
-    for (const { table, asked } of this.#rows.values()) {
+    for (const { table, asked } of this.#touched) {
       this.#model.learn({ kind: this.#kind, table }, asked);
     }
-    this.#rows.clear();
+    this.#rows = new RowMap();
+    this.#touched = [];
   }
 
-  #rowOf(address: { readonly table: string; readonly row: string } | undefined): RowAhead {
-    const name = `${address?.table}\0${address?.row}`;
-    const existing = this.#rows.get(name);
-    if (existing !== undefined) return existing;
-    const row = { table: address?.table ?? '', asked: [], answered: [], kept: new Map() };
-    this.#rows.set(name, row);
-    return row;
+  #rowOf(target: RowToRead): RowAhead {
+    return this.#rows.getOrMake(target, () => {
+      const row = { table: target.table, asked: [], answered: [], kept: new Map() };
+      this.#touched.push(row);
+      return row;
+    });
   }
 }

@@ -9,9 +9,10 @@
  * Every row is a call of its own where nobody batches: that is what the paper's batching is measured against.
  */
 import { assert } from '../base/index.ts';
-import { type CellAddress, cellName } from './columns.ts';
+import type { CellAddress } from './columns.ts';
 import type { Context } from './context.ts';
 import { Prefetch } from './prefetch.ts';
+import { RowMap } from './row-map.ts';
 import {
   type RowToRead,
   type SeenRow,
@@ -24,8 +25,8 @@ import { type HeldSnapshot, validateRead } from './stale.ts';
 export class Reads {
   readonly #context: Context;
   readonly #held: HeldSnapshot;
-  /** The snapshot does not change, so no cell is read twice. */
-  readonly #versions = new Map<string, Version | undefined>();
+  /** By row and column. The snapshot does not change, so no cell is read twice. */
+  readonly #versions = new RowMap<Map<string, Version | undefined>>();
   /** What was read ahead; undefined without prefetching. */
   readonly #prefetch: Prefetch | undefined;
 
@@ -37,19 +38,14 @@ export class Reads {
   }
 
   async version(cell: CellAddress): Promise<Version | undefined> {
-    const name = cellName(cell);
-    if (!this.#versions.has(name)) await this.#readRows([[cell]]);
-    return this.#versions.get(name);
+    const [version] = await this.versions([cell]);
+    return version;
   }
 
   async versions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
-    const names = cells.map(cellName);
-    const unread = cells.filter((_, i) => !this.#versions.has(names[i] as string));
-    if (unread.length > 0) {
-      const rows = Map.groupBy(unread, ({ table, row }) => `${table}\0${row}`);
-      await this.#readRows([...rows.values()]);
-    }
-    return names.map((name) => this.#versions.get(name));
+    const unread = cells.filter((cell) => this.#versions.get(cell)?.has(cell.column) !== true);
+    if (unread.length > 0) await this.#readRows(rowsOf(unread));
+    return cells.map((cell) => this.#versions.get(cell)?.get(cell.column));
   }
 
   /** The transaction has read what it will read. */
@@ -57,27 +53,26 @@ export class Reads {
     this.#prefetch?.end();
   }
 
-  /** Cells not read yet, by row. */
-  async #readRows(rows: readonly (readonly CellAddress[])[]): Promise<void> {
-    const targets = rows.flatMap((cells) => this.#targetOf(cells));
+  async #readRows(rows: readonly RowToRead[]): Promise<void> {
+    const targets = rows.flatMap((row) => this.#targetOf(row));
     if (this.#context.store.manifest.batches) {
-      const groups = Map.groupBy(targets, shapeOf);
-      await Promise.all([...groups.values()].map((group) => this.#readGroup(group)));
+      await Promise.all(groupsOf(targets).map((group) => this.#readGroup(group)));
     } else {
       await Promise.all(targets.map((target) => this.#readRow(target)));
     }
   }
 
-  /** What to read for cells of one row; nothing if all of them were read ahead. */
-  #targetOf(cells: readonly CellAddress[]): readonly RowToRead[] {
+  /** What to read of a row; nothing if all of it was read ahead. */
+  #targetOf(row: RowToRead): RowToRead | readonly RowToRead[] {
     const prefetch = this.#prefetch;
-    if (prefetch === undefined) return [rowOf(cells)];
-    const unread = prefetch.ask(cells, (cell, version) => {
-      this.#versions.set(cellName(cell), version);
+    if (prefetch === undefined) return row;
+    const versions = this.#versionsOf(row);
+    const columns = prefetch.ask(row, (column, version) => {
+      versions.set(column, version);
     });
-    if (unread.length === 0) return [];
-    const target = rowOf(unread);
-    return [{ ...target, alongside: prefetch.guess(target) }];
+    if (columns.length === 0) return [];
+    const target = { ...row, columns };
+    return { ...target, alongside: prefetch.guess(target) };
   }
 
   async #readRow(target: RowToRead): Promise<void> {
@@ -98,22 +93,50 @@ export class Reads {
 
   /** Only what was validated is kept. */
   #keep(target: RowToRead, { versions, row }: SeenRow): void {
-    const { table, row: key, columns } = target;
-    columns.forEach((column, i) => {
-      this.#versions.set(cellName({ table, row: key, column }), versions[i]);
-    });
+    const kept = this.#versionsOf(target);
+    target.columns.forEach((column, i) => kept.set(column, versions[i]));
     this.#prefetch?.keep(target, row);
+  }
+
+  #versionsOf(row: RowToRead): Map<string, Version | undefined> {
+    return this.#versions.getOrMake(row, () => new Map());
   }
 }
 
-/** The row of these cells, and their columns. */
-function rowOf(cells: readonly CellAddress[]): RowToRead {
-  const [first] = cells;
-  assert(first !== undefined, 'a row is read for a cell');
-  return { table: first.table, row: first.row, columns: cells.map(({ column }) => column) };
+/** The rows of these cells, in the order of their first mention, and of each the columns. */
+function rowsOf(cells: readonly CellAddress[]): readonly RowToRead[] {
+  const rows: RowToRead[] = [];
+  const columnsOf = new RowMap<string[]>();
+  for (const cell of cells) {
+    const columns = columnsOf.getOrMake(cell, () => {
+      const made: string[] = [];
+      rows.push({ table: cell.table, row: cell.row, columns: made });
+      return made;
+    });
+    if (!columns.includes(cell.column)) columns.push(cell.column);
+  }
+  return rows;
 }
 
-/** Equal for rows that one call can read. */
-function shapeOf({ table, columns, alongside = [] }: RowToRead): string {
-  return [table, ...columns, '', ...alongside].join('\0');
+/** Rows that one call can read: of one table, and of each the same columns. */
+function groupsOf(targets: readonly RowToRead[]): readonly (readonly RowToRead[])[] {
+  const groups: [RowToRead, ...RowToRead[]][] = [];
+  for (const target of targets) {
+    const group = groups.find(([first]) => areAlike(first, target)); // There are as many as calls: few.
+    if (group === undefined) groups.push([target]);
+    else group.push(target);
+  }
+  return groups;
+}
+
+function areAlike(a: RowToRead, b: RowToRead): boolean {
+  return (
+    a.table === b.table &&
+    areEqual(a.columns, b.columns) &&
+    areEqual(a.alongside ?? [], b.alongside ?? [])
+  );
+}
+
+function areEqual(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((column, i) => column === b[i]);
 }

@@ -72,11 +72,14 @@ export async function snapshotReadRows(
   context.counters.readRows += targets.length;
   const keys = targets.map(({ row }) => row);
   const rows = await context.store.readRows(first.table, keys, filters);
-  return Promise.all(
-    targets.map(async (target, i) =>
-      seenRow(context, target, { row: rows[i], filters, startTimestamp }),
-    ),
+  const seen = targets.map((target, i) =>
+    seenRow(context, target, { row: rows[i], filters, startTimestamp }),
   );
+  return seen.every(isSeen) ? seen : Promise.all(seen.map(async (one) => one));
+}
+
+function isSeen(seen: SeenRow | Promise<SeenRow>): seen is SeenRow {
+  return !(seen instanceof Promise);
 }
 
 async function readRow(
@@ -119,7 +122,8 @@ async function seenOnceUnlocked(
 
 /** Those at columns that were asked for; at a column that was only guessed nobody waits. */
 function locksInTheWay({ columns }: RowToRead, row: Row | undefined): readonly Cell[] {
-  return pendingLocks(row).filter(({ qualifier }) => columns.includes(qualifier));
+  const locks = pendingLocks(row);
+  return locks.length === 0 ? locks : locks.filter(({ qualifier }) => columns.includes(qualifier));
 }
 
 function filtersOf(

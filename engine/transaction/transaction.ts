@@ -97,6 +97,7 @@ export class Transaction implements Snapshot {
     this.#assertOpen();
     for (const { column } of cells) checkUserColumn(column);
     const versions = await this.#reads.versions(cells);
+    if (this.#writes.size === 0) return versions.map((version) => version?.value);
     return cells.map((cell, i) => {
       const write = this.#writes.find(cell);
       const own = write !== undefined && write.operation !== 'touch';

@@ -1,5 +1,5 @@
 /** The three kinds of RPC that several callers can share, and how each caller gets its own outcome. */
-import { PercolatorError } from '../../base/index.ts';
+import { assert, PercolatorError } from '../../base/index.ts';
 import type {
   Bigtable,
   CellFilter,
@@ -37,7 +37,10 @@ export class Reads implements Kind<ReadRequest, Rows> {
   }
 
   async send(requests: readonly ReadRequest[]): Promise<readonly Outcome<Rows>[]> {
-    const table = requests[0]?.table ?? '';
+    const [first] = requests;
+    assert(first !== undefined, 'a batch is sent for somebody');
+    if (requests.length === 1) return Promise.allSettled([this.#read(first)]);
+    const { table } = first;
     const rows = [...new Set(requests.flatMap((request) => request.rows))];
     const asked = widest(requests.map(({ filters }) => filters));
     try {

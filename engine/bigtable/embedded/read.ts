@@ -23,7 +23,7 @@ import {
 } from './keys.ts';
 import type { LargeRows } from './large-rows.ts';
 import {
-  cellsPassing,
+  addPassing,
   isSmall,
   type ListedRow,
   listRow,
@@ -107,9 +107,10 @@ function readListed(
   row: ListedRow,
   filters: readonly TableFilter[],
 ): readonly Cell[] {
-  return isSmall(row)
-    ? filters.flatMap((filter) => cellsPassing(cells, row, filter))
-    : seek(cells, row.prefix, filters);
+  if (!isSmall(row)) return seek(cells, row.prefix, filters);
+  const found: Cell[] = [];
+  for (const filter of filters) addPassing(found, cells, row, filter);
+  return found;
 }
 
 function seek(cells: Cells, row: Buffer, filters: readonly TableFilter[]): readonly Cell[] {

@@ -85,14 +85,14 @@ function emptyRow(prefix: Buffer): ListedRow {
   return { prefix, keys: [], values: [] };
 }
 
-/** The cells of a small row that pass the filter, in order. */
-export function cellsPassing(
+/** Adds the cells of a small row that pass the filter, in order. */
+export function addPassing(
+  found: Cell[],
   cells: Cells,
   { prefix, keys, values }: ListedRow,
   filter: TableFilter,
-): readonly Cell[] {
+): void {
   const { family, versions = keys.length } = filter;
-  const found: Cell[] = [];
   let ofColumn = 0;
   let before: Buffer | undefined;
   for (let i = 0; i < keys.length; i++) {
@@ -106,5 +106,4 @@ export function cellsPassing(
     const qualifier = filter.qualifier ?? splitColumn(key, prefix.length).qualifier;
     found.push({ family, qualifier, timestamp: timestampOf(key), value });
   }
-  return found;
 }

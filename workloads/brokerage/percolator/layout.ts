@@ -5,7 +5,7 @@
  * cell. The exceptions are what this kind of storage is good at:
  *
  *     trade       one row has a trade, its history, settlement and cash transaction: looked up, and written, at once
- *     security    one row has a security, its LAST_TRADE, and its sector, which is a copy: three tables lead to it
+ *     security    one row has a security and its LAST_TRADE
  *     holding     ordered by account, symbol and date: a position's lots are one scan
  *     trade_request   ordered by sector and symbol: Broker-Volume's orders are one scan, and Market-Feed's
  *
@@ -14,7 +14,8 @@
  * conflict exactly if they write the same one, so each is a row of its own.
  *
  * Access paths are tables of index rows, written in the transaction that writes the row. A row of an index gives the key
- * of what it indexes; those of `COVERING` have the whole row instead, and reading by them is one scan.
+ * of what it indexes; those of `COVERING` have the whole row instead, and reading by them is one scan. One more table
+ * has the sector of each security, to which SECURITY, COMPANY and INDUSTRY lead and which no transaction changes.
  */
 import { assert } from '#engine';
 import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.ts';
@@ -57,8 +58,10 @@ const GROUPED: { readonly [T in TableName]?: readonly string[] } = {
 };
 
 export const INDEX_COLUMN = 'entry';
-/** The sector's id, where a security has it, and in the key of a request. No transaction changes it. */
+/** The part of a request's key that its row does not have: the sector's id. */
 const SECTOR = 'sector';
+/** The sector's id by symbol. Not in the security's row, which others read dozens of times as often. */
+const SECTORS = 'security.sector';
 
 /** The statuses in TRADE_HISTORY: a column each. */
 export const HISTORY_STATUSES = ['CMPT', 'CNCL', 'PNDG', 'SBMT'] as const;
@@ -151,8 +154,7 @@ export function underSector(
 }
 
 export function sectorCell(symbol: string): Cell {
-  const { table, row } = cellAt('security', [symbol]);
-  return { table, row, column: SECTOR };
+  return { table: SECTORS, row: encodeKey([symbol]), column: INDEX_COLUMN };
 }
 
 /** The key of a row's entry in an index. */
@@ -174,7 +176,7 @@ export function entryRow(path: Path, key: string): string {
 export function percolatorTables(): readonly string[] {
   const tables = TABLE_NAMES.map((table) => placementOf(table).table);
   const indexes = TABLE_NAMES.flatMap((table) => pathsOf(table).map((path) => path.table));
-  return [...new Set([...tables, ...indexes])];
+  return [...new Set([...tables, ...indexes, SECTORS])];
 }
 
 function pathsOfTable(table: TableName): readonly Path[] {

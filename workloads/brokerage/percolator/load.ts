@@ -2,8 +2,8 @@
  * Loads a population as if it had always been there: committed rows and their index entries, past the transactions.
  *
  * Table by table in the order of keys, which is what the storage takes fastest. The entries of an index are gathered,
- * sorted, and written behind the table's rows. LAST_TRADE, a security's sector, and what belongs to a trade share a row
- * with others, so they come in the other's table, cell beside cell.
+ * sorted, and written behind the table's rows. LAST_TRADE and what belongs to a trade share a row with others, so they
+ * come in the other's table, cell beside cell.
  */
 import { assert, openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { type Population, TABLE_NAMES, type TableName } from '../model/index.ts';
@@ -81,7 +81,6 @@ async function loadTable(
   }
 }
 
-/** Beside each security. */
 async function loadSectors(loader: BulkLoader, population: Population): Promise<void> {
   const sectors = sectorsBySymbol(
     population.rows('security'),

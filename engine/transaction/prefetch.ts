@@ -19,6 +19,7 @@
 import type { Row } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
 import type { ColumnRead, PrefetchModel } from './prefetch-model.ts';
+import { RowMap } from './row-map.ts';
 import {
   committedVersion,
   isElsewhere,
@@ -26,7 +27,6 @@ import {
   type RowToRead,
   type Version,
 } from './snapshot-read.ts';
-import { RowMap } from './row-map.ts';
 
 /** Columns of a row that are learned from. */
 const LEARNED_MAX = 32;

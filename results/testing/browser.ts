@@ -6,7 +6,7 @@
  * that a bare machine lacks, but unpacks them and puts them on the library path only where it
  * believes itself at Amazon. So it is told it is, in the environment, before it is loaded.
  */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -67,5 +67,21 @@ async function packagedBrowser(folder: string): Promise<string> {
   process.env['AWS_EXECUTION_ENV'] ??= 'AWS_Lambda_nodejs24.x';
   const { default: packaged } = await import('@sparticuz/chromium');
   packaged.setGraphicsMode = false;
-  return packaged.executablePath();
+  const executablePath = await packaged.executablePath();
+  writeFileSync(path.join(folder, 'fonts', 'fonts.conf'), fontsIn(folder));
+  return executablePath;
+}
+
+/**
+ * The package's own settings name the folder that its fonts are in at Amazon. Without any font of the system text stays
+ * blank, and a page's own font fails to load wherever it comes later than the first layout.
+ */
+function fontsIn(folder: string): string {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${path.join(folder, 'fonts', 'fonts')}</dir>
+  <cachedir>${path.join(folder, 'fonts-cache')}</cachedir>
+</fontconfig>
+`;
 }

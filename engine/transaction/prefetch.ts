@@ -46,9 +46,7 @@ export class Prefetch {
   readonly #model: PrefetchModel;
   readonly #counters: Context['counters'];
   readonly #kind: string;
-  #rows = new RowMap<RowAhead>();
-  /** The same, in the order of their first mention. */
-  #touched: RowAhead[] = [];
+  readonly #rows = new RowMap<RowAhead>();
 
   constructor(context: Context, model: PrefetchModel, kind: string) {
     this.#model = model;
@@ -104,18 +102,19 @@ export class Prefetch {
 
   /** The transaction has read what it will read. */
   end(): void {
-    for (const { table, asked } of this.#touched) {
+    for (const { table, asked } of this.#rows.values()) {
       this.#model.learn({ kind: this.#kind, table }, asked);
     }
-    this.#rows = new RowMap();
-    this.#touched = [];
+    this.#rows.clear();
   }
 
   #rowOf(target: RowToRead): RowAhead {
-    return this.#rows.getOrMake(target, () => {
-      const row = { table: target.table, asked: [], answered: [], kept: new Map() };
-      this.#touched.push(row);
-      return row;
-    });
+    const { table } = target;
+    return this.#rows.getOrMake(target, () => ({
+      table,
+      asked: [],
+      answered: [],
+      kept: new Map(),
+    }));
   }
 }

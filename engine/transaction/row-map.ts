@@ -22,4 +22,13 @@ export class RowMap<V> {
     if (value === undefined) rows.set(row, (value = make()));
     return value;
   }
+
+  /** Those of one table in the order of their making. */
+  *values(): Generator<V> {
+    for (const rows of this.#tables.values()) yield* rows.values();
+  }
+
+  clear(): void {
+    this.#tables.clear();
+  }
 }

@@ -80,7 +80,7 @@ export const BATCHING: readonly Mutant[] = [
         '    this.#kind = kind;\n',
         '    this.#kind = kind;\n    this.#rows = model.rows ??= this.#rows;\n',
       ),
-      change('transaction/prefetch.ts', '    this.#rows = new RowMap();\n', ''),
+      change('transaction/prefetch.ts', '    this.#rows.clear();\n', ''),
     ],
   },
 ];

@@ -85,7 +85,8 @@ async function checkSectors(percolator: Percolator): Promise<readonly Finding[]>
     .map((symbol, i) => `${symbol} has sector ${found[i]}, not ${expected.get(symbol)}`)
     .filter((_, i) => found[i] !== expected.get(symbols[i] ?? ''));
   const { table } = placementOf('trade_request');
-  for await (const { row, values } of snapshot.scan({ table, columns: [ROW] })) {
+  const requests = snapshot.scan({ table, columns: [ROW], batchRows: BATCH_ROWS });
+  for await (const { row, values } of requests) {
     const request = decodeRow('trade_request', values.get(ROW) ?? Buffer.alloc(0));
     const sector = expected.get(request.tr_s_symb) ?? '';
     const wanted = cellOf('trade_request', underSector(request, sector)).row;

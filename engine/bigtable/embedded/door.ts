@@ -16,9 +16,12 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import process from 'node:process';
 import { open, type RootDatabase } from 'lmdb';
 
 const FOLDER = 'door';
+/** Of Node's pool: one keeps the door while the other one commits. */
+const THREADS_MIN = 2;
 
 /** When everybody of this thread who came before has left. */
 let turn: Promise<unknown> = Promise.resolve();
@@ -26,6 +29,7 @@ let turn: Promise<unknown> = Promise.resolve();
 /**
  * @param folder that of the store, which must exist
  * @param readOnly leaves the folder as it is: undefined if nobody has ever opened the store to write
+ * @throws if Node's pool is too small to write
  */
 export function openDoor(
   folder: string,
@@ -33,7 +37,15 @@ export function openDoor(
 ): Door | undefined {
   const path = join(folder, FOLDER);
   if (readOnly && !existsSync(path)) return undefined;
+  if (!readOnly) checkThreads();
   return new Door(open({ path, noSubdir: false, overlappingSync: false, noSync: true }));
+}
+
+/** With too few, the first commit would wait for ever. Whatever is not a number means one thread, to libuv. */
+function checkThreads(): void {
+  const { UV_THREADPOOL_SIZE: size } = process.env;
+  if (size === undefined || Number.parseInt(size, 10) >= THREADS_MIN) return;
+  throw new Error(`UV_THREADPOOL_SIZE is ${size}, and must be at least ${THREADS_MIN}`);
 }
 
 export class Door {

@@ -1,6 +1,13 @@
 /** Several processes on one folder: what one has resolved the other sees, and `kill -9` loses nothing. */
 import assert from 'node:assert/strict';
-import { execFileSync, fork, spawn, type ChildProcess } from 'node:child_process';
+import {
+  execFileSync,
+  fork,
+  spawn,
+  spawnSync,
+  type ChildProcess,
+  type SpawnSyncReturns,
+} from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
@@ -47,6 +54,26 @@ test('a store that is opened, again and again, while another process commits los
   await using store = await openEmbedded({ folder });
   const found = await store.readRange('t', { limit: 2 * rows }, FILTERS);
   assert.equal(found.length, rows);
+});
+
+test('two threads of Node’s pool are enough to write, and with one the store says so', async () => {
+  const folder = await temporaryFolder();
+  await (await openWithTable(folder)).close();
+  const writeWith = (threads: string): SpawnSyncReturns<string> =>
+    spawnSync(process.execPath, [WRITE, folder, `${threads} `, '20'], {
+      env: { ...process.env, UV_THREADPOOL_SIZE: threads },
+      timeout: 30_000,
+      encoding: 'utf8',
+    });
+  assert.equal(writeWith('2').status, 0);
+  for (const threads of ['1', 'many']) {
+    const { status, stderr } = writeWith(threads);
+    assert.equal(status, 1, stderr);
+    const sentence = `UV_THREADPOOL_SIZE is ${threads}, and must be at least 2`;
+    assert.ok(stderr.includes(sentence), stderr);
+  }
+  await using store = await openEmbedded({ folder });
+  assert.equal((await store.readRange('t', { limit: 100 }, FILTERS)).length, 20);
 });
 
 const noLimit = process.platform !== 'linux' && 'only Linux enforces the limit';

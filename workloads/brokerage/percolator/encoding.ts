@@ -82,6 +82,17 @@ export function decodeEntries(value: Buffer): readonly Entry[] {
   return JSON.parse(value.toString()) as readonly Entry[];
 }
 
+/** Prices by symbol. */
+export type Prices = Readonly<Record<string, number>>;
+
+export function encodePrices(prices: Prices): Buffer {
+  return Buffer.from(JSON.stringify(prices));
+}
+
+export function decodePrices(value: Buffer): Prices {
+  return JSON.parse(value.toString()) as Prices;
+}
+
 const COLUMNS = new Map<TableName, readonly string[]>();
 
 function columnsOf(table: TableName): readonly string[] {

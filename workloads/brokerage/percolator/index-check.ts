@@ -1,11 +1,12 @@
 /**
  * Both ways: every row has its entry in each index of its table, every entry leads to a row that has it; and no trade
- * waits to be added to its broker. And every security has the sector that its company leads to.
+ * waits to be added to its broker. And every security has the sector that its company leads to, and the closing prices.
  */
 import type { Percolator } from '#engine';
 import type { Finding } from '../check/index.ts';
 import { TABLE_NAMES, type TableName } from '../model/index.ts';
 import { isSummedUp } from './broker-update.ts';
+import { closesByDay } from './closes.ts';
 import { decodeEntries, decodeRow, encodeRow, type Entry } from './encoding.ts';
 import {
   cellOf,
@@ -29,7 +30,7 @@ export async function checkIndexes(percolator: Percolator): Promise<readonly Fin
       findings.push(...(await checkIndex(percolator, table, path)));
     }
   }
-  findings.push(...(await checkSectors(percolator)));
+  findings.push(...(await checkSectors(percolator)), ...(await checkCloses(percolator)));
   if (!(await isSummedUp(percolator))) {
     findings.push({
       condition: 'broker trades',
@@ -93,6 +94,23 @@ async function checkSectors(percolator: Percolator): Promise<readonly Finding[]>
     if (row !== wanted) messages.push(`the request of ${wanted} stands at ${row}`);
   }
   return messages.map((message) => ({ condition: 'index entries', message }));
+}
+
+async function checkCloses(percolator: Percolator): Promise<readonly Finding[]> {
+  const days = await closesByDay(snapshotTables(percolator).rows('daily_market'));
+  await using snapshot = await percolator.snapshot();
+  const reader = new RowReader(snapshot);
+  const findings: Finding[] = [];
+  for (const [day, expected] of days) {
+    const found = await reader.closesOf(day);
+    for (const symbol of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+      if (found[symbol] === expected[symbol]) continue;
+      const on = new Date(day).toISOString().slice(0, 'yyyy-mm-dd'.length);
+      const message = `${symbol} closed at ${found[symbol]} on ${on}, not ${expected[symbol]}`;
+      findings.push({ condition: 'index entries', message });
+    }
+  }
+  return findings;
 }
 
 function single(row: string, value: Buffer): Entry {

@@ -8,9 +8,11 @@
 import { assert, openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { type Population, TABLE_NAMES, type TableName } from '../model/index.ts';
 import { createBrokerTables } from './broker-update.ts';
-import { encodeEntries, encodeRow, encodeRows } from './encoding.ts';
+import { closesByDay } from './closes.ts';
+import { encodeEntries, encodePrices, encodeRow, encodeRows } from './encoding.ts';
 import {
   cellOf,
+  closesCell,
   entryKey,
   entryRow,
   INDEX_COLUMN,
@@ -47,6 +49,7 @@ export async function loadPopulation(
   };
   for (const table of TABLE_NAMES) await loadTable(loader, population, { table, onRow });
   await loadSectors(loader, population);
+  await loadCloses(loader, population);
   await loader.finish();
   return rows;
 }
@@ -90,6 +93,13 @@ async function loadSectors(loader: BulkLoader, population: Population): Promise<
   for (const [symbol, sector] of sectors) {
     const { table, row, column } = sectorCell(symbol);
     await loader.add({ table, row, cells: [{ column, value: Buffer.from(sector) }] });
+  }
+}
+
+async function loadCloses(loader: BulkLoader, population: Population): Promise<void> {
+  for (const [day, closes] of await closesByDay(population.rows('daily_market'))) {
+    const { table, row, column } = closesCell(day);
+    await loader.add({ table, row, cells: [{ column, value: encodePrices(closes) }] });
   }
 }
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import { describe, TABLE_NAMES } from '../model/index.ts';
-import { cellOf, pathsOf, sectorCell, underSector } from './layout.ts';
+import { encodePrices } from './encoding.ts';
+import { cellOf, closesCell, pathsOf, sectorCell, underSector } from './layout.ts';
 import { checkIndexes } from './index.ts';
 import { RowWriter } from './rows.ts';
 import { tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
@@ -91,4 +92,28 @@ test('a security of the wrong sector is found, and a request that stands under o
     new RegExp(`^the request of S\\d\\d/${other}/\\w+ stands at XX/${other}/`, 'u'),
   );
   assert.deepEqual(others, []);
+});
+
+test('a closing price that is wrong, missing or too many is found', async () => {
+  await using own = await tinyBrokerage();
+  const { percolator, population } = own;
+  const [day = 0] = population.roster.marketDays;
+  const [first, second, ...others] = (await own.rows('daily_market')).filter(
+    ({ dm_date }) => dm_date === day,
+  );
+  assert.ok(first !== undefined && second !== undefined);
+  const on = new Date(day).toISOString().slice(0, 10);
+  const planted: Record<string, number> = { [first.dm_s_symb]: 1, AAAAA: 2 };
+  for (const { dm_s_symb, dm_close } of others) planted[dm_s_symb] = dm_close;
+  await percolator.transact(async (transaction) => {
+    transaction.set(closesCell(day), encodePrices(planted));
+  });
+  assert.deepEqual(
+    (await checkIndexes(percolator)).map(({ message }) => message),
+    [
+      `${first.dm_s_symb} closed at 1 on ${on}, not ${first.dm_close}`,
+      `${second.dm_s_symb} closed at undefined on ${on}, not ${second.dm_close}`,
+      `AAAAA closed at 2 on ${on}, not undefined`,
+    ],
+  );
 });

@@ -8,6 +8,7 @@ import {
   countDown,
   decodeEntries,
   decodeKey,
+  decodePrices,
   decodeRow,
   decodeRows,
   encodeKey,
@@ -15,11 +16,13 @@ import {
   encodeRows,
   type KeyPart,
   keyRange,
+  type Prices,
 } from './encoding.ts';
 import {
   cellAt,
   cellOf,
   type Cell,
+  closesCell,
   entryKey,
   INDEX_COLUMN,
   type Path,
@@ -105,6 +108,12 @@ export class RowReader {
       assert(sector !== undefined, `${symbols[i]} has a sector`);
       return sector.toString();
     });
+  }
+
+  /** The closing prices of a day by symbol; none if the market was closed. */
+  async closesOf(day: number): Promise<Prices> {
+    const closes = await this.#reader.get(closesCell(day));
+    return closes === undefined ? {} : decodePrices(closes);
   }
 
   /** The rows whose keys begin with `prefix`, in the order of keys. Of rows that share a cell, those of one cell. */

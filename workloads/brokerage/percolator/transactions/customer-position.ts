@@ -33,17 +33,18 @@ async function findCustomer(
 
 async function readAccounts(rows: RowReader, customerId: number): Promise<Frame1['accounts']> {
   const accounts = await rows.scanPath('customer_account', 'by_customer', [customerId]);
-  const positions = await Promise.all(
-    accounts.map(({ ca_id }) => rows.scan('holding_summary', [ca_id])),
+  const positions = await positionsOf(
+    rows,
+    accounts.map(({ ca_id }) => ca_id),
   );
   const lastTrades = await rows.byKey(
     'last_trade',
-    positions.flat().map((one) => one.hs_s_symb),
+    [...positions.values()].flat().map((one) => one.hs_s_symb),
   );
-  const valued = accounts.map(({ ca_id, ca_bal }, i) => ({
+  const valued = accounts.map(({ ca_id, ca_bal }) => ({
     accountId: ca_id,
     balance: ca_bal,
-    assets: (positions[i] ?? []).reduce(
+    assets: (positions.get(ca_id) ?? []).reduce(
       (sum, { hs_s_symb, hs_qty }) => sum + hs_qty * (lastTrades.get(hs_s_symb)?.lt_price ?? 0),
       0,
     ),
@@ -51,6 +52,17 @@ async function readAccounts(rows: RowReader, customerId: number): Promise<Frame1
   return valued
     .toSorted((a, b) => a.assets - b.assets || a.accountId - b.accountId)
     .slice(0, ACCOUNTS_MAX);
+}
+
+/** By account. A customer's accounts have ids in a row, so it is one scan. */
+async function positionsOf(
+  rows: RowReader,
+  accountIds: readonly number[],
+): Promise<ReadonlyMap<number, readonly Row<'holding_summary'>[]>> {
+  const from = Math.min(...accountIds);
+  const to = Math.max(...accountIds);
+  const positions = await rows.scan('holding_summary', [], { from, to });
+  return Map.groupBy(positions, ({ hs_ca_id }) => hs_ca_id);
 }
 
 function describeCustomer(customer: Row<'customer'>): Omit<Frame1, 'accounts'> {

@@ -10,7 +10,7 @@
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
 import type { Bigtable } from './bigtable.ts';
-import { openEmbedded } from './embedded/index.ts';
+import { type EmbeddedOptions, openEmbedded } from './embedded/index.ts';
 import { openRemote } from './remote/index.ts';
 
 export interface CloudAddress {
@@ -21,7 +21,7 @@ export interface CloudAddress {
 }
 
 export type StoreAddress =
-  | { readonly kind: 'embedded'; readonly folder: string; readonly fsync?: boolean | undefined }
+  | ({ readonly kind: 'embedded' } & Pick<EmbeddedOptions, 'folder' | 'fsync' | 'rowCacheBytes'>)
   /** `address` is `host:port`. */
   | { readonly kind: 'emulator'; readonly address: string }
   | CloudAddress;
@@ -44,8 +44,8 @@ export function openStore(
 ): Promise<Bigtable> {
   switch (address.kind) {
     case 'embedded': {
-      const { folder, fsync } = address;
-      return openEmbedded({ folder, fsync, readOnly: options.readOnly });
+      const { folder, fsync, rowCacheBytes } = address;
+      return openEmbedded({ folder, fsync, rowCacheBytes, readOnly: options.readOnly });
     }
     case 'emulator':
       return openRemote({ ...IN_EMULATOR, ...options, plainAddress: address.address });

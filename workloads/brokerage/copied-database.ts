@@ -28,6 +28,7 @@ export async function runOnCopy(
     folder: path.join(work, 'copy'),
     copyOf: loaded,
     processes: undefined,
+    rowCacheBytes: 1e6 * plan.rowCache,
     signal,
   });
   const [way] = database.ways;

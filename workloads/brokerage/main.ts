@@ -121,6 +121,14 @@ await runCommand(
         min: 1,
         max: 64,
       }),
+      rowCache: integer({
+        description:
+          'with the embedded store: memory for rows that were read; too little, and they are forgotten before they are read again',
+        default: 64,
+        min: 0,
+        max: 16_384,
+        unit: 'MB',
+      }),
       ...DATABASE_OPTIONS,
       batching: choice({
         choices: ['off', 'on'],
@@ -185,6 +193,7 @@ interface Given extends DatabaseValues {
   readonly warmup: number | undefined;
   readonly rounds: number | undefined;
   readonly processes: number | undefined;
+  readonly rowCache: number;
   readonly seed: number;
   readonly out: string;
 }
@@ -203,6 +212,7 @@ function planOf(given: Given): Plan {
     brokerUpdate: given.broker,
     engine: { batching, batchDelay, batchRows, batchInFlight, prefetch },
     processes: given.processes,
+    rowCache: given.rowCache,
     rates: given.rates === undefined ? undefined : [...new Set(given.rates)],
     users: given.users,
     parts: partsOf(given),

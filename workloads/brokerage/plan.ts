@@ -16,6 +16,8 @@ export interface Plan extends Durations {
   readonly engine: DatabaseValues;
   /** Client processes; undefined for one that has its oracle in the store. */
   readonly processes: number | undefined;
+  /** Memory of each client for rows of the embedded store, in millions of bytes. */
+  readonly rowCache: number;
   /** Offered Trade-Results a second; undefined for shares of what each system can do. */
   readonly rates: readonly number[] | undefined;
   /** Users of unpaced runs. */

@@ -36,7 +36,7 @@ export function checkStoreName(name: string): StoreName {
 /** @throws UsageError if there is no emulator to be found: it says how to get one */
 export async function provideStore(
   name: StoreName,
-  embedded: { readonly folder: string; readonly fsync?: boolean | undefined },
+  embedded: Omit<Extract<StoreAddress, { readonly kind: 'embedded' }>, 'kind'>,
 ): Promise<ProvidedStore> {
   if (name === 'embedded') return provided({ kind: 'embedded', ...embedded });
   if (name === 'emulator') return provideEmulator();

@@ -49,7 +49,8 @@ type Operation =
   | { readonly kind: 'create'; readonly table: string };
 
 const table = fc.constantFrom(...TABLES);
-const row = fc.constantFrom('a', 'a\0', 'a\0\u0001', 'aa', 'é', '\uFFFF', '\u{10000}');
+const ROWS = ['a', 'a\0', 'a\0\u0001', 'aa', 'é', '\uFFFF', '\u{10000}'] as const;
+const row = fc.constantFrom(...ROWS);
 const family = fc.constantFrom('data', 'lock');
 const qualifier = fc.constantFrom('', 'q', 'q\0', 'qq', '\uFFFF', '\u{10000}');
 const timestamp = fc.oneof(
@@ -150,29 +151,37 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.record({ kind: fc.constantFrom('drop' as const, 'create' as const), table }),
 );
 
-test('random operations get the same answers from the embedded and the memory store', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'percolator-differential-'));
-  try {
-    // Without fsync, which changes nothing in what is answered; one store for all runs.
-    await using embedded = await openEmbedded({ folder, fsync: false });
-    await fc.assert(
-      fc.asyncProperty(fc.array(operation, { maxLength: 25 }), async (operations) => {
-        await using memory = createMemoryBigtable();
-        for (const name of TABLES) {
-          await embedded.dropTable(name);
-          await embedded.createTable(name, SCHEMA);
-          await memory.createTable(name, SCHEMA);
-        }
-        for (const next of [...operations, ...wholeTables()]) {
-          assert.deepEqual(await answer(embedded, next), await answer(memory, next));
-        }
-      }),
-      { numRuns: 600 },
-    );
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+/** Of so many bytes a store caches rows: of none, of a few of these, and of all. */
+for (const rowCacheBytes of [0, 5_000, 1_000_000]) {
+  test(`random operations get the same answers from the embedded and the memory store, cache ${rowCacheBytes}`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'percolator-differential-'));
+    try {
+      // Without fsync, which changes nothing in what is answered; the same stores for all runs.
+      const options = { folder, fsync: false, rowCacheBytes };
+      await using embedded = await openEmbedded(options);
+      await using other = await openEmbedded(options);
+      const run = fc.record({ next: operation, isOther: fc.nat(4).map((n) => n === 0) });
+      await fc.assert(
+        fc.asyncProperty(fc.array(run, { maxLength: 25 }), async (runs) => {
+          await using memory = createMemoryBigtable();
+          for (const name of TABLES) {
+            await embedded.dropTable(name);
+            await embedded.createTable(name, SCHEMA);
+            await memory.createTable(name, SCHEMA);
+          }
+          const whole = wholeTables().map((next) => ({ next, isOther: false }));
+          for (const { next, isOther } of [...runs, ...whole]) {
+            const store = isOther ? other : embedded;
+            assert.deepEqual(await answer(store, next), await answer(memory, next));
+          }
+        }),
+        { numRuns: 400 },
+      );
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+}
 
 /** What the store answers, errors as their codes and values as text, so that the two can be compared. */
 async function answer(store: Bigtable, next: Operation): Promise<unknown> {
@@ -204,15 +213,20 @@ async function perform(store: Bigtable, next: Operation): Promise<unknown> {
   }
 }
 
+/** As a range, and row by row. */
 function wholeTables(): Operation[] {
-  return TABLES.map((name) => ({
-    kind: 'readRange',
-    table: name,
-    start: undefined,
-    end: undefined,
-    limit: 1000,
-    filters: SCHEMA.families.map((of) => ({ family: of })),
-  }));
+  const all = SCHEMA.families.map((of) => ({ family: of }));
+  return TABLES.flatMap((name) => [
+    { kind: 'readRows', table: name, rows: ROWS, filters: all },
+    {
+      kind: 'readRange',
+      table: name,
+      start: undefined,
+      end: undefined,
+      limit: 1000,
+      filters: all,
+    },
+  ]);
 }
 
 function plain(found: Row | undefined): unknown {

@@ -20,6 +20,11 @@ conformanceSuite('embedded without fsync', async () =>
   openEmbedded({ folder: await temporaryFolder(), fsync: false }),
 );
 
+// Of a few rows only, so that some are forgotten and others not.
+conformanceSuite('embedded with a cache of rows', async () =>
+  openEmbedded({ folder: await temporaryFolder(), fsync: false, rowCacheBytes: 5_000 }),
+);
+
 async function openWithTable(folder: string): Promise<Bigtable> {
   const store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data'] });

@@ -56,6 +56,7 @@ import { withHardExit } from './hard-exit.ts';
 import { behind, checkKeyLength, tablePrefix } from './keys.ts';
 import { LargeRows } from './large-rows.ts';
 import { readRange, readRow, type Storage } from './read.ts';
+import { RowCache } from './row-cache.ts';
 import { filterForTable, type TableFilter } from './table-filter.ts';
 import { applyConditional, applyMutations } from './write.ts';
 
@@ -72,23 +73,32 @@ export interface EmbeddedOptions {
    * folder as it is. Default false.
    */
   readonly readOnly?: boolean | undefined;
+  /**
+   * Memory for rows that were read, in bytes and roughly, so that they need not be looked for again. Default 0: none.
+   * Too small, and rows are forgotten before they are read again. While other processes write it is in
+   * vain, whatever its size: each of their commits empties it.
+   */
+  readonly rowCacheBytes?: number | undefined;
 }
 
 const CATALOG_KEY = 'catalog';
 /** The catalog's version once more, alone: small enough to be looked at by every read. */
 const VERSION_KEY = 'version';
+/** How many groups were committed: by it row-cache.ts knows what others have written. */
+const GROUPS_KEY = 'groups';
 /** Cells purged per transaction when a table is dropped: others may write in between. */
 const PURGE_CELLS = 10_000;
 
 /** @throws STORE_UNAVAILABLE if the folder cannot be created or opened; the message names it */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
-  const { fsync = true, readOnly = false } = options;
+  const { fsync = true, readOnly = false, rowCacheBytes = 0 } = options;
+  checkBytes(rowCacheBytes);
   let door: Door | undefined;
   try {
     if (readOnly) checkIsStore(options.folder);
     else await makeFolder(options.folder);
     door = openDoor(options.folder, { readOnly });
-    const store = await openBehind(door, { ...options, fsync, readOnly });
+    const store = await openBehind(door, { ...options, fsync, readOnly, rowCacheBytes });
     if (!readOnly) await store.finishDrops();
     return store;
   } catch (cause) {
@@ -102,8 +112,18 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
   }
 }
 
+function checkBytes(rowCacheBytes: number): void {
+  if (Number.isSafeInteger(rowCacheBytes) && rowCacheBytes >= 0) return;
+  throw new PercolatorError(
+    'INVALID_ARGUMENT',
+    `rowCacheBytes is ${rowCacheBytes}, and must be a whole number of bytes, or 0 for no cache`,
+  );
+}
+
+type Settings = EnvironmentSettings & { readonly rowCacheBytes: number };
+
 /** While nobody commits. */
-function openBehind(door: Door | undefined, settings: EnvironmentSettings): Promise<Embedded> {
+function openBehind(door: Door | undefined, settings: Settings): Promise<Embedded> {
   const opening = (): Embedded => new Embedded(openEnvironment(settings), { ...settings, door });
   return door === undefined
     ? Promise.resolve(opening())
@@ -117,6 +137,7 @@ class Embedded implements Bigtable {
   readonly #door: Door | undefined;
   readonly #cells: Database<Buffer, Buffer>;
   readonly #storage: Storage<Database<Buffer, Buffer>>;
+  readonly #cache: RowCache | undefined;
   readonly #catalogs: Database<Catalog | number, string>;
   readonly #commits: GroupCommit;
   readonly #readOnly: boolean;
@@ -127,14 +148,16 @@ class Embedded implements Bigtable {
 
   constructor(
     { root, cells, catalogs }: Environment,
-    { folder, fsync, readOnly, door }: EnvironmentSettings & { readonly door: Door | undefined },
+    settings: Settings & { readonly door: Door | undefined },
   ) {
+    const { folder, fsync, readOnly, rowCacheBytes, door } = settings;
     this.#root = root;
     this.#door = door;
     this.#readOnly = readOnly;
     this.#watch = new FileWatch(folder);
     this.#cells = cells;
     this.#storage = { cells, large: new LargeRows() };
+    this.#cache = rowCacheBytes === 0 ? undefined : new RowCache(rowCacheBytes);
     this.#catalogs = catalogs;
     this.#commits = createGroupCommit((callback) => this.#transact(callback));
     this.manifest = {
@@ -155,7 +178,7 @@ class Embedded implements Bigtable {
   ): Promise<Row | undefined> {
     validateRowKey(row);
     const wanted = this.#look(table, filters);
-    return readRow(this.#storage, wanted.table, row, wanted.filters);
+    return readRow(this.#storageToRead(), wanted.table, row, wanted.filters);
   }
 
   async readRows(
@@ -165,7 +188,8 @@ class Embedded implements Bigtable {
   ): Promise<readonly (Row | undefined)[]> {
     rows.forEach(validateRowKey);
     const wanted = this.#look(table, filters);
-    return rows.map((row) => readRow(this.#storage, wanted.table, row, wanted.filters));
+    const storage = this.#storageToRead();
+    return rows.map((row) => readRow(storage, wanted.table, row, wanted.filters));
   }
 
   async readRange(
@@ -183,9 +207,11 @@ class Embedded implements Bigtable {
     this.#assertWritable();
     this.#refresh();
     const { id } = this.#validateConditional(conditional);
-    return this.#commits.submit(() =>
-      applyConditional(this.#storage, this.#tableForWriting(conditional.table, id), conditional),
-    );
+    return this.#commits.submit(() => {
+      const table = this.#tableForWriting(conditional.table, id);
+      this.#cache?.write(table, conditional.row);
+      return applyConditional(this.#storage, table, conditional);
+    });
   }
 
   async checkAndMutateRows(
@@ -205,8 +231,10 @@ class Embedded implements Bigtable {
     this.#refresh();
     const ids = rows.map((row) => this.#validateRowMutation(row).id);
     await this.#commits.submit(() => {
-      rows.forEach(({ table, row, mutations }, i) => {
-        applyMutations(this.#cells, this.#tableForWriting(table, ids[i]), row, mutations);
+      rows.forEach(({ table: name, row, mutations }, i) => {
+        const table = this.#tableForWriting(name, ids[i]);
+        this.#cache?.write(table, row);
+        applyMutations(this.#cells, table, row, mutations);
       });
     });
   }
@@ -274,6 +302,17 @@ class Embedded implements Bigtable {
     this.#loadCatalog();
   }
 
+  /** What a read that has just begun reads from: with the cache, if that can follow to its snapshot. */
+  #storageToRead(): Storage {
+    const cache = this.#cache;
+    if (cache === undefined || !cache.follow(this.#groups())) return this.#storage;
+    return { ...this.#storage, cache };
+  }
+
+  #groups(): number {
+    return (this.#catalogs.get(GROUPS_KEY) as number | undefined) ?? 0;
+  }
+
   #table(name: string): TableEntry {
     const table = findTable(this.#catalog, name);
     if (table === undefined) {
@@ -319,6 +358,7 @@ class Embedded implements Bigtable {
       assert(door !== undefined, 'who writes has opened the door');
       const group = (): void => {
         this.#loadCatalog();
+        this.#countGroup();
         callback();
       };
       await withHardExit(() =>
@@ -326,10 +366,19 @@ class Embedded implements Bigtable {
           ? door.pass(() => this.#root.transaction(group))
           : door.passAtOnce(() => this.#root.transactionSync(group)),
       );
+      this.#cache?.committed();
     } catch (error) {
+      this.#cache?.failed();
       this.#catalog = EMPTY_CATALOG; // What the group made of it was not committed: load it anew.
       throw error;
     }
+  }
+
+  /** Also where nobody has a cache: another process may. */
+  #countGroup(): void {
+    const group = this.#groups() + 1;
+    this.#catalogs.putSync(GROUPS_KEY, group);
+    this.#cache?.begin(group);
   }
 
   async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {

@@ -22,6 +22,7 @@ import {
   timestampOf,
 } from './keys.ts';
 import type { LargeRows } from './large-rows.ts';
+import { addCached, type CachedRow, type RowCache } from './row-cache.ts';
 import {
   addPassing,
   isSmall,
@@ -36,20 +37,41 @@ import { passes, type TableFilter } from './table-filter.ts';
 export interface Storage<C extends Cells = Cells> {
   readonly cells: C;
   readonly large: LargeRows;
+  /** As of the snapshot that is read; undefined if there is none. */
+  readonly cache?: RowCache | undefined;
 }
 
 /** The row's cells that pass a filter, or undefined if none does. */
 export function readRow(
-  { cells, large }: Storage,
+  storage: Storage,
   table: TableEntry,
   key: string,
   filters: readonly TableFilter[],
 ): Row | undefined {
-  const prefix = rowPrefix(tablePrefix(table.id), key);
-  const row = large.has(table, key) ? undefined : listRow(cells, prefix);
-  if (row !== undefined && !isSmall(row)) large.add(table, key);
-  const found = row === undefined ? seek(cells, prefix, filters) : readListed(cells, row, filters);
+  const cached = storage.cache?.get(table, key);
+  const found =
+    cached === undefined ? readCells(storage, table, key, filters) : readCached(cached, filters);
   return found.length === 0 ? undefined : { key, cells: found };
+}
+
+function readCells(
+  { cells, large, cache }: Storage,
+  table: TableEntry,
+  key: string,
+  filters: readonly TableFilter[],
+): readonly Cell[] {
+  const prefix = rowPrefix(tablePrefix(table.id), key);
+  if (large.has(table, key)) return seek(cells, prefix, filters);
+  const row = listRow(cells, prefix);
+  if (isSmall(row)) cache?.put(table, key, row);
+  else large.add(table, key);
+  return readListed(cells, row, filters);
+}
+
+function readCached(row: CachedRow, filters: readonly TableFilter[]): readonly Cell[] {
+  const found: Cell[] = [];
+  for (const filter of filters) addCached(found, row, filter);
+  return found;
 }
 
 /** Whether any cell of the row passes one of the filters; looks at keys only. */

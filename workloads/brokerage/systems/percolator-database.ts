@@ -25,6 +25,8 @@ export interface PercolatorDatabaseOptions {
   readonly engine: DatabaseValues;
   readonly countsCalls: boolean;
   readonly processes: number | undefined;
+  /** Of each client, with an embedded store. */
+  readonly rowCacheBytes: number;
   readonly signal: AbortSignal;
 }
 
@@ -38,9 +40,9 @@ export async function openPercolatorDatabase(
   population: Population,
   options: PercolatorDatabaseOptions,
 ): Promise<LoadedDatabase> {
-  const { store: name, folder, copyOf, processes, signal } = options;
+  const { store: name, folder, copyOf, processes, rowCacheBytes, signal } = options;
   await using cleanup = new AsyncDisposableStack();
-  const provided = await provideStore(checkStoreName(name), { folder });
+  const provided = await provideStore(checkStoreName(name), { folder, rowCacheBytes });
   cleanup.use(provided);
   if (provided.address.kind === 'embedded') {
     cleanup.defer(() => rm(folder, { recursive: true, force: true }));

@@ -1,0 +1,151 @@
+/** The cache of rows has nothing that its snapshot does not have, whoever has written, and however that ended. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Bigtable } from '../bigtable.ts';
+import type { TableEntry } from './catalog.ts';
+import { openEmbedded } from './index.ts';
+import { cellKey, columnPrefix, familyPrefix, rowPrefix, tablePrefix } from './keys.ts';
+import { RowCache } from './row-cache.ts';
+import type { ListedRow } from './small-row.ts';
+import { temporaryFolder } from './temporary-folder.fixture.ts';
+
+const TABLE: TableEntry = { id: 1, name: 't', families: ['f'], splits: [], dropping: false };
+const ROWS = ['a', 'b', 'c'] as const;
+const MUCH = 1_000_000;
+
+function listed(row: string, bytes = 1): ListedRow {
+  const prefix = rowPrefix(tablePrefix(TABLE.id), row);
+  const keys = [cellKey(columnPrefix(familyPrefix(prefix, 0), 'q'), 1)];
+  return { prefix, keys, values: [Buffer.alloc(bytes, row)] };
+}
+
+/** As of five groups, with every row. */
+function filled(): RowCache {
+  const cache = new RowCache(MUCH);
+  assert.ok(cache.follow(5));
+  for (const row of ROWS) cache.put(TABLE, row, listed(row));
+  return cache;
+}
+
+function kept(cache: RowCache): string {
+  return ROWS.filter((row) => cache.get(TABLE, row) !== undefined).join('');
+}
+
+function writeGroup(cache: RowCache, group: number, ...rows: readonly string[]): void {
+  cache.begin(group);
+  for (const row of rows) cache.write(TABLE, row);
+}
+
+test('our own groups cost the cache what they have written, when it follows, and not before', () => {
+  const cache = filled();
+  writeGroup(cache, 6, 'a');
+  cache.committed();
+  writeGroup(cache, 7, 'c');
+  cache.committed();
+  assert.ok(cache.follow(5));
+  assert.equal(kept(cache), 'abc');
+  assert.ok(cache.follow(7));
+  assert.equal(kept(cache), 'b');
+});
+
+test('a group of somebody else costs it everything, wherever it stands among ours', () => {
+  for (const ours of [6, 7, 8]) {
+    const cache = filled();
+    for (const group of [6, 7, 8]) {
+      if (group === ours) continue;
+      writeGroup(cache, group, 'a');
+      cache.committed();
+    }
+    assert.ok(cache.follow(8));
+    assert.equal(kept(cache), '', `${ours} was somebody else's`);
+    cache.put(TABLE, 'a', listed('a'));
+    assert.equal(kept(cache), 'a');
+  }
+});
+
+test('a read does without it while nobody knows whether the newest group is ours', () => {
+  const cache = filled();
+  writeGroup(cache, 6, 'a');
+  assert.ok(cache.follow(5));
+  assert.ok(!cache.follow(6));
+  assert.equal(kept(cache), 'abc');
+  cache.committed();
+  assert.ok(cache.follow(6));
+  assert.equal(kept(cache), 'bc');
+});
+
+test('if our group has failed, one of the same number is somebody else’s', () => {
+  const cache = filled();
+  writeGroup(cache, 6, 'a');
+  cache.failed();
+  assert.equal(kept(cache), '');
+  assert.ok(cache.follow(6));
+  assert.equal(kept(cache), '');
+});
+
+test('a group that is overtaken before it is known to be committed leaves nothing behind', () => {
+  const cache = filled();
+  writeGroup(cache, 7, 'a');
+  assert.ok(cache.follow(7), '6 is somebody else’s, so it begins anew');
+  cache.put(TABLE, 'a', listed('a'));
+  cache.committed();
+  assert.ok(cache.follow(7));
+  assert.equal(kept(cache), 'a');
+  assert.ok(cache.follow(8));
+  assert.equal(kept(cache), '');
+});
+
+test('it forgets what was not asked for the longest, and never holds more than it may', () => {
+  const cache = new RowCache(3_000);
+  assert.ok(cache.follow(1));
+  for (const row of ROWS) cache.put(TABLE, row, listed(row, 500));
+  assert.equal(kept(cache), 'bc');
+  cache.get(TABLE, 'b');
+  cache.put(TABLE, 'a', listed('a', 500));
+  assert.equal(kept(cache), 'ab');
+  cache.put(TABLE, 'c', listed('c', 5_000));
+  assert.equal(kept(cache), 'ab');
+});
+
+test('a row with a value that was not listed is not kept', () => {
+  const cache = filled();
+  cache.put(TABLE, 'd', { ...listed('d'), values: [undefined] });
+  assert.equal(cache.get(TABLE, 'd'), undefined);
+});
+
+test('of two stores of one folder each sees what the other has resolved, with reads at all times', async () => {
+  const folder = await temporaryFolder();
+  const open = (): Promise<Bigtable> => openEmbedded({ folder, fsync: false, rowCacheBytes: MUCH });
+  await using ours = await open();
+  await using theirs = await open();
+  await ours.createTable('t', { families: ['f'] });
+  const read = async (store: Bigtable, row: string): Promise<number> => {
+    const found = await store.readRow('t', row, [{ family: 'f', qualifier: 'q', versions: 1 }]);
+    return Number(Buffer.from(found?.cells[0]?.value ?? '').toString());
+  };
+  for (let n = 1; n <= 300; n++) {
+    const [writer, row] = [n % 7 < 2 ? theirs : ours, ROWS[n % 3] ?? 'a'];
+    const value = Buffer.from(String(n));
+    const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: n, value } as const;
+    const writing = writer.mutateRows([{ table: 't', row, mutations: [set] }]);
+    let isWritten = false;
+    void writing.then(() => (isWritten = true));
+    // Turn by turn, until it is resolved, and behind it.
+    for (let behind = 0; behind < 2; behind += isWritten ? 1 : 0) {
+      const isBefore = !isWritten;
+      const found = await Promise.all([read(ours, row), read(theirs, row)]);
+      for (const one of found) assert.ok(one === n || (isBefore && one === Math.max(0, n - 3)));
+      await new Promise(setImmediate);
+    }
+  }
+});
+
+test('what is no number of bytes is refused in a sentence', async () => {
+  const folder = await temporaryFolder();
+  for (const rowCacheBytes of [-1, 0.5, Number.NaN]) {
+    await assert.rejects(openEmbedded({ folder, rowCacheBytes }), {
+      code: 'INVALID_ARGUMENT',
+      message: `rowCacheBytes is ${rowCacheBytes}, and must be a whole number of bytes, or 0 for no cache`,
+    });
+  }
+});

@@ -1,0 +1,156 @@
+/**
+ * Small rows as they were last read, so that reading one again needs no pass over its keys: what Bigtable calls its
+ * Scan Cache.
+ *
+ * Nobody tells this process what others write. But the store counts the groups that were committed, by
+ * whomever, and a read looks how many its snapshot has. The cache is as of one of these numbers; to follow to a later
+ * one it forgets the rows that groups of its own have written, or everything, if another process has committed any.
+ *
+ *     as of 5, to follow to 7:   6 and 7 are ours            forget what they wrote
+ *                                6 or 7 is somebody else's   forget everything
+ *                                7 is ours, and on its way   not yet; this read does without the cache
+ *
+ * On its way is a group that is in the store, perhaps, but of which we do not know. If it has failed, another
+ * process may have committed a group of the same number.
+ */
+import { LRUCache } from 'lru-cache';
+import type { Cell } from '../bigtable.ts';
+import type { TableEntry } from './catalog.ts';
+import { splitColumn, timestampOf } from './keys.ts';
+import type { ListedRow } from './small-row.ts';
+import type { TableFilter } from './table-filter.ts';
+
+/** Every cell of a row, in the order of keys. */
+export type CachedRow = readonly CachedCell[];
+
+interface CachedCell {
+  readonly familyId: number;
+  readonly qualifier: string;
+  readonly timestamp: number;
+  readonly value: Buffer;
+}
+
+/** What a row and a cell take beside the bytes of their values, roughly. */
+const ROW_BYTES = 500;
+const CELL_BYTES = 250;
+
+/** Our group that is not known to be committed, or to have failed. */
+interface Writing {
+  readonly group: number;
+  readonly rows: Set<string>;
+}
+
+export class RowCache {
+  readonly #rows: LRUCache<string, CachedRow>;
+  /** What groups of ours have written since the cache is as of: by their numbers. */
+  readonly #written = new Map<number, ReadonlySet<string>>();
+  #writing: Writing | undefined;
+  /** How many groups the rows have seen; before the first read, none that there can be. */
+  #asOf = -1;
+
+  /** @param bytesMax of memory, roughly; must be positive */
+  constructor(bytesMax: number) {
+    this.#rows = new LRUCache({ maxSize: bytesMax, sizeCalculation: bytesOf });
+  }
+
+  /**
+   * Makes the cache as of a snapshot.
+   * @param groups how many were committed before the snapshot
+   * @returns whether rows of the snapshot may be taken from the cache, and put in
+   */
+  follow(groups: number): boolean {
+    while (this.#asOf < groups) {
+      const next = this.#asOf + 1;
+      if (this.#writing?.group === next) return false;
+      const rows = this.#written.get(next);
+      if (rows === undefined) this.#beginAt(groups);
+      else this.#pass(next, rows);
+    }
+    return true;
+  }
+
+  get(table: TableEntry, row: string): CachedRow | undefined {
+    return this.#rows.get(keyOf(table, row));
+  }
+
+  /** But for rows with values too long to be listed. */
+  put(table: TableEntry, row: string, listed: ListedRow): void {
+    const cells = copyOf(listed);
+    if (cells !== undefined) this.#rows.set(keyOf(table, row), cells);
+  }
+
+  /** Our group of this number begins to write. */
+  begin(group: number): void {
+    this.#writing = { group, rows: new Set() };
+  }
+
+  /** The group that has begun writes the row. */
+  write(table: TableEntry, row: string): void {
+    this.#writing?.rows.add(keyOf(table, row));
+  }
+
+  committed(): void {
+    if (this.#writing !== undefined && this.#writing.group > this.#asOf) {
+      this.#written.set(this.#writing.group, this.#writing.rows);
+    }
+    this.#writing = undefined;
+  }
+
+  /** Whether the group that has begun is in the store is not known. */
+  failed(): void {
+    this.#writing = undefined;
+    this.#beginAt(-1);
+  }
+
+  #pass(group: number, rows: ReadonlySet<string>): void {
+    for (const row of rows) this.#rows.delete(row);
+    this.#written.delete(group);
+    this.#asOf = group;
+  }
+
+  #beginAt(groups: number): void {
+    this.#rows.clear();
+    this.#written.clear();
+    this.#asOf = groups;
+  }
+}
+
+/** Adds the cells of a cached row that pass the filter, in order. */
+export function addCached(found: Cell[], row: CachedRow, filter: TableFilter): void {
+  const { family, familyId, from = 0, to = Infinity, versions = Infinity } = filter;
+  let ofColumn = 0;
+  let before: string | undefined;
+  for (const { familyId: id, qualifier, timestamp, value } of row) {
+    if (id !== familyId || (filter.qualifier ?? qualifier) !== qualifier) continue;
+    if (timestamp < from || timestamp > to) continue;
+    ofColumn = qualifier === before ? ofColumn + 1 : 1;
+    before = qualifier;
+    if (ofColumn <= versions) found.push({ family, qualifier, timestamp, value });
+  }
+}
+
+/**
+ * With the values in a piece of memory of its own. They were in pieces of Node's pool, each of which would be kept for
+ * the little of it that the cache has.
+ */
+function copyOf({ prefix, keys, values }: ListedRow): CachedRow | undefined {
+  const listed = values.filter((value) => value !== undefined);
+  if (listed.length < values.length) return undefined;
+  const bytes = Buffer.allocUnsafeSlow(listed.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  return listed.map((value, i) => {
+    const key = keys[i] as Buffer;
+    const start = end;
+    end += value.copy(bytes, start);
+    const { familyId, qualifier } = splitColumn(key, prefix.length);
+    return { familyId, qualifier, timestamp: timestampOf(key), value: bytes.subarray(start, end) };
+  });
+}
+
+function bytesOf(row: CachedRow): number {
+  return row.reduce((sum, { value }) => sum + CELL_BYTES + value.length, ROW_BYTES);
+}
+
+function keyOf({ id }: TableEntry, row: string): string {
+  return `${id} ${row}`;
+}

@@ -467,3 +467,35 @@ test('a wrong batching or prefetch option is refused', async () => {
   const wrong = { store, prefetch: 'sometimes' } as unknown as PercolatorOptions;
   await assert.rejects(openPercolator(wrong), refused);
 });
+
+test('databases of one folder that keep rows in memory see each other’s transfers whole', async () => {
+  await inFolder(async (folder) => {
+    const options = { folder, fsync: false, rowCacheBytes: 1_000_000 };
+    await using ours = await openPercolator(options);
+    await using theirs = await openPercolator(options);
+    await ours.createTable('t');
+    const accounts = Array.from({ length: 8 }, (_, i) => cell(`account${i}`));
+    await ours.transact(async (transaction) => {
+      for (const account of accounts) transaction.set(account, '100');
+    });
+    const random = createRandom(7);
+    const transfer = async (transaction: Transaction): Promise<void> => {
+      const from = random.integer(0, accounts.length - 1);
+      const to = (from + random.integer(1, accounts.length - 1)) % accounts.length;
+      const [source, target] = [accounts[from] ?? x, accounts[to] ?? x];
+      const [left, right] = await transaction.getMany([source, target]);
+      transaction.set(source, String(Number(left) - 1));
+      transaction.set(target, String(Number(right) + 1));
+    };
+    const sum = async (percolator: Percolator): Promise<number> => {
+      await using snapshot = await percolator.snapshot();
+      return (await snapshot.getMany(accounts)).reduce((all, value) => all + Number(value), 0);
+    };
+    for (let n = 0; n < 60; n++) {
+      const all = [ours, theirs, ours].map((one) => one.transact(transfer));
+      assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
+      await Promise.all(all);
+      assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
+    }
+  });
+});

@@ -63,6 +63,8 @@ export interface PercolatorOptions extends OptionsGiven {
   readonly folder?: string | undefined;
   /** Whether the embedded store waits for the disk. Default true; see `EmbeddedOptions.fsync`. */
   readonly fsync?: boolean | undefined;
+  /** Memory of the embedded store for rows that were read. Default 0; see `EmbeddedOptions.rowCacheBytes`. */
+  readonly rowCacheBytes?: number | undefined;
   /** A storage that the caller has opened, and closes. */
   readonly store?: Bigtable | undefined;
   /**
@@ -130,8 +132,9 @@ export async function openPercolator(options: PercolatorOptions): Promise<Percol
   }
 }
 
-async function openFolder({ folder, fsync }: PercolatorOptions): Promise<Bigtable> {
-  if (folder !== undefined && folder !== '') return openEmbedded({ folder, fsync });
+async function openFolder(options: PercolatorOptions): Promise<Bigtable> {
+  const { folder, fsync, rowCacheBytes } = options;
+  if (folder !== undefined && folder !== '') return openEmbedded({ folder, fsync, rowCacheBytes });
   throw new PercolatorError('INVALID_ARGUMENT', 'a database needs a folder, or an open store');
 }
 

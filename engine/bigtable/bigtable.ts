@@ -48,6 +48,7 @@ export interface Cell {
   readonly family: string;
   readonly qualifier: string;
   readonly timestamp: Timestamp;
+  /** Not a copy: who changes it may change what others read. */
   readonly value: Uint8Array;
 }
 

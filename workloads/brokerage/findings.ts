@@ -1,6 +1,6 @@
 /** From what was measured to the tables and charts of the record. */
 import type { Findings } from '#results';
-import { figure9Chart, lineOf, NAMES, PAPER } from './figure-9.ts';
+import { figure9Chart, NAMES, PAPER } from './figure-9.ts';
 import { cpuPerTrade, tradesPerSecond } from './point.ts';
 import { isRight, type Results } from './results.ts';
 import {
@@ -53,9 +53,9 @@ function numbers(results: Results): Pick<Findings, 'tables' | 'charts'> {
 
 function headline(results: Results): string {
   const sentences = waysOf(results.unpaced).map((way) => {
-    const [fastest = 0] = runsOf(results.unpaced, way).map(tradesPerSecond);
-    const runs = lineOf(results, way).kept.map(({ ran }) => ran);
-    const perTrade = cpuPerTrade(runs.length > 0 ? runs : runsOf(results.unpaced, way));
+    const runs = runsOf(results.unpaced, way);
+    const [fastest = 0] = runs.map(tradesPerSecond);
+    const perTrade = cpuPerTrade(runs);
     const cost =
       perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor each`;
     return `${NAMES[way]}: ${fastest.toFixed(1)} TR/s${cost}.`;

@@ -21,14 +21,7 @@ import type { ListedRow } from './small-row.ts';
 import type { TableFilter } from './table-filter.ts';
 
 /** Every cell of a row, in the order of keys. */
-export type CachedRow = readonly CachedCell[];
-
-interface CachedCell {
-  readonly familyId: number;
-  readonly qualifier: string;
-  readonly timestamp: number;
-  readonly value: Buffer;
-}
+export type CachedRow = readonly Cell[];
 
 /** What a row and a cell take beside the bytes of their values, roughly. */
 const ROW_BYTES = 500;
@@ -75,7 +68,7 @@ export class RowCache {
 
   /** But for rows with values too long to be listed. */
   put(table: TableEntry, row: string, listed: ListedRow): void {
-    const cells = copyOf(listed);
+    const cells = copyOf(table, listed);
     if (cells !== undefined) this.#rows.set(keyOf(table, row), cells);
   }
 
@@ -117,15 +110,16 @@ export class RowCache {
 
 /** Adds the cells of a cached row that pass the filter, in order. */
 export function addCached(found: Cell[], row: CachedRow, filter: TableFilter): void {
-  const { family, familyId, from = 0, to = Infinity, versions = Infinity } = filter;
+  const { family, from = 0, to = Infinity, versions = Infinity } = filter;
   let ofColumn = 0;
   let before: string | undefined;
-  for (const { familyId: id, qualifier, timestamp, value } of row) {
-    if (id !== familyId || (filter.qualifier ?? qualifier) !== qualifier) continue;
-    if (timestamp < from || timestamp > to) continue;
+  for (const cell of row) {
+    const { qualifier, timestamp } = cell;
+    if (cell.family !== family || timestamp < from || timestamp > to) continue;
+    if ((filter.qualifier ?? qualifier) !== qualifier) continue;
     ofColumn = qualifier === before ? ofColumn + 1 : 1;
     before = qualifier;
-    if (ofColumn <= versions) found.push({ family, qualifier, timestamp, value });
+    if (ofColumn <= versions) found.push(cell);
   }
 }
 
@@ -133,7 +127,7 @@ export function addCached(found: Cell[], row: CachedRow, filter: TableFilter): v
  * With the values in a piece of memory of its own. They were in pieces of Node's pool, each of which would be kept for
  * the little of it that the cache has.
  */
-function copyOf({ prefix, keys, values }: ListedRow): CachedRow | undefined {
+function copyOf(table: TableEntry, { prefix, keys, values }: ListedRow): CachedRow | undefined {
   const listed = values.filter((value) => value !== undefined);
   if (listed.length < values.length) return undefined;
   const bytes = Buffer.allocUnsafeSlow(listed.reduce((sum, { length }) => sum + length, 0));
@@ -143,7 +137,8 @@ function copyOf({ prefix, keys, values }: ListedRow): CachedRow | undefined {
     const start = end;
     end += value.copy(bytes, start);
     const { familyId, qualifier } = splitColumn(key, prefix.length);
-    return { familyId, qualifier, timestamp: timestampOf(key), value: bytes.subarray(start, end) };
+    const family = table.families[familyId] ?? '';
+    return { family, qualifier, timestamp: timestampOf(key), value: bytes.subarray(start, end) };
   });
 }
 

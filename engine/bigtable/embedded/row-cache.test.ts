@@ -113,11 +113,17 @@ test('a row with a value that was not listed is not kept', () => {
   assert.equal(cache.get(TABLE, 'd'), undefined);
 });
 
-test('of two stores of one folder each sees what the other has resolved, with reads at all times', async () => {
+for (const theirBytes of [0, MUCH]) {
+  test(`of two stores of one folder each sees what the other has resolved, at all times, theirs with ${theirBytes} bytes`, () =>
+    takeTurns(theirBytes));
+}
+
+async function takeTurns(theirBytes: number): Promise<void> {
   const folder = await temporaryFolder();
-  const open = (): Promise<Bigtable> => openEmbedded({ folder, fsync: false, rowCacheBytes: MUCH });
-  await using ours = await open();
-  await using theirs = await open();
+  const open = (rowCacheBytes: number): Promise<Bigtable> =>
+    openEmbedded({ folder, fsync: false, rowCacheBytes });
+  await using theirs = await open(theirBytes);
+  await using ours = await open(MUCH);
   await ours.createTable('t', { families: ['f'] });
   const read = async (store: Bigtable, row: string): Promise<number> => {
     const found = await store.readRow('t', row, [{ family: 'f', qualifier: 'q', versions: 1 }]);
@@ -136,6 +142,26 @@ test('of two stores of one folder each sees what the other has resolved, with re
       const found = await Promise.all([read(ours, row), read(theirs, row)]);
       for (const one of found) assert.ok(one === n || (isBefore && one === Math.max(0, n - 3)));
       await new Promise(setImmediate);
+    }
+  }
+}
+
+test('a store that is only read uses a cache once somebody counts, and not before', async () => {
+  const folder = await temporaryFolder();
+  const value = Buffer.from('new');
+  const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1, value } as const;
+  const filters = [{ family: 'f' }];
+  await using writer = await openEmbedded({ folder, fsync: false });
+  await writer.createTable('t', { families: ['f'] });
+  await using reader = await openEmbedded({ folder, readOnly: true, rowCacheBytes: MUCH });
+  assert.equal(await reader.readRow('t', 'a', filters), undefined);
+  await writer.mutateRows([{ table: 't', row: 'a', mutations: [set] }]);
+  assert.equal((await reader.readRow('t', 'a', filters))?.cells.length, 1);
+  await using cached = await openEmbedded({ folder, fsync: false, rowCacheBytes: MUCH });
+  for (let timestamp = 2; timestamp < 9; timestamp++) {
+    await writer.mutateRows([{ table: 't', row: 'a', mutations: [{ ...set, timestamp }] }]);
+    for (const store of [reader, cached]) {
+      assert.equal((await store.readRow('t', 'a', filters))?.cells.length, timestamp);
     }
   }
 });

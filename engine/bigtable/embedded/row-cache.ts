@@ -2,8 +2,8 @@
  * Small rows as they were last read, so that reading one again needs no pass over its keys: what Bigtable calls its
  * Scan Cache.
  *
- * Nobody tells this process what others write. But the store counts the groups that were committed, by
- * whomever, and a read looks how many its snapshot has. The cache is as of one of these numbers; to follow to a later
+ * Nobody tells this process what others write. But once somebody has opened a store with a cache, everybody who writes to
+ * it counts the groups that are committed, and a read looks how many its snapshot has. The cache is as of one of these numbers; to follow to a later
  * one it forgets the rows that groups of its own have written, or everything, if another process has committed any.
  *
  *     as of 5, to follow to 7:   6 and 7 are ours            forget what they wrote

@@ -92,7 +92,7 @@ const GROUPS_KEY = 'groups';
 /** Cells purged per transaction when a table is dropped: others may write in between. */
 const PURGE_CELLS = 10_000;
 
-/** @throws STORE_UNAVAILABLE if the folder cannot be created or opened; the message names it */
+/** @throws STORE_UNAVAILABLE if the folder cannot be created or opened, INVALID_ARGUMENT; the message says which */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
   const { fsync = true, readOnly = false, rowCacheBytes = 0 } = options;
   checkBytes(rowCacheBytes);

@@ -3,12 +3,15 @@
  * Scan Cache.
  *
  * Nobody tells this process what others write. But once somebody has opened a store with a cache, everybody who writes to
- * it counts the groups that are committed, and a read looks how many its snapshot has. The cache is as of one of these numbers; to follow to a later
- * one it forgets the rows that groups of its own have written, or everything, if another process has committed any.
+ * it counts the groups that are committed, and a read looks how many its snapshot has. The cache is as of one of these
+ * numbers. A group of its own takes it one further, without what that has written; if a read finds any other
+ * number, another process has written, and everything is forgotten.
  *
- *     as of 5, to follow to 7:   6 and 7 are ours            forget what they wrote
- *                                6 or 7 is somebody else's   forget everything
- *                                7 is ours, and on its way   not yet; this read does without the cache
+ *     as of 5    our group 6 is committed      as of 6, without what it wrote
+ *                a read finds 5                asked and filled
+ *                a read finds 6, ours,
+ *                    which is on its way       neither asked nor filled
+ *                a read finds 6 or more else   as of that, and empty
  *
  * On its way is a group that is in the store, perhaps, but of which we do not know. If it has failed, another
  * process may have committed a group of the same number.
@@ -35,8 +38,6 @@ interface Writing {
 
 export class RowCache {
   readonly #rows: LRUCache<string, CachedRow>;
-  /** What groups of ours have written since the cache is as of: by their numbers. */
-  readonly #written = new Map<number, ReadonlySet<string>>();
   #writing: Writing | undefined;
   /** How many groups the rows have seen; before the first read, none that there can be. */
   #asOf = -1;
@@ -52,13 +53,9 @@ export class RowCache {
    * @returns whether rows of the snapshot may be taken from the cache, and put in
    */
   follow(groups: number): boolean {
-    while (this.#asOf < groups) {
-      const next = this.#asOf + 1;
-      if (this.#writing?.group === next) return false;
-      const rows = this.#written.get(next);
-      if (rows === undefined) this.#beginAt(groups);
-      else this.#pass(next, rows);
-    }
+    if (groups === this.#asOf) return true;
+    if (groups === this.#asOf + 1 && groups === this.#writing?.group) return false;
+    this.#beginAt(groups);
     return true;
   }
 
@@ -82,11 +79,13 @@ export class RowCache {
     this.#writing?.rows.add(keyOf(table, row));
   }
 
+  /** The group that has begun is in the store. If it is not the next one, others have written, and a read will tell. */
   committed(): void {
-    if (this.#writing !== undefined && this.#writing.group > this.#asOf) {
-      this.#written.set(this.#writing.group, this.#writing.rows);
-    }
+    const writing = this.#writing;
     this.#writing = undefined;
+    if (writing?.group !== this.#asOf + 1) return;
+    for (const row of writing.rows) this.#rows.delete(row);
+    this.#asOf = writing.group;
   }
 
   /** Whether the group that has begun is in the store is not known. */
@@ -95,15 +94,8 @@ export class RowCache {
     this.#beginAt(-1);
   }
 
-  #pass(group: number, rows: ReadonlySet<string>): void {
-    for (const row of rows) this.#rows.delete(row);
-    this.#written.delete(group);
-    this.#asOf = group;
-  }
-
   #beginAt(groups: number): void {
     this.#rows.clear();
-    this.#written.clear();
     this.#asOf = groups;
   }
 }

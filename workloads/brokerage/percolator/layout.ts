@@ -66,7 +66,7 @@ const SECTORS = 'security.sector';
 
 /**
  * The closing prices of a day, by symbol, in one cell. Market-Watch wants those of some seventy securities, which would be
- * as many rows of DAILY_MARKET. A cell has 9 KB for every 1,000 customers; from 20,000 on the rows would cost less.
+ * as many rows of DAILY_MARKET. A cell has 9 KB for every 1,000 customers; with very many, the rows would cost less.
  */
 const CLOSES = 'daily_market.closes';
 

@@ -49,6 +49,9 @@ export function cutBack(
   asked: readonly CellFilter[],
 ): Row | undefined | null {
   if (row === undefined || filters.every(({ to }, i) => to === asked[i]?.to)) return row;
+  // As a rule nothing has been written that late. Then the answer is what it would have been, limits of versions and all.
+  const oldest = Math.min(...filters.map(newestWanted));
+  if (row.cells.every(({ timestamp }) => timestamp <= oldest)) return row;
   const cells: Cell[] = [];
   for (const filter of filters) {
     const found = row.cells.filter((cell) => isOf(cell, filter));

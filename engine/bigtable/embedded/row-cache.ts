@@ -21,10 +21,10 @@ import type { Cell } from '../bigtable.ts';
 import type { TableEntry } from './catalog.ts';
 import { splitColumn, timestampOf } from './keys.ts';
 import type { ListedRow } from './small-row.ts';
-import type { TableFilter } from './table-filter.ts';
+import { columnName, type TableFilter } from './table-filter.ts';
 
-/** Every cell of a row, in the order of keys. */
-export type CachedRow = readonly Cell[];
+/** Every cell of a row: by column, in the order of keys, and of each column the newest version first. */
+export type CachedRow = ReadonlyMap<string, readonly Cell[]>;
 
 /** What a row and a cell take beside the bytes of their values, roughly. */
 const ROW_BYTES = 500;
@@ -102,16 +102,27 @@ export class RowCache {
 
 /** Adds the cells of a cached row that pass the filter, in order. */
 export function addCached(found: Cell[], row: CachedRow, filter: TableFilter): void {
-  const { family, from = 0, to = Infinity, versions = Infinity } = filter;
-  let ofColumn = 0;
-  let before: string | undefined;
-  for (const cell of row) {
-    const { qualifier, timestamp } = cell;
-    if (cell.family !== family || timestamp < from || timestamp > to) continue;
-    if ((filter.qualifier ?? qualifier) !== qualifier) continue;
-    ofColumn = qualifier === before ? ofColumn + 1 : 1;
-    before = qualifier;
-    if (ofColumn <= versions) found.push(cell);
+  const { column, family } = filter;
+  if (column !== undefined) addVersions(found, row.get(column) ?? [], filter);
+  else {
+    for (const cells of row.values()) {
+      if (cells[0]?.family === family) addVersions(found, cells, filter);
+    }
+  }
+}
+
+/** Of one column. */
+function addVersions(
+  found: Cell[],
+  cells: readonly Cell[],
+  { from = 0, to = Infinity, versions = Infinity }: TableFilter,
+): void {
+  let added = 0;
+  for (const cell of cells) {
+    if (added === versions || cell.timestamp < from) return;
+    if (cell.timestamp > to) continue;
+    found.push(cell);
+    added++;
   }
 }
 
@@ -123,19 +134,33 @@ function copyOf(table: TableEntry, { prefix, keys, values }: ListedRow): CachedR
   const listed = values.filter((value) => value !== undefined);
   if (listed.length < values.length) return undefined;
   const bytes = Buffer.allocUnsafeSlow(listed.reduce((sum, { length }) => sum + length, 0));
+  const row = new Map<string, Cell[]>();
   let end = 0;
-  return listed.map((value, i) => {
+  for (const [i, value] of listed.entries()) {
     const key = keys[i] as Buffer;
     const start = end;
     end += value.copy(bytes, start);
     const { familyId, qualifier } = splitColumn(key, prefix.length);
     const family = table.families[familyId] ?? '';
-    return { family, qualifier, timestamp: timestampOf(key), value: bytes.subarray(start, end) };
-  });
+    const column = columnName(familyId, qualifier);
+    const cells = row.get(column) ?? [];
+    cells.push({
+      family,
+      qualifier,
+      timestamp: timestampOf(key),
+      value: bytes.subarray(start, end),
+    });
+    row.set(column, cells);
+  }
+  return row;
 }
 
 function bytesOf(row: CachedRow): number {
-  return row.reduce((sum, { value }) => sum + CELL_BYTES + value.length, ROW_BYTES);
+  let bytes = ROW_BYTES;
+  for (const cells of row.values()) {
+    for (const { value } of cells) bytes += CELL_BYTES + value.length;
+  }
+  return bytes;
 }
 
 function keyOf({ id }: TableEntry, row: string): string {

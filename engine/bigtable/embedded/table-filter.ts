@@ -11,6 +11,8 @@ export interface TableFilter extends CellFilter {
   readonly familyId: number;
   /** What the keys of its column have behind the row; undefined if it passes all columns of the family. */
   readonly part: Buffer | undefined;
+  /** The column once more, by the name that a cached row has for it. */
+  readonly column: string | undefined;
 }
 
 /** @throws FAMILY_NOT_FOUND */
@@ -18,7 +20,13 @@ export function filterForTable(table: TableEntry, filter: CellFilter): TableFilt
   const { family, qualifier, from, to, versions } = filter;
   const id = familyId(table, family);
   const part = qualifier === undefined ? undefined : columnPart(id, qualifier);
-  return { family, qualifier, from, to, versions, familyId: id, part };
+  const column = qualifier === undefined ? undefined : columnName(id, qualifier);
+  return { family, qualifier, from, to, versions, familyId: id, part, column };
+}
+
+/** Of a family and a qualifier, one text. */
+export function columnName(family: number, qualifier: string): string {
+  return `${family} ${qualifier}`;
 }
 
 /** Whether the cell of a key passes, but for the number of versions. */

@@ -8,8 +8,8 @@ import { registerHooks } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const PLACE = '/brokerage/percolator/transactions/trade-result.ts';
-const RIGHT = 'const ca_bal = account.ca_bal + amount;';
-const WRONG = 'const ca_bal = account.ca_bal + amount + (trade.t_id % 5 === 0 ? 1 : 0);';
+const RIGHT = 'const ca_bal = account.ca_bal + (cash?.ct_amt ?? 0);';
+const WRONG = RIGHT.replace(';', ' + (trade.t_id % 5 === 0 ? 1 : 0);');
 
 registerHooks({
   load: (url, context, nextLoad) => {

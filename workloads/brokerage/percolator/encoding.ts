@@ -118,12 +118,13 @@ function columnsOf(table: TableName): readonly string[] {
   return columns;
 }
 
-function valuesOf<T extends TableName>(table: T, row: Row<T>): readonly unknown[] {
+/** The columns of a row, in the order of its description. */
+export function valuesOf<T extends TableName>(table: T, row: Row<T>): readonly unknown[] {
   const values: Record<string, unknown> = row;
   return columnsOf(table).map((column) => values[column]);
 }
 
-function rowOf<T extends TableName>(table: T, values: readonly unknown[]): Row<T> {
+export function rowOf<T extends TableName>(table: T, values: readonly unknown[]): Row<T> {
   const row: Record<string, unknown> = {};
   const columns = columnsOf(table);
   for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i];

@@ -4,7 +4,7 @@
  * Most tables are Percolator tables of their own, with the primary key as row key and the whole row in one
  * cell. The exceptions are what this kind of storage is good at:
  *
- *     trade       one row has a trade, its history, settlement and cash transaction: looked up, and written, at once
+ *     trade       one cell has a trade, its history, settlement and cash transaction: looked up, and written, at once
  *     security    one row has a security and its LAST_TRADE
  *     holding     ordered by account, symbol and date: a position's lots are one scan
  *     trade_request   ordered by sector and symbol: Broker-Volume's orders are one scan, and Market-Feed's
@@ -31,9 +31,11 @@ export interface Placement {
   readonly key: readonly string[];
   /** Whether the cell has all rows of this key, in the order of the primary key. */
   readonly isGroup: boolean;
-  /** The cell's column; a function if it depends on the last part of the primary key. */
-  readonly column: string | ((last: KeyPart) => string);
+  readonly column: string;
 }
+
+/** Tables whose rows are part of a trade's cell (trade-file.ts). */
+export type FiledTable = 'trade' | 'settlement' | 'cash_transaction' | 'trade_history';
 
 /** A row, with what its key has of other tables. */
 export type Placed<T extends TableName> = Row<T> &
@@ -70,13 +72,10 @@ const SECTORS = 'security.sector';
  */
 const CLOSES = 'daily_market.closes';
 
-/** The statuses in TRADE_HISTORY: a column each. */
-export const HISTORY_STATUSES = ['CMPT', 'CNCL', 'PNDG', 'SBMT'] as const;
-
 const PLACED: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
-  settlement: { table: 'trade', key: ['se_t_id'], column: 'settlement' },
-  cash_transaction: { table: 'trade', key: ['ct_t_id'], column: 'cash' },
-  trade_history: { table: 'trade', key: ['th_t_id'], column: (status) => `history_${status}` },
+  settlement: { table: 'trade', key: ['se_t_id'], column: ROW },
+  cash_transaction: { table: 'trade', key: ['ct_t_id'], column: ROW },
+  trade_history: { table: 'trade', key: ['th_t_id'], column: ROW },
   last_trade: { table: 'security', key: ['lt_s_symb'], column: 'last_trade' },
   holding: { table: 'holding', key: ['h_ca_id', 'h_s_symb', 'h_dts', 'h_t_id'], column: ROW },
   trade_request: { table: 'trade_request', key: [SECTOR, 'tr_s_symb', 'tr_t_id'], column: ROW },
@@ -116,6 +115,17 @@ const PATHS: ReadonlyMap<TableName, readonly Path[]> = new Map(
   TABLE_NAMES.map((table) => [table, pathsOfTable(table)]),
 );
 
+const FILED: ReadonlySet<TableName> = new Set<FiledTable>([
+  'trade',
+  'settlement',
+  'cash_transaction',
+  'trade_history',
+]);
+
+export function isFiled(table: TableName): table is FiledTable {
+  return FILED.has(table);
+}
+
 export function placementOf(table: TableName): Placement {
   const placement = PLACEMENTS.get(table);
   assert(placement !== undefined, 'every table has a place');
@@ -138,18 +148,15 @@ export interface Cell {
   readonly column: string;
 }
 
-/** The cell of a row, by the parts of its key; the last one of trade_history is the status. */
+/** The cell of a row, by the parts of its key. */
 export function cellAt(table: TableName, parts: readonly KeyPart[]): Cell {
-  const { table: place, key, column } = placementOf(table);
-  const row = encodeKey(parts.slice(0, key.length));
-  return { table: place, row, column: nameOf(column, parts.at(-1)) };
+  const { table: place, column } = placementOf(table);
+  return { table: place, row: encodeKey(parts), column };
 }
 
 export function cellOf<T extends TableName>(table: T, row: Placed<T>): Cell {
   const { table: place, key, column } = placementOf(table);
-  const last =
-    typeof column === 'string' ? undefined : keyParts(row, describe(table).primaryKey).at(-1);
-  return { table: place, row: encodeKey(keyParts(row, key)), column: nameOf(column, last) };
+  return { table: place, row: encodeKey(keyParts(row, key)), column };
 }
 
 /** A request, with what its key has of its security. */
@@ -208,10 +215,4 @@ function pathsOfTable(table: TableName): readonly Path[] {
 
 function keyParts(row: Readonly<Record<string, unknown>>, columns: readonly string[]): KeyPart[] {
   return columns.map((column) => row[column] as KeyPart);
-}
-
-function nameOf(column: Placement['column'], last: KeyPart | undefined): string {
-  if (typeof column === 'string') return column;
-  assert(last !== undefined, 'a column that depends on the key is asked for with the whole key');
-  return column(last);
 }

@@ -2,11 +2,11 @@
  * Loads a population as if it had always been there: committed rows and their index entries, past the transactions.
  *
  * Table by table in the order of keys, which is what the storage takes fastest. The entries of an index are gathered,
- * sorted, and written behind the table's rows. LAST_TRADE and what belongs to a trade share a row with others, so they
- * come in the other's table, cell beside cell.
+ * sorted, and written behind the table's rows. LAST_TRADE shares a row with its security, so it comes in the other's
+ * table, cell beside cell; what belongs to a trade comes with the trade.
  */
-import { assert, openBulkLoader, type BulkLoader, type Percolator } from '#engine';
-import { type Population, TABLE_NAMES, type TableName } from '../model/index.ts';
+import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
+import { type Population, type Row, TABLE_NAMES, type TableName } from '../model/index.ts';
 import { createBrokerTables } from './broker-update.ts';
 import { closesByDay } from './closes.ts';
 import { encodeEntries, encodePrices, encodeRow, encodeRows } from './encoding.ts';
@@ -16,13 +16,17 @@ import {
   entryKey,
   entryRow,
   INDEX_COLUMN,
+  isFiled,
   type Path,
   pathsOf,
+  type Placed,
   percolatorTables,
   placementOf,
   sectorCell,
 } from './layout.ts';
 import { sectorsBySymbol } from './sectors.ts';
+import { encodeFile, type TradeFile } from './trade-file.ts';
+import { initialFiles } from './initial-files.ts';
 
 export interface LoadOptions {
   readonly onProgress?: ((rows: number) => void) | undefined;
@@ -68,19 +72,62 @@ async function loadTable(
     await loadGroups(loader, population, { table, onRow });
     return;
   }
-  const indexes = pathsOf(table).map((path) => ({ path, entries: [] as LoadedEntry[] }));
+  if (isFiled(table)) {
+    if (table === 'trade') await loadTrades(loader, population, onRow);
+    return;
+  }
+  const indexes = new Indexes(table);
   for (const row of population.rows(table)) {
     const cell = cellOf(table, row);
     const value = encodeRow(table, row);
     await loader.add({ table: cell.table, row: cell.row, cells: [{ column: cell.column, value }] });
-    for (const { path, entries } of indexes) {
-      entries.push([entryKey(path, row), path.isCovering ? value : Buffer.from(cell.row)]);
-    }
+    indexes.add(row, value);
     onRow();
   }
-  for (const { path, entries } of indexes) {
-    entries.sort(([a], [b]) => (a < b ? -1 : 1));
-    await loadIndex(loader, path, entries);
+  await indexes.load(loader);
+}
+
+async function loadTrades(
+  loader: BulkLoader,
+  population: Population,
+  onRow: () => void,
+): Promise<void> {
+  const indexes = new Indexes('trade');
+  for (const file of initialFiles(population)) {
+    const { table, row, column } = cellOf('trade', file.trade);
+    await loader.add({ table, row, cells: [{ column, value: encodeFile(file) }] });
+    indexes.add(file.trade, encodeRow('trade', file.trade));
+    rowsOf(file).forEach(onRow);
+  }
+  await indexes.load(loader);
+}
+
+function rowsOf({ trade, settlement, cash, history }: TradeFile): readonly unknown[] {
+  return [trade, settlement, cash, ...history].filter((row) => row !== undefined);
+}
+
+/** The entries of a table's indexes, gathered while its rows are loaded. */
+class Indexes<T extends TableName> {
+  readonly #table: T;
+  readonly #indexes: readonly { readonly path: Path; readonly entries: LoadedEntry[] }[];
+
+  constructor(table: T) {
+    this.#table = table;
+    this.#indexes = pathsOf(table).map((path) => ({ path, entries: [] }));
+  }
+
+  add(row: Row<T>, value: Buffer): void {
+    const { row: to } = cellOf(this.#table, row as Placed<T>);
+    for (const { path, entries } of this.#indexes) {
+      entries.push([entryKey(path, row), path.isCovering ? value : Buffer.from(to)]);
+    }
+  }
+
+  async load(loader: BulkLoader): Promise<void> {
+    for (const { path, entries } of this.#indexes) {
+      entries.sort(([a], [b]) => (a < b ? -1 : 1));
+      await loadIndex(loader, path, entries);
+    }
   }
 }
 
@@ -132,7 +179,6 @@ async function loadGroups(
   const groups = Map.groupBy(population.rows(table), (row) => cellOf(table, row).row);
   for (const [row, rows] of groups) {
     const { table: place, column } = placementOf(table);
-    assert(typeof column === 'string', 'rows that share a cell share a column');
     await loader.add({ table: place, row, cells: [{ column, value: encodeRows(table, rows) }] });
     rows.forEach(onRow);
   }

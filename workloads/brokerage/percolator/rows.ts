@@ -24,7 +24,9 @@ import {
   type Cell,
   closesCell,
   entryKey,
+  type FiledTable,
   INDEX_COLUMN,
+  isFiled,
   type Path,
   pathOf,
   pathsOf,
@@ -32,9 +34,12 @@ import {
   placementOf,
   sectorCell,
 } from './layout.ts';
+import { decodeFile, encodeFile, type TradeFile } from './trade-file.ts';
 
+/** Tables whose rows have a cell each. */
+type SingleTable = Exclude<TableName, FiledTable>;
 /** Which row is asked for: its table, and the parts of the key that layout.ts has for it. */
-export type Asked = readonly [table: TableName, ...key: readonly KeyPart[]];
+export type Asked = readonly [table: SingleTable, ...key: readonly KeyPart[]];
 type Found<A extends readonly Asked[]> = { readonly [I in keyof A]: Row<A[I][0]> | undefined };
 
 export interface ScanBounds {
@@ -58,11 +63,11 @@ export class RowReader {
   }
 
   /** @throws if there is no such row: the caller knows that there is */
-  async get<T extends TableName>(table: T, ...key: readonly KeyPart[]): Promise<Row<T>> {
+  async get<T extends SingleTable>(table: T, ...key: readonly KeyPart[]): Promise<Row<T>> {
     return present(await this.find(table, ...key), table, key);
   }
 
-  async find<T extends TableName>(
+  async find<T extends SingleTable>(
     table: T,
     ...key: readonly KeyPart[]
   ): Promise<Row<T> | undefined> {
@@ -92,13 +97,40 @@ export class RowReader {
   }
 
   /** Rows of one table, by keys of one part each; no key is read twice. */
-  async byKey<T extends TableName, K extends KeyPart>(
+  async byKey<T extends SingleTable, K extends KeyPart>(
     table: T,
     keys: Iterable<K>,
   ): Promise<ReadonlyMap<K, Row<T>>> {
     const distinct = [...new Set(keys)];
     const rows = await this.getAll(distinct.map((key) => [table, key] as const));
     return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
+  }
+
+  /** Trades that exist, in the order of the ids. */
+  async trades(tradeIds: readonly number[]): Promise<readonly TradeFile[]> {
+    const values = await this.#reader.getMany(tradeIds.map((id) => cellAt('trade', [id])));
+    return values.filter((value) => value !== undefined).map(decodeFile);
+  }
+
+  /** @throws if there is no such trade */
+  async trade(tradeId: number): Promise<TradeFile> {
+    const [file] = await this.trades([tradeId]);
+    return present(file, 'trade', [tradeId]);
+  }
+
+  /** Those that have this id, or a later one. */
+  tradesFrom(tradeId: number): Promise<readonly TradeFile[]> {
+    const { table, column } = placementOf('trade');
+    return this.#scanCells(table, { prefix: [], from: tradeId, column }, decodeFile);
+  }
+
+  /** The ids of trades, by one of their paths. */
+  async tradeIds(
+    pathName: string,
+    prefix: readonly KeyPart[],
+    bounds: ScanBounds,
+  ): Promise<readonly number[]> {
+    return (await this.scanKeys('trade', pathName, prefix, bounds)).map(Number);
   }
 
   /** The ids of the sectors of securities. */
@@ -117,13 +149,12 @@ export class RowReader {
   }
 
   /** The rows whose keys begin with `prefix`, in the order of keys. Of rows that share a cell, those of one cell. */
-  scan<T extends TableName>(
+  scan<T extends SingleTable>(
     table: T,
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
   ): Promise<readonly Row<T>[]> {
     const { table: place, key, column, isGroup } = placementOf(table);
-    assert(typeof column === 'string', 'only rows in one column are scanned');
     if (!isGroup) {
       const wanted = { ...bounds, prefix, column };
       return this.#scanCells(place, wanted, (value) => decodeRow(table, value));
@@ -145,7 +176,7 @@ export class RowReader {
       return this.#readEntries(path, wanted, (value) => decodeRow(table, value));
     }
     const { table: place, column } = placementOf(table);
-    assert(typeof column === 'string', 'only rows in one column are indexed');
+    assert(!isFiled(table), 'of trades, only keys and covering entries are read by a path');
     const cells = await this.#readEntries(path, wanted, (value) => ({
       table: place,
       row: value.toString(),
@@ -163,9 +194,11 @@ export class RowReader {
     table: TableName,
     pathName: string,
     prefix: readonly KeyPart[],
+    bounds: ScanBounds = {},
   ): Promise<readonly KeyPart[]> {
     const path = pathOf(table, pathName);
-    return this.#readEntries(path, { prefix }, (value) => decodeKey(table, value.toString()));
+    const wanted = { ...bounds, ...inOrder(path, prefix, bounds), prefix };
+    return this.#readEntries(path, wanted, (value) => decodeKey(table, value.toString()));
   }
 
   async #readGroup<T extends TableName>(
@@ -250,38 +283,72 @@ export class RowWriter extends RowReader {
     this.transaction.set(cellAt(table, key), encodeRows(table, rows));
   }
 
-  insert<T extends TableName>(table: T, row: Placed<T>): void {
+  insert<T extends SingleTable>(table: T, row: Placed<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const cell = cellOf(table, row);
     const value = encodeRow(table, row);
     this.transaction.set(cell, value);
-    for (const path of pathsOf(table)) {
-      this.transaction.set(entryCell(path, row), path.isCovering ? value : cell.row);
-    }
+    this.#setEntries(table, row, { value, to: cell.row });
+  }
+
+  insertTrade(file: TradeFile): void {
+    const { trade } = file;
+    const cell = cellOf('trade', trade);
+    this.transaction.set(cell, encodeFile(file));
+    this.#setEntries('trade', trade, { value: encodeRow('trade', trade), to: cell.row });
+  }
+
+  updateTrade(before: TradeFile, after: TradeFile): void {
+    const cell = cellOf('trade', after.trade);
+    this.transaction.set(cell, encodeFile(after));
+    if (before.trade === after.trade) return;
+    const value = encodeRow('trade', after.trade);
+    this.#moveEntries('trade', [before.trade, after.trade], { value, to: cell.row });
   }
 
   /** Changes columns that the row's key does not have; of its access paths, whatever changes. */
-  update<T extends TableName>(table: T, before: Placed<T>, changes: Partial<Row<T>>): Placed<T> {
+  update<T extends SingleTable>(table: T, before: Placed<T>, changes: Partial<Row<T>>): Placed<T> {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const after = { ...before, ...changes };
     const cell = cellOf(table, after);
     assert(cell.row === cellOf(table, before).row, `${table} keeps its key`);
     const value = encodeRow(table, after);
     this.transaction.set(cell, value);
-    for (const path of pathsOf(table)) {
-      const moved = entryKey(path, after) !== entryKey(path, before);
-      if (moved) this.transaction.delete(entryCell(path, before));
-      if (!moved && !path.isCovering) continue;
-      this.transaction.set(entryCell(path, after), path.isCovering ? value : cell.row);
-    }
+    this.#moveEntries(table, [before, after], { value, to: cell.row });
     return after;
   }
 
-  remove<T extends TableName>(table: T, row: Placed<T>): void {
+  remove<T extends SingleTable>(table: T, row: Placed<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     this.transaction.delete(cellOf(table, row));
     for (const path of pathsOf(table)) this.transaction.delete(entryCell(path, row));
   }
+
+  #setEntries<T extends TableName>(table: T, row: Row<T>, entry: NewEntry): void {
+    for (const path of pathsOf(table)) this.#setEntry(path, row, entry);
+  }
+
+  #moveEntries<T extends TableName>(
+    table: T,
+    [before, after]: readonly [Row<T>, Row<T>],
+    entry: NewEntry,
+  ): void {
+    for (const path of pathsOf(table)) {
+      const moved = entryKey(path, after) !== entryKey(path, before);
+      if (moved) this.transaction.delete(entryCell(path, before));
+      if (moved || path.isCovering) this.#setEntry(path, after, entry);
+    }
+  }
+
+  #setEntry<T extends TableName>(path: Path, row: Row<T>, { value, to }: NewEntry): void {
+    this.transaction.set(entryCell(path, row), path.isCovering ? value : to);
+  }
+}
+
+/** What the entries of a row have: the row, or the key that leads to it. */
+interface NewEntry {
+  readonly value: Buffer;
+  readonly to: string;
 }
 
 function entryCell<T extends TableName>(path: Path, row: Row<T>): Cell {

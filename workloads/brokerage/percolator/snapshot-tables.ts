@@ -2,7 +2,8 @@
 import type { Percolator } from '#engine';
 import type { Row, TableName, TableReader } from '../model/index.ts';
 import { decodeRow, decodeRows } from './encoding.ts';
-import { HISTORY_STATUSES, placementOf } from './layout.ts';
+import { isFiled, placementOf } from './layout.ts';
+import { decodeFile, rowsIn } from './trade-file.ts';
 
 /**
  * Rows per read. The official emulator lists and sorts all rows behind the first one for each read, so a pass
@@ -14,12 +15,12 @@ export function snapshotTables(percolator: Percolator): TableReader {
   return {
     rows: async function* <T extends TableName>(table: T): AsyncGenerator<Row<T>> {
       const { table: place, column, isGroup } = placementOf(table);
-      const columns = typeof column === 'string' ? [column] : HISTORY_STATUSES.map(column);
       await using snapshot = await percolator.snapshot();
-      const range = { table: place, columns, batchRows: BATCH_ROWS };
+      const range = { table: place, columns: [column], batchRows: BATCH_ROWS };
       for await (const { values } of snapshot.scan(range)) {
         for (const value of values.values()) {
           if (isGroup) yield* decodeRows(table, value);
+          else if (isFiled(table)) yield* rowsIn(decodeFile(value), table) as readonly Row<T>[];
           else yield decodeRow(table, value);
         }
       }

@@ -1,7 +1,6 @@
 /** Customer-Position on Percolator: what a customer owns, and, half of the time, what one account did last. */
 import type { CustomerPositionInput, CustomerPositionResult, Row } from '../../model/index.ts';
 import type { RowReader } from '../rows.ts';
-import { historiesOf } from './trade-details.ts';
 
 const ACCOUNTS_MAX = 10;
 const TRADES_MAX = 10;
@@ -91,12 +90,9 @@ async function readHistory(
   accountId: number,
 ): Promise<NonNullable<CustomerPositionResult['frame2']>> {
   const trades = await rows.scanPath('trade', 'by_account', [accountId], { limit: TRADES_MAX });
-  const histories = await historiesOf(
-    rows,
-    trades.map(({ t_id }) => t_id),
-  );
-  const lines = trades.flatMap((trade, i) =>
-    (histories[i] ?? []).toReversed().map((line) => ({ trade, line })),
+  const files = await rows.trades(trades.map(({ t_id }) => t_id));
+  const lines = files.flatMap(({ trade, history }) =>
+    history.toReversed().map((line) => ({ trade, line })),
   );
   const shown = lines.slice(0, LINES_MAX);
   const statuses = await rows.byKey(

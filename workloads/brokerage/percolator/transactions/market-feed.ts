@@ -8,6 +8,7 @@ import type {
 } from '../../model/index.ts';
 import { type Placed, underSector } from '../layout.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
+import { withLines } from '../trade-file.ts';
 
 type Request = Placed<'trade_request'>;
 
@@ -58,16 +59,12 @@ function isDue(request: Request, { price }: TickerEntry): boolean {
 }
 
 async function submit(rows: RowWriter, requests: readonly Request[], now: number): Promise<void> {
-  const trades = await rows.byKey(
-    'trade',
-    requests.map(({ tr_t_id }) => tr_t_id),
-  );
-  for (const request of requests) {
-    const trade = trades.get(request.tr_t_id) as Row<'trade'>;
-    rows.update('trade', trade, { t_st_id: 'SBMT', t_dts: now });
-    rows.insert('trade_history', { th_t_id: trade.t_id, th_dts: now, th_st_id: 'SBMT' });
-    rows.remove('trade_request', request);
+  const files = await rows.trades(requests.map(({ tr_t_id }) => tr_t_id));
+  for (const file of files) {
+    const trade = { ...file.trade, t_st_id: 'SBMT', t_dts: now };
+    rows.updateTrade(file, withLines({ ...file, trade }, ['SBMT'], now));
   }
+  for (const request of requests) rows.remove('trade_request', request);
 }
 
 function orderOf(request: Request): TriggeredOrder {

@@ -1,6 +1,7 @@
 /** Trade-Cleanup on Percolator: cancels what an earlier run has left unfinished, in one transaction. */
-import type { Row, TradeCleanupInput, TradeCleanupResult } from '../../model/index.ts';
+import type { TradeCleanupInput, TradeCleanupResult } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
+import { type TradeFile, withLines } from '../trade-file.ts';
 import { withSectors } from './shared.ts';
 
 export async function tradeCleanup(
@@ -8,28 +9,18 @@ export async function tradeCleanup(
   { firstTradeId, now }: TradeCleanupInput,
 ): Promise<TradeCleanupResult> {
   const requests = await rows.scan('trade_request', []);
-  const waiting = await rows.byKey(
-    'trade',
-    requests.map(({ tr_t_id }) => tr_t_id),
-  );
-  for (const trade of waiting.values()) await cancel(rows, trade, ['SBMT', 'CNCL'], now);
+  const waiting = new Set(requests.map(({ tr_t_id }) => tr_t_id));
+  for (const file of await rows.trades([...waiting])) cancel(rows, file, ['SBMT', 'CNCL'], now);
   for (const placed of await withSectors(rows, requests)) rows.remove('trade_request', placed);
-  const newer = await rows.scan('trade', [], { from: firstTradeId });
-  const submitted = newer.filter(({ t_id, t_st_id }) => t_st_id === 'SBMT' && !waiting.has(t_id));
-  for (const trade of submitted) await cancel(rows, trade, ['CNCL'], now);
+  const newer = await rows.tradesFrom(firstTradeId);
+  const submitted = newer.filter(
+    ({ trade }) => trade.t_st_id === 'SBMT' && !waiting.has(trade.t_id),
+  );
+  for (const file of submitted) cancel(rows, file, ['CNCL'], now);
   return { requests: requests.length, submitted: submitted.length };
 }
 
-async function cancel(
-  rows: RowWriter,
-  trade: Row<'trade'>,
-  statuses: readonly string[],
-  now: number,
-): Promise<void> {
-  rows.update('trade', trade, { t_st_id: 'CNCL', t_dts: now });
-  for (const th_st_id of statuses) {
-    const existing = await rows.find('trade_history', trade.t_id, th_st_id);
-    if (existing !== undefined) continue;
-    rows.insert('trade_history', { th_t_id: trade.t_id, th_dts: now, th_st_id });
-  }
+function cancel(rows: RowWriter, file: TradeFile, statuses: readonly string[], now: number): void {
+  const trade = { ...file.trade, t_st_id: 'CNCL', t_dts: now };
+  rows.updateTrade(file, withLines({ ...file, trade }, statuses, now));
 }

@@ -1,60 +1,11 @@
-/** What stands in a trade's row beside the trade: its history, settlement and cash transaction, in one read. */
+/** A trade as Trade-Lookup and Trade-Update answer it. */
 import type { LookedUpTrade, Row } from '../../model/index.ts';
-import { HISTORY_STATUSES } from '../layout.ts';
-import type { RowReader } from '../rows.ts';
+import type { TradeFile } from '../trade-file.ts';
 
 const HISTORY_MAX = 3;
 
-export interface TradeDetails {
-  readonly trade: Row<'trade'>;
-  readonly settlement: Row<'settlement'> | undefined;
-  readonly cash: Row<'cash_transaction'> | undefined;
-  /** By time, then status. */
-  readonly history: readonly Row<'trade_history'>[];
-}
-
-/** Of the trades that exist, in the order of the ids. */
-export async function detailsOf(
-  rows: RowReader,
-  tradeIds: readonly number[],
-): Promise<readonly TradeDetails[]> {
-  const columns = 3 + HISTORY_STATUSES.length;
-  const found = await rows.findAll(
-    tradeIds.flatMap((id) => [
-      ['trade', id] as const,
-      ['settlement', id] as const,
-      ['cash_transaction', id] as const,
-      ...HISTORY_STATUSES.map((status) => ['trade_history', id, status] as const),
-    ]),
-  );
-  return tradeIds.flatMap((_, i) => {
-    const [trade, settlement, cash, ...history] = found.slice(i * columns, (i + 1) * columns) as [
-      Row<'trade'> | undefined,
-      Row<'settlement'> | undefined,
-      Row<'cash_transaction'> | undefined,
-      ...(Row<'trade_history'> | undefined)[],
-    ];
-    if (trade === undefined) return [];
-    return [{ trade, settlement, cash, history: inOrder(history) }];
-  });
-}
-
-/** The histories of trades, each by time, then status. */
-export async function historiesOf(
-  rows: RowReader,
-  tradeIds: readonly number[],
-): Promise<readonly (readonly Row<'trade_history'>[])[]> {
-  const columns = HISTORY_STATUSES.length;
-  const found = await rows.findAll(
-    tradeIds.flatMap((id) =>
-      HISTORY_STATUSES.map((status) => ['trade_history', id, status] as const),
-    ),
-  );
-  return tradeIds.map((_, i) => inOrder(found.slice(i * columns, (i + 1) * columns)));
-}
-
 export function lookedUp(
-  { trade, settlement, cash, history }: TradeDetails,
+  { trade, settlement, cash, history }: TradeFile,
   tradeType: Row<'trade_type'> | undefined,
 ): LookedUpTrade {
   return {
@@ -83,12 +34,4 @@ export function lookedUp(
       .slice(0, HISTORY_MAX)
       .map(({ th_dts, th_st_id }) => ({ time: th_dts, statusId: th_st_id })),
   };
-}
-
-function inOrder(
-  history: readonly (Row<'trade_history'> | undefined)[],
-): readonly Row<'trade_history'>[] {
-  return history
-    .filter((line) => line !== undefined)
-    .toSorted((a, b) => a.th_dts - b.th_dts || (a.th_st_id < b.th_st_id ? -1 : 1));
 }

@@ -8,7 +8,8 @@ import type {
   TradeSelection,
 } from '../../model/index.ts';
 import type { RowReader } from '../rows.ts';
-import { detailsOf, lookedUp, type TradeDetails } from './trade-details.ts';
+import type { TradeFile } from '../trade-file.ts';
+import { lookedUp } from './trade-details.ts';
 
 const CHANGES_MAX = 20;
 
@@ -20,24 +21,20 @@ export async function tradeLookup(
   return { trades: await describeTrades(rows, await selectTrades(rows, input)) };
 }
 
-/** The trades of frames 1 to 3, with what stands beside them. */
+/** The trades of frames 1 to 3, with everything about them. */
 export async function selectTrades(
   rows: RowReader,
   selection: TradeSelection,
-): Promise<readonly TradeDetails[]> {
+): Promise<readonly TradeFile[]> {
   switch (selection.frame) {
     case 1:
-      return detailsOf(rows, selection.tradeIds);
+      return rows.trades(selection.tradeIds);
     case 2:
-      return detailsOf(rows, await oldestOfAccount(rows, selection));
+      return rows.trades(await oldestOfAccount(rows, selection));
     case 3: {
       const { symbol, first, last, tradesMax: limit } = selection;
       const bounds = { from: first, to: last, limit };
-      const trades = await rows.scanPath('trade', 'by_symbol', [symbol], bounds);
-      return detailsOf(
-        rows,
-        trades.map(({ t_id }) => t_id),
-      );
+      return rows.trades(await rows.tradeIds('by_symbol', [symbol], bounds));
     }
     default:
       return unreachable(selection);
@@ -46,13 +43,13 @@ export async function selectTrades(
 
 export async function describeTrades(
   rows: RowReader,
-  details: readonly TradeDetails[],
+  files: readonly TradeFile[],
 ): Promise<readonly LookedUpTrade[]> {
   const types = await rows.byKey(
     'trade_type',
-    details.map(({ trade }) => trade.t_tt_id),
+    files.map(({ trade }) => trade.t_tt_id),
   );
-  return details.map((one) => lookedUp(one, types.get(one.trade.t_tt_id)));
+  return files.map((one) => lookedUp(one, types.get(one.trade.t_tt_id)));
 }
 
 /** The path has the newest first, and the oldest are wanted: all in between are read. */

@@ -8,6 +8,7 @@ import {
   type TradeOrderResult,
 } from '../../model/index.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
+import { withLines } from '../trade-file.ts';
 import { commissionRateOf, openLots, taxRatesOf, withSectors } from './shared.ts';
 
 type Frame3 = NonNullable<TradeOrderResult['frame3']>;
@@ -154,7 +155,7 @@ interface Order {
 
 function insertOrder(rows: RowWriter, { input, parties: { account }, frame3 }: Order): void {
   const { tradeId, now, executor, quantity } = input;
-  rows.insert('trade', {
+  const trade = {
     t_id: tradeId,
     t_dts: now,
     t_st_id: frame3.statusId,
@@ -170,8 +171,9 @@ function insertOrder(rows: RowWriter, { input, parties: { account }, frame3 }: O
     t_comm: frame3.commission,
     t_tax: 0,
     t_lifo: input.isLifo,
-  });
-  rows.insert('trade_history', { th_t_id: tradeId, th_dts: now, th_st_id: frame3.statusId });
+  };
+  const file = { trade, settlement: undefined, cash: undefined, history: [] };
+  rows.insertTrade(withLines(file, [frame3.statusId], now));
 }
 
 /** A limit order waits for its price. */

@@ -14,10 +14,12 @@ import {
 } from '../../model/index.ts';
 import type { UpdateBroker } from '../broker-update.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
+import { type TradeFile, withLines } from '../trade-file.ts';
 import { commissionRateOf, openLots, taxRatesOf } from './shared.ts';
 
 interface Completing {
   readonly input: TradeResultInput;
+  readonly file: TradeFile;
   readonly trade: Row<'trade'>;
   readonly tradeType: Row<'trade_type'>;
   readonly security: Row<'security'>;
@@ -47,9 +49,8 @@ export async function tradeResult(
     quantity: trade.t_qty,
   });
   const commission = commissionOf(rate, trade.t_qty, input.tradePrice);
-  completeTrade(rows, completing, { tax, commission });
   await updateBroker(rows, { brokerId: account.ca_b_id, tradeId: trade.t_id, commission });
-  const settled = settle(rows, completing, { tax, commission });
+  const settled = completeTrade(rows, completing, { tax, commission });
   return {
     frame1: {
       accountId: account.ca_id,
@@ -80,7 +81,8 @@ export async function tradeResult(
 
 /** Frame 1, and the row reads of 2 and 4: they depend on nothing else. */
 async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Completing> {
-  const trade = await rows.get('trade', input.tradeId);
+  const file = await rows.trade(input.tradeId);
+  const { trade } = file;
   const [tradeType, security, account, position] = await rows.findAll([
     ['trade_type', trade.t_tt_id],
     ['security', trade.t_s_symb],
@@ -88,7 +90,7 @@ async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Comp
     ['holding_summary', trade.t_ca_id, trade.t_s_symb],
   ]);
   if (!tradeType || !security || !account) throw new Error(`trade ${trade.t_id} is incomplete`);
-  return { input, trade, tradeType, security, account, position };
+  return { input, file, trade, tradeType, security, account, position };
 }
 
 /** Frame 2: the position, lot by lot. */
@@ -155,28 +157,37 @@ interface Costs {
   readonly commission: number;
 }
 
-/** Frame 5, with the tax of frame 3. */
+/** Frame 5, with the tax of frame 3, and frame 6: all that becomes of the trade is one cell. */
 function completeTrade(
   rows: RowWriter,
-  { input, trade }: Completing,
+  completing: Completing,
   { tax, commission }: Costs,
-): void {
-  rows.update('trade', trade, {
+): TradeResultResult['frame6'] {
+  const { input, file, account } = completing;
+  const trade = {
+    ...file.trade,
     t_comm: commission,
     t_tax: tax,
     t_dts: input.now,
     t_st_id: 'CMPT',
     t_trade_price: input.tradePrice,
-  });
-  rows.insert('trade_history', { th_t_id: trade.t_id, th_dts: input.now, th_st_id: 'CMPT' });
+  };
+  const settled = { ...file, trade, ...settle(completing, { tax, commission }) };
+  rows.updateTrade(file, withLines(settled, ['CMPT'], input.now));
+  const { settlement, cash } = settled;
+  const ca_bal = account.ca_bal + (cash?.ct_amt ?? 0);
+  if (cash !== undefined) rows.update('customer_account', account, { ca_bal });
+  return { settlementAmount: settlement.se_amt, accountBalance: ca_bal };
 }
 
 /** Frame 6. */
 function settle(
-  rows: RowWriter,
   { input, trade, tradeType, account, security }: Completing,
   { tax, commission }: Costs,
-): TradeResultResult['frame6'] {
+): {
+  readonly settlement: Row<'settlement'>;
+  readonly cash: Row<'cash_transaction'> | undefined;
+} {
   const amount = settlementAmount({
     isSell: tradeType.tt_is_sell,
     quantity: trade.t_qty,
@@ -186,20 +197,17 @@ function settle(
     taxStatus: account.ca_tax_st,
     tax,
   });
-  rows.insert('settlement', {
+  const settlement = {
     se_t_id: trade.t_id,
     se_cash_type: trade.t_is_cash ? CASH_TYPE.cash : CASH_TYPE.margin,
     se_cash_due_date: input.now + SETTLEMENT_DAYS_MS,
     se_amt: amount,
-  });
-  if (!trade.t_is_cash) return { settlementAmount: amount, accountBalance: account.ca_bal };
-  const ca_bal = account.ca_bal + amount;
-  rows.update('customer_account', account, { ca_bal });
-  rows.insert('cash_transaction', {
+  };
+  const cash = {
     ct_t_id: trade.t_id,
     ct_dts: input.now,
     ct_amt: amount,
     ct_name: cashTransactionName(tradeType.tt_name, trade.t_qty, security.s_name),
-  });
-  return { settlementAmount: amount, accountBalance: ca_bal };
+  };
+  return { settlement, cash: trade.t_is_cash ? cash : undefined };
 }

@@ -2,7 +2,7 @@
 import { unreachable } from '#engine';
 import type { Row, TradeUpdateInput, TradeUpdateResult } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
-import type { TradeDetails } from './trade-details.ts';
+import type { TradeFile } from '../trade-file.ts';
 import { describeTrades, selectTrades } from './trade-lookup.ts';
 
 export async function tradeUpdate(
@@ -11,37 +11,29 @@ export async function tradeUpdate(
 ): Promise<TradeUpdateResult> {
   const selected = await selectTrades(rows, input);
   let updated = 0;
-  const after = selected.map((details, i) => {
-    const changed = i < input.updatesMax ? edit(rows, input.frame, details) : undefined;
-    if (changed !== undefined) updated++;
-    return changed ?? details;
+  const after = selected.map((file, i) => {
+    const changed = i < input.updatesMax ? edit(input.frame, file) : undefined;
+    if (changed === undefined) return file;
+    rows.updateTrade(file, changed);
+    updated++;
+    return changed;
   });
   return { updated, trades: await describeTrades(rows, after) };
 }
 
-/** The details after the edit; undefined if there is nothing to edit. */
-function edit(
-  rows: RowWriter,
-  frame: TradeUpdateInput['frame'],
-  details: TradeDetails,
-): TradeDetails | undefined {
-  const { trade, settlement, cash } = details;
+/** After the edit; undefined if there is nothing to edit. */
+function edit(frame: TradeUpdateInput['frame'], file: TradeFile): TradeFile | undefined {
+  const { trade, settlement, cash } = file;
   switch (frame) {
-    case 1: {
-      const t_exec_name = toggleMiddle(trade.t_exec_name);
-      return { ...details, trade: rows.update('trade', trade, { t_exec_name }) };
-    }
+    case 1:
+      return { ...file, trade: { ...trade, t_exec_name: toggleMiddle(trade.t_exec_name) } };
     case 2: {
       if (settlement === undefined) return undefined;
       const se_cash_type = toggleCashType(settlement, trade.t_is_cash);
-      const after = rows.update('settlement', settlement, { se_cash_type });
-      return { ...details, settlement: after };
+      return { ...file, settlement: { ...settlement, se_cash_type } };
     }
-    case 3: {
-      if (cash === undefined) return undefined;
-      const ct_name = toggleCase(cash.ct_name);
-      return { ...details, cash: rows.update('cash_transaction', cash, { ct_name }) };
-    }
+    case 3:
+      return cash && { ...file, cash: { ...cash, ct_name: toggleCase(cash.ct_name) } };
     default:
       return unreachable(frame);
   }

@@ -1,0 +1,44 @@
+/** The initial trades, each with everything about it. */
+import { assert } from '#engine';
+import type { Population } from '../model/index.ts';
+import { inOrder, type TradeFile } from './trade-file.ts';
+
+/** One pass over four tables, in the order of trades. */
+export function* initialFiles(population: Population): Generator<TradeFile> {
+  const settlements = new Alongside(population.rows('settlement'), ({ se_t_id }) => se_t_id);
+  const cash = new Alongside(population.rows('cash_transaction'), ({ ct_t_id }) => ct_t_id);
+  const histories = new Alongside(population.rows('trade_history'), ({ th_t_id }) => th_t_id);
+  for (const trade of population.rows('trade')) {
+    const [settlement] = settlements.of(trade.t_id);
+    const [paid] = cash.of(trade.t_id);
+    yield { trade, settlement, cash: paid, history: inOrder(histories.of(trade.t_id)) };
+  }
+  for (const rows of [settlements, cash, histories]) assert(rows.isOver, 'every row has its trade');
+}
+
+/** Rows that come in the order of their trades. */
+class Alongside<R> {
+  readonly #rows: Iterator<R>;
+  readonly #tradeOf: (row: R) => number;
+  #next: IteratorResult<R>;
+
+  constructor(rows: Iterable<R>, tradeOf: (row: R) => number) {
+    this.#rows = rows[Symbol.iterator]();
+    this.#tradeOf = tradeOf;
+    this.#next = this.#rows.next();
+  }
+
+  get isOver(): boolean {
+    return this.#next.done === true;
+  }
+
+  /** Trades are asked for in order. */
+  of(tradeId: number): readonly R[] {
+    const rows: R[] = [];
+    while (!this.#next.done && this.#tradeOf(this.#next.value) === tradeId) {
+      rows.push(this.#next.value);
+      this.#next = this.#rows.next();
+    }
+    return rows;
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * A trade with everything about it, which is one cell: the trade, its settlement, its cash transaction and its history.
+ * They are looked up together, and Trade-Result writes all of them; as cells of their own they would be four times as
+ * many locks and records.
+ *
+ *     [[trade's columns], [settlement's] or null, [cash transaction's] or null, [[a line of the history's], ...]]
+ */
+import type { Row } from '../model/index.ts';
+import { rowOf, valuesOf } from './encoding.ts';
+import type { FiledTable } from './layout.ts';
+
+export interface TradeFile {
+  readonly trade: Row<'trade'>;
+  readonly settlement: Row<'settlement'> | undefined;
+  readonly cash: Row<'cash_transaction'> | undefined;
+  /** By time, then status. */
+  readonly history: readonly Row<'trade_history'>[];
+}
+
+type Values = readonly unknown[];
+type Encoded = readonly [Values, Values | null, Values | null, readonly Values[]];
+
+export function encodeFile({ trade, settlement, cash, history }: TradeFile): Buffer {
+  const encoded: Encoded = [
+    valuesOf('trade', trade),
+    settlement === undefined ? null : valuesOf('settlement', settlement),
+    cash === undefined ? null : valuesOf('cash_transaction', cash),
+    history.map((line) => valuesOf('trade_history', line)),
+  ];
+  return Buffer.from(JSON.stringify(encoded));
+}
+
+export function decodeFile(value: Buffer): TradeFile {
+  const [trade, settlement, cash, history] = JSON.parse(value.toString()) as Encoded;
+  return {
+    trade: rowOf('trade', trade),
+    settlement: settlement === null ? undefined : rowOf('settlement', settlement),
+    cash: cash === null ? undefined : rowOf('cash_transaction', cash),
+    history: history.map((line) => rowOf('trade_history', line)),
+  };
+}
+
+/** With lines that the history does not have yet. */
+export function withLines(file: TradeFile, statuses: readonly string[], now: number): TradeFile {
+  const { trade, history } = file;
+  const lines = statuses.map((th_st_id) => ({ th_t_id: trade.t_id, th_dts: now, th_st_id }));
+  const isNew = (line: Row<'trade_history'>): boolean =>
+    !history.some(({ th_st_id }) => th_st_id === line.th_st_id);
+  return { ...file, history: inOrder([...history, ...lines.filter(isNew)]) };
+}
+
+export function inOrder(history: readonly Row<'trade_history'>[]): readonly Row<'trade_history'>[] {
+  return history.toSorted((a, b) => a.th_dts - b.th_dts || (a.th_st_id < b.th_st_id ? -1 : 1));
+}
+
+/** The rows of one table that a trade's cell has. */
+export function rowsIn<T extends FiledTable>(file: TradeFile, table: T): readonly Row<T>[];
+export function rowsIn(file: TradeFile, table: FiledTable): readonly unknown[] {
+  const { trade, settlement, cash, history } = file;
+  const rows = { trade: [trade], settlement: [settlement], cash_transaction: [cash] };
+  return table === 'trade_history'
+    ? history
+    : rows[table].filter((row: unknown) => row !== undefined);
+}

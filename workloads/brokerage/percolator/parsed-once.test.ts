@@ -1,3 +1,4 @@
+/** Equal bytes are one object, which nobody can change, and other bytes are another. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeRow } from './encoding.ts';

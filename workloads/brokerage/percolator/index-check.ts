@@ -1,6 +1,7 @@
 /**
  * Both ways: every row has its entry in each index of its table, every entry leads to a row that has it; and no trade
- * waits to be added to its broker. And every security has the sector that its company leads to, and the closing prices.
+ * waits to be added to its broker. And every security has the sector that its company leads to, and the closing prices;
+ * every trade the lots that it has changed.
  */
 import type { Percolator } from '#engine';
 import type { Finding } from '../check/index.ts';
@@ -22,6 +23,7 @@ import {
 import { RowReader } from './rows.ts';
 import { sectorsBySymbol } from './sectors.ts';
 import { BATCH_ROWS, snapshotTables } from './snapshot-tables.ts';
+import { decodeFile } from './trade-file.ts';
 
 export async function checkIndexes(percolator: Percolator): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
@@ -31,6 +33,7 @@ export async function checkIndexes(percolator: Percolator): Promise<readonly Fin
     }
   }
   findings.push(...(await checkSectors(percolator)), ...(await checkCloses(percolator)));
+  findings.push(...(await checkLots(percolator)));
   if (!(await isSummedUp(percolator))) {
     findings.push({
       condition: 'broker trades',
@@ -109,6 +112,28 @@ async function checkCloses(percolator: Percolator): Promise<readonly Finding[]> 
       const message = `${symbol} closed at ${found[symbol]} on ${on}, not ${expected[symbol]}`;
       findings.push({ condition: 'index entries', message });
     }
+  }
+  return findings;
+}
+
+async function checkLots(percolator: Percolator): Promise<readonly Finding[]> {
+  const expected = new Map<number, number[]>();
+  for await (const { hh_t_id, hh_h_t_id } of snapshotTables(percolator).rows('holding_history')) {
+    expected.set(hh_t_id, [...(expected.get(hh_t_id) ?? []), hh_h_t_id]);
+  }
+  const findings: Finding[] = [];
+  await using snapshot = await percolator.snapshot();
+  const { table, column } = placementOf('trade');
+  for await (const { values } of snapshot.scan({
+    table,
+    columns: [column],
+    batchRows: BATCH_ROWS,
+  })) {
+    const { trade, lots } = decodeFile(values.get(column) ?? Buffer.alloc(0));
+    const wanted = (expected.get(trade.t_id) ?? []).toSorted((a, b) => a - b).join(', ');
+    if (lots.join(', ') === wanted) continue;
+    const message = `trade ${trade.t_id} has changed the lots [${lots.join(', ')}], not [${wanted}]`;
+    findings.push({ condition: 'index entries', message });
   }
   return findings;
 }

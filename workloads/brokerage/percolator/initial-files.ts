@@ -3,15 +3,17 @@ import { assert } from '#engine';
 import type { Population } from '../model/index.ts';
 import { inOrder, type TradeFile } from './trade-file.ts';
 
-/** One pass over four tables, in the order of trades. */
+/** One pass over four tables, in the order of trades; that of lots is in another order, and gathered. */
 export function* initialFiles(population: Population): Generator<TradeFile> {
   const settlements = new Alongside(population.rows('settlement'), ({ se_t_id }) => se_t_id);
   const cash = new Alongside(population.rows('cash_transaction'), ({ ct_t_id }) => ct_t_id);
   const histories = new Alongside(population.rows('trade_history'), ({ th_t_id }) => th_t_id);
+  const changes = Map.groupBy(population.rows('holding_history'), ({ hh_t_id }) => hh_t_id);
   for (const trade of population.rows('trade')) {
+    const lots = (changes.get(trade.t_id) ?? []).map(({ hh_h_t_id }) => hh_h_t_id);
     const [settlement] = settlements.of(trade.t_id);
     const [paid] = cash.of(trade.t_id);
-    yield { trade, settlement, cash: paid, history: inOrder(histories.of(trade.t_id)) };
+    yield { trade, settlement, cash: paid, history: inOrder(histories.of(trade.t_id)), lots };
   }
   for (const rows of [settlements, cash, histories]) assert(rows.isOver, 'every row has its trade');
 }

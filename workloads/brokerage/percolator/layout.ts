@@ -84,9 +84,12 @@ const PLACED: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
 /**
  * What costs more than it saves. Requests come and go: an index of them is mostly rows that are deleted and not yet
- * collected, all of which a scan has to pass. By symbol these are spread thin.
+ * collected, all of which a scan has to pass. By symbol these are spread thin. The lots of a trade are in its cell.
  */
-const NOT_KEPT: ReadonlySet<string> = new Set(['trade_request.by_broker']);
+const NOT_KEPT: ReadonlySet<string> = new Set([
+  'holding_history.by_trade',
+  'trade_request.by_broker',
+]);
 /** Where the first column leads to one row: it is the whole key, so that a look-up is a get. */
 const UNIQUE: ReadonlySet<string> = new Set([
   'broker.by_name',

@@ -94,6 +94,28 @@ test('a security of the wrong sector is found, and a request that stands under o
   assert.deepEqual(others, []);
 });
 
+test('lots of a trade that are wrong or missing are found', async () => {
+  await using own = await tinyBrokerage();
+  const { percolator, population } = own;
+  const [first = 0, second = 0] = [...population.rows('trade')].map(({ t_id }) => t_id);
+  const lots = await percolator.transact(async (transaction) => {
+    const rows = new RowWriter(transaction);
+    const files = await rows.trades([first, second]);
+    const [one, other] = files;
+    assert.ok(one !== undefined && other !== undefined);
+    rows.updateTrade(one, { ...one, lots: [] });
+    rows.updateTrade(other, { ...other, lots: [1, ...other.lots] });
+    return files.map((file) => file.lots);
+  });
+  assert.deepEqual(
+    (await checkIndexes(percolator)).map(({ message }) => message),
+    [
+      `trade ${first} has changed the lots [], not [${lots[0]?.join(', ')}]`,
+      `trade ${second} has changed the lots [${[1, ...(lots[1] ?? [])].join(', ')}], not [${lots[1]?.join(', ')}]`,
+    ],
+  );
+});
+
 test('a closing price that is wrong, missing or too many is found', async () => {
   await using own = await tinyBrokerage();
   const { percolator, population } = own;

@@ -3,7 +3,11 @@
  * They are looked up together, and Trade-Result writes all of them; as cells of their own they would be four times as
  * many locks and records.
  *
- *     [[trade's columns], [settlement's] or null, [cash transaction's] or null, [[a line of the history's], ...]]
+ *     [[trade's columns], [settlement's] or null, [cash transaction's] or null, [[a line of the history's], ...],
+ *         [ids of lots]]
+ *
+ * The lots are those that the trade has changed: the access path from a trade to its rows of HOLDING_HISTORY, which are
+ * ordered by lot.
  */
 import type { Row } from '../model/index.ts';
 import { rowOf, valuesOf } from './encoding.ts';
@@ -15,28 +19,38 @@ export interface TradeFile {
   readonly cash: Row<'cash_transaction'> | undefined;
   /** By time, then status. */
   readonly history: readonly Row<'trade_history'>[];
+  /** In order; none before the trade is completed. */
+  readonly lots: readonly number[];
 }
 
 type Values = readonly unknown[];
-type Encoded = readonly [Values, Values | null, Values | null, readonly Values[]];
+type Encoded = readonly [
+  Values,
+  Values | null,
+  Values | null,
+  readonly Values[],
+  readonly number[],
+];
 
-export function encodeFile({ trade, settlement, cash, history }: TradeFile): Buffer {
+export function encodeFile({ trade, settlement, cash, history, lots }: TradeFile): Buffer {
   const encoded: Encoded = [
     valuesOf('trade', trade),
     settlement === undefined ? null : valuesOf('settlement', settlement),
     cash === undefined ? null : valuesOf('cash_transaction', cash),
     history.map((line) => valuesOf('trade_history', line)),
+    lots,
   ];
   return Buffer.from(JSON.stringify(encoded));
 }
 
 export function decodeFile(value: Buffer): TradeFile {
-  const [trade, settlement, cash, history] = JSON.parse(value.toString()) as Encoded;
+  const [trade, settlement, cash, history, lots] = JSON.parse(value.toString()) as Encoded;
   return {
     trade: rowOf('trade', trade),
     settlement: settlement === null ? undefined : rowOf('settlement', settlement),
     cash: cash === null ? undefined : rowOf('cash_transaction', cash),
     history: history.map((line) => rowOf('trade_history', line)),
+    lots,
   };
 }
 

@@ -88,10 +88,8 @@ async function lotsOfFirstTrade(
 ): Promise<TradeLookupResult> {
   const trade = (await tradesBetween(rows, accountId, { from: first })).at(-1);
   if (trade === undefined) return { tradeId: null, changes: [] };
-  const touched = await rows.scanPath('holding_history', 'by_trade', [trade.t_id]);
-  const histories = await Promise.all(
-    touched.map(({ hh_h_t_id }) => rows.scan('holding_history', [hh_h_t_id])),
-  );
+  const { lots } = await rows.trade(trade.t_id);
+  const histories = await Promise.all(lots.map((lot) => rows.scan('holding_history', [lot])));
   const changes = histories.flat().slice(0, CHANGES_MAX);
   return {
     tradeId: trade.t_id,

@@ -172,7 +172,7 @@ function insertOrder(rows: RowWriter, { input, parties: { account }, frame3 }: O
     t_tax: 0,
     t_lifo: input.isLifo,
   };
-  const file = { trade, settlement: undefined, cash: undefined, history: [] };
+  const file = { trade, settlement: undefined, cash: undefined, history: [], lots: [] };
   rows.insertTrade(withLines(file, [frame3.statusId], now));
 }
 

@@ -50,7 +50,7 @@ export async function tradeResult(
   });
   const commission = commissionOf(rate, trade.t_qty, input.tradePrice);
   await updateBroker(rows, { brokerId: account.ca_b_id, tradeId: trade.t_id, commission });
-  const settled = completeTrade(rows, completing, { tax, commission });
+  const settled = completeTrade(rows, completing, { tax, commission, lots: lotsOf(trade, change) });
   return {
     frame1: {
       accountId: account.ca_id,
@@ -152,6 +152,12 @@ function insertHistory(
   });
 }
 
+/** The lots that the trade has changed, or opened. */
+function lotsOf({ t_id }: Row<'trade'>, { touched, opened }: PositionChange): readonly number[] {
+  const lots = touched.map(({ lot }) => lot.tradeId);
+  return (opened === 0 ? lots : [...lots, t_id]).toSorted((a, b) => a - b);
+}
+
 interface Costs {
   readonly tax: number;
   readonly commission: number;
@@ -161,7 +167,7 @@ interface Costs {
 function completeTrade(
   rows: RowWriter,
   completing: Completing,
-  { tax, commission }: Costs,
+  { tax, commission, lots }: Costs & { readonly lots: readonly number[] },
 ): TradeResultResult['frame6'] {
   const { input, file, account } = completing;
   const trade = {
@@ -172,7 +178,7 @@ function completeTrade(
     t_st_id: 'CMPT',
     t_trade_price: input.tradePrice,
   };
-  const settled = { ...file, trade, ...settle(completing, { tax, commission }) };
+  const settled = { ...file, trade, lots, ...settle(completing, { tax, commission }) };
   rows.updateTrade(file, withLines(settled, ['CMPT'], input.now));
   const { settlement, cash } = settled;
   const ca_bal = account.ca_bal + (cash?.ct_amt ?? 0);

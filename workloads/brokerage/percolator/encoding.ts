@@ -99,8 +99,8 @@ export function decodePrices(value: Buffer): Prices {
   return PRICES.of(value.toString());
 }
 
-/** Of days, with a number for each security: 100 are more than the presets have, and a few megabytes. */
-const PRICES = new ParsedOnce((text) => JSON.parse(text) as Prices, 100);
+/** Of days: 300 are more than the presets have. A day takes some 30 KB for every 1,000 customers. */
+const PRICES = new ParsedOnce((text) => JSON.parse(text) as Prices, 300);
 
 /** Three of four rows that are read are of these tables, and nine of ten of them as they were the last time. */
 const OFTEN_READ: ReadonlyMap<TableName, ParsedOnce<object>> = new Map(

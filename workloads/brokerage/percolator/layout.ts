@@ -4,7 +4,7 @@
  * Most tables are Percolator tables of their own, with the primary key as row key and the whole row in one
  * cell. The exceptions are what this kind of storage is good at:
  *
- *     trade       one cell has a trade, its history, settlement and cash transaction: looked up, and written, at once
+ *     trade       one cell has a trade, its history, settlement, cash transaction and lots: looked up, and written, at once
  *     security    one row has a security and its LAST_TRADE
  *     holding     ordered by account, symbol and date: a position's lots are one scan
  *     trade_request   ordered by sector and symbol: Broker-Volume's orders are one scan, and Market-Feed's

@@ -116,6 +116,20 @@ test('lots of a trade that are wrong or missing are found', async () => {
   );
 });
 
+test('a trade that should be there and is not ends a transaction; one that a customer asks for does not', async () => {
+  await using own = await tinyBrokerage();
+  const { firstId } = own.population.roster.trades;
+  const missing = own.nextTradeId();
+  await own.percolator.transact(async (transaction) => {
+    const rows = new RowWriter(transaction);
+    await assert.rejects(rows.trades([firstId, missing]), /trade has t_id/u);
+    await assert.rejects(rows.trade(missing), /trade has t_id/u);
+  });
+  const found = await own.run('tradeLookup', { frame: 1, tradeIds: [missing, firstId] });
+  const ids = 'trades' in found ? found.trades.map(({ tradeId }) => tradeId) : [];
+  assert.deepEqual(ids, [firstId]);
+});
+
 test('a closing price that is wrong, missing or too many is found', async () => {
   await using own = await tinyBrokerage();
   const { percolator, population } = own;

@@ -106,15 +106,21 @@ export class RowReader {
     return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
   }
 
-  /** Trades that exist, in the order of the ids. */
-  async trades(tradeIds: readonly number[]): Promise<readonly TradeFile[]> {
+  /** In the order of the ids; undefined where there is no such trade. */
+  async findTrades(tradeIds: readonly number[]): Promise<readonly (TradeFile | undefined)[]> {
     const values = await this.#reader.getMany(tradeIds.map((id) => cellAt('trade', [id])));
-    return values.filter((value) => value !== undefined).map(decodeFile);
+    return values.map((value) => value && decodeFile(value));
+  }
+
+  /** @throws if one of them does not exist */
+  async trades(tradeIds: readonly number[]): Promise<readonly TradeFile[]> {
+    const files = await this.findTrades(tradeIds);
+    return files.map((file, i) => present(file, 'trade', tradeIds.slice(i, i + 1)));
   }
 
   /** @throws if there is no such trade */
   async trade(tradeId: number): Promise<TradeFile> {
-    const [file] = await this.trades([tradeId]);
+    const [file] = await this.findTrades([tradeId]);
     return present(file, 'trade', [tradeId]);
   }
 

@@ -9,7 +9,7 @@ import type {
 } from '../../model/index.ts';
 import type { RowReader } from '../rows.ts';
 import type { TradeFile } from '../trade-file.ts';
-import { lookedUp } from './trade-details.ts';
+import { lookedUp } from './looked-up.ts';
 
 const CHANGES_MAX = 20;
 
@@ -21,14 +21,14 @@ export async function tradeLookup(
   return { trades: await describeTrades(rows, await selectTrades(rows, input)) };
 }
 
-/** The trades of frames 1 to 3, with everything about them. */
+/** The trades of frames 1 to 3, with everything about them. Of ids that a customer has named, those that exist. */
 export async function selectTrades(
   rows: RowReader,
   selection: TradeSelection,
 ): Promise<readonly TradeFile[]> {
   switch (selection.frame) {
     case 1:
-      return rows.trades(selection.tradeIds);
+      return (await rows.findTrades(selection.tradeIds)).filter((file) => file !== undefined);
     case 2:
       return rows.trades(await oldestOfAccount(rows, selection));
     case 3: {

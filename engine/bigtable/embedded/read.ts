@@ -1,10 +1,11 @@
 /**
- * Reading cells from lmdb: a small row in one pass over its keys, a large one by seeks.
+ * Reading cells from lmdb: a small row in one pass over its keys, a large one by seeks; or from the cache.
  *
  * Everything here is synchronous and runs in one lmdb snapshot, which is what makes a row atomic.
  */
 import { assert } from '../../base/index.ts';
 import type { Cell, Row } from '../bigtable.ts';
+import { addCached, type CachedRow, headOf, wholeRow } from './cached-row.ts';
 import type { TableEntry } from './catalog.ts';
 import type { Cells } from './cells.ts';
 import {
@@ -22,7 +23,7 @@ import {
   timestampOf,
 } from './keys.ts';
 import type { LargeRows } from './large-rows.ts';
-import { addCached, type CachedRow, type RowCache } from './row-cache.ts';
+import type { RowCache } from './row-cache.ts';
 import {
   addPassing,
   isSmall,
@@ -41,6 +42,11 @@ export interface Storage<C extends Cells = Cells> {
   readonly cache?: RowCache | undefined;
 }
 
+interface RowAddress {
+  readonly table: TableEntry;
+  readonly key: string;
+}
+
 /** The row's cells that pass a filter, or undefined if none does. */
 export function readRow(
   storage: Storage,
@@ -49,29 +55,73 @@ export function readRow(
   filters: readonly TableFilter[],
 ): Row | undefined {
   const cached = storage.cache?.get(table, key);
+  const at = { table, key };
   const found =
-    cached === undefined ? readCells(storage, table, key, filters) : readCached(cached, filters);
+    cached === undefined
+      ? readCells(storage, at, filters)
+      : readCached(storage, at, cached, filters);
   return found.length === 0 ? undefined : { key, cells: found };
 }
 
 function readCells(
-  { cells, large, cache }: Storage,
-  table: TableEntry,
-  key: string,
+  storage: Storage,
+  at: RowAddress,
   filters: readonly TableFilter[],
 ): readonly Cell[] {
+  const { cells, large, cache } = storage;
+  const { table, key } = at;
   const prefix = rowPrefix(tablePrefix(table.id), key);
-  if (large.has(table, key)) return seek(cells, prefix, filters);
-  const row = listRow(cells, prefix);
-  if (isSmall(row)) cache?.put(table, key, row);
-  else large.add(table, key);
-  return readListed(cells, row, filters);
+  if (!large.has(table, key)) {
+    const row = listRow(cells, prefix);
+    if (isSmall(row)) {
+      const whole = cache && wholeRow(table, row);
+      if (whole !== undefined) cache?.put(table, key, whole);
+      return readListed(cells, row, filters);
+    }
+    large.add(table, key);
+  }
+  if (cache === undefined) return seek(cells, prefix, filters);
+  return readCached(storage, at, NOTHING_CACHED, filters);
 }
 
-function readCached(row: CachedRow, filters: readonly TableFilter[]): readonly Cell[] {
+const NOTHING_CACHED: CachedRow = { columns: new Map(), isWhole: false };
+
+/** Of a row. More: each new one costs copying the names of the others. Fewer: a wide row is read by seeks. */
+const HEADS_MAX = 64;
+
+/** What the cache does not know is read, and the heads of columns are put there. */
+function readCached(
+  { cells, cache }: Storage,
+  { table, key }: RowAddress,
+  cached: CachedRow,
+  filters: readonly TableFilter[],
+): readonly Cell[] {
   const found: Cell[] = [];
-  for (const filter of filters) addCached(found, row, filter);
+  let row = cached;
+  for (const filter of filters) {
+    if (addCached(found, row, filter)) continue;
+    const prefix = rowPrefix(tablePrefix(table.id), key);
+    row = withHead(cells, prefix, row, filter);
+    if (!addCached(found, row, filter)) found.push(...readFilter(cells, prefix, filter));
+  }
+  if (row !== cached) cache?.put(table, key, row);
   return found;
+}
+
+/** The row with the head of the column that the filter names; the same row if it has that, or should not. */
+function withHead(
+  cells: Cells,
+  prefix: Buffer,
+  row: CachedRow,
+  { family, familyId, qualifier, column }: TableFilter,
+): CachedRow {
+  if (qualifier === undefined || column === undefined) return row;
+  if (row.columns.has(column) || row.columns.size === HEADS_MAX) return row;
+  const start = columnPrefix(familyPrefix(prefix, familyId), qualifier);
+  const range = { start: cut(start), end: cut(behind(start)) };
+  const head = headOf(cells, { family, qualifier }, range);
+  if (head === undefined) return row;
+  return { columns: new Map(row.columns).set(column, head), isWhole: false };
 }
 
 /** Whether any cell of the row passes one of the filters; looks at keys only. */

@@ -5,7 +5,8 @@
  * read asks for three to nine columns of a row that mostly has a handful of cells. So the cells of
  * the row are listed first, up to a limit; if that was all, the filters are answered from the list.
  * A row with more cells, a hot cell with a thousand versions say, is read by seeks instead, which cost
- * the same however many versions there are. The rows of a range are listed in one pass, too.
+ * the same however many versions there are (and what the cache keeps of it: cached-row.ts). The rows of a range
+ * are listed in one pass, too.
  */
 import type { Cell } from '../bigtable.ts';
 import type { Cells } from './cells.ts';

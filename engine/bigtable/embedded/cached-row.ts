@@ -59,15 +59,15 @@ export function wholeRow(
   return { columns, isWhole: true };
 }
 
-/** Of the column with these keys; undefined if it has values too long to be listed. */
+/** Of the column with these keys; empty if it has values too long to be listed. */
 export function headOf(
   cells: Cells,
   { family, qualifier }: { readonly family: string; readonly qualifier: string },
   range: { readonly start: Buffer; readonly end: Buffer },
-): CachedColumn | undefined {
+): CachedColumn {
   const listed = [...cells.getRange({ ...range, limit: HEAD_CELLS })];
   const copies = copied(listed.map(({ value }) => value));
-  if (copies === undefined) return undefined;
+  if (copies === undefined) return { cells: [], isWhole: false };
   const head = listed.map(({ key }, i) => {
     return { family, qualifier, timestamp: timestampOf(key), value: copies[i] as Buffer };
   });
@@ -111,7 +111,8 @@ function addVersions(
 export function bytesOf({ columns }: CachedRow): number {
   let bytes = ROW_BYTES;
   for (const { cells } of columns.values()) {
-    for (const { value } of cells) bytes += CELL_BYTES + value.length;
+    bytes += CELL_BYTES * Math.max(1, cells.length); // A column without cells has a name.
+    for (const { value } of cells) bytes += value.length;
   }
   return bytes;
 }

@@ -102,13 +102,15 @@ function readCached(
     if (addCached(found, row, filter)) continue;
     const prefix = rowPrefix(tablePrefix(table.id), key);
     row = withHead(cells, prefix, row, filter);
-    if (!addCached(found, row, filter)) found.push(...readFilter(cells, prefix, filter));
+    if (addCached(found, row, filter)) continue;
+    // One by one: of a family these may be more than a call takes arguments.
+    for (const cell of readFilter(cells, prefix, filter)) found.push(cell);
   }
   if (row !== cached) cache?.put(table, key, row);
   return found;
 }
 
-/** The row with the head of the column that the filter names; the same row if it has that, or should not. */
+/** The row with the head of the column that the filter names; the same row if it has that, or has many. */
 function withHead(
   cells: Cells,
   prefix: Buffer,
@@ -120,7 +122,6 @@ function withHead(
   const start = columnPrefix(familyPrefix(prefix, familyId), qualifier);
   const range = { start: cut(start), end: cut(behind(start)) };
   const head = headOf(cells, { family, qualifier }, range);
-  if (head === undefined) return row;
   return { columns: new Map(row.columns).set(column, head), isWhole: false };
 }
 

@@ -5,9 +5,9 @@
  * which is why a run can be replayed bit for bit, and why nothing else may touch timers.
  */
 export interface Clock {
-  /** Wall-clock time in milliseconds since 1970. May jump; never used to decide what is correct. */
+  /** Wall-clock time in milliseconds since 1970. May jump: it may only make a process more careful (moment.ts). */
   wallMs(): number;
-  /** Milliseconds since an arbitrary moment; never goes back. For durations. */
+  /** Milliseconds since an arbitrary moment; never goes back. For durations. Stands still during a suspend. */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts (it does not reject). */
   sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void>;

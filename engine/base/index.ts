@@ -3,4 +3,5 @@ export { assert, unreachable } from './assert.ts';
 export { PercolatorError, isRetryable, type ErrorCode, type TransactionName } from './errors.ts';
 export { viewOf } from './bytes.ts';
 export { systemClock, type Clock, type SleepOptions } from './clock.ts';
+export { isWithin, type Moment, momentOf } from './moment.ts';
 export { createRandom, entropySeed, type Random } from './random.ts';

@@ -120,6 +120,68 @@ test('P31: who enters while the fresh timestamp is being asked for may be below 
   assert.ok(hold.isCovered());
 });
 
+test('P31: a pin taken while a renewal hears of its fresh timestamp is in the bound, or renews itself', async () => {
+  for (let turns = 0; turns < 12; turns++) {
+    const { watch, store, clock } = open();
+    let answer: Promise<number> = Promise.resolve(10);
+    const leases = createLeases({
+      store,
+      clock,
+      token: 'A',
+      freshTimestamp: () => answer,
+      ttlMs: TTL_MS,
+      lifetimeMsMax: LIFETIME_MS,
+    });
+    (await leases.enter()).release();
+    const slow = Promise.withResolvers<number>();
+    answer = slow.promise;
+    const renewal = leases.renew();
+    await clock.yield();
+    slow.resolve(100);
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    answer = Promise.resolve(100);
+    const pin = await leases.pin(50); // Some turns later, each time one more.
+    await renewal;
+    assert.ok(pin.isCovered());
+    assert.deepEqual(await bounds(watch), [50], `after ${turns} turns`);
+  }
+});
+
+test('P59: a process that was suspended does not count on its lease, although its monotonic clock stood still', async () => {
+  const { process, clock } = open();
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  assert.ok(hold.isCovered());
+  clock.suspend(2 * TTL_MS);
+  assert.ok(!hold.isCovered());
+  await clock.advance(TTL_MS / 3);
+  assert.ok(!hold.isCovered(), 'a collector may have given the lease up meanwhile');
+  const next = await process.leases.enter();
+  next.setTimestamp(12);
+  assert.ok(next.isCovered());
+});
+
+test('P59: a wall clock that has gone back hides no suspend', async () => {
+  const { process, clock } = open();
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  clock.jumpWall(-3_600_000);
+  clock.suspend(2 * TTL_MS);
+  assert.ok(!hold.isCovered());
+});
+
+test('P59: a wall clock that is corrected by a little, or runs a hundredth slower, ends no lease', async () => {
+  const { process, clock } = open();
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  process.store.loseRequest(() => true);
+  for (let second = 1; second < 25; second++) {
+    await clock.advance(1_000);
+    clock.jumpWall(second % 3 === 0 ? -20 : 10);
+    assert.ok(hold.isCovered(), `after ${second} seconds`);
+  }
+});
+
 test('P31: a process stops counting on its lease before anybody stops respecting it', async () => {
   const { process, watch, clock } = open();
   const hold = await process.leases.enter();

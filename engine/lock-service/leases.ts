@@ -14,8 +14,9 @@
  *   3. Between being asked for and being known, a start timestamp is represented by the largest one
  *      known before. So at every moment everything ever sent is at or below every hold.
  *   4. Count on the lease until its time to live, counted from before the renewal was sent on our own
- *      clock, is over, less a margin for clocks that run at different speeds. Others count it from
- *      when they saw it, which is later.
+ *      clocks, is over, less a margin for clocks that run at different speeds. Others count it from
+ *      when they saw it, which is later. Both clocks must say so: a suspended machine's monotonic
+ *      clock stands still (P59; base/moment.ts).
  *   5. A renewal that comes too late may find that the collector has given us up in between. What
  *      began before it is never covered again: a new epoch begins.
  *
@@ -29,7 +30,7 @@
  * Does a lease end sooner when its process is known to be dead? No: liveness is a hint, and must decide nothing
  * (P26). It would save one time to live, and lose data where two containers share a host name.
  */
-import { type Clock, PercolatorError } from '../base/index.ts';
+import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { createLeaseTable, eraseLease, readLease, writeLease } from './lease-table.ts';
 
@@ -101,8 +102,8 @@ class ProcessLeases implements Leases {
   #renewing: Promise<void> = Promise.resolve();
   /** Moves on when the lease has lapsed and is there again. */
   #epoch = 0;
-  /** On our clock; until then the collector certainly respects the lease. Only grows, until the end. */
-  #validUntilMs = Number.NEGATIVE_INFINITY;
+  /** When the last renewal that was answered had been sent; undefined before the first, and after the end. */
+  #renewedAt: Moment | undefined;
   /** The largest timestamp known to have been handed out. */
   #largestSeen: Timestamp = 0;
   /** The largest bound ever sent: what is not below needs no renewal to be held. */
@@ -122,7 +123,7 @@ class ProcessLeases implements Leases {
     const entry = this.#add(timestamp, isRegistered ? this.#epoch : NEVER);
     if (isRegistered && timestamp < this.#largestSent) {
       entry.epoch = NEVER;
-      if (await this.#succeeds(this.renew())) entry.epoch = this.#epoch;
+      if (await this.#succeeds(this.#enqueueRenewal())) entry.epoch = this.#epoch;
     }
     return this.#holdOf(entry);
   }
@@ -141,7 +142,7 @@ class ProcessLeases implements Leases {
     this.#closed.abort();
     await this.#registering;
     await this.#renewing;
-    this.#validUntilMs = Number.NEGATIVE_INFINITY;
+    this.#renewedAt = undefined;
     if (!this.#isRegistered) return;
     this.#isRegistered = false;
     const { store, token } = this.#services;
@@ -188,26 +189,38 @@ class ProcessLeases implements Leases {
   async #renewNow(): Promise<void> {
     const { store, clock, token, ttlMs } = this.#services;
     if (this.#closed.signal.aborted) return;
-    const bound = await this.#bound();
+    this.#forgetOld();
+    const fresh =
+      this.#entries.size === 0 ? await this.#freshTimestamp() : Number.POSITIVE_INFINITY;
+    // From here to the sending there is no await: a hold that is added now is either in the bound,
+    // or finds in #largestSent that it is not.
+    const bound = this.#smallestInUse(fresh);
     this.#counter += 1;
     this.#largestSent = Math.max(this.#largestSent, bound);
-    const sentMs = clock.monotonicMs();
+    const sentAt = momentOf(clock);
     await writeLease(store, { token, bound, counter: this.#counter, ttlMs });
-    if (clock.monotonicMs() >= this.#validUntilMs) this.#epoch += 1;
-    this.#validUntilMs = sentMs + ttlMs * COUNTED_ON;
+    if (!this.#isValid()) this.#epoch += 1;
+    this.#renewedAt = sentAt;
   }
 
-  async #bound(): Promise<Timestamp> {
-    this.#forgetOld();
-    if (this.#entries.size === 0) {
-      const fresh = await this.#services.freshTimestamp();
-      this.#largestSeen = Math.max(this.#largestSeen, fresh);
-      // Whoever entered meanwhile is represented by what was known before.
-      if (this.#entries.size === 0) return fresh;
-    }
-    let bound = Number.POSITIVE_INFINITY;
+  async #freshTimestamp(): Promise<Timestamp> {
+    const fresh = await this.#services.freshTimestamp();
+    this.#largestSeen = Math.max(this.#largestSeen, fresh);
+    return fresh;
+  }
+
+  /** What was added while the fresh timestamp was asked for may be below it, and counts instead. */
+  #smallestInUse(fresh: Timestamp): Timestamp {
+    let bound = this.#entries.size === 0 ? fresh : Number.POSITIVE_INFINITY;
     for (const entry of this.#entries) bound = Math.min(bound, entry.bound);
     return bound;
+  }
+
+  /** Until then the collector certainly respects the lease (step 4). */
+  #isValid(): boolean {
+    const { clock, ttlMs } = this.#services;
+    const since = this.#renewedAt;
+    return since !== undefined && isWithin(clock, ttlMs * COUNTED_ON, since);
   }
 
   #forgetOld(): void {
@@ -234,10 +247,7 @@ class ProcessLeases implements Leases {
         entry.bound = startTimestamp;
         this.#largestSeen = Math.max(this.#largestSeen, startTimestamp);
       },
-      isCovered: () =>
-        this.#entries.has(entry) &&
-        entry.epoch === this.#epoch &&
-        this.#services.clock.monotonicMs() < this.#validUntilMs,
+      isCovered: () => this.#entries.has(entry) && entry.epoch === this.#epoch && this.#isValid(),
       release: () => {
         this.#entries.delete(entry);
       },

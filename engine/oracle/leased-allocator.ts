@@ -26,9 +26,8 @@
  *   looked. That is why the clock is looked at last, and in the same turn in which the timestamps are taken.
  * - A renewal that is late, or arrives twice, finds the counter moved, and is refused.
  *
- * What must hold: two machines' clocks differ in speed by less than 1/6, and a clock does not stand still while its
- * process runs on. The monotonic clock of a suspended machine does; the time of day, looked at beside it,
- * usually does not, and can only end our time earlier. Whoever cannot rely on that serves allocator.ts instead.
+ * What must hold: two machines' clocks differ in speed by less than 1/6, and both clocks of one machine do not
+ * hide a suspend together (P59; base/moment.ts). A user who cannot rely on that serves allocator.ts instead.
  * In front of all this, a client believes no timestamp below one that it has seen, and no epoch below (client.ts).
  *
  * The horizon (P31) is kept in memory, too, because only the holder of the lease moves it: its mutation is refused when
@@ -39,7 +38,15 @@
  * the rest of the range never is. Of a mutation without an answer we know nothing: we go back to 1, and
  * since the next one moves the counter, the lost one can have no effect after that.
  */
-import { assert, type Clock, entropySeed, PercolatorError } from '../base/index.ts';
+import {
+  assert,
+  type Clock,
+  entropySeed,
+  isWithin,
+  type Moment,
+  momentOf,
+  PercolatorError,
+} from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { checkedRangeSize } from './allocator.ts';
 import {
@@ -83,19 +90,12 @@ export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** On both of our clocks; before then, nobody has taken over. */
-interface Validity {
-  readonly untilMs: number;
-  readonly untilWallMs: number;
-}
-
 const RANGE_SIZE = 10_000_000;
 const LEASE_TTL_MS = 2_000;
 /** Renewals per time to live: two may fail. */
 const RENEWALS_PER_TTL = 3;
 /** The part of the time to live that we count on; clocks may differ in speed by the rest. */
 const COUNTED_ON = 5 / 6;
-const OVER: Validity = { untilMs: -Infinity, untilWallMs: -Infinity };
 
 /** Opens the oracle's row in `store`, and takes the lease over if it is free; otherwise, as soon as it has ended. */
 export async function openLeasedAllocator(
@@ -124,7 +124,8 @@ class Allocator implements LeasedAllocator {
   readonly #closed = new AbortController();
   /** The end of the queue of those who read and mutate the row: one at a time. */
   #turns: Promise<unknown> = Promise.resolve();
-  #validity = OVER;
+  /** When the renewal that we count on was sent; undefined while we count on none. */
+  #renewedAt: Moment | undefined;
   /** The lease that we have last written. What we mutate is refused once its counter has moved. */
   #lease: RowLease | undefined;
   /** The next timestamp to hand out, and the end of our range. Both only grow. */
@@ -153,8 +154,8 @@ class Allocator implements LeasedAllocator {
   }
 
   get isLeased(): boolean {
-    const { untilMs, untilWallMs } = this.#validity;
-    return this.#clock.monotonicMs() < untilMs && this.#clock.wallMs() < untilWallMs;
+    const since = this.#renewedAt;
+    return since !== undefined && isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since);
   }
 
   async start(): Promise<void> {
@@ -186,9 +187,9 @@ class Allocator implements LeasedAllocator {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    this.#validity = OVER;
+    this.#renewedAt = undefined;
     await this.#inTurn(async () => {
-      this.#validity = OVER; // A renewal may have been underway.
+      this.#renewedAt = undefined; // A renewal may have been underway.
       if (this.#lease === undefined) return;
       const freed = setFreed(this.#lease.counter + 1);
       try {
@@ -266,7 +267,7 @@ class Allocator implements LeasedAllocator {
         horizonFrom(row.horizon + 1),
       ];
       const extension = range === row.range ? [] : setLimit(range);
-      const validity = this.#validityFromNow();
+      const sentAt = momentOf(this.#clock);
       const changes = [...setLease(lease), ...extension];
       const isOurs = await mutateOracleRow(this.#store, asRead, changes);
       if (!isOurs) continue;
@@ -275,7 +276,7 @@ class Allocator implements LeasedAllocator {
       this.#limit = range.limit;
       this.#next = Math.max(this.#next, range.start);
       this.#horizon = row.horizon;
-      this.#validity = this.#closed.signal.aborted ? OVER : validity;
+      this.#renewedAt = this.#closed.signal.aborted ? undefined : sentAt;
       return;
     }
   }
@@ -285,7 +286,7 @@ class Allocator implements LeasedAllocator {
     const counter = found.counter + 1;
     const own = { counter, owner: this.#owner, ttlMs: this.#ttlMs };
     if (found.owner === this.#owner) return { ...own, epoch: found.epoch };
-    this.#validity = OVER;
+    this.#renewedAt = undefined;
     if (found.owner === '') return { ...own, epoch: counter };
     const nowMs = this.#clock.monotonicMs();
     if (this.#watched.counter !== found.counter) {
@@ -305,21 +306,15 @@ class Allocator implements LeasedAllocator {
     };
   }
 
-  #validityFromNow(): Validity {
-    const lastsMs = this.#ttlMs * COUNTED_ON;
-    const clock = this.#clock;
-    return { untilMs: clock.monotonicMs() + lastsMs, untilWallMs: clock.wallMs() + lastsMs };
-  }
-
   /** Meanwhile nobody is handed anything. True if it certainly moved; otherwise the row must be read. */
   async #moveHorizon(wanted: Timestamp): Promise<boolean> {
     assert(this.#lease !== undefined, 'who moves the horizon holds the lease');
-    const validity = this.#validity;
-    this.#validity = OVER;
+    const renewedAt = this.#renewedAt;
+    this.#renewedAt = undefined;
     const conditions = [...leaseMovedSince(this.#lease), horizonFrom(wanted)];
     if (!(await mutateOracleRow(this.#store, conditions, setHorizon(wanted)))) return false;
     this.#horizon = wanted;
-    if (!this.#closed.signal.aborted) this.#validity = validity;
+    if (!this.#closed.signal.aborted) this.#renewedAt = renewedAt;
     return true;
   }
 }

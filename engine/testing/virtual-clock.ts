@@ -20,6 +20,8 @@ interface Sleeper {
 
 export class VirtualClock implements Clock {
   #nowMs: number;
+  /** How far the wall clock is ahead of the monotonic clock. */
+  #wallAheadMs = 0;
   /** In the order in which they wake. */
   #sleepers: readonly Sleeper[] = [];
   /** Callers of `yield` that have not gone on yet; while there are any, something can still run. */
@@ -30,7 +32,17 @@ export class VirtualClock implements Clock {
   }
 
   wallMs(): number {
-    return this.#nowMs;
+    return this.#nowMs + this.#wallAheadMs;
+  }
+
+  /** The machine is suspended for `ms`: its monotonic clock and its sleepers stand still, its wall clock does not. */
+  suspend(ms: number): void {
+    this.jumpWall(ms);
+  }
+
+  /** The wall clock is set, forward or back. */
+  jumpWall(ms: number): void {
+    this.#wallAheadMs += ms;
   }
 
   monotonicMs(): number {

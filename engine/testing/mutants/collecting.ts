@@ -94,7 +94,7 @@ export const COLLECTING: readonly Mutant[] = [
     changes: [
       change(
         'lock-service/leases.ts',
-        '    if (clock.monotonicMs() >= this.#validUntilMs) this.#epoch += 1;\n',
+        '    if (!this.#isValid()) this.#epoch += 1;\n',
         '    if (this.#epoch === 0) this.#epoch += 1;\n',
       ),
     ],

@@ -136,11 +136,11 @@ export const TIMESTAMPS: readonly Mutant[] = [
     name: 'lease-counted-from-answer',
     mistake: 'An oracle counts its lease from when it hears of the renewal.',
     changes: [
-      change('oracle/leased-allocator.ts', '      const validity = this.#validityFromNow();\n', ''),
+      change('oracle/leased-allocator.ts', '      const sentAt = momentOf(this.#clock);\n', ''),
       change(
         'oracle/leased-allocator.ts',
         '      if (!isOurs) continue;\n',
-        '      if (!isOurs) continue;\n      const validity = this.#validityFromNow();\n',
+        '      if (!isOurs) continue;\n      const sentAt = momentOf(this.#clock);\n',
       ),
       change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
     ],

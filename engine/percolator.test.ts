@@ -310,6 +310,38 @@ test('a worker runs the observers of a database, and stops before it closes', as
   assert.deepEqual(await percolator.listParked('t'), []);
 });
 
+test('P56: a table that another process drops costs a worker that table only, and is told', async () => {
+  await inFolder(async (folder) => {
+    await using percolator = await openPercolator({ folder, fsync: false });
+    await using other = await openPercolator({ folder, fsync: false });
+    const definition = { observedColumns: ['seen'] };
+    for (const table of ['t', 'u']) await percolator.createTable(table, definition);
+    const saw: string[] = [];
+    const told: string[] = [];
+    const observers = ['t', 'u'].map((table) => ({
+      name: 'one',
+      table,
+      column: 'seen',
+      run: async (_: Transaction, dirty: { readonly table: string; readonly row: string }) =>
+        void saw.push(`${dirty.table}/${dirty.row}`),
+    }));
+    await using worker = percolator.startWorker(observers, {
+      onTrouble: ({ kind, table, isOver }) => void told.push(`${kind} ${table} ${isOver}`),
+    });
+    await other.transact(async (transaction) => put(transaction, { 'u/before:seen': '1' }));
+    await worker.idle();
+    await other.dropTable('t');
+    await other.transact(async (transaction) => put(transaction, { 'u/after:seen': '1' }));
+    await worker.idle();
+    assert.deepEqual(told, ['table t false']);
+    await other.createTable('t', definition);
+    await other.transact(async (transaction) => put(transaction, { 't/again:seen': '1' }));
+    await worker.idle();
+    assert.deepEqual(saw, ['u/before', 'u/after', 't/again']);
+    assert.deepEqual(told, ['table t false', 'table t true']);
+  });
+});
+
 test('a scan sees each row of the range once, with locks in the way, whatever the batch size', async () => {
   const client = new FaultyBigtable(createMemoryBigtable());
   const percolator = await open({ store: client });

@@ -41,6 +41,16 @@ export async function park(
   ]);
 }
 
+/** Whether the cell is marked: strongly, or weakly, as `cell.weak` says. */
+export async function isMarked(
+  store: Bigtable,
+  cell: DirtyCell & { readonly weak: boolean },
+): Promise<boolean> {
+  const { mark: family } = familiesOf(cell.weak);
+  const filter = { family, qualifier: cell.column, versions: 1 };
+  return (await store.readRow(notifyTable(cell.table), cell.row, [filter])) !== undefined;
+}
+
 /** The parked cells of a table, at most `limit`, in row order. */
 export async function listParked(
   store: Bigtable,

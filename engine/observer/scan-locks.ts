@@ -38,8 +38,12 @@ export class ScanLocks {
   async tryLock(cells: readonly FoundCell[]): Promise<boolean> {
     const [first, last] = [cells[0], cells.at(-1)];
     if (first === undefined || last === undefined) return true;
-    const range = { table: first.table, from: first.row, to: last.row };
-    const lock = await this.#locks.tryLock(range);
+    let lock: RangeLock | undefined;
+    try {
+      lock = await this.#locks.tryLock({ table: first.table, from: first.row, to: last.row });
+    } catch {
+      return true; // Scanned without a lock, as if there were no service.
+    }
     if (lock === undefined) return false;
     const batch = { lock, left: cells.length };
     for (const { name } of cells) this.#batches.set(name, batch);

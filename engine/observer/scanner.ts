@@ -40,9 +40,10 @@ const MARKS = [
 ] as const;
 
 export class NotificationScanner {
+  /** The table whose companion it scans. */
+  readonly table: string;
   readonly #store: Bigtable;
   readonly #random: Random;
-  readonly #table: string;
   readonly #jumps: boolean;
   #remembered: readonly string[] = [];
   /** Where the scan began. */
@@ -60,7 +61,7 @@ export class NotificationScanner {
   ) {
     this.#store = store;
     this.#random = random;
-    this.#table = table;
+    this.table = table;
     this.#jumps = jumps;
   }
 
@@ -74,7 +75,7 @@ export class NotificationScanner {
     if (this.#next === undefined) await this.#begin();
     const rows = await this.#readRows(limit);
     this.#remember(rows);
-    const cells = rows.flatMap((row) => dirtyCells(this.#table, row));
+    const cells = rows.flatMap((row) => dirtyCells(this.table, row));
     return { cells, comeRound: this.#moveOn(rows, limit) };
   }
 
@@ -97,7 +98,7 @@ export class NotificationScanner {
   }
 
   async #randomPlace(): Promise<string> {
-    const tablets = await this.#store.sampleRowKeys(notifyTable(this.#table));
+    const tablets = await this.#store.sampleRowKeys(notifyTable(this.table));
     if (tablets.length === 0) return this.#random.pick(['', ...this.#remembered]);
     if (this.#jumps) {
       const index = this.#random.integer(0, tablets.length);
@@ -110,7 +111,7 @@ export class NotificationScanner {
   async #readRows(limit: number): Promise<readonly Row[]> {
     const end = this.#wrapped && this.#origin !== '' ? this.#origin : undefined;
     const range = { start: this.#next, end, limit };
-    return this.#store.readRange(notifyTable(this.#table), range, MARKS);
+    return this.#store.readRange(notifyTable(this.table), range, MARKS);
   }
 
   /** Sets the place of the next batch; true if there is none because the scan has come round. */

@@ -1,5 +1,5 @@
 /** The options of a worker: unit, default and the cost of a wrong value; validated in one place. */
-import { PercolatorError } from '../base/index.ts';
+import { PercolatorError, type Trouble } from '../base/index.ts';
 import type { RangeLocks } from '../lock-service/index.ts';
 import type { DirtyCell } from './observer.ts';
 import type { CommittedRun } from './run-observer.ts';
@@ -28,6 +28,11 @@ export interface WorkerOptions {
   /** First rest of a cell whose observer failed, in milliseconds; doubles with each failure. Default 50. */
   readonly failureBackoffMs?: number | undefined;
   /**
+   * Milliseconds after which a run, or a call of the scan, that has not ended is told as a trouble. Default 60,000.
+   * Too small: runs that are only long are told. Too large: an observer that hangs takes its place in silence.
+   */
+  readonly slowMs?: number | undefined;
+  /**
    * Advisory locks that keep this worker's scanner off the rows that others are at (scan-locks.ts): those of a lock
    * service, or of this process. Default: none. Worth it from a few workers on: a call for each batch,
    * against rows that several workers run for nothing.
@@ -39,6 +44,12 @@ export interface WorkerOptions {
    * it is there to be compared with.
    */
   readonly onMeeting?: 'jump' | 'skip' | undefined;
+  /**
+   * Told once of whatever keeps the worker from a part of its work, and once more when that is over (P56): a
+   * table that is gone, an observed column that its table does not list, an observer that hangs, a callback
+   * that throws, and what has ended the worker. Default: no one; `Worker.troubles` lists them all the same.
+   */
+  readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
   /** Told of every failure of an observer. Default: nobody. */
   readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
   /** Told of every run that has committed, as soon as it has. Default: nobody. */
@@ -60,6 +71,7 @@ export interface Settings {
   readonly idleMsMax: number;
   readonly failuresMax: number;
   readonly failureBackoffMs: number;
+  readonly slowMs: number;
 }
 
 /** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */
@@ -71,6 +83,7 @@ export function settingsOf(options: WorkerOptions): Settings {
     idleMsMax: options.idleMsMax ?? options.idleMs ?? 250,
     failuresMax: options.failuresMax ?? 8,
     failureBackoffMs: options.failureBackoffMs ?? 50,
+    slowMs: options.slowMs ?? 60_000,
   };
   for (const [name, value] of Object.entries(settings)) {
     if (Number.isFinite(value) && value > 0) continue;

@@ -9,12 +9,16 @@
  * Notifications that this process commits go straight into the queue: their observers run at once, not
  * when a scan comes by. That is a short cut, not a promise; the notify cells are what counts,
  * and what the queue forgets a scan finds.
+ *
+ * Whatever goes wrong in a part of it costs that part only, and is told (P56): a table that cannot be scanned, a
+ * callback that throws, an observer that hangs. Two things end the worker: the store was closed, or a bug.
  */
-import { isRetryable, PercolatorError } from '../base/index.ts';
+import { isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
 import { Failures } from './failures.ts';
+import { ListedColumns } from './listed-columns.ts';
 import type { DirtyCell, Observer } from './observer.ts';
-import { park } from './parking.ts';
+import { isMarked, park } from './parking.ts';
 import { Rest } from './rest.ts';
 import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
 import { ScanLocks } from './scan-locks.ts';
@@ -42,6 +46,14 @@ export interface WorkerCounters {
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const QUEUE_MAX = 100_000;
+/** Looks at what is slow, per `slowMs`. */
+const LOOKS_PER_SLOW = 2;
+
+interface Running {
+  readonly cell: Notified;
+  readonly sinceMs: number;
+  readonly ended: Promise<void>;
+}
 
 export class Worker implements AsyncDisposable {
   readonly counters: WorkerCounters = {
@@ -58,22 +70,31 @@ export class Worker implements AsyncDisposable {
   readonly #locks: ScanLocks | undefined;
   readonly #onMeeting: 'jump' | 'skip';
   readonly #batchRows: number;
+  readonly #troubles: Troubles;
+  readonly #listed: ListedColumns;
   readonly #onFailure: (failure: ObserverFailure) => void;
   readonly #onCommitted: (run: CommittedRun) => void;
   readonly #failures: Failures;
   readonly #rest: Rest;
   readonly #stopping = new AbortController();
+  /** Aborted when the last run has ended. */
+  readonly #over = new AbortController();
+  readonly #ended = Promise.withResolvers<void>();
   /** Found and not yet begun, in the order found. */
   readonly #queue = new Map<string, Notified>();
   /** Begun and not yet cleared: scanning finds their marks still there (P48). */
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #running = new Map<string, Running>();
   /** Marked again while running: the run may not have seen it. */
   readonly #again = new Map<string, Notified>();
   readonly #scanning: Promise<void>;
+  /** The call of the scan that is without an answer. */
+  #asking: { readonly table: string; readonly sinceMs: number } | undefined;
   /** Runs begun. Only grows. */
   #begun = 0;
   /** Scans all round during which there was nothing to do. Only grows. */
   #emptyScans = 0;
+  /** Scans all round that have ended. Only grows. */
+  #scans = 0;
 
   /** Starts at once. */
   constructor(context: Context, observers: readonly Observer[], options: WorkerOptions = {}) {
@@ -85,8 +106,10 @@ export class Worker implements AsyncDisposable {
     this.#onMeeting = onMeeting;
     const { scanRows } = this.#options;
     this.#batchRows = rangeLocks === undefined ? scanRows : Math.min(scanRows, LOCKED_ROWS);
-    this.#onFailure = options.onFailure ?? (() => {});
-    this.#onCommitted = options.onCommitted ?? (() => {});
+    this.#troubles = new Troubles(options.onTrouble);
+    this.#listed = new ListedColumns(context, observers, this.#troubles);
+    this.#onFailure = this.#troubles.guard('onFailure', options.onFailure ?? (() => {}));
+    this.#onCommitted = this.#troubles.guard('onCommitted', options.onCommitted ?? (() => {}));
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
     this.#rest = new Rest(context.clock, context.store, this.#options);
     // A stream of its own for each worker of this process, or they would all jump to the same places.
@@ -98,26 +121,39 @@ export class Worker implements AsyncDisposable {
     );
     context.notified.add(this.#onNotified);
     this.#scanning = this.#scan();
-    // `stop` reports it; until then it is nobody's unhandled rejection.
-    this.#scanning.catch(() => {
-      this.#stopping.abort();
-      this.#rest.end();
-    });
+    // `ended`, `idle` and `stop` report it; until they are asked it is nobody's unhandled rejection.
+    this.#ended.promise.catch(() => {});
+    this.#scanning.catch((error: unknown) => this.#end(error));
+    void this.#watch();
   }
 
   /**
-   * Begins no more runs, and resolves when those in flight have ended. Rejects with what ended the
-   * scanning, if that was not the stop.
+   * Resolves when the worker was stopped and its runs have ended. Rejects, as soon as it cannot go on, with what
+   * ended it: STORE_CLOSED, INVALID_ARGUMENT for a name that no table can have, or a bug.
+   */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  /** What is the matter at the moment: what `onTrouble` was told of and is not over. */
+  get troubles(): readonly Trouble[] {
+    return this.#troubles.current;
+  }
+
+  /**
+   * Begins no more runs, and resolves when those in flight have ended: never, if an observer hangs for ever.
+   * Rejects with what ended the worker, if that was not the stop.
    */
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    this.#rest.end();
-    this.#context.notified.delete(this.#onNotified);
-    this.#queue.clear();
-    this.#again.clear();
-    await Promise.all(this.#running.values());
-    await this.#scanning;
-    this.#locks?.releaseAll();
+    this.#beginNoMore();
+    try {
+      while (this.#running.size > 0) await Promise.all(this.#runs());
+      await this.#scanning;
+      this.#ended.resolve();
+    } finally {
+      this.#over.abort();
+      this.#locks?.releaseAll();
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -126,17 +162,43 @@ export class Worker implements AsyncDisposable {
 
   /**
    * Resolves when a whole scan has found no dirty cell that is not resting after a failure, and nothing
-   * ran meanwhile. Rejects with what ended the scanning, if that was not `stop`.
+   * ran meanwhile. A table that is not there has no dirty cells. Rejects with what ended the worker, if that was
+   * not `stop`, and with the storage's error if a table cannot be scanned and trying again will not help.
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;
     // The first one may have begun before the call, and have passed a cell that was marked since.
     const enough = this.#emptyScans + 2;
+    const known = this.#scans + 2;
     while (this.#emptyScans < enough && !signal.aborted) {
       this.#rest.wake(); // Somebody is waiting.
       await this.#context.clock.sleep(1, signal);
+      if (this.#scans >= known) this.#throwIfRefused();
     }
     if (signal.aborted) await this.#scanning;
+  }
+
+  #throwIfRefused(): void {
+    const refused = this.#troubles.current.find(
+      ({ kind, error }) => kind === 'table' && !isRetryable(error) && !isNotFound(error),
+    );
+    if (refused !== undefined) throw refused.error;
+  }
+
+  /** The worker cannot go on. */
+  #end(error: unknown): void {
+    this.#beginNoMore();
+    const sentence = 'the worker has ended: it scans nothing and runs no observer any more';
+    this.#troubles.begin('worker', { kind: 'ended', sentence, error });
+    this.#ended.reject(error);
+  }
+
+  #beginNoMore(): void {
+    this.#stopping.abort();
+    this.#rest.end();
+    this.#context.notified.delete(this.#onNotified);
+    this.#queue.clear();
+    this.#again.clear();
   }
 
   readonly #onNotified = ({ strong, weak, commitTimestamp }: CommittedNotification): void => {
@@ -165,6 +227,7 @@ export class Worker implements AsyncDisposable {
     let dirty = 0;
     let fresh = 0;
     for (const scanner of this.#scanners) {
+      await this.#listed.check(scanner.table);
       for (let comeRound = false; !comeRound && !this.#stopping.signal.aborted;) {
         const batch = await this.#nextBatch(scanner);
         const cells = batch.cells.filter((cell) => this.#isObserved(cell));
@@ -178,16 +241,31 @@ export class Worker implements AsyncDisposable {
         await this.#untilQueueIsShort();
       }
     }
+    this.#scans++;
     return { dirty, fresh };
   }
 
-  /** If the storage is unavailable for a moment, nothing is known of the table until the next scan. */
+  /**
+   * If a table cannot be scanned, nothing is known of it until the next scan, and the others go on (P56). Of one
+   * that is not there, it is known that it has no dirty cells.
+   */
   async #nextBatch(scanner: NotificationScanner): Promise<Batch & { readonly isKnown: boolean }> {
+    const { table } = scanner;
+    this.#asking = { table, sinceMs: this.#context.clock.monotonicMs() };
     try {
-      return { ...(await scanner.nextBatch(this.#batchRows)), isKnown: true };
+      const batch = await scanner.nextBatch(this.#batchRows);
+      this.#troubles.end(`table ${table}`);
+      return { ...batch, isKnown: true };
     } catch (error) {
-      if (!isRetryable(error)) throw error;
-      return { cells: [], comeRound: true, isKnown: false };
+      if (!(error instanceof PercolatorError) || isFinal(error)) throw error;
+      scanner.jump(); // When it is there again, from anywhere, all round.
+      this.#listed.doubt(table);
+      const sentence = `table ${table} cannot be scanned (${error.code}); every scan tries it again`;
+      this.#troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
+      return { cells: [], comeRound: true, isKnown: isNotFound(error) };
+    } finally {
+      this.#asking = undefined;
+      this.#troubles.end(`slow scan of ${table}`);
     }
   }
 
@@ -252,16 +330,26 @@ export class Worker implements AsyncDisposable {
       const [name, cell] = next;
       this.#queue.delete(name);
       this.#begun++;
-      const run = this.#run(name, cell).finally(() => {
-        this.#running.delete(name);
-        this.#locks?.done(name);
-        const again = this.#again.get(name);
-        this.#again.delete(name);
-        if (again !== undefined && again.timestamp > cell.timestamp) this.#enqueue(again);
-        this.#fill();
-      });
-      this.#running.set(name, run);
+      const sinceMs = this.#context.clock.monotonicMs();
+      const run = this.#run(name, cell).then(() => this.#hasRun(name, cell));
+      // Nothing of a run throws that is not caught above: a bug ends the worker, and not in silence.
+      const ended = run.catch((error: unknown) => this.#end(error));
+      this.#running.set(name, { cell, sinceMs, ended });
     }
+  }
+
+  #hasRun(name: string, cell: Notified): void {
+    this.#running.delete(name);
+    this.#troubles.end(`run ${name}`);
+    this.#locks?.done(name);
+    const again = this.#again.get(name);
+    this.#again.delete(name);
+    if (again !== undefined && again.timestamp > cell.timestamp) this.#enqueue(again);
+    this.#fill();
+  }
+
+  #runs(): readonly Promise<void>[] {
+    return [...this.#running.values()].map(({ ended }) => ended);
   }
 
   async #run(name: string, cell: Notified): Promise<void> {
@@ -280,7 +368,7 @@ export class Worker implements AsyncDisposable {
 
   /** After a conflict, or without an answer, it only rests; what the observer throws counts towards parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
-    if (isRetryable(error) || isUnanswered(error)) {
+    if (isRetryable(error) || isUnanswered(error) || (await this.#isStorages(cell, error))) {
       this.#failures.rest(name);
       return;
     }
@@ -305,9 +393,42 @@ export class Worker implements AsyncDisposable {
     }
   }
 
+  /** Whether the observed table is gone, or the store was closed: no failure of the observer's. */
+  async #isStorages(cell: Notified, error: unknown): Promise<boolean> {
+    if (!isNotFound(error) && !isClosed(error)) return false;
+    try {
+      await isMarked(this.#context.store, cell);
+      return false; // It was another table, or another store, that the observer asked for.
+    } catch {
+      return true;
+    }
+  }
+
+  /** Tells of what has been going on for long: nobody else would, since it does not end. */
+  async #watch(): Promise<void> {
+    const { clock } = this.#context;
+    const { slowMs } = this.#options;
+    const { signal } = this.#over;
+    while (!signal.aborted) {
+      await clock.sleep(slowMs / LOOKS_PER_SLOW, signal, { background: true });
+      const sinceMs = clock.monotonicMs() - slowMs;
+      for (const [name, run] of this.#running) if (run.sinceMs <= sinceMs) this.#isSlow(name, run);
+      if (this.#asking === undefined || this.#asking.sinceMs > sinceMs) continue;
+      const { table } = this.#asking;
+      const sentence = `the scan of table ${table} has waited for more than ${slowMs} ms for the storage`;
+      this.#troubles.begin(`slow scan of ${table}`, { kind: 'slow scan', sentence, table });
+    }
+  }
+
+  #isSlow(name: string, { cell: { table, row, column } }: Running): void {
+    const { slowMs, concurrency } = this.#options;
+    const sentence = `the observers of column ${column} have been running for more than ${slowMs} ms for one row: 1 of ${concurrency} places is taken until they end`;
+    this.#troubles.begin(`run ${name}`, { kind: 'slow run', sentence, table, row, column });
+  }
+
   async #untilQueueIsShort(): Promise<void> {
     while (this.#queue.size > this.#batchRows / 2 && !this.#stopping.signal.aborted) {
-      await Promise.race(this.#running.values());
+      await Promise.race(this.#runs());
     }
   }
 }
@@ -319,6 +440,19 @@ export class Worker implements AsyncDisposable {
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof PercolatorError)) return false;
   return error.code === 'COMMIT_UNKNOWN' || error.code === 'STORE_IN_DOUBT';
+}
+
+/** Nothing will ever be scanned again: the store was closed, or the name is none that a table can have. */
+function isFinal({ code }: PercolatorError): boolean {
+  return code === 'STORE_CLOSED' || code === 'INVALID_ARGUMENT';
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND';
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof PercolatorError && error.code === 'STORE_CLOSED';
 }
 
 function nameOf(cell: Notified): string {

@@ -170,7 +170,13 @@ export const NOTIFYING: readonly Mutant[] = [
     rule: 'P50',
     name: 'stop-does-not-wait',
     mistake: 'A worker says that it has stopped while runs are still in flight.',
-    changes: [change('observer/worker.ts', '    await Promise.all(this.#running.values());\n', '')],
+    changes: [
+      change(
+        'observer/worker.ts',
+        '      while (this.#running.size > 0) await Promise.all(this.#runs());\n',
+        '',
+      ),
+    ],
   },
   {
     rule: 'P50',
@@ -181,6 +187,18 @@ export const NOTIFYING: readonly Mutant[] = [
         'observer/worker.ts',
         'const enough = this.#emptyScans + 2;',
         'const enough = this.#emptyScans;',
+      ),
+    ],
+  },
+  {
+    rule: 'P56',
+    name: 'trouble-of-a-table-ends-the-worker',
+    mistake: 'One table that cannot be scanned ends the scanning of all.',
+    changes: [
+      change(
+        'observer/worker.ts',
+        '      if (!(error instanceof PercolatorError) || isFinal(error)) throw error;\n',
+        "      if (table !== '') throw error;\n",
       ),
     ],
   },

@@ -1,0 +1,60 @@
+/**
+ * Whether the tables list the columns that a worker observes: a column that is not listed leaves no
+ * notification, so its observers never run, and nothing else would ever tell.
+ *
+ * Definitions are in the storage, so they are looked at as the worker goes: before the first scan of a table, when
+ * the table is back after it was gone, and every few seconds, because it may have been created again in between.
+ *
+ * It is a trouble and not a refusal: weak notifications need no listed column, and a table may be on its way.
+ */
+import { type Clock, PercolatorError, type Troubles } from '../base/index.ts';
+import type { Context } from '../transaction/index.ts';
+import type { Observer } from './observer.ts';
+
+/** Milliseconds after which a definition is looked at again. Smaller: more reads. Larger: told later. */
+const LOOK_MS = 10_000;
+
+export class ListedColumns {
+  readonly #clock: Clock;
+  readonly #isListed: Context['isObserved'];
+  readonly #troubles: Troubles;
+  readonly #observers: ReadonlyMap<string, readonly Observer[]>;
+  /** When the definition of each table was last looked at; absent if it is to be looked at now. */
+  readonly #lookedMs = new Map<string, number>();
+
+  constructor(context: Context, observers: readonly Observer[], troubles: Troubles) {
+    this.#clock = context.clock;
+    this.#isListed = (table, column) => context.isObserved(table, column);
+    this.#troubles = troubles;
+    this.#observers = Map.groupBy(observers, ({ table }) => table);
+  }
+
+  /** Looks at the table's definition, if it is time to. What the storage refuses the scan meets as well, and tells. */
+  async check(table: string): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - (this.#lookedMs.get(table) ?? -Infinity) < LOOK_MS) return;
+    try {
+      for (const observer of this.#observers.get(table) ?? []) await this.#look(observer);
+      this.#lookedMs.set(table, nowMs);
+    } catch (error) {
+      if (!(error instanceof PercolatorError)) throw error;
+    }
+  }
+
+  /** The table may be another one when it can be scanned again. */
+  doubt(table: string): void {
+    this.#lookedMs.delete(table);
+  }
+
+  async #look({ name, table, column }: Observer): Promise<void> {
+    const trouble = `column ${table}\0${column} of ${name}`;
+    if (await this.#isListed(table, column)) {
+      this.#troubles.end(trouble);
+      return;
+    }
+    const message = `table ${table} does not list ${column} under observedColumns`;
+    const error = new PercolatorError('INVALID_ARGUMENT', message);
+    const sentence = `${message}: its changes leave no notification, and do not run observer ${name}`;
+    this.#troubles.begin(trouble, { kind: 'column', sentence, table, column, error });
+  }
+}

@@ -1,0 +1,298 @@
+/**
+ * P56: what goes wrong in a part of a worker costs that part only, and is told, when it begins and when it is
+ * over. Each test fails without the rule.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PercolatorError, type Trouble } from '../base/index.ts';
+import { notifyTable, NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
+import { openTestDatabase, type TestDatabase } from '../testing/index.ts';
+import { listParked, type Observer, Worker, type WorkerOptions } from './index.ts';
+
+const QUICK: WorkerOptions = { idleMs: 5, failureBackoffMs: 1 };
+
+test('P56: a dropped table costs its own scan only: the others go on, and it is taken up when it is back', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, client, saw, told } = startWorker(database);
+  await database.clock.runUntil(client.write({ 't/a:seen': '1', 'u/a:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  await dropTable(database, 't');
+  await database.clock.advance(100);
+  const other = database.client('other');
+  await database.clock.runUntil(other.write({ 'u/b:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['t/a', 'u/a', 'u/b']);
+  assert.deepEqual(told, ['table t TABLE_NOT_FOUND']);
+
+  await createTable(database, 't');
+  await database.clock.runUntil(other.write({ 't/c:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['t/a', 'u/a', 'u/b', 't/c']);
+  assert.deepEqual(told, ['table t TABLE_NOT_FOUND', 'over: table t TABLE_NOT_FOUND']);
+  assert.deepEqual(worker.troubles, []);
+  await worker.stop();
+});
+
+test('P56: a worker may start before its tables are there', async () => {
+  const database = await openTestDatabase({ tables: ['u'], observed: ['seen'] });
+  const { worker, saw, told } = startWorker(database);
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(told, ['table t TABLE_NOT_FOUND']);
+  await createTable(database, 't');
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['t/a']);
+  await worker.stop();
+});
+
+test('P56: a table that the storage refuses is told, and idle says that nothing is known of it', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, client, saw, told } = startWorker(database);
+  let refused = true;
+  client.store.beforeCall = ({ kind, table }) => {
+    if (!refused || kind !== 'read' || table !== 't.notify') return;
+    throw new PercolatorError('STORE_REFUSED', 'no permission');
+  };
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await assert.rejects(database.clock.runUntil(worker.idle()), { code: 'STORE_REFUSED' });
+  assert.deepEqual(told, ['table t STORE_REFUSED']);
+  refused = false;
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['t/a']);
+  assert.deepEqual(told, ['table t STORE_REFUSED', 'over: table t STORE_REFUSED']);
+  await worker.stop();
+});
+
+test('P56: an observed table that is dropped during a run is no failure of the observer', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const failures: unknown[] = [];
+  const { worker, client } = startWorker(database, {
+    run: async () => dropTable(database, 't'),
+    options: { failuresMax: 1, onFailure: (failure) => failures.push(failure) },
+  });
+  await database.clock.runUntil(client.write({ 't/a:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(failures, []);
+  assert.equal(worker.counters.failures, 0);
+  await worker.stop();
+});
+
+test('P56: what a callback throws costs neither the run that it was told of, nor the worker', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  let isLogFull = true;
+  const log = (): void => {
+    if (isLogFull) throw new Error('the log is full');
+  };
+  const { worker, client, saw, told } = startWorker(database, {
+    run: async (_, { row }) => assert.notEqual(row, 'bad'),
+    options: { concurrency: 1, failuresMax: 1, onFailure: log, onCommitted: log },
+  });
+  await database.clock.runUntil(client.write({ 't/a:seen': '1', 't/bad:seen': '1' }));
+  await database.clock.runUntil(client.write({ 't/b:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['t/a', 't/bad', 't/b']);
+  assert.deepEqual(worker.counters, { runs: 2, clean: 0, failures: 1, parked: 1, meetings: 0 });
+  assert.equal((await listParked(database.store, 't', 10)).length, 1, 'only what failed');
+  assert.deepEqual(told, ['callback Error', 'callback Error']);
+  isLogFull = false;
+  await database.clock.runUntil(client.write({ 't/c:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(told.slice(2), ['over: callback Error']);
+  await worker.stop();
+});
+
+test('P56: an onTrouble that throws costs nothing', async () => {
+  const database = await openTestDatabase({ tables: ['u'], observed: ['seen'] });
+  const { worker, client, saw } = startWorker(database, {
+    options: { onTrouble: () => assert.fail('no room for this') },
+  });
+  await database.clock.runUntil(client.write({ 'u/a:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['u/a']);
+  assert.equal(worker.troubles.length, 1);
+  await worker.stop();
+});
+
+test('P56: an observer that hangs is told, with its cell, also while the worker stops; and when it has ended', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const gate = Promise.withResolvers<void>();
+  const { worker, client, saw, told } = startWorker(database, {
+    run: async (_, { row }) => (row === 'slow' ? gate.promise : undefined),
+    options: { slowMs: 1_000, concurrency: 2 },
+  });
+  await database.clock.runUntil(client.write({ 't/slow:seen': '1' }));
+  await database.clock.runUntil(client.write({ 't/a:seen': '1' }));
+  await database.clock.advance(900);
+  assert.deepEqual(told, []);
+  await database.clock.advance(1_000);
+  assert.deepEqual(told, ['slow run t/slow:seen undefined']);
+  assert.deepEqual(saw, ['t/slow', 't/a']);
+  const stopping = worker.stop();
+  await database.clock.advance(1_000);
+  gate.resolve();
+  await database.clock.runUntil(stopping);
+  assert.deepEqual(told.slice(1), ['over: slow run t/slow:seen undefined']);
+});
+
+test('P56: an observer that hangs from before the stop is told during the stop', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const gate = Promise.withResolvers<void>();
+  const { worker, client, told } = startWorker(database, {
+    run: () => gate.promise,
+    options: { slowMs: 1_000 },
+  });
+  await database.clock.runUntil(client.write({ 't/slow:seen': '1' }));
+  const stopping = worker.stop();
+  await database.clock.advance(2_000);
+  assert.deepEqual(told, ['slow run t/slow:seen undefined']);
+  gate.resolve();
+  await database.clock.runUntil(stopping);
+});
+
+test('P56: a scan whose call is not answered is told', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const gate = Promise.withResolvers<void>();
+  const client = database.client('worker');
+  client.store.beforeCall = ({ table }) => (table === 'u.notify' ? gate.promise : undefined);
+  const { worker, told } = startWorker(database, { client, options: { slowMs: 1_000 } });
+  await database.clock.advance(2_000);
+  assert.deepEqual(told, ['slow scan u undefined']);
+  gate.resolve();
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(told.slice(1), ['over: slow scan u undefined']);
+  await worker.stop();
+});
+
+test('P56: locks on ranges of rows that fail are done without', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, client, saw } = startWorker(database, {
+    options: { rangeLocks: { tryLock: async () => assert.fail('the service is gone') } },
+  });
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['t/a']);
+  await worker.stop();
+  assert.ok(client.store.trace.length > 0);
+});
+
+test('P56: a column that its table does not list as observed is told, until the table lists it', async () => {
+  const observed = ['other'];
+  const database = await openTestDatabase({ observed });
+  const { worker, saw, told } = startWorker(database);
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(told, ['column t:seen INVALID_ARGUMENT', 'column u:seen INVALID_ARGUMENT']);
+  await dropTable(database, 't');
+  await database.clock.advance(100);
+  observed.push('seen');
+  await createTable(database, 't');
+  await database.clock.advance(100);
+  assert.ok(told.includes('over: column t:seen INVALID_ARGUMENT'), told.join('\n'));
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.runUntil(worker.idle());
+  assert.deepEqual(saw, ['t/a']);
+  await worker.stop();
+});
+
+test('P56: a column that is not listed any more, in a table created again between two scans, is told in time', async () => {
+  const observed = ['seen'];
+  const database = await openTestDatabase({ observed });
+  const { worker, told } = startWorker(database);
+  await database.clock.runUntil(worker.idle());
+  observed.pop();
+  await database.clock.advance(30_000);
+  assert.deepEqual(told, ['column t:seen INVALID_ARGUMENT', 'column u:seen INVALID_ARGUMENT']);
+  await worker.stop();
+});
+
+test('P56: a worker that cannot go on says so: told, ended, idle and stop; and leaves nothing that listens', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, client, told, saw } = startWorker(database);
+  await database.clock.runUntil(worker.idle());
+  client.store.beforeCall = () => {
+    throw new PercolatorError('STORE_CLOSED', 'closed');
+  };
+  await assert.rejects(database.clock.runUntil(worker.ended), { code: 'STORE_CLOSED' });
+  assert.deepEqual(told, ['ended STORE_CLOSED']);
+  assert.equal(client.context.notified.size, 0);
+  await assert.rejects(worker.idle(), { code: 'STORE_CLOSED' });
+  await assert.rejects(worker.stop(), { code: 'STORE_CLOSED' });
+  assert.deepEqual(saw, []);
+});
+
+test('P56: a store that is closed during a run is no failure of the observer', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const failures: unknown[] = [];
+  const closed = new PercolatorError('STORE_CLOSED', 'closed');
+  const { worker, client } = startWorker(database, {
+    run: async () => {
+      client.store.beforeCall = () => Promise.reject(closed);
+    },
+    options: { failuresMax: 1, onFailure: (failure) => failures.push(failure) },
+  });
+  await database.clock.runUntil(client.write({ 't/a:seen': '1' }));
+  await assert.rejects(database.clock.runUntil(worker.ended), closed);
+  assert.deepEqual(failures, []);
+  await assert.rejects(worker.stop(), closed);
+});
+
+test('a worker that was stopped has ended well', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const { worker, told } = startWorker(database);
+  await worker.stop();
+  await worker.ended;
+  assert.deepEqual(told, []);
+});
+
+interface Started {
+  readonly client: ReturnType<TestDatabase['client']>;
+  readonly worker: Worker;
+  /** Rows whose observers were run. */
+  readonly saw: string[];
+  readonly told: string[];
+}
+
+/** Observes `seen` of tables t and u. */
+function startWorker(
+  database: TestDatabase,
+  given: {
+    readonly client?: Started['client'];
+    readonly run?: Observer['run'];
+    readonly options?: WorkerOptions;
+  } = {},
+): Started {
+  const { client = database.client('worker'), run = async () => {}, options } = given;
+  const saw: string[] = [];
+  const told: string[] = [];
+  const observers = ['t', 'u'].map((table): Observer => ({
+    name: `of ${table}`,
+    table,
+    column: 'seen',
+    run: (transaction, dirty) => {
+      saw.push(`${dirty.table}/${dirty.row}`);
+      return run(transaction, dirty);
+    },
+  }));
+  const onTrouble = (trouble: Trouble): void => void told.push(tell(trouble));
+  const worker = new Worker(client.context, observers, { ...QUICK, onTrouble, ...options });
+  return { client, worker, saw, told };
+}
+
+function tell({ kind, table, row, column, error, isOver }: Trouble): string {
+  const place = [
+    table,
+    row === undefined ? '' : `/${row}`,
+    column === undefined ? '' : `:${column}`,
+  ];
+  const code = error instanceof PercolatorError ? error.code : (error as Error | undefined)?.name;
+  return [isOver ? 'over:' : '', kind, place.join(''), String(code)].filter(Boolean).join(' ');
+}
+
+async function dropTable({ store }: TestDatabase, table: string): Promise<void> {
+  await store.dropTable(notifyTable(table));
+  await store.dropTable(table);
+}
+
+async function createTable({ store }: TestDatabase, table: string): Promise<void> {
+  await store.createTable(table, { families: TABLE_FAMILIES });
+  await store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES });
+}

@@ -350,7 +350,10 @@ test('a scan sees each row of the range once, with locks in the way, whatever th
     for (const row of rows) put(transaction, { [row]: row, [`${row}:other`]: 'x' });
   });
   await percolator.settled();
-  client.loseRequest(({ operation }) => operation === 'mutateRows'); // The second phase.
+  client.loseRequest(
+    ({ operation, mutations }) =>
+      operation === 'checkAndMutateRows' && mutations.some(({ family }) => family === 'write'),
+  ); // The second phase.
   await percolator.transact(async (transaction) => {
     for (const row of rows.filter((_, i) => i % 7 === 0)) put(transaction, { [row]: 'changed' });
   });

@@ -15,8 +15,9 @@
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
-  acknowledgmentColumn,
+  acknowledgedBy,
   type CellAddress,
+  isAcknowledgment,
   NOTIFY,
   PARKED,
   PARKED_WEAK,
@@ -63,7 +64,7 @@ function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): F
   const { audited, row, histories, marks } = subject;
   const cell = { table: audited.table, row, column };
   const history = histories.get(column) ?? NO_HISTORY;
-  const lastRuns = lastRunsOf(audited, column, histories);
+  const lastRuns = lastRunsOf(column, histories);
   if (lastRuns === undefined || history.strangeRecords.length > 0) return [];
   const change = latestChange(history);
   const mark = marks.find(({ family, qualifier }) => family === NOTIFY && qualifier === column);
@@ -100,34 +101,22 @@ function latestChange({ records }: ColumnHistory): Timestamp {
 
 /**
  * The start timestamp of each observer's last run for the column; undefined if one of them cannot be
- * decoded. Names may contain the colon that separates them from the column: the longest column counts.
+ * decoded.
  */
 function lastRunsOf(
-  { observedColumns = [] }: AuditedTable,
   column: string,
   histories: ReadonlyMap<string, ColumnHistory>,
 ): ReadonlyMap<string, Timestamp> | undefined {
-  const longer = observedColumns.filter((other) => other.endsWith(`:${column}`));
   const lastRuns = new Map<string, Timestamp>();
   for (const [acknowledgment, { records, strangeRecords }] of histories) {
-    const observer = observerOf(acknowledgment, column);
-    if (observer === undefined) continue;
-    if (longer.some((other) => observerOf(acknowledgment, other) !== undefined)) continue;
+    if (!isAcknowledgment(acknowledgment)) continue;
+    const { observer, column: acknowledged } = acknowledgedBy(acknowledgment);
+    if (acknowledged !== column) continue;
     if (strangeRecords.length > 0) return undefined;
     const [newest] = records;
     if (newest !== undefined) lastRuns.set(observer, newest.startTimestamp);
   }
   return lastRuns;
-}
-
-/** The observer whose acknowledgments for `column` this is the column of, if it is one. */
-function observerOf(acknowledgment: string, column: string): string | undefined {
-  const anybody = acknowledgmentColumn('', column);
-  const before = anybody.slice(0, -column.length - 1);
-  const behind = `:${column}`;
-  if (!acknowledgment.startsWith(before) || !acknowledgment.endsWith(behind)) return undefined;
-  const observer = acknowledgment.slice(before.length, -behind.length);
-  return acknowledgmentColumn(observer, column) === acknowledgment ? observer : undefined;
 }
 
 function acknowledgedNothing(

@@ -7,6 +7,7 @@ import { runObservers } from '../observer/run-observer.ts';
 import { cell, createMemoryBigtable, FaultyBigtable, type MutationCall } from '../testing/index.ts';
 import { openScene } from '../testing/collection-scene.ts';
 import {
+  acknowledgmentColumn,
   committedCell,
   NOTIFY_FAMILIES,
   notifyTable,
@@ -315,15 +316,21 @@ describe('observers', () => {
     assert.equal(runs.length, 1, 'it finds the delete');
   });
 
-  test('an acknowledgment whose names hold colons is kept for any column that it may be about', async () => {
-    const store = await openStore();
-    const ack = committedCell('ack_a:b:c', Buffer.from(''), {
-      startTimestamp: 5,
-      commitTimestamp: 6,
-    });
-    await fill(store, [...put(3, 4), ...ack]);
-    await collect(store, 10);
-    assert.deepEqual(await left(store), ['write@4', 'data@3', 'ack@6']);
+  test('P60: an acknowledgment is kept for the column that it is about, and for no other', async () => {
+    for (const [column, isKept] of [
+      ['b:c', false],
+      ['c', true],
+    ] as const) {
+      const store = await openStore();
+      const name = acknowledgmentColumn('a:b', 'c');
+      const ack = committedCell(name, Buffer.from(''), { startTimestamp: 5, commitTimestamp: 6 });
+      await fill(store, [
+        ...committedCell(column, Buffer.from(''), { startTimestamp: 3, commitTimestamp: 4 }),
+        ...ack,
+      ]);
+      await collect(store, 10);
+      assert.equal((await left(store)).includes('ack@6'), isKept, column);
+    }
   });
 });
 

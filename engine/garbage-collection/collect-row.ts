@@ -25,7 +25,7 @@
 import type { Cell, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
   ACK,
-  acknowledgedColumns,
+  acknowledgedBy,
   DATA,
   decodeWriteRecord,
   LOCK,
@@ -156,7 +156,7 @@ function columnsWithObservers(
 ): ReadonlySet<string> {
   const acknowledged = cells
     .filter(({ family, timestamp }) => family === ACK && timestamp > deletionHorizon)
-    .flatMap(({ qualifier }) => acknowledgedColumns(qualifier));
+    .map(({ qualifier }) => acknowledgedBy(qualifier).column);
   return new Set([...waiting, ...acknowledged]);
 }
 
@@ -225,7 +225,7 @@ function oldAcknowledgments(
   const garbage: Mutation[] = [];
   for (const [column, { newest, older }] of sortRecords(cells, deletionHorizon, ACK)) {
     for (const { commitTimestamp } of older) garbage.push(erase(ACK, column, commitTimestamp));
-    const isAboutNothing = !acknowledgedColumns(column).some((one) => columns.has(one));
+    const isAboutNothing = !columns.has(acknowledgedBy(column).column);
     if (isAboutNothing && newest !== undefined) {
       garbage.push(erase(ACK, column, newest.commitTimestamp));
     }

@@ -5,12 +5,12 @@
  *     (horizon.ts)                 │ one of them is alive        (collect-row.ts)
  *                                  └─ try again; delete nothing meanwhile
  *
- * Why wait? Below the deletion horizon D no transaction is in use any more, but messages that it sent
- * before may still be underway: a second copy of a prewrite, which the marker or the newer write record must
- * stop (P4, P14); a blind second phase, which must not bring back what was collected (P9). All of
- * them were sent before D was fixed: what is sent later on behalf of a transaction below D is conditional
- * on its lock, or leads to a commit timestamp that comes with a horizon above it (commit.ts). So they are gone
- * after the longest time that a message can be underway, counted on our own clock.
+ * Why wait? Below the deletion horizon D no transaction is in use any more, but a second copy of a
+ * prewrite that it sent before may still be in flight, which the marker or the newer write record must
+ * stop (P4, P14). It was sent before D was fixed: what is sent later on behalf of a transaction below D
+ * leads to a commit timestamp that comes with a horizon above it (commit.ts). So it is gone after the
+ * longest time that a message can be in flight, counted on our own clock. Everything else that may come
+ * late is conditional on its own lock (P9), or does no harm.
  *
  * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write record or a marker. To
  * collect that before the lock is resolved would roll back half of a committed transaction (P30).

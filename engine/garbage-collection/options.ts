@@ -4,8 +4,8 @@ import { PercolatorError } from '../base/index.ts';
 export interface CollectorOptions {
   /**
    * Milliseconds after which no message sent before can arrive any more: a mutation that was sent, its copies
-   * included. Default 60,000. Too small: a late copy of a prewrite or a commit finds that the
-   * evidence against it is gone, and data is lost (P4, P9). Too large: garbage stays that much longer.
+   * included. Default 60,000. Too small: a late copy of a prewrite finds that the
+   * evidence against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
    */
   readonly messageLifetimeMs?: number | undefined;
   /** Rows per step. Default 256. Too small: overhead. Too large: a step takes the storage from others for long. */

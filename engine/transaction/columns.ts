@@ -6,6 +6,7 @@
  *     data:c       the data itself
  *     rollback:c   the transaction that started at this timestamp will never commit (not in the paper)
  *     ack:ack_O:c  observer O has run for c; stores the start timestamp of the last successful run
+ *                  (in O, the characters : and % are written %3A and %25, so that the first colon ends it)
  *
  * and, in a companion table with the same row keys, because the public API has no locality groups:
  *
@@ -54,16 +55,19 @@ export function notifyTable(table: string): string {
 
 /** The column that stores the last run of `observer` for `column`. */
 export function acknowledgmentColumn(observer: string, column: string): string {
-  return `${ACK_PREFIX}${observer}:${column}`;
+  return `${ACK_PREFIX}${observer.replaceAll(/[%:]/g, encodeURIComponent)}:${column}`;
 }
 
-/**
- * The columns that an acknowledgment column may be about. Both names in it may contain colons, so there may be
- * several; one of them is.
- */
-export function acknowledgedColumns(column: string): readonly string[] {
-  const parts = column.slice(ACK_PREFIX.length).split(':');
-  return parts.slice(1).map((_, i) => parts.slice(i + 1).join(':'));
+/** Which observer's run an acknowledgment column tells of, and for which column (P60). */
+export function acknowledgedBy(acknowledgment: string): {
+  readonly observer: string;
+  readonly column: string;
+} {
+  const colon = acknowledgment.indexOf(':');
+  const observer = acknowledgment
+    .slice(ACK_PREFIX.length, colon)
+    .replaceAll(/%3A|%25/g, decodeURIComponent);
+  return { observer, column: acknowledgment.slice(colon + 1) };
 }
 
 export function isAcknowledgment(column: string): boolean {
@@ -85,9 +89,9 @@ export function checkUserColumn(column: string): void {
   }
 }
 
-/** One string for one cell, for use as a key of maps. */
+/** One string for one cell, and no other, for use as a key of maps: names may contain any character (P60). */
 export function cellName({ table, row, column }: CellAddress): string {
-  return `${table}\0${row}\0${column}`;
+  return `${row.length}:${row}${table}\0${column}`;
 }
 
 /** How a cell is written in messages. */

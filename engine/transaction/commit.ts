@@ -64,10 +64,8 @@ export async function commit(context: Context, request: CommitRequest): Promise<
   context.committing.set(startTimestamp, finished.promise);
   try {
     return await commitTwoPhases(context, request, { primaryRow, primary });
-  } catch (error) {
-    request.hold.release(); // Otherwise only after the second phase.
-    throw error;
   } finally {
+    request.hold.release();
     context.committing.delete(startTimestamp);
     finished.resolve();
   }
@@ -101,11 +99,9 @@ async function commitTwoPhases(
 
     const marks = notificationMutations(strong, weak, commitTimestamp);
     await orRollBack(context, prewriting, rows, notify(context, marks));
-    const committedAt = await commitPrimary(context, primaryRow, {
-      ...prewriting,
-      commitTimestamp,
-    });
-    finish(context, secondaryRows, { ...request, committedAt });
+    const committing = { ...prewriting, commitTimestamp, marks };
+    const committedAt = await commitPrimary(context, primaryRow, committing);
+    finish(context, secondaryRows, startTimestamp, committedAt);
     if (strong.length + weak.length > 0) tellWorkers(context, { strong, weak, commitTimestamp });
     return committedAt;
   } finally {
@@ -188,8 +184,9 @@ async function orRollBack<T>(
 
 /**
  * Sets the notify cells. Where the storage applies in order what is sent in one turn, the commit of the
- * primary follows at once: it cannot be applied without them. Elsewhere we wait until they are there,
- * and send them again if the answer was lost: to set a mark twice is to set it once.
+ * primary follows at once: it cannot be applied without them. But both may be lost together, so a commit
+ * that is sent again is sent after its marks (P61). Elsewhere we wait until the marks are there, and
+ * send them again if the answer was lost: to set a mark twice is to set it once.
  */
 async function notify(context: Context, marks: readonly RowMutation[]): Promise<void> {
   if (marks.length === 0) return;
@@ -217,11 +214,17 @@ function sendMarks(context: Context, marks: readonly RowMutation[]): Promise<voi
   return context.store.mutateRows(marks);
 }
 
+/** What the commit point needs to know beside the primary's row. */
+interface Committing extends Prewriting {
+  readonly commitTimestamp: Timestamp;
+  readonly marks: readonly RowMutation[];
+}
+
 /** The commit point. Resolves with the commit timestamp that stands in the write record. */
 async function commitPrimary(
   context: Context,
   { table, row, writes }: RowWrites,
-  { startTimestamp, commitTimestamp, primary }: Prewriting & { commitTimestamp: Timestamp },
+  { startTimestamp, commitTimestamp, primary, marks }: Committing,
 ): Promise<Timestamp> {
   const own = { qualifier: primary.column, from: startTimestamp, to: startTimestamp };
   // The other cells of the row were locked together with the primary and commit together with it (P16).
@@ -231,6 +234,7 @@ async function commitPrimary(
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
     if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt));
     try {
+      if (attempt > 1 && marks.length > 0) await sendMarks(context, marks);
       context.counters.mutations++;
       context.counters.mutatedRows++;
       const anyOf = [{ family: LOCK, ...own }];
@@ -267,17 +271,12 @@ function rolledBack(context: Context, primary: CellAddress): PercolatorError {
 function finish(
   context: Context,
   secondaryRows: readonly RowWrites[],
-  committed: HeldSnapshot & { readonly committedAt: Timestamp },
+  startTimestamp: Timestamp,
+  committedAt: Timestamp,
 ): void {
   context.counters.committed++;
-  // If this fails, or we die, whoever meets a secondary's lock rolls it forward.
-  const secondPhase = rollForwardOwn(context, secondaryRows, committed);
-  inBackground(
-    context,
-    secondPhase.finally(() => {
-      committed.hold.release();
-    }),
-  );
+  // If this fails, or we die, the next reader or writer that meets a secondary's lock rolls it forward.
+  inBackground(context, rollForwardOwn(context, secondaryRows, startTimestamp, committedAt));
 }
 
 /** Saves a worker of this process the scan; all others find the notify cells. */

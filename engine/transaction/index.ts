@@ -13,7 +13,7 @@
 export { backoffMs } from './backoff.ts';
 export {
   ACK,
-  acknowledgedColumns,
+  acknowledgedBy,
   acknowledgmentColumn,
   type CellAddress,
   cellName,

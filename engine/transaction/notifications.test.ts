@@ -38,6 +38,17 @@ for (const ordered of [true, false]) {
   });
 }
 
+test('P61: a group that is lost with the marks and the commit in it is repeated with both', async () => {
+  const database = await openObserved();
+  const a = database.client('A', { ordered: true });
+  const isCommit = ({ mutations }: MutationCall): boolean =>
+    mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+  a.store.loseRequest(once(isMark));
+  a.store.loseRequest(once(isCommit));
+  const committed = await database.clock.runUntil(a.write({ 'x:seen': '1' }));
+  assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+});
+
 test('a delete of an observed cell notifies, too', async () => {
   const database = await openObserved();
   const committed = await database.client('A').write({ 'x:seen': undefined });

@@ -1,30 +1,22 @@
 /**
  * Roll forward: replace a lock of a committed transaction by its write record.
  *
- * Done by the transaction itself for its secondaries, after the commit point, and by whoever meets
- * a lock whose primary has been committed. Both write the same cells, so it does not matter that
- * they may do it twice. The lock is erased at exactly its timestamp: a range "up to the commit
- * timestamp", as in Figure 6, would take a later transaction's lock with it if the mutation is late (P9).
+ * The transaction does so itself for its secondaries, after the commit point, and so does any reader
+ * or writer that meets a lock whose primary has been committed. Both write the same cells, so it does
+ * not matter that they may do it twice. The lock is erased at exactly its timestamp: a range "up to the
+ * commit timestamp", as in Figure 6, would take a later transaction's lock with it if the mutation is late (P9).
  *
- * The transaction's own second phase is blind, which saves the storage a check for every secondary.
- * Could it arrive so late that it brings back a write record that has been collected since (P9)? Only what is
- * covered is sent blindly: at the moment of sending no collector had given up our start timestamp. A
- * collector that does so later waits, before it deletes anything, until no message can be underway any
- * more that was sent before (garbage-collection/cycle.ts). And the hold stays until the answer is
- * there, so as long as we live and renew our lease, it does not even begin. What is not covered is
- * sent as others would send it: only if the lock is there, cell by cell. Not row by row: of a row's
- * locks one may have been rolled forward by somebody else, and collected, while another is still there.
+ * Both write only if the lock is still there, which Figure 6 does not ask for. Without the condition, a
+ * process that stops for an hour between the commit point and its second phase would bring back a write
+ * record that has been rolled forward by another process, overwritten, and collected since: a record whose
+ * data is gone, so that every read of the cell fails from then on. No look at a clock or a lease before the
+ * sending prevents that, because the process may stop after the look. The condition is for each cell, not
+ * for a row: of a row's locks one may have been rolled forward and collected while another is still there.
  */
-import type {
-  ConditionalRowMutation,
-  Mutation,
-  RowMutation,
-  Timestamp,
-} from '../bigtable/index.ts';
+import type { ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, LOCK, recordFamily } from './columns.ts';
 import type { Context } from './context.ts';
 import type { Lock, Operation, Touched } from './lock.ts';
-import type { HeldSnapshot } from './stale.ts';
 import { encodeWriteRecord } from './write-record.ts';
 import type { RowWrites, Write } from './writes.ts';
 
@@ -49,27 +41,16 @@ export async function rollForwardCell(
 export async function rollForwardOwn(
   context: Context,
   rows: readonly RowWrites[],
-  { startTimestamp, hold, committedAt }: HeldSnapshot & { readonly committedAt: Timestamp },
+  startTimestamp: Timestamp,
+  commitTimestamp: Timestamp,
 ): Promise<void> {
   if (rows.length === 0) return;
+  const conditionals = rows
+    .flatMap(({ writes }) => writes)
+    .map((write) => rollForwardIfLocked(write, startTimestamp, commitTimestamp));
   context.counters.mutations++;
-  context.counters.mutatedRows += rows.length;
-  if (hold.isCovered()) {
-    await context.store.mutateRows(
-      rows.map(({ table, row, writes }): RowMutation => {
-        const mutations = writes.flatMap((write) =>
-          commitMutations(write, startTimestamp, committedAt),
-        );
-        return { table, row, mutations };
-      }),
-    );
-    return;
-  }
-  await context.store.checkAndMutateRows(
-    rows
-      .flatMap(({ writes }) => writes)
-      .map((write) => rollForwardIfLocked(write, startTimestamp, committedAt)),
-  );
+  context.counters.mutatedRows += conditionals.length;
+  await context.store.checkAndMutateRows(conditionals);
 }
 
 function rollForwardIfLocked(

@@ -20,7 +20,9 @@ const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
 test('P9: phase 2 erases exactly its own lock, so a late copy takes nobody else’s', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
-  a.store.duplicate(({ operation, row }) => operation === 'mutateRows' && row === 'x');
+  a.store.duplicate(
+    ({ row, mutations }) => row === 'x' && mutations.some(({ family }) => family === 'write'),
+  );
   const committed = await a.write({ p: '1', x: '1' });
   b.beforeMutation(3, async () => {
     await a.store.deliverDuplicates();

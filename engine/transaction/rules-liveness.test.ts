@@ -100,7 +100,9 @@ test('P27: a primary that commits between the look and the rollback wins, and it
   const [a, b] = [database.client('A'), database.client('B')];
   const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
   database.bury('A');
-  a.store.loseRequest(({ operation }) => operation === 'mutateRows'); // No second phase.
+  a.store.loseRequest(
+    ({ row, mutations }) => row === 'x' && mutations.some(({ family }) => family === 'write'),
+  ); // No second phase.
   b.beforeMutation(1, async () => {
     commit();
     await committing;

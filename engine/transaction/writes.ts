@@ -8,6 +8,7 @@
 import type { CellAddress } from './columns.ts';
 import { cellName } from './columns.ts';
 import type { Operation, Touched } from './lock.ts';
+import { RowMap } from './row-map.ts';
 
 export interface Write extends CellAddress {
   readonly operation: Operation;
@@ -47,14 +48,14 @@ export class WriteBuffer {
 
   /** Grouped by row; the first write's row, which holds the primary, comes first. */
   byRow(): readonly RowWrites[] {
-    const rows = new Map<string, { table: string; row: string; writes: Write[] }>();
+    const rows: { table: string; row: string; writes: Write[] }[] = [];
+    const byAddress = new RowMap<Write[]>();
     for (const write of this.#writes.values()) {
       const { table, row } = write;
-      const name = `${table}\0${row}`;
-      const group = rows.get(name) ?? { table, row, writes: [] };
-      group.writes.push(write);
-      rows.set(name, group);
+      const writes = byAddress.getOrMake(write, () => []);
+      if (writes.length === 0) rows.push({ table, row, writes });
+      writes.push(write);
     }
-    return [...rows.values()];
+    return rows;
   }
 }

@@ -137,7 +137,6 @@ test('a wrong option is refused, and named', () => {
     { delayMs: NaN },
     { rowsMax: 0 },
     { inFlightMax: 1.5 },
-    { delayMs: 10, waitMsMax: 10 },
   ];
   for (const options of wrong) {
     const open = (): unknown => batchBigtable(createMemoryBigtable(), new VirtualClock(), options);
@@ -366,23 +365,6 @@ describe('of a batch that applies in part', () => {
     await calls[0]?.fail(new PercolatorError('STORE_UNAVAILABLE', 'the tablet of b is moving'));
     assert.deepEqual((await reads).map(codeOf), ['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE']);
   });
-});
-
-test('P9: a blind mutation that could not be sent for too long is refused instead of sent', async () => {
-  const { store, clock, names, calls, counters } = await scene({ inFlightMax: 1, waitMsMax: 50 });
-  void store.mutateRows([set('a')]);
-  await settled();
-  const late = Promise.allSettled([store.mutateRows([set('b')])]);
-  await clock.advance(40);
-  const fresh = Promise.allSettled([store.mutateRows([set('c')])]);
-  await clock.advance(11);
-  await calls[0]?.deliver();
-  await settled();
-  assert.deepEqual((await late).map(codeOf), ['STORE_UNAVAILABLE']);
-  assert.deepEqual(names(), ['mutateRows c']);
-  await calls[0]?.deliver();
-  assert.deepEqual((await fresh).map(codeOf), ['fulfilled']);
-  assert.equal(counters.bulk.refused, 1);
 });
 
 test('closing sends what waits, and waits for it', async () => {

@@ -15,8 +15,6 @@ export interface LaneCounters {
   bySize: number;
   byDelay: number;
   byQuiet: number;
-  /** Blind mutations refused because they could not be sent for too long. */
-  refused: number;
 }
 
 export interface BatchingCounters {
@@ -51,6 +49,5 @@ function noLaneCounts(): LaneCounters {
     bySize: 0,
     byDelay: 0,
     byQuiet: 0,
-    refused: 0,
   };
 }

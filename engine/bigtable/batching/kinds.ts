@@ -23,7 +23,6 @@ export interface ReadRequest {
 /** Reads of one table and one shape. */
 export class Reads implements Kind<ReadRequest, Rows> {
   readonly lane = 'reads';
-  readonly expires = false;
   readonly #store: Bigtable;
   readonly #counters: BatchingCounters;
 
@@ -78,8 +77,6 @@ export class Reads implements Kind<ReadRequest, Rows> {
 /** Conditional mutations, of any tables, where the storage takes many in one RPC. */
 export class Conditionals implements Kind<ConditionalRowMutation, boolean> {
   readonly lane = 'conditionals';
-  /** One that is late is refused by its own condition. */
-  readonly expires = false;
   readonly #store: Bigtable;
   readonly #counters: BatchingCounters;
 
@@ -106,7 +103,6 @@ export class Conditionals implements Kind<ConditionalRowMutation, boolean> {
 /** Blind mutations of one table: of each caller some rows, whose outcome it hears together. */
 export class BlindMutations implements Kind<readonly RowMutation[], void> {
   readonly lane: 'urgent' | 'bulk';
-  readonly expires = true;
   readonly #store: Bigtable;
   readonly #counters: LaneCounters;
 

@@ -20,12 +20,6 @@ export interface BatchingOptions {
    */
   readonly inFlightMax?: number | undefined;
   /**
-   * Milliseconds after which a blind mutation that could not be sent is refused instead. Default 5,000. Must be well
-   * below the collector's `messageLifetimeMs`: in the queue, too, a mutation is underway (P9). Too small:
-   * a busy process leaves its secondaries to whoever meets their locks.
-   */
-  readonly waitMsMax?: number | undefined;
-  /**
    * Blind mutations that a caller's commit waits for. They go in a lane of their own, so that they never
    * wait behind bulk work. Default: none.
    */
@@ -39,13 +33,11 @@ export type BatchingSettings = {
 
 /** @throws INVALID_ARGUMENT naming the option that is wrong */
 export function settingsOf(options: BatchingOptions): BatchingSettings {
-  const { delayMs = 1, rowsMax = 256, inFlightMax = 8, waitMsMax = 5_000 } = options;
+  const { delayMs = 1, rowsMax = 256, inFlightMax = 8 } = options;
   check('delayMs', delayMs, delayMs >= 0 && Number.isFinite(delayMs), 'a number of at least 0');
   check('rowsMax', rowsMax, isCount(rowsMax), 'a whole number above 0');
   check('inFlightMax', inFlightMax, isCount(inFlightMax), 'a whole number above 0');
-  const isLonger = waitMsMax > delayMs && Number.isFinite(waitMsMax);
-  check('waitMsMax', waitMsMax, isLonger, 'a number above delayMs');
-  return { delayMs, rowsMax, inFlightMax, waitMsMax, isUrgent: options.isUrgent ?? (() => false) };
+  return { delayMs, rowsMax, inFlightMax, isUrgent: options.isUrgent ?? (() => false) };
 }
 
 function isCount(value: number): boolean {

@@ -11,7 +11,7 @@
  * Each lane has its own RPCs in flight, so that none waits for another's: a commit does not wait behind
  * clean-up. A caller is served only by an RPC sent after it called, as the storage's second promise demands.
  */
-import { type Clock, PercolatorError } from '../../base/index.ts';
+import type { Clock } from '../../base/index.ts';
 import type { BatchingCounters, LaneName } from './counters.ts';
 import type { BatchingSettings } from './options.ts';
 import { Queue, type Waiting } from './queue.ts';
@@ -22,8 +22,6 @@ export interface Kind<R, T> {
   rowsOf(request: R): number;
   /** Sends all, now, in one RPC; resolves with an outcome for each request, in their order. Never rejects. */
   send(requests: readonly R[]): Promise<readonly PromiseSettledResult<T>[]>;
-  /** Whether they are refused, rather than sent, after `waitMsMax`. */
-  readonly expires: boolean;
 }
 
 interface Line {
@@ -141,9 +139,7 @@ export class Scheduler {
     { kind, queue }: Line,
     { reason, nowMs }: { readonly reason: Reason; readonly nowMs: number },
   ): void {
-    const taken = queue.take(this.#settings.rowsMax);
-    const batch = kind.expires ? this.#refuseExpired(taken, kind.lane, nowMs) : taken;
-    if (batch.length === 0) return;
+    const batch = queue.take(this.#settings.rowsMax);
     const counters = this.#counters[kind.lane];
     counters[reason]++;
     for (const { rows, sinceMs } of batch) {
@@ -152,21 +148,6 @@ export class Scheduler {
       counters.waitedMs += nowMs - sinceMs;
     }
     void this.#deliver(kind, batch);
-  }
-
-  /**
-   * A blind mutation is sent only as long as its sender's claim to send it blindly holds (P9). A process that was
-   * paused may come back when what it was to write has been collected; so what has waited that long
-   * is refused. It was not sent, so it was not applied.
-   */
-  #refuseExpired(taken: readonly Waiting[], lane: LaneName, nowMs: number): readonly Waiting[] {
-    const isExpired = ({ sinceMs }: Waiting): boolean => nowMs - sinceMs > this.#settings.waitMsMax;
-    const message = `the mutation has waited for more than ${this.#settings.waitMsMax} ms and was not sent`;
-    for (const { reject } of taken.filter(isExpired)) {
-      this.#counters[lane].refused++;
-      reject(new PercolatorError('STORE_UNAVAILABLE', message));
-    }
-    return taken.filter((waiting) => !isExpired(waiting));
   }
 
   async #deliver(kind: Kind<unknown, unknown>, batch: readonly Waiting[]): Promise<void> {

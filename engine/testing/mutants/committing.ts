@@ -7,28 +7,19 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P9',
     name: 'blind-erase',
-    mistake: 'The second phase erases whatever lock there is, not its own.',
+    mistake: 'The second phase is blind, and erases whatever lock there is, not its own.',
     changes: [
+      change(
+        'transaction/roll-forward.ts',
+        '  await context.store.checkAndMutateRows(conditionals);\n',
+        '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
+      ),
       change(
         'transaction/roll-forward.ts',
         "{ kind: 'erase', family: LOCK, qualifier, from: startTimestamp, to: startTimestamp }",
         "{ kind: 'erase', family: LOCK, qualifier, from: 0, to: Number.MAX_SAFE_INTEGER }",
       ),
     ],
-  },
-  {
-    rule: 'P9',
-    name: 'blind-second-phase-uncovered',
-    mistake: 'The second phase is blind even when what it writes may have been collected.',
-    changes: [
-      change(
-        'transaction/roll-forward.ts',
-        'if (hold.isCovered()) {',
-        'if (Number.isFinite(committedAt)) {',
-      ),
-    ],
-    // Between the two phases: a pause longer than the lease, somebody who rolls forward, one who deletes, a collector.
-    favouring: { messages: { pause: 0.03 }, leaseTimeToLiveMs: 100 },
   },
   {
     rule: 'P10',

@@ -14,8 +14,8 @@ export const NOTIFYING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        '    finish(context, secondaryRows, { ...request, committedAt });\n',
-        '    finish(context, secondaryRows, { ...request, committedAt });\n    await notify(context, marks).catch(() => {});\n',
+        '    finish(context, secondaryRows, startTimestamp, committedAt);\n',
+        '    finish(context, secondaryRows, startTimestamp, committedAt);\n    await notify(context, marks).catch(() => {});\n',
       ),
     ],
   },

@@ -60,8 +60,6 @@ const COLLECTING: CollectorOptions = {
   pauseMs: 1,
   restMs: 20,
 };
-/** In a queue, too, a mutation is underway. */
-const QUEUED_MS_MAX = MESSAGE_LIFETIME_MS / 2;
 const RIVAL_CELLS = ['t/a:c', 't/b:c'];
 /** After a failure, before the next transaction. */
 const REST_MS = 30;
@@ -224,7 +222,7 @@ export class Client {
 
   #batched(store: SimulatedBigtable): Bigtable {
     const { batching } = this.#run.world.knobs;
-    const options = batching && { ...batching, waitMsMax: QUEUED_MS_MAX, isUrgent: isMark };
+    const options = batching && { ...batching, isUrgent: isMark };
     return batchBigtable(store, this.clock, options ?? 'off').store;
   }
 

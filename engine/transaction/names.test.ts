@@ -1,0 +1,83 @@
+/** P60: names are any Unicode, and no two cells, rows or acknowledgments share one because of how their names are joined. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runObservers } from '../observer/run-observer.ts';
+import { openTestDatabase } from '../testing/index.ts';
+import { acknowledgedBy, acknowledgmentColumn, begin, snapshotAt } from './index.ts';
+
+const AWKWARD = [
+  'a',
+  'b',
+  'a\0b',
+  'b\0a',
+  '\0',
+  'a:b',
+  ':',
+  '%',
+  '%3A',
+  'a%3Ab',
+  '/',
+  'a/b',
+  'é\0:',
+];
+
+test('P60: every cell of awkward names keeps its own value, in the buffer and in the database', async () => {
+  const { context } = (await openTestDatabase()).client('A');
+  const cells = AWKWARD.flatMap((row) => AWKWARD.map((column) => ({ table: 't', row, column })));
+  const transaction = await begin(context);
+  cells.forEach((cell, i) => {
+    transaction.set(cell, String(i));
+  });
+  const expected = cells.map((_, i) => String(i));
+  const texts = (values: readonly (Buffer | undefined)[]): readonly (string | undefined)[] =>
+    values.map((value) => value?.toString());
+  assert.deepEqual(texts(await transaction.getMany(cells)), expected);
+  await transaction.commit();
+  await using snapshot = await snapshotAt(context);
+  assert.deepEqual(texts(await snapshot.getMany(cells)), expected);
+});
+
+test('P60: two cells whose names join to one string are notified apart', async () => {
+  const database = await openTestDatabase({ observed: ['c', 'b\0c'] });
+  const { context } = database.client('A');
+  const transaction = await begin(context);
+  transaction.set({ table: 't', row: 'a\0b', column: 'c' }, '1');
+  transaction.set({ table: 't', row: 'a', column: 'b\0c' }, '1');
+  const at = await transaction.commit();
+  assert.deepEqual(await database.marks(), [`notify a:b\0c@${at}`, `notify a\0b:c@${at}`]);
+});
+
+test('P60: an acknowledgment column says whose it is and of which column, whatever their names', () => {
+  const seen = new Set<string>();
+  for (const observer of AWKWARD) {
+    for (const column of AWKWARD) {
+      const name = acknowledgmentColumn(observer, column);
+      assert.deepEqual(acknowledgedBy(name), { observer, column });
+      seen.add(name);
+    }
+  }
+  assert.equal(seen.size, AWKWARD.length ** 2);
+  assert.equal(
+    acknowledgmentColumn('indexer', 'raw:html'),
+    'ack_indexer:raw:html',
+    "the paper's form",
+  );
+});
+
+test('P60: observers whose names join with their columns to one string run both', async () => {
+  const database = await openTestDatabase({ observed: ['b:c', 'c'] });
+  const { context } = database.client('A');
+  const transaction = await begin(context);
+  for (const column of ['b:c', 'c']) transaction.set({ table: 't', row: 'r', column }, '1');
+  const timestamp = await transaction.commit();
+  const ran: string[] = [];
+  for (const [name, column] of [
+    ['a', 'b:c'],
+    ['a:b', 'c'],
+  ] as const) {
+    const run = async (): Promise<void> => void ran.push(name);
+    const notified = { table: 't', row: 'r', column, weak: false, timestamp };
+    await runObservers(context, notified, [{ name, table: 't', column, run }]);
+  }
+  assert.deepEqual(ran, ['a', 'a:b']);
+});

@@ -5,4 +5,4 @@ export { viewOf } from './bytes.ts';
 export { systemClock, type Clock, type SleepOptions } from './clock.ts';
 export { isWithin, type Moment, momentOf } from './moment.ts';
 export { createRandom, entropySeed, type Random } from './random.ts';
-export { type NewTrouble, type Trouble, type TroubleKind, Troubles } from './troubles.ts';
+export { isFinal, type NewTrouble, type Trouble, type TroubleKind, Troubles } from './troubles.ts';

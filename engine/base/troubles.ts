@@ -6,6 +6,7 @@
  * No caller waits for such work, so an error has no caller to go to. The work goes on as well as it can, and
  * tells its user through `onTrouble`; what is the matter at the moment is listed in `troubles`.
  */
+import { PercolatorError } from './errors.ts';
 
 export type TroubleKind =
   /** A table cannot be scanned: it was dropped, or the storage refuses. It is tried again at every scan. */
@@ -38,6 +39,15 @@ export interface Trouble {
 
 /** A trouble that begins. */
 export type NewTrouble = Omit<Trouble, 'isOver'>;
+
+/**
+ * Whether work in the background ends with the error: the store was closed, or a caller gave a name that nothing can
+ * have; and what is no `PercolatorError` is a bug. After everything else it tries again.
+ */
+export function isFinal(error: unknown): boolean {
+  if (!(error instanceof PercolatorError)) return true;
+  return error.code === 'STORE_CLOSED' || error.code === 'INVALID_ARGUMENT';
+}
 
 export class Troubles {
   readonly #onTrouble: (trouble: Trouble) => unknown;

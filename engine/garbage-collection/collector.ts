@@ -1,9 +1,10 @@
 /**
  * Running the collector: a whole cycle for those who ask for one, or cycle after cycle until stopped.
  *
- * A step that fails because the storage is unavailable, or lost an answer, is tried again after a rest.
+ * A step that fails, because the storage is unavailable or refuses, is tried again after a rest, and told (P56). Two
+ * things end a collector: the store was closed, or a bug.
  */
-import { PercolatorError } from '../base/index.ts';
+import { isFinal, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Context } from '../transaction/index.ts';
 import {
@@ -74,6 +75,7 @@ export class Collector implements AsyncDisposable {
   readonly #context: Context;
   readonly #settings: CollectorSettings;
   readonly #collector: GarbageCollector;
+  readonly #troubles: Troubles;
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
 
@@ -82,8 +84,23 @@ export class Collector implements AsyncDisposable {
     this.#context = services.context;
     this.#settings = settingsOf(options);
     this.#collector = new GarbageCollector(services, this.#settings);
+    this.#troubles = new Troubles(options.onTrouble);
     this.#running = this.#run();
-    this.#running.catch(() => {}); // `stop` reports it.
+    // `ended` and `stop` report it; until they are asked it is nobody's unhandled rejection.
+    this.#running.catch((error: unknown) => {
+      const sentence = 'the collector has ended: nothing is collected any more';
+      this.#troubles.begin('collector', { kind: 'ended', sentence, error });
+    });
+  }
+
+  /** Resolves when the collector was stopped. Rejects, as soon as it cannot go on, with what ended it. */
+  get ended(): Promise<void> {
+    return this.#running;
+  }
+
+  /** What is the matter at the moment: what `onTrouble` was told of and is not over. */
+  get troubles(): readonly Trouble[] {
+    return this.#troubles.current;
   }
 
   get counters(): Readonly<CollectorCounters> {
@@ -121,16 +138,16 @@ export class Collector implements AsyncDisposable {
 
   async #step(signal: AbortSignal): Promise<'more' | 'rest'> {
     try {
-      return (await this.#collector.step(signal)) === 'more' ? 'more' : 'rest';
+      const result = await this.#collector.step(signal);
+      this.#troubles.end('step');
+      return result === 'more' ? 'more' : 'rest';
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (isFinal(error)) throw error;
+      // It may succeed later: the storage comes back, a table that was dropped is not listed any more.
+      const code = error instanceof PercolatorError ? error.code : 'a bug';
+      const sentence = `a step of the collector failed (${code}); it is tried again, and nothing is collected meanwhile`;
+      this.#troubles.begin('step', { kind: 'step', sentence, error });
       return 'rest';
     }
   }
-}
-
-/** The same step may succeed later: the storage comes back, a table that was dropped is not listed any more. */
-function isPassing(error: unknown): boolean {
-  if (!(error instanceof PercolatorError)) return false;
-  return ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT', 'TABLE_NOT_FOUND'].includes(error.code);
 }

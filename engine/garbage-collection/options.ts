@@ -1,5 +1,5 @@
 /** The options of a collector: unit, default and the cost of a wrong value; validated in one place. */
-import { PercolatorError } from '../base/index.ts';
+import { PercolatorError, type Trouble } from '../base/index.ts';
 
 export interface CollectorOptions {
   /**
@@ -17,6 +17,11 @@ export interface CollectorOptions {
    * 1,000. Too small: a busy collector with nothing to do. Too large: garbage stays that much longer.
    */
   readonly restMs?: number | undefined;
+  /**
+   * Told once when a step fails, and once more when a step has succeeded again (P56); and of what has ended the
+   * collector. Default: no one; `Collector.troubles` lists them all the same. `collectGarbage` rejects instead.
+   */
+  readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
 }
 
 /** The options with their defaults filled in. */

@@ -13,7 +13,7 @@
  * Whatever goes wrong in a part of it costs that part only, and is told (P56): a table that cannot be scanned, a
  * callback that throws, an observer that hangs. Two things end the worker: the store was closed, or a bug.
  */
-import { isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
+import { isFinal, isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
 import { Failures } from './failures.ts';
 import { ListedColumns } from './listed-columns.ts';
@@ -257,10 +257,10 @@ export class Worker implements AsyncDisposable {
       this.#troubles.end(`table ${table}`);
       return { ...batch, isKnown: true };
     } catch (error) {
-      if (!(error instanceof PercolatorError) || isFinal(error)) throw error;
+      if (isFinal(error)) throw error;
       scanner.jump(); // When it is there again, from anywhere, all round.
       this.#listed.doubt(table);
-      const sentence = `table ${table} cannot be scanned (${error.code}); every scan tries it again`;
+      const sentence = `table ${table} cannot be scanned (${codeOf(error)}); every scan tries it again`;
       this.#troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
       return { cells: [], comeRound: true, isKnown: isNotFound(error) };
     } finally {
@@ -395,7 +395,7 @@ export class Worker implements AsyncDisposable {
 
   /** Whether the observed table is gone, or the store was closed: no failure of the observer's. */
   async #isStorages(cell: Notified, error: unknown): Promise<boolean> {
-    if (!isNotFound(error) && !isClosed(error)) return false;
+    if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return false;
     try {
       await isMarked(this.#context.store, cell);
       return false; // It was another table, or another store, that the observer asked for.
@@ -442,17 +442,12 @@ function isUnanswered(error: unknown): boolean {
   return error.code === 'COMMIT_UNKNOWN' || error.code === 'STORE_IN_DOUBT';
 }
 
-/** Nothing will ever be scanned again: the store was closed, or the name is none that a table can have. */
-function isFinal({ code }: PercolatorError): boolean {
-  return code === 'STORE_CLOSED' || code === 'INVALID_ARGUMENT';
-}
-
 function isNotFound(error: unknown): boolean {
-  return error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND';
+  return codeOf(error) === 'TABLE_NOT_FOUND';
 }
 
-function isClosed(error: unknown): boolean {
-  return error instanceof PercolatorError && error.code === 'STORE_CLOSED';
+function codeOf(error: unknown): string | undefined {
+  return error instanceof PercolatorError ? error.code : undefined;
 }
 
 function nameOf(cell: Notified): string {

@@ -182,6 +182,17 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
   });
 }
 
+test('P56: an oracle whose store was closed answers every caller with the reason', async () => {
+  const { clock, client, source } = await openFaulty();
+  await one(source);
+  await client.close();
+  await clock.advance(TTL_MS);
+  await assert.rejects(one(source), {
+    code: 'STORE_UNAVAILABLE',
+    message: /^this timestamp oracle has stopped: .*closed/,
+  });
+});
+
 test('a store that is unavailable for a moment does not end the lease', async () => {
   const { clock, client, source } = await openFaulty();
   client.beforeCall = () => {

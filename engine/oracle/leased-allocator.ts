@@ -42,6 +42,7 @@ import {
   assert,
   type Clock,
   entropySeed,
+  isFinal,
   isWithin,
   type Moment,
   momentOf,
@@ -122,6 +123,8 @@ class Allocator implements LeasedAllocator {
   readonly #ttlMs: number;
   readonly #rangeSize: number;
   readonly #closed = new AbortController();
+  /** What ended the renewing, if that was not `close`: every caller hears it. */
+  #endedBy: unknown;
   /** The end of the queue of those who read and mutate the row: one at a time. */
   #turns: Promise<unknown> = Promise.resolve();
   /** When the renewal that we count on was sent; undefined while we count on none. */
@@ -238,8 +241,9 @@ class Allocator implements LeasedAllocator {
     try {
       await this.#inTurn(() => this.#renew(0));
     } catch (error) {
-      const isPassing = error instanceof PercolatorError && error.code !== 'STORE_CLOSED';
-      if (!isPassing) this.#closed.abort(); // The storage was closed, or we have died.
+      if (!isFinal(error)) return;
+      this.#endedBy ??= error; // The storage was closed, or this is a bug.
+      this.#closed.abort();
     }
   }
 
@@ -257,7 +261,7 @@ class Allocator implements LeasedAllocator {
   /** Steps 1 and 2. Then the lease is ours, and at least `count` timestamps, for as long as it lasts. */
   async #renew(count: number): Promise<void> {
     for (;;) {
-      if (this.#closed.signal.aborted) throw unavailable('this timestamp oracle has stopped');
+      if (this.#closed.signal.aborted) throw hasStopped(this.#endedBy);
       const row = await readOracleRow(this.#store);
       const lease = this.#nextLease(row.lease);
       const range = this.#nextRange(row, count);
@@ -317,6 +321,14 @@ class Allocator implements LeasedAllocator {
     if (!this.#closed.signal.aborted) this.#renewedAt = renewedAt;
     return true;
   }
+}
+
+/** An oracle that ends on its own goes on to answer calls: with the reason, or no one would ever hear of it (P56). */
+function hasStopped(cause: unknown): PercolatorError {
+  const message = 'this timestamp oracle has stopped';
+  if (cause === undefined) return unavailable(message);
+  const reason = cause instanceof Error ? cause.message : 'for a reason that is no error';
+  return new PercolatorError('STORE_UNAVAILABLE', `${message}: ${reason}`, { cause });
 }
 
 function unavailable(message: string): PercolatorError {

@@ -9,6 +9,8 @@ import {
   type TestDatabase,
   VirtualClock,
 } from '../testing/index.ts';
+import { createHeartbeats } from './heartbeat.ts';
+import type { Lock } from './lock.ts';
 
 const TIME_TO_LIVE_MS = 5_000;
 
@@ -35,6 +37,32 @@ test('P24: a dead owner of another machine is found out after one time to live, 
   assert.deepEqual(await database.clock.runUntil(b.read(['x'])), { x: undefined });
   const waitedMs = database.clock.monotonicMs() - before;
   assert.ok(waitedMs >= TIME_TO_LIVE_MS && waitedMs < TIME_TO_LIVE_MS + 1_000, `${waitedMs}`);
+});
+
+test('P25: the heartbeats of more commits than a call takes arguments do not end', async () => {
+  const database = await openTestDatabase();
+  const counted = { beats: 0 };
+  const store = new Proxy(database.store, {
+    get: (target, name) =>
+      name === 'checkAndMutateRow'
+        ? async () => void counted.beats++
+        : Reflect.get(target, name, target),
+  });
+  const heartbeats = createHeartbeats(store, database.clock);
+  const lock: Lock = {
+    startTimestamp: 1,
+    primary: cell('x'),
+    operation: 'put',
+    owner: 'A',
+    wallMs: 0,
+    timeToLiveMs: TIME_TO_LIVE_MS,
+    heartbeat: 0,
+  };
+  const ends = Array.from({ length: 150_000 }, () => heartbeats.start(lock));
+  await database.clock.advance(TIME_TO_LIVE_MS / 3 + 1);
+  assert.equal(counted.beats, ends.length);
+  for (const end of ends) end();
+  heartbeats.stop();
 });
 
 test('P25: heartbeats keep a commit alive that takes many times its time to live', async () => {

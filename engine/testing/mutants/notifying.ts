@@ -197,7 +197,7 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'observer/worker.ts',
-        '      if (!(error instanceof PercolatorError) || isFinal(error)) throw error;\n',
+        '      if (isFinal(error)) throw error;\n',
         "      if (table !== '') throw error;\n",
       ),
     ],

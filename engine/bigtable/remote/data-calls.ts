@@ -11,7 +11,7 @@
  * without the conversions around it: together two thirds of what a call costs the client.
  */
 import type { protos } from '@google-cloud/bigtable-api';
-import { type Clock, PercolatorError } from '../../base/index.ts';
+import { type Clock, isWithin, momentOf, PercolatorError } from '../../base/index.ts';
 import type { Clients, Metadata } from './client.ts';
 import { errorOf, type Failure, failureOf, isPassing, type Purpose } from './failures.ts';
 import { Code } from './http2/status.ts';
@@ -147,27 +147,24 @@ export class DataCalls {
   async #retry<T>(attempt: Attempt, send: (timeoutMs: number) => Promise<T>): Promise<T> {
     const { clock, timeoutMs } = this.#options;
     const { purpose, what } = attempt;
-    let startMs: number | undefined;
+    const begunAt = momentOf(clock);
     let isInDoubt = false;
-    for (
-      let leftMs = timeoutMs, restMs = RETRY_MS_MIN;
-      ;
-      restMs = Math.min(2 * restMs, RETRY_MS_MAX)
-    ) {
+    for (let leftMs = timeoutMs, restMs = RETRY_MS_MIN; ;) {
       try {
         return await send(leftMs);
       } catch (error) {
-        // Looked at only here: what succeeds at once pays for no clock.
-        const nowMs = clock.monotonicMs();
-        startMs ??= nowMs;
-        leftMs = startMs + timeoutMs - nowMs - restMs;
         const meaning = errorOf(error, purpose, what);
         isInDoubt ||= meaning.code === 'STORE_IN_DOUBT';
-        if (error instanceof PercolatorError || !isPassing(failureOf(error)) || leftMs <= 0) {
+        const isFinal = error instanceof PercolatorError || !isPassing(failureOf(error));
+        const mayRest = !isFinal && isWithin(clock, timeoutMs - restMs, begunAt);
+        if (mayRest) await clock.sleep(restMs);
+        // Looked at again after the rest, in which the process may have stood still.
+        if (!mayRest || !isWithin(clock, timeoutMs, begunAt)) {
           // That the last try was not sent says nothing about those before it.
           throw isInDoubt ? inDoubt(meaning) : meaning;
         }
-        await clock.sleep(restMs);
+        leftMs = begunAt.monotonicMs + timeoutMs - clock.monotonicMs();
+        restMs = Math.min(2 * restMs, RETRY_MS_MAX);
       }
     }
   }

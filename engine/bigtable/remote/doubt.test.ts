@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import { type Clock, type SleepOptions, systemClock } from '../../base/index.ts';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { type FakeBigtable, startFake } from './fake-bigtable.fixture.ts';
 import { openRemote, type RemoteOptions } from './index.ts';
@@ -132,6 +133,16 @@ function claimAll(open: Open): void {
     assert.deepEqual(rowsSent(fake), ['a b c']);
   });
 
+  test('a blind mutation is not sent again after its deadline, also by a process that stood still meanwhile', async () => {
+    await using fake = await startFake();
+    const clock = new StoppableClock();
+    await using store = await open(fake.address, { clock });
+    fake.answer('MutateRow', { code: CODES.unavailable, details: 'later' }, { answers: [{}] });
+    clock.stopInNextSleepMs = 600_000;
+    await assert.rejects(store.mutateRows([mutation('r')]), { code: 'STORE_IN_DOUBT' });
+    assert.equal(sent(fake, 'MutateRow'), 1);
+  });
+
   test('a server that is silent is given up at the deadline', async () => {
     await using silent = await startSilent('CheckAndMutateRow');
     await using store = await open(silent.address, { timeoutMs: 250 });
@@ -151,6 +162,30 @@ function claimAll(open: Open): void {
     assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
     assert.equal(await store.checkAndMutateRow(CONDITIONAL), true);
   });
+}
+
+/** The clock of a process that is stopped in the middle of a sleep. */
+class StoppableClock implements Clock {
+  stopInNextSleepMs = 0;
+  #stoodStillMs = 0;
+
+  wallMs(): number {
+    return systemClock.wallMs() + this.#stoodStillMs;
+  }
+
+  monotonicMs(): number {
+    return systemClock.monotonicMs() + this.#stoodStillMs;
+  }
+
+  async sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void> {
+    await systemClock.sleep(ms, signal, options);
+    this.#stoodStillMs += this.stopInNextSleepMs;
+    this.stopInNextSleepMs = 0;
+  }
+
+  yield(): Promise<void> {
+    return systemClock.yield();
+  }
 }
 
 function mutation(row: string): RowMutation {

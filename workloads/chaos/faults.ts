@@ -1,9 +1,24 @@
 /**
- * The faults of a round, drawn from its seed: who is killed or stopped, and when. What they meet is
- * up to the operating system, so a seed repeats the schedule and not the run.
+ * The faults of a round, drawn from its seed: which process is killed or stopped, and when. What
+ * the fault meets is up to the operating system, so a seed repeats the schedule and not the run.
+ *
+ * A round goes through stretches, each with a pace of its own:
+ *
+ *     start-up    every 50 to 800 ms    processes die while they open the store and resolve locks
+ *     working     every 1 to 6 s        processes have met one another in hundreds of cells by then
+ *     seldom      every 8 to 20 s       caches are warm, and the collector has come round
+ *
+ * The first stretch is one at the pace of start-up, so that short rounds have faults as well. The
+ * working pace has most of the time: faults that come faster mostly hit processes that have done
+ * nothing yet.
+ *
+ * A pause (SIGSTOP, SIGCONT) is short or long. A short one outlasts the time to live of a lock, so
+ * other processes take a live transaction for dead. A long one also outlasts the lease of the
+ * process and the lifetime of its messages, so collectors delete what the process still counts
+ * on, wherever it was stopped.
  */
 import type { Random } from '#engine';
-import { LOCK_TIME_TO_LIVE_MS } from './plan.ts';
+import { LOCK_TIME_TO_LIVE_MS, LONG_PAUSE_MS } from './plan.ts';
 
 export type Fault =
   | {
@@ -17,26 +32,42 @@ export type Fault =
       readonly afterMs: number;
       readonly victim: number;
       readonly forMs: number;
+      readonly long: boolean;
     };
 
-/** Milliseconds between two faults. Shorter, and processes are killed before they have done anything. */
-const AFTER_MS = [50, 800] as const;
-/** Share of the faults that only stop a process for a while (SIGSTOP, SIGCONT). */
-const PAUSES = 0.15;
+interface Pace {
+  /** Milliseconds between two faults. */
+  readonly afterMs: readonly [number, number];
+  /** How many faults a stretch has. */
+  readonly faults: readonly [number, number];
+  /** Share of the faults that only stop a process for a while. */
+  readonly pauses: number;
+}
+
+const START_UP: Pace = { afterMs: [50, 800], faults: [4, 8], pauses: 0.15 };
+const WORKING: Pace = { afterMs: [1_000, 6_000], faults: [3, 8], pauses: 0.4 };
+const SELDOM: Pace = { afterMs: [8_000, 20_000], faults: [1, 1], pauses: 0.4 };
+/** The pace of a stretch is drawn from these. */
+const PACES = [START_UP, WORKING, WORKING, SELDOM] as const;
+
 /** Share of the kills that may also hit a process which has not begun its work: opening is under test, too. */
 const STARTING = 0.1;
-/** Longer than the time to live of a lock: live transactions are taken for dead. */
-const PAUSE_MS = [LOCK_TIME_TO_LIVE_MS + 50, 4 * LOCK_TIME_TO_LIVE_MS] as const;
+const SHORT_PAUSE_MS = [LOCK_TIME_TO_LIVE_MS + 50, 4 * LOCK_TIME_TO_LIVE_MS] as const;
 
 /** Without end. `afterMs` counts from the fault before; `victim`, below 1, picks among those there are. */
 export function* drawFaults(random: Random): Generator<Fault, never> {
-  for (;;) {
-    const afterMs = random.integer(...AFTER_MS);
-    const victim = random.fraction();
-    if (random.fraction() < PAUSES) {
-      yield { kind: 'pause', afterMs, victim, forMs: random.integer(...PAUSE_MS) };
-    } else {
-      yield { kind: 'kill', afterMs, victim, starting: random.fraction() < STARTING };
-    }
+  for (let pace: Pace = START_UP; ; pace = random.pick(PACES)) {
+    for (let left = random.integer(...pace.faults); left > 0; left--) yield drawFault(random, pace);
   }
+}
+
+function drawFault(random: Random, { afterMs: range, pauses }: Pace): Fault {
+  const afterMs = random.integer(...range);
+  const victim = random.fraction();
+  if (random.fraction() >= pauses) {
+    return { kind: 'kill', afterMs, victim, starting: random.fraction() < STARTING };
+  }
+  const long = random.fraction() < 0.5;
+  const forMs = random.integer(...(long ? LONG_PAUSE_MS : SHORT_PAUSE_MS));
+  return { kind: 'pause', afterMs, victim, forMs, long };
 }

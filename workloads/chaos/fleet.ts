@@ -30,6 +30,8 @@ export interface FaultCounts {
   /** Those of them that hit an oracle or the lock service. */
   readonly serviceKills: number;
   readonly pauses: number;
+  /** Those of them that outlast leases and messages. */
+  readonly longPauses: number;
   readonly restarts: number;
 }
 
@@ -52,6 +54,7 @@ export class Fleet implements AsyncDisposable {
   #kills = 0;
   #serviceKills = 0;
   #pauses = 0;
+  #longPauses = 0;
   #restarts = 0;
   #isOver = false;
 
@@ -70,6 +73,7 @@ export class Fleet implements AsyncDisposable {
       kills: this.#kills,
       serviceKills: this.#serviceKills,
       pauses: this.#pauses,
+      longPauses: this.#longPauses,
       restarts: this.#restarts,
     };
   }
@@ -92,7 +96,7 @@ export class Fleet implements AsyncDisposable {
         await systemClock.sleep(LOOK_MS, signal);
         continue;
       }
-      if (fault.kind === 'pause') return this.#pause(life, fault.forMs);
+      if (fault.kind === 'pause') return this.#pause(life, fault);
       if (life.isService) this.#serviceKills++;
       return this.#kill(life);
     }
@@ -159,8 +163,9 @@ export class Fleet implements AsyncDisposable {
     life.process.signal('SIGKILL');
   }
 
-  #pause(life: Life, forMs: number): void {
+  #pause(life: Life, { forMs, long }: Extract<Fault, { readonly kind: 'pause' }>): void {
     this.#pauses++;
+    if (long) this.#longPauses++;
     life.isPaused = true;
     void stopFor(life.process.pid, forMs).then(() => {
       life.isPaused = false;

@@ -10,7 +10,7 @@ import { type Counters, type Timestamp, unreachable, type WorkerCounters } from 
 import type { Violation } from '#engine/testing';
 import type { Ending, RecordedTransaction, Sink } from '../invariants/index.ts';
 
-type Line =
+export type Line =
   | { readonly kind: 'opened'; readonly pid: number }
   | { readonly kind: 'began'; readonly transaction: RecordedTransaction }
   | { readonly kind: 'ended'; readonly ending: Ending }
@@ -70,7 +70,7 @@ function readLife(
 ): void {
   const transactions = new Map<Timestamp, RecordedTransaction>();
   let counts: Counts | undefined;
-  for (const line of linesOf(readFileSync(file, 'utf8'))) {
+  for (const line of parseLines(readFileSync(file, 'utf8'))) {
     switch (line.kind) {
       case 'opened':
         break;
@@ -99,7 +99,7 @@ function readLife(
   if (counts !== undefined) recorded.counts.push(counts);
 }
 
-/** What stands behind the last line's end was being written when the process was killed. */
-function* linesOf(text: string): Generator<Line> {
+/** What follows the end of the last line was being written when the process was killed. */
+export function* parseLines(text: string): Generator<Line> {
   for (const line of text.split('\n').slice(0, -1)) yield JSON.parse(line) as Line;
 }

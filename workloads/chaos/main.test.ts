@@ -37,7 +37,12 @@ describe('the smoke profile', async () => {
       const row = new RegExp(`^${name} +([\\d,]+) +([\\d,]+) `, 'm').exec(stdout);
       assert.ok(Number(row?.[2]?.replaceAll(',', '')) > 0, `${name} has committed`);
     }
-    assert.match(stdout, /^kills: (?:[89]|\d\d); of services: 0; pauses: \d+; restarts: [5-9]; /m);
+    assert.match(
+      stdout,
+      /^round 1: .* [\d,]+ pairs, \d+ runs, 0 violations \(--seed \d+ --store emb/m,
+    );
+    assert.match(stdout, /^kills: [1-9]\d*; of services: 0; pauses: \d+; .*restarts: [1-9]/m);
+    assert.match(stdout, /^pairs of overlapping writers: [1-9][\d,]*; runs of observers: [1-9]/m);
     assert.match(stdout, /^violations: 0$/m);
   });
 
@@ -70,7 +75,7 @@ test('a process that ends by itself is a violation: exit code 1, and everything 
 });
 
 test('oracles and lock service are processes that are killed as well, and nothing is wrong', async () => {
-  const options = ['--services', '--workloads', 'bank,pipeline', '--kills', '10', '--seed', '3'];
+  const options = ['--services', '--workloads', 'bank,pipeline', '--seconds', '8', '--seed', '20'];
   const { exitCode, stdout, stderr } = await start(...options);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   assert.match(stdout, /^kills: \d+; of services: [1-9]/m);
@@ -83,14 +88,14 @@ test('with the settings of a file that tune has written: batching, reading ahead
   const file = path.join(folder, 'tuned.json');
   const settings = { batching: 'on', 'batch-delay': 1, prefetch: 'learn', scanners: 2 };
   writeFileSync(file, JSON.stringify(settings));
-  const options = ['--config', file, '--workloads', 'bank,pipeline', '--kills', '4'];
+  const options = ['--config', file, '--workloads', 'bank,pipeline', '--pairs', '100'];
   const { exitCode, stdout, stderr } = await start(...options);
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
   assert.match(stdout, /^violations: 0$/m);
 });
 
 test('on the official emulator, too', async (t) => {
-  const options = ['--store', 'emulator', '--workloads', 'bank', '--kills', '3'];
+  const options = ['--store', 'emulator', '--workloads', 'bank', '--seconds', '4'];
   const { exitCode, stdout, stderr } = await start(...options);
   if (exitCode === 2 && stderr.includes('emulator')) return t.skip('no emulator found');
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
@@ -119,11 +124,19 @@ for (const [signal, code] of [
 test('without a folder nothing is left of a run that found nothing', async () => {
   const temporary = mkdtempSync(path.join(folder, 'temporary-'));
   const env = { TMPDIR: temporary };
-  const options = ['--kills', '2', '--workloads', 'ring', '--seed', '5', '--gc'];
+  const options = ['--pairs', '50', '--workloads', 'ring', '--seed', '5', '--gc', '--no-fsync'];
   const { exitCode, stdout } = await execaNode(MAIN, options, { reject: false, env });
   assert.equal(exitCode, 0, stdout);
   assert.match(stdout, /seed 5:/);
   assert.deepEqual(readdirSync(temporary), []);
+});
+
+test('a round that ends short of a floor says so', async () => {
+  const options = ['--seconds', '2', '--pairs', '1000000', '--workloads', 'bank'];
+  const { exitCode, stdout } = await start(...options);
+  assert.match(stdout, /^NOT reached in \d s: [\d,]+ of 1,000,000 pairs of overlapping writers$/m);
+  assert.doesNotMatch(stdout, /runs of observers$/m);
+  assert.equal(exitCode, 0, 'it was told to end after so many seconds');
 });
 
 describe('bad input', () => {
@@ -132,6 +145,7 @@ describe('bad input', () => {
     ['an unknown store', ['--store', 'floppy'], /--store.*floppy/],
     ['no process', ['--processes', '0'], /--processes.*"0"/],
     ['a run of no time', ['--seconds', '0'], /--seconds.*"0"/],
+    ['a round of no pairs', ['--pairs', '0'], /--pairs.*"0"/],
   ];
   for (const [name, options, sentence] of cases) {
     test(`${name} gets one sentence and exit code 2`, async () => {

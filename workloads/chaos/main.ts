@@ -17,9 +17,10 @@ import {
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { checkStoreName } from '../stores/index.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../tuning/engine-settings.ts';
-import { type Plan, PROFILES, SIZES } from './plan.ts';
+import { type Given, matrixOf, optionsOf, type Setting, settingOf } from './matrix.ts';
+import { type Floors, type Plan, type ProfileName, PROFILES, SIZES } from './plan.ts';
 import { type Round, runRound } from './round.ts';
-import { summaryLines } from './summary.ts';
+import { isShort, summaryLines } from './summary.ts';
 
 const NAMES = WORKLOADS.map(({ name }) => name);
 
@@ -33,7 +34,8 @@ await runCommand(
     options: {
       profile: choice({
         choices: PROFILES,
-        description: 'smoke takes 10 seconds, standard 2 minutes (200 kills), full half an hour',
+        description:
+          'smoke takes 10 seconds, standard some minutes, full half an hour: a round for each of seven settings',
         default: 'standard',
       }),
       workloads: text({
@@ -47,14 +49,22 @@ await runCommand(
         min: 1,
         max: 32,
       }),
-      kills: integer({
-        description: 'kills after which a round ends',
+      pairs: integer({
+        description:
+          'a round goes on until so many pairs of transactions wrote one cell at a time; few, and little was tested',
         defaultText: 'depends on --profile; without end if --seconds are given',
         min: 1,
-        max: 100_000,
+        max: 100_000_000,
+      }),
+      runs: integer({
+        description: 'and until observers have run so often',
+        defaultText: 'as for --pairs',
+        min: 1,
+        max: 100_000_000,
       }),
       seconds: number({
-        description: 'a round ends after so long, however many were killed',
+        description: 'a round ends after so long, however little it has tested',
+        defaultText: 'depends on --profile; then it is a failure to end like this',
         unit: 'seconds',
         min: 1,
         max: 86_400,
@@ -69,20 +79,25 @@ await runCommand(
       store: text({
         description:
           'embedded (lmdb, shared by the processes), emulator, or bigtable://project/instance[?appProfile=name]',
-        default: 'embedded',
+        defaultText: 'embedded; in --profile full both',
         placeholder: 'store',
+      }),
+      rowCache: integer({
+        description:
+          'with the embedded store: memory of each process for rows that were read, which must notice other processes',
+        default: 0,
+        min: 0,
+        max: 16_384,
+        unit: 'MB',
       }),
       services: flag({
         description:
           'timestamp oracles (two, one stands by) and lock service as processes, which are killed as well',
       }),
-      fsync: flag({
-        description: 'wait for the disk at each commit; kill -9 does not need it, and it is slower',
+      noFsync: flag({
+        description: 'the embedded store does not wait for the disk; kill -9 does not need it',
       }),
-      gc: flag({
-        description:
-          'collect garbage meanwhile; what is collected cannot be judged, so invariants, lists and audits must do',
-      }),
+      gc: flag({ description: 'all processes collect garbage meanwhile' }),
       ...ENGINE_OPTIONS,
       folder: outputFolder({
         description: 'new folder for store, histories and verdict',
@@ -91,7 +106,7 @@ await runCommand(
       }),
     },
     examples: [
-      { command: 'npm run chaos', does: '200 kills' },
+      { command: 'npm run chaos', does: 'until 50,000 pairs of overlapping writers were seen' },
       {
         command: 'npm run chaos -- --services --store emulator',
         does: 'oracles and lock service are killed, too, on the official emulator',
@@ -102,20 +117,21 @@ await runCommand(
       },
     ],
   },
-  async ({ store: storeName, ...options }, { signal }) => {
-    const store = checkStoreName(storeName);
+  async (options, { signal }) => {
+    const settings = settingsOf(options);
     const workloads = workloadsNamed(options.workloads);
     const seed = options.seed ?? entropySeed();
     console.log(`chaos, profile ${options.profile}, seed ${seed}: ${invariants(workloads)}`);
     const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'chaos-')));
-    const isTemporary = options.folder === undefined;
-    let isWorthKeeping = !isTemporary;
+    let isWorthKeeping = options.folder !== undefined;
     try {
-      const rounds = await runRounds({ ...options, store, workloads, seed, folder }, signal);
+      const plans = plansOf(options, { settings, workloads, seed, folder });
+      const rounds = await runRounds(plans, signal);
       const found = rounds.some(({ verdict }) => verdict.violations.length > 0);
       isWorthKeeping ||= found;
       console.log(`\n${summaryLines(rounds).join('\n')}`);
-      if (found) process.exitCode = 1;
+      const isStrict = SIZES[options.profile].isStrict && options.seconds === undefined;
+      if (found || (isStrict && rounds.some(isShort))) process.exitCode = 1;
       if (isWorthKeeping) console.log(`\nStore, histories and verdict: ${folder}`);
     } catch (error) {
       isWorthKeeping ||= !signal.aborted; // Something failed that nobody has thought of.
@@ -127,30 +143,75 @@ await runCommand(
   },
 );
 
-type Given = Pick<
-  Plan,
-  'workloads' | 'processes' | 'seed' | 'store' | 'services' | 'fsync' | 'gc' | 'folder'
-> & {
-  readonly profile: (typeof PROFILES)[number];
-  readonly kills: number | undefined;
+type Options = EngineValues & {
+  readonly profile: ProfileName;
+  readonly pairs: number | undefined;
+  readonly runs: number | undefined;
   readonly seconds: number | undefined;
-} & EngineValues;
+  readonly processes: number;
+  readonly store: string | undefined;
+  readonly rowCache: number;
+  readonly services: boolean;
+  readonly gc: boolean;
+  readonly noFsync: boolean;
+};
 
-async function runRounds(given: Given, signal: AbortSignal): Promise<readonly Round[]> {
-  const { profile, seconds, ...rest } = given;
-  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = given;
-  const engine = { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
-  const size = SIZES[profile];
-  const kills = given.kills ?? (seconds === undefined ? size.kills : Infinity);
+/** One for each round. */
+function settingsOf(options: Options): readonly Setting[] {
+  const engine = Object.keys(ENGINE_OPTIONS)
+    .map((key) => key as keyof EngineValues)
+    .filter((key) => options[key] !== ENGINE_OPTIONS[key].fallback())
+    .map((key) => [key, options[key]]);
+  const given: Given = {
+    ...(options.store !== undefined && { store: checkStoreName(options.store) }),
+    ...(options.rowCache > 0 && { rowCache: options.rowCache }),
+    ...(options.services && { services: true }),
+    ...(options.gc && { gc: true }),
+    engine: Object.fromEntries(engine) as Partial<EngineValues>,
+  };
+  return options.profile === 'full' ? matrixOf(given) : [settingOf(given)];
+}
+
+function plansOf(
+  options: Options,
+  run: Pick<Plan, 'workloads' | 'seed' | 'folder'> & { readonly settings: readonly Setting[] },
+): readonly Plan[] {
+  const { processes, noFsync } = options;
+  const size = SIZES[options.profile];
+  const isTimed = options.seconds !== undefined;
+  const floors = floorsOf(options, isTimed ? { pairs: Infinity, runs: Infinity } : size);
+  return run.settings.map((setting, i) => ({
+    ...setting,
+    workloads: run.workloads,
+    processes,
+    fsync: !noFsync,
+    seed: run.seed + i, // The seed that is printed first repeats the first round.
+    folder: path.join(run.folder, `round-${i + 1}`),
+    floors,
+    seconds: options.seconds ?? size.secondsMax,
+  }));
+}
+
+/** One floor that is given leaves none to the other. */
+function floorsOf({ pairs, runs }: Options, otherwise: Floors): Floors {
+  const { pairs: pairsMin, runs: runsMin } = otherwise;
+  if (pairs === undefined && runs === undefined) return { pairs: pairsMin, runs: runsMin };
+  return { pairs: pairs ?? 0, runs: runs ?? 0 };
+}
+
+async function runRounds(plans: readonly Plan[], signal: AbortSignal): Promise<readonly Round[]> {
   const progress = startProgress();
   const rounds: Round[] = [];
-  for (let n = 1; n <= size.rounds; n++) {
-    const seed = given.seed + n - 1; // The seed that is printed repeats the first round.
-    const folder = path.join(given.folder, `round-${n}`);
-    const plan = { ...rest, engine, seed, folder, kills, seconds: seconds ?? Infinity };
-    const round = await runRound(plan, { progress, signal });
-    rounds.push(round);
-    if (round.verdict.violations.length > 0) break;
+  for (const [i, plan] of plans.entries()) {
+    if (plans.length > 1) progress.note(`round ${i + 1} of ${plans.length}: ${optionsOf(plan)}`);
+    try {
+      rounds.push(await runRound(plan, { progress, signal }));
+    } catch (error) {
+      // Without the emulator, the other rounds still tell something.
+      if (!(error instanceof UsageError) || plans.length === 1) throw error;
+      progress.note(`round ${i + 1} is skipped: ${error.message}`);
+    }
+    if (rounds.at(-1)?.verdict.violations.length) break;
   }
   progress.end();
   return rounds;

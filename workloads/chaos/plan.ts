@@ -1,50 +1,53 @@
 /**
- * What a run of chaos does, and its sizes:
+ * What a run of chaos does, and its sizes. A round ends when it has reached its floors:
  *
- *     smoke      10 seconds     in every test run: does it still work?
- *     standard   2 minutes      until 200 processes were killed
- *     full       half an hour   ten rounds of that, each with a store and a seed of its own
+ *                            pairs of overlapping writers     runs of observers
+ *     smoke      1 round                   1,000                       100       in every test run
+ *     standard   1 round                  50,000                     5,000       2 to 5 minutes
+ *     full       7 rounds                 20,000                     2,000       of each setting (matrix.ts)
  *
+ * Kills are not counted among these: processes that are killed all the time do nothing but start.
  * Rounds bound what has to be remembered: a history is judged as a whole.
  */
-import type { StoreName } from '#engine';
 import type { Workload } from '../invariants/index.ts';
-import type { EngineValues } from '../tuning/engine-settings.ts';
+import type { Setting } from './matrix.ts';
 
 export const PROFILES = ['smoke', 'standard', 'full'] as const;
 
 export type ProfileName = (typeof PROFILES)[number];
 
-export interface Size {
-  readonly rounds: number;
-  /** Kills after which a round ends, if its seconds have not run out. */
-  readonly kills: number;
+/** What a round must have seen when it ends. */
+export interface Floors {
+  /** Of overlapping writers; see pairs.ts. */
+  readonly pairs: number;
+  /** Of observers, committed. */
+  readonly runs: number;
+}
+
+export interface Size extends Floors {
+  /** After so many a round ends short of its floors. */
+  readonly secondsMax: number;
+  /** Whether a round that ends short of its floors is a failure. */
+  readonly isStrict: boolean;
 }
 
 export const SIZES: Readonly<Record<ProfileName, Size>> = {
-  smoke: { rounds: 1, kills: 8 },
-  standard: { rounds: 1, kills: 200 },
-  full: { rounds: 10, kills: 200 },
+  smoke: { pairs: 1_000, runs: 100, secondsMax: 60, isStrict: false },
+  standard: { pairs: 50_000, runs: 5_000, secondsMax: 1_200, isStrict: true },
+  full: { pairs: 20_000, runs: 2_000, secondsMax: 900, isStrict: true },
 };
 
 /** One round. */
-export interface Plan {
+export interface Plan extends Setting {
   readonly seed: number;
   readonly workloads: readonly Workload[];
   /** Processes that are killed; one more watches, and is not. */
   readonly processes: number;
-  readonly kills: number;
-  /** Seconds after which the round ends, however many were killed. */
+  readonly floors: Floors;
+  /** Seconds after which the round ends, whether it has reached its floors or not. */
   readonly seconds: number;
-  readonly store: StoreName;
-  /** Waits the embedded store for the disk? */
+  /** Whether the embedded store waits for the disk. */
   readonly fsync: boolean;
-  /** Two oracles and the lock service are processes that are killed, too. */
-  readonly services: boolean;
-  /** How the processes open the database, and how many workers each has. */
-  readonly engine: EngineValues;
-  /** All processes collect garbage, too. Then the storage cannot testify: see verdict.ts. */
-  readonly gc: boolean;
   /** For the store, the history and the verdict. */
   readonly folder: string;
 }
@@ -57,3 +60,18 @@ export const LOCK_TIME_TO_LIVE_MS = 300;
 
 /** How long the lease of an oracle lasts, in milliseconds: some pauses outlast it, and another oracle takes over. */
 export const ORACLE_LEASE_MS = 1_000;
+
+/** How long collectors respect the lease of a process that does not renew it, in milliseconds. */
+export const LEASE_TIME_TO_LIVE_MS = 1_000;
+
+/**
+ * How long collectors wait for messages that were sent before, in milliseconds. A process that is
+ * stopped in the middle of sending breaks this promise: long pauses do so on purpose.
+ */
+export const MESSAGE_LIFETIME_MS = 1_000;
+
+/** Both together, and time for a collector to delete what neither protects any more. */
+export const LONG_PAUSE_MS: readonly [number, number] = [
+  LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 500,
+  LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 3_000,
+];

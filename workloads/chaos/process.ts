@@ -30,7 +30,7 @@ import { settingsOf } from '../tuning/engine-settings.ts';
 import { nowMs } from './clock.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
 import type { ProcessOptions } from './messages.ts';
-import { LOCK_TIME_TO_LIVE_MS } from './plan.ts';
+import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
 import { sumEach } from './sum-each.ts';
 
 /** Loops of each workload: transactions of one process that meet one another. */
@@ -39,8 +39,8 @@ const CLIENTS = 3;
 const REST_MS_MAX = 4;
 /** Observer runs in flight. Most meet in a few counts; more would only lose more. */
 const CONCURRENCY = 8;
-/** A mutation that a process has sent arrives no later, even if the process is stopped meanwhile (faults.ts). */
-const MESSAGE_LIFETIME_MS = 2_000;
+/** Rest of a collector between two cycles, in milliseconds: as short as the lifetime of messages allows. */
+const COLLECTOR_REST_MS = 100;
 /** Between two counts, in milliseconds: what a life did since the last of them goes uncounted. */
 const COUNTS_MS = 50;
 /** Between two looks of the watcher at one workload, in milliseconds. */
@@ -63,7 +63,10 @@ await serve(async (options: ProcessOptions) => {
         scanners: options.engine.scanners,
       }),
   );
-  if (options.gc) percolator.startCollector({ messageLifetimeMs: MESSAGE_LIFETIME_MS });
+  if (options.gc) {
+    const times = { messageLifetimeMs: MESSAGE_LIFETIME_MS, restMs: COLLECTOR_REST_MS };
+    percolator.startCollector(times);
+  }
   setInterval(() => {
     const counters = workers.map((worker) => worker.counters);
     history.counts({ engine: percolator.counters, worker: sumEach([NO_RUNS, ...counters]) });
@@ -87,7 +90,11 @@ async function openDatabaseOf({
   place,
   engine,
 }: ProcessOptions): Promise<Pick<OpenDatabase, 'percolator'> & Partial<OpenDatabase>> {
-  const options = { ...settingsOf(engine), lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS };
+  const options = {
+    ...settingsOf(engine),
+    lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS,
+    leaseTimeToLiveMs: LEASE_TIME_TO_LIVE_MS,
+  };
   if (place !== undefined) return openDatabase(place, options);
   return { percolator: await openPercolator({ ...options, store: await openStore(address) }) };
 }

@@ -2,7 +2,7 @@
  * One round of chaos, on a store of its own:
  *
  *   1. Create the tables, and set the workloads up.
- *   2. Start the processes, and hit them one after another until enough were killed or time is up.
+ *   2. Start the processes, and hit them one after another until the goal is reached (goal.ts).
  *      Every process hands out timestamps of a range that it took from the store's row, so each kill
  *      also kills a timestamp oracle in the middle of its range. With --services there are two oracles, of which one
  *      holds the lease, and a lock service: processes that are killed and stopped like the others.
@@ -29,7 +29,9 @@ import { provideStore } from '../stores/index.ts';
 import { nowMs } from './clock.ts';
 import { drawFaults } from './faults.ts';
 import { type FaultCounts, Fleet } from './fleet.ts';
+import { Goal } from './goal.ts';
 import { openHistoryFile, readHistory, type Recorded } from './history-file.ts';
+import { countPairs } from './pairs.ts';
 import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
 import { type Tallies, tallyTransactions } from './tally.ts';
 import { sumEach } from './sum-each.ts';
@@ -37,15 +39,21 @@ import { comeToRest, type Truth } from './truth.ts';
 import { judge, type Verdict } from './verdict.ts';
 
 export interface Round {
+  readonly plan: Plan;
   readonly tallies: Tallies;
   readonly faults: FaultCounts;
   /** With processes at work. */
   readonly seconds: number;
+  /** Pairs of overlapping writers: all of them (pairs.ts). */
+  readonly pairs: number;
   /** Summed over all lives, as far as they could tell. */
   readonly engine: Readonly<Counters>;
   readonly worker: Readonly<WorkerCounters>;
   readonly verdict: Verdict;
 }
+
+/** How often to look whether the goal is reached, in milliseconds. */
+const LOOK_MS = 250;
 
 interface Surroundings {
   readonly progress: Progress;
@@ -65,6 +73,7 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   await using provided = await provideStore(plan.store, {
     folder: folders.store,
     fsync: plan.fsync,
+    rowCacheBytes: 1e6 * plan.rowCache,
   });
   const { address } = provided;
   const since = await withStore(address, (percolator) => setUp(percolator, plan, recorder));
@@ -90,7 +99,8 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   await save(plan.folder, truth, verdict);
   const names = plan.workloads.map(({ name }) => name);
   const tallies = tallyTransactions(names, recorded.transactions, truth.stored.records);
-  return { tallies, faults, seconds, ...sumOf(recorded), verdict };
+  const pairs = countPairs(recorded.transactions);
+  return { plan, tallies, faults, seconds, pairs, ...sumOf(recorded), verdict };
 }
 
 async function withStore<T>(
@@ -127,21 +137,39 @@ async function runProcesses(
   const { seed, gc, engine } = plan;
   const place = plan.services ? await newPlace(told.store) : undefined;
   const workloads = plan.workloads.map(({ name }) => name);
-  const untilMs = nowMs() + plan.seconds * 1000;
-  progress.phase(`killing ${plan.processes} processes at random`, plan.kills, 'kills');
+  const goal = new Goal(plan.floors, plan.seconds, told.history);
+  const { pairs } = plan.floors;
+  const total = Number.isFinite(pairs) ? pairs : 0;
+  progress.phase(`hitting ${plan.processes} processes`, total, 'pairs of writers');
   await using fleet = new Fleet({ ...told, place, seed, gc, engine, workloads }, plan.processes);
   fleet.start();
+  const isOver = (): boolean => {
+    const isReached = signal.aborted || fleet.isHopeless || goal.isReached();
+    progress.update(goal.pairs);
+    return isReached;
+  };
   for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
-    await systemClock.sleep(Math.min(fault.afterMs, Math.max(0, untilMs - nowMs())), signal);
-    if (signal.aborted || fleet.isHopeless || nowMs() >= untilMs) break;
+    if (await sleepUnless(isOver, fault.afterMs, signal)) break;
     await fleet.hit(fault, signal);
-    progress.update(fleet.counts.kills);
-    if (fleet.counts.kills >= plan.kills) break;
   }
   await fleet.end();
   const faults = fleet.counts;
   signal.throwIfAborted();
   return { faults, deaths: fleet.deaths };
+}
+
+/** Resolves to whether it is over, as soon as it is. */
+async function sleepUnless(
+  isOver: () => boolean,
+  forMs: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const untilMs = nowMs() + forMs;
+  for (let leftMs = forMs; leftMs > 0; leftMs = untilMs - nowMs()) {
+    if (isOver()) return true;
+    await systemClock.sleep(Math.min(leftMs, LOOK_MS), signal);
+  }
+  return isOver();
 }
 
 /** Where the services will be, in every life of theirs. */

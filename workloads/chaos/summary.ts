@@ -1,4 +1,5 @@
 /** The tables at the end: what the processes did, what was done to them, and what was found. */
+import { optionsOf } from './matrix.ts';
 import type { Round } from './round.ts';
 import { addTallies, type Tally } from './tally.ts';
 
@@ -22,7 +23,10 @@ export function summaryLines(rounds: readonly Round[]): string[] {
   return [
     ...table(COLUMNS, [...rows, ['together', ...sums.map(count)]]),
     '',
+    ...rounds.map(roundLine),
+    '',
     ...faults(rounds),
+    ...rounds.flatMap(shortfalls),
     '',
     ...findings(rounds),
   ];
@@ -41,12 +45,51 @@ function faults(rounds: readonly Round[]): readonly string[] {
     `kills: ${of(({ faults: { kills } }) => kills)}; ` +
       `of services: ${of(({ faults: { serviceKills } }) => serviceKills)}; ` +
       `pauses: ${of(({ faults: { pauses } }) => pauses)}; ` +
+      `long ones: ${of(({ faults: { longPauses } }) => longPauses)}; ` +
       `restarts: ${of(({ faults: { restarts } }) => restarts)}; ` +
       `seconds: ${of(({ seconds }) => Math.round(seconds))}`,
     `locks of others rolled forward: ${of(({ engine }) => engine.rolledForward)}, ` +
       `back: ${of(({ engine }) => engine.rolledBack)}; waits for locks: ${of(({ engine }) => engine.lockWaits)}`,
+    `pairs of overlapping writers: ${of(({ pairs }) => pairs)}; runs of observers: ${of(runsOf)}`,
     `of the unknown, committed after all: ${count(after)}`,
   ];
+}
+
+/** With the options that repeat it. */
+function roundLine(round: Round, i: number): string {
+  const { plan, faults: hits, seconds, pairs, verdict } = round;
+  const numbers = [
+    `${count(Math.round(seconds))} s`,
+    `${count(hits.kills)} kills`,
+    `${count(hits.pauses)} pauses`,
+    `${count(pairs)} pairs`,
+    `${count(runsOf(round))} runs`,
+    `${count(verdict.violations.length)} violations`,
+  ];
+  return `round ${i + 1}: ${numbers.join(', ')} (--seed ${plan.seed} ${optionsOf(plan)})`;
+}
+
+/** Whether it ended before it had reached its floors. */
+export function isShort(round: Round): boolean {
+  return shortfalls(round).length > 0;
+}
+
+function shortfalls(round: Round): readonly string[] {
+  const { pairs, runs } = round.plan.floors;
+  const seconds = count(Math.round(round.seconds));
+  const short = (name: string, reached: number, floor: number): readonly string[] =>
+    reached >= floor || floor === Infinity
+      ? []
+      : [`NOT reached in ${seconds} s: ${count(reached)} of ${count(floor)} ${name}`];
+  return [
+    ...short('pairs of overlapping writers', round.pairs, pairs),
+    ...short('runs of observers', runsOf(round), runs),
+  ];
+}
+
+/** Committed ones. */
+function runsOf({ tallies }: Round): number {
+  return sum([...tallies.values()].map(({ runs }) => runs));
 }
 
 /** By claim: the watcher says the same again and again, and must not drown the others. */

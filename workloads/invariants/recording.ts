@@ -29,6 +29,10 @@ import type { Client, Work, Workload } from './workload.ts';
 
 export interface RecordedTransaction extends HistoricTransaction {
   readonly workload: string;
+  /** When its commit was asked for, on the clock of `beganAt`; absent if it never was. */
+  readonly sentAt?: number | undefined;
+  /** Of a run of an observer: when its body began. `beganAt` is much earlier. */
+  readonly ranAt?: number | undefined;
 }
 
 /** What is learned of a transaction at its end; `startTimestamp` says of which. */
@@ -80,7 +84,7 @@ export function recordingClient(
         sink.began({ ...soFar('failed'), endedAt: nowMs() });
         return;
       }
-      sink.began(soFar('unknown'));
+      sink.began({ ...soFar('unknown'), sentAt: nowMs() });
       sink.ended(await commit(transaction, nowMs));
     },
   };
@@ -128,11 +132,12 @@ export function recordingObservers(
     ...observer,
     run: async (transaction, { row }): Promise<void> => {
       const { name, table, column, weak } = observer;
+      const ranAt = nowMs();
       const work = new RecordedWork(transaction);
       await observer.run(work, row);
       const run = { observer: name, cell: historicCell({ table, row, column }), weak };
-      const outcome = 'unknown';
-      sink.began({ workload, process, beganAt, outcome, ...work.soFar(), run });
+      const times = { beganAt, ranAt, sentAt: nowMs() };
+      sink.began({ workload, process, ...times, outcome: 'unknown', ...work.soFar(), run });
     },
   }));
 }

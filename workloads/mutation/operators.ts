@@ -1,0 +1,32 @@
+/**
+ * What a machine can get wrong: each operator looks at one place and says how it would change it.
+ *
+ *   condition   a condition negated; `&&` for `||`; `===` for `!==`
+ *   bound       `<` for `<=`; one more or one less, also of a range's `from` and `to`; `+` for `-`; min for max
+ *   await       a promise not awaited, or awaited one statement later
+ *   statement   a call, an assignment, a `throw`, `return`, `break` or `continue` left out
+ *   swap        two arguments or two properties of one kind exchanged
+ *   constant    0 for 1, true for false
+ *
+ * An operator knows syntax only. What is not worth changing is decided in skips.ts.
+ */
+import { awaits } from './operators/awaits.ts';
+import { bounds } from './operators/bounds.ts';
+import { conditions } from './operators/conditions.ts';
+import { constants } from './operators/constants.ts';
+import { statements } from './operators/statements.ts';
+import { swaps } from './operators/swaps.ts';
+import type { Edit, Place } from './place.ts';
+
+export type OperatorName = 'condition' | 'bound' | 'await' | 'statement' | 'swap' | 'constant';
+
+type Operator = (place: Place, text: string) => readonly Edit[];
+
+export const OPERATORS: Readonly<Record<OperatorName, Operator>> = {
+  condition: conditions,
+  bound: bounds,
+  await: awaits,
+  statement: statements,
+  swap: swaps,
+  constant: constants,
+};

@@ -1,0 +1,70 @@
+/**
+ * Promises that are not awaited, or one statement later than they should.
+ *
+ * Where the value of the promise is used, it can only be awaited later: to leave the `await` out would be a
+ * mistake of types, and the compiler finds those.
+ */
+import type { Node } from 'oxc-parser';
+import { codeOf, type Edit, type Place, replace, siblingsOf } from '../place.ts';
+
+/** After these nothing is reached. */
+const LAST = new Set(['ReturnStatement', 'ThrowStatement', 'BreakStatement', 'ContinueStatement']);
+
+/** What other processes, and other turns of this one, may change in the meantime. */
+const SHARED = ['await', 'this', 'context'];
+
+export function awaits(place: Place, text: string): readonly Edit[] {
+  const { node } = place;
+  if (node.type === 'ReturnStatement' && node.argument?.type === 'AwaitExpression') {
+    return [replace(node, `return ${codeOf(text, node.argument.argument)};`)];
+  }
+  if (node.type === 'ExpressionStatement' && node.expression.type === 'AwaitExpression') {
+    const promise = codeOf(text, node.expression.argument);
+    return [replace(node, `void ${promise};`), ...later(place, text, { promise, before: '' })];
+  }
+  if (node.type !== 'VariableDeclaration') return [];
+  const [declared, ...others] = node.declarations;
+  if (declared?.init?.type !== 'AwaitExpression' || others.length > 0) return [];
+  const promise = codeOf(text, declared.init.argument);
+  const before = `${node.kind} ${codeOf(text, declared.id)} = `;
+  return later(place, text, { promise, before, names: namesIn(codeOf(text, declared.id)) });
+}
+
+interface Awaited {
+  readonly promise: string;
+  /** What stands before the `await`. */
+  readonly before: string;
+  /** What the next statement must not use, because it is declared only after it. */
+  readonly names?: readonly string[];
+}
+
+function later(
+  place: Place,
+  text: string,
+  { promise, before, names = [] }: Awaited,
+): readonly Edit[] {
+  const siblings = siblingsOf(place) ?? [];
+  const next = siblings[siblings.indexOf(place.node) + 1];
+  if (next === undefined || LAST.has(next.type)) return [];
+  const used = namesIn(codeOf(text, next));
+  if (!mayNotice(next, used)) return [];
+  if (names.some((name) => used.includes(name))) return [];
+  const between = text.slice(place.node.end, next.end);
+  return [
+    {
+      start: place.node.start,
+      end: next.end,
+      told: [codeOf(text, place.node), 'awaited one statement later'],
+      replacement: `const awaitedLater = ${promise};${between} ${before}await awaitedLater;`,
+    },
+  ];
+}
+
+/** A constant that is computed from other constants is the same a moment earlier. */
+function mayNotice(next: Node, used: readonly string[]): boolean {
+  return next.type !== 'VariableDeclaration' || SHARED.some((name) => used.includes(name));
+}
+
+function namesIn(code: string): readonly string[] {
+  return code.match(/[\w$]+/g) ?? [];
+}

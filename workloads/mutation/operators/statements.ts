@@ -1,0 +1,40 @@
+/** Statements left out: calls, assignments, and what leaves a block: `throw`, `return`, `break`, `continue`. */
+import type { Node } from 'oxc-parser';
+import { type Edit, type Place, replace } from '../place.ts';
+
+const EFFECTS = new Set([
+  'CallExpression',
+  'AssignmentExpression',
+  'AwaitExpression',
+  'UpdateExpression',
+  'UnaryExpression',
+  'ChainExpression',
+]);
+
+export function statements(place: Place): readonly Edit[] {
+  return isWorthLeavingOut(place) ? [replace(place.node, ';')] : [];
+}
+
+function isWorthLeavingOut({ node, around }: Place): boolean {
+  if (node.type === 'ExpressionStatement') {
+    return EFFECTS.has(node.expression.type) && !isSuper(node.expression);
+  }
+  // A guard. Without the last `return` of a function, the compiler would miss a value.
+  if (node.type === 'ReturnStatement') return node.argument === null || isGuard(around);
+  // Of a `switch`, the compiler would refuse what falls through.
+  if (node.type === 'BreakStatement') return around.find(isLeft)?.type !== 'SwitchStatement';
+  return node.type === 'ThrowStatement' || node.type === 'ContinueStatement';
+}
+
+/** What a `break` leaves. */
+function isLeft({ type }: Node): boolean {
+  return type === 'SwitchStatement' || /^(?:For|While|DoWhile)\w*Statement$/.test(type);
+}
+
+function isGuard([block, parent]: readonly Node[]): boolean {
+  return block?.type === 'IfStatement' || parent?.type === 'IfStatement';
+}
+
+function isSuper(node: Node): boolean {
+  return node.type === 'CallExpression' && node.callee.type === 'Super';
+}

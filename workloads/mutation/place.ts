@@ -1,0 +1,70 @@
+/**
+ * A text of TypeScript as a tree, walked with the way to each node: what the operators look at.
+ *
+ * Types are not visited, because Node strips them: to change one changes nothing that runs.
+ */
+import { type Node, parseSync, visitorKeys } from 'oxc-parser';
+
+/** A node, and the nodes around it, the nearest first. */
+export interface Place {
+  readonly node: Node;
+  readonly around: readonly Node[];
+}
+
+/** A change of the text: what is from `start` up to `end` is replaced. */
+export interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: string;
+  /** What to say of it, where the texts themselves would say too much: before and after. */
+  readonly told?: readonly [string, string];
+}
+
+/** TypeScript's own nodes that contain code, and the rest of them is types. */
+const CASTS = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression']);
+
+/** All places of the text, from the outside to the inside, in the order of the text. */
+export function placesOf(file: string, text: string): readonly Place[] {
+  const { program, errors } = parseSync(file, text);
+  const [error] = errors;
+  if (error !== undefined) throw new SyntaxError(`${file}: ${error.message}`);
+  const places: Place[] = [];
+  visit(program, [], places);
+  return places;
+}
+
+export function parses(file: string, text: string): boolean {
+  return parseSync(file, text).errors.length === 0;
+}
+
+function visit(node: Node, around: readonly Node[], places: Place[]): void {
+  if (node.type.startsWith('TS') && !CASTS.has(node.type)) return;
+  places.push({ node, around });
+  for (const child of childrenOf(node)) visit(child, [node, ...around], places);
+}
+
+function childrenOf(node: Node): readonly Node[] {
+  const fields = node as unknown as Readonly<Record<string, unknown>>;
+  return (visitorKeys[node.type] ?? [])
+    .flatMap((key) => fields[key])
+    .filter((child): child is Node => typeof child === 'object' && child !== null);
+}
+
+export function codeOf(text: string, { start, end }: Node): string {
+  return text.slice(start, end);
+}
+
+export function replace(node: Node, replacement: string): Edit {
+  return { start: node.start, end: node.end, replacement };
+}
+
+export function applied(text: string, { start, end, replacement }: Edit): string {
+  return text.slice(0, start) + replacement + text.slice(end);
+}
+
+/** The statements among which this one is, and where; undefined if it is alone, as in `if (a) b();`. */
+export function siblingsOf({ node, around }: Place): readonly Node[] | undefined {
+  const [parent] = around;
+  const list = parent !== undefined && 'body' in parent ? parent.body : undefined;
+  return Array.isArray(list) && list.includes(node as never) ? list : undefined;
+}

@@ -1,0 +1,108 @@
+/**
+ * As much of `node:test` as the engine's tests use, for a process that judges mutants.
+ *
+ * It stops at the first test that fails, runs one test after the other, and keeps no books about promises, which
+ * make the real one several times as slow. A test file that uses more of `node:test` than this fails for the engine
+ * as it is, too, and so is no judge of mutants; judges.ts says which those are.
+ */
+type Hook = () => unknown;
+
+interface Context {
+  readonly name: string;
+  after(hook: Hook): void;
+  /** Only says that the test has nothing to test here; the test returns by itself. */
+  skip(): void;
+}
+
+type Body = (context: Context) => unknown;
+
+interface Options {
+  readonly skip?: boolean | string;
+}
+
+class Suite {
+  readonly name: string;
+  readonly befores: Hook[] = [];
+  readonly afters: Hook[] = [];
+  readonly beforeEaches: Hook[] = [];
+  readonly afterEaches: Hook[] = [];
+  readonly entries: (Suite | { readonly name: string; readonly body: Body })[] = [];
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** A test of the file did not hold. */
+export class TestFailure extends Error {}
+
+let current = new Suite('');
+
+/** Loads a test file, and runs what it has declared. Resolves with the number of tests. */
+export async function runTests(load: () => Promise<unknown>): Promise<number> {
+  const root = new Suite('');
+  current = root;
+  await load();
+  return await runSuite(root, []);
+}
+
+async function runSuite(suite: Suite, around: readonly Suite[]): Promise<number> {
+  const suites = [...around, suite];
+  let tests = 0;
+  for (const hook of suite.befores) await hook();
+  for (const entry of suite.entries) {
+    if (entry instanceof Suite) tests += await runSuite(entry, suites);
+    else {
+      await runTest(entry.name, entry.body, suites);
+      tests++;
+    }
+  }
+  for (const hook of suite.afters) await hook();
+  return tests;
+}
+
+async function runTest(name: string, body: Body, suites: readonly Suite[]): Promise<void> {
+  const afters: Hook[] = [];
+  try {
+    for (const hook of suites.flatMap(({ beforeEaches }) => beforeEaches)) await hook();
+    await body({ name, after: (hook) => afters.push(hook), skip: () => undefined });
+    for (const hook of afters) await hook();
+    for (const hook of suites.flatMap(({ afterEaches }) => afterEaches)) await hook();
+  } catch (error) {
+    const told = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    throw new TestFailure(`${name}: ${told}`, { cause: error });
+  }
+}
+
+export function test(name: string, ...rest: readonly [Body] | readonly [Options, Body]): void {
+  const body = rest.length === 1 ? rest[0] : rest[1];
+  if (rest.length === 2 && rest[0].skip !== undefined && rest[0].skip !== false) return;
+  current.entries.push({ name, body });
+}
+
+export function describe(name: string, body: Hook): void {
+  const outer = current;
+  current = new Suite(name);
+  outer.entries.push(current);
+  const result = body();
+  current = outer;
+  if (result instanceof Promise) throw new TypeError('a suite is declared in one turn');
+}
+
+export function before(hook: Hook): void {
+  current.befores.push(hook);
+}
+
+export function after(hook: Hook): void {
+  current.afters.push(hook);
+}
+
+export function beforeEach(hook: Hook): void {
+  current.beforeEaches.push(hook);
+}
+
+export function afterEach(hook: Hook): void {
+  current.afterEaches.push(hook);
+}
+
+export { describe as suite, test as it };

@@ -1,0 +1,23 @@
+/**
+ * Puts mutants into an order of which every beginning is a fair sample: each folder and operator has its share
+ * of it, and chance decides, from a seed, which of theirs come first.
+ */
+import { digestOf, folderOf } from './folders.ts';
+import type { MachineMutant } from './generate.ts';
+
+export function inFairOrder(
+  mutants: readonly MachineMutant[],
+  seed: number,
+): readonly MachineMutant[] {
+  const drawn = mutants.map((mutant) => {
+    return { mutant, draw: digestOf(String(seed), mutant.file, mutant.key) };
+  });
+  const strata = Map.groupBy(
+    drawn.toSorted((a, b) => (a.draw < b.draw ? -1 : 1)),
+    ({ mutant }) => `${folderOf(mutant.file)} ${mutant.operator}`,
+  );
+  return [...strata.values()]
+    .flatMap((stratum) => stratum.map((one, i) => ({ ...one, share: (i + 0.5) / stratum.length })))
+    .toSorted((a, b) => a.share - b.share || (a.draw < b.draw ? -1 : 1))
+    .map(({ mutant }) => mutant);
+}

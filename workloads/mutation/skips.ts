@@ -1,0 +1,71 @@
+/**
+ * What is not changed, by rules, each with its reason. Skipped mutants are counted as skipped, never as killed.
+ *
+ * No operator changes the words of a message, so there is no rule for those. The rules say "this says nothing
+ * about the protocol", not "our tests do not find this": a mutant that does the same as the engine, for a
+ * reason of its own, is listed in equivalents/.
+ */
+import type { Node } from 'oxc-parser';
+import type { OperatorName } from './operators.ts';
+import { codeOf, type Place } from './place.ts';
+
+interface Skip {
+  readonly reason: string;
+  readonly applies: (place: Place, text: string, operator: OperatorName) => boolean;
+}
+
+export type SkipName = 'assertion' | 'counter' | 'step' | 'field' | 'timer';
+
+export const SKIPS: Readonly<Record<SkipName, Skip>> = {
+  assertion: {
+    reason: 'an assertion states what is always true: to weaken it changes nothing that runs',
+    applies: (place, text) =>
+      within(place, (node) => isCallOf(node, text, /^(?:assert|unreachable)$/)),
+  },
+  counter: {
+    reason: 'counters are for reports; no decision is taken by them',
+    applies: (place, text) =>
+      within(place, (node) => isEffect(node) && /\bcounters\.\w+/.test(targetOf(node, text))),
+  },
+  step: {
+    reason: 'a loop whose step is changed never ends, or never begins; there is nothing to learn',
+    applies: ({ node, around }) =>
+      around.some((one, i) => one.type === 'ForStatement' && one.update === [node, ...around][i]),
+  },
+  field: {
+    reason: 'the compiler refuses a constructor that leaves a field without its value',
+    applies: (place, text, operator) =>
+      operator === 'statement' &&
+      /^this\.#?\w+ = /.test(codeOf(text, place.node)) &&
+      place.around.some((one) => one.type === 'MethodDefinition' && one.kind === 'constructor'),
+  },
+  timer: {
+    reason: 'whether a timer keeps a process alive is seen from outside of the process only',
+    applies: ({ node }, text) => /\bunref\??\.?\(\);$/.test(codeOf(text, node)),
+  },
+};
+
+export function skipOf(place: Place, text: string, operator: OperatorName): SkipName | undefined {
+  const names = Object.keys(SKIPS) as SkipName[];
+  return names.find((name) => SKIPS[name].applies(place, text, operator));
+}
+
+function within({ node, around }: Place, matches: (node: Node) => boolean): boolean {
+  return matches(node) || around.some(matches);
+}
+
+function isCallOf(node: Node, text: string, name: RegExp): boolean {
+  const call = node.type === 'ExpressionStatement' ? node.expression : node;
+  return call.type === 'CallExpression' && name.test(codeOf(text, call.callee));
+}
+
+function isEffect(node: Node): boolean {
+  const effect = node.type === 'ExpressionStatement' ? node.expression : node;
+  return effect.type === 'UpdateExpression' || effect.type === 'AssignmentExpression';
+}
+
+function targetOf(node: Node, text: string): string {
+  const effect = node.type === 'ExpressionStatement' ? node.expression : node;
+  if (effect.type === 'UpdateExpression') return codeOf(text, effect.argument);
+  return effect.type === 'AssignmentExpression' ? codeOf(text, effect.left) : '';
+}

@@ -1,0 +1,47 @@
+/** What the program and the process that judges one mutant tell each other. */
+
+/** One judge at work on one mutant. */
+export type Step =
+  | {
+      readonly kind: 'tests';
+      /** The test file, from the root of the project. */ readonly name: string;
+    }
+  | { readonly kind: 'seeds'; readonly name: string; readonly from: number; readonly to: number }
+  | {
+      readonly kind: 'search';
+      readonly name: string;
+      readonly scenario: string;
+      readonly suspicion: 'everybody' | 'crashed';
+      readonly crashes?: number;
+      readonly copies?: number;
+      readonly lostAnswers?: number;
+    };
+
+export interface Job {
+  /** The change to make while the engine is loaded. None: the engine as it is. */
+  readonly change?: { readonly file: string; readonly text: string } | undefined;
+  readonly steps: readonly Step[];
+  /** Also tell which code each step has reached. Takes longer. */
+  readonly measures: boolean;
+}
+
+/** From the first character up to, and not including, the last, of code that was run. */
+export type Reached = Readonly<Record<string, readonly (readonly [number, number])[]>>;
+
+export type Told =
+  | { readonly told: 'began'; readonly step: string }
+  | {
+      readonly told: 'passed';
+      readonly step: string;
+      readonly cpuMs: number;
+      /** Tests, seeds or executions. */
+      readonly count: number;
+      readonly reached?: Reached;
+    }
+  | {
+      readonly told: 'failed';
+      readonly step: string;
+      readonly why: string;
+      /** Failed before any test ran. */
+      readonly isLoading: boolean;
+    };

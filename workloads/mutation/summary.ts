@@ -1,0 +1,105 @@
+/** What was found, by folder: the table that the program prints, and the record that is kept. */
+import { type Equivalent, reasonFor } from './equivalents.ts';
+import { type Folder, FOLDERS, folderOf } from './folders.ts';
+import type { MachineMutant } from './generate.ts';
+import type { Means, Verdict } from './verdict.ts';
+
+export interface Judged {
+  readonly mutant: MachineMutant;
+  readonly verdict: Verdict;
+  /** Why it is no fault of the judges that it survived. */
+  readonly reason: string | undefined;
+}
+
+export interface Row {
+  readonly folder: Folder | 'all';
+  /** Made; judged so far. */
+  readonly mutants: number;
+  readonly judged: number;
+  readonly killed: Readonly<Record<Means, number>>;
+  readonly survived: number;
+  /** Of those that survived, listed with a reason. */
+  readonly explained: number;
+  /** Survivors without a reason, for each that was judged. */
+  readonly notExplained: number;
+}
+
+export function judgedOf(
+  mutants: readonly MachineMutant[],
+  verdictOn: (mutant: MachineMutant) => Verdict | undefined,
+  equivalents: readonly Equivalent[],
+): readonly Judged[] {
+  return mutants.flatMap((mutant) => {
+    const verdict = verdictOn(mutant);
+    return verdict === undefined
+      ? []
+      : [{ mutant, verdict, reason: reasonFor(mutant, equivalents) }];
+  });
+}
+
+export function rowsOf(
+  mutants: readonly MachineMutant[],
+  judged: readonly Judged[],
+): readonly Row[] {
+  return [...FOLDERS, 'all' as const].map((folder) => {
+    const isHere = ({ file }: MachineMutant): boolean =>
+      folder === 'all' || folderOf(file) === folder;
+    return rowOf(
+      folder,
+      mutants.filter(isHere).length,
+      judged.filter(({ mutant }) => isHere(mutant)),
+    );
+  });
+}
+
+function rowOf(folder: Row['folder'], mutants: number, judged: readonly Judged[]): Row {
+  const killed = { load: 0, tests: 0, seeds: 0, search: 0, time: 0 };
+  for (const { verdict } of judged) if (verdict.killedBy !== undefined) killed[verdict.killedBy]++;
+  const survivors = judged.filter(isSurvivor);
+  const explained = survivors.filter(({ reason }) => reason !== undefined).length;
+  const survived = survivors.length;
+  const notExplained = judged.length === 0 ? 0 : (survived - explained) / judged.length;
+  return { folder, mutants, judged: judged.length, killed, survived, explained, notExplained };
+}
+
+export function isSurvivor({ verdict }: Judged): boolean {
+  return verdict.killedBy === undefined;
+}
+
+/** The table, and the survivors that nobody has explained. */
+export function linesOf(rows: readonly Row[], judged: readonly Judged[]): readonly string[] {
+  const header = ['folder', 'mutants', 'judged', 'load', 'tests', 'seeds', 'search', 'time'];
+  const table = aligned([
+    [...header, 'survived', 'explained', 'not explained'],
+    ...rows.map((row) => [
+      row.folder,
+      ...[row.mutants, row.judged].map(String),
+      ...Object.values(row.killed).map(String),
+      ...[row.survived, row.explained].map(String),
+      `${(row.notExplained * 100).toFixed(1)} %`,
+    ]),
+  ]);
+  const survivors = judged
+    .filter((one) => isSurvivor(one) && one.reason === undefined)
+    .toSorted((a, b) => compare(a.mutant, b.mutant))
+    .map(({ mutant, verdict }) => {
+      const reached = verdict.judges === 0 ? ' (reached by no judge)' : '';
+      return `${mutant.file}:${mutant.line}${reached}  ${mutant.key}`;
+    });
+  return [...table, '', ...survivors];
+}
+
+function compare(a: MachineMutant, b: MachineMutant): number {
+  return a.file === b.file ? a.start - b.start : a.file < b.file ? -1 : 1;
+}
+
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, i) =>
+    Math.max(...rows.map((row) => (row[i] ?? '').length)),
+  );
+  return rows.map((row) =>
+    row
+      .map((text, i) => (i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0)))
+      .join('  '),
+  );
+}

@@ -1,0 +1,118 @@
+/** One mutant before its judges, in real processes; and what is kept of verdicts. */
+import assert from 'node:assert/strict';
+import { appendFileSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import { reasonFor, staleOf } from './equivalents.ts';
+import { readSource } from './folders.ts';
+import { type MachineMutant, mutantsOf } from './generate.ts';
+import type { Judge } from './judges.ts';
+import { Ledger } from './ledger.ts';
+import { rangesOf } from './reach.ts';
+import { judgedOf, linesOf, rowsOf } from './summary.ts';
+import { judge, type Verdict } from './verdict.ts';
+
+const FILE = 'engine/transaction/backoff.ts';
+const { mutants } = mutantsOf(FILE, readSource(FILE));
+
+/** Tests that need this file; and the beginning of the file, as far as any judge reaches. */
+const JUDGE: Judge = {
+  step: { kind: 'tests', name: 'engine/transaction/rules-reads.test.ts' },
+  cpuMs: 0,
+  isTimed: false,
+  reached: { [FILE]: [[0, 100_000]] },
+};
+
+const LINE = readSource(FILE).indexOf('export function');
+
+/** The file with something in front of its function. */
+function withText(replacement: string): MachineMutant {
+  const [mutant] = mutants;
+  assert.ok(mutant !== undefined);
+  return { ...mutant, start: LINE, end: LINE, replacement };
+}
+
+async function verdictOn(mutant: MachineMutant, one: Judge = JUDGE): Promise<Verdict> {
+  return await judge(mutant, { judges: [one], isThorough: false });
+}
+
+describe('a mutant', () => {
+  test('that does what the engine does survives', async () => {
+    const verdict = await verdictOn(withText('/* nothing */'));
+    assert.equal(verdict.killedBy, undefined);
+    assert.equal(verdict.judges, 1);
+  });
+
+  test('that fails a test is killed by it', async () => {
+    const verdict = await verdictOn(withText('Math.min = () => { throw new Error("no"); };'));
+    assert.equal(verdict.killedBy, 'tests');
+    assert.equal(verdict.step, JUDGE.step.name);
+    assert.match(verdict.why ?? '', /: no$/);
+  });
+
+  test('that cannot be loaded is killed by that', async () => {
+    assert.equal((await verdictOn(withText('throw new Error("no");'))).killedBy, 'load');
+  });
+
+  test('that never ends is killed when it has computed for too long', async () => {
+    assert.equal((await verdictOn(withText('for (;;) ;'))).killedBy, 'time');
+  });
+
+  test('that no judge reaches survives, and no process is started for it', async () => {
+    const verdict = await verdictOn(withText('for (;;) ;'), { ...JUDGE, reached: {} });
+    assert.equal(verdict.killedBy, undefined);
+    assert.equal(verdict.judges, 0);
+    assert.equal(verdict.cpuMs, 0);
+  });
+});
+
+test('an inner range speaks for itself, whatever the ranges around it say', () => {
+  const counted = [
+    { startOffset: 4, endOffset: 8, count: 0 },
+    { startOffset: 0, endOffset: 10, count: 2 },
+    { startOffset: 5, endOffset: 6, count: 1 },
+  ];
+  assert.deepEqual(rangesOf(counted), [
+    [0, 4],
+    [5, 6],
+    [8, 10],
+  ]);
+});
+
+test('the ledger keeps the newest verdict on a text, and survives a line that is cut short', async () => {
+  await using folder = await temporaryFolder();
+  const file = path.join(folder.path, 'a/ledger.jsonl');
+  const [mutant] = mutants;
+  assert.ok(mutant !== undefined);
+  const verdict = await verdictOn(mutant, { ...JUDGE, reached: {} });
+  const ledger = new Ledger(file);
+  ledger.add(verdict);
+  ledger.add({ ...verdict, killedBy: 'seeds' });
+  appendFileSync(file, '{"file":"engine/tr');
+  assert.equal(new Ledger(file).verdictOn(mutant)?.killedBy, 'seeds');
+  new Ledger(file).add({ ...verdict, digest: 'of another text' });
+  assert.match(readFileSync(file, 'utf8'), /engine\/tr\n\{.*\n$/);
+  assert.equal(new Ledger(file).verdictOn(mutant), undefined);
+});
+
+test('survivors are counted by folder, and told unless a reason is listed', async () => {
+  const [first, second] = mutants;
+  assert.ok(first !== undefined && second !== undefined);
+  const verdict = await verdictOn(first, { ...JUDGE, reached: {} });
+  const reasons = [
+    { reason: 'the same', file: FILE, mutants: [first.key] },
+    { reason: 'the same', file: FILE, mutants: ['statement: gone'] },
+  ];
+  const judged = judgedOf([first, second], () => verdict, reasons);
+  const rows = rowsOf(mutants, judged);
+  const all = rows.at(-1);
+  assert.deepEqual([all?.judged, all?.survived, all?.explained], [2, 2, 1]);
+  assert.equal(all?.notExplained, 1 / 2);
+  const lines = linesOf(rows, judged).join('\n');
+  assert.match(lines, /^transaction .* 50\.0 %$/m);
+  assert.ok(lines.includes(second.key));
+  assert.ok(!lines.includes(first.key));
+  assert.equal(reasonFor(first, reasons), 'the same');
+  assert.deepEqual(staleOf(reasons, mutants), [`${FILE}: statement: gone`]);
+});

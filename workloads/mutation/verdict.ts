@@ -1,0 +1,97 @@
+/** One mutant before its judges: killed by the first that finds a fault, or a survivor. */
+import { digestOf, readSource } from './folders.ts';
+import { mutated, type MachineMutant } from './generate.ts';
+import { type Judge, judgesOf } from './judges.ts';
+import type { OperatorName } from './operators.ts';
+import { type Ended, runSteps } from './run-steps.ts';
+
+/** What killed a mutant. */
+export type Means = 'load' | 'tests' | 'seeds' | 'search' | 'time';
+
+/** As written down, one line each. */
+export interface Verdict {
+  readonly file: string;
+  readonly key: string;
+  /** Of the file's text; with another text, the verdict is out of date. */
+  readonly digest: string;
+  readonly line: number;
+  readonly operator: OperatorName;
+  /** Undefined if it survived. */
+  readonly killedBy?: Means | undefined;
+  /** The step that killed it, and what it found. */
+  readonly step?: string | undefined;
+  readonly why?: string | undefined;
+  /** How many judges reach its place. 0: no quick test runs this code at all. */
+  readonly judges: number;
+  readonly cpuMs: number;
+}
+
+export interface Court {
+  readonly judges: readonly Judge[];
+  /** Ask all judges that reach it, whatever they cost. */
+  readonly isThorough: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Times the processor time that a judge needs on the engine as it is, and a little more, is looping. */
+const PATIENCE = 3;
+const PATIENCE_MS = 1_500;
+
+export async function judge(mutant: MachineMutant, court: Court): Promise<Verdict> {
+  const text = readSource(mutant.file);
+  const judges = judgesOf(mutant, court.judges, court.isThorough);
+  const verdict = {
+    file: mutant.file,
+    key: mutant.key,
+    digest: digestOf(text),
+    line: mutant.line,
+    operator: mutant.operator,
+    judges: judges.length,
+  };
+  const change = { file: mutant.file, text: mutated(text, mutant) };
+  let cpuMs = 0;
+  for (let from = 0; from < judges.length;) {
+    const asked = judges.slice(from);
+    const ended = await ask(asked, change, court.signal);
+    cpuMs += ended.cpuMs;
+    const { failure } = ended;
+    if (failure === undefined) break;
+    const at = asked.findIndex(({ step }) => step.name === failure.step);
+    const accuser = asked[at];
+    if (accuser?.isTimed !== true || (await isAgain(accuser, change, court.signal))) {
+      return { ...verdict, killedBy: meansOf(failure, accuser), ...failure, cpuMs };
+    }
+    from += at + 1;
+  }
+  return { ...verdict, cpuMs };
+}
+
+function ask(
+  judges: readonly Judge[],
+  change: { readonly file: string; readonly text: string },
+  signal: AbortSignal | undefined,
+): Promise<Ended> {
+  const patience = new Map(
+    judges.map(({ step, cpuMs }) => [step.name, cpuMs * PATIENCE + PATIENCE_MS]),
+  );
+  const steps = judges.map(({ step }) => step);
+  return runSteps(
+    { change, steps, measures: false },
+    (step) => patience.get(step) ?? 10_000,
+    signal,
+  );
+}
+
+/** A judge that looks at the system's clock is believed when it finds the fault twice. */
+async function isAgain(
+  accuser: Judge,
+  change: { readonly file: string; readonly text: string },
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  return (await ask([accuser], change, signal)).failure !== undefined;
+}
+
+function meansOf(failure: NonNullable<Ended['failure']>, accuser: Judge | undefined): Means {
+  if (failure.isLoading || accuser === undefined) return 'load';
+  return failure.why.includes('for too long') ? 'time' : accuser.step.kind;
+}

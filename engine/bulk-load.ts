@@ -1,17 +1,19 @@
 /**
- * Bulk load: fills new tables with committed data, without locks and notifications.
+ * Bulk load: fills new tables with committed data, without locks.
  *
  * What it writes is what one enormous transaction would have left behind, so it is for tables that
  * nobody reads or writes yet. It is not a transaction: if we die half way, half of it is there; drop
  * the tables and load them again.
  *
  * A load has two moments: cells with `derived` are committed after all others, as if observers
- * had run on them. Their acknowledgments therefore say that the observed cells have been seen.
+ * had run on them. Their acknowledgments therefore say that the observed cells have been seen. An observed
+ * cell that no observer has acknowledged is marked, as any change of it would be (P57): its observers will run.
  */
 import { assert } from './base/index.ts';
-import type { RowMutation, Timestamp } from './bigtable/index.ts';
+import type { Mutation, RowMutation, Timestamp } from './bigtable/index.ts';
 import type { Percolator } from './percolator.ts';
-import { acknowledgmentColumn, committedCell } from './transaction/index.ts';
+import { readDefinitions } from './tables.ts';
+import { acknowledgmentColumn, committedCell, NOTIFY, notifyTable } from './transaction/index.ts';
 
 export interface BulkCell {
   readonly column: string;
@@ -31,7 +33,7 @@ export interface BulkRow {
   readonly table: string;
   readonly row: string;
   readonly cells: readonly BulkCell[];
-  /** Observers that count as having run for a cell of this row. */
+  /** Observers that count as having run for a cell of this row, which is then not marked, unless it is `derived`. */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
 
@@ -47,6 +49,7 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   const first = await nextMoment(percolator);
   const second = await nextMoment(percolator);
   assert(second.startTimestamp > first.commitTimestamp, 'the second moment sees the first');
+  let observed = await readDefinitions(percolator.store);
   let batch: RowMutation[] = [];
   let sending: Promise<void> = Promise.resolve();
 
@@ -58,7 +61,9 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
 
   return {
     add: async (row) => {
-      batch.push(rowMutation(row, first, second));
+      if (!observed.has(row.table)) observed = await readDefinitions(percolator.store);
+      const marks = marksOf(row, observed.get(row.table) ?? [], { first, second });
+      batch.push(...marks, rowMutation(row, first, second)); // In one batch, so in any order.
       if (batch.length >= BATCH_ROWS) await send();
     },
     finish: async () => {
@@ -80,6 +85,22 @@ function rowMutation(
     committedCell(acknowledgmentColumn(observer, column), new Uint8Array(), second),
   );
   return { table, row, mutations: [...values, ...acknowledgments] };
+}
+
+/** Marks the observed cells that no observer has acknowledged; what is `derived` was committed after all observers. */
+function marksOf(
+  { table, row, cells, acknowledged = [] }: BulkRow,
+  observed: readonly string[],
+  { first, second }: { readonly first: Moment; readonly second: Moment },
+): readonly RowMutation[] {
+  const seen = new Set(acknowledged.map(({ column }) => column));
+  const mutations = cells
+    .filter(({ column, derived }) => observed.includes(column) && (derived || !seen.has(column)))
+    .map(({ column: qualifier, derived }): Mutation => {
+      const { commitTimestamp: timestamp } = derived === true ? second : first;
+      return { kind: 'set', family: NOTIFY, qualifier, timestamp, value: new Uint8Array() };
+    });
+  return mutations.length === 0 ? [] : [{ table: notifyTable(table), row, mutations }];
 }
 
 /** The timestamps of a transaction that nothing comes between. */

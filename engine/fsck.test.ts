@@ -8,7 +8,7 @@ import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
 import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
 import { lockOf, summaryOf } from './testing/planting.ts';
-import { TABLE_FAMILIES } from './transaction/index.ts';
+import { NOTIFY_FAMILIES, TABLE_FAMILIES } from './transaction/index.ts';
 
 const liveness = { self: 'auditor', isDead: (token: string) => token.startsWith('dead') };
 
@@ -139,5 +139,30 @@ test('a repair says of each finding what was done, and transactions go on with l
   assert.deepEqual(finding?.repair, { done: true, note: 'rolled back' });
   assert.deepEqual(await summaries(store), []);
   await fill(store);
+  assert.deepEqual(await summaries(store), []);
+});
+
+test('P57: a notification that was lost before any observer ran is found, and repaired: the observer runs', async () => {
+  const store = await filled();
+  await store.dropTable('accounts.notify'); // With all marks in it.
+  await store.createTable('accounts.notify', { families: NOTIFY_FAMILIES });
+  const [finding] = await findings(store);
+  assert.equal(finding?.code, 'notification-lost');
+  assert.match(finding.sentence, /^changed at \d+, not seen by any observer, and not marked$/);
+  await using percolator = await openPercolator({ store });
+  const saw: string[] = [];
+  await using worker = percolator.startWorker([
+    {
+      name: 'late',
+      table: 'accounts',
+      column: 'balance',
+      run: async (_, { row }) => void saw.push(row),
+    },
+  ]);
+  await worker.idle();
+  assert.deepEqual(saw, []);
+  await findings(store, { repair: true });
+  await worker.idle();
+  assert.deepEqual(saw, ['Bob']);
   assert.deepEqual(await summaries(store), []);
 });

@@ -5,7 +5,9 @@
  * timestamp that the observer's acknowledgment stores (P42). Which observers there are is not kept in
  * the storage, so, unless the caller names them, the acknowledgments in the row stand for them:
  *
- *   - no acknowledgment: no observer has run yet. A missing mark proves nothing, a mark is work.
+ *   - no acknowledgment: no observer has run yet. A mark is work, and so is an entry in the list of parked cells.
+ *     Without either the notification is lost: whatever commits a change of an observed column leaves a mark, which
+ *     only a run takes away, after it has acknowledged (P57). A column that no worker observes keeps its marks.
  *   - every known observer is behind, and there is no mark: the notification is lost.
  *   - some are behind, and there is no mark: lost, or those observers have been retired.
  *   - none is behind, and there is a mark: a worker will clear it, unless an observer that has never
@@ -73,7 +75,8 @@ function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): F
   const names = audited.observersOf?.(column) ?? [...lastRuns.keys()];
   const behind = names.filter((name) => (lastRuns.get(name) ?? 0) < change);
   const findings = acknowledgedNothing(cell, history, { lastRuns, horizon });
-  if (mark === undefined && !isParked && behind.length > 0) {
+  const isNobodys = names.length === 0 && audited.observersOf === undefined && change > 0;
+  if (mark === undefined && !isParked && (isNobodys || behind.length > 0)) {
     const isCertain = audited.observersOf !== undefined || behind.length === names.length;
     findings.push(lostNotification(cell, change, { behind, isCertain }));
   }
@@ -139,7 +142,7 @@ function lostNotification(
   change: Timestamp,
   { behind, isCertain }: { readonly behind: readonly string[]; readonly isCertain: boolean },
 ): Finding {
-  const who = behind.map((name) => `observer ${name}`).join(' and ');
+  const who = behind.map((name) => `observer ${name}`).join(' and ') || 'any observer';
   const unless = isCertain
     ? ''
     : `, unless ${behind.length === 1 ? 'it has' : 'they have'} been retired`;

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
-import type { AuditedTable } from './index.ts';
 import { FINDING_CODES } from './index.ts';
+import { type Planted, PLANTED_NOTIFICATIONS } from '../testing/planted-notifications.ts';
 import {
   erase,
   findingsOf,
@@ -16,20 +16,6 @@ import {
   summaryOf,
   TABLES,
 } from '../testing/planting.ts';
-
-interface Planted {
-  readonly name: string;
-  /** Timestamps from 1 to 99 were handed out; the rows `p`, `x` and `y` are committed and clean. */
-  readonly plant: (database: TestDatabase, client: Client) => Promise<unknown>;
-  readonly found: readonly string[];
-  /** Still found after a repair; default: the same. */
-  readonly left?: readonly string[];
-  readonly tables?: readonly AuditedTable[];
-}
-
-const NAMED: readonly AuditedTable[] = [
-  { table: 't', observedColumns: ['seen'], observersOf: () => ['o'] },
-];
 
 const PLANTED: readonly Planted[] = [
   {
@@ -361,124 +347,7 @@ const PLANTED: readonly Planted[] = [
     },
     found: ['error acknowledgment-ahead z:ack_o:seen @ 1000'],
   },
-  // Notifications.
-  {
-    name: 'an acknowledgment of a column that was never written',
-    plant: (database) => plant(database, 'ack z:ack_o:seen', 70, recordOf(50)),
-    found: ['error acknowledgment-without-change z:seen @ 50'],
-  },
-  {
-    name: 'an acknowledgment of a column that was deleted and collected',
-    plant: async (database) => {
-      await plant(database, 'ack z:ack_o:seen', 70, recordOf(50));
-      database.oracle.horizon = 80;
-    },
-    found: ['warning acknowledgment-without-change z:seen @ 50'],
-  },
-  {
-    name: 'a change that no observer has seen, without a mark',
-    plant: async (database, client) => {
-      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
-      const committed = await client.write({ 'z:seen': 'new' });
-      await erase(database, 'notify t.notify/z:seen', committed);
-    },
-    found: ['error notification-lost z:seen @ 101'],
-    left: [],
-  },
-  {
-    name: 'a change that one of two observers has seen, without a mark: it may have been retired',
-    plant: async (database) => {
-      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_old:seen', 50, recordOf(45));
-      await plant(database, 'ack z:ack_new:seen', 80, recordOf(70));
-    },
-    found: ['warning notification-lost z:seen @ 60'],
-  },
-  {
-    name: 'a change that the observer, which is named, has never seen, without a mark',
-    plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
-    found: ['error notification-lost z:seen @ 60'],
-    left: [],
-    tables: NAMED,
-  },
-  {
-    name: 'a change without a mark that was loaded in bulk, as far as one can know',
-    plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
-    found: [],
-  },
-  {
-    name: 'a change that is parked, and not lost',
-    plant: async (database) => {
-      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
-      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      const value = JSON.stringify({ failures: 8, error: 'Error: indigestible' });
-      await plant(database, 'parked t.notify/z:seen', 60, value);
-    },
-    found: ['warning observer-parked z:seen @ 60'],
-  },
-  {
-    name: 'a touch after the run of an observer: nothing has changed',
-    plant: async (database) => {
-      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
-      await plant(database, 'write z:seen', 90, recordOf(85, 'touch 0 60'));
-    },
-    found: [],
-  },
-  {
-    name: 'the acknowledgment of an observer whose name looks like part of a column',
-    plant: async (database) => {
-      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:just:seen', 50, recordOf(45));
-      await plant(database, 'write z:just:seen', 30, recordOf(25, 'delete'));
-    },
-    found: [],
-    tables: [{ table: 't', observedColumns: ['seen', 'just:seen'] }],
-  },
-  {
-    name: 'a mark of a transaction that died before it committed',
-    plant: (database) => plant(database, 'notify t.notify/z:seen', 60),
-    found: ['warning notification-clean z:seen @ 60'],
-    left: [],
-  },
-  {
-    name: 'a mark of a transaction that is about to commit',
-    plant: async (database) => {
-      await plant(database, 'lock z:seen', 50, lockOf('z:seen', 'alive'));
-      await plant(database, 'notify t.notify/z:seen', 60);
-    },
-    found: [],
-  },
-  {
-    name: 'a mark of a change that every observer has seen, as far as one can know',
-    plant: async (database) => {
-      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
-      await plant(database, 'notify t.notify/z:seen', 60);
-    },
-    found: ['warning notification-clean z:seen @ 60'],
-  },
-  {
-    name: 'a mark of a change that every observer has seen, which are named',
-    plant: async (database) => {
-      await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
-      await plant(database, 'notify t.notify/z:seen', 60);
-    },
-    found: ['warning notification-clean z:seen @ 60'],
-    left: [],
-    tables: NAMED,
-  },
-  {
-    name: 'a mark of a change that no observer has seen yet: work',
-    plant: (_, client) => client.write({ 'z:seen': 'new' }),
-    found: [],
-  },
-  {
-    name: 'a mark on a column that nobody observes',
-    plant: (database) => plant(database, 'weak t.notify/z:c', 60),
-    found: ['warning notification-clean z:c @ 60'],
-  },
+  ...PLANTED_NOTIFICATIONS,
   // Tables.
   {
     name: 'a table without its companion, whose notifications are lost',

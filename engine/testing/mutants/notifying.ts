@@ -191,6 +191,18 @@ export const NOTIFYING: readonly Mutant[] = [
     ],
   },
   {
+    rule: 'P57',
+    name: 'second-observed-cell-unmarked',
+    mistake: 'A transaction that changes several observed cells marks the first of them only.',
+    changes: [
+      change(
+        'transaction/notifications.ts',
+        'if (await context.isObserved(write.table, write.column)) observed.push(write);',
+        'if (observed.length === 0 && (await context.isObserved(write.table, write.column))) observed.push(write);',
+      ),
+    ],
+  },
+  {
     rule: 'P56',
     name: 'trouble-of-a-table-ends-the-worker',
     mistake: 'One table that cannot be scanned ends the scanning of all.',

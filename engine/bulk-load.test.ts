@@ -1,0 +1,38 @@
+/** P57 for bulk load: what is observed and was not acknowledged is marked, and observers run for it. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBulkLoader } from './bulk-load.ts';
+import { fsck } from './fsck.ts';
+import { openPercolator, type Percolator } from './percolator.ts';
+import { createMemoryBigtable } from './testing/index.ts';
+import { summaryOf } from './testing/planting.ts';
+
+async function load(percolator: Percolator): Promise<void> {
+  const loader = await openBulkLoader(percolator);
+  // Created after the loader was opened, as a program may do.
+  await percolator.createTable('t', { observedColumns: ['seen', 'next'] });
+  const value = Buffer.from('1');
+  const by = (column: string) => ({ acknowledged: [{ observer: 'o', column }] });
+  await loader.add({ table: 't', row: 'a', cells: [{ column: 'seen', value }] });
+  await loader.add({ table: 't', row: 'b', cells: [{ column: 'seen', value }], ...by('seen') });
+  await loader.add({ table: 't', row: 'c', cells: [{ column: 'unseen', value }] });
+  const derived = { column: 'next', value, derived: true };
+  await loader.add({ table: 't', row: 'd', cells: [derived], ...by('next') });
+  await loader.finish();
+}
+
+test('P57: observers run for a bulk load that does not say that they have, once', async () => {
+  await using percolator = await openPercolator({ store: createMemoryBigtable() });
+  await load(percolator);
+  assert.deepEqual((await Array.fromAsync(await fsck(percolator.store))).map(summaryOf), []);
+  const saw: string[] = [];
+  const observers = ['seen', 'next'].map((column) => ({
+    name: 'o',
+    table: 't',
+    column,
+    run: async (_: unknown, { row }: { readonly row: string }) => void saw.push(`${row}:${column}`),
+  }));
+  await using worker = percolator.startWorker(observers);
+  await worker.idle();
+  assert.deepEqual(saw.toSorted(), ['a:seen', 'd:next']);
+});

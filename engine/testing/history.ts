@@ -11,12 +11,44 @@
  * transactions to files, one a line.
  */
 import type { Timestamp } from '../bigtable/index.ts';
+import type { CellAddress } from '../transaction/index.ts';
 
 /**
- * How cells are named in histories: `table/row:column`; acknowledgments have columns `ack_<observer>:<column>`.
- * The column begins at the first colon, so tables and rows in histories have none; tables have no slash.
+ * How cells are named in histories: `table/row:column`, so that two cells never have one name: the table ends at the
+ * first slash, the row at the first colon, and in tables and rows `%`, and what would end them, are escaped. Columns
+ * stand as they are, those of acknowledgments as the engine names them.
  */
 export type HistoricCell = string;
+
+export function historicCell({ table, row, column }: CellAddress): HistoricCell {
+  return `${historicTable(table)}/${escaped(row)}:${column}`;
+}
+
+/** The part of a cell's name before the slash. */
+export function historicTable(table: string): string {
+  return escaped(table).replaceAll('/', '%2f');
+}
+
+/** The opposite of `historicCell`. */
+export function addressOf(cell: HistoricCell): CellAddress {
+  const slash = cell.indexOf('/');
+  const colon = cell.indexOf(':', slash);
+  return {
+    table: unescaped(cell.slice(0, slash)),
+    row: unescaped(cell.slice(slash + 1, colon)),
+    column: cell.slice(colon + 1),
+  };
+}
+
+function escaped(name: string): string {
+  if (!/[%:]/.test(name)) return name;
+  return name.replaceAll('%', '%25').replaceAll(':', '%3a');
+}
+
+function unescaped(name: string): string {
+  if (!name.includes('%')) return name;
+  return name.replaceAll('%2f', '/').replaceAll('%3a', ':').replaceAll('%25', '%');
+}
 
 export interface HistoricTransaction {
   /** Who ran it: one life of one process. */
@@ -35,6 +67,8 @@ export interface HistoricTransaction {
   readonly endedAt?: number | undefined;
   /** First reads from the snapshot, not of own writes. An absent value: the cell had none. */
   readonly reads: readonly HistoricValue[];
+  /** Scans of the snapshot. What they found stands in `reads`; what they should have found is for the judge to say. */
+  readonly scans?: readonly HistoricScan[] | undefined;
   /**
    * The last write to each cell; an absent value is a delete. The acknowledgment that a strong run of an
    * observer writes need not be listed: `run` says it.
@@ -53,6 +87,17 @@ export interface HistoricTransaction {
 export interface HistoricValue {
   readonly cell: HistoricCell;
   readonly value?: string | undefined;
+}
+
+/** A range that was read to its end, and the cells that it returned. */
+export interface HistoricScan {
+  readonly table: string;
+  /** The first row, and the one that ends the range; absent: of the whole table. */
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+  readonly columns: readonly string[];
+  /** Cells with a value, and those that the transaction itself had written before: of these it says nothing. */
+  readonly returned: readonly HistoricCell[];
 }
 
 export interface ObserverRun {

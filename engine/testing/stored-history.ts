@@ -8,7 +8,12 @@
 import type { Bigtable, Cell } from '../bigtable/index.ts';
 import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../transaction/index.ts';
 import { decodeWriteRecord } from '../transaction/write-record.ts';
-import type { HistoricCell, HistoricMarker, HistoricRecord } from './history.ts';
+import {
+  historicCell,
+  type HistoricCell,
+  type HistoricMarker,
+  type HistoricRecord,
+} from './history.ts';
 
 export interface StoredHistory {
   readonly records: readonly HistoricRecord[];
@@ -30,10 +35,10 @@ export async function readStoredHistory(
   for (const table of tables) {
     const families = TABLE_FAMILIES.filter((family) => family !== 'data');
     for await (const [cell, stored] of cellsOf(store, table, families)) {
-      take(`${table}/${cell}`, stored, found);
+      take(historicCell({ table, ...cell }), stored, found);
     }
     for await (const [cell] of cellsOf(store, notifyTable(table), NOTIFY_FAMILIES)) {
-      found.marks.push(`${table}/${cell}`);
+      found.marks.push(historicCell({ table, ...cell }));
     }
   }
   return found;
@@ -61,17 +66,17 @@ function take(cell: HistoricCell, stored: Cell, found: Found): void {
   }
 }
 
-/** All cells of the families, each with its name but for the table: `row:column`. */
+/** All cells of the families, each with its address but for the table. */
 async function* cellsOf(
   store: Bigtable,
   table: string,
   families: readonly string[],
-): AsyncGenerator<readonly [string, Cell]> {
+): AsyncGenerator<readonly [{ readonly row: string; readonly column: string }, Cell]> {
   const filters = families.map((family) => ({ family }));
   for (let start = ''; ;) {
     const rows = await store.readRange(table, { start, limit: BATCH_ROWS }, filters);
-    for (const { key, cells } of rows) {
-      for (const cell of cells) yield [`${key}:${cell.qualifier}`, cell];
+    for (const { key: row, cells } of rows) {
+      for (const cell of cells) yield [{ row, column: cell.qualifier }, cell];
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < BATCH_ROWS) return;

@@ -16,11 +16,13 @@ export function summaryLines(
     `  rolled forward   ${number(counts.rolledForward)} locks of others`,
     `  rolled back      ${number(counts.rolledBack)} locks of others`,
     `  observer runs    ${number(counts.observerRuns)}`,
+    `  of which hung    ${number(counts.hung)}`,
+    `  parked           ${number(counts.parked)} cells, ${number(counts.replayed)} replayed`,
     `  cells collected  ${number(counts.cellsCollected)}`,
     'Faults met',
     ...Object.entries(faults)
       .toSorted(([a], [b]) => a.localeCompare(b))
-      .map(([fault, count]) => `  ${fault.padEnd(17)}${number(count)}`),
+      .map(([fault, count]) => `  ${fault.padEnd(19)}${number(count)}`),
     ...uncoveredLines(notCovered(tally)),
     failed.length === 0
       ? 'No run broke a rule.'

@@ -20,11 +20,10 @@ import {
   notifyTable,
   TABLE_FAMILIES,
 } from '../../transaction/index.ts';
-import type { HistoricTransaction, History, Violation } from '../history.ts';
+import { addressOf, type HistoricTransaction, type History, type Violation } from '../history.ts';
 import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
 import { createMemoryBigtable } from '../memory-bigtable.ts';
 import { ScriptedOracle } from '../scripted-oracle.ts';
-import { addressOf } from '../simulation/recording.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import type { Told } from './live-process.ts';
 import type { LocalState } from './local-states.ts';

@@ -20,7 +20,14 @@ import {
 } from '../../transaction/index.ts';
 import { createMemoryBigtable } from '../memory-bigtable.ts';
 import type { Operation } from '../simulation/plan.ts';
-import { perform, readOnly, type Recording } from '../simulation/recording.ts';
+import { PLAIN } from '../simulation/names.ts';
+import {
+  perform,
+  readOnly,
+  type Recording,
+  type Scribe,
+  startRecording,
+} from '../simulation/recording.ts';
 import type { Answer, Message, MessageBook, Request } from './messages.ts';
 import { inDoubt } from './messages.ts';
 import { MessagingBigtable } from './messaging-bigtable.ts';
@@ -98,6 +105,13 @@ export class LiveProcess {
     );
   }
 
+  get #scribe(): Scribe {
+    const find = (claim: string, message: string): void => {
+      this.#error = `${claim}: ${message}`;
+    };
+    return { clock: this.#context.clock, names: PLAIN, find };
+  }
+
   get isFinished(): boolean {
     return this.#isFinished;
   }
@@ -147,7 +161,9 @@ export class LiveProcess {
     await using snapshot = await snapshotAt(this.#context);
     const recording = this.#record(snapshot.startTimestamp);
     try {
-      for (const operation of operations) await readOnly(snapshot, operation, recording);
+      for (const operation of operations) {
+        await readOnly(this.#scribe, snapshot, operation, recording);
+      }
       recording.outcome = 'committed';
     } catch (error) {
       if (!(error instanceof PercolatorError)) throw error;
@@ -158,7 +174,7 @@ export class LiveProcess {
     const transaction = await begin(this.#context);
     const recording = this.#record(transaction.startTimestamp);
     try {
-      await perform(this.#context.clock, transaction, operations, recording);
+      await perform(this.#scribe, transaction, operations, recording);
       recording.outcome = 'unknown'; // Until it is told.
       recording.commitTimestamp = await transaction.commit();
       recording.outcome = 'committed';
@@ -181,17 +197,7 @@ export class LiveProcess {
   }
 
   #record(startTimestamp: Timestamp): Recording {
-    const recording: Recording = {
-      process: this.#script.name,
-      startTimestamp,
-      outcome: 'failed', // Until its commit is asked for.
-      beganAt: 0,
-      values: 0,
-      reads: [],
-      writes: [],
-      locks: [],
-      weak: [],
-    };
+    const recording = startRecording(this.#script.name, startTimestamp, 0);
     this.#transactions.push(recording);
     return recording;
   }

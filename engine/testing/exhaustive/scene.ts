@@ -1,8 +1,7 @@
 /** A scenario as it is before anybody has done anything: rows, processes, and the rules they live by. */
 import type { Timestamp } from '../../bigtable/index.ts';
 import { committedCell, notifyTable } from '../../transaction/index.ts';
-import type { HistoricTransaction } from '../history.ts';
-import { addressOf } from '../simulation/recording.ts';
+import { addressOf, type HistoricTransaction } from '../history.ts';
 import type { EndingRules } from './ending.ts';
 import { LocalStates } from './local-states.ts';
 import { MessageBook } from './messages.ts';

@@ -14,7 +14,13 @@
  * runs saw committed data only is the business of snapshot-isolation.ts: a run is a transaction like any other.
  */
 import type { Timestamp } from '../../bigtable/index.ts';
-import type { History, HistoricCell, HistoricTransaction, Violation } from '../history.ts';
+import {
+  type History,
+  type HistoricCell,
+  historicTable,
+  type HistoricTransaction,
+  type Violation,
+} from '../history.ts';
 import { Findings } from './findings.ts';
 import { acknowledgmentCell, newestAt, type Version, versionsByCell } from './versions.ts';
 
@@ -69,11 +75,12 @@ class Columns {
 
   constructor(observers: readonly ObservedColumn[]) {
     for (const observed of observers) {
-      const { name, table, column } = observed;
-      const names = this.#observers.get(`${table}:${column}`);
-      if (names === undefined) this.#observers.set(`${table}:${column}`, [name]);
+      const { name, column } = observed;
+      const place = `${historicTable(observed.table)}:${column}`;
+      const names = this.#observers.get(place);
+      if (names === undefined) this.#observers.set(place, [name]);
       else names.push(name);
-      this.#acknowledgments.set(acknowledgmentCell(name, `${table}:${column}`), observed);
+      this.#acknowledgments.set(acknowledgmentCell(name, place), observed);
     }
   }
 

@@ -9,7 +9,7 @@
  *   4. Per cell, the intervals [S, C] of those who wrote or locked it are disjoint: of two that
  *      overlap, one must have lost.
  *   5. Every read at S returned the newest version with a commit timestamp at or below S; also the reads of
- *      transactions that failed: they too had a snapshot.
+ *      transactions that failed: they too had a snapshot. What a scan did not return it read as absent (scans.ts).
  *   6. Timestamps are in real-time order (real-time.ts).
  *
  * Who committed, and when, is what the storage's records say (fates.ts); only 3 looks at what clients
@@ -31,6 +31,7 @@ import type {
 import { type Fate, fatesOf } from './fates.ts';
 import { Findings } from './findings.ts';
 import { judgeRealTime } from './real-time.ts';
+import { Scans } from './scans.ts';
 import {
   acknowledgmentOf,
   type CellVersions,
@@ -54,8 +55,13 @@ export function judgeSnapshotIsolation(history: History): readonly Violation[] {
     }
   }
   for (const [cell, { all }] of cells) judgeVersions(cell, all, { fates, findings });
-  for (const { startTimestamp, reads } of history.transactions) {
+  const scans = new Scans(cells);
+  for (const transaction of history.transactions) {
+    const { startTimestamp, reads } = transaction;
     for (const read of reads) judgeRead(read, startTimestamp, cells.get(read.cell), findings);
+    for (const { cell, versions } of scans.missedBy(transaction)) {
+      judgeRead({ cell }, startTimestamp, versions, findings);
+    }
   }
   judgeRealTime(history.transactions, fates, findings);
   return findings.violations;

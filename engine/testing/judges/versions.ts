@@ -3,6 +3,7 @@
  * to have written them.
  */
 import type { Timestamp } from '../../bigtable/index.ts';
+import { acknowledgmentColumn } from '../../transaction/index.ts';
 import type { HistoricCell, HistoricRecord, HistoricTransaction } from '../history.ts';
 
 export interface Version {
@@ -80,10 +81,10 @@ export function acknowledgmentOf({
   return run === undefined || run.weak ? undefined : acknowledgmentCell(run.observer, run.cell);
 }
 
-/** `table/row:ack_<observer>:<column>`. */
+/** Where the engine keeps what `observer` has seen of `cell`. */
 export function acknowledgmentCell(observer: string, cell: HistoricCell): HistoricCell {
   const colon = cell.indexOf(':');
-  return `${cell.slice(0, colon)}:ack_${observer}${cell.slice(colon)}`;
+  return `${cell.slice(0, colon)}:${acknowledgmentColumn(observer, cell.slice(colon + 1))}`;
 }
 
 function byCommitTimestamp(a: HistoricRecord, b: HistoricRecord): number {

@@ -3,25 +3,28 @@ import { judgeListAppend } from '../judges/list-append.ts';
 import { type ListCells, listTransactions } from '../judges/list-history.ts';
 import { judgeNotifications } from '../judges/notifications.ts';
 import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
-import type { History, Violation } from '../history.ts';
-import { OBSERVERS } from './observers.ts';
+import { addressOf, type History, type Violation } from '../history.ts';
+import { isAcknowledgment } from '../../transaction/index.ts';
+import { observersOf } from './observers.ts';
+import { LISTS } from './plan.ts';
 import type { Run } from './run.ts';
 import { leftLocks, leftMarks } from './storage.ts';
 
-/** The cells that hold lists. */
-const LISTS: ListCells = {
-  isList: (cell) => cell.endsWith(':list'),
-  elementsOf: (value) => value.split(','),
-};
-
 export function judge(run: Run, history: History): readonly Violation[] {
+  const { names } = run.world;
+  const lists = new Set(LISTS.map((cell) => names.historic(cell)));
+  const listCells: ListCells = {
+    isList: (cell) => lists.has(cell),
+    elementsOf: (value) => value.split(','),
+  };
   markWeakRuns(run, history);
   run.world.umpire.judgeTraces(history);
   return [
     ...run.world.umpire.violations,
     ...judgeSnapshotIsolation(history),
-    ...judgeListAppend(listTransactions(history.transactions, LISTS), { strict: true }).violations,
-    ...judgeNotifications(history, { observers: OBSERVERS, left: leftMarks(run.world) }),
+    ...judgeListAppend(listTransactions(history.transactions, listCells), { strict: true })
+      .violations,
+    ...judgeNotifications(history, { observers: observersOf(names), left: leftMarks(run.world) }),
     ...judgeAnswers(run, history),
     ...leftLocks(run.world).map((lock) => ({
       claim: 'progress: lock left',
@@ -47,7 +50,9 @@ function judgeAnswers({ answers }: Run, { records }: History): readonly Violatio
 /** A run does not know what caused it; one that acknowledged nothing must have been a weak one. */
 function markWeakRuns({ transactions }: Run, { records }: History): void {
   const acknowledged = new Set(
-    records.filter(({ cell }) => cell.includes(':ack_')).map((record) => record.startTimestamp),
+    records
+      .filter(({ cell }) => isAcknowledgment(addressOf(cell).column))
+      .map((record) => record.startTimestamp),
   );
   for (const transaction of transactions) {
     if (transaction.run === undefined) continue;

@@ -29,20 +29,42 @@ export const MESSAGE_FAULTS = [
   'crashAfter',
   /** Its sender stands still afterwards, perhaps for longer than a lock lives. */
   'pause',
+  /** Its sender stands still before it leaves, perhaps for longer than all leases: it leaves when the sender goes on. */
+  'stall',
 ] as const;
 
 export type MessageFault = (typeof MESSAGE_FAULTS)[number];
+
+/** What can happen to the mutations that a process has sent in one turn, where order is kept (lane.ts). */
+export const GROUP_FAULTS = [
+  /** Refused: nothing of it is applied, and the sender is told so. */
+  'refuseGroup',
+  /** Never applied; the sender is told that nothing is known. */
+  'loseGroup',
+  /** Applied; the sender is told that nothing is known. */
+  'loseGroupAnswer',
+  /** Takes long, and so does everything sent after it. */
+  'delayGroup',
+] as const;
+
+export type GroupFault = (typeof GROUP_FAULTS)[number];
 
 /** What happens to processes and services, as moments of the run. */
 export const EVENT_FAULTS = [
   /** The lock service says of a live process for a while that it has exited. */
   'expireLease',
-  /** A process's wall clock jumps by up to an hour. */
+  /** The wall clock of a process, or of an oracle, jumps by a minute to an hour, forwards or back. */
   'clockJump',
   /** Some rows' tablet refuses everything for a while. */
   'tabletUnavailable',
   /** A process dies, whatever it is doing, and is started again. */
   'crash',
+  /** A process ends what it has begun, closes the database and exits; then it is started again. */
+  'close',
+  /** A process, or an oracle, stands still, perhaps for longer than all leases. */
+  'stop',
+  /** The same, and so does its monotonic clock: its machine is suspended. */
+  'suspend',
   /** The oracle that is asked is another one from now on; the old one goes on, for those who still ask it. */
   'oracleFailOver',
   /** An oracle dies and is started again. */
@@ -58,13 +80,15 @@ export type EventFault = (typeof EVENT_FAULTS)[number];
 export interface Knobs {
   /** Rates per message. Absent: never. */
   readonly messages: Readonly<Partial<Record<MessageFault, number>>>;
+  /** Rates per group of mutations, where order is kept. Absent: never. */
+  readonly groups?: Readonly<Partial<Record<GroupFault, number>>> | undefined;
   /** Events per second of virtual time. Absent: never. */
   readonly events: Readonly<Partial<Record<EventFault, number>>>;
   /** Longest way of a message, in milliseconds; each takes its own time, so they overtake one another. */
   readonly delayMsMax: number;
   /** Milliseconds after which a sender without an answer gives up. */
   readonly deadlineMs: number;
-  /** Whether a process's mutations arrive in the order sent; then none is lost on the way there. */
+  /** Whether a process's mutations arrive in the order sent, in groups; then none is lost without its group. */
   readonly ordered: boolean;
   /** Whether the lock service tells at once who has exited; otherwise only the time to live does. */
   readonly deathIsKnown: boolean;
@@ -84,6 +108,14 @@ export interface Knobs {
   readonly prefetch?: boolean | undefined;
   /** The largest difference between two processes' wall clocks, in milliseconds. */
   readonly skewMs: number;
+  /** The largest difference in speed between a process's monotonic clock and virtual time: 0.01 is one percent. */
+  readonly drift?: number | undefined;
+  /** What the plan's cells are called in the database (names.ts). Default: the same. */
+  readonly names?: 'awkward' | undefined;
+  /** The share of an observer's runs that hang for a while. Default 0. */
+  readonly hangs?: number | undefined;
+  /** Failures of an observer before a cell is parked. Default: never parked. */
+  readonly failuresMax?: number | undefined;
   /** The first timestamp of the run: large ones lose digits where they are mistreated. */
   readonly firstTimestamp: number;
   /** Timestamps per range. Small ones are used up often. */
@@ -115,6 +147,14 @@ const MESSAGE_RATE: Readonly<Record<MessageFault, number>> = {
   crashBefore: 0.0015,
   crashAfter: 0.002,
   pause: 0.008,
+  stall: 0.002,
+};
+
+const GROUP_RATE: Readonly<Record<GroupFault, number>> = {
+  refuseGroup: 0.01,
+  loseGroup: 0.006,
+  loseGroupAnswer: 0.006,
+  delayGroup: 0.01,
 };
 
 const EVENT_RATE: Readonly<Record<EventFault, number>> = {
@@ -122,6 +162,9 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   clockJump: 4,
   tabletUnavailable: 2,
   crash: 3,
+  close: 1,
+  stop: 0.5,
+  suspend: 0.5,
   oracleFailOver: 3,
   oracleRestart: 2,
   collectorCrash: 2,
@@ -132,9 +175,11 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
 export function swarm(random: Random): Knobs {
   const kind = random.fraction();
   const collector = random.fraction() < 0.5;
+  const isKind = kind < CALM + PATIENT;
   return {
     messages: messageFaults(random, kind),
-    events: kind < CALM + PATIENT ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
+    groups: isKind ? {} : subset(random, GROUP_FAULTS, GROUP_RATE),
+    events: isKind ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
     delayMsMax: random.pick([1, 2, 5, 20]),
     deadlineMs: random.pick([30, 100]),
     ordered: random.fraction() < 0.4,
@@ -147,6 +192,10 @@ export function swarm(random: Random): Knobs {
     scanLocks: random.fraction() < 0.5,
     prefetch: random.fraction() < 0.4,
     skewMs: random.pick([0, 0, 1_000, 3_600_000]),
+    drift: random.pick([0, 0.001, 0.01]),
+    names: random.fraction() < 0.25 ? 'awkward' : undefined,
+    hangs: random.fraction() < 0.3 ? 0.02 : undefined,
+    failuresMax: random.fraction() < 0.3 ? random.integer(1, 3) : undefined,
     firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,
     rangeSize: random.pick([20, 1_000, 100_000]),
     collector,

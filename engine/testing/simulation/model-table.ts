@@ -6,6 +6,7 @@
  *
  * Cells are shared with whoever reads them, not copied: the engine changes no value that it has sent or read.
  */
+import { PercolatorError } from '../../base/index.ts';
 import { TIMESTAMP_MAX } from '../../bigtable/index.ts';
 import type {
   Cell,
@@ -22,15 +23,29 @@ type Families = Map<string, Columns>;
 
 export class ModelTable {
   readonly splits: readonly string[];
+  /** Undefined: any. */
+  readonly #families: ReadonlySet<string> | undefined;
   readonly #rows = new Map<string, Families>();
   /** The keys of `#rows` in order; undefined when a row has come or gone since it was made. */
   #keys: readonly string[] | undefined;
 
-  constructor(splits: readonly string[] = []) {
+  constructor(splits: readonly string[] = [], families?: readonly string[]) {
     this.splits = splits;
+    this.#families = families && new Set(families);
+  }
+
+  /** Whether it could have been created so. */
+  isLike(families: readonly string[], splits: readonly string[]): boolean {
+    const own = this.#families ?? new Set(families);
+    return (
+      own.size === families.length &&
+      families.every((family) => own.has(family)) &&
+      splits.toSorted(compareUtf8).join() === this.splits.toSorted(compareUtf8).join()
+    );
   }
 
   readRow(key: string, filters: readonly CellFilter[]): Row | undefined {
+    this.#checkFamilies(filters);
     const families = this.#rows.get(key);
     if (families === undefined) return undefined;
     const cells: Cell[] = [];
@@ -42,6 +57,7 @@ export class ModelTable {
     { start = '', end, limit }: RowRange & { readonly limit: number },
     filters: readonly CellFilter[],
   ): Row[] {
+    this.#checkFamilies(filters);
     this.#keys ??= [...this.#rows.keys()].toSorted(compareUtf8);
     const rows: Row[] = [];
     for (const key of this.#keys) {
@@ -55,6 +71,7 @@ export class ModelTable {
   }
 
   checkAndMutateRow({ row, anyOf, ifFound, ifNotFound }: ConditionalRowMutation): boolean {
+    this.#checkFamilies(anyOf);
     const families = this.#rows.get(row);
     const found = families !== undefined && anyOf.some((filter) => hasAny(families, filter));
     this.mutateRow(row, (found ? ifFound : ifNotFound) ?? []);
@@ -63,6 +80,7 @@ export class ModelTable {
 
   mutateRow(key: string, mutations: readonly Mutation[]): void {
     if (mutations.length === 0) return;
+    this.#checkFamilies(mutations);
     const before = this.#rows.get(key);
     const families = before ?? new Map<string, Columns>();
     for (const mutation of mutations) {
@@ -74,6 +92,15 @@ export class ModelTable {
     this.#keys = undefined;
     if (families.size > 0) this.#rows.set(key, families);
     else this.#rows.delete(key);
+  }
+
+  #checkFamilies(named: readonly { readonly family: string }[]): void {
+    const families = this.#families;
+    if (families === undefined) return;
+    for (const { family } of named) {
+      if (families.has(family)) continue;
+      throw new PercolatorError('FAMILY_NOT_FOUND', `there is no family ${family}`);
+    }
   }
 }
 

@@ -1,16 +1,17 @@
 /**
  * The way of a message from a process to a service and back, and what can happen to it on the way.
  *
- *     sent ──delay──▶ arrives: applied ──delay──▶ answer heard
- *       │               │    └──▶ a copy arrives again, soon or much later
- *       │               └──▶ answer lost: the sender gives up at its deadline
- *       └──▶ lost, or late: the sender gives up first; a late one arrives all the same
+ *     sent ──the process may stand still──▶ leaves ──delay──▶ arrives: applied ──delay──▶ answer heard
+ *                                             │                 │    └──▶ a copy arrives again, soon or much later
+ *                                             │                 └──▶ answer lost: the sender gives up at its deadline
+ *                                             └──▶ lost, or late: the sender gives up first; a late one arrives all the same
  *
- * Every message takes its own time, so messages overtake one another.
+ * Every message takes its own time, so messages overtake one another; but those in a lane (lane.ts) do not.
  */
 import { assert, PercolatorError } from '../../base/index.ts';
 import { chooseBetween } from './chance.ts';
 import type { MessageFault } from './knobs.ts';
+import type { Group, Lane } from './lane.ts';
 import type { SimulatedProcess } from './process.ts';
 import { MESSAGE_LIFETIME_MS, type World } from './world.ts';
 
@@ -19,17 +20,12 @@ export interface Message<T> {
   readonly arrive: () => T;
   /** Told to a sender who has given up. */
   readonly gaveUp: () => PercolatorError;
-  /** Not before then: in ordered mode, the arrival of what was sent before. */
-  readonly notBeforeMs?: number | undefined;
+  /** Absent: it travels by itself. */
+  readonly lane?: Lane | undefined;
   /** Faults that cannot happen to it. */
   readonly immuneTo?: ReadonlySet<MessageFault> | undefined;
   /** For stories. */
   readonly describe: () => string;
-}
-
-interface Sent<T> {
-  readonly answer: Promise<T>;
-  readonly arrivesMs: number;
 }
 
 /** What each draw of chance about a message is for; 0 decides which fault it meets. */
@@ -38,80 +34,103 @@ const ANSWER_DELAY = 2;
 const COPY_DELAY = 3;
 const PAUSE = 4;
 
-export function send<T>(world: World, process: SimulatedProcess, message: Message<T>): Sent<T> {
-  const { timeline, knobs } = world;
-  if (!process.isAlive) return { answer: noAnswer(), arrivesMs: timeline.nowMs };
+interface Journey<T> {
+  readonly message: Message<T>;
+  readonly number: number;
+  readonly fault: MessageFault | undefined;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function send<T>(world: World, process: SimulatedProcess, message: Message<T>): Promise<T> {
+  if (!process.isAlive) return noAnswer();
   const number = process.messages++;
   world.messages++;
   const fault = faultOf(world, process, number, message);
   if (fault === 'crashBefore') {
     world.tell?.(process.name, 'dies');
     process.kill();
-    return { answer: noAnswer(), arrivesMs: timeline.nowMs };
+    return noAnswer();
   }
-  const delay = (purpose: number): number =>
-    world.isInStep ? 1 : chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
-  const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
-  const arrivesMs = Math.max(timeline.nowMs + delay(REQUEST_DELAY), message.notBeforeMs ?? 0);
+  if (fault === 'stall') standStill(world, process, number);
   const answer = new Promise<T>((resolve, reject) => {
-    const giveUp = (): void => {
-      timeline.after(knobs.deadlineMs, () => {
-        process.deliver(() => {
-          world.tell?.(process.name, `gives up on: ${message.describe()}`);
-          reject(message.gaveUp());
-        });
-      });
-    };
-    const arrive = (): void => {
-      applyAndAnswer(world, process, message, {
-        delayMs: delay(ANSWER_DELAY) + slowMs,
-        resolve,
-        reject,
-        isHeard: fault !== 'loseAnswer',
-      });
-    };
-    if (fault === 'loseRequest') return giveUp();
-    if (fault === 'partial') {
-      timeline.at(arrivesMs, () => {
-        process.deliver(() => {
-          reject(message.gaveUp());
-        });
-      });
-      return;
-    }
-    if (fault === 'late') {
-      giveUp();
-      const lateness = world.draw(process, number, COPY_DELAY);
-      const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 200, lateness);
-      timeline.at(lateMs, () => applyCopy(world, message));
-      world.expectUntil(lateMs);
-      return;
-    }
-    if (fault === 'loseAnswer') giveUp();
-    timeline.at(arrivesMs, arrive);
-    const copyMs = copyDelayMs(fault, world.draw(process, number, COPY_DELAY));
-    if (copyMs !== undefined) {
-      timeline.at(arrivesMs + copyMs, () => applyCopy(world, message));
-      world.expectUntil(arrivesMs + copyMs);
-    }
+    process.emit(() => {
+      leave(world, process, { message, number, fault, resolve, reject });
+    });
   });
   if (fault === 'crashAfter') {
     world.tell?.(process.name, 'dies');
     process.kill();
   }
-  if (fault === 'pause') {
-    // Long enough for a lock's time to live, or for the collector to give the process up and collect.
-    const longestMs = knobs.collector ? 2_000 : 4 * knobs.lockTimeToLiveMs;
-    const ms = chooseBetween(1, longestMs, world.draw(process, number, PAUSE));
-    world.tell?.(process.name, `stands still for ${ms} ms`);
-    process.pause(ms);
-  }
-  return { answer, arrivesMs };
+  if (fault === 'pause') standStill(world, process, number);
+  return answer;
+}
+
+/** Perhaps for longer than a lock lives, or until the collector has given the process up and collected. */
+function standStill(world: World, process: SimulatedProcess, number: number): void {
+  const ms = chooseBetween(1, world.longestStopMs, world.draw(process, number, PAUSE));
+  world.tell?.(process.name, `stands still for ${ms} ms`);
+  process.pause(ms);
 }
 
 /** One for each caller: a promise that all shared would remember all who ever waited for it. */
 function noAnswer(): Promise<never> {
   return new Promise(() => {});
+}
+
+function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>): void {
+  const { timeline, knobs } = world;
+  const { message, number, fault, resolve, reject } = journey;
+  const delay = (purpose: number): number =>
+    world.isInStep ? 1 : chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
+  const requestMs = delay(REQUEST_DELAY);
+  const group = message.lane?.join(number, requestMs);
+  const arrivesMs = group?.arrivesMs ?? timeline.nowMs + requestMs;
+  const giveUp = (afterMs: number): void => {
+    timeline.after(afterMs, () => {
+      process.deliver(() => {
+        world.tell?.(process.name, `gives up on: ${message.describe()}`);
+        reject(message.gaveUp());
+      });
+    });
+  };
+  const drawn = world.draw(process, number, COPY_DELAY);
+  const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 200, drawn);
+  if (fault === 'late') arriveAgain(world, message, lateMs);
+  if (fault === 'partial') giveUp(arrivesMs - timeline.nowMs);
+  if (fault === 'loseRequest' || fault === 'loseAnswer' || fault === 'late') {
+    giveUp(knobs.deadlineMs);
+  }
+  if (fault === 'loseRequest' || fault === 'late' || fault === 'partial') return;
+  if (fault === 'stall' && drawn < 0.5) giveUp(0); // Its deadline has passed while it stood still.
+  const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
+  timeline.at(arrivesMs, () => {
+    applyAndAnswer(world, process, inGroup(message, group), {
+      delayMs: delay(ANSWER_DELAY) + slowMs,
+      resolve,
+      reject,
+      isHeard: fault !== 'loseAnswer',
+    });
+  });
+  const copyMs = copyDelayMs(fault, drawn);
+  if (copyMs !== undefined && group?.fault === undefined) {
+    arriveAgain(world, message, arrivesMs + copyMs);
+  }
+}
+
+/** What becomes of a message is what becomes of its group. */
+function inGroup<T>(message: Message<T>, group: Group | undefined): Message<T> {
+  const fault = group?.fault;
+  if (fault === undefined || fault === 'delayGroup') return message;
+  const refused = new PercolatorError('STORE_UNAVAILABLE', 'the group was refused');
+  return {
+    ...message,
+    arrive: () => {
+      if (fault === 'refuseGroup') throw refused;
+      if (fault === 'loseGroupAnswer') message.arrive();
+      throw message.gaveUp();
+    },
+  };
 }
 
 function faultOf<T>(
@@ -163,13 +182,16 @@ function applyAndAnswer<T>(
   });
 }
 
-function applyCopy<T>(world: World, message: Message<T>): void {
-  try {
-    const value = message.arrive();
-    world.tell?.('(a copy)', `${message.describe()} ⇒ ${describeAnswer(value)}`);
-  } catch (error) {
-    assert(error instanceof PercolatorError, 'a service answers with errors of the engine');
-  }
+function arriveAgain<T>(world: World, message: Message<T>, timeMs: number): void {
+  world.expectUntil(timeMs);
+  world.timeline.at(timeMs, () => {
+    try {
+      const value = message.arrive();
+      world.tell?.('(a copy)', `${message.describe()} ⇒ ${describeAnswer(value)}`);
+    } catch (error) {
+      assert(error instanceof PercolatorError, 'a service answers with errors of the engine');
+    }
+  });
 }
 
 /** What was read is part of the description. */

@@ -1,29 +1,54 @@
 /**
  * The observers of simulated runs, chained as a crawl's are: a change is copied to another table, the copy is
- * observed in turn; and a second observer of the same column counts.
+ * observed in turn; a second observer of the same column counts; and one only looks.
  *
  *     t/<row>:seen ──copier──▶ u/<row>:copy ──chained──▶ u/<row>:done
  *           └───────counter──▶ t/<row>:count
+ *     t/<row>:also ──watcher
  *
- * Each run is a transaction of the history like any other.
+ * Each run is a transaction of the history like any other. Some fail, and some hang for a while.
  */
 import type { Timestamp } from '../../bigtable/index.ts';
 import type { CommittedRun, DirtyCell, Observer } from '../../observer/index.ts';
 import type { Transaction } from '../../transaction/index.ts';
+import { historicCell } from '../history.ts';
+import { chance, chooseBetween } from './chance.ts';
+import type { Names } from './names.ts';
 import type { SimulatedProcess } from './process.ts';
 import { read, type Recording, write } from './recording.ts';
 import type { Run } from './run.ts';
+import type { Transactions } from './transactions.ts';
 
-/** Who observes what, for the judge. */
-export const OBSERVERS: readonly {
+/** By its names in the database. */
+export interface WhoObserves {
   readonly name: string;
   readonly table: string;
   readonly column: string;
-}[] = [
+}
+
+/** Who observes what, by the names of plans. */
+const OBSERVERS: readonly WhoObserves[] = [
   { name: 'copier', table: 't', column: 'seen' },
   { name: 'counter', table: 't', column: 'seen' },
   { name: 'chained', table: 'u', column: 'copy' },
+  { name: 'watcher', table: 't', column: 'also' },
 ];
+
+/** For the judge. */
+export function observersOf(names: Names): readonly WhoObserves[] {
+  return OBSERVERS.map(({ name, table, column }) => ({
+    name: names.observer(name),
+    table: names.table(table),
+    column: names.column(column),
+  }));
+}
+
+/** For draws of chance. */
+const HANG = 30;
+const HANG_FOR = 31;
+
+/** The rows of plans that have observed cells. */
+const OBSERVED_ROWS = ['d', 'e'];
 
 /** First rest of a cell whose observer failed. */
 export const FAILURE_BACKOFF_MS = 5;
@@ -33,7 +58,7 @@ export class ObserverRuns {
   readonly observers: readonly Observer[];
   readonly #run: Run;
   readonly #process: SimulatedProcess;
-  readonly #record: (startTimestamp: Timestamp) => Recording;
+  readonly #transactions: Transactions;
   readonly #recordings = new Map<Timestamp, Recording>();
   /** Runs whose function is at work, by observer and cell. */
   readonly #running = new Set<string>();
@@ -41,18 +66,15 @@ export class ObserverRuns {
   readonly #failed = new Map<string, { readonly times: number; readonly atMs: number }>();
   #isClosed = false;
 
-  constructor(
-    run: Run,
-    process: SimulatedProcess,
-    record: (startTimestamp: Timestamp) => Recording,
-  ) {
+  constructor(run: Run, process: SimulatedProcess, transactions: Transactions) {
     this.#run = run;
     this.#process = process;
-    this.#record = record;
+    this.#transactions = transactions;
+    const { names } = run.world;
     this.observers = OBSERVERS.map(({ name, table, column }) => ({
-      name,
-      table,
-      column,
+      name: names.observer(name),
+      table: names.table(table),
+      column: names.column(column),
       run: (transaction: Transaction, cell: DirtyCell) => this.#observe(name, transaction, cell),
     }));
   }
@@ -60,6 +82,13 @@ export class ObserverRuns {
   /** The worker has said that it has stopped: nothing may happen any more (P50). */
   close(): void {
     this.#isClosed = true;
+  }
+
+  /** Told by the worker: it rests no more when it is marked again. */
+  parked(cell: DirtyCell): void {
+    for (const name of this.#failed.keys()) {
+      if (name.endsWith(` ${historicCell(cell)}`)) this.#failed.delete(name);
+    }
   }
 
   /** Told by the worker. */
@@ -73,51 +102,74 @@ export class ObserverRuns {
     recording.endedAt = this.#run.world.timeline.ticks;
   }
 
-  async #observe(
-    observer: string,
-    transaction: Transaction,
-    { table, row, column }: DirtyCell,
-  ): Promise<void> {
+  async #observe(observer: string, transaction: Transaction, dirty: DirtyCell): Promise<void> {
     const { startTimestamp } = transaction;
-    const recording = this.#record(startTimestamp);
-    const cell = `${table}/${row}:${column}`;
-    recording.run = { observer, cell, weak: false }; // Weak ones are told by their lack of an acknowledgment.
+    const { names } = this.#run.world;
+    const recording = this.#transactions.record(startTimestamp);
+    const cell = historicCell(dirty);
+    // Weak ones are told by their lack of an acknowledgment.
+    recording.run = { observer: names.observer(observer), cell, weak: false };
     this.#recordings.set(startTimestamp, recording);
     const name = `${observer} ${cell}`;
     if (this.#running.has(name) && !this.#run.hasWeak) this.#find('twice at once', name);
     this.#running.add(name);
     try {
+      await this.#hangIfPlanned(startTimestamp);
       this.#failIfPlanned(name);
-      await this.#react(observer, row, transaction, recording);
+      await this.#react(observer, this.#planned(dirty), transaction, recording);
     } finally {
       this.#running.delete(name);
     }
     recording.outcome = 'unknown'; // From here on its commit may be sent, and only `committed` hears of it.
   }
 
+  /** The row, by the name that plans have for it. */
+  #planned({ row }: DirtyCell): string {
+    const { names } = this.#run.world;
+    return OBSERVED_ROWS.find((one) => names.address(`t/${one}:`).row === row) ?? row;
+  }
+
+  /** @param row by the name that plans have for it, as all cells here */
   async #react(
     observer: string,
     row: string,
     transaction: Transaction,
     recording: Recording,
   ): Promise<void> {
-    const { startTimestamp, run } = recording;
-    const cell = run?.cell ?? '';
-    const value = await read(transaction, cell, recording);
-    if (observer === 'copier') {
-      const copy = value === undefined ? undefined : `${startTimestamp} copied ${value}`;
-      write(transaction, `u/${row}:copy`, copy, recording);
-    } else if (observer === 'counter') {
-      const before = await read(transaction, `t/${row}:count`, recording);
-      write(
-        transaction,
-        `t/${row}:count`,
-        `${Number.parseInt(before ?? '0', 10) + 1} at ${startTimestamp}`,
-        recording,
-      );
-    } else {
-      write(transaction, `u/${row}:done`, `${startTimestamp} saw ${value}`, recording);
+    const { startTimestamp } = recording;
+    const { scribe } = this.#transactions;
+    const get = (cell: string): Promise<string | undefined> =>
+      read(scribe, transaction, cell, recording);
+    const set = (cell: string, value: string | undefined): void => {
+      write(scribe, transaction, { cell, value }, recording);
+    };
+    switch (observer) {
+      case 'copier': {
+        const value = await get(`t/${row}:seen`);
+        set(`u/${row}:copy`, value === undefined ? undefined : `${startTimestamp} copied ${value}`);
+        return;
+      }
+      case 'counter': {
+        await get(`t/${row}:seen`);
+        const before = await get(`t/${row}:count`);
+        set(`t/${row}:count`, `${Number.parseInt(before ?? '0', 10) + 1} at ${startTimestamp}`);
+        return;
+      }
+      case 'watcher':
+        await get(`t/${row}:also`);
+        return;
+      default:
+        set(`u/${row}:done`, `${startTimestamp} saw ${await get(`u/${row}:copy`)}`);
     }
+  }
+
+  async #hangIfPlanned(startTimestamp: Timestamp): Promise<void> {
+    const { seed, knobs, troubled, longestStopMs } = this.#run.world;
+    const draw = (purpose: number): number =>
+      chance(seed, this.#process.id, startTimestamp, purpose);
+    if (!troubled || draw(HANG) >= (knobs.hangs ?? 0)) return;
+    this.#run.hung++;
+    await this.#transactions.scribe.clock.sleep(chooseBetween(1, longestStopMs, draw(HANG_FOR)));
   }
 
   #failIfPlanned(name: string): void {
@@ -131,7 +183,7 @@ export class ObserverRuns {
     if (before !== undefined && nowMs < before.atMs + restMs && !this.#run.hasWeak) {
       this.#find('no rest', `${name} runs ${nowMs - before.atMs} ms after it has failed`);
     }
-    if (left <= 0) return;
+    if (left <= 0 || !this.#run.world.troubled) return;
     this.#failed.set(name, { times: (before?.times ?? 0) + 1, atMs: nowMs });
     throw new Error(`planned failure of ${name}`);
   }

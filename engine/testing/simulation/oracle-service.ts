@@ -14,13 +14,12 @@ import {
   type TimestampSource,
 } from '../../oracle/index.ts';
 import { send } from './network.ts';
+import { clockOf, type Machine, untilOpen } from './machine.ts';
 import { SimulatedProcess } from './process.ts';
-import { SimulatedClock } from './simulated-clock.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import type { World } from './world.ts';
 
-interface Oracle {
-  readonly process: SimulatedProcess;
+interface Oracle extends Machine {
   readonly source: Promise<TimestampSource | LeasedAllocator>;
   /** The source, once it is there. */
   opened: TimestampSource | LeasedAllocator | undefined;
@@ -41,6 +40,10 @@ export class OracleService {
   constructor(world: World) {
     this.#world = world;
     this.#oracles = [0, 1].map((index) => this.#start(index));
+  }
+
+  get machines(): readonly Machine[] {
+    return this.#oracles;
   }
 
   failOver(): void {
@@ -89,13 +92,15 @@ export class OracleService {
       });
     });
     const store = new SimulatedBigtable(this.#world, process);
-    const clock = new SimulatedClock(this.#world.timeline, process, 0);
+    const clock = clockOf(this.#world, process);
     const { rangeSize } = this.#world.knobs;
     const options = { rangeSize, owner: names.name };
-    const source = this.#isLeased
-      ? openLeasedAllocator(store, clock, { ...options, leaseTimeToLiveMs: LEASE_TTL_MS })
-      : openAllocator(store, { ...options, clock });
-    const oracle: Oracle = { process, source, opened: undefined };
+    const source = untilOpen(clock, () =>
+      this.#isLeased
+        ? openLeasedAllocator(store, clock, { ...options, leaseTimeToLiveMs: LEASE_TTL_MS })
+        : openAllocator(store, { ...options, clock }),
+    );
+    const oracle: Oracle = { process, clock, source, opened: undefined };
     void source.then((opened) => {
       oracle.opened = opened;
     });
@@ -129,7 +134,7 @@ export class OracleService {
         gaveUp: noAnswer,
         describe: () => `asks oracle ${index} ${what}`,
       });
-      request.answer.catch(reject);
+      request.catch(reject);
     });
   }
 
@@ -150,7 +155,7 @@ export class OracleService {
         gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'nobody waits for it'),
         describe: () => `answers ${client.name}`,
       });
-      reply.answer.catch(() => {});
+      reply.catch(() => {});
     });
   }
 }

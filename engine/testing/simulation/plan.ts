@@ -6,17 +6,22 @@
  * columns, observed columns, and cells that hold lists for the second judge.
  */
 import { createRandom, type Random } from '../../base/index.ts';
+import { addressOf } from '../history.ts';
 import { type Knobs, swarm } from './knobs.ts';
 
 export type Operation =
   | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
   | { readonly do: 'getMany'; readonly cells: readonly string[] }
-  | { readonly do: 'scan'; readonly table: string }
+  /** Of the whole table, or of what lies between two rows. */
+  | { readonly do: 'scan'; readonly table: string; readonly part?: readonly string[] | undefined }
   | { readonly do: 'think'; readonly ms: number };
 
 export interface TransactionPlan {
-  /** `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past. */
-  readonly kind: 'transact' | 'begin' | 'snapshot';
+  /**
+   * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past; `replay` marks the
+   * parked cells of the tables again that the operations name.
+   */
+  readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay';
   readonly operations: readonly Operation[];
   /** For a snapshot: of how long ago, in milliseconds. Default: of now. */
   readonly agoMs?: number | undefined;
@@ -42,31 +47,35 @@ export interface Plan {
 
 export const TABLES = ['t', 'u'] as const;
 /** Columns that leave notifications, of each table. */
-export const OBSERVED: Readonly<Record<string, readonly string[]>> = { t: ['seen'], u: ['copy'] };
+export const OBSERVED: Readonly<Record<(typeof TABLES)[number], readonly string[]>> = {
+  t: ['seen', 'also'],
+  u: ['copy'],
+};
 /** Cells with single values. */
 export const CELLS: readonly string[] = [
   't/a:c',
   't/a:d',
   't/b:c',
+  't/b:d',
   't/c:c',
   'u/a:c',
   'u/e:c',
   't/d:seen',
   't/e:seen',
+  't/d:also',
 ];
 /** Cells with lists. */
-const LISTS = ['t/l:list', 't/m:list', 'u/l:list'];
+export const LISTS: readonly string[] = ['t/l:list', 't/m:list', 'u/l:list'];
 /** Cells that only observers write. */
 const DERIVED = ['d', 'e'].flatMap((row) => [`u/${row}:copy`, `t/${row}:count`, `u/${row}:done`]);
 const ALL_CELLS: readonly string[] = [...CELLS, ...LISTS, ...DERIVED];
 /** Every column that has values. */
 export const SCANNED: readonly string[] = [
-  ...new Set(ALL_CELLS.map((cell) => cell.split(':')[1] ?? '')),
+  ...new Set(ALL_CELLS.map((cell) => addressOf(cell).column)),
 ];
-
-export function cellsOf(table: string): readonly string[] {
-  return ALL_CELLS.filter((cell) => cell.startsWith(`${table}/`));
-}
+/** Scanners begin at a random one of them. */
+export const SPLITS: readonly string[] = ['c', 'e'];
+const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
 
 export function planOf(seed: number): Plan {
   // Forked, because streams of neighbouring seeds begin alike.
@@ -75,14 +84,20 @@ export function planOf(seed: number): Plan {
   // Few cells make conflicts, many make progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);
-  const habits = { slow: knobs.collector, weak: random.fraction() < 0.5 };
+  const habits = {
+    slow: knobs.collector,
+    weak: random.fraction() < 0.5,
+    parking: knobs.failuresMax !== undefined,
+  };
   const processes = Array.from({ length: random.integer(1, 4) }, () =>
     planProcess(random, cells, habits),
   );
   if (knobs.collector) {
-    processes.push({ transactions: [], concurrency: 1, worker: false, collector: true });
+    const transactions = random.fraction() < 0.5 ? [] : planPins(random, cells);
+    processes.push({ transactions, concurrency: 1, worker: false, collector: true });
   }
-  const observerFailures = random.fraction() < 0.2 ? random.integer(1, 3) : 0;
+  const isParking = knobs.failuresMax !== undefined;
+  const observerFailures = isParking || random.fraction() < 0.2 ? random.integer(1, 5) : 0;
   return { seed, knobs, processes, observerFailures };
 }
 
@@ -91,6 +106,8 @@ interface Habits {
   readonly slow: boolean;
   /** Some notify weakly. */
   readonly weak: boolean;
+  /** Some mark again what was parked. */
+  readonly parking: boolean;
 }
 
 function planProcess(random: Random, cells: readonly string[], habits: Habits): ProcessPlan {
@@ -103,8 +120,11 @@ function planProcess(random: Random, cells: readonly string[], habits: Habits): 
 function planTransaction(
   random: Random,
   cells: readonly string[],
-  { slow, weak }: Habits,
+  { slow, weak, parking }: Habits,
 ): TransactionPlan {
+  if (parking && random.fraction() < 0.02) {
+    return { kind: 'replay', operations: [{ do: 'scan', table: random.pick(TABLES) }] };
+  }
   const kind = random.fraction();
   const operations: Operation[] = [];
   if (slow && random.fraction() < 0.2) {
@@ -130,8 +150,18 @@ function planSnapshot(random: Random, cells: readonly string[], slow: boolean): 
   return { kind: 'snapshot', operations, agoMs: random.pick([undefined, 10, 100, 500]) };
 }
 
+/** Snapshots of the past, one after the other, as long as collections: their leases are renewed while they begin. */
+function planPins(random: Random, cells: readonly string[]): readonly TransactionPlan[] {
+  return Array.from({ length: random.integer(4, 16) }, () => {
+    if (random.fraction() < 0.3) return planSnapshot(random, cells, true);
+    const rest: Operation = { do: 'think', ms: random.integer(100, 1_000) };
+    const operations = [rest, ...planReads(random, cells)];
+    return { kind: 'snapshot', operations, agoMs: random.pick([10, 100, 500]) };
+  });
+}
+
 function planReads(random: Random, cells: readonly string[]): readonly Operation[] {
-  if (random.fraction() < 0.3) return [{ do: 'scan', table: random.pick(TABLES) }];
+  if (random.fraction() < 0.3) return [planScan(random)];
   return [{ do: 'getMany', cells: shuffled(random, [...cells, ...LISTS]).slice(0, 4) }];
 }
 
@@ -143,8 +173,14 @@ function planOperation(random: Random, cells: readonly string[], slow: boolean):
   if (kind < 0.68) return { do: 'delete', cell };
   if (kind < 0.74) return { do: 'lock', cell };
   if (kind < 0.9) return { do: 'append', cell: random.pick(LISTS) };
-  if (kind < 0.95) return { do: 'scan', table: random.pick(TABLES) };
+  if (kind < 0.95) return planScan(random);
   return { do: 'think', ms: random.integer(0, 40) };
+}
+
+function planScan(random: Random): Operation {
+  const table = random.pick(TABLES);
+  if (random.fraction() < 0.6) return { do: 'scan', table };
+  return { do: 'scan', table, part: [random.pick(ROWS), random.pick(ROWS)] };
 }
 
 function shuffled<T>(random: Random, items: readonly T[]): readonly T[] {

@@ -1,12 +1,14 @@
 /**
- * A simulated process, in one of its lives: it hears of the world only through `deliver`.
+ * A simulated process, in one of its lives: it hears of the world only through `deliver`, and the world of it only
+ * through `emit`.
  *
- *     alive     what arrives is heard at once
- *     paused    what arrives waits until it goes on; it does not know that it stood still
- *     dead      what arrives is heard by nobody, for ever; its promises never settle
+ *     alive     what arrives is heard at once, what it sends leaves at once
+ *     paused    both wait until it goes on; it does not know that it stood still
+ *     dead      what arrives is heard by nobody, for ever; its promises never settle; what waited never leaves
  *
  * All that a process does happens in answer to something delivered, so this is a crash, or a pause, at
- * every await that matters: between two of them nobody else can do anything.
+ * every await that matters: between two of them nobody else can do anything. A message that waits was on its way out
+ * when the process stopped: what it was sent for was decided before.
  */
 import type { Timeline } from './timeline.ts';
 
@@ -23,6 +25,7 @@ export class SimulatedProcess {
   /** Stands still until then. */
   #pausedUntilMs = 0;
   #waiting: (() => void)[] = [];
+  #leaving: (() => void)[] = [];
 
   constructor(
     timeline: Timeline,
@@ -45,12 +48,21 @@ export class SimulatedProcess {
     else hear();
   }
 
+  emit(leave: () => void): void {
+    if (!this.#alive) return;
+    if (this.#timeline.nowMs < this.#pausedUntilMs) this.#leaving.push(leave);
+    else leave();
+  }
+
   pause(ms: number): void {
     const until = this.#timeline.nowMs + ms;
     if (!this.#alive || until <= this.#pausedUntilMs) return;
     this.#pausedUntilMs = until;
     this.#timeline.at(until, () => {
       if (this.#timeline.nowMs < this.#pausedUntilMs) return; // Paused again meanwhile.
+      const leaving = this.#leaving;
+      this.#leaving = [];
+      for (const leave of leaving) this.emit(leave);
       const waiting = this.#waiting;
       this.#waiting = [];
       for (const hear of waiting) this.deliver(hear);
@@ -62,6 +74,7 @@ export class SimulatedProcess {
     if (!this.#alive) return;
     this.#alive = false;
     this.#waiting = [];
+    this.#leaving = [];
     this.#onDeath(this);
   }
 }

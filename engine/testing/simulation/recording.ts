@@ -1,12 +1,21 @@
 /**
- * Writes down what a client does in a transaction and what it is told: the clients' side of a history.
+ * Writes down what a client does in a transaction and what it is told: the clients' side of a history. What a
+ * transaction reads of its own writes is judged at once: it must be what it wrote last.
  */
 import type { Clock } from '../../base/index.ts';
 import type { Timestamp } from '../../bigtable/index.ts';
-import type { CellAddress, Reader, Transaction } from '../../transaction/index.ts';
-import type { HistoricTransaction, HistoricValue, ObserverRun } from '../history.ts';
-import { cellsOf, type Operation, SCANNED } from './plan.ts';
-import type { SimulatedProcess } from './process.ts';
+import type { Reader, ScanRange, Transaction } from '../../transaction/index.ts';
+import {
+  addressOf,
+  historicCell,
+  type HistoricScan,
+  type HistoricTransaction,
+  type HistoricValue,
+  type ObserverRun,
+} from '../history.ts';
+import { insideOf } from '../judges/scans.ts';
+import type { Names } from './names.ts';
+import { type Operation, SCANNED } from './plan.ts';
 
 /** A transaction in the making; a `HistoricTransaction` whose end may still change. */
 export interface Recording extends HistoricTransaction {
@@ -16,6 +25,7 @@ export interface Recording extends HistoricTransaction {
   /** Values made up so far: numbers them. */
   values: number;
   readonly reads: HistoricValue[];
+  readonly scans: HistoricScan[];
   readonly writes: HistoricValue[];
   readonly locks: string[];
   readonly weak: string[];
@@ -23,154 +33,191 @@ export interface Recording extends HistoricTransaction {
   run?: ObserverRun | undefined;
 }
 
+/** What a client needs to write down what it does. */
+export interface Scribe {
+  readonly clock: Clock;
+  readonly names: Names;
+  /** Told of what must not be. */
+  find(claim: string, message: string): void;
+  /** Told when a read of the snapshot was answered without an error. */
+  answered?(startTimestamp: Timestamp): void;
+}
+
 export function startRecording(
-  process: SimulatedProcess,
+  process: string,
   startTimestamp: Timestamp,
   beganAt: number,
 ): Recording {
   return {
-    process: process.name,
+    process,
     startTimestamp,
     outcome: 'failed', // Until its commit is asked for.
     beganAt,
     values: 0,
     reads: [],
+    scans: [],
     writes: [],
     locks: [],
     weak: [],
   };
 }
 
-/** `table/row:column`. */
-export function addressOf(cell: string): CellAddress {
-  const known = ADDRESSES.get(cell);
-  if (known !== undefined) return known;
-  const slash = cell.indexOf('/');
-  const colon = cell.indexOf(':', slash);
-  const address = {
-    table: cell.slice(0, slash),
-    row: cell.slice(slash + 1, colon),
-    column: cell.slice(colon + 1),
-  };
-  ADDRESSES.set(cell, address);
-  return address;
-}
-
-const ADDRESSES = new Map<string, CellAddress>();
-
 /** Performs operations in a transaction, and records them. */
 export async function perform(
-  clock: Clock,
+  scribe: Scribe,
   transaction: Transaction,
   operations: readonly Operation[],
   recording: Recording,
 ): Promise<void> {
-  for (const operation of operations) await performOne(clock, transaction, operation, recording);
+  for (const operation of operations) await performOne(scribe, transaction, operation, recording);
 }
 
 async function performOne(
-  clock: Clock,
+  scribe: Scribe,
   transaction: Transaction,
   operation: Operation,
   recording: Recording,
 ): Promise<void> {
+  const { names } = scribe;
   const { startTimestamp, locks, weak } = recording;
   switch (operation.do) {
     case 'get':
-      await read(transaction, operation.cell, recording);
+      await read(scribe, transaction, operation.cell, recording);
       return;
-    case 'set':
+    case 'set': {
       // Unique, also if the transaction writes the cell twice.
-      write(transaction, operation.cell, `${startTimestamp}.${recording.values++}`, recording);
+      const value = `${startTimestamp}.${recording.values++}`;
+      write(scribe, transaction, { cell: operation.cell, value }, recording);
       return;
+    }
     case 'delete':
-      write(transaction, operation.cell, undefined, recording);
+      write(scribe, transaction, { cell: operation.cell }, recording);
       return;
-    case 'lock':
-      await transaction.lock(addressOf(operation.cell));
-      if (!isWritten(recording, operation.cell)) locks.push(operation.cell);
+    case 'lock': {
+      await transaction.lock(names.address(operation.cell));
+      const cell = names.historic(operation.cell);
+      if (ownWrite(recording, cell) === undefined) locks.push(cell);
       return;
+    }
     case 'append': {
-      const before = await read(transaction, operation.cell, recording);
+      const before = await read(scribe, transaction, operation.cell, recording);
       const list = before === undefined ? '' : `${before},`;
-      write(
-        transaction,
-        operation.cell,
-        `${list}${startTimestamp}.${recording.values++}`,
-        recording,
-      );
+      const value = `${list}${startTimestamp}.${recording.values++}`;
+      write(scribe, transaction, { cell: operation.cell, value }, recording);
       return;
     }
     case 'weak':
-      transaction.notifyWeakly(addressOf(operation.cell));
-      weak.push(operation.cell);
+      transaction.notifyWeakly(names.address(operation.cell));
+      weak.push(names.historic(operation.cell));
       return;
     case 'think':
-      await clock.sleep(operation.ms);
+      await scribe.clock.sleep(operation.ms);
       return;
     case 'getMany':
     case 'scan':
-      await readOnly(transaction, operation, recording);
+      await readOnly(scribe, transaction, operation, recording);
   }
 }
 
 /** Reads by themselves, for snapshots too. */
 export async function readOnly(
+  scribe: Scribe,
   reader: Reader,
   operation: Operation,
   recording: Recording,
 ): Promise<void> {
+  const { names } = scribe;
   if (operation.do === 'getMany') {
-    const values = await reader.getMany(operation.cells.map(addressOf));
+    const values = await reader.getMany(operation.cells.map((cell) => names.address(cell)));
+    scribe.answered?.(recording.startTimestamp);
     operation.cells.forEach((cell, i) => {
-      note(recording, cell, values[i]?.toString());
+      note(scribe, recording, { cell: names.historic(cell), value: values[i]?.toString() });
     });
   } else if (operation.do === 'scan') {
-    await scan(reader, operation.table, recording);
+    await scan(scribe, reader, rangeOf(operation, names), recording);
   }
 }
 
-/** Records also which cells the scan did not find. */
-async function scan(reader: Reader, table: string, recording: Recording): Promise<void> {
+/** A part of the table lies between the rows of two cells, in whichever order their names are. */
+function rangeOf({ table, part }: Operation & { do: 'scan' }, names: Names): ScanRange {
+  const range = { table: names.table(table), columns: SCANNED.map((one) => names.column(one)) };
+  if (part === undefined) return range;
+  const [start, end] = part
+    .map((row) => names.address(`${table}/${row}:`).row)
+    .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return { ...range, start, end };
+}
+
+async function scan(
+  scribe: Scribe,
+  reader: Reader,
+  range: ScanRange,
+  recording: Recording,
+): Promise<void> {
+  const { table } = range;
   const found = new Map<string, string>();
-  for await (const { row, values } of reader.scan({ table, columns: SCANNED, batchRows: 3 })) {
-    for (const [column, value] of values) found.set(`${table}/${row}:${column}`, value.toString());
+  for await (const { row, values } of reader.scan({ ...range, batchRows: 3 })) {
+    for (const [column, value] of values) {
+      found.set(historicCell({ table, row, column }), value.toString());
+    }
   }
-  for (const cell of new Set([...cellsOf(table), ...found.keys()])) {
-    note(recording, cell, found.get(cell));
+  scribe.answered?.(recording.startTimestamp);
+  for (const [cell, value] of found) note(scribe, recording, { cell, value });
+  const own = recording.writes.map(({ cell }) => cell);
+  recording.scans.push({ ...range, returned: [...found.keys(), ...own] });
+  const isInside = insideOf(range);
+  for (const { cell, value } of recording.writes) {
+    if (value === undefined || found.has(cell)) continue;
+    const { table: of, row, column } = addressOf(cell);
+    if (of === table && isInside({ row: Buffer.from(row), column })) {
+      misread(scribe, recording, { cell, value: undefined });
+    }
   }
 }
 
-/** Reads a cell and, unless it is the transaction's own write, records what was seen. */
+/** Reads a cell and records what was seen. */
 export async function read(
+  scribe: Scribe,
   transaction: Transaction,
   cell: string,
   recording: Recording,
 ): Promise<string | undefined> {
-  const value = (await transaction.get(addressOf(cell)))?.toString();
-  note(recording, cell, value);
+  const value = (await transaction.get(scribe.names.address(cell)))?.toString();
+  scribe.answered?.(recording.startTimestamp);
+  note(scribe, recording, { cell: scribe.names.historic(cell), value });
   return value;
 }
 
+/** Without a value, deletes. */
 export function write(
+  { names }: Scribe,
   transaction: Transaction,
-  cell: string,
-  value: string | undefined,
+  { cell, value }: { readonly cell: string; readonly value?: string | undefined },
   { writes, locks }: Recording,
 ): void {
-  if (value === undefined) transaction.delete(addressOf(cell));
-  else transaction.set(addressOf(cell), value);
-  const before = writes.findIndex((one) => one.cell === cell);
+  if (value === undefined) transaction.delete(names.address(cell));
+  else transaction.set(names.address(cell), value);
+  const name = names.historic(cell);
+  const before = writes.findIndex((one) => one.cell === name);
   if (before >= 0) writes.splice(before, 1);
-  writes.push({ cell, value });
-  const locked = locks.indexOf(cell);
+  writes.push({ cell: name, value });
+  const locked = locks.indexOf(name);
   if (locked >= 0) locks.splice(locked, 1);
 }
 
-function note(recording: Recording, cell: string, value: string | undefined): void {
-  if (!isWritten(recording, cell)) recording.reads.push({ cell, value });
+function note(scribe: Scribe, recording: Recording, seen: HistoricValue): void {
+  const own = ownWrite(recording, seen.cell);
+  if (own === undefined) recording.reads.push(seen);
+  else if (own.value !== seen.value) misread(scribe, recording, seen);
 }
 
-function isWritten({ writes }: Recording, cell: string): boolean {
-  return writes.some((one) => one.cell === cell);
+function misread(scribe: Scribe, recording: Recording, { cell, value }: HistoricValue): void {
+  const wrote = ownWrite(recording, cell)?.value;
+  const who = `the transaction of ${recording.startTimestamp}`;
+  const message = `${who} wrote ${wrote ?? 'nothing'} to ${cell} and then read ${value ?? 'nothing'}`;
+  scribe.find('transactions: own write not read', message);
+}
+
+function ownWrite({ writes }: Recording, cell: string): HistoricValue | undefined {
+  return writes.find((one) => one.cell === cell);
 }

@@ -25,6 +25,10 @@ export interface Run {
   readonly answers: Answer[];
   /** Commits whose outcome was not known at first. */
   unknowns: number;
+  /** Parked cells that were marked again. */
+  replayed: number;
+  /** Runs of observers that have hung. */
+  hung: number;
   /** Whether weak notifications are part of the plan: then a cell's observer may run twice at a time. */
   readonly hasWeak: boolean;
   /** Runs that are still to fail, by observer and cell. */

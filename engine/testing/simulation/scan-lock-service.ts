@@ -23,7 +23,7 @@ export class ScanLockService {
   constructor(world: World) {
     this.#world = world;
     const process = new SimulatedProcess(world.timeline, { name: 'locks', id: ID }, () => {});
-    this.#clock = new SimulatedClock(world.timeline, process, 0);
+    this.#clock = new SimulatedClock(world.timeline, process, { skewMs: 0, rate: 1 });
     this.#locks = new RangeLockTable(this.#clock, TTL_MS);
   }
 
@@ -57,6 +57,6 @@ export class ScanLockService {
       arrive,
       gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'the lock service did not answer'),
       describe: () => what,
-    }).answer;
+    });
   }
 }

@@ -51,6 +51,9 @@ function* candidates(plan: Plan): Generator<Plan> {
   for (const messages of withoutOneKey(plan.knobs.messages)) {
     yield { ...plan, knobs: { ...plan.knobs, messages } };
   }
+  for (const groups of withoutOneKey(plan.knobs.groups ?? {})) {
+    yield { ...plan, knobs: { ...plan.knobs, groups } };
+  }
   for (const events of withoutOneKey(plan.knobs.events)) {
     yield { ...plan, knobs: { ...plan.knobs, events } };
   }
@@ -66,6 +69,9 @@ function* simplerKnobs(plan: Plan): Generator<Plan> {
   const { knobs } = plan;
   if (plan.observerFailures > 0) yield { ...plan, observerFailures: 0 };
   if (knobs.skewMs > 0) yield { ...plan, knobs: { ...knobs, skewMs: 0 } };
+  for (const knob of ['drift', 'names', 'hangs', 'batching', 'prefetch', 'scanLocks'] as const) {
+    if (knobs[knob]) yield { ...plan, knobs: { ...knobs, [knob]: undefined } };
+  }
   if (knobs.oracleProcesses) yield { ...plan, knobs: { ...knobs, oracleProcesses: false } };
   if (knobs.firstTimestamp > 1) yield { ...plan, knobs: { ...knobs, firstTimestamp: 1 } };
   if (knobs.rangeSize < 1_000_000) yield { ...plan, knobs: { ...knobs, rangeSize: 1_000_000 } };

@@ -14,8 +14,8 @@ import { Client } from './client.ts';
 import { scheduleEvents } from './events.ts';
 import { OracleService } from './oracle-service.ts';
 import { ScanLockService } from './scan-lock-service.ts';
-import { leftLocks, prepareStorage } from './storage.ts';
-import { settled } from '../../transaction/index.ts';
+import { Peace } from './peace.ts';
+import { leftLocks, setFirstTimestamp } from './storage.ts';
 import { type Plan, type ProcessPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import { type Run, SimulatedLiveness } from './run.ts';
@@ -42,6 +42,10 @@ export interface RunCounts {
   rolledForward: number;
   rolledBack: number;
   observerRuns: number;
+  /** Of which so many hung for a while; and cells whose observers failed too often, and those marked again. */
+  hung: number;
+  parked: number;
+  replayed: number;
   /** By the collector. */
   cellsCollected: number;
 }
@@ -93,7 +97,7 @@ class Simulation {
         tell(world.timeline.nowMs, who, what);
       };
     }
-    prepareStorage(world);
+    setFirstTimestamp(world);
     this.#run = {
       plan,
       world,
@@ -104,6 +108,8 @@ class Simulation {
       answers: [],
       collector: undefined,
       unknowns: 0,
+      replayed: 0,
+      hung: 0,
       hasWeak: plan.processes.some(({ transactions }) =>
         transactions.some(({ operations }) => operations.some((one) => one.do === 'weak')),
       ),
@@ -182,38 +188,40 @@ class Simulation {
     await this.#await(Promise.all(stopping), 'workers and collector to stop');
     await this.#await(this.#judgeDebris(), 'background work to end');
     const last = this.#newClient({ transactions: [], concurrency: 1, worker: true }, 'last', 0);
-    await this.#await(last.open(), 'the last client to open');
-    await this.#await(last.writeBlindly(), 'every cell to be written');
+    const opened = last.open();
+    await this.#await(opened, 'the last client to open');
+    if (this.#violations.length > 0) return;
+    await this.#make(new Peace(this.#world, last, await opened));
+    for (const client of this.#clients) client.process.kill();
+  }
+
+  async #make(peace: Peace): Promise<void> {
+    await this.#await(peace.writeBlindly(), 'every cell to be written');
     for (let round = 0; round < SETTLING_ROUNDS; round++) {
-      await this.#await(last.readEverything(), 'everything to be read');
-      await this.#await(last.idle(), 'observers to be idle');
+      await this.#await(peace.readEverything(), 'everything to be read');
+      await this.#await(peace.idle(), 'observers to be idle');
       await this.#untilArrived();
     }
-    if (this.#world.umpire.isCalm) await this.#await(last.contend(), 'rivals to succeed');
+    if (this.#world.umpire.isCalm) await this.#await(peace.contend(), 'rivals to succeed');
     if (this.#world.knobs.collector) {
-      await this.#await(this.#audit(last), 'the audit'); // What it finds might be collected.
-      await this.#await(last.collect(), 'the last collection');
-      await this.#await(last.readEverything(), 'everything to be read');
+      await this.#await(peace.audit(), 'the audit'); // What it finds might be collected.
+      await this.#await(peace.collect(), 'the last collection');
+      await this.#await(peace.readEverything(), 'everything to be read');
     }
-    await this.#await(this.#audit(last), 'the audit');
-    for (const client of this.#clients) client.process.kill();
+    await this.#await(peace.audit(), 'the audit');
   }
 
   /** When everybody has finished, in a run in which nothing went wrong, nothing is left to be tidied up. */
   async #judgeDebris(): Promise<void> {
     for (const { client } of this.#slots) {
       client.runs?.close();
-      if (client.context !== undefined) await settled(client.context);
+      await client.percolator?.settled();
     }
     const { umpire } = this.#world;
     if (!umpire.isCalm) return;
     for (const lock of leftLocks(this.#world)) {
       umpire.find('debris: lock left', `${lock} is left, although nothing has gone wrong`);
     }
-  }
-
-  async #audit(last: Client): Promise<void> {
-    for (const wrong of await last.audit()) this.#world.umpire.find('audit', wrong);
   }
 
   /** Until no copy of a message is underway any more. */
@@ -248,12 +256,15 @@ class Simulation {
       this.#clients.reduce((total, client) => total + of(client), 0);
     return {
       transactions: this.#run.transactions.length,
-      commits: sum(({ context }) => context?.counters.committed ?? 0),
-      conflicts: sum(({ context }) => context?.counters.conflicts ?? 0),
+      commits: sum(({ percolator }) => percolator?.counters.committed ?? 0),
+      conflicts: sum(({ percolator }) => percolator?.counters.conflicts ?? 0),
       unknown: this.#run.unknowns,
-      rolledForward: sum(({ context }) => context?.counters.rolledForward ?? 0),
-      rolledBack: sum(({ context }) => context?.counters.rolledBack ?? 0),
+      rolledForward: sum(({ percolator }) => percolator?.counters.rolledForward ?? 0),
+      rolledBack: sum(({ percolator }) => percolator?.counters.rolledBack ?? 0),
       observerRuns: sum(({ worker }) => worker?.counters.runs ?? 0),
+      hung: this.#run.hung,
+      parked: sum(({ worker }) => worker?.counters.parked ?? 0),
+      replayed: this.#run.replayed,
       cellsCollected: sum(({ collector }) => collector?.counters.cellsDeleted ?? 0),
     };
   }

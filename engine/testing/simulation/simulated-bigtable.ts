@@ -2,7 +2,8 @@
  * One process's connection to the simulated Bigtable: the storage contract over a bad network.
  *
  * Every row of a mutation is a message of its own, because nothing is promised across rows: the rows
- * of one `mutateRows` arrive in any order, and some of them perhaps never. A read is one message.
+ * of one `mutateRows` arrive in any order, and some of them perhaps never. A read is one message, and so is what
+ * concerns a whole table.
  */
 import { PercolatorError } from '../../base/index.ts';
 import type {
@@ -17,30 +18,37 @@ import type {
 } from '../../bigtable/index.ts';
 import { describeFilters, describeMutations, describeRow } from './describe.ts';
 import type { MessageFault } from './knobs.ts';
-import { ModelTable } from './model-table.ts';
+import { Lane } from './lane.ts';
 import { send } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { World } from './world.ts';
 
 /** A copy of a read changes nothing; a read of one row has no parts. */
 const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay', 'partial']);
-/** With a connection that keeps order, what is lost takes the connection with it, and what is behind it. */
+/** With a connection that keeps order, what is lost is lost with its group. */
 const ORDERED_IMMUNITY: Set<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
 const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
 /** Some where there are no rows, one in the middle of them. */
 const SPLITS_OF_YESTERDAY = ['0', 'dx', 'q'];
 const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
+/** Of a table created later by another, a copy of a drop would take everything: no name says which table was meant. */
+const TABLE_IMMUNITY: ReadonlySet<MessageFault> = new Set([
+  'partial',
+  'duplicate',
+  'replay',
+  'late',
+]);
 
 export class SimulatedBigtable implements Bigtable {
   readonly manifest: Manifest;
   readonly #world: World;
   readonly #process: SimulatedProcess;
-  /** Arrival of the mutation sent last, where order is kept. */
-  #lastArrivalMs = 0;
+  readonly #lane: Lane | undefined;
 
   constructor(world: World, process: SimulatedProcess) {
     this.#world = world;
     this.#process = process;
+    this.#lane = world.knobs.ordered ? new Lane(world, process) : undefined;
     this.manifest = {
       name: 'simulated',
       conditionalBatch: world.knobs.conditionalBatch === true,
@@ -52,7 +60,10 @@ export class SimulatedBigtable implements Bigtable {
 
   readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
     return this.#read(row, {
-      arrive: () => this.#world.table(table).readRow(row, filters),
+      arrive: () => {
+        this.#world.served(this.#process, filters);
+        return this.#world.table(table).readRow(row, filters);
+      },
       describe: (found) =>
         `reads ${table}/${row} (${describeFilters(filters)}): ${describeRow(found)}`,
     });
@@ -72,7 +83,10 @@ export class SimulatedBigtable implements Bigtable {
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     return this.#read(range.start ?? '', {
-      arrive: () => this.#world.table(table).readRange(range, filters),
+      arrive: () => {
+        this.#world.served(this.#process, filters);
+        return this.#world.table(table).readRange(range, filters);
+      },
       describe: (rows) =>
         `scans ${table} from ${range.start ?? 'the first row'}: ${rows?.length ?? 0} rows`,
     });
@@ -132,20 +146,23 @@ export class SimulatedBigtable implements Bigtable {
     return this.#world.knobs.staleTablets === true ? SPLITS_OF_YESTERDAY : splits;
   }
 
-  // Tables are there before the run begins, and stay: administration is not what is simulated.
-  createTable(table: string, { splits }: TableSchema): Promise<void> {
-    const { tables } = this.#world;
-    if (!tables.has(table)) tables.set(table, new ModelTable(splits));
-    return Promise.resolve();
+  createTable(table: string, schema: TableSchema): Promise<void> {
+    return this.#administer(`creates ${table}`, () => {
+      this.#world.createTable(table, schema);
+    });
   }
 
   listTables(): Promise<readonly string[]> {
-    return Promise.resolve([...this.#world.tables.keys()]);
+    return this.#read('', {
+      arrive: () => [...this.#world.tables.keys()],
+      describe: (tables) => `lists the tables: ${tables?.join(', ')}`,
+    });
   }
 
   dropTable(table: string): Promise<void> {
-    this.#world.tables.delete(table);
-    return Promise.resolve();
+    return this.#administer(`drops ${table}`, () => {
+      this.#world.tables.delete(table);
+    });
   }
 
   close(): Promise<void> {
@@ -171,7 +188,7 @@ export class SimulatedBigtable implements Bigtable {
       gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', `reading ${row} got no answer`),
       immuneTo: READ_IMMUNITY,
       describe: () => read.describe(answered),
-    }).answer;
+    });
   }
 
   #mutate<T>(
@@ -179,19 +196,30 @@ export class SimulatedBigtable implements Bigtable {
     immunity: ReadonlySet<MessageFault>,
     mutation: { readonly arrive: () => T; readonly describe: () => string },
   ): Promise<T> {
-    const { ordered } = this.manifest;
-    const { answer, arrivesMs } = send(this.#world, this.#process, {
+    const lane = this.#lane;
+    return send(this.#world, this.#process, {
       arrive: () => {
-        if (!ordered) this.#refuseIfUnavailable(row);
+        if (lane === undefined) this.#refuseIfUnavailable(row);
         return mutation.arrive();
       },
       gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `mutating ${row} got no answer`),
-      notBeforeMs: ordered ? this.#lastArrivalMs : undefined,
-      immuneTo: ordered ? ORDERED_IMMUNITY.union(immunity) : immunity,
+      lane,
+      immuneTo: lane === undefined ? immunity : ORDERED_IMMUNITY.union(immunity),
       describe: mutation.describe,
     });
-    this.#lastArrivalMs = arrivesMs;
-    return answer;
+  }
+
+  #administer(what: string, change: () => void): Promise<void> {
+    return send(this.#world, this.#process, {
+      arrive: () => {
+        this.#refuseIfUnavailable('');
+        change();
+        this.#world.stir(this.#world.timeline.nowMs ^ (this.#process.id << 16));
+      },
+      gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `no answer: ${what}`),
+      immuneTo: TABLE_IMMUNITY,
+      describe: () => what,
+    });
   }
 
   #applied(table: string, row: string, mutations: RowMutation['mutations'] | undefined): void {

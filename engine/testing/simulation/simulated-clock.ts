@@ -1,6 +1,10 @@
 /**
- * A process's view of virtual time: its monotonic clock runs as everybody's but began elsewhere, its wall
- * clock is wrong by whatever the run decides. Its sleepers wake only while it is alive.
+ * A process's view of virtual time. Its monotonic clock began elsewhere, runs faster or slower than others by up to one
+ * percent, and stands still while its machine is suspended. Its wall clock is wrong by whatever the run decides, and
+ * jumps. Its sleepers wake by the monotonic clock, and only while the process is alive.
+ *
+ * What is assumed of clocks: a wall clock does not jump back by just as much as its machine is suspended at the same
+ * moment. No clock of the process could tell the two from a moment in which nothing happened.
  */
 import type { Clock } from '../../base/index.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -14,11 +18,21 @@ export class SimulatedClock implements Clock {
   skewMs: number;
   readonly #timeline: Timeline;
   readonly #process: SimulatedProcess;
+  /** Milliseconds of its monotonic clock in a millisecond of virtual time. */
+  readonly #rate: number;
+  /** Virtual time that it has stood still, without the suspend that goes on. */
+  #stoodMs = 0;
+  #suspend = { fromMs: 0, untilMs: 0 };
 
-  constructor(timeline: Timeline, process: SimulatedProcess, skewMs: number) {
+  constructor(
+    timeline: Timeline,
+    process: SimulatedProcess,
+    { skewMs, rate }: { readonly skewMs: number; readonly rate: number },
+  ) {
     this.#timeline = timeline;
     this.#process = process;
     this.skewMs = skewMs;
+    this.#rate = rate;
   }
 
   wallMs(): number {
@@ -26,17 +40,42 @@ export class SimulatedClock implements Clock {
   }
 
   monotonicMs(): number {
-    return this.#timeline.nowMs + BOOT_MS;
+    const { fromMs, untilMs } = this.#suspend;
+    const { nowMs } = this.#timeline;
+    const inSuspendMs = Math.min(nowMs, untilMs) - fromMs;
+    return BOOT_MS + (nowMs - this.#stoodMs - inSuspendMs) * this.#rate;
+  }
+
+  /** The machine stands still, with everything on it but its wall clock. */
+  suspend(ms: number): void {
+    const { nowMs } = this.#timeline;
+    const { fromMs, untilMs } = this.#suspend;
+    if (nowMs < untilMs) {
+      this.#suspend = { fromMs, untilMs: Math.max(untilMs, nowMs + ms) };
+    } else {
+      this.#stoodMs += untilMs - fromMs;
+      this.#suspend = { fromMs: nowMs, untilMs: nowMs + ms };
+    }
+    this.#process.pause(ms);
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return Promise.resolve();
+    const dueMs = this.monotonicMs() + Math.max(0, ms);
     return new Promise((resolve) => {
       const wake = (): void => {
         signal?.removeEventListener('abort', wake); // Thousands of sleeps share one signal.
         this.#process.deliver(resolve);
       };
-      this.#timeline.after(Math.max(0, ms), wake);
+      const wakeWhenDue = (): void => {
+        const leftMs = dueMs - this.monotonicMs();
+        if (leftMs <= 0) return wake();
+        const suspendedMs = Math.max(0, this.#suspend.untilMs - this.#timeline.nowMs);
+        this.#timeline.after(suspendedMs + leftMs / this.#rate, wakeWhenDue);
+      };
+      // At once, too, means when all that this time has woken waits again.
+      if (ms <= 0) this.#timeline.after(0, wake);
+      else this.#timeline.after(ms / this.#rate, wakeWhenDue);
       signal?.addEventListener('abort', wake, { once: true });
     });
   }

@@ -1,23 +1,14 @@
-/** The tables of a simulated run, as they are before it begins. */
-import { NOTIFY_FAMILIES, notifyTable } from '../../transaction/index.ts';
-import { TABLES } from './plan.ts';
+/** The storage of a simulated run, as it is before the run begins, and what is left in it. */
+import type { Cell } from '../../bigtable/index.ts';
+import { LOCK, NOTIFY_FAMILIES, notifyTable } from '../../transaction/index.ts';
+import { historicCell } from '../history.ts';
 import { ModelTable } from './model-table.ts';
+import { TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
-/** Scanners begin at a random one of them. */
-const SPLITS = ['c', 'e'];
-
-export function prepareStorage(world: World): void {
-  for (const table of TABLES) {
-    world.tables.set(table, new ModelTable(SPLITS));
-    world.tables.set(notifyTable(table), new ModelTable(SPLITS));
-  }
-  setFirstTimestamp(world);
-}
-
-/** As if an oracle had handed out everything below it. */
-function setFirstTimestamp(world: World): void {
-  const oracle = new ModelTable();
+/** As if an oracle had handed out everything below the first timestamp of the run. */
+export function setFirstTimestamp(world: World): void {
+  const oracle = new ModelTable([], ['oracle']);
   const start = world.knobs.firstTimestamp;
   const value = Buffer.from(JSON.stringify({ owner: 'the past', start }));
   oracle.mutateRow('range', [
@@ -28,25 +19,32 @@ function setFirstTimestamp(world: World): void {
 
 /** Marks that are left: `notify t/d:seen@12`; parked ones are not, somebody has to look at those. */
 export function leftMarks(world: World): readonly string[] {
-  const families = NOTIFY_FAMILIES.slice(0, 2).map((family) => ({ family }));
-  return TABLES.flatMap((table) =>
-    world
-      .table(notifyTable(table))
-      .readRange({ limit: 1_000_000 }, families)
-      .flatMap(({ key, cells }) =>
-        cells.map((one) => `${one.family} ${table}/${key}:${one.qualifier}@${one.timestamp}`),
-      ),
+  const marks = NOTIFY_FAMILIES.slice(0, 2);
+  return TABLES.map((name) => world.names.table(name)).flatMap((table) =>
+    leftCells(world, notifyTable(table), marks).map(
+      ({ row, family, qualifier: column, timestamp }) =>
+        `${family} ${historicCell({ table, row, column })}@${timestamp}`,
+    ),
   );
 }
 
 /** Locks that are left: `t/a:c@5`. */
 export function leftLocks(world: World): readonly string[] {
-  return TABLES.flatMap((table) =>
-    world
-      .table(table)
-      .readRange({ limit: 1_000_000 }, [{ family: 'lock' }])
-      .flatMap(({ key, cells }) =>
-        cells.map(({ qualifier, timestamp }) => `${table}/${key}:${qualifier}@${timestamp}`),
-      ),
+  return TABLES.map((name) => world.names.table(name)).flatMap((table) =>
+    leftCells(world, table, [LOCK]).map(
+      ({ row, qualifier: column, timestamp }) =>
+        `${historicCell({ table, row, column })}@${timestamp}`,
+    ),
+  );
+}
+
+interface LeftCell extends Cell {
+  readonly row: string;
+}
+
+function leftCells(world: World, table: string, families: readonly string[]): readonly LeftCell[] {
+  const filters = families.map((family) => ({ family }));
+  return (world.tables.get(table)?.readRange({ limit: 1_000_000 }, filters) ?? []).flatMap(
+    ({ key: row, cells }) => cells.map((cell) => ({ ...cell, row })),
   );
 }

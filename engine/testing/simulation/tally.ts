@@ -1,5 +1,5 @@
 /** What many runs come to: how much was simulated, and which faults were ever met. */
-import { EVENT_FAULTS, MESSAGE_FAULTS } from './knobs.ts';
+import { EVENT_FAULTS, GROUP_FAULTS, MESSAGE_FAULTS } from './knobs.ts';
 import type { Result, RunCounts } from './simulate.ts';
 import type { FaultCounts } from './world.ts';
 
@@ -29,6 +29,9 @@ export const NOTHING: Tally = {
     rolledForward: 0,
     rolledBack: 0,
     observerRuns: 0,
+    hung: 0,
+    parked: 0,
+    replayed: 0,
     cellsCollected: 0,
   },
   faults: {},
@@ -54,7 +57,9 @@ export function add(a: Tally, b: Tally): Tally {
 
 /** Faults that these runs have never met: nothing is known about them. */
 export function notCovered({ faults }: Tally): readonly string[] {
-  return [...MESSAGE_FAULTS, ...EVENT_FAULTS].filter((fault) => (faults[fault] ?? 0) === 0);
+  return [...MESSAGE_FAULTS, ...GROUP_FAULTS, ...EVENT_FAULTS].filter(
+    (fault) => (faults[fault] ?? 0) === 0,
+  );
 }
 
 function addCounts<Counts extends object>(a: Counts, b: Counts): Counts {

@@ -8,10 +8,12 @@
  *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48), and do
  *     not commit any more when their worker has said that it has stopped (P50)
  *   - a transaction that locked its primary leaves a trace there, of how it ended (P1, P8)
+ *   - no read is answered from a snapshot below which any collector may have deleted when the read was served, also
+ *     if what was read is right (P31)
  */
 import type { ConditionalRowMutation, Timestamp } from '../../bigtable/index.ts';
 import { decodeLock, isPrimary } from '../../transaction/lock.ts';
-import type { History, Violation } from '../history.ts';
+import { historicCell, type History, type Violation } from '../history.ts';
 import type { Knobs } from './knobs.ts';
 import type { ModelTable } from './model-table.ts';
 
@@ -32,6 +34,11 @@ export class Umpire {
     readonly startTimestamp: Timestamp;
     readonly value: Uint8Array;
   }[] = [];
+
+  /** Below it collectors may have deleted. Only grows. */
+  #deletionHorizon: Timestamp = 0;
+  /** Snapshots of processes, for which a read was served too late. */
+  readonly #servedLate = new Set<string>();
 
   constructor(knobs: Knobs) {
     this.isCalm = isCalm(knobs);
@@ -99,7 +106,8 @@ export class Umpire {
     const traces = new Set(markers.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`));
     for (const { table, row, column, startTimestamp, value } of this.#locks) {
       if (committed.has(startTimestamp)) continue;
-      if (traces.has(`${table}/${row}:${column}@${startTimestamp}`)) continue;
+      const cell = historicCell({ table, row, column });
+      if (traces.has(`${cell}@${startTimestamp}`)) continue;
       const lock = decodeLock({
         family: 'lock',
         qualifier: column,
@@ -107,9 +115,31 @@ export class Umpire {
         value,
       });
       if (!isPrimary(lock, { table, row, column })) continue;
-      const what = `${table}/${row}:${column} was the primary of ${startTimestamp}`;
+      const what = `${cell} was the primary of ${startTimestamp}`;
       this.find('debris: no trace', `${what}, and says nothing of how it ended`);
     }
+  }
+
+  /** A collector has written down how far it is. Before it deletes anything, it says that it collects, and below what. */
+  collectorIsAt(progress: Uint8Array): void {
+    const { phase, deletionHorizon } = JSON.parse(Buffer.from(progress).toString()) as {
+      readonly phase: string;
+      readonly deletionHorizon: Timestamp;
+    };
+    if (phase !== 'collecting') return;
+    this.#deletionHorizon = Math.max(this.#deletionHorizon, deletionHorizon);
+  }
+
+  /** The storage has answered a read for a snapshot; the process may still find out that it came too late. */
+  served(process: string, snapshot: Timestamp): void {
+    if (snapshot < this.#deletionHorizon) this.#servedLate.add(`${process} ${snapshot}`);
+  }
+
+  /** A process has used what it read, without an error. */
+  answered(process: string, snapshot: Timestamp): void {
+    if (this.#servedLate.size === 0 || !this.#servedLate.has(`${process} ${snapshot}`)) return;
+    const what = `a read of ${process} at ${snapshot} was answered, although collectors were at`;
+    this.find('leases: read below the deletions', `${what} ${this.#deletionHorizon} before`);
   }
 
   find(claim: string, message: string): void {
@@ -118,13 +148,14 @@ export class Umpire {
   }
 }
 
-function isCalm({ messages, events }: Knobs): boolean {
-  return Object.keys(messages).length + Object.keys(events).length === 0;
+function isCalm({ messages, groups = {}, events }: Knobs): boolean {
+  return [messages, groups, events].every((faults) => Object.keys(faults).length === 0);
 }
 
 /** A heartbeat must have the time to be seen. */
-function isPatient({ messages, events, lockTimeToLiveMs, delayMsMax }: Knobs): boolean {
+function isPatient(knobs: Knobs): boolean {
+  const { messages, lockTimeToLiveMs, delayMsMax } = knobs;
   const harmless = new Set(['slow', 'duplicate', 'replay']);
   const isHarmless = Object.keys(messages).every((fault) => harmless.has(fault));
-  return isHarmless && Object.keys(events).length === 0 && lockTimeToLiveMs >= 20 * delayMsMax;
+  return isHarmless && isCalm({ ...knobs, messages: {} }) && lockTimeToLiveMs >= 20 * delayMsMax;
 }

@@ -3,12 +3,27 @@
  * record of what really happened.
  */
 import { PercolatorError } from '../../base/index.ts';
-import type { Cell, ConditionalRowMutation, Mutation, Timestamp } from '../../bigtable/index.ts';
+import {
+  type Cell,
+  type CellFilter,
+  type ConditionalRowMutation,
+  type Mutation,
+  type TableSchema,
+  TIMESTAMP_MAX,
+  type Timestamp,
+} from '../../bigtable/index.ts';
 import { decodeWriteRecord } from '../../transaction/write-record.ts';
-import type { HistoricMarker, HistoricRecord } from '../history.ts';
+import { historicCell, type HistoricMarker, type HistoricRecord } from '../history.ts';
 import { chance } from './chance.ts';
-import { type EventFault, type Knobs, MESSAGE_FAULTS, type MessageFault } from './knobs.ts';
-import type { ModelTable } from './model-table.ts';
+import {
+  type EventFault,
+  type GroupFault,
+  type Knobs,
+  MESSAGE_FAULTS,
+  type MessageFault,
+} from './knobs.ts';
+import { ModelTable } from './model-table.ts';
+import { awkwardNames, type Names, PLAIN } from './names.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
@@ -16,11 +31,17 @@ import { Umpire } from './umpire.ts';
 /** Longest time that a copy of a message can be underway; the collector waits for it (P4). */
 export const MESSAGE_LIFETIME_MS = 400;
 
-export type FaultCounts = Partial<Record<MessageFault | EventFault, number>>;
+type Fault = MessageFault | GroupFault | EventFault;
+
+export type FaultCounts = Partial<Record<Fault, number>>;
+
+/** Where collectors say how far they are. */
+const PROGRESS_TABLE = 'percolator-collector';
 
 export class World {
   readonly seed: number;
   readonly knobs: Knobs;
+  readonly names: Names;
   readonly timeline: Timeline = new Timeline();
   readonly tables: Map<string, ModelTable> = new Map();
   readonly umpire: Umpire;
@@ -50,6 +71,7 @@ export class World {
   constructor(seed: number, knobs: Knobs) {
     this.seed = seed;
     this.knobs = knobs;
+    this.names = knobs.names === 'awkward' ? awkwardNames(seed) : PLAIN;
     this.umpire = new Umpire(knobs);
     let upTo = 0;
     this.#faultsUpTo = MESSAGE_FAULTS.map((fault) => {
@@ -58,7 +80,14 @@ export class World {
     });
   }
 
-  count(fault: MessageFault | EventFault): void {
+  /** Long enough for a lock's time to live, or for a collector to give a process up and collect. */
+  get longestStopMs(): number {
+    const { collector, leaseTimeToLiveMs, lockTimeToLiveMs } = this.knobs;
+    if (!collector) return 4 * lockTimeToLiveMs;
+    return 2 * (leaseTimeToLiveMs + MESSAGE_LIFETIME_MS);
+  }
+
+  count(fault: Fault): void {
     this.faults[fault] = (this.faults[fault] ?? 0) + 1;
   }
 
@@ -95,6 +124,17 @@ export class World {
     return this.troubled && this.timeline.nowMs < untilMs && row >= from;
   }
 
+  /** @throws TABLE_MISMATCH if it exists with other families or splits */
+  createTable(name: string, { families, splits = [] }: TableSchema): void {
+    const existing = this.tables.get(name);
+    if (existing === undefined) {
+      this.tables.set(name, new ModelTable(splits, families));
+      return;
+    }
+    if (existing.isLike(families, splits)) return;
+    throw new PercolatorError('TABLE_MISMATCH', `table ${name} exists with another schema`);
+  }
+
   table(name: string): ModelTable {
     const table = this.tables.get(name);
     if (table !== undefined) return table;
@@ -105,13 +145,20 @@ export class World {
   observe(table: string, row: string, mutations: readonly Mutation[] | undefined): void {
     for (const mutation of mutations ?? []) {
       if (mutation.kind !== 'set') continue;
-      const { family, qualifier } = mutation;
+      const { family, qualifier: column } = mutation;
       if (family === 'lock') this.umpire.locked(table, row, mutation);
       else if (family === 'write' || family === 'ack') {
-        this.#noteRecord(`${table}/${row}:${qualifier}`, mutation);
+        this.#noteRecord(historicCell({ table, row, column }), mutation);
       } else if (family === 'rollback') {
-        this.#noteMarker(`${table}/${row}:${qualifier}`, mutation.timestamp);
-      }
+        this.#noteMarker(historicCell({ table, row, column }), mutation.timestamp);
+      } else if (table === PROGRESS_TABLE) this.umpire.collectorIsAt(mutation.value);
+    }
+  }
+
+  /** Notes which snapshot a read was for. */
+  served(process: SimulatedProcess, filters: readonly CellFilter[]): void {
+    for (const { family, from = 0, to = TIMESTAMP_MAX } of filters) {
+      if (family === 'write' && from === 0) this.umpire.served(process.name, to);
     }
   }
 

@@ -1,0 +1,60 @@
+/**
+ * A connection that keeps the order of mutations, as the embedded store does (group-commit.ts): what a process sends in
+ * one turn forms a group, which arrives as one, and never before an earlier group.
+ *
+ * A group can fail as a whole: refused, so that nothing of it is applied; lost, or applied and its answer lost, so that
+ * its sender knows nothing; or held up, with all that comes after it. A later group may succeed after it has failed.
+ */
+import { chooseBetween } from './chance.ts';
+import { GROUP_FAULTS, type GroupFault } from './knobs.ts';
+import type { SimulatedProcess } from './process.ts';
+import { MESSAGE_LIFETIME_MS, type World } from './world.ts';
+
+export interface Group {
+  readonly arrivesMs: number;
+  readonly fault: GroupFault | undefined;
+}
+
+/** For draws of chance about the group that begins with a message. */
+const FAULT = 5;
+const DELAY = 6;
+/** So that copies are gone after the lifetime of a message, too. */
+const DELAY_MS_MAX = MESSAGE_LIFETIME_MS / 2;
+
+export class Lane {
+  readonly #world: World;
+  readonly #process: SimulatedProcess;
+  #leftMs = -1;
+  #group: Group = { arrivesMs: 0, fault: undefined };
+
+  constructor(world: World, process: SimulatedProcess) {
+    this.#world = world;
+    this.#process = process;
+  }
+
+  /** The group of a message that leaves now, and takes so long if it begins a group. */
+  join(number: number, delayMs: number): Group {
+    const { timeline } = this.#world;
+    if (this.#leftMs === timeline.nowMs) return this.#group;
+    this.#leftMs = timeline.nowMs;
+    const fault = this.#faultOf(number);
+    if (fault !== undefined) this.#world.count(fault);
+    const drawn = this.#world.draw(this.#process, number, DELAY);
+    const heldUpMs = fault === 'delayGroup' ? chooseBetween(20, DELAY_MS_MAX, drawn) : 0;
+    const arrivesMs = Math.max(timeline.nowMs + delayMs + heldUpMs, this.#group.arrivesMs);
+    this.#group = { arrivesMs, fault };
+    return this.#group;
+  }
+
+  #faultOf(number: number): GroupFault | undefined {
+    const { knobs, troubled } = this.#world;
+    if (!troubled) return undefined;
+    if (this.#world.isUnavailable('')) return 'refuseGroup';
+    let drawn = this.#world.draw(this.#process, number, FAULT);
+    for (const fault of GROUP_FAULTS) {
+      drawn -= knobs.groups?.[fault] ?? 0;
+      if (drawn < 0) return fault;
+    }
+    return undefined;
+  }
+}

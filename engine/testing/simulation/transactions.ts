@@ -1,0 +1,234 @@
+/**
+ * The transactions of one client process, in one of its lives: performs those of the plan through the public API,
+ * and writes down what it is told.
+ */
+import { isRetryable, PercolatorError } from '../../base/index.ts';
+import type { Timestamp } from '../../bigtable/index.ts';
+import type { TimestampOracle } from '../../oracle/index.ts';
+import type { Percolator } from '../../percolator.ts';
+import type { Transaction } from '../../transaction/index.ts';
+import { isInDoubt } from './machine.ts';
+import type { Operation, TransactionPlan } from './plan.ts';
+import type { SimulatedProcess } from './process.ts';
+import { perform, readOnly, type Recording, type Scribe, startRecording } from './recording.ts';
+import type { Run } from './run.ts';
+import type { SimulatedClock } from './simulated-clock.ts';
+import { leftLocks } from './storage.ts';
+
+/** After a failure, before the next transaction. */
+const REST_MS = 30;
+
+export class Transactions {
+  readonly scribe: Scribe;
+  /** How many have failed, with whatever error. */
+  failed = 0;
+  readonly #run: Run;
+  readonly #process: SimulatedProcess;
+  readonly #clock: SimulatedClock;
+  /** When each start timestamp was asked for, until its transaction is recorded. */
+  readonly #askedAt = new Map<Timestamp, number>();
+  /** Every timestamp given, oldest first: moments of the past to look at. */
+  readonly #given: { readonly timestamp: Timestamp; readonly atMs: number }[] = [];
+
+  constructor(run: Run, process: SimulatedProcess, clock: SimulatedClock) {
+    const { names, umpire } = run.world;
+    this.#run = run;
+    this.#process = process;
+    this.#clock = clock;
+    this.scribe = {
+      clock,
+      names,
+      find: (claim, message) => {
+        umpire.find(claim, `${process.name}: ${message}`);
+      },
+      answered: (startTimestamp) => {
+        umpire.answered(process.name, startTimestamp);
+      },
+    };
+  }
+
+  /** Notes when each timestamp was asked for. */
+  timed(oracle: TimestampOracle): TimestampOracle {
+    const { timeline } = this.#run.world;
+    return {
+      get horizon() {
+        return oracle.horizon;
+      },
+      readHorizon: () => oracle.readHorizon(),
+      raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+      // Not `async`: what comes back in one answer is heard in one turn, as without us.
+      next: () => {
+        const askedAt = timeline.ticks;
+        return oracle.next().then((timestamp) => {
+          this.#askedAt.set(timestamp, askedAt);
+          this.#given.push({ timestamp, atMs: timeline.nowMs });
+          return timestamp;
+        });
+      },
+    };
+  }
+
+  record(startTimestamp: Timestamp): Recording {
+    const askedAt = this.#askedAt.get(startTimestamp) ?? 0;
+    const recording = startRecording(this.#process.name, startTimestamp, askedAt);
+    this.#askedAt.delete(startTimestamp);
+    this.#run.transactions.push(recording);
+    return recording;
+  }
+
+  async perform(percolator: Percolator, plan: TransactionPlan): Promise<void> {
+    switch (plan.kind) {
+      case 'begin':
+        return this.#byHand(percolator, plan);
+      case 'transact':
+        return this.#transact(percolator, plan);
+      case 'replay':
+        return this.#replay(percolator, plan);
+      case 'snapshot':
+        await this.snapshot(percolator, plan.operations, this.#timestampOf(plan.agoMs));
+    }
+  }
+
+  /** Adds its attempts to `recordings`; the last one may have failed in any way if it rejects. */
+  async transactRecorded(
+    percolator: Percolator,
+    operations: readonly Operation[],
+    recordings: Recording[] = [],
+  ): Promise<void> {
+    await percolator.transact(async (transaction) => {
+      const before = recordings.at(-1);
+      if (before !== undefined) this.#heard(before, 'failed'); // Or it would not run again.
+      const recording = this.record(transaction.startTimestamp);
+      recordings.push(recording);
+      await perform(this.scribe, transaction, operations, recording);
+      recording.outcome = 'unknown';
+    });
+    const last = recordings.at(-1);
+    if (last !== undefined) this.#heard(last, 'committed');
+  }
+
+  /** Resolves to whether it could be read to its end. */
+  async snapshot(
+    percolator: Percolator,
+    operations: readonly Operation[],
+    timestamp?: Timestamp,
+  ): Promise<boolean> {
+    try {
+      await using reader = await percolator.snapshot(timestamp);
+      const recording = this.record(reader.startTimestamp);
+      recording.past = timestamp !== undefined;
+      for (const operation of operations) {
+        if (operation.do === 'think') await this.#clock.sleep(operation.ms);
+        else await readOnly(this.scribe, reader, operation, recording);
+      }
+      await reader.close();
+      this.#heard(recording, 'committed');
+      return true;
+    } catch (error) {
+      await this.#failed(percolator, undefined, error);
+      return false;
+    }
+  }
+
+  async #byHand(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
+    let recording: Recording | undefined;
+    let transaction: Transaction | undefined;
+    try {
+      transaction = await percolator.begin();
+      recording = this.record(transaction.startTimestamp);
+      await perform(this.scribe, transaction, operations, recording);
+      recording.outcome = 'unknown';
+      const committed = await transaction.commit();
+      const wrote = recording.writes.length + recording.locks.length > 0;
+      this.#heard(recording, 'committed', wrote ? committed : undefined);
+      this.#expectSecondPhase(percolator, recording.startTimestamp);
+    } catch (error) {
+      transaction?.discard();
+      await this.#failed(percolator, recording, error);
+    }
+  }
+
+  async #transact(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
+    const recordings: Recording[] = [];
+    try {
+      await this.transactRecorded(percolator, operations, recordings);
+    } catch (error) {
+      await this.#failed(percolator, recordings.at(-1), error);
+    }
+  }
+
+  async #replay(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
+    try {
+      for (const operation of operations) {
+        if (operation.do !== 'scan') continue;
+        const table = this.#run.world.names.table(operation.table);
+        for (const cell of await percolator.listParked(table)) {
+          await percolator.replayParked(cell);
+          this.#run.replayed++;
+        }
+      }
+    } catch (error) {
+      if (!isInDoubt(error)) await this.#failed(percolator, undefined, error);
+    }
+  }
+
+  #expectSecondPhase(percolator: Percolator, startTimestamp: Timestamp): void {
+    const { timeline, knobs, umpire } = this.#run.world;
+    if (!umpire.isCalm) return;
+    const look = (): void => umpire.committed(startTimestamp, () => leftLocks(this.#run.world));
+    // In a busy lane of batches it takes as long as it takes.
+    if (knobs.batching === undefined) timeline.after(3 * knobs.delayMsMax + 2, look);
+    else void percolator.settled().then(look);
+  }
+
+  /** A start timestamp that this client was given so long ago. */
+  #timestampOf(agoMs: number | undefined): Timestamp | undefined {
+    if (agoMs === undefined) return undefined;
+    const { nowMs } = this.#run.world.timeline;
+    return this.#given.findLast(({ atMs }) => atMs <= nowMs - agoMs)?.timestamp;
+  }
+
+  #heard(recording: Recording, outcome: Recording['outcome'], commitTimestamp?: Timestamp): void {
+    if (!this.#process.isAlive) return;
+    recording.outcome = outcome;
+    recording.commitTimestamp = commitTimestamp;
+    recording.endedAt = this.#run.world.timeline.ticks;
+  }
+
+  async #failed(
+    percolator: Percolator,
+    recording: Recording | undefined,
+    error: unknown,
+  ): Promise<void> {
+    const { world } = this.#run;
+    this.failed++;
+    if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') {
+      this.#run.unknowns++;
+      await this.#ask(percolator, error);
+      return;
+    }
+    // A mistake in the plan, which shrinking may make: a weak notification alone.
+    const isRefused = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
+    if (!isRetryable(error) && !isRefused) throw error;
+    if (recording !== undefined && this.#process.isAlive) {
+      this.#heard(recording, 'failed');
+      const code = error instanceof PercolatorError ? error.code : '';
+      world.umpire.failed(recording.startTimestamp, code, () => leftLocks(world));
+    }
+    await this.#clock.sleep(REST_MS); // Or a short outage would fail the whole plan.
+  }
+
+  /** Asks how it ended after all; what is answered must be true. */
+  async #ask(percolator: Percolator, { transaction }: PercolatorError): Promise<void> {
+    if (transaction === undefined) throw new Error('COMMIT_UNKNOWN names its transaction');
+    try {
+      const outcome = await percolator.outcomeOf(transaction);
+      if (this.#process.isAlive) this.#run.answers.push({ ...transaction, outcome });
+    } catch (error) {
+      if (!isRetryable(error) && !isInDoubt(error)) throw error;
+      if (!(error instanceof PercolatorError) || error.code !== 'LOCKED') return;
+      const whose = `its own transaction of ${transaction.startTimestamp}, which it has given up`;
+      this.scribe.find('liveness: waits for itself', `waits for ${whose}`);
+    }
+  }
+}

@@ -55,7 +55,8 @@ export {
 } from './judges/notifications.ts';
 export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
-export { readStoredHistory, type StoredHistory } from './stored-history.ts';
+export { observeCollection } from './collected-history.ts';
+export { type RecordedCells, readStoredHistory, type StoredHistory } from './stored-history.ts';
 export {
   type FailedRun,
   notCovered,

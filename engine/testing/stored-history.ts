@@ -3,7 +3,7 @@
  * rollback marker that stands in it; and what is still there that a database at rest has not, locks
  * and notifications.
  *
- * Complete only if nothing was collected before.
+ * If garbage was collected, collected-history.ts has the rest.
  */
 import type { Bigtable, Cell } from '../bigtable/index.ts';
 import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../transaction/index.ts';
@@ -15,9 +15,13 @@ import {
   type HistoricRecord,
 } from './history.ts';
 
-export interface StoredHistory {
+/** What cells of the families `write`, `ack` and `rollback` say. */
+export interface RecordedCells {
   readonly records: readonly HistoricRecord[];
   readonly markers: readonly HistoricMarker[];
+}
+
+export interface StoredHistory extends RecordedCells {
   /** Cells that are locked. */
   readonly locks: readonly HistoricCell[];
   /** Cells with notifications, strong, weak or parked: once for each mark. */
@@ -41,6 +45,13 @@ export async function readStoredHistory(
       found.marks.push(historicCell({ table, ...cell }));
     }
   }
+  return found;
+}
+
+/** @param cells of one row, of any families but `data` */
+export function recordedCells(table: string, row: string, cells: readonly Cell[]): RecordedCells {
+  const found: Found = { records: [], markers: [], locks: [], marks: [] };
+  for (const cell of cells) take(`${table}/${row}:${cell.qualifier}`, cell, found);
   return found;
 }
 

@@ -20,22 +20,29 @@
 import type { Random } from '#engine';
 import { LOCK_TIME_TO_LIVE_MS, LONG_PAUSE_MS } from './plan.ts';
 
-export type Fault =
-  | {
-      readonly kind: 'kill';
-      readonly afterMs: number;
-      readonly starting: boolean;
-      readonly victim: number;
-    }
-  | {
-      readonly kind: 'pause';
-      readonly afterMs: number;
-      readonly victim: number;
-      readonly forMs: number;
-      readonly long: boolean;
-    };
+interface Timed {
+  readonly afterMs: number;
+  /** `afterMs` counts from when all processes are at work, not from the fault before: a slow machine must start them. */
+  readonly settled: boolean;
+  /** Below 1: picks among the processes there are. */
+  readonly victim: number;
+}
 
-interface Pace {
+export interface Kill extends Timed {
+  readonly kind: 'kill';
+  /** May hit a process that has not begun its work. */
+  readonly starting: boolean;
+}
+
+export interface Pause extends Timed {
+  readonly kind: 'pause';
+  readonly forMs: number;
+  readonly long: boolean;
+}
+
+export type Fault = Kill | Pause;
+
+interface Pace extends Pick<Timed, 'settled'> {
   /** Milliseconds between two faults. */
   readonly afterMs: readonly [number, number];
   /** How many faults a stretch has. */
@@ -44,9 +51,9 @@ interface Pace {
   readonly pauses: number;
 }
 
-const START_UP: Pace = { afterMs: [50, 800], faults: [4, 8], pauses: 0.15 };
-const WORKING: Pace = { afterMs: [1_000, 6_000], faults: [3, 8], pauses: 0.4 };
-const SELDOM: Pace = { afterMs: [8_000, 20_000], faults: [1, 1], pauses: 0.4 };
+const START_UP: Pace = { settled: false, afterMs: [50, 800], faults: [4, 8], pauses: 0.15 };
+const WORKING: Pace = { settled: true, afterMs: [1_000, 6_000], faults: [3, 8], pauses: 0.5 };
+const SELDOM: Pace = { settled: true, afterMs: [8_000, 20_000], faults: [1, 1], pauses: 0.5 };
 /** The pace of a stretch is drawn from these. */
 const PACES = [START_UP, WORKING, WORKING, SELDOM] as const;
 
@@ -54,20 +61,19 @@ const PACES = [START_UP, WORKING, WORKING, SELDOM] as const;
 const STARTING = 0.1;
 const SHORT_PAUSE_MS = [LOCK_TIME_TO_LIVE_MS + 50, 4 * LOCK_TIME_TO_LIVE_MS] as const;
 
-/** Without end. `afterMs` counts from the fault before; `victim`, below 1, picks among those there are. */
+/** Without end. */
 export function* drawFaults(random: Random): Generator<Fault, never> {
   for (let pace: Pace = START_UP; ; pace = random.pick(PACES)) {
     for (let left = random.integer(...pace.faults); left > 0; left--) yield drawFault(random, pace);
   }
 }
 
-function drawFault(random: Random, { afterMs: range, pauses }: Pace): Fault {
-  const afterMs = random.integer(...range);
-  const victim = random.fraction();
+function drawFault(random: Random, { afterMs, settled, pauses }: Pace): Fault {
+  const timed = { afterMs: random.integer(...afterMs), settled, victim: random.fraction() };
   if (random.fraction() >= pauses) {
-    return { kind: 'kill', afterMs, victim, starting: random.fraction() < STARTING };
+    return { kind: 'kill', ...timed, starting: random.fraction() < STARTING };
   }
   const long = random.fraction() < 0.5;
   const forMs = random.integer(...(long ? LONG_PAUSE_MS : SHORT_PAUSE_MS));
-  return { kind: 'pause', afterMs, victim, forMs, long };
+  return { kind: 'pause', ...timed, forMs, long };
 }

@@ -8,7 +8,7 @@ import { execa } from 'execa';
 import { systemClock } from '#engine';
 import type { Violation } from '#engine/testing';
 import { type End, Member, SERVICE_PROGRAMS, type ServiceOptions } from '../processes/index.ts';
-import type { Fault } from './faults.ts';
+import type { Fault, Pause } from './faults.ts';
 import type { ProcessOptions } from './messages.ts';
 import { ORACLE_LEASE_MS } from './plan.ts';
 
@@ -76,6 +76,11 @@ export class Fleet implements AsyncDisposable {
       longPauses: this.#longPauses,
       restarts: this.#restarts,
     };
+  }
+
+  /** All processes are at work. */
+  get isComplete(): boolean {
+    return [...this.#lives.values()].every(({ isReady, isKilled }) => isReady && !isKilled);
   }
 
   get isHopeless(): boolean {
@@ -163,7 +168,7 @@ export class Fleet implements AsyncDisposable {
     life.process.signal('SIGKILL');
   }
 
-  #pause(life: Life, { forMs, long }: Extract<Fault, { readonly kind: 'pause' }>): void {
+  #pause(life: Life, { forMs, long }: Pause): void {
     this.#pauses++;
     if (long) this.#longPauses++;
     life.isPaused = true;

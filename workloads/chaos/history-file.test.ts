@@ -58,19 +58,25 @@ test('a line that is torn in the middle of a file is an error, not a gap', () =>
   assert.throws(() => readHistory(folder), SyntaxError);
 });
 
-test('all lives are read, with their violations and the last of their counts', () => {
+test('all lives are read, with their violations, what they collected, and the last of their counts', () => {
   const folder = mkdtempSync(path.join(root, 'lives-'));
   for (const life of ['1.1', '1.2', 'watcher.1']) {
     using file = openHistoryFile(folder, life);
     file.began({ ...began(Number(life.at(-1)) + life.length), process: life });
     file.violation({ claim: 'bank: while running', message: life });
+    const markers = [{ cell: `bank/${life}:balance`, startTimestamp: 1 }];
+    file.collected({ records: [], markers });
     for (const runs of [1, 2]) {
       const worker = { runs, clean: 0, failures: 0, parked: 0, meetings: 0 };
       file.counts({ engine: { committed: 10 * runs } as never, worker });
     }
   }
-  const { transactions, violations, counts } = readHistory(folder);
+  const { transactions, violations, collected, counts } = readHistory(folder);
   assert.equal(transactions.length, 3);
+  assert.deepEqual(
+    collected.markers.map(({ cell }) => cell),
+    ['bank/1.1:balance', 'bank/1.2:balance', 'bank/watcher.1:balance'],
+  );
   assert.deepEqual(
     violations.map(({ message }) => message),
     ['1.1', '1.2', 'watcher.1'],

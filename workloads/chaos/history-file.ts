@@ -7,7 +7,7 @@ import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:
 import path from 'node:path';
 import { pid } from 'node:process';
 import { type Counters, type Timestamp, unreachable, type WorkerCounters } from '#engine';
-import type { Violation } from '#engine/testing';
+import type { HistoricMarker, HistoricRecord, RecordedCells, Violation } from '#engine/testing';
 import type { Ending, RecordedTransaction, Sink } from '../invariants/index.ts';
 
 export type Line =
@@ -15,6 +15,8 @@ export type Line =
   | { readonly kind: 'began'; readonly transaction: RecordedTransaction }
   | { readonly kind: 'ended'; readonly ending: Ending }
   | { readonly kind: 'violation'; readonly violation: Violation }
+  /** What collectors of the process were about to erase. */
+  | { readonly kind: 'collected'; readonly collected: RecordedCells }
   /** Counts since the process opened the store; the last line of a file counts. */
   | { readonly kind: 'counts'; readonly counts: Counts };
 
@@ -25,6 +27,7 @@ export interface Counts {
 
 export interface HistoryFile extends Sink, Disposable {
   violation(violation: Violation): void;
+  readonly collected: (collected: RecordedCells) => void;
   counts(counts: Counts): void;
 }
 
@@ -39,6 +42,7 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
     began: (transaction) => append({ kind: 'began', transaction }),
     ended: (ending) => append({ kind: 'ended', ending }),
     violation: (violation) => append({ kind: 'violation', violation }),
+    collected: (collected) => append({ kind: 'collected', collected }),
     counts: (counts) => append({ kind: 'counts', counts }),
     [Symbol.dispose]: () => closeSync(file),
   };
@@ -47,13 +51,16 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
 export interface Recorded {
   readonly transactions: readonly RecordedTransaction[];
   readonly violations: readonly Violation[];
+  /** Some of it may stand in the store all the same, or may have been erased by two collectors. */
+  readonly collected: RecordedCells;
   /** The last counts of each life. What it did after them nobody knows. */
   readonly counts: readonly Counts[];
 }
 
 /** Everything that the processes of a round have written. */
 export function readHistory(folder: string): Recorded {
-  const recorded = { transactions: [], violations: [], counts: [] };
+  const collected = { records: [], markers: [] };
+  const recorded = { transactions: [], violations: [], collected, counts: [] };
   for (const name of readdirSync(folder).toSorted()) {
     if (name.endsWith('.jsonl')) readLife(path.join(folder, name), recorded);
   }
@@ -65,6 +72,10 @@ function readLife(
   recorded: {
     readonly transactions: RecordedTransaction[];
     readonly violations: Violation[];
+    readonly collected: {
+      readonly records: HistoricRecord[];
+      readonly markers: HistoricMarker[];
+    };
     readonly counts: Counts[];
   },
 ): void {
@@ -87,6 +98,10 @@ function readLife(
       }
       case 'violation':
         recorded.violations.push(line.violation);
+        break;
+      case 'collected':
+        for (const one of line.collected.records) recorded.collected.records.push(one);
+        for (const one of line.collected.markers) recorded.collected.markers.push(one);
         break;
       case 'counts':
         ({ counts } = line);

@@ -6,6 +6,7 @@
  * If its parent is gone, it goes, too. Started by fleet.ts; of no use by itself.
  */
 import {
+  type Bigtable,
   createRandom,
   openPercolator,
   openStore,
@@ -16,6 +17,7 @@ import {
   type WorkerCounters,
   type WorkerOptions,
 } from '#engine';
+import { observeCollection } from '#engine/testing';
 import {
   lookBack,
   recordingClient,
@@ -46,11 +48,17 @@ const COUNTS_MS = 50;
 /** Between two looks of the watcher at one workload, in milliseconds. */
 const WATCH_MS = 10;
 
+/**
+ * With collectors, the share of the looks at the past that may go back to the beginning. Each makes the process
+ * hold on to it, and were there always one, nothing would be collected.
+ */
+const FAR_LOOKS = 0.02;
+
 const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
 
 await serve(async (options: ProcessOptions) => {
-  const { percolator, rangeLocks } = await openDatabaseOf(options);
   const history = openHistoryFile(options.history, options.name);
+  const { percolator, rangeLocks } = await openDatabaseOf(options, history);
   const recorder = { sink: history, process: options.name, nowMs };
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
   const random = createRandom(options.seed).fork(options.name);
@@ -74,7 +82,7 @@ await serve(async (options: ProcessOptions) => {
   const loops = workloads.flatMap((workload) =>
     options.role === 'client'
       ? clientsOf(percolator, workload, random.fork(workload.name), recorder)
-      : [watch(percolator, workload, { random, recorder, history, since: options.since })],
+      : [watch(percolator, workload, { random, recorder, history, options })],
   );
   void Promise.all(loops);
   return { stop: neverAsked };
@@ -85,18 +93,20 @@ async function neverAsked(): Promise<never> {
   throw new Error('nobody is asked to stop here');
 }
 
-async function openDatabaseOf({
-  store: address,
-  place,
-  engine,
-}: ProcessOptions): Promise<Pick<OpenDatabase, 'percolator'> & Partial<OpenDatabase>> {
+/** On a store under observation: what its collector erases is in the history first. */
+async function openDatabaseOf(
+  { store: address, place, engine }: ProcessOptions,
+  history: HistoryFile,
+): Promise<Pick<OpenDatabase, 'percolator'> & Partial<OpenDatabase>> {
   const options = {
     ...settingsOf(engine),
     lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS,
     leaseTimeToLiveMs: LEASE_TIME_TO_LIVE_MS,
   };
-  if (place !== undefined) return openDatabase(place, options);
-  return { percolator: await openPercolator({ ...options, store: await openStore(address) }) };
+  const observed = (store: Bigtable): Bigtable => observeCollection(store, history.collected);
+  if (place !== undefined) return openDatabase(place, options, observed);
+  const store = observed(await openStore(address));
+  return { percolator: await openPercolator({ ...options, store }) };
 }
 
 function startWorker(
@@ -143,19 +153,19 @@ async function watch(
     readonly random: Random;
     readonly recorder: Recorder;
     readonly history: HistoryFile;
-    readonly since: number;
+    readonly options: Pick<ProcessOptions, 'gc' | 'since'>;
   },
 ): Promise<never> {
-  const { random, recorder, history, since } = around;
+  const { random, recorder, history } = around;
+  const { gc, since } = around.options;
   const client = recordingClient(percolator, workload.name, recorder);
-  for (;;) {
+  for (let before = since, now = since; ; before = now) {
     const wrong = new Map<string, readonly string[]>();
-    let now = since;
     await client.attempt(async (reader) => {
       now = reader.startTimestamp;
       wrong.set(`the snapshot of ${now}`, await workload.watch(reader));
     });
-    const past = random.integer(since, now);
+    const past = random.integer(!gc || random.fraction() < FAR_LOOKS ? since : before, now);
     const lookAt = { workload: workload.name, recorder };
     const then = await lookBack(percolator, past, lookAt, (reader) => workload.watch(reader));
     wrong.set(`the past snapshot of ${past}`, then ?? []);

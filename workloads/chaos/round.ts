@@ -46,6 +46,8 @@ export interface Round {
   readonly seconds: number;
   /** Pairs of overlapping writers: all of them (pairs.ts). */
   readonly pairs: number;
+  /** Write records and acknowledgments that collectors have erased; some are counted twice. */
+  readonly collected: number;
   /** Summed over all lives, as far as they could tell. */
   readonly engine: Readonly<Counters>;
   readonly worker: Readonly<WorkerCounters>;
@@ -93,14 +95,16 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   });
   progress.phase('judging', 0);
   const recorded = readHistory(folders.history);
-  const judged = judge(plan, recorded.transactions, truth.stored);
+  const judged = judge(plan.workloads, recorded, truth.stored);
   const seen = [...deaths, ...recorded.violations, ...truth.violations];
   const verdict = { ...judged, violations: [...seen, ...judged.violations] };
   await save(plan.folder, truth, verdict);
   const names = plan.workloads.map(({ name }) => name);
-  const tallies = tallyTransactions(names, recorded.transactions, truth.stored.records);
+  const records = [...truth.stored.records, ...recorded.collected.records];
+  const tallies = tallyTransactions(names, recorded.transactions, records);
   const pairs = countPairs(recorded.transactions);
-  return { plan, tallies, faults, seconds, pairs, ...sumOf(recorded), verdict };
+  const collected = recorded.collected.records.length;
+  return { plan, tallies, faults, seconds, pairs, collected, ...sumOf(recorded), verdict };
 }
 
 async function withStore<T>(
@@ -149,7 +153,9 @@ async function runProcesses(
     return isReached;
   };
   for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
-    if (await sleepUnless(isOver, fault.afterMs, signal)) break;
+    if (fault.settled) await waitFor(() => fleet.isComplete || isOver(), { signal });
+    await waitFor(isOver, { signal, forMs: fault.afterMs });
+    if (isOver()) break;
     await fleet.hit(fault, signal);
   }
   await fleet.end();
@@ -158,18 +164,15 @@ async function runProcesses(
   return { faults, deaths: fleet.deaths };
 }
 
-/** Resolves to whether it is over, as soon as it is. */
-async function sleepUnless(
-  isOver: () => boolean,
-  forMs: number,
-  signal: AbortSignal,
-): Promise<boolean> {
+/** For at most so long. */
+async function waitFor(
+  isTrue: () => boolean,
+  { signal, forMs = Infinity }: { readonly signal: AbortSignal; readonly forMs?: number },
+): Promise<void> {
   const untilMs = nowMs() + forMs;
-  for (let leftMs = forMs; leftMs > 0; leftMs = untilMs - nowMs()) {
-    if (isOver()) return true;
+  for (let leftMs = forMs; leftMs > 0 && !isTrue(); leftMs = untilMs - nowMs()) {
     await systemClock.sleep(Math.min(leftMs, LOOK_MS), signal);
   }
-  return isOver();
 }
 
 /** Where the services will be, in every life of theirs. */

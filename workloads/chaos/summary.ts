@@ -49,7 +49,8 @@ function faults(rounds: readonly Round[]): readonly string[] {
       `restarts: ${of(({ faults: { restarts } }) => restarts)}; ` +
       `seconds: ${of(({ seconds }) => Math.round(seconds))}`,
     `locks of others rolled forward: ${of(({ engine }) => engine.rolledForward)}, ` +
-      `back: ${of(({ engine }) => engine.rolledBack)}; waits for locks: ${of(({ engine }) => engine.lockWaits)}`,
+      `back: ${of(({ engine }) => engine.rolledBack)}; waits for locks: ${of(({ engine }) => engine.lockWaits)}; ` +
+      `records collected: ${of(({ collected }) => collected)}`,
     `pairs of overlapping writers: ${of(({ pairs }) => pairs)}; runs of observers: ${of(runsOf)}`,
     `of the unknown, committed after all: ${count(after)}`,
   ];

@@ -1,9 +1,6 @@
 /**
- * All judges on one history: what the processes wrote down, against what the storage has kept.
- *
- * If garbage was collected, the storage has not kept everything, and cannot be held against anybody:
- * only the judge of lists, which needs no records, has its say. The invariants and the audits, which are
- * not asked here, need none either.
+ * All judges on one history: what the processes wrote down, against what the storage has kept, and
+ * what collectors took from it.
  */
 import {
   judgeListAppend,
@@ -14,8 +11,8 @@ import {
   toEdn,
   type Violation,
 } from '#engine/testing';
-import type { Plan } from './plan.ts';
-import { LISTS, parseList, type RecordedTransaction } from '../invariants/index.ts';
+import { LISTS, parseList, type Workload } from '../invariants/index.ts';
+import type { Recorded } from './history-file.ts';
 
 export interface Verdict {
   readonly violations: readonly Violation[];
@@ -26,18 +23,18 @@ export interface Verdict {
 }
 
 export function judge(
-  { workloads, gc }: Pick<Plan, 'workloads' | 'gc'>,
-  transactions: readonly RecordedTransaction[],
+  workloads: readonly Workload[],
+  { transactions, collected }: Pick<Recorded, 'transactions' | 'collected'>,
   stored: StoredHistory,
 ): Verdict {
-  const history = { transactions, records: stored.records, markers: stored.markers };
+  const records = [...stored.records, ...collected.records];
+  const markers = [...stored.markers, ...collected.markers];
+  const history = { transactions, records, markers };
   const observers = workloads.flatMap((workload) => workload.observers);
-  const violations = gc
-    ? []
-    : [
-        ...judgeSnapshotIsolation(history),
-        ...judgeNotifications(history, { observers, left: stored.marks }),
-      ];
+  const violations = [
+    ...judgeSnapshotIsolation(history),
+    ...judgeNotifications(history, { observers, left: stored.marks }),
+  ];
   const lists = listTransactions(transactions, {
     isList: (cell) => cell.startsWith(`${LISTS}/`),
     elementsOf: parseList,

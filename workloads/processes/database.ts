@@ -10,6 +10,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import {
+  type Bigtable,
   connectLockService,
   connectOracle,
   entropySeed,
@@ -88,12 +89,16 @@ async function addressOf(service: Member): Promise<string> {
   return ((await service.ready) as ServiceReady).address;
 }
 
-/** Close it with `close`, which closes the store and the clients as well. `rangeLocks` are for its workers. */
+/**
+ * Close it with `close`, which closes the store and the clients as well. `rangeLocks` are for its workers.
+ * @param observed makes of the store the one that the database uses, for a process that watches what it does
+ */
 export async function openDatabase(
   { store: address, oracles, lockService }: Place,
   options: Omit<PercolatorOptions, 'store' | 'folder' | 'oracle' | 'liveness'> = {},
+  observed: (store: Bigtable) => Bigtable = (store) => store,
 ): Promise<OpenDatabase> {
-  const store = await openStore(address);
+  const store = observed(await openStore(address));
   const oracle = connectOracle({ addresses: oracles, timeoutMs: ORACLE_MS_MAX });
   const local = localProcesses(String(entropySeed()));
   const liveness = connectLockService({ address: lockService, local });

@@ -60,6 +60,8 @@ export interface SimulationOptions {
 /** No run may take longer, in virtual time: whatever waits that long waits for ever. */
 const LIMIT_MS = 300_000;
 const RESTART_MS = 25;
+/** Times to live of a lock, after which every death is known: others wait for what has no time to live. */
+const KNOWN_AFTER_TTLS = 20;
 /** What arrives late may lock something anew, or mark it: the second round finds it. */
 const SETTLING_ROUNDS = 2;
 
@@ -126,6 +128,7 @@ class Simulation {
 
   async run(): Promise<void> {
     const { plan } = this.#run;
+    await this.#found();
     plan.processes.forEach((process) => {
       const slot = { plan: process, begun: 0, lives: 0 };
       const client = this.#newClient(process, `client ${this.#slots.length}`, 0);
@@ -135,6 +138,19 @@ class Simulation {
     scheduleEvents(this.#run, () => this.#slots.map(({ client }) => client));
     await this.#until(() => this.#isDone(), 'the clients to finish');
     await this.#settle();
+  }
+
+  /** Somebody has created the tables, before anything can go wrong. */
+  async #found(): Promise<void> {
+    this.#world.troubled = false;
+    const founder = this.#newClient(
+      { transactions: [], concurrency: 1, worker: false },
+      'founder',
+      0,
+    );
+    await this.#await(founder.open(), 'the tables to be created');
+    founder.process.kill();
+    this.#world.troubled = true;
   }
 
   fail(error: unknown): void {
@@ -287,7 +303,9 @@ class Simulation {
   /** Known to be dead, perhaps, and started again. */
   #died(process: SimulatedProcess): void {
     const { world, liveness } = this.#run;
-    if (world.knobs.deathIsKnown || !world.troubled) liveness.bury(process.name);
+    const bury = (): void => liveness.bury(process.name);
+    if (world.knobs.deathIsKnown || !world.troubled) bury();
+    else world.timeline.after(KNOWN_AFTER_TTLS * world.knobs.lockTimeToLiveMs, bury);
     const slot = this.#slots.find(({ client }) => client.process === process);
     if (slot === undefined || !world.troubled) return;
     world.timeline.after(RESTART_MS, () => {

@@ -9,7 +9,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { digestOf, folderOf, readSource, ROOT } from './folders.ts';
 import type { MachineMutant } from './generate.ts';
-import { runSteps } from './run-steps.ts';
+import { Bench } from './bench.ts';
 import type { Reached, Step } from './step.ts';
 
 export interface Judge {
@@ -60,7 +60,7 @@ function search(
 export async function measureJudges(
   keptIn: string,
   onJudge: (done: number, total: number) => void,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<Judges> {
   const digest = engineDigest();
   const kept = readKept(keptIn);
@@ -74,7 +74,8 @@ export async function measureJudges(
   const refused: { step: string; why: string }[] = [];
   for (const [i, step] of steps.entries()) {
     onJudge(i, steps.length);
-    const measured = await measure(step, signal);
+    signal.throwIfAborted();
+    const measured = await measure(step);
     if (typeof measured === 'string') refused.push({ step: step.name, why: measured });
     else judges.push(measured);
   }
@@ -84,8 +85,9 @@ export async function measureJudges(
 }
 
 /** Why it is no judge, if it is none. */
-async function measure(step: Step, signal?: AbortSignal): Promise<Judge | string> {
-  const ended = await runSteps({ steps: [step], measures: true }, () => 10 * CPU_MS_MAX, signal);
+async function measure(step: Step): Promise<Judge | string> {
+  using bench = new Bench();
+  const ended = await bench.run({ steps: [step], measures: true }, () => 10 * CPU_MS_MAX);
   const [passed] = ended.passed;
   if (passed === undefined) return ended.failure?.why ?? 'did not end';
   if (step.kind === 'tests' && passed.count === 0) return 'has no tests';
@@ -132,7 +134,9 @@ function testFiles(): readonly string[] {
 }
 
 function engineDigest(): string {
-  const files = globSync(['engine/**/*.ts', 'workloads/mutation/*.ts'], { cwd: ROOT });
+  const files = globSync(['engine/**/*.ts', 'workloads/mutation/{judges,quick-tests}.ts'], {
+    cwd: ROOT,
+  });
   return digestOf(...files.toSorted().flatMap((file) => [file, readSource(file)]));
 }
 

@@ -5,7 +5,7 @@
  *   1. A parser finds every place where an operator can make a mistake (operators.ts), except for those that
  *      say nothing about the protocol (skips.ts).
  *   2. The judges run on the engine as it is: what do they cost, and which code do they reach (judges.ts)?
- *   3. Each mutant is loaded by a process of its own, and shown to the judges that reach it: tests of its
+ *   3. Each mutant is loaded by another process (bench.ts), and shown to the judges that reach it: tests of its
  *      folder, tests of others, simulated seeds, exhaustive searches. The first that fails has killed it.
  *   4. A table by folder, and the survivors. Each is to be killed by a new test, or listed in equivalents/.
  *
@@ -18,6 +18,7 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { flag, integer, runCommand, startProgress, text, textList, UsageError } from '#results';
+import { Bench } from './bench.ts';
 import { readEquivalents, reasonFor, staleOf } from './equivalents.ts';
 import { filesOf, FOLDERS, KEPT, readSource } from './folders.ts';
 import { type MachineMutant, mutantsOf } from './generate.ts';
@@ -90,8 +91,9 @@ await runCommand(specification, async (options, { signal }) => {
   if (waiting.length > 0) {
     const keptIn = path.join(path.dirname(options.ledger), 'judges.json');
     await judgeAll(waiting, ledger, {
-      court: { ...(await findJudges(keptIn, signal)), isThorough: options.thorough, signal },
+      court: { ...(await findJudges(keptIn, signal)), isThorough: options.thorough },
       jobs: options.jobs,
+      signal,
     });
   }
 
@@ -161,14 +163,16 @@ async function findJudges(keptIn: string, signal: AbortSignal): Promise<Pick<Cou
 async function judgeAll(
   mutants: readonly MachineMutant[],
   ledger: Ledger,
-  { court, jobs }: { readonly court: Court; readonly jobs: number },
+  { court, jobs, signal }: { readonly court: Court; readonly jobs: number; signal: AbortSignal },
 ): Promise<void> {
   const progress = startProgress();
   progress.phase('judging', mutants.length, 'mutants');
   const waiting = [...mutants];
   const work = async (): Promise<void> => {
+    using bench = new Bench();
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      ledger.add(await judge(mutant, court));
+      signal.throwIfAborted();
+      ledger.add(await judge(mutant, court, bench));
       progress.update(mutants.length - waiting.length);
     }
   };

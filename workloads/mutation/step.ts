@@ -1,11 +1,9 @@
-/** What the program and the process that judges one mutant tell each other. */
+/** What the program and a process that judges mutants tell each other. */
 
 /** One judge at work on one mutant. */
 export type Step =
-  | {
-      readonly kind: 'tests';
-      /** The test file, from the root of the project. */ readonly name: string;
-    }
+  // Named by the test file, from the root of the project.
+  | { readonly kind: 'tests'; readonly name: string }
   | { readonly kind: 'seeds'; readonly name: string; readonly from: number; readonly to: number }
   | {
       readonly kind: 'search';
@@ -44,4 +42,6 @@ export type Told =
       readonly why: string;
       /** Failed before any test ran. */
       readonly isLoading: boolean;
-    };
+    }
+  /** The job is over; the process ends too, unless it is as good as new. */
+  | { readonly told: 'ended'; readonly isAsNew: boolean };

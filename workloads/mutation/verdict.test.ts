@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
+import { Bench } from './bench.ts';
 import { reasonFor, staleOf } from './equivalents.ts';
 import { readSource } from './folders.ts';
 import { type MachineMutant, mutantsOf } from './generate.ts';
@@ -24,17 +25,19 @@ const JUDGE: Judge = {
   reached: { [FILE]: [[0, 100_000]] },
 };
 
-const LINE = readSource(FILE).indexOf('export function');
+const bench = new Bench();
+after(() => bench[Symbol.dispose]());
 
-/** The file with something in front of its function. */
-function withText(replacement: string): MachineMutant {
+/** The file with something in front of its function, or of what that does first. */
+function withText(replacement: string, before = 'export function'): MachineMutant {
   const [mutant] = mutants;
-  assert.ok(mutant !== undefined);
-  return { ...mutant, start: LINE, end: LINE, replacement };
+  const at = readSource(FILE).indexOf(before);
+  assert.ok(mutant !== undefined && at >= 0);
+  return { ...mutant, start: at, end: at, replacement };
 }
 
 async function verdictOn(mutant: MachineMutant, one: Judge = JUDGE): Promise<Verdict> {
-  return await judge(mutant, { judges: [one], isThorough: false });
+  return await judge(mutant, { judges: [one], isThorough: false }, bench);
 }
 
 describe('a mutant', () => {
@@ -45,7 +48,7 @@ describe('a mutant', () => {
   });
 
   test('that fails a test is killed by it', async () => {
-    const verdict = await verdictOn(withText('Math.min = () => { throw new Error("no"); };'));
+    const verdict = await verdictOn(withText('throw new Error("no");', 'const ceiling'));
     assert.equal(verdict.killedBy, 'tests');
     assert.equal(verdict.step, JUDGE.step.name);
     assert.match(verdict.why ?? '', /: no$/);

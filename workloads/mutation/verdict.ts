@@ -3,7 +3,7 @@ import { digestOf, readSource } from './folders.ts';
 import { mutated, type MachineMutant } from './generate.ts';
 import { type Judge, judgesOf } from './judges.ts';
 import type { OperatorName } from './operators.ts';
-import { type Ended, runSteps } from './run-steps.ts';
+import type { Bench, Ended } from './bench.ts';
 
 /** What killed a mutant. */
 export type Means = 'load' | 'tests' | 'seeds' | 'search' | 'time';
@@ -30,14 +30,13 @@ export interface Court {
   readonly judges: readonly Judge[];
   /** Ask all judges that reach it, whatever they cost. */
   readonly isThorough: boolean;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Times the processor time that a judge needs on the engine as it is, and a little more, is looping. */
-const PATIENCE = 3;
-const PATIENCE_MS = 1_500;
+const PATIENCE = 1.5;
+const PATIENCE_MS = 1_000;
 
-export async function judge(mutant: MachineMutant, court: Court): Promise<Verdict> {
+export async function judge(mutant: MachineMutant, court: Court, bench: Bench): Promise<Verdict> {
   const text = readSource(mutant.file);
   const judges = judgesOf(mutant, court.judges, court.isThorough);
   const verdict = {
@@ -52,13 +51,13 @@ export async function judge(mutant: MachineMutant, court: Court): Promise<Verdic
   let cpuMs = 0;
   for (let from = 0; from < judges.length;) {
     const asked = judges.slice(from);
-    const ended = await ask(asked, change, court.signal);
+    const ended = await ask(asked, change, bench);
     cpuMs += ended.cpuMs;
     const { failure } = ended;
     if (failure === undefined) break;
     const at = asked.findIndex(({ step }) => step.name === failure.step);
     const accuser = asked[at];
-    if (accuser?.isTimed !== true || (await isAgain(accuser, change, court.signal))) {
+    if (accuser?.isTimed !== true || (await isAgain(accuser, change, bench))) {
       return { ...verdict, killedBy: meansOf(failure, accuser), ...failure, cpuMs };
     }
     from += at + 1;
@@ -69,26 +68,22 @@ export async function judge(mutant: MachineMutant, court: Court): Promise<Verdic
 function ask(
   judges: readonly Judge[],
   change: { readonly file: string; readonly text: string },
-  signal: AbortSignal | undefined,
+  bench: Bench,
 ): Promise<Ended> {
   const patience = new Map(
     judges.map(({ step, cpuMs }) => [step.name, cpuMs * PATIENCE + PATIENCE_MS]),
   );
   const steps = judges.map(({ step }) => step);
-  return runSteps(
-    { change, steps, measures: false },
-    (step) => patience.get(step) ?? 10_000,
-    signal,
-  );
+  return bench.run({ change, steps, measures: false }, (step) => patience.get(step) ?? 10_000);
 }
 
 /** A judge that looks at the system's clock is believed when it finds the fault twice. */
 async function isAgain(
   accuser: Judge,
   change: { readonly file: string; readonly text: string },
-  signal: AbortSignal | undefined,
+  bench: Bench,
 ): Promise<boolean> {
-  return (await ask([accuser], change, signal)).failure !== undefined;
+  return (await ask([accuser], change, bench)).failure !== undefined;
 }
 
 function meansOf(failure: NonNullable<Ended['failure']>, accuser: Judge | undefined): Means {

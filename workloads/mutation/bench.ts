@@ -1,0 +1,109 @@
+/**
+ * A bench of judges: a process that takes the steps of one job after the other, and a new one when that has ended.
+ *
+ * A step that computes for too long is ended. Time is the process's own processor time: on a busy machine nothing
+ * takes longer by it, so a mutant is never taken for one that loops because others are at work.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { Job, Told } from './step.ts';
+
+export interface Ended {
+  /** How it ended before all steps had passed. */
+  readonly failure?: Failure | undefined;
+  readonly passed: readonly Passed[];
+  readonly cpuMs: number;
+}
+
+type Passed = Extract<Told, { told: 'passed' }>;
+
+interface Failure {
+  readonly step: string;
+  readonly why: string;
+  readonly isLoading: boolean;
+}
+
+const LOOK_MS = 200;
+const HEAP_MB = 1_000;
+/** Engines that one process loads. Each stays in its memory. */
+const JOBS_MAX = 25;
+
+export class Bench implements Disposable {
+  #child: ChildProcess | undefined;
+  #jobs = 0;
+
+  /** @param cpuMsMax of a step, by its name */
+  async run(job: Job, cpuMsMax: (step: string) => number): Promise<Ended> {
+    if (this.#jobs >= JOBS_MAX) this.#end();
+    const child = (this.#child ??= startProcess());
+    this.#jobs++;
+    const startMs = cpuMsOf(child) ?? 0;
+    let [step, beganMs, cpuMs] = ['loading', startMs, startMs];
+    let failure: Failure | undefined;
+    const passed: Passed[] = [];
+    const look = (): void => {
+      cpuMs = cpuMsOf(child) ?? cpuMs;
+    };
+    const over = Promise.withResolvers<void>();
+    const onMessage = (message: unknown): void => {
+      const told = message as Told;
+      look();
+      if (told.told === 'ended') {
+        if (!told.isAsNew) this.#end();
+        over.resolve();
+      } else if (told.told === 'failed') failure ??= told;
+      else if (told.told === 'passed') passed.push(told);
+      else [step, beganMs] = [told.step, cpuMs];
+    };
+    const onExit = (code: number | null): void => {
+      failure ??= { step, why: `its process ended with ${code}`, isLoading: false };
+      this.#end();
+      over.resolve();
+    };
+    const watching = setInterval(() => {
+      look();
+      if (cpuMs - beganMs < cpuMsMax(step)) return;
+      failure ??= { step, why: 'computes for too long', isLoading: false };
+      child.kill('SIGKILL');
+    }, LOOK_MS);
+    child.on('message', onMessage).on('exit', onExit);
+    child.send(job);
+    await over.promise;
+    clearInterval(watching);
+    child.off('message', onMessage).off('exit', onExit);
+    return { failure, passed, cpuMs: cpuMs - startMs };
+  }
+
+  /** Ends the process, also in the middle of a job. */
+  [Symbol.dispose](): void {
+    this.#end();
+  }
+
+  #end(): void {
+    this.#child?.kill('SIGKILL');
+    this.#child = undefined;
+    this.#jobs = 0;
+  }
+}
+
+function startProcess(): ChildProcess {
+  return fork(new URL('judge-process.ts', import.meta.url), {
+    execArgv: [`--max-old-space-size=${HEAP_MB}`, '--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+}
+
+/** The system's unit for the time of a process. */
+const CLOCK_TICK_MS = 10;
+
+/** Processor time so far; undefined once it has ended. Where no file tells it, the time of day has to do. */
+function cpuMsOf({ pid }: ChildProcess): number | undefined {
+  if (process.platform !== 'linux') return performance.now();
+  try {
+    const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    const words = after.split(' ');
+    return (Number(words[11]) + Number(words[12])) * CLOCK_TICK_MS;
+  } catch {
+    return undefined;
+  }
+}

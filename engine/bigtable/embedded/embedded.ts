@@ -48,9 +48,11 @@ import {
   type EnvironmentSettings,
   makeFolder,
   openEnvironment,
+  syncStore,
 } from './environment.ts';
 import { checkIsStore } from './existing-store.ts';
 import { FileWatch } from './file-watch.ts';
+import { type Committing, failureOf, transactIn } from './failed-commit.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
 import { withHardExit } from './hard-exit.ts';
 import { behind, checkKeyLength, tablePrefix } from './keys.ts';
@@ -99,9 +101,10 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
   let door: Door | undefined;
   try {
     if (readOnly) checkIsStore(options.folder);
-    else await makeFolder(options.folder);
+    else await makeFolder(options.folder, { fsync });
     door = openDoor(options.folder, { readOnly });
     const store = await openBehind(door, { ...options, fsync, readOnly, rowCacheBytes });
+    if (!readOnly && fsync) await syncStore(options.folder);
     if (!readOnly) await store.finishDrops();
     if (!readOnly && rowCacheBytes > 0) await store.beginCounting();
     return store;
@@ -149,6 +152,8 @@ class Embedded implements Bigtable {
   /** The catalog as last seen; reloaded when a read or a group finds another version. */
   #catalog: Catalog = EMPTY_CATALOG;
   #closed: Promise<void> | undefined;
+  /** What every call is answered once lmdb serves this process no more. */
+  #failure: PercolatorError | undefined;
 
   constructor(
     { root, cells, catalogs }: Environment,
@@ -308,7 +313,15 @@ class Embedded implements Bigtable {
    */
   #refresh(): void {
     this.#root.resetReadTxn();
-    this.#loadCatalog();
+    try {
+      this.#loadCatalog();
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      if (reason.includes('MDB_PANIC')) throw this.#failWith(cause);
+      // As when more processes read than lmdb has places for.
+      const message = `the embedded store cannot be read: ${reason}`;
+      throw new PercolatorError('STORE_UNAVAILABLE', message, { cause });
+    }
   }
 
   /** What a read that has just begun reads from: with the cache, if that can follow to its snapshot. */
@@ -364,6 +377,7 @@ class Embedded implements Bigtable {
 
   async #transact(callback: () => void): Promise<void> {
     try {
+      if (this.#failure !== undefined) throw this.#failure;
       const door = this.#door;
       assert(door !== undefined, 'who writes has opened the door');
       const group = (): void => {
@@ -373,8 +387,8 @@ class Embedded implements Bigtable {
       };
       await withHardExit(() =>
         isMainThread
-          ? door.pass(() => this.#root.transaction(group))
-          : door.passAtOnce(() => this.#root.transactionSync(group)),
+          ? door.pass(() => this.#commit(group))
+          : door.passAtOnce(() => this.#commitAtOnce(group)),
       );
       this.#cache?.committed();
     } catch (error) {
@@ -382,6 +396,42 @@ class Embedded implements Bigtable {
       this.#catalog = EMPTY_CATALOG; // What the group made of it was not committed: load it anew.
       throw error;
     }
+  }
+
+  /** Inside the door: until it has left, no one else commits. */
+  async #commit(group: () => void): Promise<void> {
+    const committing: Committing = { transactionId: undefined };
+    try {
+      await transactIn(this.#root, committing, group);
+    } catch (cause) {
+      throw this.#heardOf(committing, cause);
+    }
+  }
+
+  #commitAtOnce(group: () => void): void {
+    const committing: Committing = { transactionId: undefined };
+    try {
+      this.#root.transactionSync(() => {
+        committing.transactionId = this.#root.getWriteTxnId();
+        group();
+      });
+    } catch (cause) {
+      throw this.#heardOf(committing, cause);
+    }
+  }
+
+  #heardOf(committing: Committing, cause: unknown): PercolatorError {
+    const { heard, isOver } = failureOf(this.#root, committing, cause);
+    if (isOver) this.#failWith(heard);
+    return heard;
+  }
+
+  /** lmdb serves this process no more; another process, or the next opening, reads what is on the disk. */
+  #failWith(cause: unknown): PercolatorError {
+    const message =
+      'the embedded store has closed itself because its disk failed in a commit; open it again';
+    this.#failure ??= new PercolatorError('STORE_CLOSED', message, { cause });
+    return this.#failure;
   }
 
   /** Also where this process has no cache: another one may. */
@@ -448,6 +498,7 @@ class Embedded implements Bigtable {
     if (this.#closed !== undefined) {
       throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
     }
+    if (this.#failure !== undefined) throw this.#failure;
   }
 }
 

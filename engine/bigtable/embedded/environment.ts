@@ -1,6 +1,6 @@
 /** The lmdb environment of a store: its folder, its settings, and the two databases in it. */
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, open as openFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { open, type Database, type DatabaseOptions, type Key, type RootDatabase } from 'lmdb';
 import type { Catalog } from './catalog.ts';
@@ -103,12 +103,37 @@ function openDatabase<V, K extends Key>(
  * Makes the folder and those above it that are missing. Not `mkdir`'s own `recursive`: where the
  * system denies that a folder exists which it refuses to make, as in /proc, that never returns.
  */
-export async function makeFolder(folder: string): Promise<void> {
+export async function makeFolder(
+  folder: string,
+  { fsync }: { readonly fsync: boolean },
+): Promise<void> {
   const missing: string[] = [];
   for (let next = resolve(folder); !existsSync(next); next = dirname(next)) missing.push(next);
   for (const next of missing.toReversed()) {
     await mkdir(next).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error; // Another process was faster.
     });
+    if (fsync) await syncFolder(dirname(next));
+  }
+}
+
+/**
+ * Puts on the disk that the store is there: its files' names, and its own. lmdb syncs what is in its files only; after
+ * a power failure a store that was just made could be gone with every commit that was answered. At each
+ * opening, because the process that made it may have died before it came to this.
+ */
+export async function syncStore(folder: string): Promise<void> {
+  await syncFolder(folder);
+  await syncFolder(dirname(resolve(folder)));
+}
+
+/** A folder that we may not read, or a system that does not sync folders, is no reason not to open the store. */
+async function syncFolder(folder: string): Promise<void> {
+  try {
+    await using handle = await openFile(folder, 'r');
+    await handle.sync();
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!['EACCES', 'EPERM', 'EISDIR', 'EINVAL'].includes(code)) throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** Group commit over a transaction that the test holds in its hand: who shares a group, and who hears of a failure. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PercolatorError } from '../../base/index.ts';
 import { createGroupCommit } from './group-commit.ts';
 
 /** A transaction that stays open until the test ends it. */
@@ -122,13 +123,25 @@ test('a commit that fails leaves its whole group in doubt, and later groups work
   assert.equal(await later, 'later');
 });
 
-test('a transaction that fails before it begins rejects those who waited for it', async () => {
+test('P58: a transaction that fails before it begins has applied nothing, and says so to those who waited', async () => {
   const { transactions, transact } = handHeld();
   const commits = createGroupCommit(transact);
   const submitted = commits.submit(() => assert.fail('never runs'));
   await settle();
   transactions[0]?.fail();
-  await assert.rejects(submitted, { code: 'STORE_IN_DOUBT' });
+  await assert.rejects(submitted, { code: 'STORE_UNAVAILABLE' });
+  await commits.idle();
+});
+
+test('P58: a transaction that knows what became of it says so to its whole group', async () => {
+  const error = new PercolatorError('STORE_UNAVAILABLE', 'the disk is full; nothing was applied');
+  const commits = createGroupCommit(async (callback) => {
+    callback();
+    throw error;
+  });
+  for (const answer of await Promise.allSettled([1, 2].map((i) => commits.submit(() => i)))) {
+    assert.deepEqual(answer, { status: 'rejected', reason: error });
+  }
   await commits.idle();
 });
 

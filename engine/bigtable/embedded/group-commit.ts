@@ -23,13 +23,19 @@ interface Submitted {
 }
 
 export interface GroupCommit {
-  /** Resolves with what `work` returned when it is durable; rejects with STORE_IN_DOUBT if the commit failed. */
+  /**
+   * Resolves with what `work` returned when it is durable. If the commit failed: rejects with what `transact` says
+   * of it, or with STORE_IN_DOUBT if it says nothing, and with STORE_UNAVAILABLE if the work was never run (P58).
+   */
   submit<T>(work: Work<T>): Promise<T>;
   /** Resolves when everything submitted so far is settled. */
   idle(): Promise<void>;
 }
 
-/** @param transact runs a callback in one write transaction and resolves when it is durable */
+/**
+ * @param transact runs a callback in one write transaction and resolves when it is durable. A `PercolatorError` that it
+ *   rejects with says whether anything was applied.
+ */
 export function createGroupCommit(
   transact: (callback: () => void) => Promise<unknown>,
 ): GroupCommit {
@@ -54,10 +60,8 @@ export function createGroupCommit(
       });
       for (const submitted of group) settle(submitted);
     } catch (cause) {
-      const error = new PercolatorError('STORE_IN_DOUBT', 'the embedded store failed to commit', {
-        cause,
-      });
       // If lmdb failed before it called back, the group is still gathering.
+      const error = failureOf(cause, group.length > 0);
       for (const submitted of group.length > 0 ? group : gathering.splice(0)) {
         submitted.reject(error);
       }
@@ -74,6 +78,13 @@ export function createGroupCommit(
       for (let current = committing; current !== undefined; current = committing) await current;
     },
   };
+}
+
+/** What the callers of a group hear whose commit failed. */
+function failureOf(cause: unknown, hasRun: boolean): PercolatorError {
+  if (cause instanceof PercolatorError) return cause;
+  const code = hasRun ? 'STORE_IN_DOUBT' : 'STORE_UNAVAILABLE';
+  return new PercolatorError(code, 'the embedded store failed to commit', { cause });
 }
 
 function runOne(submitted: Submitted): void {

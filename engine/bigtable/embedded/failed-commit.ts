@@ -1,0 +1,80 @@
+/**
+ * What a commit that lmdb reports as failed has left behind, in the engine's words.
+ *
+ *     pages ──▶ sync ──▶ meta page: the moment of the commit
+ *       └────────┴─ failed: lmdb gave the transaction up. Nothing was applied (STORE_UNAVAILABLE)
+ *                        └─ failed: the page may be on the disk or not (STORE_IN_DOUBT), and lmdb
+ *                           refuses every further transaction of this process (MDB_PANIC)
+ *
+ * lmdb-js 3.5 rejects more than the promise that it gave. A second one, of the batch that every transaction of a turn
+ * is in, nobody holds; and the reason is a third, in the error's `commitError`. Left alone, both end the
+ * process as unhandled rejections. And it never answers a transaction that cannot begin, as after MDB_PANIC, and keeps
+ * a lock for ever: so none is begun then.
+ */
+import type { RootDatabase } from 'lmdb';
+import { PercolatorError } from '../../base/index.ts';
+
+/** A transaction in which the group's work is run. */
+export interface Committing {
+  /** Of lmdb; undefined if it has not begun. */
+  transactionId: number | undefined;
+}
+
+/** Runs `group` in a transaction. Rejects with lmdb's reason, and nothing else is rejected. */
+export async function transactIn(
+  root: RootDatabase,
+  committing: Committing,
+  group: () => void,
+): Promise<void> {
+  try {
+    await root.transaction(() => {
+      // By now it is the batch's promise.
+      void root.committed.then(ignore, ignore);
+      committing.transactionId = root.getWriteTxnId();
+      group();
+    });
+  } catch (error) {
+    throw await reasonOf(error);
+  }
+}
+
+/**
+ * What callers hear of a commit that failed for `cause`. To be asked before anybody else can commit: then what is
+ * visible tells whether it was this one.
+ */
+export function failureOf(
+  root: RootDatabase,
+  { transactionId }: Committing,
+  cause: unknown,
+): { readonly heard: PercolatorError; readonly isOver: boolean } {
+  const inDoubt = failed('STORE_IN_DOUBT', 'whether it was applied is not known', cause);
+  try {
+    root.resetReadTxn();
+    const { lastTxnId } = root.getStats() as { readonly lastTxnId: number };
+    const isApplied = transactionId !== undefined && lastTxnId >= transactionId;
+    if (isApplied) return { heard: inDoubt, isOver: false };
+    return { heard: failed('STORE_UNAVAILABLE', 'nothing was applied', cause), isOver: false };
+  } catch {
+    return { heard: inDoubt, isOver: true };
+  }
+}
+
+function failed(
+  code: 'STORE_IN_DOUBT' | 'STORE_UNAVAILABLE',
+  what: string,
+  cause: unknown,
+): PercolatorError {
+  const reason = cause instanceof Error ? cause.message : 'for a reason that is no error';
+  const message = `the embedded store failed to commit (${reason}); ${what}`;
+  return new PercolatorError(code, message, { cause });
+}
+
+/** lmdb's own reason, which it gives in the same turn as the error, or never. */
+async function reasonOf(error: unknown): Promise<unknown> {
+  const { commitError } = error as { readonly commitError?: Promise<never> | undefined };
+  if (commitError === undefined) return error;
+  const reason = commitError.catch((own: unknown) => own);
+  return Promise.race([reason, Promise.resolve().then(() => Promise.resolve(error))]);
+}
+
+function ignore(): void {}

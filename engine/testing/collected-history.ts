@@ -27,17 +27,17 @@ export function observeCollection(
   listener: (collected: RecordedCells) => void,
 ): Bigtable {
   const collect = async (rows: readonly RowMutation[]): Promise<void> => {
-    if (rows.length === 0) return;
     for (const collected of await Promise.all(rows.map((row) => readErased(store, row)))) {
       listener(collected);
     }
     await store.mutateRows(rows);
   };
-  const mutateRows: Bigtable['mutateRows'] = async (rows) => {
+  const mutateRows = (rows: readonly RowMutation[]): Promise<unknown> => {
     const collecting = rows.filter((row) => erasuresOf(row).length > 0);
-    const others = rows.filter((row) => !collecting.includes(row));
+    if (collecting.length === 0) return store.mutateRows(rows);
     // The others are sent at once: a store that keeps the order of what is sent must still do so.
-    await Promise.all([others.length > 0 && store.mutateRows(others), collect(collecting)]);
+    const others = rows.filter((row) => !collecting.includes(row));
+    return Promise.all([others.length > 0 && store.mutateRows(others), collect(collecting)]);
   };
   return new Proxy(store, {
     get(target, name): unknown {

@@ -20,10 +20,12 @@ export {
   type TestDatabase,
   type Values,
 } from './database.ts';
+export { historicCell } from './history.ts';
 export type {
   HistoricCell,
   HistoricMarker,
   HistoricRecord,
+  HistoricScan,
   HistoricTransaction,
   HistoricValue,
   History,
@@ -53,6 +55,7 @@ export {
   type NotificationRules,
   type ObservedColumn,
 } from './judges/notifications.ts';
+export { insideOf } from './judges/scans.ts';
 export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
 export { observeCollection } from './collected-history.ts';

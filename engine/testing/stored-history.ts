@@ -51,7 +51,7 @@ export async function readStoredHistory(
 /** @param cells of one row, of any families but `data` */
 export function recordedCells(table: string, row: string, cells: readonly Cell[]): RecordedCells {
   const found: Found = { records: [], markers: [], locks: [], marks: [] };
-  for (const cell of cells) take(`${table}/${row}:${cell.qualifier}`, cell, found);
+  for (const cell of cells) take(historicCell({ table, row, column: cell.qualifier }), cell, found);
   return found;
 }
 

@@ -6,6 +6,7 @@
  *
  *     start-up    every 50 to 800 ms    processes die while they open the store and resolve locks
  *     working     every 1 to 6 s        processes have met one another in hundreds of cells by then
+ *     pausing     every 0.5 to 3 s      only pauses: the processes that are stopped find others far ahead
  *     seldom      every 8 to 20 s       caches are warm, and the collector has come round
  *
  * The first stretch is one at the pace of start-up, so that short rounds have faults as well. The
@@ -52,13 +53,16 @@ interface Pace extends Pick<Timed, 'settled'> {
 }
 
 const START_UP: Pace = { settled: false, afterMs: [50, 800], faults: [4, 8], pauses: 0.15 };
-const WORKING: Pace = { settled: true, afterMs: [1_000, 6_000], faults: [3, 8], pauses: 0.5 };
-const SELDOM: Pace = { settled: true, afterMs: [8_000, 20_000], faults: [1, 1], pauses: 0.5 };
+const WORKING: Pace = { settled: true, afterMs: [1_000, 6_000], faults: [3, 8], pauses: 0.3 };
+const PAUSING: Pace = { settled: true, afterMs: [500, 3_000], faults: [4, 8], pauses: 1 };
+const SELDOM: Pace = { settled: true, afterMs: [8_000, 20_000], faults: [1, 1], pauses: 0.3 };
 /** The pace of a stretch is drawn from these. */
-const PACES = [START_UP, WORKING, WORKING, SELDOM] as const;
+const PACES = [START_UP, WORKING, WORKING, PAUSING, PAUSING, SELDOM] as const;
 
 /** Share of the kills that may also hit a process which has not begun its work: opening is under test, too. */
 const STARTING = 0.1;
+/** Share of the pauses that are long. */
+const LONG = 0.6;
 const SHORT_PAUSE_MS = [LOCK_TIME_TO_LIVE_MS + 50, 4 * LOCK_TIME_TO_LIVE_MS] as const;
 
 /** Without end. */
@@ -73,7 +77,7 @@ function drawFault(random: Random, { afterMs, settled, pauses }: Pace): Fault {
   if (random.fraction() >= pauses) {
     return { kind: 'kill', ...timed, starting: random.fraction() < STARTING };
   }
-  const long = random.fraction() < 0.5;
+  const long = random.fraction() < LONG;
   const forMs = random.integer(...(long ? LONG_PAUSE_MS : SHORT_PAUSE_MS));
   return { kind: 'pause', ...timed, forMs, long };
 }

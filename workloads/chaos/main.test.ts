@@ -33,7 +33,7 @@ describe('the smoke profile', async () => {
   test('ends well, with the seed first and a table of what every workload did', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
     assert.match(stdout, /^chaos, profile smoke, seed \d+/);
-    for (const name of ['bank', 'ring', 'overdraft', 'list-append', 'pipeline']) {
+    for (const name of ['bank', 'ring', 'overdraft', 'pieces', 'list-append', 'pipeline']) {
       const row = new RegExp(`^${name} +([\\d,]+) +([\\d,]+) `, 'm').exec(stdout);
       assert.ok(Number(row?.[2]?.replaceAll(',', '')) > 0, `${name} has committed`);
     }

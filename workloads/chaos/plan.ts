@@ -72,6 +72,6 @@ export const MESSAGE_LIFETIME_MS = 1_000;
 
 /** Both together, and time for a collector to delete what neither protects any more. */
 export const LONG_PAUSE_MS: readonly [number, number] = [
-  LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 500,
-  LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 3_000,
+  LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 1_000,
+  LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 4_000,
 ];

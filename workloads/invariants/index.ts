@@ -2,11 +2,12 @@
 import { bank } from './bank.ts';
 import { listAppend } from './list-append.ts';
 import { overdraft } from './overdraft.ts';
+import { pieces } from './pieces.ts';
 import { pipeline } from './pipeline.ts';
 import { ring } from './ring.ts';
 import type { Workload } from './workload.ts';
 
-export const WORKLOADS: readonly Workload[] = [bank, ring, overdraft, listAppend, pipeline];
+export const WORKLOADS: readonly Workload[] = [bank, ring, overdraft, pieces, listAppend, pipeline];
 
 export { LISTS, parseList } from './list-append.ts';
 export {

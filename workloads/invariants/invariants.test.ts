@@ -21,6 +21,7 @@ import {
   recordingCommits,
   type Recorder,
   recordingObservers,
+  type Work,
   type Workload,
   WORKLOADS,
 } from './index.ts';
@@ -66,6 +67,14 @@ describe('a value that is wrong', () => {
       '4 5 4',
       /list 1-1 holds 4 twice/,
     ],
+    [
+      'a piece twice',
+      'pieces',
+      at('board', 'a\0', 'c/d'),
+      '3',
+      /piece 3 stands on 2 squares: \["a"/,
+    ],
+    ['a piece lost', 'pieces', at('board', 'a', 'b\0c'), undefined, /piece 1 stands on 0 squares/],
     ['a total that is ahead', 'pipeline', at('sums', 'all', 'total'), '1', /a total of 1/],
     ['a copy that is ahead', 'pipeline', at('sums', 'bucket 0', 'copied'), '1', /1 copied, but 0/],
     [
@@ -95,7 +104,7 @@ describe('a value that is wrong', () => {
 });
 
 describe('clients that read in one transaction and write in another', () => {
-  for (const name of ['bank', 'ring', 'overdraft']) {
+  for (const name of ['bank', 'ring', 'overdraft', 'pieces']) {
     test(`break ${name}, and it shows`, async () => {
       const workload = WORKLOADS.find((one) => one.name === name);
       assert.ok(workload !== undefined);
@@ -146,6 +155,7 @@ describe('a recording', () => {
       sink: {
         began: ({ outcome, writes }) => seen.push(`${outcome} ${writes.length}`),
         ended: ({ outcome }) => seen.push(outcome),
+        violation: ({ message }) => seen.push(message),
       },
     };
     await recordingClient(run.percolator, 'bank', recorder).attempt(async (work) => {
@@ -154,6 +164,52 @@ describe('a recording', () => {
     });
     assert.deepEqual(seen, ['unknown 1', 'committed']);
   });
+});
+
+describe('a recording of a transaction that reads what it wrote', () => {
+  const cell = at('bank', 'account 1', 'balance');
+  const cases: readonly (readonly [string, (work: Work) => Promise<void>])[] = [
+    ['one by one', async (work) => void (await work.get(cell))],
+    ['in a scan', async (work) => scanAll(work)],
+  ];
+  for (const [how, look] of cases) {
+    test(`${how}: finds nothing wrong, and keeps it out of the snapshot's reads`, async () => {
+      const { found, transaction } = await recordOwnWrite(look);
+      assert.deepEqual(found, []);
+      assert.equal(
+        transaction?.reads.some((read) => read.cell === 'bank/account 1:balance'),
+        false,
+      );
+    });
+
+    test(`${how}: convicts a transaction that does not find it`, async () => {
+      const { found } = await recordOwnWrite(look, (transaction) => without(transaction, 'set'));
+      assert.match(found.join(), /^the transaction of \d+ wrote 7 to bank\/account 1:balance and/);
+    });
+  }
+
+  async function recordOwnWrite(
+    look: (work: Work) => Promise<void>,
+    broken: (transaction: Transaction) => Transaction = (transaction) => transaction,
+  ): Promise<{ readonly found: readonly string[]; readonly transaction?: RecordedTransaction }> {
+    const bank = WORKLOADS.find(({ name }) => name === 'bank');
+    assert.ok(bank !== undefined);
+    await using run = await open(bank);
+    const found: string[] = [];
+    let transaction: RecordedTransaction | undefined;
+    const sink = {
+      began: (one: RecordedTransaction) => (transaction = one),
+      ended: () => {},
+      violation: ({ message }: { message: string }) => found.push(message),
+    };
+    const percolator = { begin: async () => broken(await run.percolator.begin()) } as Percolator;
+    const client = recordingClient(percolator, 'bank', { ...run.recorder, sink });
+    await client.attempt(async (work) => {
+      work.set(cell, '7');
+      await look(work);
+    });
+    return { found, ...(transaction && { transaction }) };
+  }
 });
 
 interface Run extends AsyncDisposable {
@@ -181,6 +237,7 @@ async function open(workload: Workload): Promise<Run> {
         assert.ok(began !== undefined);
         transactions.set(ending.startTimestamp, { ...began, ...ending });
       },
+      violation: ({ claim, message }) => assert.fail(`${claim}: ${message}`),
     },
   };
   const client = recordingClient(percolator, workload.name, recorder);
@@ -255,6 +312,10 @@ function careless(percolator: Percolator, client: Client): Client {
       });
     },
   };
+}
+
+async function scanAll(work: Work): Promise<void> {
+  for await (const _ of work.scan({ table: 'bank', columns: ['balance'] })); // Reading is all.
 }
 
 function without<T extends object>(whole: T, method: keyof T): T {

@@ -24,7 +24,14 @@ import {
   type Timestamp,
   type Transaction,
 } from '#engine';
-import type { HistoricTransaction, HistoricValue } from '#engine/testing';
+import {
+  historicCell,
+  type HistoricScan,
+  type HistoricTransaction,
+  type HistoricValue,
+  insideOf,
+  type Violation,
+} from '#engine/testing';
 import type { Client, Work, Workload } from './workload.ts';
 
 export interface RecordedTransaction extends HistoricTransaction {
@@ -45,6 +52,8 @@ export interface Sink {
   /** Before the commit is sent; or, for one that failed before, all there is to say. */
   began(transaction: RecordedTransaction): void;
   ended(ending: Ending): void;
+  /** What no history shows: a transaction that did not read its own writes. */
+  violation(violation: Violation): void;
 }
 
 export interface Recorder {
@@ -68,7 +77,7 @@ export function recordingClient(
     attempt: async (body) => {
       const beganAt = nowMs();
       const transaction = await percolator.begin();
-      const work = new RecordedWork(transaction);
+      const work = new RecordedWork(transaction, sink);
       const soFar = (outcome: HistoricTransaction['outcome']): RecordedTransaction => ({
         workload,
         process,
@@ -133,7 +142,7 @@ export function recordingObservers(
     run: async (transaction, { row }): Promise<void> => {
       const { name, table, column, weak } = observer;
       const ranAt = nowMs();
-      const work = new RecordedWork(transaction);
+      const work = new RecordedWork(transaction, sink);
       await observer.run(work, row);
       const run = { observer: name, cell: historicCell({ table, row, column }), weak };
       const times = { beganAt, ranAt, sentAt: nowMs() };
@@ -147,11 +156,6 @@ export function recordingCommits({ sink, nowMs }: Recorder): (run: CommittedRun)
   return ({ startTimestamp, commitTimestamp }) => {
     sink.ended(committed(startTimestamp, commitTimestamp, nowMs()));
   };
-}
-
-/** As the storage names it, and as histories do. */
-function historicCell({ table, row, column }: CellAddress): string {
-  return `${table}/${row}:${column}`;
 }
 
 async function commit(transaction: Transaction, nowMs: () => number): Promise<Ending> {
@@ -173,13 +177,17 @@ function committed(startTimestamp: Timestamp, committedAt: Timestamp, endedAt: n
   return { startTimestamp, outcome: 'committed', commitTimestamp, endedAt };
 }
 
-type Content = Pick<HistoricTransaction, 'startTimestamp' | 'reads' | 'writes' | 'locks' | 'weak'>;
+type Content = Pick<
+  HistoricTransaction,
+  'startTimestamp' | 'reads' | 'scans' | 'writes' | 'locks' | 'weak'
+>;
 
 /** Passes every read on to the snapshot, and remembers what it saw. */
 class RecordedReader implements Reader {
   readonly startTimestamp: Timestamp;
   readonly #reader: Reader;
   readonly #reads = new Map<string, string | undefined>();
+  readonly #scans: HistoricScan[] = [];
 
   constructor(reader: Reader) {
     this.#reader = reader;
@@ -193,57 +201,72 @@ class RecordedReader implements Reader {
 
   async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
     const values = await this.#reader.getMany(cells);
-    cells.forEach((cell, i) => this.#remember(cell, values[i]));
+    cells.forEach((cell, i) => this.#remember(historicCell(cell), values[i]));
     return values;
   }
 
+  /** A scan that is not read to its end says nothing of the rows it did not bring. */
   async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
-    const { table } = range;
+    const { table, start, end, columns } = range;
+    const returned = new Set<string>();
     for await (const scanned of this.#reader.scan(range)) {
       for (const [column, value] of scanned.values) {
-        this.#remember({ table, row: scanned.row, column }, value);
+        const cell = historicCell({ table, row: scanned.row, column });
+        returned.add(cell);
+        this.#remember(cell, value);
       }
       yield scanned;
     }
+    this.scanned(range, returned);
+    this.#scans.push({ table, start, end, columns, returned: [...returned] });
   }
 
   soFar(): Content {
     const { startTimestamp } = this;
-    return { startTimestamp, reads: valuesOf(this.#reads), writes: [], locks: [] };
+    const reads = valuesOf(this.#reads);
+    return { startTimestamp, reads, scans: this.#scans, writes: [], locks: [] };
   }
 
-  protected hasWritten(_cell: string): boolean {
+  /** Whether the transaction has written the cell before; then it must have read what it wrote. */
+  protected isOwn(_cell: string, _value: string | undefined): boolean {
     return false;
   }
 
+  /** @param returned to which own writes are added, since the scan says nothing of what was there before */
+  protected scanned(_range: ScanRange, _returned: Set<string>): void {
+    // Snapshots have no own writes.
+  }
+
   /** The first read of a cell counts, unless it was of an own write. */
-  #remember(cell: CellAddress, value: Buffer | undefined): void {
-    const name = historicCell(cell);
-    if (this.#reads.has(name) || this.hasWritten(name)) return;
-    this.#reads.set(name, value?.toString());
+  #remember(cell: string, found: Buffer | undefined): void {
+    const value = found?.toString();
+    if (this.isOwn(cell, value) || this.#reads.has(cell)) return;
+    this.#reads.set(cell, value);
   }
 }
 
 /** Passes every write on to the transaction, too, and remembers the last one of each cell. */
 class RecordedWork extends RecordedReader implements Work {
   readonly #transaction: Transaction;
-  readonly #writes = new Map<string, string | undefined>();
+  readonly #sink: Pick<Sink, 'violation'>;
+  readonly #writes = new Map<string, Written>();
   readonly #locks = new Set<string>();
   readonly #weak = new Set<string>();
 
-  constructor(transaction: Transaction) {
+  constructor(transaction: Transaction, sink: Pick<Sink, 'violation'>) {
     super(transaction);
     this.#transaction = transaction;
+    this.#sink = sink;
   }
 
   set(cell: CellAddress, value: Uint8Array | string): void {
     this.#transaction.set(cell, value);
-    this.#writes.set(historicCell(cell), textOf(value));
+    this.#writes.set(historicCell(cell), { cell, value: textOf(value) });
   }
 
   delete(cell: CellAddress): void {
     this.#transaction.delete(cell);
-    this.#writes.set(historicCell(cell), undefined);
+    this.#writes.set(historicCell(cell), { cell, value: undefined });
   }
 
   async lock(cell: CellAddress): Promise<void> {
@@ -259,15 +282,40 @@ class RecordedWork extends RecordedReader implements Work {
   override soFar(): Content {
     return {
       ...super.soFar(),
-      writes: valuesOf(this.#writes),
+      writes: [...this.#writes].map(([cell, { value }]) => ({ cell, value })),
       locks: [...this.#locks].filter((cell) => !this.#writes.has(cell)),
       weak: [...this.#weak],
     };
   }
 
-  protected override hasWritten(cell: string): boolean {
-    return this.#writes.has(cell);
+  protected override isOwn(cell: string, value: string | undefined): boolean {
+    const own = this.#writes.get(cell);
+    if (own === undefined) return false;
+    if (own.value !== value) this.#misread(cell, own.value, value);
+    return true;
   }
+
+  protected override scanned(range: ScanRange, returned: Set<string>): void {
+    const isInside = insideOf(range);
+    for (const [name, { cell, value }] of this.#writes) {
+      const isExpected = value !== undefined && cell.table === range.table;
+      const place = { row: Buffer.from(cell.row), column: cell.column };
+      if (isExpected && !returned.has(name) && isInside(place)) this.#misread(name, value);
+      returned.add(name);
+    }
+  }
+
+  #misread(cell: string, wrote: string | undefined, read?: string): void {
+    const what = `wrote ${wrote ?? 'nothing'} to ${cell} and then read ${read ?? 'nothing'}`;
+    const message = `the transaction of ${this.startTimestamp} ${what}`;
+    this.#sink.violation({ claim: 'transactions: own write not read', message });
+  }
+}
+
+interface Written {
+  readonly cell: CellAddress;
+  /** Absent: it was deleted. */
+  readonly value: string | undefined;
 }
 
 function valuesOf(values: ReadonlyMap<string, string | undefined>): readonly HistoricValue[] {

@@ -1,0 +1,99 @@
+/**
+ * Pieces on a board: a few pieces move over many squares. A move deletes a piece in one cell and
+ * sets it in another, so every piece stands on exactly one square in every snapshot.
+ *
+ * Most squares are empty for seconds after a piece has left. Collectors then take away the last
+ * trace of it, and whatever a stopped process sends afterwards finds nothing that would stop it.
+ *
+ * Ranks are rows and files are columns. Their names differ only in where the rank ends and the file
+ * begins, in case any part of the engine joins names with a separator.
+ */
+import type { CellAddress, Reader } from '#engine';
+import { numberOf, signed } from './values.ts';
+import type { Work, Workload } from './workload.ts';
+
+const PIECES = 4;
+const TABLE = 'board';
+const RANKS = ['a', 'a\0b', 'a\0', 'a b', '\0', 'ä', 'a\0b\0c', '\u{10ffff}'] as const;
+const FILES = ['c', 'b\0c', '\0c', 'c:d', 'c/d', 'b\0b\0c'] as const;
+const SQUARES = RANKS.flatMap((row) =>
+  FILES.map((column): CellAddress => ({ table: TABLE, row, column })),
+);
+/** Moves of which one looks at the squares one by one; the others scan the board. */
+const MOVES_PER_LOOK = 4;
+
+type Square = CellAddress & { readonly piece: number };
+
+export const pieces: Workload = {
+  name: 'pieces',
+  invariant: `${PIECES} pieces stand on a board of ${SQUARES.length} squares, each on one`,
+  tables: { [TABLE]: { columns: FILES } },
+  observers: [],
+
+  async setup(work) {
+    SQUARES.slice(0, PIECES).forEach((square, piece) => work.set(square, signed(piece, work)));
+  },
+
+  async step(client, random) {
+    const piece = random.integer(0, PIECES - 1);
+    const target = random.pick(SQUARES);
+    const looks = random.integer(1, MOVES_PER_LOOK) === 1;
+    const looksAgain = random.integer(1, MOVES_PER_LOOK) === 1; // At its own writes.
+    return client.attempt(async (work) => {
+      const taken = await (looks ? look(work) : scan(work));
+      if (taken.some((square) => isSame(square, target))) return;
+      const from = taken.find((square) => square.piece === piece);
+      if (from === undefined) return;
+      move(work, from, target);
+      if (looksAgain) await (looks ? look(work) : scan(work));
+    });
+  },
+
+  watch: async (reader) => misplaced(await look(reader)),
+  check: async (reader) => {
+    const [looked, scanned] = [await look(reader), await scan(reader)];
+    const unlike = looked.length !== scanned.length;
+    const both = `${looked.length} squares are taken, and a scan finds ${scanned.length}`;
+    return [...misplaced(looked), ...(unlike ? [both] : [])];
+  },
+};
+
+function move(work: Work, from: Square, to: CellAddress): void {
+  work.delete(from);
+  work.set(to, signed(from.piece, work));
+}
+
+/** The squares with a piece. */
+async function look(reader: Pick<Reader, 'getMany'>): Promise<readonly Square[]> {
+  const values = await reader.getMany(SQUARES);
+  return SQUARES.flatMap((square, i) =>
+    values[i] === undefined ? [] : [{ ...square, piece: numberOf(values[i]) }],
+  );
+}
+
+async function scan(reader: Pick<Reader, 'scan'>): Promise<readonly Square[]> {
+  const taken: Square[] = [];
+  for await (const { row, values } of reader.scan({ table: TABLE, columns: FILES })) {
+    for (const [column, value] of values) {
+      taken.push({ table: TABLE, row, column, piece: numberOf(value) });
+    }
+  }
+  return taken;
+}
+
+function misplaced(taken: readonly Square[]): readonly string[] {
+  return Array.from({ length: PIECES }).flatMap((_, piece) => {
+    const squares = taken.filter((square) => square.piece === piece).map(nameOf);
+    return squares.length === 1
+      ? []
+      : [`piece ${piece} stands on ${squares.length} squares: ${squares.join(', ')}`];
+  });
+}
+
+function isSame(a: CellAddress, b: CellAddress): boolean {
+  return a.row === b.row && a.column === b.column;
+}
+
+function nameOf({ row, column }: CellAddress): string {
+  return JSON.stringify([row, column]);
+}

@@ -12,8 +12,14 @@
 import { assert } from './base/index.ts';
 import type { Mutation, RowMutation, Timestamp } from './bigtable/index.ts';
 import type { Percolator } from './percolator.ts';
-import { readDefinitions } from './tables.ts';
-import { acknowledgmentColumn, committedCell, NOTIFY, notifyTable } from './transaction/index.ts';
+import { incarnationNow, StoredCatalog } from './tables/index.ts';
+import {
+  acknowledgmentColumn,
+  committedCell,
+  type Incarnation,
+  NOTIFY,
+  notifyTable,
+} from './transaction/index.ts';
 
 export interface BulkCell {
   readonly column: string;
@@ -49,7 +55,8 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   const first = await nextMoment(percolator);
   const second = await nextMoment(percolator);
   assert(second.startTimestamp > first.commitTimestamp, 'the second moment sees the first');
-  let observed = await readDefinitions(percolator.store);
+  const catalog = new StoredCatalog(percolator.store);
+  const tables = new Map<string, Incarnation>();
   let batch: RowMutation[] = [];
   let sending: Promise<void> = Promise.resolve();
 
@@ -61,9 +68,12 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
 
   return {
     add: async (row) => {
-      if (!observed.has(row.table)) observed = await readDefinitions(percolator.store);
-      const marks = marksOf(row, observed.get(row.table) ?? [], { first, second });
-      batch.push(...marks, rowMutation(row, first, second)); // In one batch, so in any order.
+      // The incarnation of the first row is that of all: what follows must not end up in a later one.
+      const table = tables.get(row.table) ?? (await incarnationNow(catalog, row.table));
+      tables.set(row.table, table);
+      const stored = { ...row, table: table.stored };
+      const marks = marksOf(stored, table.observedColumns, { first, second });
+      batch.push(...marks, rowMutation(stored, first, second)); // In one batch, so in any order.
       if (batch.length >= BATCH_ROWS) await send();
     },
     finish: async () => {
@@ -90,12 +100,12 @@ function rowMutation(
 /** Marks the observed cells that no observer has acknowledged; what is `derived` was committed after all observers. */
 function marksOf(
   { table, row, cells, acknowledged = [] }: BulkRow,
-  observed: readonly string[],
+  observed: ReadonlySet<string>,
   { first, second }: { readonly first: Moment; readonly second: Moment },
 ): readonly RowMutation[] {
   const seen = new Set(acknowledged.map(({ column }) => column));
   const mutations = cells
-    .filter(({ column, derived }) => observed.includes(column) && (derived || !seen.has(column)))
+    .filter(({ column, derived }) => observed.has(column) && (derived || !seen.has(column)))
     .map(({ column: qualifier, derived }): Mutation => {
       const { commitTimestamp: timestamp } = derived === true ? second : first;
       return { kind: 'set', family: NOTIFY, qualifier, timestamp, value: new Uint8Array() };

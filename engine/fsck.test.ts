@@ -106,7 +106,7 @@ for (const definition of ['{', '{"observedColumns":3}', '{"observedColumns":[3]}
   test(`a definition that says ${definition} is not legible`, async () => {
     const store = await filled();
     const value = Buffer.from(definition);
-    const cell = { family: 'table', qualifier: 'definition', timestamp: 1, value };
+    const cell = { family: 'table', qualifier: 'definition', timestamp: 9, value };
     const mutations = [{ kind: 'set', ...cell } as const];
     await store.mutateRows([{ table: 'percolator-tables', row: 'log', mutations }]);
     assert.deepEqual(await summaries(store), ['error table-undefined log @']);

@@ -7,7 +7,7 @@
  * was opened for reading only. The database may be in use, by this process and by others.
  */
 import { audit, type Audit, type AuditedTable, type AuditOptions } from './audit/index.ts';
-import { type Finding, repair } from './audit/index.ts';
+import { type Finding, repair, type Severity } from './audit/index.ts';
 import {
   type Clock,
   createRandom,
@@ -25,11 +25,19 @@ import {
   type TimestampOracle,
   watchTimestamps,
 } from './oracle/index.ts';
-import { readDefinitions, TABLES_TABLE } from './tables.ts';
+import {
+  allDefinitions,
+  companionOf,
+  incarnationOf,
+  StoredCatalog,
+  type StoredDefinition,
+  storedName,
+  TABLES_TABLE,
+} from './tables/index.ts';
 import { type Context, createContext, TABLE_FAMILIES } from './transaction/index.ts';
 
 export interface FsckOptions extends AuditOptions {
-  /** Default: every Percolator table of the store. */
+  /** Default: every Percolator table of the store. By the user's name, or the storage's. */
   readonly tables?: readonly string[] | undefined;
   /** Defaults: this machine's clock and processes. */
   readonly clock?: Clock | undefined;
@@ -74,6 +82,7 @@ async function openContext(
     random: createRandom(entropySeed()),
     liveness: liveness ?? localProcesses(String(entropySeed())),
     isObserved: async () => false, // No transaction is run here.
+    catalog: existing.has(TABLES_TABLE) ? new StoredCatalog(store) : undefined,
   });
 }
 
@@ -94,34 +103,87 @@ async function openOracle(
   };
 }
 
+/** A table that the storage has, or should have. */
+interface Candidate {
+  /** The user's name for it; the storage's, where it has no definition. */
+  readonly name: string;
+  readonly audited?: AuditedTable | undefined;
+  readonly finding?: Finding | undefined;
+}
+
 /** The tables to audit, and what is wrong with their definitions. */
 async function chooseTables(
   store: Bigtable,
   existing: ReadonlySet<string>,
   wanted: readonly string[] | undefined,
 ): Promise<{ readonly audited: readonly AuditedTable[]; readonly findings: readonly Finding[] }> {
-  const definitions = existing.has(TABLES_TABLE) ? await readDefinitions(store) : new Map();
-  const tables = [...definitions.keys()];
+  const definitions = existing.has(TABLES_TABLE) ? await allDefinitions(store) : new Map();
+  const candidates = [...definitions].map(([name, one]) => defined(name, one, existing));
+  const inUse = new Set(candidates.flatMap(({ audited }) => audited?.table ?? []));
   for (const table of existing) {
-    if (definitions.has(table) || OWN_TABLES.has(table)) continue;
-    if (await isPercolatorTable(store, table)) tables.push(table);
+    const base = companionOf(table) ?? table;
+    if (inUse.has(base) || OWN_TABLES.has(table)) continue;
+    const one = isOver(definitions, base)
+      ? leftBehind(table)
+      : await withoutDefinition(store, table);
+    if (one !== undefined) candidates.push(one);
   }
-  const unknown = wanted?.find((table) => !tables.includes(table));
+  const there = candidates.filter(({ audited, finding }) => audited ?? finding);
+  const unknown = wanted?.find((table) => !there.some((one) => isCalled(one, table)));
   if (unknown !== undefined) {
-    const there = tables.length === 0 ? 'the store has none' : `there are ${tables.join(', ')}`;
+    const names = there.map(({ name }) => name);
+    const said = names.length === 0 ? 'the store has none' : `there are ${names.join(', ')}`;
     throw new PercolatorError(
       'TABLE_NOT_FOUND',
-      `there is no Percolator table ${unknown}; ${there}`,
+      `there is no Percolator table ${unknown}; ${said}`,
     );
   }
-  const chosen = tables.filter((table) => wanted === undefined || wanted.includes(table));
-  const findings: Finding[] = [];
-  for (const table of chosen) {
-    if (definitions.get(table) !== undefined) continue;
-    findings.push(await tableUndefined(store, table, definitions.has(table)));
+  const chosen = there.filter((one) => wanted?.some((table) => isCalled(one, table)) ?? true);
+  return {
+    audited: chosen.flatMap(({ audited }) => audited ?? []),
+    findings: chosen.flatMap(({ finding }) => finding ?? []),
+  };
+}
+
+function isCalled({ name, audited }: Candidate, table: string): boolean {
+  return name === table || audited?.table === table;
+}
+
+function defined(
+  name: string,
+  definition: StoredDefinition | undefined,
+  existing: ReadonlySet<string>,
+): Candidate {
+  if (definition === undefined) {
+    const what = 'has a definition that is not legible';
+    return { name, audited: { table: name }, finding: tableUndefined(name, 'error', what) };
   }
-  const audited = chosen.map((table) => ({ table, observedColumns: definitions.get(table) }));
-  return { audited, findings };
+  const { state, incarnation, observedColumns } = definition;
+  const table = storedName(name, incarnation);
+  if (state === 'gone') return { name };
+  if (state === 'there') return { name, audited: { table, observedColumns } };
+  const finding = unfinished(name, table, state === 'creating' ? 'created' : 'dropped');
+  const isThere = state === 'dropping' && existing.has(table);
+  return isThere ? { name, audited: { table }, finding } : { name, finding };
+}
+
+/** Whether the storage's name is that of an incarnation which is not in use, and never will be. */
+function isOver(
+  definitions: ReadonlyMap<string, StoredDefinition | undefined>,
+  stored: string,
+): boolean {
+  const { table, incarnation } = incarnationOf(stored);
+  const definition = definitions.get(table);
+  if (definition === undefined) return false;
+  if (definition.incarnation > incarnation) return true;
+  return definition.incarnation === incarnation && definition.state === 'gone';
+}
+
+async function withoutDefinition(store: Bigtable, table: string): Promise<Candidate | undefined> {
+  if (!(await isPercolatorTable(store, table))) return undefined;
+  const severity = (await hasCells(store, table)) ? 'error' : 'warning';
+  const what = 'has no definition: its creation, or its drop, was interrupted';
+  return { name: table, audited: { table }, finding: tableUndefined(table, severity, what) };
 }
 
 const OWN_TABLES = new Set([TABLES_TABLE, ORACLE_TABLE, LEASES_TABLE]);
@@ -143,16 +205,7 @@ async function hasCells(store: Bigtable, table: string): Promise<boolean> {
   return (await store.readRange(table, { limit: 1 }, filters)).length > 0;
 }
 
-/** While a table is created, or dropped, it is there for a moment without its definition. */
-async function tableUndefined(
-  store: Bigtable,
-  table: string,
-  isDefined: boolean,
-): Promise<Finding> {
-  const severity = isDefined || (await hasCells(store, table)) ? 'error' : 'warning';
-  const what = isDefined
-    ? 'has a definition that is not legible'
-    : 'has no definition: its creation, or its drop, was interrupted';
+function tableUndefined(table: string, severity: Severity, what: string): Finding {
   return {
     code: 'table-undefined',
     severity,
@@ -160,6 +213,29 @@ async function tableUndefined(
     timestamps: [],
     sentence: `${table} ${what}; create it again, or drop it. Its notifications are not judged`,
   };
+}
+
+function unfinished(name: string, table: string, what: 'created' | 'dropped'): Finding {
+  return {
+    code: 'table-unfinished',
+    severity: 'warning',
+    cell: { table },
+    timestamps: [],
+    sentence: `${name} is being ${what}, or was when a process died: create it, or drop it, and that goes on`,
+  };
+}
+
+function leftBehind(table: string): Candidate {
+  const base = companionOf(table) ?? table;
+  const finding: Finding = {
+    code: 'table-left-behind',
+    severity: 'warning',
+    cell: { table },
+    timestamps: [],
+    sentence: `${table} is of an incarnation of ${incarnationOf(base).table} that is gone, and was made too late to be dropped with it`,
+    fix: { kind: 'drop leftover', table, incarnation: base },
+  };
+  return { name: table, finding };
 }
 
 function engineTableMissing(table: string): Finding {

@@ -67,7 +67,7 @@ export {
 export { type BulkCell, type BulkLoader, type BulkRow, openBulkLoader } from './bulk-load.ts';
 export { fsck, type FsckOptions } from './fsck.ts';
 export { openPercolator, type Percolator, type PercolatorOptions } from './percolator.ts';
-export type { TableDefinition } from './tables.ts';
+export type { TableDefinition } from './tables/index.ts';
 export type {
   CellAddress,
   Counters,

@@ -41,7 +41,14 @@ import {
   type WorkerOptions,
 } from './observer/index.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/index.ts';
-import { readDefinitions, type TableDefinition, Tables } from './tables.ts';
+import {
+  createTablesTable,
+  incarnationNow,
+  NamedBigtable,
+  StoredCatalog,
+  type TableDefinition,
+  Tables,
+} from './tables/index.ts';
 import {
   begin,
   type Context,
@@ -80,13 +87,32 @@ export interface PercolatorOptions extends OptionsGiven {
 }
 
 export interface Percolator extends AsyncDisposable {
+  /** Knows tables by its own names for them; see `storedName`. */
   readonly store: Bigtable;
   readonly counters: Readonly<Counters>;
   /** All zero with batching off. */
   readonly batchingCounters: Readonly<BatchingCounters>;
-  /** Creates a table; harmless if it exists with the same definition. */
+  /**
+   * Creates a table; harmless if it exists with the same definition. Transactions and snapshots that began before see
+   * nothing of it: they are refused with STALE_SNAPSHOT. The name has 1 to 37 of letters, digits and - _ . and
+   * is none that the engine uses: `percolator-...`, `timestamp-oracle`, `....notify`, `....i2`.
+   * @throws TABLE_MISMATCH if it exists with another definition
+   * @throws INVALID_ARGUMENT for a name that no table can have
+   */
   createTable(table: string, definition?: TableDefinition): Promise<void>;
+  /**
+   * Drops a table with all that is in it; harmless if there is none. Transactions that write it and have not committed fail
+   * with TABLE_NOT_FOUND, and so does whoever reads it. Looks through the locks of all tables, because a transaction may
+   * have left some that only its cells in this table explain. May be called again after any failure.
+   * @throws LOCKED if a live transaction has kept its lock for longer than `lockWaitMsMax`
+   */
   dropTable(table: string): Promise<void>;
+  /**
+   * What the storage calls the table: its own name, or if it was dropped and created again, another one. For looking at what is
+   * stored; transactions do without.
+   * @throws TABLE_NOT_FOUND
+   */
+  storedName(table: string): Promise<string>;
   /** Runs `body` as a transaction until it commits; it may run several times (see transact.ts). */
   transact<T>(
     body: (transaction: Transaction) => Promise<T>,
@@ -140,8 +166,8 @@ async function openFolder(options: PercolatorOptions): Promise<Bigtable> {
 
 async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Percolator> {
   const random = options.random ?? createRandom(entropySeed());
-  const tables = new Tables(store);
-  await tables.open();
+  await createTablesTable(store);
+  const catalog = new StoredCatalog(store);
   const clock = options.clock ?? systemClock;
   const { batching = 'off' } = options;
   const withMarks = batching === 'off' ? batching : { ...batching, isUrgent: isMark };
@@ -155,11 +181,15 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
     random,
     // Not from the run's seed: two databases of one seed would take each other's locks for their own.
     liveness: options.liveness ?? localProcesses(String(entropySeed())),
-    isObserved: (table: string, column: string) => tables.isObserved(table, column),
+    isObserved: async (table: string, column: string) =>
+      (await incarnationNow(catalog, table)).observedColumns.has(column),
+    catalog,
+    named: new NamedBigtable(batched.store, catalog),
   };
   const context = createContext(services, options);
+  const tables = new Tables(context, store, catalog);
   const ownsStore = options.store === undefined;
-  return new Database(context, { tables, ownsStore, batchingCounters: batched.counters });
+  return new Database(context, { tables, catalog, ownsStore, batchingCounters: batched.counters });
 }
 
 class Database implements Percolator {
@@ -168,6 +198,7 @@ class Database implements Percolator {
   readonly batchingCounters: Readonly<BatchingCounters>;
   readonly #context: Context;
   readonly #tables: Tables;
+  readonly #catalog: StoredCatalog;
   readonly #ownsStore: boolean;
   readonly #collection: CollectorServices;
 
@@ -175,17 +206,19 @@ class Database implements Percolator {
     context: Context,
     parts: {
       readonly tables: Tables;
+      readonly catalog: StoredCatalog;
       readonly ownsStore: boolean;
       readonly batchingCounters: Readonly<BatchingCounters>;
     },
   ) {
     this.#context = context;
     this.#tables = parts.tables;
+    this.#catalog = parts.catalog;
     this.#ownsStore = parts.ownsStore;
     this.batchingCounters = parts.batchingCounters;
     // One watch for all collectors: what it has seen of leases counts for each of them.
     const watch = new LeaseWatch(context.store, context.clock);
-    this.#collection = { context, watch, listTables: () => listTables(context.store) };
+    this.#collection = { context, watch, listTables: () => parts.tables.list() };
     this.store = context.store;
     this.counters = context.counters;
   }
@@ -196,6 +229,10 @@ class Database implements Percolator {
 
   dropTable(table: string): Promise<void> {
     return this.#tables.drop(table);
+  }
+
+  async storedName(table: string): Promise<string> {
+    return (await incarnationNow(this.#catalog, table)).stored;
   }
 
   transact<T>(
@@ -231,11 +268,12 @@ class Database implements Percolator {
   }
 
   listParked(table: string, limit = 1_000): Promise<readonly ParkedCell[]> {
-    return listParked(this.store, table, limit);
+    return listParked(this.#context.named, table, limit);
   }
 
   replayParked(cell: ParkedCell): Promise<void> {
-    return replayParked(this.#context, cell);
+    const { named: store, oracle } = this.#context;
+    return replayParked({ store, oracle }, cell);
   }
 
   settled(): Promise<void> {
@@ -259,9 +297,4 @@ class Database implements Percolator {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
-}
-
-/** The Percolator tables, without their companions. */
-async function listTables(store: Bigtable): Promise<readonly string[]> {
-  return [...(await readDefinitions(store)).keys()];
 }

@@ -36,6 +36,8 @@ export const FINDING_CODES = {
   'table-unreadable': 'A table has not the column families of a Percolator table.',
   'table-undefined':
     'A table has the form of a Percolator table, and no definition that is legible.',
+  'table-unfinished': 'A table is being created or dropped, or was when a process died.',
+  'table-left-behind': 'The storage has a table of an incarnation that is gone.',
   'companion-missing': 'The companion table, which holds the notifications, is not there.',
   'lease-left-by-dead':
     'A dead process still keeps versions from being collected, until its lease ends.',
@@ -75,7 +77,13 @@ export type Fix =
     }
   | { readonly kind: 'notify'; readonly cell: CellAddress }
   | { readonly kind: 'erase marks'; readonly cell: CellAddress; readonly upTo: Timestamp }
-  | { readonly kind: 'create companion'; readonly table: string };
+  | { readonly kind: 'create companion'; readonly table: string }
+  | {
+      /** What the storage calls it, and the incarnation that it belongs to. */
+      readonly kind: 'drop leftover';
+      readonly table: string;
+      readonly incarnation: string;
+    };
 
 /** The same finding, seen twice, has the same key. */
 export function keyOf({ code, cell, timestamps }: Finding): string {

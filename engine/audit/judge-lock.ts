@@ -67,7 +67,7 @@ export async function judgeLock(
 
 type Sight =
   | { readonly kind: 'committed'; readonly commitTimestamp: Timestamp }
-  | { readonly kind: 'rolled back' | 'absent' | 'table gone' | 'undecodable' }
+  | { readonly kind: 'rolled back' | 'absent' | 'table gone' | 'table dropped' | 'undecodable' }
   | { readonly kind: 'locked' | 'mismatch'; readonly lock: Lock };
 
 interface Seen extends LockToJudge {
@@ -107,6 +107,7 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
     }
     case 'absent':
     case 'table gone':
+    case 'table dropped':
       return withoutPrimary(context, seen, limits);
     default:
       return unreachable(sight);
@@ -114,6 +115,9 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
 }
 
 /**
+ * When a table is dropped, the locks that its primaries explain are resolved first (P55); what comes later is of
+ * transactions that did not commit. A table that was taken away by other means explains nothing.
+ *
  * Below the horizon the traces of a primary may have been collected (P4, P30), and a prewrite that comes
  * so late locks what its rolled back transaction had not; lock resolution knows what to do about it.
  */
@@ -121,11 +125,12 @@ function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): 
   const { cell, lock, sight, report } = seen;
   if (!isOwnerDead(context, lock)) return { isUndecided: true };
   const isGone = sight.kind === 'table gone';
-  const isGivenUp = !isGone && lock.startTimestamp < horizon;
-  const nothing = isGone ? 'there is no such table' : 'there is nothing of it';
+  const isDropped = sight.kind === 'table dropped';
+  const isGivenUp = !isGone && !isDropped && lock.startTimestamp < horizon;
+  const nothing = isGone || isDropped ? 'there is no such table' : 'there is nothing of it';
   const when = isGivenUp ? ' any more, below the horizon' : '';
   const what = `at its primary ${describeCell(lock.primary)} ${nothing}${when}`;
-  const finding = report('lock-primary-absent', isGivenUp ? 'warning' : 'error', what);
+  const finding = report('lock-primary-absent', isGivenUp || isDropped ? 'warning' : 'error', what);
   return decided(isGone ? finding : { ...finding, fix: { kind: 'resolve lock', cell, lock } });
 }
 
@@ -148,7 +153,10 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
     { family: ROLLBACK, qualifier, from, to: from },
     { family: recordFamily(qualifier), qualifier, from },
   ]);
-  if (cells === undefined) return { kind: 'table gone' };
+  if (cells === undefined) {
+    const isDropped = await context.catalog?.isGone(primary.table);
+    return { kind: isDropped === true ? 'table dropped' : 'table gone' };
+  }
   const { locks, records, markers, strangeLocks, strangeRecords } =
     historiesOf(cells).get(qualifier) ?? NO_HISTORY;
   const record = records.find(({ startTimestamp }) => startTimestamp === from);

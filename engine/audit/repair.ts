@@ -8,6 +8,7 @@
  *     was not lost after all, an observer looks once for nothing.
  *   - A mark that no observer needs goes, with those below it; later ones are above it.
  *   - A companion table is made anew, empty; the notifications that were in it are then found lost.
+ *   - What is left of an incarnation that is gone is dropped: its name is never used again.
  *
  * All else is for somebody who knows what the data meant: of two values that should not both be there,
  * no program can tell which is right.
@@ -51,6 +52,8 @@ async function apply(context: Context, fix: Fix): Promise<Repaired> {
       return eraseMarks(context, fix);
     case 'create companion':
       return createCompanion(context, fix);
+    case 'drop leftover':
+      return dropLeftover(context, fix);
     default:
       return unreachable(fix);
   }
@@ -116,6 +119,15 @@ async function createCompanion(
   return { done: true, note: 'created anew, empty' };
 }
 
+async function dropLeftover(
+  { store, catalog }: Context,
+  { table, incarnation }: Extract<Fix, { kind: 'drop leftover' }>,
+): Promise<Repaired> {
+  if ((await catalog?.isGone(incarnation)) !== true) return { done: false, note: 'it is in use' };
+  await store.dropTable(table);
+  return { done: true, note: 'dropped' };
+}
+
 function whyNot({ code, severity }: Finding): string {
   const why = WHY_NOT[code];
   if (why !== undefined) return why;
@@ -127,5 +139,6 @@ const WHY_NOT: Partial<Record<FindingCode, string>> = {
   'lease-left-by-dead': 'it ends by itself',
   'lock-long-held': 'its owner may be at work',
   'observer-parked': 'replay it once the observer is mended',
+  'table-unfinished': 'a process may be at it',
   'notification-clean': 'a worker clears it, if there is one for the column',
 };

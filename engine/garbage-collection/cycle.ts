@@ -21,7 +21,6 @@
  * storage (progress.ts), and to repeat a step is harmless. What it deletes it deletes by
  * exact timestamps. Several collectors may work at a time; they are only in each other's way.
  */
-import { PercolatorError } from '../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
 import type { LeaseWatch } from '../lock-service/index.ts';
 import {
@@ -29,6 +28,7 @@ import {
   type CellAddress,
   type Context,
   decodeLock,
+  isTableNotFound,
   type Lock,
   LOCK,
   type Resolution,
@@ -36,7 +36,7 @@ import {
   ROLLBACK,
   WRITE,
 } from '../transaction/index.ts';
-import { batchFilters, collectRows } from './collect-rows.ts';
+import { batchFilters, type CollectionTarget, collectRows } from './collect-rows.ts';
 import { moveHorizon } from './horizon.ts';
 import type { CollectorSettings } from './options.ts';
 import { type Progress, readProgress, writeProgress } from './progress.ts';
@@ -45,7 +45,7 @@ import { type Progress, readProgress, writeProgress } from './progress.ts';
 export interface CollectorServices {
   readonly context: Context;
   readonly watch: LeaseWatch;
-  /** The names of all Percolator tables, without their companions. */
+  /** What the storage calls the Percolator tables, those that are being dropped included, without their companions. */
   listTables(): Promise<readonly string[]>;
 }
 
@@ -169,12 +169,12 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** Where the table of the primary was dropped, nobody will ever know. */
+  /** Where the table of the primary was taken away, and not dropped, nothing will ever tell. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);
     } catch (error) {
-      if (error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND') return 'alive';
+      if (isTableNotFound(error)) return 'alive';
       throw error;
     }
   }
@@ -189,10 +189,19 @@ export class GarbageCollector {
     }
     const rows = await this.#rows(place, batchFilters(deletionHorizon));
     const target = { table: place.table, deletionHorizon };
-    this.counters.cellsDeleted += await collectRows(this.#context.store, target, rows);
+    this.counters.cellsDeleted += await this.#collectRows(target, rows);
     this.counters.rowsVisited += rows.length;
     await this.#moveTo(this.#behind(place, rows));
     return 'more';
+  }
+
+  async #collectRows(target: CollectionTarget, rows: readonly Row[]): Promise<number> {
+    try {
+      return await collectRows(this.#context.store, target, rows);
+    } catch (error) {
+      if (isTableNotFound(error)) return 0; // Dropped since the rows were read.
+      throw error;
+    }
   }
 
   #endCycle(): StepResult {
@@ -223,7 +232,7 @@ export class GarbageCollector {
     try {
       return await this.#context.store.readRange(place.table, range, filters);
     } catch (error) {
-      if (error instanceof PercolatorError && error.code === 'TABLE_NOT_FOUND') return [];
+      if (isTableNotFound(error)) return [];
       throw error;
     }
   }

@@ -138,12 +138,12 @@ async function isDirty(
  * have its acknowledgments, perhaps; and every observer had seen it, because it stays until then (collect-row.ts).
  */
 async function isThere(
-  { store }: Context,
+  { named }: Context,
   { table, row, column: qualifier }: DirtyCell,
   { changedTimestamp: at }: WriteRecord,
 ): Promise<boolean> {
   const filter = { family: WRITE, qualifier, from: at, to: at };
-  return (await store.readRow(table, row, [filter])) !== undefined;
+  return (await named.readRow(table, row, [filter])) !== undefined;
 }
 
 /** Strong and weak marks are cleared apart: a run for the one need not have run for the other. */
@@ -156,5 +156,5 @@ async function clearNotification(
   context.counters.mutatedRows++;
   const family = weak ? WEAK : NOTIFY;
   const seen = { kind: 'erase', family, qualifier, from: 0, to: startTimestamp } as const;
-  await context.store.mutateRows([{ table: notifyTable(table), row, mutations: [seen] }]);
+  await context.named.mutateRows([{ table: notifyTable(table), row, mutations: [seen] }]);
 }

@@ -117,7 +117,7 @@ export class Worker implements AsyncDisposable {
     const tables = [...new Set(observers.map(({ table }) => table))];
     const jumps = rangeLocks !== undefined;
     this.#scanners = tables.map(
-      (table) => new NotificationScanner(context.store, random, table, { jumps }),
+      (table) => new NotificationScanner(context.named, random, table, { jumps }),
     );
     context.notified.add(this.#onNotified);
     this.#scanning = this.#scan();
@@ -385,7 +385,7 @@ export class Worker implements AsyncDisposable {
     { failures, error }: { readonly failures: number; readonly error: unknown },
   ): Promise<void> {
     try {
-      await park(this.#context.store, cell, { failures, error: String(error) });
+      await park(this.#context.named, cell, { failures, error: String(error) });
       this.#failures.forget(name);
       this.counters.parked++;
     } catch {
@@ -397,7 +397,7 @@ export class Worker implements AsyncDisposable {
   async #isStorages(cell: Notified, error: unknown): Promise<boolean> {
     if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return false;
     try {
-      await isMarked(this.#context.store, cell);
+      await isMarked(this.#context.named, cell);
       return false; // It was another table, or another store, that the observer asked for.
     } catch {
       return true;

@@ -9,6 +9,9 @@
  *            │ lock gone: somebody rolled us back
  *            └ answer lost: look until it is known, never clean up meanwhile (P11)
  *
+ * While the commit timestamp is asked for, the definitions of the tables are read: a table that was dropped since it
+ * was locked, or dropped and created again, must not be committed to (P54).
+ *
  * With the commit timestamp comes the horizon of the garbage collection (P31). If it is above our
  * start timestamp, we are rolled back: write records and markers that should have stopped our
  * prewrites may have been collected. The order makes this complete: whatever was collected before our locks
@@ -31,16 +34,17 @@
 import { assert, PercolatorError } from '../base/index.ts';
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
+import { isTableNotFound } from './bound-tables.ts';
 import { classifyCommit, type Conflict, describeConflict } from './classify.ts';
 import { type CellAddress, describeCell, LOCK } from './columns.ts';
 import { type CommittedNotification, type Context, inBackground } from './context.ts';
-import { checkTables, notificationMutations, observedCells } from './notifications.ts';
+import { notificationMutations, observedCells, weakCells } from './notifications.ts';
 import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
 import { resolveLock } from './resolve-lock.ts';
 import { rollBackOwn } from './roll-back.ts';
 import { commitMutations, rollForwardOwn } from './roll-forward.ts';
 import { type HeldSnapshot, refuseStale } from './stale.ts';
-import type { RowWrites, Write } from './writes.ts';
+import type { RowWrites } from './writes.ts';
 
 export interface CommitRequest extends HeldSnapshot {
   /** The first row holds the primary: its first write. */
@@ -56,14 +60,13 @@ export interface CommitRequest extends HeldSnapshot {
  */
 export async function commit(context: Context, request: CommitRequest): Promise<Timestamp> {
   const { startTimestamp } = request;
-  const [primaryRow] = request.rows;
-  const primary = primaryRow?.writes[0];
-  assert(primaryRow !== undefined && primary !== undefined, 'a transaction commits a write');
-
   const finished = Promise.withResolvers<void>();
   context.committing.set(startTimestamp, finished.promise);
   try {
-    return await commitTwoPhases(context, request, { primaryRow, primary });
+    await request.tables.bind([...request.rows, ...request.weak]);
+    return await commitTwoPhases(context, request);
+  } catch (error) {
+    throw await request.tables.explain(error);
   } finally {
     request.hold.release();
     context.committing.delete(startTimestamp);
@@ -71,20 +74,20 @@ export async function commit(context: Context, request: CommitRequest): Promise<
   }
 }
 
-async function commitTwoPhases(
-  context: Context,
-  request: CommitRequest,
-  { primaryRow, primary }: { readonly primaryRow: RowWrites; readonly primary: Write },
-): Promise<Timestamp> {
-  const { startTimestamp, rows, weak } = request;
+async function commitTwoPhases(context: Context, request: CommitRequest): Promise<Timestamp> {
+  const { startTimestamp, tables } = request;
+  const rows = tables.inStore(request.rows);
+  const [primaryRow] = rows;
+  const primary = primaryRow?.writes[0];
+  assert(primaryRow !== undefined && primary !== undefined, 'a transaction commits a write');
   const { table, row, column } = primary;
   const prewriting: Prewriting = {
     startTimestamp,
     primary: { table, row, column },
     wallMs: context.clock.wallMs(),
   };
-  const strong = await observedCells(context, rows);
-  await checkTables(context, weak);
+  const strong = await observedCells(context, request);
+  const weak = await weakCells(context, request);
 
   const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));
   try {
@@ -94,7 +97,10 @@ async function commitTwoPhases(
 
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
     const next = nextTimestamp(context, startTimestamp);
+    const confirming = tables.confirm([...request.rows, ...weak]);
+    confirming?.catch(() => {}); // It is awaited when the timestamp is there.
     const commitTimestamp = await orRollBack(context, prewriting, rows, next);
+    if (confirming !== undefined) await orRollBack(context, prewriting, rows, confirming);
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
 
     const marks = notificationMutations(strong, weak, commitTimestamp);
@@ -233,6 +239,7 @@ async function commitPrimary(
   );
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
     if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt));
+    let isAnswered = false;
     try {
       if (attempt > 1 && marks.length > 0) await sendMarks(context, marks);
       context.counters.mutations++;
@@ -241,6 +248,7 @@ async function commitPrimary(
       if (await context.store.checkAndMutateRow({ table, row, anyOf, ifFound })) {
         return commitTimestamp;
       }
+      isAnswered = true;
       const evidence = await classifyCommit(context, primary, startTimestamp);
       if (evidence.kind === 'committed') return evidence.record.commitTimestamp;
       if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
@@ -248,6 +256,8 @@ async function commitPrimary(
     } catch (error) {
       // No answer, or none to the look: try again, which also looks. Nothing may be cleaned up now.
       if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
+      // Refused, and never sent before: the table was dropped, and with it what we had locked.
+      if (attempt === 1 && !isAnswered && isTableNotFound(error)) throw error;
     }
   }
   context.counters.unknown++;

@@ -6,6 +6,7 @@ import type { Clock, Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { createLeases, type Leases, type Liveness } from '../lock-service/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
+import type { TableCatalog } from './catalog.ts';
 import type { CellAddress } from './columns.ts';
 import { createHeartbeats, type Heartbeats } from './heartbeat.ts';
 import { createLockWatch, type LockWatch } from './lock-watch.ts';
@@ -45,7 +46,10 @@ export interface CommittedNotification {
 }
 
 export interface Context {
+  /** Knows tables by its own names for them (catalog.ts). */
   readonly store: Bigtable;
+  /** The same one, which knows tables by the names that users gave them: their incarnations of now. */
+  readonly named: Bigtable;
   readonly oracle: TimestampOracle;
   readonly clock: Clock;
   readonly random: Random;
@@ -64,6 +68,8 @@ export interface Context {
   readonly background: Set<Promise<void>>;
   /** Which columns are observed: writing them leaves a notification. */
   isObserved(table: string, column: string): Promise<boolean>;
+  /** Undefined: every table is there for ever, under its own name. */
+  readonly catalog: TableCatalog | undefined;
   /** Told of cells whose notifications were committed here, so that a worker of this process need not scan. */
   readonly notified: Set<(notification: CommittedNotification) => void>;
 }
@@ -80,6 +86,10 @@ export interface Services {
   readonly random: Random;
   readonly liveness: Liveness;
   isObserved(table: string, column: string): Promise<boolean>;
+  /** Default: every table is there for ever, under its own name. */
+  readonly catalog?: TableCatalog | undefined;
+  /** The store, with tables by the names that users gave them. Default: `store`. */
+  readonly named?: Bigtable | undefined;
   /** Default: kept in the store, with timestamps of the oracle as bounds. */
   readonly leases?: LeaseSource | undefined;
 }
@@ -92,10 +102,12 @@ export interface LeaseSource {
 
 export function createContext(services: Services, given: OptionsGiven = {}): Context {
   const options = withDefaults(given);
-  const { store, direct = store, oracle, clock, liveness } = services;
+  const { store, direct = store, named = store, oracle, clock, liveness } = services;
   const leases = services.leases ?? { store: direct, freshTimestamp: () => oracle.next() };
   return {
     ...services,
+    named,
+    catalog: services.catalog,
     isObserved: (table, column) => services.isObserved(table, column),
     options,
     leases: createLeases({

@@ -6,11 +6,14 @@
  *   commit.ts          the two phases: prewrite.ts, roll-forward.ts, roll-back.ts
  *   resolve-lock.ts    what happens when somebody died in between
  *   classify.ts        what happens when an answer was lost
+ *   bound-tables.ts    what becomes of it when a table is dropped, and created again
  *   notifications.ts   how observers hear of it
  *   prefetch.ts        reading along what will be read next
  *   transact.ts        the loop around all of it
  */
 export { backoffMs } from './backoff.ts';
+export { isTableNotFound } from './bound-tables.ts';
+export type { Incarnation, TableCatalog } from './catalog.ts';
 export {
   ACK,
   acknowledgedBy,

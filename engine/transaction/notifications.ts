@@ -16,32 +16,56 @@
  * observer runs for nothing, once.
  */
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
+import type { BoundCell, BoundTables } from './bound-tables.ts';
 import { type CellAddress, cellName, NOTIFY, notifyTable, WEAK } from './columns.ts';
 import type { Context } from './context.ts';
 import type { RowWrites } from './writes.ts';
 
+/** What a transaction writes and marks, and the tables that it is bound to. */
+interface Marking {
+  readonly rows: readonly RowWrites[];
+  readonly weak: readonly CellAddress[];
+  readonly tables: BoundTables;
+}
+
 /** The observed cells whose value the transaction changes. A touch changes nothing. */
 export async function observedCells(
   context: Context,
-  rows: readonly RowWrites[],
-): Promise<readonly CellAddress[]> {
-  const observed: CellAddress[] = [];
+  { rows, tables }: Marking,
+): Promise<readonly BoundCell[]> {
+  const observed: BoundCell[] = [];
   for (const write of rows.flatMap(({ writes }) => writes)) {
     if (write.operation === 'touch') continue;
-    if (await context.isObserved(write.table, write.column)) observed.push(write);
+    if (await isObserved(context, tables, write)) observed.push(tables.boundCell(write));
   }
   return observed;
 }
 
-/** @throws TABLE_NOT_FOUND before anything is locked: a mark that is refused later would be lost */
-export async function checkTables(context: Context, cells: readonly CellAddress[]): Promise<void> {
-  for (const { table, column } of cells) await context.isObserved(table, column);
+/**
+ * The cells to mark weakly.
+ * @throws TABLE_NOT_FOUND before anything is locked: a mark that is refused later would be lost
+ */
+export async function weakCells(
+  context: Context,
+  { weak, tables }: Marking,
+): Promise<readonly BoundCell[]> {
+  for (const cell of weak) await isObserved(context, tables, cell);
+  return weak.map((cell) => tables.boundCell(cell));
+}
+
+/** In the incarnation that the transaction is bound to, and not in one that this process hears of meanwhile. */
+async function isObserved(
+  context: Context,
+  tables: BoundTables,
+  cell: CellAddress,
+): Promise<boolean> {
+  return tables.isObserved(cell) ?? context.isObserved(cell.table, cell.column);
 }
 
 /** The mutations that set the notify cells: of strong notifications, and of weak ones. */
 export function notificationMutations(
-  strong: readonly CellAddress[],
-  weak: readonly CellAddress[],
+  strong: readonly BoundCell[],
+  weak: readonly BoundCell[],
   commitTimestamp: Timestamp,
 ): readonly RowMutation[] {
   const families = [
@@ -49,9 +73,9 @@ export function notificationMutations(
     { family: WEAK, cells: weak },
   ];
   return families.flatMap(({ family, cells }) =>
-    distinct(cells).map(({ table, row, column: qualifier }): RowMutation => {
+    distinct(cells).map(({ stored, row, column: qualifier }): RowMutation => {
       const cell = { family, qualifier, timestamp: commitTimestamp, value: new Uint8Array() };
-      return { table: notifyTable(table), row, mutations: [{ kind: 'set', ...cell }] };
+      return { table: notifyTable(stored), row, mutations: [{ kind: 'set', ...cell }] };
     }),
   );
 }
@@ -63,6 +87,6 @@ export function isMark({ mutations }: RowMutation): boolean {
   );
 }
 
-function distinct(cells: readonly CellAddress[]): readonly CellAddress[] {
+function distinct(cells: readonly BoundCell[]): readonly BoundCell[] {
   return [...new Map(cells.map((cell) => [cellName(cell), cell])).values()];
 }

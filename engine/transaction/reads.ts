@@ -76,13 +76,20 @@ export class Reads {
   }
 
   async #readRow(target: RowToRead): Promise<void> {
-    const seen = await snapshotRead(this.#context, target, this.#held.startTimestamp);
+    const seen = await this.#held.tables.read(target.table, (table) =>
+      snapshotRead(this.#context, { ...target, table }, this.#held.startTimestamp),
+    );
     await validateRead(this.#context, this.#held);
     this.#keep(target, seen);
   }
 
   async #readGroup(targets: readonly RowToRead[]): Promise<void> {
-    const seen = await snapshotReadRows(this.#context, targets, this.#held.startTimestamp);
+    const [first] = targets;
+    assert(first !== undefined, 'a group has a row');
+    const seen = await this.#held.tables.read(first.table, (table) => {
+      const stored = targets.map((target) => ({ ...target, table }));
+      return snapshotReadRows(this.#context, stored, this.#held.startTimestamp);
+    });
     await validateRead(this.#context, this.#held);
     targets.forEach((target, i) => {
       const one = seen[i];

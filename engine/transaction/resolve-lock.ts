@@ -26,11 +26,17 @@
  * on above the horizon and sent after a pause. So markers put where nothing was found are told
  * apart from others, and below the horizon they mean nothing either.
  *
+ * If the primary's table has been dropped, its transaction was not committed: before a table goes, all that had locked
+ * cells of it and could commit have ended, and their locks were resolved, in all tables (P55). So the
+ * lock is rolled back like one below the horizon. The storage may say by mistake that there is no such table; so the table's
+ * definition has to say it, too.
+ *
  * Only what the primary says counts; the lock at hand is touched after the outcome is settled, never
  * before (P27). What if we die in between? The next one who meets the lock does the rest.
  */
 import { assert, PercolatorError, unreachable } from '../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
+import { isTableNotFound } from './bound-tables.ts';
 import { type CellAddress, LOCK, recordFamily, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
 import { decodeLock, isPrimary, type Lock } from './lock.ts';
@@ -85,11 +91,21 @@ export type Outcome =
   | { readonly kind: 'alive' }
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'rolled back' }
-  /** Its start timestamp is below the horizon, and nothing certain is left of it. */
+  /** Its start timestamp is below the horizon, or its primary's table was dropped; nothing certain is left of it. */
   | { readonly kind: 'collected' };
 
 /** Finds out, or if its owner is dead decides, how the transaction of `lock` ended. */
 export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
+  try {
+    return await settleAtPrimary(context, lock);
+  } catch (error) {
+    if (!isTableNotFound(error)) throw error;
+    if ((await context.catalog?.isGone(lock.primary.table)) === false) throw error;
+    return { kind: 'collected' };
+  }
+}
+
+async function settleAtPrimary(context: Context, lock: Lock): Promise<Outcome> {
   for (;;) {
     const askedMs = context.clock.monotonicMs();
     const seen = await lookAtPrimary(context, lock);

@@ -49,7 +49,9 @@ export async function* scanSnapshot(
   const limit = range.batchRows ?? BATCH_ROWS;
   let start = range.start ?? '';
   for (;;) {
-    const rows = await readBatch(context, { ...range, start, limit }, filters);
+    const rows = await held.tables.read(range.table, (table) =>
+      readBatch(context, { ...range, table, start, limit }, filters),
+    );
     await validateRead(context, held); // For the rows that are not there, too.
     for (const row of rows) {
       const values = valuesHere(range, row) ?? (await readAgain(context, range, row, held));
@@ -91,8 +93,9 @@ async function readAgain(
   { key }: Row,
   held: HeldSnapshot,
 ): Promise<ReadonlyMap<string, Buffer>> {
-  const target = { table, row: key, columns };
-  const { versions } = await snapshotRead(context, target, held.startTimestamp);
+  const { versions } = await held.tables.read(table, (stored) =>
+    snapshotRead(context, { table: stored, row: key, columns }, held.startTimestamp),
+  );
   await validateRead(context, held);
   return byColumn(columns, versions);
 }

@@ -18,12 +18,14 @@
 import { PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Hold } from '../lock-service/index.ts';
+import type { BoundTables } from './bound-tables.ts';
 import type { Context } from './context.ts';
 
-/** The snapshot of a transaction, and its claim to it. */
+/** The snapshot of a transaction, its claim to it, and the tables that it sees. */
 export interface HeldSnapshot {
   readonly startTimestamp: Timestamp;
   readonly hold: Hold;
+  readonly tables: BoundTables;
 }
 
 /** To be awaited after a read, before its result is used; mostly there is nothing to wait for. @throws STALE_SNAPSHOT */

@@ -11,6 +11,7 @@
 import { isRetryable, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
+import { BoundTables } from './bound-tables.ts';
 import type { Context } from './context.ts';
 import { settleTransaction } from './resolve-lock.ts';
 import { type HeldSnapshot, refuseBelowHorizon } from './stale.ts';
@@ -42,12 +43,13 @@ export async function snapshotAt(
 }
 
 /** A fresh start timestamp; the hold comes first (see lock-service/leases.ts, step 1 and 3). */
-async function holdNow({ leases, oracle }: Context): Promise<HeldSnapshot> {
+async function holdNow(context: Context): Promise<HeldSnapshot> {
+  const { leases, oracle } = context;
   const hold = await leases.enter();
   try {
     const startTimestamp = await oracle.next();
     hold.setTimestamp(startTimestamp);
-    return { startTimestamp, hold };
+    return { startTimestamp, hold, tables: new BoundTables(context, startTimestamp) };
   } catch (error) {
     hold.release();
     throw error;
@@ -62,7 +64,7 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
   const hold = await context.leases.pin(startTimestamp);
   try {
     await refuseBelowHorizon(context, startTimestamp);
-    return { startTimestamp, hold };
+    return { startTimestamp, hold, tables: new BoundTables(context, startTimestamp) };
   } catch (error) {
     hold.release();
     throw error;
@@ -109,8 +111,8 @@ export async function outcomeOf(
     if (outcome.kind === 'collected') {
       throw new PercolatorError(
         'STALE_SNAPSHOT',
-        `how the transaction of ${startTimestamp} ended has been collected: ` +
-          `it is below the horizon ${context.oracle.horizon}`,
+        `how the transaction of ${startTimestamp} ended is not known any more: it is below the horizon ` +
+          `${context.oracle.horizon}, or the table of its primary was dropped`,
       );
     }
     if (outcome.kind !== 'alive') return outcome.kind;

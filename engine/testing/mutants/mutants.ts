@@ -25,6 +25,10 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P34: 'the same: no family is given a time to live',
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
+  P52: 'no table is created or dropped in simulated runs: see the tests in engine/tables',
+  P53: 'the same',
+  P54: 'the same',
+  P55: 'the same',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
   P58: 'of the embedded store, which is not simulated: disk-failures.test.ts breaks a real disk',
 };

@@ -197,8 +197,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/notifications.ts',
-        'if (await context.isObserved(write.table, write.column)) observed.push(write);',
-        'if (observed.length === 0 && (await context.isObserved(write.table, write.column))) observed.push(write);',
+        'if (await isObserved(context, tables, write)) observed.push(',
+        'if (observed.length === 0 && (await isObserved(context, tables, write))) observed.push(',
       ),
     ],
   },

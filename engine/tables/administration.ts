@@ -1,0 +1,28 @@
+/** What creating and dropping tables work with. */
+import type { Bigtable } from '../bigtable/index.ts';
+import type { Context } from '../transaction/index.ts';
+import type { StoredCatalog } from './catalog.ts';
+import { type Definition, step, type StoredDefinition } from './definition.ts';
+
+export interface Administration {
+  readonly context: Context;
+  /** The storage itself, past all batching. */
+  readonly store: Bigtable;
+  readonly catalog: StoredCatalog;
+  /** Attempts of this process to create a table that have not ended. */
+  readonly creating: Set<string>;
+  /** A name for an attempt, by the liveness token of this process. */
+  nextCreator(): string;
+}
+
+/** A step of a definition, which this process then knows of; undefined if another process made one first. */
+export async function stepOf(
+  { store, catalog }: Administration,
+  table: string,
+  from: StoredDefinition | undefined,
+  to: Definition,
+): Promise<StoredDefinition | undefined> {
+  const made = await step(store, table, from, to);
+  if (made !== undefined) catalog.note(table, made);
+  return made;
+}

@@ -1,0 +1,100 @@
+/**
+ * What this process knows of tables, and how it looks again.
+ *
+ *     caller ──▶ waiting ─┐
+ *     caller ──▶ waiting ─┴▶ one read of all definitions asked for ──▶ remembered, if newer than what is
+ *     caller ──▶ waiting ───▶ the next read, because this one began before it asked (P54)
+ *
+ * What is remembered may be out of date at any moment; who relies on it learns of that when it uses the table
+ * (transaction/bound-tables.ts). It only moves forward.
+ */
+import type { Bigtable } from '../bigtable/index.ts';
+import type { Incarnation, TableCatalog } from '../transaction/index.ts';
+import { readDefinition, readDefinitions, type StoredDefinition } from './definition.ts';
+import { canBeStored, incarnationOf, storedName } from './names.ts';
+
+interface Caller {
+  readonly tables: readonly string[];
+  readonly resolve: (incarnations: readonly (Incarnation | undefined)[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Known {
+  /** Of the definition that was read; 0 if there was none. */
+  readonly version: number;
+  /** Undefined if there is no such table. */
+  readonly incarnation: Incarnation | undefined;
+}
+
+export class StoredCatalog implements TableCatalog {
+  readonly #store: Bigtable;
+  readonly #known = new Map<string, Known>();
+  #waiting: Caller[] = [];
+  /** Whether a read is under way, or about to be. */
+  #isReading = false;
+
+  constructor(store: Bigtable) {
+    this.#store = store;
+  }
+
+  known(table: string): Incarnation | undefined {
+    return this.#known.get(table)?.incarnation;
+  }
+
+  look(tables: readonly string[]): Promise<readonly (Incarnation | undefined)[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ tables, resolve, reject });
+      if (this.#isReading) return;
+      this.#isReading = true;
+      void this.#readForAll();
+    });
+  }
+
+  async isGone(stored: string): Promise<boolean> {
+    if (!canBeStored(stored)) return false; // What a lock names may be anything.
+    const { table, incarnation } = incarnationOf(stored);
+    const definition = await readDefinition(this.#store, table);
+    if (definition === undefined) return true; // Dropped before definitions remembered what there was.
+    if (definition.incarnation !== incarnation) return definition.incarnation > incarnation;
+    return definition.state === 'settled' || definition.state === 'gone';
+  }
+
+  /** The definition of the table as it was seen. */
+  note(table: string, definition: StoredDefinition | undefined): Incarnation | undefined {
+    const version = definition?.version ?? 0;
+    const known = this.#known.get(table);
+    if (known !== undefined && known.version >= version) return known.incarnation;
+    const incarnation = definition && present(table, definition);
+    this.#known.set(table, { version, incarnation });
+    return incarnation;
+  }
+
+  async #readForAll(): Promise<void> {
+    await Promise.resolve(); // Callers of the same turn of the event loop share the first read.
+    while (this.#waiting.length > 0) {
+      const callers = this.#waiting;
+      this.#waiting = [];
+      await this.#answer(callers);
+    }
+    this.#isReading = false;
+  }
+
+  async #answer(callers: readonly Caller[]): Promise<void> {
+    try {
+      // What cannot be the name of a table is not asked for: the storage would refuse it, and all others with it.
+      const tables = [...new Set(callers.flatMap((caller) => caller.tables))].filter(canBeStored);
+      const definitions = await readDefinitions(this.#store, tables);
+      const seen = new Map(tables.map((table, i) => [table, this.note(table, definitions[i])]));
+      for (const caller of callers) caller.resolve(caller.tables.map((table) => seen.get(table)));
+    } catch (error) {
+      for (const { reject } of callers) reject(error);
+    }
+  }
+}
+
+function present(table: string, definition: StoredDefinition): Incarnation | undefined {
+  const { state, incarnation, createdAt, observedColumns } = definition;
+  if (state !== 'there') return undefined;
+  const stored = storedName(table, incarnation);
+  return { table, stored, createdAt, observedColumns: new Set(observedColumns) };
+}

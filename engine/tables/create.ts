@@ -1,0 +1,260 @@
+/**
+ * Creating a table.
+ *
+ *     definition ─┬─ there ──────────────▶ is it the same? ─▶ done, or TABLE_MISMATCH
+ *                 ├─ dropping, settled ──▶ finish the drop (drop.ts), look again
+ *                 ├─ creating ───────────▶ by another: wait, look again; if it takes too long, drop it
+ *                 └─ nothing, gone ──────▶ 1. take the next number: creating
+ *                                          2. make its table and its companion
+ *                                          3. a timestamp: createdAt
+ *                                          4. there, unless another process has made a step meanwhile
+ *
+ * The storage cannot make a table "unless it was dropped", and a request may arrive after an hour. So a name is made by one
+ * attempt only, before it is in use: no other process ever asks for it to be made, and it cannot come back, empty, after
+ * it was dropped, to be read as if it were in use (P52). That is why a process that finds a table half made does not help,
+ * but waits, and in the end drops what there is and takes a number of its own. How long it waits is a matter of taste, not of
+ * safety.
+ *
+ * createdAt is handed out when the tables of the incarnation before are gone from the storage. So a snapshot that is not
+ * older can read nothing of that one, and older snapshots are refused this one (P53).
+ *
+ * What if we die? After 1 to 3: the next creator, or dropper, goes on from there; fsck finds what is left.
+ */
+import { PercolatorError } from '../base/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { validateSchema } from '../bigtable/validate.ts';
+import {
+  backoffMs,
+  type Context,
+  isTableNotFound,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  TABLE_FAMILIES,
+} from '../transaction/index.ts';
+import { type Administration, stepOf } from './administration.ts';
+import { as, type Definition, readDefinition, type StoredDefinition } from './definition.ts';
+import { dropLeftovers, finishDrop } from './drop.ts';
+import { checkFits, checkName, checkNewName, storedName } from './names.ts';
+
+export interface TableDefinition {
+  /** Columns whose changes leave a notification for observers. Default none. */
+  readonly observedColumns?: readonly string[] | undefined;
+  /** Rows at which tablets begin, for storage that has tablets, and for scanners to spread over. */
+  readonly splits?: readonly string[] | undefined;
+}
+
+/** What a table is to be like: columns and splits in order, each once. */
+interface Wanted {
+  readonly observedColumns: readonly string[];
+  readonly splits: readonly string[];
+}
+
+/** Milliseconds without a change after which a creator passes for dead: longer than a storage takes to make two tables. */
+const CREATING_MS_MAX = 120_000;
+
+/** @throws TABLE_MISMATCH if it exists otherwise, INVALID_ARGUMENT for a name that no table can have */
+export async function createTable(
+  administration: Administration,
+  table: string,
+  { observedColumns, splits }: TableDefinition,
+): Promise<void> {
+  checkName(table);
+  const wanted = { observedColumns: inOrder(observedColumns), splits: inOrder(splits) };
+  const waiting = new Waiting(administration);
+  for (;;) {
+    const definition = await readDefinition(administration.store, table);
+    switch (definition?.state) {
+      case 'there':
+        if (await isLike(administration, table, definition, wanted)) return;
+        break;
+      case 'dropping':
+      case 'settled':
+        await finishDrop(administration, table, definition);
+        break;
+      case 'creating':
+        if (!(await waiting.isInVain(definition))) break;
+        await stepOf(administration, table, definition, as('settled', definition));
+        break;
+      case 'gone':
+      case undefined:
+        if (await tryToCreate(administration, table, definition, wanted)) return;
+        break;
+    }
+  }
+}
+
+/**
+ * Whether the table is there as wanted; false if it was dropped while we looked.
+ * @throws TABLE_MISMATCH, TABLE_NOT_FOUND if it was taken away by other means
+ */
+async function isLike(
+  { store, catalog }: Administration,
+  table: string,
+  definition: StoredDefinition,
+  wanted: Wanted,
+): Promise<boolean> {
+  catalog.note(table, definition);
+  checkSame(table, definition, wanted);
+  const stored = storedName(table, definition.incarnation);
+  try {
+    await checkForm(store, stored, TABLE_FAMILIES);
+    await checkForm(store, notifyTable(stored), NOTIFY_FAMILIES);
+    return true;
+  } catch (error) {
+    const now = isTableNotFound(error) ? await readDefinition(store, table) : definition;
+    if (now?.version === definition.version) throw error;
+    return false;
+  }
+}
+
+/** Resolves to whether it was done; if not, another process was faster. */
+async function tryToCreate(
+  administration: Administration,
+  table: string,
+  before: StoredDefinition | undefined,
+  wanted: Wanted,
+): Promise<boolean> {
+  const { store, context, creating } = administration;
+  const incarnation = await nextIncarnation(store, table, before);
+  const stored = storedName(table, incarnation);
+  validateSchema(stored, { families: [], splits: wanted.splits }); // Or a number would be used up in vain.
+  const creator = administration.nextCreator();
+  const definition = { ...wanted, incarnation, createdAt: 0 };
+  creating.add(creator);
+  try {
+    const taken = { ...definition, state: 'creating', creator } as const;
+    const begun = await stepOf(administration, table, before, taken);
+    if (begun === undefined) return false;
+    const createdAt = await makeTables(administration, stored, wanted.splits).catch(
+      (error: unknown) => giveUp(administration, table, begun, error),
+    );
+    const made = { ...definition, state: 'there', createdAt } as const;
+    if ((await stepOf(administration, table, begun, made)) !== undefined) return true;
+    // It was taken for dead, and may have made a table after what it left was dropped.
+    if (await context.catalog?.isGone(stored)) await dropLeftovers(store, stored);
+    return false;
+  } finally {
+    creating.delete(creator);
+  }
+}
+
+/**
+ * The first number whose names are free: the name of another table may look like an incarnation's, from before that was
+ * refused. The first incarnation may find its tables made: by an older version that was interrupted, or by hand.
+ */
+async function nextIncarnation(
+  store: Bigtable,
+  table: string,
+  before: StoredDefinition | undefined,
+): Promise<number> {
+  const existing = new Set(await store.listTables());
+  if (before === undefined) {
+    checkNewName(table);
+    const companion = notifyTable(table);
+    if (existing.has(table)) await checkForm(store, table, TABLE_FAMILIES);
+    if (existing.has(companion)) await checkForm(store, companion, NOTIFY_FAMILIES);
+    return 1;
+  }
+  for (let incarnation = before.incarnation + 1; ; incarnation++) {
+    checkFits(table, incarnation);
+    const stored = storedName(table, incarnation);
+    if (!existing.has(stored) && !existing.has(notifyTable(stored))) return incarnation;
+  }
+}
+
+/** @throws TABLE_MISMATCH if the table has not the families */
+async function checkForm(
+  store: Bigtable,
+  stored: string,
+  families: readonly string[],
+): Promise<void> {
+  try {
+    const filters = families.map((family) => ({ family, versions: 1 }));
+    await store.readRange(stored, { limit: 1 }, filters);
+  } catch (error) {
+    if (!(error instanceof PercolatorError && error.code === 'FAMILY_NOT_FOUND')) throw error;
+    const message = `table ${stored} exists, and has not the families of a Percolator table: ${error.message}`;
+    throw new PercolatorError('TABLE_MISMATCH', message, { cause: error });
+  }
+}
+
+/**
+ * Makes both tables; resolves with the timestamp from which on they may be used: handed out when they were made, and so
+ * when the incarnation before was gone.
+ *
+ * Families without any age or number of versions at which the storage deletes by itself. It would count data of
+ * transactions that never committed, compare our timestamps with the time of day, and know of no snapshot (P32); a
+ * lock that vanished would be taken for a transaction rolled back (P34).
+ */
+async function makeTables(
+  { store, context }: Administration,
+  stored: string,
+  splits: readonly string[],
+): Promise<Timestamp> {
+  await store.createTable(stored, { families: TABLE_FAMILIES, splits });
+  await store.createTable(notifyTable(stored), { families: NOTIFY_FAMILIES, splits });
+  return context.oracle.next();
+}
+
+/** So that the next attempt need not wait for this one. If it fails, it will wait. */
+async function giveUp(
+  administration: Administration,
+  table: string,
+  begun: StoredDefinition,
+  error: unknown,
+): Promise<never> {
+  try {
+    await stepOf(administration, table, begun, as('settled', begun));
+  } catch (second) {
+    if (!(second instanceof PercolatorError)) throw second;
+  }
+  throw error;
+}
+
+function checkSame(table: string, definition: Definition, wanted: Wanted): void {
+  for (const what of ['observedColumns', 'splits'] as const) {
+    const present = definition[what] && inOrder(definition[what]);
+    if (present === undefined || areEqual(present, wanted[what])) continue;
+    throw new PercolatorError(
+      'TABLE_MISMATCH',
+      `table ${table} exists with ${what} ${JSON.stringify(present)}, not ${JSON.stringify(wanted[what])}`,
+    );
+  }
+}
+
+function inOrder(names: readonly string[] = []): readonly string[] {
+  return [...new Set(names)].toSorted();
+}
+
+/** One by one: whatever would join the names could be in one of them. */
+function areEqual(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name, i) => name === b[i]);
+}
+
+/** Waiting for another creator, as long as it makes sense. */
+class Waiting {
+  readonly #administration: Administration;
+  readonly #context: Context;
+  #version = 0;
+  #sinceMs = 0;
+  #attempts = 0;
+
+  constructor(administration: Administration) {
+    this.#administration = administration;
+    this.#context = administration.context;
+  }
+
+  /** Waits a moment, unless the creator is known to be dead, or has been at it for too long. */
+  async isInVain({ version, creator = '' }: StoredDefinition): Promise<boolean> {
+    const { clock, liveness } = this.#context;
+    if (version !== this.#version) this.#sinceMs = clock.monotonicMs();
+    this.#version = version;
+    const [owner = ''] = creator.split('#');
+    const isOver =
+      owner === liveness.self
+        ? !this.#administration.creating.has(creator)
+        : liveness.isDead(owner) || clock.monotonicMs() - this.#sinceMs > CREATING_MS_MAX;
+    if (!isOver) await clock.sleep(backoffMs(this.#context, ++this.#attempts));
+    return isOver;
+  }
+}

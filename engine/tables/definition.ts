@@ -1,0 +1,143 @@
+/**
+ * The definition of a table, as it is kept in the storage: one row for each name that a table ever had.
+ *
+ *     percolator-tables: <table>   table:definition @ version = {state, incarnation, observedColumns, ...}
+ *
+ *     nothing ─▶ creating 1 ─▶ there 1 ─▶ dropping 1 ─▶ settled 1 ─▶ gone 1 ─▶ creating 2 ─▶ there 2 ─▶ ...
+ *                    └──────── given up, or taking too long ───▶┘
+ *
+ * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation, "unless there is a
+ * newer version", so of two processes that see the same definition one makes the next step, and what a process
+ * decided on an hour ago is refused, however late it arrives. A definition is never erased: it remembers which incarnations
+ * there were, so none is taken for another, and no name is used twice.
+ *
+ * Databases made before there were incarnations have definitions of version 1 with observed columns and nothing
+ * else: their table is there, as the first incarnation, created before every snapshot.
+ */
+import { rowBatches } from '../audit/index.ts';
+import { assert, PercolatorError } from '../base/index.ts';
+import type { Bigtable, Cell, Row, Timestamp } from '../bigtable/index.ts';
+
+/**
+ * creating: its creator, and nobody else, makes the tables. there: in use. dropping: no transaction that has not read the
+ * definition before will commit to it; those that have are waited for. settled: none of them is left, and its
+ * tables go. gone: they are no more.
+ */
+export type TableState = 'creating' | 'there' | 'dropping' | 'settled' | 'gone';
+
+export interface Definition {
+  readonly state: TableState;
+  readonly incarnation: number;
+  readonly observedColumns: readonly string[];
+  /** Absent: not known, because it was made before splits were remembered. */
+  readonly splits?: readonly string[] | undefined;
+  /** Handed out after the incarnation before had gone; 0 until it is there. */
+  readonly createdAt: Timestamp;
+  /** While creating: by whom; no other attempt has the same. */
+  readonly creator?: string | undefined;
+}
+
+/** With its version: what a step is conditional on. */
+export interface StoredDefinition extends Definition {
+  readonly version: number;
+}
+
+export const TABLES_TABLE = 'percolator-tables';
+const DEFINITION = { family: 'table', qualifier: 'definition' } as const;
+const NEWEST = [{ ...DEFINITION, versions: 1 }];
+
+export async function createTablesTable(store: Bigtable): Promise<void> {
+  await store.createTable(TABLES_TABLE, { families: [DEFINITION.family] });
+}
+
+/** Of each table its definition; undefined where there never was one, or it is not legible. */
+export async function readDefinitions(
+  store: Bigtable,
+  tables: readonly string[],
+): Promise<readonly (StoredDefinition | undefined)[]> {
+  const rows = await store.readRows(TABLES_TABLE, tables, NEWEST);
+  return rows.map((row) => row && decodeIfLegible(row));
+}
+
+export async function readDefinition(
+  store: Bigtable,
+  table: string,
+): Promise<StoredDefinition | undefined> {
+  return decodeRow(await store.readRow(TABLES_TABLE, table, NEWEST));
+}
+
+/** All definitions by name; undefined where one is not legible. */
+export async function allDefinitions(
+  store: Bigtable,
+): Promise<ReadonlyMap<string, StoredDefinition | undefined>> {
+  const definitions = new Map<string, StoredDefinition | undefined>();
+  for await (const { rows } of rowBatches(store, TABLES_TABLE, {}, NEWEST)) {
+    for (const row of rows) definitions.set(row.key, decodeIfLegible(row));
+  }
+  return definitions;
+}
+
+/**
+ * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if another process made a step
+ * first. If it throws, the step may have been made or not, and to look and go on from there is harmless.
+ */
+export async function step(
+  store: Bigtable,
+  table: string,
+  from: StoredDefinition | undefined,
+  to: Definition,
+): Promise<StoredDefinition | undefined> {
+  assert(
+    to.incarnation > (from?.incarnation ?? 0) || from?.incarnation === to.incarnation,
+    'incarnations only move forward',
+  );
+  const before = from?.version ?? 0;
+  const version = before + 1;
+  const value = Buffer.from(JSON.stringify(to));
+  try {
+    const isLate = await store.checkAndMutateRow({
+      table: TABLES_TABLE,
+      row: table,
+      anyOf: [{ ...DEFINITION, from: version }],
+      ifNotFound: [
+        { kind: 'set', ...DEFINITION, timestamp: version, value },
+        { kind: 'erase', ...DEFINITION, from: 0, to: before },
+      ],
+    });
+    if (!isLate) return { ...to, version };
+  } catch (error) {
+    if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
+  }
+  // Perhaps it was this very step: a copy of it, or another process that makes the same one.
+  const row = await store.readRow(TABLES_TABLE, table, NEWEST);
+  const isMade = row?.cells[0]?.timestamp === version && value.equals(row.cells[0].value);
+  return isMade ? { ...to, version } : undefined;
+}
+
+/** The same incarnation, a step further. */
+export function as(state: TableState, from: StoredDefinition): Definition {
+  const { incarnation, observedColumns, splits, createdAt } = from;
+  return { state, incarnation, observedColumns, splits, createdAt };
+}
+
+function decodeRow(row: Row | undefined): StoredDefinition | undefined {
+  const cell = row?.cells[0];
+  return cell && decode(cell);
+}
+
+function decodeIfLegible(row: Row): StoredDefinition | undefined {
+  try {
+    const definition = decodeRow(row);
+    const columns: unknown = definition?.observedColumns;
+    if (!Array.isArray(columns)) return undefined;
+    return columns.every((column) => typeof column === 'string') ? definition : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function decode({ timestamp: version, value }: Cell): StoredDefinition {
+  const stored = JSON.parse(Buffer.from(value).toString()) as Partial<Definition> &
+    Pick<Definition, 'observedColumns'>;
+  return { state: 'there', incarnation: 1, createdAt: 0, ...stored, version };
+}

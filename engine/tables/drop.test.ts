@@ -1,0 +1,296 @@
+/** The claims about dropping a table while it is in use, and what becomes of locks that it explains (P55). */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import { cell, once } from '../testing/index.ts';
+import { lockOf } from '../testing/planting.ts';
+import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
+
+const X = cell('t/x');
+const U = cell('u/x');
+
+describe('P55: a drop ends every transaction that could commit to the table', () => {
+  test('a confirmed writer that lives is waited for, and what it wrote elsewhere stays', async () => {
+    for (const primary of [X, U]) {
+      const scene = new Scene();
+      const [a, b] = await scene.processes('a', 'b');
+      await scene.create(a, 't', 'u');
+      await scene.set(a, 'old', X, U);
+      const held = scene.hold(b, isCommitOf(primary.table));
+      const writing = scene.write(b, 'new', primary, primary === X ? U : X);
+      await scene.run(held.reached);
+      const dropping = a.percolator.dropTable('t');
+      await scene.untilState('t', 'dropping');
+      await scene.clock.advance(1_000);
+      assert.equal(await scene.state('t'), 'dropping');
+      held.release();
+      await scene.run(writing);
+      await scene.run(dropping);
+      assert.equal(await scene.get(a, U), 'new');
+      await scene.run(b.percolator.settled());
+      assert.deepEqual(await scene.findings(), []);
+    }
+  });
+
+  test('a writer that keeps its lock for too long fails the drop, which may be called again', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    const transaction = await scene.run(b.percolator.begin());
+    transaction.set(X, 'new');
+    transaction.set(U, 'new');
+    const held = scene.holdNext(b, 'timestamp'); // Its lock beats meanwhile.
+    const writing = transaction.commit();
+    await scene.run(held.reached);
+    await assert.rejects(scene.drop(a, 't'), { code: 'LOCKED', message: /drop the table again/ });
+    held.release();
+    await scene.run(writing);
+    await scene.drop(a, 't');
+    assert.equal(await scene.get(a, U), 'new');
+  });
+
+  test('a writer that died after its commit point is rolled forward in all tables', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    await scene.dieAfterCommitPoint(b, 'new', X, U);
+    await scene.drop(a, 't');
+    assert.equal(await scene.get(a, U), 'new');
+    await scene.set(a, 'newer', U);
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a writer that died before its commit point is rolled back in all tables', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    const held = scene.hold(b, isCommitOf('t'));
+    void scene.write(b, 'new', X, U).catch(() => {});
+    await scene.run(held.reached);
+    scene.kill(b);
+    await scene.drop(a, 't');
+    assert.equal(await scene.get(a, U), 'old');
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a lock that comes after the drop is of a transaction that does not commit', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    const held = scene.hold(b, (call) => call.kind === 'mutation' && call.table === 'u');
+    const writing = scene.write(b, 'new', X, U);
+    await scene.run(held.reached);
+    await scene.drop(a, 't');
+    const after = scene.hold(b, readsDefinitions);
+    held.release();
+    await scene.run(after.reached);
+    assert.equal(await scene.get(a, U), 'old'); // Its owner lives, and nobody waits for it.
+    after.release();
+    await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a commit that is late by a whole drop is told that it failed', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    const held = scene.hold(b, isCommitOf('t'));
+    const writing = scene.write(b, 'new', X, U);
+    await scene.run(held.reached);
+    await scene.drop(a, 't');
+    held.release();
+    await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
+    assert.equal(await scene.get(a, U), 'old');
+  });
+
+  test('how a transaction ended whose primary went with its table is not made up', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    b.store.loseAnswer((call) => isCommitOf('t')(call));
+    b.store.beforeCall = (call) => {
+      if (call.kind === 'read' && call.table === 't') throw unavailable();
+    };
+    const unknown = await scene.run(scene.write(b, 'new', X, U)).catch((error: unknown) => error);
+    assert.ok(unknown instanceof PercolatorError && unknown.code === 'COMMIT_UNKNOWN');
+    assert.ok(unknown.transaction);
+    await scene.drop(a, 't');
+    assert.equal(await scene.get(a, U), 'new');
+    await assert.rejects(scene.run(a.percolator.outcomeOf(unknown.transaction)), {
+      code: 'STALE_SNAPSHOT',
+      message: /table of its primary was dropped/,
+    });
+  });
+
+  test('a table that is missing by mistake proves nothing about a lock', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    await scene.dieAfterCommitPoint(b, 'new', X, U);
+    a.store.beforeCall = (call) => {
+      if (call.kind === 'read' && call.table === 't') throw notFound();
+    };
+    await assert.rejects(scene.get(a, U), { code: 'TABLE_NOT_FOUND' });
+    a.store.beforeCall = undefined;
+    assert.equal(await scene.get(a, U), 'new');
+  });
+
+  test('a collector goes on while a table is dropped', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    await scene.dieAfterCommitPoint(b, 'new', X, U);
+    const collecting = a.percolator.collectGarbage({ messageLifetimeMs: 100 });
+    const held = scene.hold(a, (call) => call.kind === 'read' && call.table === 't');
+    await scene.run(held.reached);
+    const [c] = await scene.processes('c');
+    await scene.drop(c, 't');
+    held.release();
+    const report = await scene.run(collecting);
+    assert.equal(report.completed, true);
+    assert.equal(await scene.get(a, U), 'new');
+  });
+});
+
+describe('P55: a drop that was interrupted is gone on with', () => {
+  for (const resume of ['dropTable', 'createTable'] as const) {
+    test(`by the next ${resume}, wherever its process died`, async () => {
+      let steps = 0;
+      for (let isDone = false; !isDone; steps++) {
+        const scene = new Scene();
+        const [a, b, c] = await scene.processes('a', 'b', 'c');
+        await scene.create(a, 't', 'u');
+        await scene.set(a, 'old', X, U);
+        await scene.dieAfterCommitPoint(b, 'new', X, U);
+        c.store.crashAfter(c.store.mutationCount + steps);
+        isDone = await scene.drop(c, 't').then(
+          () => true,
+          () => false,
+        );
+        scene.kill(c);
+        await scene.run(a.percolator[resume]('t'));
+        if (resume === 'dropTable') {
+          assert.deepEqual(await scene.tables(), []);
+          await scene.create(a, 't');
+        }
+        assert.equal(await scene.get(a, U), 'new', `died after ${steps} mutations`);
+        assert.deepEqual(await scene.findings(), []);
+      }
+      assert.ok(steps >= 4, `${steps} steps`);
+    });
+  }
+
+  test('by two at the same time, and one that comes an hour late harms nothing', async () => {
+    const scene = new Scene();
+    const [a, b, c] = await scene.processes('a', 'b', 'c');
+    await scene.create(a, 't', 'u');
+    await scene.set(a, 'old', X, U);
+    const held = scene.holdNext(c, 'dropTable');
+    const late = c.percolator.dropTable('t');
+    await scene.run(held.reached);
+    await scene.run(Promise.all([a.percolator.dropTable('t'), b.percolator.dropTable('t')]));
+    await scene.create(a, 't');
+    await scene.set(a, 'new', X);
+    held.release();
+    await scene.run(late);
+    assert.equal(await scene.get(b, X), 'new');
+    assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('also where the storage loses every answer about the definition', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    a.store.loseAnswer(({ table }) => table === 'percolator-tables');
+    await scene.create(a, 't');
+    await scene.set(a, '1', X);
+    await scene.drop(a, 't');
+    await scene.create(a, 't');
+    await scene.set(a, '2', X);
+    assert.equal(await scene.get(a, X), '2');
+    assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
+  });
+
+  test('also where a request about the definition is lost, and comes again later', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    for (let i = 0; i < 4; i++) {
+      const isDefinition = once(({ table }) => table === 'percolator-tables');
+      a.store.duplicate(isDefinition);
+      a.store.loseRequest(once(({ table }) => table === 'percolator-tables'));
+      await scene.create(a, 't');
+      await a.store.deliverDuplicates();
+      await scene.set(b, String(i), X);
+      await scene.drop(a, 't');
+      await a.store.deliverDuplicates();
+    }
+    assert.deepEqual(await scene.tables(), []);
+    assert.deepEqual(await scene.findings(), []);
+  });
+});
+
+describe('locks whose table was dropped before drops settled them', () => {
+  async function stuck(): Promise<Scene> {
+    const scene = new Scene();
+    const [a] = await scene.processes('before');
+    await scene.create(a, 'u');
+    await scene.set(a, 'old', U);
+    const transaction = await scene.run(a.percolator.begin());
+    const { startTimestamp: timestamp } = transaction;
+    transaction.discard();
+    await scene.run(a.percolator.close());
+    const value = Buffer.from(lockOf('t/p', 'dead'));
+    const at = { qualifier: 'c', timestamp } as const;
+    await scene.store.mutateRows([
+      {
+        table: 'u',
+        row: 'x',
+        mutations: [
+          { kind: 'set', family: 'data', ...at, value: Buffer.from('lost') },
+          { kind: 'set', family: 'lock', ...at, value },
+        ],
+      },
+    ]);
+    return scene;
+  }
+
+  const WAYS: Readonly<Record<string, (scene: Scene, a: Process) => Promise<unknown>>> = {
+    'a read': (scene, a) => scene.get(a, U),
+    'a scan': async (scene, a) => {
+      await using snapshot = await scene.run(a.percolator.snapshot());
+      const scan = snapshot.scan({ table: 'u', columns: ['c'] });
+      await scene.run(Array.fromAsync(scan));
+    },
+    'a blind write': (scene, a) => scene.set(a, 'new', U),
+    'a collector': async (scene, a) => {
+      const report = await scene.run(a.percolator.collectGarbage({ messageLifetimeMs: 10 }));
+      assert.equal(report.completed, true);
+    },
+    'fsck --repair': (scene) => scene.findings({ repair: true }),
+  };
+  for (const [who, meets] of Object.entries(WAYS)) {
+    test(`are rolled back by ${who}`, async () => {
+      const scene = await stuck();
+      const [a] = await scene.processes('a');
+      await meets(scene, a);
+      const rows = await scene.store.readRange('u', { limit: 10 }, [{ family: 'lock' }]);
+      assert.deepEqual(rows, []);
+      assert.ok(['old', 'new'].includes(String(await scene.get(a, U))));
+      assert.deepEqual(await scene.findings(), []);
+    });
+  }
+});
+
+function unavailable(): PercolatorError {
+  return new PercolatorError('STORE_UNAVAILABLE', 'not now');
+}
+
+function notFound(): PercolatorError {
+  return new PercolatorError('TABLE_NOT_FOUND', 'says who?');
+}

@@ -1,0 +1,207 @@
+/**
+ * Dropping a table, while it may be in use.
+ *
+ *     there ─▶ dropping      1. from now on no commit is confirmed for the table (P54)
+ *           ─▶ settled       2. all locks in it, and all locks in other tables whose primary is in it, are resolved
+ *           ─▶ gone          3. companion and table are dropped
+ *
+ * Why 2? What is known of a transaction is known at its primary. Once that is gone, a lock in another table that points to
+ * it cannot be told to be of a committed transaction; and a writer that was confirmed a moment ago, and commits after the table
+ * was created again, would have committed a write that is not there.
+ *
+ * Why is 2 complete? A transaction commits only after it has read, with all its locks in place, that its tables are
+ * there. If that read came before 1, so did its locks, and the scan, which begins after 1, meets those that are
+ * left. If it came after 1, the transaction fails. So after 2 every transaction that had a cell of the table and could commit
+ * has ended, and no lock of it is left in any table. Locks that appear later are of transactions that will not commit, and
+ * where their primary was is no table any more: that is enough to roll them back (P55).
+ *
+ * The scan meets live owners, too, and waits for them: they commit, or find the table dropped and roll back. An owner that takes
+ * longer than `lockWaitMsMax` fails the call with LOCKED; the table stays `dropping`.
+ *
+ * What if we die, or fail? Every step may be done again, and two may do them at the same time: names are of one incarnation, so
+ * whoever is an hour late finds nothing to drop. The next `dropTable` or `createTable` of the name goes on.
+ */
+import { PercolatorError } from '../base/index.ts';
+import { rowBatches } from '../audit/index.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import {
+  ACK,
+  backoffMs,
+  type CellAddress,
+  type Context,
+  decodeLock,
+  describeCell,
+  isTableNotFound,
+  type Lock,
+  LOCK,
+  notifyTable,
+  resolveLock,
+  ROLLBACK,
+  WRITE,
+} from '../transaction/index.ts';
+import { type Administration, stepOf } from './administration.ts';
+import { allDefinitions, as, readDefinition, type StoredDefinition } from './definition.ts';
+import { checkCanBeStored, checkName, storedName } from './names.ts';
+
+/**
+ * Drops the table with all that is in it; harmless if there is none.
+ * @throws LOCKED if a live transaction keeps its lock for too long: call it again
+ */
+export async function dropTable(administration: Administration, table: string): Promise<void> {
+  checkCanBeStored(table);
+  const { store } = administration;
+  let dropped: number | undefined;
+  for (;;) {
+    const definition = await readDefinition(store, table);
+    dropped ??= definition?.incarnation;
+    if (definition !== undefined && definition.incarnation !== dropped) return; // Created again meanwhile.
+    switch (definition?.state) {
+      case 'gone':
+        return;
+      case 'dropping':
+      case 'settled':
+        await finishDrop(administration, table, definition);
+        break;
+      case 'there':
+        await stepOf(administration, table, definition, as('dropping', definition));
+        break;
+      case 'creating': // No transaction has ever used it.
+        await stepOf(administration, table, definition, as('settled', definition));
+        break;
+      case undefined:
+        checkName(table);
+        if (!(await isLeftBehind(store, table))) return;
+        await stepOf(administration, table, undefined, LEFT_BEHIND);
+        break;
+    }
+  }
+}
+
+/** What an older version left of a table when it was interrupted, or somebody else has made. */
+const LEFT_BEHIND = {
+  state: 'dropping',
+  incarnation: 1,
+  observedColumns: [],
+  createdAt: 0,
+} as const;
+
+async function isLeftBehind(store: Bigtable, table: string): Promise<boolean> {
+  const existing = await store.listTables();
+  return existing.includes(table) || existing.includes(notifyTable(table));
+}
+
+/** Goes on with a drop that was begun: by this process, or by one that died. */
+export async function finishDrop(
+  administration: Administration,
+  table: string,
+  definition: StoredDefinition,
+): Promise<void> {
+  const stored = storedName(table, definition.incarnation);
+  if (definition.state === 'dropping') {
+    await settle(administration, stored);
+    await stepOf(administration, table, definition, as('settled', definition));
+    return; // The caller looks again: another process may be further.
+  }
+  await dropLeftovers(administration.store, stored);
+  await stepOf(administration, table, definition, as('gone', definition));
+}
+
+/** Drops both tables of an incarnation that is not in use, and never will be. */
+export async function dropLeftovers(store: Bigtable, stored: string): Promise<void> {
+  await store.dropTable(notifyTable(stored));
+  await store.dropTable(stored);
+}
+
+/** Step 2. */
+async function settle({ context, store }: Administration, dropped: string): Promise<void> {
+  // Taken away by other means, it can tell nothing any more.
+  if (!(await store.listTables()).includes(dropped)) return;
+  for (const table of await storedTables(store)) await settleLocksIn(context, table, dropped);
+}
+
+/** What the storage calls the tables in which there may be locks that matter. */
+export async function storedTables(store: Bigtable): Promise<readonly string[]> {
+  const definitions = [...(await allDefinitions(store))];
+  return definitions.flatMap(([table, definition]) => {
+    if (definition === undefined) return [table];
+    const { state, incarnation } = definition;
+    return state === 'there' || state === 'dropping' ? [storedName(table, incarnation)] : [];
+  });
+}
+
+/** Locks, and one cell of every row, so that a batch is never the whole of a table that has none. */
+const LOCKS = [
+  { family: LOCK },
+  ...[WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 })),
+];
+
+async function settleLocksIn(context: Context, table: string, dropped: string): Promise<void> {
+  try {
+    for await (const { cell, lock } of locksIn(context, table)) {
+      const matters = table === dropped || lock.primary.table === dropped;
+      if (matters) await settleLock(context, cell, { lock, dropped });
+    }
+  } catch (error) {
+    const isDropped = isTableNotFound(error) && !(await context.store.listTables()).includes(table);
+    if (!isDropped) throw error; // Otherwise its locks went with it.
+  }
+}
+
+async function* locksIn(
+  context: Context,
+  table: string,
+): AsyncGenerator<{ readonly cell: CellAddress; readonly lock: Lock }> {
+  for await (const { rows } of rowBatches(context.store, table, {}, LOCKS)) {
+    for (const { key: row, cells } of rows) {
+      for (const cell of cells.filter(({ family }) => family === LOCK)) {
+        yield { cell: { table, row, column: cell.qualifier }, lock: decodeLock(cell) };
+      }
+    }
+    await context.clock.yield();
+  }
+}
+
+/** Resolves the lock; if its owner lives, waits until it is gone. */
+async function settleLock(
+  context: Context,
+  cell: CellAddress,
+  { lock, dropped }: { readonly lock: Lock; readonly dropped: string },
+): Promise<void> {
+  const { clock, options } = context;
+  const startedMs = clock.monotonicMs();
+  for (let attempt = 1; await isThere(context, cell, lock); attempt++) {
+    if (!(await isAlive(context, cell, { lock, dropped }))) return;
+    const waitedMs = clock.monotonicMs() - startedMs;
+    if (waitedMs > options.lockWaitMsMax) {
+      throw new PercolatorError(
+        'LOCKED',
+        `${describeCell(cell)} has been locked by the transaction of ${lock.startTimestamp} ` +
+          `(owner ${lock.owner}) for ${Math.round(waitedMs)} ms; drop the table again`,
+      );
+    }
+    context.counters.lockWaits++;
+    await clock.sleep(backoffMs(context, attempt));
+  }
+}
+
+async function isAlive(
+  context: Context,
+  cell: CellAddress,
+  { lock, dropped }: { readonly lock: Lock; readonly dropped: string },
+): Promise<boolean> {
+  try {
+    return (await resolveLock(context, cell, lock)) === 'alive';
+  } catch (error) {
+    // A primary in yet another table, which was taken away by other means: this lock will never be resolved.
+    if (isTableNotFound(error) && lock.primary.table !== dropped) return false;
+    throw error;
+  }
+}
+
+async function isThere({ store }: Context, cell: CellAddress, lock: Lock): Promise<boolean> {
+  const { table, row, column: qualifier } = cell;
+  const at = lock.startTimestamp;
+  return (
+    (await store.readRow(table, row, [{ family: LOCK, qualifier, from: at, to: at }])) !== undefined
+  );
+}

@@ -1,0 +1,299 @@
+/** The claims about tables that are dropped and created again: which incarnation is used by whom (P52, P53). */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { openBulkLoader } from '../bulk-load.ts';
+import { cell } from '../testing/index.ts';
+import { Scene } from '../testing/table-scene.ts';
+
+const X = cell('t/x');
+
+describe('P52: a table that was created again is not taken for the one before', () => {
+  test('a process that knew the one before notifies observers of the one after', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't', 'u');
+    await scene.set(b, '1', X);
+    await scene.drop(a, 't');
+    await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
+    await scene.set(b, '2', cell('t/y'));
+    assert.deepEqual(await scene.observe(a, 't'), ['y']);
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('each has a name of its own in the storage; the first one has the user’s', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.create(a, 't');
+    assert.equal(await a.percolator.storedName('t'), 't');
+    for (const stored of ['t.i2', 't.i3']) {
+      await scene.set(a, 'old', X);
+      await scene.drop(a, 't');
+      for (const use of [
+        () => a.percolator.storedName('t'),
+        () => scene.get(a, X),
+        () => scene.set(a, 'lost', X),
+      ]) {
+        await assert.rejects(use(), { code: 'TABLE_NOT_FOUND' });
+      }
+      await scene.create(a, 't');
+      assert.equal(await a.percolator.storedName('t'), stored);
+      assert.equal(await scene.get(a, X), undefined);
+    }
+    assert.deepEqual(await scene.tables(), ['t.i3', 't.i3.notify']);
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a worker goes on with the one after, and so does a list of parked cells', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
+    const runs: string[] = [];
+    const run = async (_: unknown, { row }: { readonly row: string }): Promise<void> => {
+      runs.push(row);
+      if (row === 'bad') throw new Error('cannot digest it');
+    };
+    const observer = { name: 'o', table: 't', column: 'c', run };
+    const worker = a.percolator.startWorker([observer], { failuresMax: 1 });
+    await scene.set(b, '1', X);
+    await scene.run(worker.idle());
+    await scene.drop(b, 't');
+    await scene.run(b.percolator.createTable('t', { observedColumns: ['c'] }));
+    await scene.set(b, '2', cell('t/y'), cell('t/bad'));
+    await scene.run(worker.idle());
+    await scene.run(worker.stop());
+    assert.deepEqual(runs.toSorted(), ['bad', 'x', 'y']);
+    const parked = await scene.run(a.percolator.listParked('t'));
+    assert.deepEqual(
+      parked.map(({ table, row }) => `${table}/${row}`),
+      ['t/bad'],
+    );
+    const [bad] = parked;
+    assert.ok(bad);
+    await scene.run(a.percolator.replayParked(bad));
+    assert.deepEqual((await scene.observe(a, 't')).toSorted(), ['bad']);
+  });
+
+  test('a bulk load does not go on in the one after', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't');
+    const loader = await scene.run(openBulkLoader(a.percolator));
+    const row = (key: string): Parameters<typeof loader.add>[0] => ({
+      table: 't',
+      row: key,
+      cells: [{ column: 'c', value: Buffer.from('loaded') }],
+    });
+    await loader.add(row('1'));
+    await scene.drop(b, 't');
+    await scene.create(b, 't');
+    await loader.add(row('2'));
+    await assert.rejects(loader.finish(), { code: 'TABLE_NOT_FOUND' });
+    assert.equal(await scene.get(b, cell('t/2')), undefined);
+  });
+
+  test('two processes that create a table at once create one', async () => {
+    const scene = new Scene();
+    const processes = await scene.processes('a', 'b', 'c');
+    await scene.run(Promise.all(processes.map(({ percolator }) => percolator.createTable('t'))));
+    assert.deepEqual(await scene.tables(), ['t', 't.notify']);
+    const [a, b] = processes;
+    assert.ok(a !== undefined && b !== undefined);
+    await scene.drop(a, 't');
+    const definitions = [['one'], ['two']].map((observedColumns) => ({ observedColumns }));
+    const outcomes = await scene.run(
+      Promise.allSettled([
+        a.percolator.createTable('t', definitions[0]),
+        b.percolator.createTable('t', definitions[1]),
+      ]),
+    );
+    assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
+    assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
+  });
+
+  test('a creator that was taken for dead makes nothing that is used', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    const held = scene.holdNext(a, 'createTable');
+    const late = a.percolator.createTable('t');
+    await scene.run(held.reached);
+    await scene.create(b, 't'); // After some minutes.
+    await scene.set(b, 'kept', X);
+    held.release();
+    await scene.run(late);
+    assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
+    assert.equal(await scene.get(a, X), 'kept');
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a creator that dies late leaves what fsck finds, and takes away', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    const held = scene.holdNext(a, 'createTable');
+    void a.percolator.createTable('t').catch(() => {});
+    await scene.run(held.reached);
+    await scene.create(b, 't');
+    scene.kill(a);
+    held.release();
+    await scene.clock.advance(1);
+    assert.deepEqual(await scene.tables(), ['t', 't.i2', 't.i2.notify']);
+    assert.deepEqual(await scene.findings(), ['warning table-left-behind t']);
+    await scene.findings({ repair: true });
+    assert.deepEqual(await scene.findings(), []);
+    assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
+  });
+
+  test('names that could be taken for another table’s are refused', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    for (const name of [
+      't.notify',
+      't.i2',
+      't.i10',
+      'percolator-tables',
+      'percolator-mine',
+      'timestamp-oracle',
+      '',
+      'a b',
+      'ä',
+      'x'.repeat(38),
+    ]) {
+      const refused = { code: 'INVALID_ARGUMENT', message: /cannot be the name of a table/ };
+      await assert.rejects(scene.create(a, name), refused, name);
+      if (name.includes('.') || name.includes('-')) {
+        await assert.rejects(scene.drop(a, name), refused, name);
+      }
+    }
+    for (const name of ['t.i1x', 'i2', 't.i', 't.i02', 'notify', 'x'.repeat(37)]) {
+      await scene.create(a, name);
+      await scene.drop(a, name);
+      await scene.create(a, name);
+    }
+    assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a table that was named like an incarnation before that was refused keeps its name', async () => {
+    const scene = new Scene();
+    await scene.plantTable('t.i2', { observedColumns: [] });
+    const [a] = await scene.processes('a');
+    const old = cell('t.i2/x');
+    await scene.set(a, 'old', old);
+    await scene.create(a, 't');
+    await scene.drop(a, 't');
+    await scene.create(a, 't');
+    assert.equal(await a.percolator.storedName('t'), 't.i3');
+    assert.equal(await scene.get(a, old), 'old');
+    await scene.drop(a, 't.i2');
+    assert.deepEqual(await scene.tables(), ['t.i3', 't.i3.notify']);
+  });
+
+  test('a database from before there were incarnations is used as it is', async () => {
+    const scene = new Scene();
+    await scene.plantTable('t', { observedColumns: ['c'] });
+    const [a] = await scene.processes('a');
+    await scene.set(a, '1', X);
+    assert.equal(await a.percolator.storedName('t'), 't');
+    assert.deepEqual(await scene.observe(a, 't'), ['x']);
+    await scene.run(a.percolator.createTable('t', { observedColumns: ['c'], splits: ['m'] }));
+    await scene.drop(a, 't');
+    await scene.create(a, 't');
+    assert.equal(await a.percolator.storedName('t'), 't.i2');
+  });
+
+  test('observed columns are compared one by one', async () => {
+    const scene = new Scene();
+    const [a] = await scene.processes('a');
+    await scene.run(a.percolator.createTable('t', { observedColumns: ['a', 'b'] }));
+    for (const observedColumns of [['a\0b'], ['a'], ['a', 'b', 'c'], []]) {
+      const mismatch = { code: 'TABLE_MISMATCH' };
+      await assert.rejects(a.percolator.createTable('t', { observedColumns }), mismatch);
+    }
+    await a.percolator.createTable('t', { observedColumns: ['b', 'a', 'a'] });
+  });
+
+  test('a table of the name that is not of Percolator’s form is left alone', async () => {
+    const scene = new Scene();
+    await scene.store.createTable('t', { families: ['theirs'] });
+    const [a] = await scene.processes('a');
+    for (let i = 0; i < 2; i++) {
+      await assert.rejects(scene.create(a, 't'), { code: 'TABLE_MISMATCH' });
+    }
+    assert.deepEqual(await scene.tables(), ['t']);
+  });
+});
+
+describe('P53: a snapshot older than a table sees nothing of it, and is told so', () => {
+  for (const knows of [true, false]) {
+    const who = knows ? 'that knew the one before' : 'that did not know it';
+    test(`in a process ${who}`, async () => {
+      const scene = new Scene();
+      const [a, b] = await scene.processes('a', 'b');
+      await scene.create(a, 't');
+      await scene.set(a, 'old', X);
+      if (knows) await scene.get(b, X);
+      await using snapshot = await scene.run(b.percolator.snapshot());
+      const transaction = await scene.run(b.percolator.begin());
+      await scene.drop(a, 't');
+      await scene.create(a, 't');
+      await scene.set(a, 'new', X);
+      const range = { table: 't', columns: ['c'] };
+      for (const read of [
+        () => snapshot.get(X),
+        () => snapshot.getMany([X, cell('t/y')]),
+        () => Array.fromAsync(snapshot.scan(range)),
+        () => a.percolator.snapshot(snapshot.startTimestamp).then((again) => again.get(X)),
+      ]) {
+        const reading: Promise<unknown> = read();
+        await assert.rejects(scene.run(reading), { code: 'STALE_SNAPSHOT', message: /table t/ });
+      }
+      transaction.set(X, 'stale');
+      await assert.rejects(scene.run(transaction.commit()), { code: 'STALE_SNAPSHOT' });
+      assert.equal(await scene.get(b, X), 'new');
+    });
+  }
+
+  test('a snapshot that has read the one before is not shown the one after', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't');
+    await scene.set(a, 'old', X, cell('t/y'));
+    await using snapshot = await scene.run(b.percolator.snapshot());
+    assert.equal(String(await snapshot.get(X)), 'old');
+    await scene.drop(a, 't');
+    await assert.rejects(snapshot.get(cell('t/y')), { code: 'TABLE_NOT_FOUND' });
+    await scene.create(a, 't');
+    await assert.rejects(snapshot.get(cell('t/y')), { code: 'STALE_SNAPSHOT' });
+    assert.equal(String(await snapshot.get(X)), 'old'); // It has been read.
+  });
+
+  test('a snapshot of now sees the one after, also in a process that knew the one before', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't');
+    await scene.get(b, X);
+    await scene.drop(a, 't');
+    await scene.create(a, 't');
+    await scene.set(a, 'new', X, cell('t/y'));
+    await using snapshot = await scene.run(b.percolator.snapshot());
+    const values = await snapshot.getMany([X, cell('t/y')]);
+    assert.deepEqual(values.map(String), ['new', 'new']);
+  });
+
+  test('a transaction that finds its table younger begins anew', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    await scene.create(a, 't');
+    await scene.set(b, 'old', X);
+    let runs = 0;
+    await scene.run(
+      b.percolator.transact(async (transaction) => {
+        if (++runs === 1) {
+          await a.percolator.dropTable('t');
+          await a.percolator.createTable('t');
+        }
+        transaction.set(X, `${String(await transaction.get(X))} ${runs}`);
+      }),
+    );
+    assert.equal(runs, 2);
+    assert.equal(await scene.get(a, X), 'undefined 2');
+  });
+});

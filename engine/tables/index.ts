@@ -1,0 +1,12 @@
+/** The front door of tables: definitions, creating and dropping. Start reading at definition.ts. */
+export { StoredCatalog } from './catalog.ts';
+export type { TableDefinition } from './create.ts';
+export {
+  allDefinitions,
+  createTablesTable,
+  type StoredDefinition,
+  TABLES_TABLE,
+} from './definition.ts';
+export { companionOf, incarnationOf, storedName } from './names.ts';
+export { NamedBigtable } from './named-bigtable.ts';
+export { incarnationNow, Tables } from './tables.ts';

@@ -1,0 +1,89 @@
+/**
+ * Names of tables: the user's, and those that the storage has for the incarnations.
+ *
+ *     t        the first incarnation of t, and   t.notify        its companion (transaction/columns.ts)
+ *     t.i2     the second                        t.i2.notify
+ *
+ * No name is used for two incarnations, and none for two tables: what users may not call a table is refused.
+ */
+import { PercolatorError } from '../base/index.ts';
+import { ORACLE_TABLE } from '../oracle/index.ts';
+import { notifyTable } from '../transaction/index.ts';
+
+/** Bigtable's table ids. */
+const STORED = /^[-_.a-zA-Z0-9]{1,50}$/;
+/** Longer names are refused, so that the companion of the 9,999th incarnation has a name. */
+const CHARACTERS_MAX = 37;
+const FORM = `it must be 1 to ${CHARACTERS_MAX} of letters, digits, - _ .`;
+const LATER = /^(.+)\.i([1-9]\d*)$/;
+
+/** Whether the storage could have a table of that name. */
+export function canBeStored(table: string): boolean {
+  return STORED.test(table);
+}
+
+export function storedName(table: string, incarnation: number): string {
+  return incarnation === 1 ? table : `${table}.i${incarnation}`;
+}
+
+/** Whose incarnation, and which, the storage calls by this name. */
+export function incarnationOf(stored: string): {
+  readonly table: string;
+  readonly incarnation: number;
+} {
+  const [, table, number] = LATER.exec(stored) ?? [];
+  if (table === undefined) return { table: stored, incarnation: 1 };
+  return { table, incarnation: Number(number) };
+}
+
+/** The name of a companion without what makes it one; undefined if it is none. */
+export function companionOf(stored: string): string | undefined {
+  const suffix = notifyTable('');
+  return stored.endsWith(suffix) ? stored.slice(0, -suffix.length) : undefined;
+}
+
+/** @throws INVALID_ARGUMENT for a name that no table can have */
+export function checkCanBeStored(table: string): void {
+  if (!canBeStored(table)) refuse(table, FORM);
+}
+
+/** @throws INVALID_ARGUMENT for a name that no table may have */
+export function checkName(table: string): void {
+  checkCanBeStored(table);
+  const why = whyReserved(table);
+  if (why !== undefined) refuse(table, why);
+}
+
+/** The same, for a table that is to be made. */
+export function checkNewName(table: string): void {
+  checkName(table);
+  if (table.length > CHARACTERS_MAX) refuse(table, FORM);
+}
+
+/** @throws INVALID_ARGUMENT if the storage could not name the incarnation's companion */
+export function checkFits(table: string, incarnation: number): void {
+  const longest = notifyTable(storedName(table, incarnation));
+  if (canBeStored(longest)) return;
+  throw new PercolatorError(
+    'INVALID_ARGUMENT',
+    `table ${table} cannot be created again: ${longest} would have more than 50 characters`,
+  );
+}
+
+function refuse(table: string, why: string): never {
+  const message = `${JSON.stringify(table)} cannot be the name of a table: ${why}`;
+  throw new PercolatorError('INVALID_ARGUMENT', message);
+}
+
+function whyReserved(table: string): string | undefined {
+  if (table.startsWith('percolator-') || table === ORACLE_TABLE) {
+    return 'names that begin with percolator-, and timestamp-oracle, are for tables of the engine itself';
+  }
+  if (companionOf(table) !== undefined) {
+    return 'names that end in .notify are for tables of notifications';
+  }
+  if (LATER.test(table)) {
+    return 'names that end in .i and a number are for tables that were created again';
+  }
+  return undefined;
+}

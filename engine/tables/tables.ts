@@ -1,0 +1,47 @@
+/**
+ * The tables of a database, as one process creates, drops and finds them.
+ *
+ * Definitions are kept in the storage (definition.ts), so that every process notifies observers of the same columns: a
+ * loader that did not know that a column is observed would lose its changes.
+ */
+import { PercolatorError } from '../base/index.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import type { Context, Incarnation } from '../transaction/index.ts';
+import type { Administration } from './administration.ts';
+import type { StoredCatalog } from './catalog.ts';
+import { createTable, type TableDefinition } from './create.ts';
+import { dropTable, storedTables } from './drop.ts';
+
+export class Tables {
+  readonly #administration: Administration;
+
+  /** @param store the storage itself, past all batching */
+  constructor(context: Context, store: Bigtable, catalog: StoredCatalog) {
+    let creators = 0;
+    const nextCreator = (): string => `${context.liveness.self}#${++creators}`;
+    this.#administration = { context, store, catalog, creating: new Set(), nextCreator };
+  }
+
+  create(table: string, definition: TableDefinition): Promise<void> {
+    return createTable(this.#administration, table, definition);
+  }
+
+  drop(table: string): Promise<void> {
+    return dropTable(this.#administration, table);
+  }
+
+  /** What the storage calls the tables that are there, without their companions. */
+  list(): Promise<readonly string[]> {
+    return storedTables(this.#administration.store);
+  }
+}
+
+/**
+ * The incarnation that this process heard of last, or that it hears of now.
+ * @throws TABLE_NOT_FOUND
+ */
+export async function incarnationNow(catalog: StoredCatalog, table: string): Promise<Incarnation> {
+  const incarnation = catalog.known(table) ?? (await catalog.look([table]))[0];
+  if (incarnation !== undefined) return incarnation;
+  throw new PercolatorError('TABLE_NOT_FOUND', `there is no Percolator table ${table}`);
+}

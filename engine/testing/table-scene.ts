@@ -1,0 +1,252 @@
+/**
+ * One store, a clock that obeys, and processes that are databases of their own: for tests that create and drop tables
+ * while they are in use, step by step.
+ */
+import { createRandom, type Random } from '../base/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { fsck } from '../fsck.ts';
+import { batchTimestamps, openAllocator, type TimestampOracle } from '../oracle/index.ts';
+import { openPercolator, type Percolator } from '../percolator.ts';
+import { type Call, createMemoryBigtable, FaultyBigtable, VirtualClock } from './index.ts';
+import { type CellAddress, NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
+import { readDefinition, type TableState } from '../tables/definition.ts';
+
+export interface Process {
+  readonly name: string;
+  /** Its connection: what it sends can be held, lost and seen. */
+  readonly store: FaultyBigtable;
+  readonly percolator: Percolator;
+  /** Awaited before a table of the storage is made or dropped, and before a timestamp is asked for. */
+  readonly before: Before;
+}
+
+interface Before {
+  createTable?: ((stored: string) => Promise<void>) | undefined;
+  dropTable?: ((stored: string) => Promise<void>) | undefined;
+  timestamp?: (() => Promise<void>) | undefined;
+}
+
+/** A call that waits before it is delivered. */
+export interface Held {
+  readonly reached: Promise<void>;
+  release(): void;
+}
+
+export class Scene {
+  readonly store: Bigtable = createMemoryBigtable();
+  readonly clock: VirtualClock = new VirtualClock();
+  readonly #random: Random = createRandom(1);
+  readonly #dead = new Set<string>(['dead']);
+
+  async processes<const N extends readonly string[]>(
+    ...names: N
+  ): Promise<{ -readonly [K in keyof N]: Process }> {
+    const opened: Process[] = [];
+    for (const name of names) opened.push(await this.#open(name));
+    return opened as { -readonly [K in keyof N]: Process };
+  }
+
+  /** Moves time on until the promise settles. */
+  run<T>(promise: Promise<T>): Promise<T> {
+    return this.clock.runUntil(promise);
+  }
+
+  async create({ percolator }: Process, ...tables: readonly string[]): Promise<void> {
+    for (const table of tables) await this.run(percolator.createTable(table));
+  }
+
+  drop({ percolator }: Process, table: string): Promise<void> {
+    return this.run(percolator.dropTable(table));
+  }
+
+  /** Begins to write; the test moves time. */
+  write({ percolator }: Process, value: string, ...cells: readonly CellAddress[]): Promise<void> {
+    return percolator.transact(async (transaction) => {
+      for (const cell of cells) transaction.set(cell, value);
+    });
+  }
+
+  /** Writes, and waits for the second phase. */
+  async set(process: Process, value: string, ...cells: readonly CellAddress[]): Promise<void> {
+    await this.run(this.write(process, value, ...cells));
+    await this.run(process.percolator.settled());
+  }
+
+  get({ percolator }: Process, cell: CellAddress): Promise<string | undefined> {
+    const read = async (): Promise<string | undefined> => {
+      await using snapshot = await percolator.snapshot();
+      return (await snapshot.get(cell))?.toString();
+    };
+    return this.run(read());
+  }
+
+  /** The rows that an observer of column `c` runs for until nothing is dirty. */
+  async observe({ percolator }: Process, table: string): Promise<readonly string[]> {
+    const rows: string[] = [];
+    const run = async (_: unknown, { row }: CellAddress): Promise<void> => void rows.push(row);
+    const worker = percolator.startWorker([{ name: 'o', table, column: 'c', run }]);
+    await this.run(worker.idle());
+    await this.run(worker.stop());
+    return rows;
+  }
+
+  /** The next call of the process for which `holds` waits before it is delivered. */
+  hold({ store }: Process, holds: (call: Call) => boolean): Held {
+    const gate = createGate();
+    let met = false;
+    store.beforeCall = async (call) => {
+      if (met || !holds(call)) return;
+      met = true;
+      await gate.wait();
+    };
+    return gate;
+  }
+
+  /** The process stops at the next call for which `holds`: no call of it is delivered until it is released. */
+  pauseAt({ store }: Process, holds: (call: Call) => boolean): Held {
+    const gate = createGate();
+    let met = false;
+    store.beforeCall = async (call) => {
+      met ||= holds(call);
+      if (met) await gate.wait();
+    };
+    return gate;
+  }
+
+  /** The next making, or dropping, of a table, or the next timestamp, waits. */
+  holdNext({ before }: Process, what: keyof Before): Held {
+    const gate = createGate();
+    before[what] = () => {
+      before[what] = undefined;
+      return gate.wait();
+    };
+    return gate;
+  }
+
+  /** The process does nothing any more, and everybody knows. */
+  kill({ name, store }: Process): void {
+    store.crash();
+    this.#dead.add(name);
+  }
+
+  /** The process writes, and dies when its primary has been committed, and nothing else. */
+  async dieAfterCommitPoint(
+    process: Process,
+    value: string,
+    ...cells: readonly CellAddress[]
+  ): Promise<void> {
+    process.store.afterCall = (call) => {
+      if (isCommitOf(cells[0]?.table ?? '')(call)) process.store.crash();
+    };
+    await this.run(this.write(process, value, ...cells).catch(() => {}));
+    this.kill(process);
+  }
+
+  async state(table: string): Promise<TableState | undefined> {
+    return (await readDefinition(this.store, table))?.state;
+  }
+
+  async untilState(table: string, state: TableState): Promise<void> {
+    while ((await this.state(table)) !== state) await this.clock.advance(1);
+  }
+
+  /** What the storage has of table `t`. */
+  async tables(): Promise<readonly string[]> {
+    return (await this.store.listTables()).filter((name) => /^t(\.|$)/.test(name)).toSorted();
+  }
+
+  /** A table as databases have them that were made before there were incarnations. */
+  async plantTable(table: string, definition: object): Promise<void> {
+    await this.store.createTable('percolator-tables', { families: ['table'] });
+    await this.store.createTable(table, { families: TABLE_FAMILIES });
+    await this.store.createTable(`${table}.notify`, { families: NOTIFY_FAMILIES });
+    const value = Buffer.from(JSON.stringify(definition));
+    const cell = { family: 'table', qualifier: 'definition', timestamp: 1, value };
+    const mutations = [{ kind: 'set', ...cell } as const];
+    await this.store.mutateRows([{ table: 'percolator-tables', row: table, mutations }]);
+  }
+
+  /** What fsck says: severity, code and table. */
+  async findings(options: { readonly repair?: boolean } = {}): Promise<readonly string[]> {
+    const liveness = { self: 'auditor', isDead: (token: string) => this.#dead.has(token) };
+    const audit = await fsck(this.store, { clock: this.clock, liveness, ...options });
+    const found = await Array.fromAsync(audit);
+    return found
+      .filter(({ code }) => code !== 'lease-left-by-dead')
+      .map(({ severity, code, cell: { table } }) => `${severity} ${code} ${table}`);
+  }
+
+  async #open(name: string): Promise<Process> {
+    const before: Before = {};
+    const store = new FaultyBigtable(gated(this.store, before));
+    const percolator = await openPercolator({
+      store,
+      oracle: gatedOracle(batchTimestamps(await openAllocator(this.store)), before),
+      clock: this.clock,
+      random: this.#random.fork(name),
+      liveness: { self: name, isDead: (token: string) => this.#dead.has(token) },
+    });
+    return { name, store, percolator, before };
+  }
+}
+
+export function isCommitOf(table: string): (call: Call) => boolean {
+  return (call) =>
+    call.kind === 'mutation' &&
+    call.table === table &&
+    call.operation === 'checkAndMutateRow' &&
+    call.mutations.some(({ family }) => family === 'write');
+}
+
+/** The reads of definitions that commits share, and transactions that do not know their table yet. */
+export function readsDefinitions(call: Call): boolean {
+  return (
+    call.kind === 'read' && call.operation === 'readRows' && call.table === 'percolator-tables'
+  );
+}
+
+function createGate(): Held & { wait(): Promise<void> } {
+  const reached = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  return {
+    reached: reached.promise,
+    release: () => released.resolve(),
+    wait: () => {
+      reached.resolve();
+      return released.promise;
+    },
+  };
+}
+
+function gated(store: Bigtable, before: Before): Bigtable {
+  const createTable: Bigtable['createTable'] = async (table, schema) => {
+    await before.createTable?.(table);
+    await store.createTable(table, schema);
+  };
+  const dropTable: Bigtable['dropTable'] = async (table) => {
+    await before.dropTable?.(table);
+    await store.dropTable(table);
+  };
+  return new Proxy(store, {
+    get(target, name) {
+      if (name === 'createTable') return createTable;
+      if (name === 'dropTable') return dropTable;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+function gatedOracle(oracle: TimestampOracle, before: Before): TimestampOracle {
+  return {
+    get horizon() {
+      return oracle.horizon;
+    },
+    readHorizon: () => oracle.readHorizon(),
+    raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+    next: async (): Promise<Timestamp> => {
+      await before.timestamp?.();
+      return oracle.next();
+    },
+  };
+}

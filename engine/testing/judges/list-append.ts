@@ -14,10 +14,10 @@
  * dependency: Percolator's transactions see whatever was committed before they began.
  */
 import type { Violation } from '../history.ts';
-import { type Cycle, findCycles } from './cycles.ts';
+import { findCycles } from './cycles.ts';
 import { Findings } from './findings.ts';
-import { dependenciesOf, type ListEdge, type Reading } from './list-dependencies.ts';
-import type { Element, ListTransaction } from './list-history.ts';
+import { dependenciesOf, type Reading } from './list-dependencies.ts';
+import type { Element, ListEdge, ListProof, ListTransaction } from './list-history.ts';
 import { inferOrders, type Orders } from './list-orders.ts';
 
 export interface ListOpinion {
@@ -26,11 +26,22 @@ export interface ListOpinion {
   readonly allowed: readonly Violation[];
 }
 
+export interface ListOptions {
+  /** Whether real time counts. */
+  readonly strict: boolean;
+  /** Collect what is found, with its proof. By default the first few violations are kept. */
+  readonly findings?: Findings<ListProof> | undefined;
+  readonly allowed?: Findings<ListProof> | undefined;
+}
+
 export function judgeListAppend(
   transactions: readonly ListTransaction[],
-  { strict }: { readonly strict: boolean },
+  {
+    strict,
+    findings = new Findings('list append'),
+    allowed = new Findings('list append', Infinity),
+  }: ListOptions,
 ): ListOpinion {
-  const findings = new Findings('list append');
   const orders = inferOrders(transactions, findings);
   const readings = transactions.flatMap((transaction, reader) =>
     orders.isCommitted[reader] === true ? readingsOf(transaction, reader, findings) : [],
@@ -39,20 +50,23 @@ export function judgeListAppend(
   judgeLostUpdates(readings, { transactions, orders }, findings);
   const cycles = findCycles(dependenciesOf(transactions, readings, { orders, strict }));
   for (const { anomaly, edges } of cycles.forbidden) {
-    findings.add(anomaly, inWords(edges, transactions));
+    findings.add(anomaly, inWords(edges, transactions), proofOf(edges, transactions));
   }
-  const allowed = cycles.allowed.map((cycle: Cycle<ListEdge>) => ({
-    claim: `list append: ${cycle.anomaly}`,
-    message: inWords(cycle.edges, transactions),
-  }));
-  return { violations: findings.violations, allowed };
+  for (const { anomaly, edges } of cycles.allowed) {
+    allowed.add(anomaly, inWords(edges, transactions), proofOf(edges, transactions));
+  }
+  return { violations: findings.violations, allowed: allowed.violations };
+}
+
+function proofOf(edges: readonly ListEdge[], { length }: readonly ListTransaction[]): ListProof {
+  return { transactions: edges.map(({ from }) => from).filter((node) => node < length), edges };
 }
 
 /** The first reads of each key, without what the transaction itself had appended; checks the others against them. */
 function readingsOf(
   { name, operations }: ListTransaction,
   reader: number,
-  findings: Findings,
+  findings: Findings<ListProof>,
 ): readonly Reading[] {
   const readings: Reading[] = [];
   const expected = new Map<string, readonly Element[]>(); // All of the list.
@@ -65,7 +79,8 @@ function readingsOf(
       else expected.set(key, [...whole, ...elements]);
       if (whole?.includes(elements[0] ?? '') === true) {
         const what = `${JSON.stringify(elements[0])} in ${key} before it appended it`;
-        findings.add('internal contradiction', `T${name} read ${what}`);
+        const proof = { transactions: [reader], key, element: elements[0] };
+        findings.add('internal contradiction', `T${name} read ${what}`, proof);
       }
       continue;
     }
@@ -74,7 +89,7 @@ function readingsOf(
     if (should.length !== elements.length || should.some((one, i) => one !== elements[i])) {
       const [is, was] = [elements, should].map(endOf);
       const message = `T${name} read ${key} as ${is} where by its own reads and appends it was ${was}`;
-      findings.add('internal contradiction', message);
+      findings.add('internal contradiction', message, { transactions: [reader], key });
     } else if (whole === undefined) {
       readings.push({ reader, key, list });
     }
@@ -91,7 +106,7 @@ interface Known {
 function judgeUnfinished(
   readings: readonly Reading[],
   { transactions, orders }: Known,
-  findings: Findings,
+  findings: Findings<ListProof>,
 ): void {
   for (const { reader, key, list } of readings) {
     const element = list.at(-1);
@@ -99,14 +114,15 @@ function judgeUnfinished(
     if (append === undefined || append.isLast) continue;
     const [one, other] = [reader, append.writer].map((i) => `T${transactions[i]?.name}`);
     const what = `${key} up to ${JSON.stringify(element)}, after which ${other} appended more`;
-    findings.add('G1b', `${one} read ${what}`);
+    const proof = { transactions: [append.writer, reader], key, element };
+    findings.add('G1b', `${one} read ${what}`, proof);
   }
 }
 
 function judgeLostUpdates(
   readings: readonly Reading[],
   { transactions, orders }: Known,
-  findings: Findings,
+  findings: Findings<ListProof>,
 ): void {
   /** By key: who appended to it after reading so many elements. */
   const updates = new Map<string, Map<number, number>>();
@@ -121,7 +137,9 @@ function judgeLostUpdates(
     if (other === undefined) continue;
     const [one, two] = [other, reader].map((i) => `T${transactions[i]?.name}`);
     const what = list.length === 0 ? 'empty' : `up to ${JSON.stringify(list.at(-1))}`;
-    findings.add('lost update', `${one} and ${two} read ${key} ${what}, and both appended to it`);
+    const message = `${one} and ${two} read ${key} ${what}, and both appended to it`;
+    const proof = { transactions: [other, reader], key, element: list.at(-1) };
+    findings.add('lost update', message, proof);
   }
 }
 

@@ -11,16 +11,9 @@
  * known. With real time, a transaction comes after all that had ended before it began; one node for each
  * moment at which something ended, each after the one before it, keeps that linear.
  */
-import type { Dependency, Edge } from './cycles.ts';
-import type { Element, ListTransaction } from './list-history.ts';
+import type { Dependency } from './cycles.ts';
+import type { Element, ListEdge, ListTransaction } from './list-history.ts';
 import { isBeginningOf, type KeyOrder, type Orders } from './list-orders.ts';
-
-/** Of real time, those to and from moments have no key. */
-export interface ListEdge extends Edge {
-  readonly key?: string | undefined;
-  /** What was written: by `from` for ww and wr, by `to` for rw. */
-  readonly element?: Element | undefined;
-}
 
 export interface Reading {
   readonly reader: number;

@@ -4,6 +4,7 @@
  * before, and in which order; there are no timestamps.
  */
 import type { HistoricCell, HistoricTransaction, HistoricValue } from '../history.ts';
+import type { Edge } from './cycles.ts';
 
 export type Element = string | number;
 
@@ -26,6 +27,23 @@ export interface ListTransaction {
   readonly endedAt?: number | undefined;
   /** In the order in which they were done. */
   readonly operations: readonly ListOperation[];
+}
+
+/** What proves a finding, for those who tell it as a story. */
+export interface ListProof {
+  /** By index. */
+  readonly transactions: readonly number[];
+  readonly key?: string | undefined;
+  readonly element?: Element | undefined;
+  /** Of a cycle: each edge begins where the one before it ended, the first where the last one ends. */
+  readonly edges?: readonly ListEdge[] | undefined;
+}
+
+/** Of real time, those to and from moments have no key. */
+export interface ListEdge extends Edge {
+  readonly key?: string | undefined;
+  /** What was written: by `from` for ww and wr, by `to` for rw. */
+  readonly element?: Element | undefined;
 }
 
 export interface ListCells {

@@ -7,7 +7,7 @@
  * unknown outcome counts as soon as somebody who counts has seen what it wrote.
  */
 import type { Findings } from './findings.ts';
-import type { Element, ListOperation, ListTransaction } from './list-history.ts';
+import type { Element, ListOperation, ListProof, ListTransaction } from './list-history.ts';
 
 export interface Append {
   /** The index of its transaction. */
@@ -21,8 +21,8 @@ export interface KeyOrder {
   readonly appends: Map<Element, Append>;
   /** The longest list that was read. */
   longest: readonly Element[];
-  /** Whose read that was. */
-  reader: string;
+  /** The index of the transaction that read it; undefined before there is one. */
+  reader: number | undefined;
 }
 
 export interface Orders {
@@ -31,7 +31,7 @@ export interface Orders {
   readonly isCommitted: readonly boolean[];
 }
 
-export function inferOrders(transactions: readonly ListTransaction[], findings: Findings): Orders {
+export function inferOrders(transactions: readonly ListTransaction[], findings: Findings<ListProof>): Orders {
   return new Inference(transactions, findings);
 }
 
@@ -46,11 +46,11 @@ class Inference implements Orders {
   readonly keys = new Map<string, KeyOrder>();
   readonly isCommitted: boolean[];
   readonly #transactions: readonly ListTransaction[];
-  readonly #findings: Findings;
+  readonly #findings: Findings<ListProof>;
   /** Committed, and their reads not looked at yet. */
   readonly #queue: number[] = [];
 
-  constructor(transactions: readonly ListTransaction[], findings: Findings) {
+  constructor(transactions: readonly ListTransaction[], findings: Findings<ListProof>) {
     this.#transactions = transactions;
     this.#findings = findings;
     this.isCommitted = transactions.map(({ outcome }) => outcome === 'ok');
@@ -95,7 +95,7 @@ class Inference implements Orders {
     else if (!fits) this.#lookAt(reader, key, { list, from: 0 });
     if (longer !== list) return;
     order.longest = list;
-    order.reader = this.#nameOf(reader);
+    order.reader = reader;
   }
 
   /** Who appended the elements at and after `from`. */
@@ -125,7 +125,7 @@ class Inference implements Orders {
   #key(key: string): KeyOrder {
     const known = this.keys.get(key);
     if (known !== undefined) return known;
-    const order: KeyOrder = { appends: new Map(), longest: [], reader: '' };
+    const order: KeyOrder = { appends: new Map(), longest: [], reader: undefined };
     this.keys.set(key, order);
     return order;
   }
@@ -143,18 +143,21 @@ class Inference implements Orders {
       'read of what nobody appended': `${first} read ${what}, which nobody appended`,
       G1a: `${second} read ${what}, which ${first} appended, and ${first} has failed`,
     };
-    this.#findings.add(claim, messages[claim] ?? what);
+    this.#findings.add(claim, messages[claim] ?? what, { transactions: by, key, element });
   }
 
   #reportOrders(
     key: string,
-    { longest, reader: other }: KeyOrder,
+    { longest, reader: longestReader }: KeyOrder,
     { reader, list }: { readonly reader: number; readonly list: readonly Element[] },
   ): void {
     const i = list.findIndex((element, at) => element !== longest[at]);
     const [one, two] = [longest[i], list[i]].map((element) => JSON.stringify(element));
+    const other = this.#nameOf(longestReader ?? reader);
     const who = `${other} has ${one} and ${this.#nameOf(reader)} has ${two}`;
-    this.#findings.add('incompatible orders', `at position ${i} of ${key}, ${who}`);
+    const transactions = longestReader === undefined ? [reader] : [longestReader, reader];
+    const message = `at position ${i} of ${key}, ${who}`;
+    this.#findings.add('incompatible orders', message, { transactions, key });
   }
 
   #nameOf(transaction: number): string {

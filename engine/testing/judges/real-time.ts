@@ -13,7 +13,7 @@ import type { Findings } from './findings.ts';
 export function judgeRealTime(
   transactions: readonly HistoricTransaction[],
   fates: ReadonlyMap<Timestamp, Fate>,
-  findings: Findings,
+  findings: Findings<{ readonly transactions: readonly Timestamp[] }>,
 ): void {
   const begun = transactions
     .filter(({ past }) => past !== true)
@@ -36,6 +36,7 @@ export function judgeRealTime(
       'real time',
       `${transaction.process} began at ${transaction.beganAt} and was given ${transaction.startTimestamp}, ` +
         `after ${whose.process} had ended at ${whose.endedAt} with ${largest}`,
+      { transactions: [whose.startTimestamp, transaction.startTimestamp] },
     );
   }
 }

@@ -43,8 +43,20 @@ import {
 type Operation = HistoricRecord['operation'];
 type Cells = ReadonlyMap<HistoricCell, CellVersions>;
 
-export function judgeSnapshotIsolation(history: History): readonly Violation[] {
-  const findings = new Findings('snapshot isolation');
+/** What contradicts what, for those who tell it as a story. */
+export interface TimestampProof {
+  /** By start timestamp: the reader; or the writers, the one that committed first before the other. */
+  readonly transactions: readonly Timestamp[];
+  readonly cell?: HistoricCell | undefined;
+  /** What was read; absent if that was nothing, or if no read is part of it. */
+  readonly value?: string | undefined;
+}
+
+/** @param findings collects what is found, with its proof; by default the first few are kept */
+export function judgeSnapshotIsolation(
+  history: History,
+  findings: Findings<TimestampProof> = new Findings('snapshot isolation'),
+): readonly Violation[] {
   const fates = fatesOf(history, findings);
   const cells = versionsByCell(history.records);
   for (const fate of fates.values()) {
@@ -131,17 +143,21 @@ function judgeVersions(
   {
     fates,
     findings,
-  }: { readonly fates: ReadonlyMap<Timestamp, Fate>; readonly findings: Findings },
+  }: { readonly fates: ReadonlyMap<Timestamp, Fate>; readonly findings: Findings<TimestampProof> },
 ): void {
   let before: Version | undefined;
   for (const version of versions) {
     const { startTimestamp, commitTimestamp } = version.record;
     if (commitTimestamp <= startTimestamp) {
-      findings.add('commit before its start', `${cell} was written by ${interval(version)}`);
+      const transactions = [startTimestamp];
+      const message = `${cell} was written by ${interval(version)}`;
+      findings.add('commit before its start', message, { transactions, cell });
     }
     if (before !== undefined && startTimestamp <= before.record.commitTimestamp) {
       const writers = `${interval(before)} and by ${interval(version)}`;
-      findings.add('overlapping writers', `${cell} was written or locked by ${writers}`);
+      const transactions = [before.record.startTimestamp, startTimestamp];
+      const message = `${cell} was written or locked by ${writers}`;
+      findings.add('overlapping writers', message, { transactions, cell });
     }
     // Records with a second commit timestamp, or of nobody, have been reported as such.
     if (!version.isClaimed && fates.get(startTimestamp)?.commitTimestamp === commitTimestamp) {
@@ -156,7 +172,7 @@ function judgeRead(
   { cell, value }: HistoricValue,
   startTimestamp: Timestamp,
   versions: CellVersions | undefined,
-  findings: Findings,
+  findings: Findings<TimestampProof>,
 ): void {
   const changes = versions?.changes ?? [];
   const index = newestAt(changes, startTimestamp);
@@ -164,16 +180,21 @@ function judgeRead(
   if (visible?.value === value) return;
   const should = visible === undefined ? '' : `, committed by ${interval(visible)}`;
   findings.add(
-    kindOfRead(value, changes, index),
+    kindOfRead(value, versions, index),
     `${cell} at ${startTimestamp} was read as ${quoted(value)}; it was ${quoted(visible?.value)}${should}`,
+    { transactions: [startTimestamp], cell, value },
   );
 }
 
 /** What was read instead of the version at `index`. */
-function kindOfRead(value: string | undefined, changes: readonly Version[], index: number): string {
+function kindOfRead(
+  value: string | undefined,
+  versions: CellVersions | undefined,
+  index: number,
+): string {
   if (value === undefined) return 'stale read'; // Before the first write there was nothing.
-  const position = changes.findIndex((one) => one.value === value);
-  if (position === -1) return 'read of what nobody committed';
+  const position = versions?.positionOf(value);
+  if (position === undefined) return 'read of what nobody committed';
   return position > index ? 'read of the future' : 'stale read';
 }
 

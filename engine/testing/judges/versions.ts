@@ -19,6 +19,7 @@ export class CellVersions {
   readonly all: readonly Version[];
   /** Those that changed the value: touches left out. */
   readonly changes: readonly Version[];
+  #positions: ReadonlyMap<string | undefined, number> | undefined;
 
   constructor(records: readonly HistoricRecord[]) {
     const all: Version[] = [];
@@ -34,6 +35,14 @@ export class CellVersions {
     }
     this.all = all;
     this.changes = changes;
+  }
+
+  /** Where in `changes` the first version with this value is. Claims come first: the values are looked at once. */
+  positionOf(value: string): number | undefined {
+    this.#positions ??= new Map(
+      this.changes.map((version, i) => [version.value, i] as const).toReversed(),
+    );
+    return this.#positions.get(value);
   }
 
   /** The version that the transaction of `startTimestamp` committed at `commitTimestamp`. */

@@ -43,10 +43,14 @@ export {
   type Suspicion,
 } from './exhaustive/index.ts';
 export { toEdn } from './judges/edn.ts';
+export { type Finding, Findings } from './judges/findings.ts';
 export { judgeListAppend, type ListOpinion } from './judges/list-append.ts';
 export {
+  type Element,
   type ListCells,
+  type ListEdge,
   type ListOperation,
+  type ListProof,
   type ListTransaction,
   listTransactions,
 } from './judges/list-history.ts';
@@ -56,7 +60,7 @@ export {
   type ObservedColumn,
 } from './judges/notifications.ts';
 export { insideOf } from './judges/scans.ts';
-export { judgeSnapshotIsolation } from './judges/snapshot-isolation.ts';
+export { judgeSnapshotIsolation, type TimestampProof } from './judges/snapshot-isolation.ts';
 export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
 export { observeCollection } from './collected-history.ts';
 export { type RecordedCells, readStoredHistory, type StoredHistory } from './stored-history.ts';

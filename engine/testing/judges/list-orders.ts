@@ -31,7 +31,10 @@ export interface Orders {
   readonly isCommitted: readonly boolean[];
 }
 
-export function inferOrders(transactions: readonly ListTransaction[], findings: Findings<ListProof>): Orders {
+export function inferOrders(
+  transactions: readonly ListTransaction[],
+  findings: Findings<ListProof>,
+): Orders {
   return new Inference(transactions, findings);
 }
 

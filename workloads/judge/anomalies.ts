@@ -1,0 +1,119 @@
+/**
+ * What the field calls the things that must not happen, and what the literature does: Berenson et al. 1995
+ * (P1 to P4, A5), Adya 1999 (G0 to G2, G-SI), Cerone and Gotsman 2018, and Jepsen's Elle.
+ */
+/** `also`: as in the literature, and as Elle says it. `means`: what happened, in one clause. */
+export const ANOMALIES = {
+  'write cycle': {
+    also: 'dirty write; P0, Adya G0',
+    means: 'transactions overwrote each other in opposite orders',
+  },
+  'aborted read': {
+    also: 'dirty read; P1, Adya G1a',
+    means: 'a transaction read what a failed one had written',
+  },
+  'intermediate read': {
+    also: 'Adya G1b',
+    means: 'a transaction read what another replaced before it committed',
+  },
+  'circular information flow': {
+    also: 'Adya G1c',
+    means: 'transactions read from and overwrote each other in a circle',
+  },
+  'read of a value that was never written': {
+    also: 'garbage read',
+    means: 'a value came from nowhere',
+  },
+  'lost update': {
+    also: 'P4; Adya G-SIa, interference',
+    means: 'two transactions updated one key from the same version, and both committed',
+  },
+  'overlapping writers': {
+    also: 'first committer wins; Adya G-SIa, interference',
+    means: 'two transactions that overlapped wrote one key, and both committed',
+  },
+  'future read': {
+    also: 'Adya G-SIa, interference',
+    means: 'a transaction read what was committed after its snapshot was taken',
+  },
+  'stale read': {
+    also: 'Adya G-SIb, missed effects',
+    means: 'a transaction missed what was committed before its snapshot was taken',
+  },
+  'fractured read': {
+    also: 'A5A; Adya G-single, G-SIb',
+    means: 'a transaction saw one part of another and missed the rest',
+  },
+  'read skew': {
+    also: 'A5A; Adya G-single, G-SIb',
+    means: 'what a transaction read was never there at one moment',
+  },
+  'non-repeatable read': {
+    also: 'fuzzy read; P2',
+    means: 'a transaction read a key twice and found two versions',
+  },
+  phantom: {
+    also: 'P3; Adya G-SIb',
+    means: 'a scan missed a row of its snapshot, or returned one that was not in it',
+  },
+  'long fork': {
+    also: 'Elle G-nonadjacent',
+    means: 'transactions saw the same commits in different orders',
+  },
+  'write skew': {
+    also: 'A5B; Adya G2-item',
+    means: 'transactions each missed what the other wrote, in different keys',
+  },
+  'own write not read': {
+    also: 'Elle internal; axiom INT',
+    means: 'a transaction contradicts its own reads and writes',
+  },
+  'row returned twice': {
+    also: 'a scan that paged wrongly',
+    means: 'a scan returned one key more than once',
+  },
+  'commit before its start': {
+    also: 'no order of timestamps',
+    means: 'a commit timestamp is not above the start timestamp',
+  },
+  'stale snapshot': {
+    also: 'strong snapshot isolation; Elle -realtime',
+    means: 'a transaction missed another that had ended before it began',
+  },
+  'incompatible orders': {
+    also: 'Elle incompatible-order',
+    means: 'two reads of one list fit no order of its appends',
+  },
+  'element read twice': {
+    also: 'Elle duplicate-elements',
+    means: 'one append is in a list twice',
+  },
+  'element appended twice': {
+    also: 'Elle duplicate-appends',
+    means: 'two appends have the same element, so the history says less than it should',
+  },
+} as const;
+
+export type AnomalyName = keyof typeof ANOMALIES;
+
+/** One violation as it is told. */
+export interface Story {
+  readonly anomaly: AnomalyName;
+  /** Where: `key "x"`. */
+  readonly about: string;
+  /** In the order of time. */
+  readonly transactions: readonly Teller[];
+  /** What happened, and why no allowed execution has it. */
+  readonly why: readonly string[];
+}
+
+/** A transaction of a story. */
+export interface Teller {
+  readonly name: string;
+  /** Of the file. */
+  readonly lines: readonly number[];
+  /** Who, when, and how it ended. */
+  readonly heading: string;
+  /** What it did that matters here. */
+  readonly did: string;
+}

@@ -1,0 +1,33 @@
+/** Judges a file by the model that it was promised, whichever kind of history it holds. */
+import { UsageError } from '#results';
+import { kindOfHistory } from './kind.ts';
+import { judgeLists } from './lists/judge-lists.ts';
+import { judgeTimestamps } from './timestamps/judge-timestamps.ts';
+import type { JudgeOptions, Verdict } from './verdict.ts';
+
+/** In strong models real time counts. */
+export const MODELS = [
+  'snapshot-isolation',
+  'strong-snapshot-isolation',
+  'serializable',
+  'strong-serializable',
+] as const;
+export type Model = (typeof MODELS)[number];
+
+export interface FileOptions extends Omit<JudgeOptions, 'strict' | 'serializable'> {
+  readonly model: Model;
+}
+
+/** @throws UsageError that names the line if the file is no history */
+export async function judgeFile(file: string, options: FileOptions): Promise<Verdict> {
+  const { model } = options;
+  const kind = await kindOfHistory(file);
+  const serializable = model.endsWith('serializable');
+  if (kind === 'timestamps' && serializable) {
+    throw new UsageError(
+      `--model must be snapshot-isolation or strong-snapshot-isolation for a history with timestamps, but is "${model}".`,
+    );
+  }
+  const judge = kind === 'timestamps' ? judgeTimestamps : judgeLists;
+  return judge(file, { ...options, serializable, strict: model.startsWith('strong') });
+}

@@ -1,0 +1,292 @@
+/** `npm run judge` as a user runs it: each anomaly and its clean twin, the report, and answers to bad input. */
+import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { ANOMALIES } from './anomalies.ts';
+import { judgeFile, type Model } from './judge-file.ts';
+import type { Verdict } from './verdict.ts';
+
+const PROGRAM = path.join(import.meta.dirname, 'main.ts');
+const FIXTURES = path.join(import.meta.dirname, 'fixtures');
+const folder = await temporaryFolder();
+after(() => folder[Symbol.asyncDispose]());
+
+async function run(...options: string[]): Promise<{
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}> {
+  const { exitCode, stdout, stderr } = await execaNode(PROGRAM, options, { reject: false });
+  return { exitCode, stdout, stderr };
+}
+
+async function judgeAll(file: string, model: Model = 'snapshot-isolation'): Promise<Verdict> {
+  const { signal } = new AbortController();
+  const options = { model, ownWritesSeen: true, keepMax: 1000, onProgress: () => {}, signal };
+  return judgeFile(file, options);
+}
+
+async function judge(fixture: string, model?: Model): Promise<Verdict> {
+  return judgeAll(path.join(FIXTURES, fixture), model);
+}
+
+function anomalies({ stories }: Verdict): readonly string[] {
+  return [...new Set(stories.map(({ anomaly }) => anomaly))];
+}
+
+/** Those that snapshot isolation allows. */
+const STRICTER: Readonly<Record<string, Model>> = {
+  'stale-snapshot': 'strong-snapshot-isolation',
+  'write-skew': 'serializable',
+};
+
+describe('a history', () => {
+  const fixtures = readdirSync(FIXTURES).filter((file) => !file.includes('.clean.'));
+
+  for (const file of fixtures) {
+    const [name = '', form = ''] = file.split('.');
+    const model = STRICTER[name];
+    test(`with ${name} (${form}) is violated by exactly that, and its twin is clean`, async () => {
+      assert.deepEqual(anomalies(await judge(file, model)), [
+        name.replaceAll('-', ' ').replace('non ', 'non-'),
+      ]);
+      assert.deepEqual((await judge(`${name}.clean.${form}`, model)).stories, []);
+      if (model !== undefined) assert.deepEqual((await judge(file)).stories, []);
+    });
+  }
+
+  test('of each anomaly is there', () => {
+    const named = fixtures.map((file) => (file.split('.')[0] ?? '').replaceAll('-', ' '));
+    const all = Object.keys(ANOMALIES).map((name) => name.replaceAll('-', ' '));
+    assert.deepEqual([...new Set(named)].toSorted(), all.toSorted());
+  });
+
+  test('with write skew says so, although snapshot isolation allows it', async () => {
+    const { allowed, found } = await judge('write-skew.edn');
+    assert.equal(found, 0);
+    assert.deepEqual(
+      allowed.map(({ anomaly }) => anomaly),
+      ['write skew'],
+    );
+  });
+});
+
+describe('the report', () => {
+  test('of a clean history says what was judged', async () => {
+    const { exitCode, stdout } = await run(path.join(FIXTURES, 'lost-update.clean.jsonl'));
+    assert.equal(exitCode, 0);
+    assert.match(stdout, /^transactions: +3 \(2 ok, 1 fail, 0 info\)$/m);
+    assert.match(stdout, /^overlapping writers: +1 pair$/m);
+    assert.match(stdout, /^Clean: nothing contradicts snapshot isolation\.$/m);
+  });
+
+  test('of a history without overlapping writers says that it proves little', async () => {
+    const { stdout } = await run(path.join(FIXTURES, 'own-write-not-read.clean.jsonl'));
+    assert.match(
+      stdout,
+      /no two transactions wrote one key at the same time, so this history proves little/,
+    );
+  });
+
+  test('tells a lost update with lines, values and the reason', async () => {
+    const { exitCode, stdout } = await run(path.join(FIXTURES, 'lost-update.jsonl'));
+    assert.equal(exitCode, 1);
+    const story = stdout.slice(stdout.indexOf('Lost update'));
+    assert.equal(
+      story,
+      [
+        'Lost update (P4; Adya G-SIa, interference), 1: two transactions updated one key from the same version, and both committed.',
+        '',
+        '  Of key "x":',
+        '    T2  line 2: process 1, began at 3, committed at 5',
+        '        read "x" = 0, wrote "x" = 1',
+        '    T3  line 3: process 2, began at 4, committed at 6',
+        '        read "x" = 0, wrote "x" = 2',
+        '  T2 committed a write of "x" at 5. T3 had begun before, at 4, wrote "x" too, and committed at 6.',
+        '  What T3 wrote rests on "x" = 0, which it had read, and not on what T2 had made of it: that update is lost.',
+        '  The first committer wins: after T2 had committed, T3 had to fail.',
+      ].join('\n'),
+    );
+  });
+
+  test('tells a cycle edge by edge, and why no moment fits', async () => {
+    const { stdout } = await run(path.join(FIXTURES, 'fractured-read.edn'));
+    assert.match(
+      stdout,
+      /T0 {2}lines 1 and 3: process 0, ok\n +appended 1 to :x, appended 1 to :y\n/,
+    );
+    assert.match(stdout, / T0 -wr-> T1: T1 read :x as \[1\], of which T0 appended 1\.\n/);
+    assert.match(stdout, / T1 -rw-> T0: T1 read :y as \[\], without 1, which T0 appended\.\n/);
+    assert.match(
+      stdout,
+      / So commit\(T0\) < begin\(T1\) < commit\(T0\): a moment would be before itself\.$/,
+    );
+  });
+
+  test('as JSON holds the same', async () => {
+    const { exitCode, stdout } = await run(path.join(FIXTURES, 'read-skew.jsonl'), '--json');
+    assert.equal(exitCode, 1);
+    const report = JSON.parse(stdout) as Record<string, unknown>;
+    const { verdict, transactions, violations } = report;
+    assert.deepEqual([verdict, transactions], ['violated', 4]);
+    const [group] = violations as {
+      anomaly: string;
+      count: number;
+      stories: { why: string[] }[];
+    }[];
+    assert.deepEqual([group?.anomaly, group?.count, group?.stories.length], ['read skew', 1, 1]);
+  });
+
+  test('tells as many stories of a kind as are asked for, and counts all', async () => {
+    const file = path.join(folder.path, 'many.jsonl');
+    const one = (start: number): string =>
+      JSON.stringify({ start, outcome: 'ok', ops: [{ read: 'x', value: start }] });
+    writeFileSync(file, Array.from({ length: 2000 }, (_, i) => one(i)).join('\n'));
+    const { stdout } = await run(file, '--limit', '2');
+    assert.match(
+      stdout,
+      /^Violated: 2,000 contradictions to snapshot isolation; the first 1,000 are grouped here\.$/m,
+    );
+    assert.equal(stdout.match(/ Of key "x":/g)?.length, 2);
+    assert.match(stdout, /998 more, told by --all or --limit\./);
+    const all = await run(file, '--all');
+    assert.equal(all.stdout.match(/ Of key "x":/g)?.length, 2000);
+  });
+});
+
+const GOOD = '{"start": 1, "outcome": "ok", "ops": []}\n';
+const BAD: readonly (readonly [what: string, name: string, text: string, sentence: RegExp])[] = [
+  ['an empty file', 'a.jsonl', '', /must be a history/],
+  ['a file of something else', 'a.jsonl', 'hello\n', /must be a history: its first line must be/],
+  [
+    'a line that is no JSON',
+    'a.jsonl',
+    `${GOOD}{"start": 1,\n`,
+    /line 2: a line must be one JSON object, but/,
+  ],
+  [
+    'a start that is no timestamp',
+    'a.jsonl',
+    '{"start": 1.5, "outcome": "ok", "ops": []}',
+    /line 1: "start" must be a timestamp, .* but is 1\.5\.$/m,
+  ],
+  [
+    'an outcome of another name',
+    'a.jsonl',
+    '{"start": 1, "outcome": "OK", "ops": []}',
+    /line 1: "outcome" must be "ok", "fail" or "info", but is "OK"\.$/m,
+  ],
+  [
+    'a misspelt field',
+    'a.jsonl',
+    '{"start": 1, "comit": 2, "outcome": "ok", "ops": []}',
+    /line 1: a line must have only .*, but has "comit"\.$/m,
+  ],
+  [
+    'a failure with a commit',
+    'a.jsonl',
+    '{"start": 1, "commit": 2, "outcome": "fail", "ops": []}',
+    /must have no "commit"/,
+  ],
+  [
+    'an operation of another kind',
+    'a.jsonl',
+    '{"start": 1, "outcome": "ok", "ops": [{"get": "x"}]}',
+    /line 1: an operation must be an object with one of read, write, delete, lock, scan, but is \{"get":"x"\}\.$/m,
+  ],
+  [
+    'a read without what it read',
+    'a.jsonl',
+    '{"start": 1, "outcome": "ok", "ops": [{"read": "x"}]}',
+    /a read must have either a "value" or a "version"/,
+  ],
+  [
+    'a write of null',
+    'a.jsonl',
+    '{"start": 1, "outcome": "ok", "ops": [{"write": "x", "value": null}]}',
+    /\{"delete": key\}/,
+  ],
+  [
+    'a write of nothing',
+    'a.jsonl',
+    `${GOOD}{"start": 1, "outcome": "ok", "ops": [{"write": "x"}]}`,
+    /line 2: a write must have a "value"/,
+  ],
+  [
+    'reads of two kinds',
+    'a.jsonl',
+    '{"start": 1, "outcome": "ok", "ops": [{"read": "x", "value": 1}, {"read": "x", "version": 1}]}',
+    /line 1: the reads of a file must all have/,
+  ],
+  [
+    'a row outside of its scan',
+    'a.jsonl',
+    '{"start": 1, "outcome": "ok", "ops": [{"scan": {"to": "b"}, "rows": [{"key": "c", "value": 1}]}]}',
+    /line 1: a scan must have rows of its range only, but has "c"\.$/m,
+  ],
+  [
+    'EDN that is not closed',
+    'a.edn',
+    '{:type :invoke, :process 0, :value [[:append 1 1]}\n',
+    /line 1: a value must come before \}\.$/m,
+  ],
+  ['EDN of something else', 'a.edn', '[1 2 3]', /line 1: an operation must be a map, but is 1\.$/m],
+  [
+    'a type that there is not',
+    'a.edn',
+    '\n{:type :done, :process 0, :value []}',
+    /line 2: :type must be one of invoke, ok, fail, info, but is :done\.$/m,
+  ],
+  [
+    'a write to a register',
+    'a.edn',
+    '{:type :ok, :process 0, :value [[:w 1 1]]}',
+    /line 1: an operation must be \[:append key element\] or \[:r key list\], but is \[:w 1 1\]\.$/m,
+  ],
+  [
+    'a process that does two things',
+    'a.edn',
+    '{:type :invoke, :process 0, :value []}\n{:type :invoke, :process 0, :value []}',
+    /line 2: process 0 must end what it began in line 1/,
+  ],
+];
+
+describe('bad input', () => {
+  for (const [what, name, text, sentence] of BAD) {
+    test(`such as ${what} is named, with its line`, async () => {
+      const file = path.join(folder.path, name);
+      writeFileSync(file, text);
+      await assert.rejects(judgeAll(file), (error: Error) => {
+        assert.equal(error.name, 'UsageError');
+        assert.match(error.message, sentence);
+        return true;
+      });
+    });
+  }
+
+  test('gets one sentence and exit code 2', async () => {
+    const file = path.join(folder.path, 'bad.jsonl');
+    writeFileSync(file, `${GOOD}{}\n`);
+    const { exitCode, stdout, stderr } = await run(file);
+    const said = stderr.split('\n').filter((line) => !line.startsWith('judging'));
+    assert.deepEqual([exitCode, stdout], [2, '']);
+    assert.deepEqual(said, [
+      `${file}, line 2: "outcome" must be "ok", "fail" or "info", but is missing.`,
+    ]);
+  });
+
+  test('such as a model that needs more than the file tells is refused', async () => {
+    const file = path.join(FIXTURES, 'lost-update.jsonl');
+    await assert.rejects(
+      judgeAll(file, 'strong-snapshot-isolation'),
+      /line 1: a transaction must have "begin", and "end"/,
+    );
+    await assert.rejects(
+      judgeAll(file, 'serializable'),
+      /^UsageError: --model must be snapshot-isolation or strong-snapshot-isolation/,
+    );
+  });
+});

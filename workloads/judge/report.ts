@@ -1,0 +1,143 @@
+/** The report of a judgement, as data for `--json` and as lines for people. */
+import { ANOMALIES, type AnomalyName, type Story } from './anomalies.ts';
+import type { Verdict } from './verdict.ts';
+
+export interface Report extends Omit<Verdict, 'stories' | 'allowed'> {
+  readonly file: string;
+  readonly model: string;
+  readonly verdict: 'clean' | 'violated';
+  readonly seconds: number;
+  readonly peakMemoryMB: number;
+  /** Those that were kept, by anomaly; in the order of `ANOMALIES`. */
+  readonly violations: readonly Group[];
+  /** What the model allows. */
+  readonly allowed: readonly Group[];
+}
+
+interface Group {
+  readonly anomaly: AnomalyName;
+  readonly also: string;
+  readonly means: string;
+  readonly count: number;
+  readonly stories: readonly Story[];
+}
+
+interface Context {
+  readonly file: string;
+  readonly model: string;
+  readonly seconds: number;
+  /** Stories of each anomaly. */
+  readonly limit: number;
+}
+
+export function reportOf(
+  { stories, allowed, ...verdict }: Verdict,
+  { file, model, seconds, limit }: Context,
+): Report {
+  return {
+    file,
+    model,
+    verdict: verdict.found === 0 ? 'clean' : 'violated',
+    ...verdict,
+    violations: groupsOf(stories, limit),
+    allowed: groupsOf(allowed, limit),
+    seconds: Math.round(seconds * 100) / 100,
+    peakMemoryMB: Math.round(process.resourceUsage().maxRSS / 1024),
+  };
+}
+
+export function reportLines(report: Report): readonly string[] {
+  const { verdict, model, found, violations, allowed } = report;
+  const told = violations.reduce((sum, { count }) => sum + count, 0);
+  const ofWhich = told < found ? `; the first ${withCommas(told)} are grouped here` : '';
+  const sentence =
+    verdict === 'clean'
+      ? `Clean: nothing contradicts ${wordsOf(model)}.`
+      : `Violated: ${plural(found, 'contradiction')} to ${wordsOf(model)}${ofWhich}.`;
+  return [
+    ...summaryLines(report),
+    '',
+    sentence,
+    ...violations.flatMap(groupLines),
+    ...(allowed.length === 0 ? [] : ['', `Allowed by ${wordsOf(model)}:`]),
+    ...allowed.flatMap(groupLines),
+  ];
+}
+
+function summaryLines(report: Report): readonly string[] {
+  const { transactions, ok, fail, info, infoSeen, reads, readsNotJudged, keys } = report;
+  const seen =
+    info === 0 ? '' : `; ${withCommas(infoSeen)} of the info were seen, and so have committed`;
+  const left =
+    readsNotJudged === 0
+      ? ''
+      : `; ${withCommas(readsNotJudged)} not judged, for their values do not tell who wrote them`;
+  const format =
+    report.format === 'timestamps'
+      ? 'judged by timestamps'
+      : 'list append, judged without timestamps';
+  return [
+    `${report.file}: ${format}`,
+    `transactions:          ${withCommas(transactions)} (${withCommas(ok)} ok, ${withCommas(fail)} fail, ${withCommas(info)} info${seen})`,
+    `reads judged:          ${withCommas(reads)}, of ${plural(keys, 'key')}${left}`,
+    `overlapping writers:   ${plural(report.overlappingWriters, 'pair')}${overlapNote(report)}`,
+    `time and memory:       ${report.seconds} s, ${withCommas(report.peakMemoryMB)} MB`,
+  ];
+}
+
+function overlapNote({ overlappingWriters }: Report): string {
+  if (overlappingWriters > 0) return '';
+  return ': no two transactions wrote one key at the same time, so this history proves little';
+}
+
+function groupsOf(stories: readonly Story[], limit: number): readonly Group[] {
+  const groups = Map.groupBy(stories, ({ anomaly }) => anomaly);
+  return (Object.keys(ANOMALIES) as AnomalyName[]).flatMap((anomaly) => {
+    const ofAnomaly = groups.get(anomaly) ?? [];
+    if (ofAnomaly.length === 0) return [];
+    const shown = ofAnomaly.slice(0, limit);
+    return [{ anomaly, ...ANOMALIES[anomaly], count: ofAnomaly.length, stories: shown }];
+  });
+}
+
+function groupLines({ anomaly, also, means, count, stories }: Group): readonly string[] {
+  const more = count - stories.length;
+  return [
+    '',
+    `${capitalised(anomaly)} (${also}), ${withCommas(count)}: ${means}.`,
+    ...stories.flatMap(storyLines),
+    ...(more > 0 ? [`  ${withCommas(more)} more, told by --all or --limit.`] : []),
+  ];
+}
+
+function storyLines({ about, transactions, why }: Story): readonly string[] {
+  const width = Math.max(...transactions.map(({ name }) => name.length));
+  return [
+    '',
+    ...(about === '' ? [] : [`  Of ${about}:`]),
+    ...transactions.flatMap(({ name, lines, heading, did }) => {
+      const where = `${lines.length > 1 ? 'lines' : 'line'} ${lines.join(' and ')}`;
+      return [
+        `    ${name.padEnd(width)}  ${where}: ${heading}`,
+        `    ${' '.repeat(width)}  ${did === '' ? 'did nothing' : did}`,
+      ];
+    }),
+    ...why.map((sentence) => `  ${sentence}`),
+  ];
+}
+
+function wordsOf(model: string): string {
+  return model.replaceAll('-', ' ').replace('serializable', 'serializability');
+}
+
+function capitalised(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+function plural(number: number, noun: string): string {
+  return `${withCommas(number)} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function withCommas(number: number): string {
+  return number.toLocaleString('en-US');
+}

@@ -1,0 +1,77 @@
+/**
+ * The keys of a history, each with the one name that the judge knows it by: its JSON text, so that the
+ * number 1 and the string "1" are two keys.
+ *
+ * Their order, which scans need: numbers before strings, numbers by size, strings by their bytes in UTF-8.
+ */
+import type { Key } from './transaction.ts';
+
+/** A key's name in histories. */
+export type Cell = string;
+
+export class Cells {
+  readonly #cells = new Map<Key, Cell>();
+  /** Undefined while there may be another key. */
+  #sorted: readonly Key[] | undefined;
+
+  get count(): number {
+    return this.#cells.size;
+  }
+
+  of(key: Key): Cell {
+    const known = this.#cells.get(key);
+    if (known !== undefined) return known;
+    const cell = JSON.stringify(key);
+    this.#cells.set(key, cell);
+    this.#sorted = undefined;
+    return cell;
+  }
+
+  /** The cells of all keys in a range, in order. */
+  *between(range: KeyRange): Generator<Cell> {
+    const sorted = (this.#sorted ??= [...this.#cells.keys()].toSorted(compareKeys));
+    const first = range.from === undefined ? 0 : firstFrom(sorted, range.from);
+    for (let i = first; i < sorted.length; i++) {
+      const key = sorted[i] ?? '';
+      if (!isInside(range, key)) return;
+      yield this.of(key);
+    }
+  }
+}
+
+export interface KeyRange {
+  /** Included; undefined: from the first. */
+  readonly from: Key | undefined;
+  /** Not included; undefined: to the last. */
+  readonly to: Key | undefined;
+  /** Included: of a scan that its limit has cut, the last row. */
+  readonly through?: Key | undefined;
+}
+
+export function isInside({ from, to, through }: KeyRange, key: Key): boolean {
+  if (from !== undefined && compareKeys(key, from) < 0) return false;
+  if (through !== undefined && compareKeys(key, through) > 0) return false;
+  return to === undefined || compareKeys(key, to) < 0;
+}
+
+export function compareKeys(a: Key, b: Key): number {
+  if (typeof a === 'number') return typeof b === 'number' ? a - b : -1;
+  if (typeof b === 'number') return 1;
+  // UTF-16 and UTF-8 order the same strings alike, unless there are surrogates among them.
+  if (SURROGATE.test(a) || SURROGATE.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return a < b ? -1 : Number(a > b);
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** The index of the first key that is not before `from`. */
+function firstFrom(sorted: readonly Key[], from: Key): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareKeys(sorted[middle] ?? '', from) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

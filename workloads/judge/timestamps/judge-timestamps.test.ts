@@ -1,0 +1,236 @@
+/** The claims of the judge of histories with timestamps: correct stores are acquitted, each mistake is found. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import { judgeFile, type Model } from '../judge-file.ts';
+import { MISTAKES, timestampHistory } from '../store.fixture.ts';
+import type { Verdict } from '../verdict.ts';
+
+const folder = await temporaryFolder();
+after(() => folder[Symbol.asyncDispose]());
+let files = 0;
+
+async function judge(
+  lines: readonly string[],
+  {
+    model = 'snapshot-isolation',
+    ownWritesSeen = true,
+  }: { model?: Model; ownWritesSeen?: boolean } = {},
+): Promise<Verdict> {
+  const file = path.join(folder.path, `${files++}.jsonl`);
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const { signal } = new AbortController();
+  return judgeFile(file, { model, ownWritesSeen, keepMax: 1000, onProgress: () => {}, signal });
+}
+
+function anomalies({ stories }: Verdict): readonly string[] {
+  return [...new Set(stories.map(({ anomaly }) => anomaly))];
+}
+
+interface Given {
+  start: number | string;
+  commit?: number | string;
+  outcome?: string;
+  begin?: number;
+  end?: number;
+  ops: readonly object[];
+}
+
+function line({ outcome = 'ok', ...given }: Given): string {
+  return JSON.stringify({ ...given, outcome });
+}
+
+const read = (key: string, value: unknown): object => ({ read: key, value });
+const write = (key: string, value: unknown): object => ({ write: key, value });
+
+describe('of random histories', () => {
+  test('those of a correct store are acquitted, with clients that die, and in real time', async () => {
+    const seen = { unknown: 0, overlaps: 0 };
+    for (let seed = 1; seed <= 150; seed++) {
+      const lines = timestampHistory(seed, { transactions: 60, deaths: true });
+      const verdict = await judge(lines, { model: 'strong-snapshot-isolation' });
+      assert.deepEqual(verdict.stories, [], `seed ${seed}`);
+      assert.equal(verdict.found, 0);
+      assert.equal(verdict.transactions, 60);
+      seen.unknown += verdict.infoSeen;
+      seen.overlaps += verdict.overlappingWriters;
+    }
+    assert.ok(seen.unknown > 100, `${seen.unknown} of unknown outcome were seen`);
+    assert.ok(seen.overlaps > 1000, `${seen.overlaps} pairs of writers overlapped`);
+  });
+
+  for (const mistake of MISTAKES) {
+    test(`those of a store that ${mistake} are not`, async () => {
+      let convicted = 0;
+      for (let seed = 1; seed <= 30; seed++) {
+        const { found } = await judge(timestampHistory(seed, { transactions: 60, mistake }));
+        if (found > 0) convicted++;
+      }
+      assert.ok(convicted >= 28, `${convicted} of 30`);
+    });
+  }
+
+  test('the verdict is the same with timestamps beyond 2^53, and beyond 2^64 apart', async () => {
+    for (const mistake of [undefined, ...MISTAKES]) {
+      const options = { transactions: 60, deaths: true, ...(mistake && { mistake }) };
+      const small = await judge(timestampHistory(7, options));
+      const large = await judge(
+        timestampHistory(7, { ...options, offset: 449_123_456_789_012_345n }),
+      );
+      assert.deepEqual(anomalies(large), anomalies(small), mistake);
+      assert.equal(large.found, small.found);
+      const lines = timestampHistory(7, { ...options, offset: 1n << 70n });
+      const first = line({ start: 0, commit: 1, ops: [write('z', 1)] });
+      const apart = await judge([first, ...lines]);
+      assert.deepEqual(anomalies(apart), anomalies(small), mistake);
+    }
+  });
+});
+
+describe('timestamps', () => {
+  test('beyond 2^53 that differ by one are two, as numbers and as strings', async () => {
+    const history = (snapshot: string): readonly string[] => [
+      line({ start: '449123456789012340', commit: '449123456789012346', ops: [write('x', 1)] }),
+      `{"start": ${snapshot}, "outcome": "ok", "ops": [{"read": "x", "value": 1}]}`,
+    ];
+    assert.deepEqual(anomalies(await judge(history('449123456789012345'))), ['future read']);
+    assert.deepEqual(anomalies(await judge(history('"449123456789012345"'))), ['future read']);
+    assert.deepEqual(anomalies(await judge(history('449123456789012346'))), []);
+  });
+
+  test('may be shared, by snapshots, by commits to different keys, and by a commit and a snapshot', async () => {
+    const verdict = await judge(
+      [
+        line({ start: 5, commit: 7, begin: 1, end: 2, ops: [write('x', 1)] }),
+        line({ start: 5, commit: 7, begin: 1, end: 2, ops: [write('y', 1), read('x', null)] }),
+        line({ start: 7, begin: 3, end: 4, ops: [read('x', 1), read('y', 1)] }),
+        line({ start: 7, begin: 5, end: 6, ops: [read('x', 1), read('y', 1)] }),
+      ],
+      { model: 'strong-snapshot-isolation' },
+    );
+    assert.deepEqual(verdict.stories, []);
+  });
+
+  test('of a commit may be missing: readers and later writers say when it was', async () => {
+    const writer = line({ start: 1, begin: 1, end: 2, ops: [write('x', 1), write('y', 1)] });
+    const early = line({ start: 3, begin: 1, end: 2, ops: [read('x', null)] });
+    const late = line({ start: 5, begin: 3, end: 4, ops: [read('y', 1)] });
+    assert.deepEqual(anomalies(await judge([writer, early, late])), []);
+    const torn = line({ start: 6, begin: 5, end: 6, ops: [read('x', null)] });
+    assert.deepEqual(anomalies(await judge([writer, early, late, torn])), ['stale read']);
+    const next = line({ start: 2, commit: 9, begin: 3, end: 4, ops: [write('x', 2)] });
+    const missed = line({ start: 4, begin: 5, end: 6, ops: [read('x', null)] });
+    assert.deepEqual(anomalies(await judge([writer, next, missed])), ['stale read']);
+  });
+
+  test('of a commit that is missing must fit real time, if that counts', async () => {
+    const history = [
+      line({ start: 1, begin: 1, end: 2, ops: [write('x', 1)] }),
+      line({ start: 5, begin: 3, end: 4, ops: [read('x', null)] }),
+    ];
+    assert.deepEqual(anomalies(await judge(history)), []);
+    const model = 'strong-snapshot-isolation';
+    assert.deepEqual(anomalies(await judge(history, { model })), ['stale read']);
+  });
+});
+
+describe('an unknown outcome', () => {
+  const unknown = line({ start: 1, outcome: 'info', ops: [write('x', 1), write('y', 1)] });
+
+  test('is that of a failure, if nothing of it was seen', async () => {
+    const verdict = await judge([unknown, line({ start: 5, ops: [read('x', null)] })]);
+    assert.deepEqual([verdict.found, verdict.infoSeen], [0, 0]);
+  });
+
+  test('is that of a commit, if something was', async () => {
+    const whole = await judge([unknown, line({ start: 5, ops: [read('x', 1), read('y', 1)] })]);
+    assert.deepEqual([whole.found, whole.infoSeen], [0, 1]);
+    const half = await judge([unknown, line({ start: 5, ops: [read('x', 1), read('y', null)] })]);
+    assert.deepEqual(anomalies(half), ['fractured read']);
+  });
+
+  test('is not known from a value that another wrote as well; such reads are not judged', async () => {
+    const other = line({ start: 2, commit: 3, ops: [write('x', 1)] });
+    const next = line({ start: 4, commit: 5, ops: [write('x', 2)] });
+    const reader = line({ start: 7, ops: [read('x', 1)] });
+    const verdict = await judge([unknown, other, next, reader]);
+    assert.deepEqual([verdict.found, verdict.infoSeen, verdict.readsNotJudged], [0, 0, 1]);
+  });
+
+  test('does not excuse a writer that overlapped it', async () => {
+    const other = line({ start: 0, commit: 2, ops: [write('x', 2)] });
+    const reader = line({ start: 5, ops: [read('y', 1)] });
+    assert.deepEqual(anomalies(await judge([unknown, other, reader])), ['overlapping writers']);
+  });
+});
+
+describe('reads', () => {
+  test('may tell versions instead of values', async () => {
+    const history = (version: number | null): readonly string[] => [
+      line({ start: 1, commit: 2, ops: [{ write: 'x' }] }),
+      line({ start: 3, commit: 4, ops: [{ write: 'x' }, { read: 'x', version: 'own' }] }),
+      line({ start: 5, ops: [{ read: 'x', version }] }),
+    ];
+    assert.deepEqual(anomalies(await judge(history(4))), []);
+    assert.deepEqual(anomalies(await judge(history(2))), ['stale read']);
+    assert.deepEqual(anomalies(await judge(history(null))), ['stale read']);
+    assert.deepEqual(anomalies(await judge(history(3))), [
+      'read of a value that was never written',
+    ]);
+  });
+
+  test('are of the snapshot also after own writes, in stores that promise that', async () => {
+    const history = [
+      line({ start: 1, commit: 2, ops: [write('x', 1), read('x', null)] }),
+      line({ start: 3, commit: 4, ops: [write('x', 2), read('x', 1)] }),
+    ];
+    assert.deepEqual(anomalies(await judge(history)), ['own write not read']);
+    assert.deepEqual(anomalies(await judge(history, { ownWritesSeen: false })), []);
+  });
+
+  test('compare values by what they are: objects in any order, the number 1 and the text "1" apart', async () => {
+    const history = (value: unknown): readonly string[] => [
+      line({ start: 1, commit: 2, ops: [write('x', { a: [1, null], b: 'é' }), write('y', 1)] }),
+      line({ start: 3, ops: [read('x', { b: 'é', a: [1, null] }), read('y', value)] }),
+    ];
+    assert.deepEqual(anomalies(await judge(history(1))), []);
+    assert.deepEqual(anomalies(await judge(history('1'))), [
+      'read of a value that was never written',
+    ]);
+  });
+
+  test('of transactions that failed are judged too', async () => {
+    const history = [
+      line({ start: 1, commit: 2, ops: [write('x', 1)] }),
+      line({ start: 3, outcome: 'fail', ops: [read('x', null)] }),
+    ];
+    assert.deepEqual(anomalies(await judge(history)), ['stale read']);
+  });
+
+  test('scans go over keys in order: numbers before texts, texts by their bytes in UTF-8', async () => {
+    const keys = [2, 10, 'B', 'a', '\uffee', '\u{1f600}'];
+    const rows = keys.map((key) => ({ key, value: 1 }));
+    const scan = (given: object, from: number, to: number): object => ({
+      scan: given,
+      rows: rows.slice(from, to),
+    });
+    const history = [
+      line({ start: 1, commit: 2, ops: keys.map((key) => ({ write: key, value: 1 })) }),
+      line({
+        start: 3,
+        ops: [
+          scan({}, 0, 6),
+          scan({ from: 3, to: 'a' }, 1, 3),
+          scan({ from: 'a' }, 3, 6),
+          scan({ to: '\u{1f600}' }, 0, 5),
+          scan({ limit: 2 }, 0, 2),
+        ],
+      }),
+    ];
+    assert.deepEqual((await judge(history)).stories, []);
+    const short = line({ start: 3, ops: [scan({ limit: 3 }, 0, 2)] });
+    assert.deepEqual(anomalies(await judge([history[0] ?? '', short])), ['phantom']);
+  });
+});

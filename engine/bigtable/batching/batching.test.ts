@@ -173,6 +173,18 @@ describe('reads', () => {
     assert.deepEqual((await Promise.all(reads)).map(newest), [undefined, 3, 4]);
   });
 
+  test('of several columns of a family, at different start timestamps, are one RPC', async () => {
+    const { store, below, names, deliverAll } = await scene({});
+    await below.mutateRows([set('a', 3)]);
+    const columns = (to: number): CellFilter[] =>
+      ['q', 'r'].map((qualifier) => ({ family: 'data', qualifier, to, versions: 1 }));
+    const reads = [2, 9].map((to) => store.readRow(TABLE, 'a', columns(to)));
+    await settled();
+    assert.deepEqual(names(), ['readRows a']);
+    await deliverAll();
+    assert.deepEqual((await Promise.all(reads)).map(newest), [undefined, 3]);
+  });
+
   test('that a newer version may hide something from are made again, for that row and caller alone', async () => {
     const { store, below, calls, names, counters, deliverAll } = await scene({});
     await below.mutateRows([set('b', 2), set('b', 4)]);
@@ -244,6 +256,40 @@ describe('a batch is sent', () => {
     assert.deepEqual(names(), ['readRows a', 'readRows b c']);
   });
 
+  test('before the delay if it is exactly full', async () => {
+    const { store, names } = await scene({ delayMs: 10, rowsMax: 2 });
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    for (const row of ['b', 'c']) void store.readRow(TABLE, row, upTo(1));
+    await settled();
+    assert.deepEqual(names(), ['readRows a', 'readRows b c']);
+  });
+
+  test('after its own delay, although another kind of work waits for room without an end', async () => {
+    const { store, names, clock } = await scene({ delayMs: 10, inFlightMax: 1 });
+    await clock.advance(1_000); // Delays count from now, not from the beginning of time.
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    void store.readRow(TABLE, 'b', upTo(1));
+    await clock.advance(100);
+    void store.mutateRows([set('c')]);
+    await clock.advance(10);
+    assert.deepEqual(names(), ['readRows a', 'mutateRows c']);
+  });
+
+  test('after its own delay, and not after that of what came later', async () => {
+    const { store, names, clock } = await scene({ delayMs: 10 });
+    void store.readRow(TABLE, 'a', upTo(1));
+    await settled();
+    void store.readRow(TABLE, 'b', upTo(1));
+    await clock.advance(6);
+    void store.mutateRows([set('c')]);
+    await clock.advance(4);
+    assert.deepEqual(names(), ['readRows a', 'readRows b']);
+    await clock.advance(6);
+    assert.deepEqual(names(), ['readRows a', 'readRows b', 'mutateRows c']);
+  });
+
   test('with more rows than fit if one caller brings them', async () => {
     const { store, names } = await scene({ rowsMax: 2 });
     void store.mutateRows([set('a'), set('b'), set('c')]);
@@ -302,6 +348,14 @@ describe('lanes', () => {
     assert.equal(counters.conditionals.rpcs, 2);
   });
 
+  test('leave a call with several conditional mutations as it is, if the storage cannot batch them', async () => {
+    const { store, names } = await scene({}, false);
+    void store.checkAndMutateRows([lock('a'), lock('b')]);
+    void store.checkAndMutateRows([lock('c')]);
+    await settled();
+    assert.deepEqual(names(), ['checkAndMutateRows a b', 'checkAndMutateRows c']);
+  });
+
   test('do not claim to keep the order', async () => {
     const { store, below } = await scene({});
     assert.deepEqual([below.manifest.ordered, store.manifest.ordered], [true, false]);
@@ -347,6 +401,15 @@ describe('of a batch that applies in part', () => {
     assert.deepEqual((await outcomes).map(codeOf), ['STORE_UNAVAILABLE']);
   });
 
+  test('a caller who was alone in it and is refused is not sent again', async () => {
+    const { store, calls, counters } = await scene({});
+    const outcomes = Promise.allSettled([store.mutateRows([set('a')])]);
+    await settled();
+    await calls[0]?.fail(new PercolatorError('INVALID_ARGUMENT', 'too long'));
+    assert.deepEqual([calls.length, counters.bulk.rpcs], [0, 1]);
+    assert.deepEqual((await outcomes).map(codeOf), ['INVALID_ARGUMENT']);
+  });
+
   test('a caller who asked for what cannot be is refused, and the others are served', async () => {
     const { store, below, deliverAll } = await scene({});
     const cell = { family: 'x', qualifier: 'q', timestamp: 1, value: new Uint8Array() };
@@ -372,12 +435,26 @@ test('closing sends what waits, and waits for it', async () => {
   const sent = ['a', 'b'].map((row) => store.mutateRows([set(row)]));
   await settled();
   const late = store.mutateRows([set('c')]);
-  const closed = store.close();
+  let isClosed = false;
+  const closed = store.close().then(() => (isClosed = true));
   await settled();
+  assert.equal(isClosed, false);
   await deliverAll();
   await settled();
   await deliverAll();
   await Promise.all([...sent, late, closed]);
   assert.equal(clock.monotonicMs(), 0);
   await assert.rejects(below.listTables(), { code: 'STORE_CLOSED' });
+});
+
+test('closing sends what would wait for company otherwise', async () => {
+  const { store, names, deliverAll } = await scene({ delayMs: 1_000 });
+  const first = store.mutateRows([set('a')]);
+  await settled();
+  const late = store.readRow(TABLE, 'b', upTo(1));
+  const closed = store.close();
+  await settled();
+  assert.deepEqual(names(), ['mutateRows a', 'readRows b']);
+  await deliverAll();
+  await Promise.all([first, late, closed]);
 });

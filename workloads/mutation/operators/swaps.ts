@@ -15,6 +15,7 @@ const KINDS: readonly (readonly [string, RegExp])[] = [
 
 export function swaps({ node }: Place, text: string): readonly Edit[] {
   if (node.type === 'CallExpression' || node.type === 'NewExpression') {
+    if (codeOf(text, node.callee).endsWith('Error')) return []; // A message is no code.
     return pairsOf(node.arguments).flatMap(([a, b]) =>
       sameKind(text, a, b) ? [exchanged(text, a, b)] : [],
     );

@@ -1,0 +1,112 @@
+/** The cycle itself: what a step does, when it ends, and what it makes of tables and stores that fail it. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import { openScene, type Scene } from '../testing/collection-scene.ts';
+import { Collector } from './collector.ts';
+import { GarbageCollector } from './cycle.ts';
+import { settingsOf } from './options.ts';
+
+const ROWS = ['a', 'b', 'c', 'd', 'e'];
+
+/** Five rows of two versions each, and a collector that looks at two of them in a step. */
+async function openRows(): Promise<{
+  readonly scene: Scene;
+  readonly collector: GarbageCollector;
+}> {
+  const scene = await openScene();
+  const writer = scene.client('A');
+  for (const value of ['1', '2']) {
+    await writer.write(Object.fromEntries(ROWS.map((row) => [row, value])));
+  }
+  await scene.renewals();
+  return { scene, collector: new GarbageCollector(scene.services, settingsOf({ rowsPerStep: 2 })) };
+}
+
+describe('a cycle', () => {
+  test('visits each row once, however few it takes at a time', async () => {
+    const { scene, collector } = await openRows();
+    await scene.endCycle(collector);
+    assert.equal(collector.counters.rowsVisited, ROWS.length);
+    assert.equal(collector.counters.cellsDeleted, 2 * ROWS.length, 'a record and its data of each');
+  });
+
+  test('that may delete no more than the last one ends at once', async () => {
+    const { scene, collector } = await openRows();
+    const reader = scene.client('B');
+    await reader.begin(); // Holds the horizon where it is.
+    await scene.renewals();
+    await scene.endCycle(collector);
+    assert.equal(await scene.database.clock.runUntil(collector.step()), 'cycle ended');
+    assert.equal(collector.counters.cycles, 2);
+  });
+
+  test('takes a table that is gone, although it was listed, for one without rows', async () => {
+    const { scene } = await openRows();
+    const services = { ...scene.services, listTables: async () => ['gone', 't', 'u', 'v-gone'] };
+    const collector = new GarbageCollector(services, settingsOf({}));
+    await scene.endCycle(collector);
+    assert.equal(collector.counters.rowsVisited, ROWS.length);
+  });
+
+  test('leaves out no row that the storage does not give: the step fails, and is taken again', async () => {
+    const { scene, collector } = await openRows();
+    let refused = 0;
+    scene.collector.store.beforeCall = (call) => {
+      if (call.kind !== 'read' || call.operation !== 'readRange' || call.table !== 't') return;
+      if (refused++ % 2 === 0) throw new PercolatorError('STORE_UNAVAILABLE', 'moving');
+    };
+    let failed = 0;
+    for (let result = ''; result !== 'cycle ended';) {
+      const step = scene.database.clock.runUntil(collector.step());
+      result = await step.catch((error: PercolatorError) => error.code);
+      if (result === 'STORE_UNAVAILABLE') failed++;
+    }
+    assert.ok(failed >= 2, 'while resolving, and while collecting');
+    assert.equal(collector.counters.rowsVisited, ROWS.length);
+    assert.equal(collector.counters.cellsDeleted, 2 * ROWS.length);
+  });
+
+  for (const order of [
+    ['A', 'B'],
+    ['B', 'A'],
+  ] as const) {
+    test(`names the process with the oldest snapshot: of ${order.join(' and ')} the first`, async () => {
+      const scene = await openScene();
+      const [first, second] = order;
+      const oldest = await scene.client(first).begin();
+      await scene.client('C').write({ x: '1' });
+      await scene.client(second).begin();
+      await scene.renewals();
+      const collector = await scene.beginCycle();
+      assert.equal(collector.heldBackBy?.process.includes(first), true);
+      assert.equal(collector.heldBackBy?.timestamp, oldest.startTimestamp);
+      assert.equal(collector.deletionHorizon, oldest.startTimestamp);
+    });
+  }
+});
+
+describe('a collector', () => {
+  test('pauses between steps, and rests between cycles', async () => {
+    const { scene } = await openRows();
+    const { clock } = scene.database;
+    const options = { pauseMs: 10, restMs: 5_000, messageLifetimeMs: 1 };
+    await using collector = new Collector(scene.services, options);
+    await clock.advance(1_000);
+    assert.equal(collector.counters.cycles, 1);
+    assert.equal(collector.counters.rowsVisited, ROWS.length);
+    await clock.advance(5_000);
+    assert.equal(collector.counters.cycles, 2);
+  });
+
+  test('refuses an option that is not above 0, and names it', () => {
+    for (const name of ['messageLifetimeMs', 'rowsPerStep', 'pauseMs', 'restMs']) {
+      for (const value of [0, -1, Infinity, NaN]) {
+        assert.throws(() => settingsOf({ [name]: value }), {
+          code: 'INVALID_ARGUMENT',
+          message: `${name} must be a number above 0, not ${value}`,
+        });
+      }
+    }
+  });
+});

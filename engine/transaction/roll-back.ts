@@ -7,6 +7,7 @@
  * The data goes in the same row mutation as the lock: readers count on it (snapshot-read.ts).
  */
 import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
+import { isTableNotFound } from './bound-tables.ts';
 import { type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
 import type { RowWrites } from './writes.ts';
@@ -37,7 +38,8 @@ export async function rollBackCell(
  *
  * The mutations are blind: nobody can have committed the transaction but us, and a marker on a cell
  * that was never locked keeps a late prewrite away. The primary's row comes first: once it is
- * marked, the transaction is rolled back for everyone, even if we die before the others are.
+ * marked, the transaction is rolled back for everyone, even if we die before the others are. Rows whose
+ * table was dropped meanwhile have gone with it, and a primary with them: the others are rolled back all the same.
  */
 export async function rollBackOwn(
   context: Context,
@@ -46,8 +48,17 @@ export async function rollBackOwn(
 ): Promise<void> {
   const [primaryRow, ...others] = rows.map((row) => rollBackRow(row, startTimestamp));
   if (primaryRow === undefined) return;
-  await mutate(context, [primaryRow]);
-  if (others.length > 0) await mutate(context, others);
+  await unlessDropped(mutate(context, [primaryRow]));
+  const tables = Map.groupBy(others, ({ table }) => table);
+  await Promise.all([...tables.values()].map((ofTable) => unlessDropped(mutate(context, ofTable))));
+}
+
+async function unlessDropped(work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!isTableNotFound(error)) throw error;
+  }
 }
 
 /**

@@ -131,6 +131,22 @@ test('P7: a conflict rolls back the whole write set, the primary first', async (
   );
 });
 
+test('P7: where a table was dropped meanwhile, the rows in all other tables are rolled back', async () => {
+  for (const first of ['p', 'u/z']) {
+    const database = await openTestDatabase();
+    const a = database.client('A');
+    const loser = await a.begin();
+    put(loser, { [first]: '1', x: '1', 'u/z': '1', 'u/y': '1' });
+    database.oracle.beforeNext = async () => {
+      await database.store.dropTable('t');
+      throw new PercolatorError('STORE_UNAVAILABLE', 'no timestamps for now');
+    };
+    await assert.rejects(loser.commit(), { code: 'STORE_UNAVAILABLE' });
+    assert.deepEqual(await database.locks('u'), [], `the primary is ${first}`);
+    assert.deepEqual(Object.keys(await database.stored('u/y')), ['rollback']);
+  }
+});
+
 test('P7: a row whose prewrite was never answered is rolled back too', async () => {
   // Rolling back only what was acknowledged leaves X locked.
   const database = await openTestDatabase();

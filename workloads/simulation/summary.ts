@@ -18,6 +18,7 @@ export function summaryLines(
     `  observer runs    ${number(counts.observerRuns)}`,
     `  of which hung    ${number(counts.hung)}`,
     `  parked           ${number(counts.parked)} cells, ${number(counts.replayed)} replayed`,
+    `  tables dropped   ${number(counts.tablesDropped)}`,
     `  cells collected  ${number(counts.cellsCollected)}`,
     'Faults met',
     ...Object.entries(faults)

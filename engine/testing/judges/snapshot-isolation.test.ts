@@ -74,6 +74,19 @@ function record(
   return { cell, startTimestamp, commitTimestamp, operation };
 }
 
+test('a scan may leave out what is deleted, behind its range, or in other columns, and its own writes', () => {
+  const draft = goodHistory();
+  const columns = ['c'];
+  of(draft.transactions, 3).scans = [
+    { table: 't', columns, returned: ['t/y:c'] },
+    { table: 't', start: 'x', end: 'y', columns, returned: [] },
+    { table: 't', columns: ['d'], returned: [] },
+    { table: 'u', columns, returned: [] },
+  ];
+  of(draft.transactions, 4).scans = [{ table: 't', columns, returned: ['t/y:c', 't/z:c'] }];
+  assert.deepEqual(claimsOf(draft), []);
+});
+
 function claimsOf(history: History): readonly string[] {
   const claims = judgeSnapshotIsolation(history).map(({ claim }) => claim.split(': ')[1] ?? '');
   return [...new Set(claims)];
@@ -87,6 +100,12 @@ function of<T>(items: readonly T[], i: number): T {
 
 /** One thing done wrong, and what it is to be called. */
 const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => void]> = {
+  'a scan that misses a row': [
+    'stale read',
+    ({ transactions }) => {
+      of(transactions, 3).scans = [{ table: 't', columns: ['c'], returned: [] }];
+    },
+  ],
   'a read that misses the newest version': [
     'stale read',
     ({ transactions }) => (of(of(transactions, 1).reads, 0).value = undefined),

@@ -99,4 +99,32 @@ export const COLLECTING: readonly Mutant[] = [
       ),
     ],
   },
+  {
+    rule: 'P59',
+    name: 'pin-between-bound-and-record',
+    mistake:
+      'A pin that comes between computing the bound of a lease and recording it counts as covered.',
+    changes: [
+      change(
+        'lock-service/leases.ts',
+        '    const bound = this.#smallestInUse(fresh);\n',
+        '    const bound = await Promise.resolve(this.#smallestInUse(fresh));\n',
+      ),
+    ],
+    // It takes an oracle whose answers bring the timestamps of a renewal and of a snapshot together, and a collector.
+    favouring: { collector: true, delayMsMax: 20, leaseTimeToLiveMs: 1_000 },
+  },
+  {
+    rule: 'P59',
+    name: 'lease-of-a-suspended-process',
+    mistake: 'A process counts on its lease by its monotonic clock alone.',
+    changes: [
+      change(
+        'lock-service/leases.ts',
+        'isWithin(clock, ttlMs * COUNTED_ON, since)',
+        'clock.monotonicMs() - since.monotonicMs < ttlMs * COUNTED_ON',
+      ),
+    ],
+    favouring: { events: { suspend: 3 }, collector: true },
+  },
 ];

@@ -182,4 +182,59 @@ export const COMMITTING: readonly Mutant[] = [
       ),
     ],
   },
+  {
+    rule: 'P9',
+    name: 'blind-second-phase',
+    mistake:
+      'The second phase is blind: it brings back what was collected while the process stood still.',
+    changes: [
+      change(
+        'transaction/roll-forward.ts',
+        '  await context.store.checkAndMutateRows(conditionals);\n',
+        '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
+      ),
+    ],
+    // After it stood still: one that rolls forward, one that deletes, and a collector.
+    favouring: { messages: { stall: 0.02 }, collector: true, leaseTimeToLiveMs: 100 },
+  },
+  {
+    rule: 'P61',
+    name: 'marks-sent-once',
+    mistake: 'A commit that is sent again, because its group was lost, is sent without its marks.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '      if (attempt > 1 && marks.length > 0) await sendMarks(context, marks);\n',
+        '',
+      ),
+    ],
+    favouring: { ordered: true, batching: undefined, groups: { refuseGroup: 0.02 } },
+  },
+  {
+    rule: 'P60',
+    name: 'cells-joined-by-a-separator',
+    mistake: 'Two cells of a transaction are one if their names joined with NUL are one string.',
+    changes: [
+      change(
+        'transaction/columns.ts',
+        'return `${row.length}:${row}${table}\\0${column}`;',
+        'return `${table}\\0${row}\\0${column}`;',
+      ),
+    ],
+    favouring: { names: 'awkward' },
+  },
+  {
+    rule: 'P60',
+    name: 'acknowledgments-joined-by-a-colon',
+    mistake:
+      'Observer `a` of column `x:y` and observer `a:x` of column `y` share an acknowledgment.',
+    changes: [
+      change(
+        'transaction/columns.ts',
+        'observer.replaceAll(/[%:]/g, encodeURIComponent)',
+        'observer',
+      ),
+    ],
+    favouring: { names: 'awkward' },
+  },
 ];

@@ -33,6 +33,9 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
 function planFor({ favouring }: Mutant, seed: number): Plan {
   const plan = planOf(seed);
   if (favouring === undefined) return plan;
-  const messages = { ...plan.knobs.messages, ...favouring.messages };
-  return { ...plan, knobs: { ...plan.knobs, ...favouring, messages } };
+  const { knobs } = plan;
+  const messages = { ...knobs.messages, ...favouring.messages };
+  const groups = { ...knobs.groups, ...favouring.groups };
+  const events = { ...knobs.events, ...favouring.events };
+  return { ...plan, knobs: { ...knobs, ...favouring, messages, groups, events } };
 }

@@ -158,4 +158,18 @@ export const TIMESTAMPS: readonly Mutant[] = [
       change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
     ],
   },
+  {
+    rule: 'P59',
+    name: 'oracle-of-a-suspended-machine',
+    mistake: 'An oracle counts on its lease by its monotonic clock alone.',
+    changes: [
+      change(
+        'oracle/leased-allocator.ts',
+        'isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since)',
+        'this.#clock.monotonicMs() - since.monotonicMs < this.#ttlMs * COUNTED_ON',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+    favouring: { events: { suspend: 3 }, oracleProcesses: true, leasedOracles: true },
+  },
 ];

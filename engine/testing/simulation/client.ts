@@ -11,9 +11,16 @@ import type { Collector } from '../../garbage-collection/index.ts';
 import type { Worker } from '../../observer/index.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from '../../oracle/index.ts';
 import { openPercolator, type Percolator } from '../../percolator.ts';
-import { clockOf, type Machine, untilOpen } from './machine.ts';
+import { clockOf, hasCode, type Machine, untilOpen } from './machine.ts';
 import { FAILURE_BACKOFF_MS, ObserverRuns } from './observers.ts';
-import { OBSERVED, type ProcessPlan, SPLITS, TABLES, type TransactionPlan } from './plan.ts';
+import {
+  OBSERVED,
+  type ProcessPlan,
+  SCRATCH,
+  SPLITS,
+  TABLES,
+  type TransactionPlan,
+} from './plan.ts';
 import { SimulatedProcess } from './process.ts';
 import type { Run } from './run.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
@@ -49,10 +56,16 @@ export class Client implements Machine {
   loops = 0;
   readonly #run: Run;
   readonly #plan: ProcessPlan;
+  readonly #life: number;
   #isLeaving = false;
 
-  constructor(run: Run, plan: ProcessPlan, names: { readonly name: string; readonly id: number }) {
+  constructor(
+    run: Run,
+    plan: ProcessPlan,
+    names: { readonly name: string; readonly id: number; readonly life: number },
+  ) {
     const { world } = run;
+    this.#life = names.life;
     this.#run = run;
     this.#plan = plan;
     this.process = new SimulatedProcess(world.timeline, names, () => {
@@ -63,22 +76,31 @@ export class Client implements Machine {
     this.transactions = new Transactions(run, this.process, this.clock);
   }
 
-  /** Opens the database, and sees to it that the tables are there. */
+  /** Opens the database, and in its first life sees to it that the tables are there. */
   async open(): Promise<Percolator> {
-    const { world } = this.#run;
     const percolator = await untilOpen(this.clock, () => this.#tryToOpen());
     this.percolator = percolator;
-    for (const name of TABLES) {
-      const observedColumns = OBSERVED[name].map((column) => world.names.column(column));
-      const definition = { observedColumns, splits: SPLITS };
-      await untilOpen(this.clock, () =>
-        percolator.createTable(world.names.table(name), definition),
-      );
-    }
+    if (this.#life === 0) await this.#createTables(percolator);
     if (this.#isLeaving) return percolator;
     if (this.#plan.worker) this.#startWorker(percolator);
     if (this.#plan.collector === true) this.collector = percolator.startCollector(COLLECTING);
     return percolator;
+  }
+
+  async #createTables(percolator: Percolator): Promise<void> {
+    const { world } = this.#run;
+    for (const name of TABLES) {
+      const observedColumns = OBSERVED[name].map((column) => world.names.column(column));
+      const table = world.names.table(name);
+      try {
+        await untilOpen(this.clock, () =>
+          percolator.createTable(table, { observedColumns, splits: SPLITS }),
+        );
+      } catch (error) {
+        // Created again with other columns.
+        if (name !== SCRATCH || !hasCode(error, 'TABLE_MISMATCH')) throw error;
+      }
+    }
   }
 
   /** Works through the plan: takes transactions from `next` until there are none. */

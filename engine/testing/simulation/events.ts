@@ -10,6 +10,8 @@ import type { Run } from './run.ts';
 const EVENT_ID = 1_000_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
+/** A run that has got no further by then gets its rest: with many events it might never end. */
+const TROUBLE_MS_MAX = 60_000;
 
 /** Keeps events coming at the rates of the knobs, until peace. */
 export function scheduleEvents(run: Run, clients: () => readonly Client[]): void {
@@ -38,7 +40,7 @@ function scheduleNext(
   const draw = (purpose: number): number => chance(world.seed, series.id, number, purpose);
   const gapMs = (-Math.log(1 - draw(0)) * 1_000) / series.perSecond;
   world.timeline.after(gapMs, () => {
-    if (!world.troubled) return;
+    if (!world.troubled || world.timeline.nowMs > TROUBLE_MS_MAX) return;
     const all = clients();
     const client = all[chooseBetween(0, all.length - 1, draw(1))];
     const machines: readonly Machine[] = [...all, ...(run.oracles?.machines ?? [])];

@@ -10,21 +10,24 @@ import { LISTS } from './plan.ts';
 import type { Run } from './run.ts';
 import { leftLocks, leftMarks } from './storage.ts';
 
-export function judge(run: Run, history: History): readonly Violation[] {
-  const { names } = run.world;
+export function judge(run: Run, told: History): readonly Violation[] {
+  const { names, incarnations, tables } = run.world;
+  markWeakRuns(run, told);
+  const history = incarnations.named(told);
   const lists = new Set(LISTS.map((cell) => names.historic(cell)));
   const listCells: ListCells = {
     isList: (cell) => lists.has(cell),
     elementsOf: (value) => value.split(','),
   };
-  markWeakRuns(run, history);
-  run.world.umpire.judgeTraces(history);
+  run.world.umpire.judgeTraces(history, (table) => tables.has(table));
   return [
     ...run.world.umpire.violations,
     ...judgeSnapshotIsolation(history),
-    ...judgeListAppend(listTransactions(history.transactions, listCells), { strict: true })
-      .violations,
-    ...judgeNotifications(history, { observers: observersOf(names), left: leftMarks(run.world) }),
+    ...judgeListAppend(listTransactions(told.transactions, listCells), { strict: true }).violations,
+    ...judgeNotifications(history, {
+      observers: incarnations.observed(observersOf(names)),
+      left: leftMarks(run.world),
+    }),
     ...judgeAnswers(run, history),
     ...leftLocks(run.world).map((lock) => ({
       claim: 'progress: lock left',

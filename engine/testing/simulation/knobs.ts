@@ -112,6 +112,8 @@ export interface Knobs {
   readonly drift?: number | undefined;
   /** What the plan's cells are called in the database (names.ts). Default: the same. */
   readonly names?: 'awkward' | undefined;
+  /** Whether a table is dropped and created again while it is in use. */
+  readonly drops?: boolean | undefined;
   /** The share of an observer's runs that hang for a while. Default 0. */
   readonly hangs?: number | undefined;
   /** Failures of an observer before a cell is parked. Default: never parked. */
@@ -194,6 +196,7 @@ export function swarm(random: Random): Knobs {
     skewMs: random.pick([0, 0, 1_000, 3_600_000]),
     drift: random.pick([0, 0.001, 0.01]),
     names: random.fraction() < 0.25 ? 'awkward' : undefined,
+    drops: random.fraction() < 0.25,
     hangs: random.fraction() < 0.3 ? 0.02 : undefined,
     failuresMax: random.fraction() < 0.3 ? random.integer(1, 3) : undefined,
     firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,

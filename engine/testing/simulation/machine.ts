@@ -1,5 +1,5 @@
 /** What all processes that use the storage have, and do: a clock of their own; and trying again to open it. */
-import { isRetryable, PercolatorError } from '../../base/index.ts';
+import { type ErrorCode, isRetryable, PercolatorError } from '../../base/index.ts';
 import type { SimulatedProcess } from './process.ts';
 import { SimulatedClock } from './simulated-clock.ts';
 import type { World } from './world.ts';
@@ -37,5 +37,9 @@ export async function untilOpen<T>(clock: SimulatedClock, open: () => Promise<T>
 }
 
 export function isInDoubt(error: unknown): boolean {
-  return error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+  return hasCode(error, 'STORE_IN_DOUBT');
+}
+
+export function hasCode(error: unknown, code: ErrorCode): error is PercolatorError {
+  return error instanceof PercolatorError && error.code === code;
 }

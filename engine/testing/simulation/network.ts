@@ -52,7 +52,7 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     process.kill();
     return noAnswer();
   }
-  if (fault === 'stall') standStill(world, process, number);
+  if (fault === 'stall') standStill(world, process, number, world.longestStopMs / 3);
   const answer = new Promise<T>((resolve, reject) => {
     process.emit(() => {
       leave(world, process, { message, number, fault, resolve, reject });
@@ -62,13 +62,19 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     world.tell?.(process.name, 'dies');
     process.kill();
   }
-  if (fault === 'pause') standStill(world, process, number);
+  if (fault === 'pause') standStill(world, process, number, 1);
   return answer;
 }
 
 /** Perhaps for longer than a lock lives, or until the collector has given the process up and collected. */
-function standStill(world: World, process: SimulatedProcess, number: number): void {
-  const ms = chooseBetween(1, world.longestStopMs, world.draw(process, number, PAUSE));
+function standStill(
+  world: World,
+  process: SimulatedProcess,
+  number: number,
+  shortestMs: number,
+): void {
+  const drawn = world.draw(process, number, PAUSE);
+  const ms = chooseBetween(Math.ceil(shortestMs), world.longestStopMs, drawn);
   world.tell?.(process.name, `stands still for ${ms} ms`);
   process.pause(ms);
 }

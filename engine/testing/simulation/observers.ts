@@ -4,7 +4,7 @@
  *
  *     t/<row>:seen ──copier──▶ u/<row>:copy ──chained──▶ u/<row>:done
  *           └───────counter──▶ t/<row>:count
- *     t/<row>:also ──watcher
+ *     t/<row>:also ──watcher                  s/<row>:seen ──scratcher, as long as the column is observed
  *
  * Each run is a transaction of the history like any other. Some fail, and some hang for a while.
  */
@@ -12,30 +12,26 @@ import type { Timestamp } from '../../bigtable/index.ts';
 import type { CommittedRun, DirtyCell, Observer } from '../../observer/index.ts';
 import type { Transaction } from '../../transaction/index.ts';
 import { historicCell } from '../history.ts';
+import type { ObservedColumn } from '../judges/notifications.ts';
 import { chance, chooseBetween } from './chance.ts';
 import type { Names } from './names.ts';
+import { SCRATCH } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import { read, type Recording, write } from './recording.ts';
 import type { Run } from './run.ts';
 import type { Transactions } from './transactions.ts';
 
-/** By its names in the database. */
-export interface WhoObserves {
-  readonly name: string;
-  readonly table: string;
-  readonly column: string;
-}
-
 /** Who observes what, by the names of plans. */
-const OBSERVERS: readonly WhoObserves[] = [
+const OBSERVERS: readonly ObservedColumn[] = [
   { name: 'copier', table: 't', column: 'seen' },
   { name: 'counter', table: 't', column: 'seen' },
   { name: 'chained', table: 'u', column: 'copy' },
   { name: 'watcher', table: 't', column: 'also' },
+  { name: 'scratcher', table: SCRATCH, column: 'seen' },
 ];
 
 /** For the judge. */
-export function observersOf(names: Names): readonly WhoObserves[] {
+export function observersOf(names: Names): readonly ObservedColumn[] {
   return OBSERVERS.map(({ name, table, column }) => ({
     name: names.observer(name),
     table: names.table(table),
@@ -157,6 +153,9 @@ export class ObserverRuns {
       }
       case 'watcher':
         await get(`t/${row}:also`);
+        return;
+      case 'scratcher':
+        await get(`s/${row}:seen`);
         return;
       default:
         set(`u/${row}:done`, `${startTimestamp} saw ${await get(`u/${row}:copy`)}`);

@@ -19,12 +19,16 @@ export type Operation =
 export interface TransactionPlan {
   /**
    * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past; `replay` marks the
-   * parked cells of the tables again that the operations name.
+   * parked cells of the tables again that the operations name; `recreate` drops the scratch table and creates it again.
    */
-  readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay';
+  readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay' | 'recreate';
   readonly operations: readonly Operation[];
+  /** Of the scratch table, when it is created again. Default none. */
+  readonly observedColumns?: readonly string[] | undefined;
   /** For a snapshot: of how long ago, in milliseconds. Default: of now. */
   readonly agoMs?: number | undefined;
+  /** Milliseconds before it begins, in which nothing is held. Default 0. */
+  readonly restMs?: number | undefined;
 }
 
 export interface ProcessPlan {
@@ -45,11 +49,14 @@ export interface Plan {
   readonly observerFailures: number;
 }
 
-export const TABLES = ['t', 'u'] as const;
-/** Columns that leave notifications, of each table. */
+/** Dropped and created again, with other observed columns, in some runs. */
+export const SCRATCH: string = 's';
+export const TABLES = ['t', 'u', 's'] as const;
+/** Columns that leave notifications, of each table as it is created first. */
 export const OBSERVED: Readonly<Record<(typeof TABLES)[number], readonly string[]>> = {
   t: ['seen', 'also'],
   u: ['copy'],
+  s: ['seen'],
 };
 /** Cells with single values. */
 export const CELLS: readonly string[] = [
@@ -66,15 +73,19 @@ export const CELLS: readonly string[] = [
 ];
 /** Cells with lists. */
 export const LISTS: readonly string[] = ['t/l:list', 't/m:list', 'u/l:list'];
+/** Cells of the scratch table. */
+const SCRATCHED = ['s/d:seen', 's/a:c', 's/b:d'];
 /** Cells that only observers write. */
 const DERIVED = ['d', 'e'].flatMap((row) => [`u/${row}:copy`, `t/${row}:count`, `u/${row}:done`]);
-const ALL_CELLS: readonly string[] = [...CELLS, ...LISTS, ...DERIVED];
+const ALL_CELLS: readonly string[] = [...CELLS, ...LISTS, ...SCRATCHED, ...DERIVED];
 /** Every column that has values. */
 export const SCANNED: readonly string[] = [
   ...new Set(ALL_CELLS.map((cell) => addressOf(cell).column)),
 ];
 /** Scanners begin at a random one of them. */
 export const SPLITS: readonly string[] = ['c', 'e'];
+/** Tables that are always there. */
+const USED = ['t', 'u'] as const;
 const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
 
 export function planOf(seed: number): Plan {
@@ -93,12 +104,49 @@ export function planOf(seed: number): Plan {
     planProcess(random, cells, habits),
   );
   if (knobs.collector) {
-    const transactions = random.fraction() < 0.5 ? [] : planPins(random, cells);
-    processes.push({ transactions, concurrency: 1, worker: false, collector: true });
+    const pins = planPins(random, cells, knobs.leaseTimeToLiveMs);
+    const kind = random.fraction();
+    const collector = { transactions: [], concurrency: 1, worker: false, collector: true };
+    if (kind < 0.4) processes.push(collector);
+    else if (kind < 0.7) processes.push({ ...pins, collector: true });
+    else processes.push(pins, collector);
   }
   const isParking = knobs.failuresMax !== undefined;
   const observerFailures = isParking || random.fraction() < 0.2 ? random.integer(1, 5) : 0;
-  return { seed, knobs, processes, observerFailures };
+  const plan = { seed, knobs, processes, observerFailures };
+  return knobs.drops === true ? withDrops(plan, createRandom(seed).fork('drops')) : plan;
+}
+
+/** Some transactions use the scratch table, too, first or last or alone; some drop it and create it again. */
+function withDrops(plan: Plan, random: Random): Plan {
+  const one = (transaction: TransactionPlan): TransactionPlan => {
+    if (random.fraction() < 0.02) {
+      const observedColumns = random.pick([[], ['seen'], ['seen']]);
+      return { kind: 'recreate', operations: [], observedColumns };
+    }
+    if (transaction.kind === 'replay' || random.fraction() < 0.7) return transaction;
+    const { operations } = transaction;
+    const added = operationOnScratch(random, transaction.kind === 'snapshot');
+    const at = random.pick([0, operations.length]);
+    return { ...transaction, operations: operations.toSpliced(at, 0, added) };
+  };
+  const processes = plan.processes.map((process) => {
+    const transactions = process.transactions.map(one);
+    return Object.assign({}, process, { transactions });
+  });
+  return { ...plan, processes };
+}
+
+function operationOnScratch(random: Random, isRead: boolean): Operation {
+  const kind = random.fraction();
+  if (isRead || kind < 0.2) {
+    return random.fraction() < 0.5
+      ? { do: 'scan', table: SCRATCH }
+      : { do: 'getMany', cells: SCRATCHED };
+  }
+  const cell = random.pick(SCRATCHED);
+  if (kind < 0.7) return { do: 'set', cell };
+  return { do: kind < 0.8 ? 'delete' : random.pick(['get', 'lock'] as const), cell };
 }
 
 interface Habits {
@@ -111,7 +159,7 @@ interface Habits {
 }
 
 function planProcess(random: Random, cells: readonly string[], habits: Habits): ProcessPlan {
-  const transactions = Array.from({ length: random.integer(40, 300) }, () =>
+  const transactions = Array.from({ length: random.integer(40, 220) }, () =>
     planTransaction(random, cells, habits),
   );
   return { transactions, concurrency: random.integer(1, 24), worker: random.fraction() < 0.5 };
@@ -123,7 +171,7 @@ function planTransaction(
   { slow, weak, parking }: Habits,
 ): TransactionPlan {
   if (parking && random.fraction() < 0.02) {
-    return { kind: 'replay', operations: [{ do: 'scan', table: random.pick(TABLES) }] };
+    return { kind: 'replay', operations: [{ do: 'scan', table: random.pick(USED) }] };
   }
   const kind = random.fraction();
   const operations: Operation[] = [];
@@ -150,14 +198,19 @@ function planSnapshot(random: Random, cells: readonly string[], slow: boolean): 
   return { kind: 'snapshot', operations, agoMs: random.pick([undefined, 10, 100, 500]) };
 }
 
-/** Snapshots of the past, one after the other, as long as collections: their leases are renewed while they begin. */
-function planPins(random: Random, cells: readonly string[]): readonly TransactionPlan[] {
-  return Array.from({ length: random.integer(4, 16) }, () => {
-    if (random.fraction() < 0.3) return planSnapshot(random, cells, true);
-    const rest: Operation = { do: 'think', ms: random.integer(100, 1_000) };
-    const operations = [rest, ...planReads(random, cells)];
-    return { kind: 'snapshot', operations, agoMs: random.pick([10, 100, 500]) };
+/**
+ * Snapshots of the past by several at the same moments, each as long as a collection, with rests in which nothing is held:
+ * so that some begin while the lease is being renewed with a timestamp of now, and a collector begins soon after.
+ */
+function planPins(random: Random, cells: readonly string[], leaseMs: number): ProcessPlan {
+  const restMs = Math.ceil(leaseMs / random.pick([1, 3, 4]));
+  const transactions = Array.from({ length: random.integer(8, 32) }, (): TransactionPlan => {
+    const meanwhile: Operation = { do: 'think', ms: random.integer(100, 1_000) };
+    const agoMs = random.pick([10, 100, 500, undefined]);
+    const operations = [...planReads(random, cells), meanwhile, ...planReads(random, cells)];
+    return { kind: 'snapshot', operations, agoMs, restMs };
   });
+  return { transactions, concurrency: random.integer(1, 4), worker: false };
 }
 
 function planReads(random: Random, cells: readonly string[]): readonly Operation[] {
@@ -178,7 +231,7 @@ function planOperation(random: Random, cells: readonly string[], slow: boolean):
 }
 
 function planScan(random: Random): Operation {
-  const table = random.pick(TABLES);
+  const table = random.pick(USED);
   if (random.fraction() < 0.6) return { do: 'scan', table };
   return { do: 'scan', table, part: [random.pick(ROWS), random.pick(ROWS)] };
 }

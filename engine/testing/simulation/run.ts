@@ -27,6 +27,8 @@ export interface Run {
   unknowns: number;
   /** Parked cells that were marked again. */
   replayed: number;
+  /** Times that the scratch table was dropped. */
+  dropped: number;
   /** Runs of observers that have hung. */
   hung: number;
   /** Whether weak notifications are part of the plan: then a cell's observer may run twice at a time. */

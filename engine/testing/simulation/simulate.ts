@@ -46,6 +46,7 @@ export interface RunCounts {
   hung: number;
   parked: number;
   replayed: number;
+  tablesDropped: number;
   /** By the collector. */
   cellsCollected: number;
 }
@@ -111,6 +112,7 @@ class Simulation {
       collector: undefined,
       unknowns: 0,
       replayed: 0,
+      dropped: 0,
       hung: 0,
       hasWeak: plan.processes.some(({ transactions }) =>
         transactions.some(({ operations }) => operations.some((one) => one.do === 'weak')),
@@ -281,6 +283,7 @@ class Simulation {
       hung: this.#run.hung,
       parked: sum(({ worker }) => worker?.counters.parked ?? 0),
       replayed: this.#run.replayed,
+      tablesDropped: this.#run.dropped,
       cellsCollected: sum(({ collector }) => collector?.counters.cellsDeleted ?? 0),
     };
   }
@@ -289,6 +292,7 @@ class Simulation {
     const names = {
       name: life === 0 ? role : `${role}, life ${life}`,
       id: this.#clients.length + 1,
+      life,
     };
     const client = new Client(this.#run, plan, names);
     this.#clients.push(client);

@@ -20,7 +20,7 @@ export function setFirstTimestamp(world: World): void {
 /** Marks that are left: `notify t/d:seen@12`; parked ones are not, somebody has to look at those. */
 export function leftMarks(world: World): readonly string[] {
   const marks = NOTIFY_FAMILIES.slice(0, 2);
-  return TABLES.map((name) => world.names.table(name)).flatMap((table) =>
+  return storedTables(world).flatMap((table) =>
     leftCells(world, notifyTable(table), marks).map(
       ({ row, family, qualifier: column, timestamp }) =>
         `${family} ${historicCell({ table, row, column })}@${timestamp}`,
@@ -30,11 +30,17 @@ export function leftMarks(world: World): readonly string[] {
 
 /** Locks that are left: `t/a:c@5`. */
 export function leftLocks(world: World): readonly string[] {
-  return TABLES.map((name) => world.names.table(name)).flatMap((table) =>
+  return storedTables(world).flatMap((table) =>
     leftCells(world, table, [LOCK]).map(
       ({ row, qualifier: column, timestamp }) =>
         `${historicCell({ table, row, column })}@${timestamp}`,
     ),
+  );
+}
+
+function storedTables(world: World): readonly string[] {
+  return TABLES.flatMap(
+    (name) => world.incarnations.present(world.names.table(name))?.stored ?? [],
   );
 }
 

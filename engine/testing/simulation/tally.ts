@@ -32,6 +32,7 @@ export const NOTHING: Tally = {
     hung: 0,
     parked: 0,
     replayed: 0,
+    tablesDropped: 0,
     cellsCollected: 0,
   },
   faults: {},

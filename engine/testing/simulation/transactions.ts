@@ -7,8 +7,8 @@ import type { Timestamp } from '../../bigtable/index.ts';
 import type { TimestampOracle } from '../../oracle/index.ts';
 import type { Percolator } from '../../percolator.ts';
 import type { Transaction } from '../../transaction/index.ts';
-import { isInDoubt } from './machine.ts';
-import type { Operation, TransactionPlan } from './plan.ts';
+import { hasCode, isInDoubt } from './machine.ts';
+import { type Operation, SCRATCH, SPLITS, type TransactionPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import { perform, readOnly, type Recording, type Scribe, startRecording } from './recording.ts';
 import type { Run } from './run.ts';
@@ -77,6 +77,7 @@ export class Transactions {
   }
 
   async perform(percolator: Percolator, plan: TransactionPlan): Promise<void> {
+    if (plan.restMs !== undefined) await this.#clock.sleep(plan.restMs);
     switch (plan.kind) {
       case 'begin':
         return this.#byHand(percolator, plan);
@@ -84,6 +85,8 @@ export class Transactions {
         return this.#transact(percolator, plan);
       case 'replay':
         return this.#replay(percolator, plan);
+      case 'recreate':
+        return this.#recreate(percolator, plan);
       case 'snapshot':
         await this.snapshot(percolator, plan.operations, this.#timestampOf(plan.agoMs));
     }
@@ -172,6 +175,24 @@ export class Transactions {
     }
   }
 
+  /** Each by itself may fail; then the table is as it was, or gone for a while. */
+  async #recreate(
+    percolator: Percolator,
+    { observedColumns = [] }: TransactionPlan,
+  ): Promise<void> {
+    const { names } = this.#run.world;
+    const table = names.table(SCRATCH);
+    const columns = observedColumns.map((column) => names.column(column));
+    try {
+      await percolator.dropTable(table);
+      this.#run.dropped++;
+      await percolator.createTable(table, { observedColumns: columns, splits: SPLITS });
+    } catch (error) {
+      if (hasCode(error, 'TABLE_MISMATCH')) return; // Somebody else was faster.
+      if (!isInDoubt(error)) await this.#failed(percolator, undefined, error);
+    }
+  }
+
   #expectSecondPhase(percolator: Percolator, startTimestamp: Timestamp): void {
     const { timeline, knobs, umpire } = this.#run.world;
     if (!umpire.isCalm) return;
@@ -202,20 +223,27 @@ export class Transactions {
   ): Promise<void> {
     const { world } = this.#run;
     this.failed++;
-    if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') {
+    if (hasCode(error, 'COMMIT_UNKNOWN')) {
       this.#run.unknowns++;
       await this.#ask(percolator, error);
       return;
     }
     // A mistake in the plan, which shrinking may make: a weak notification alone.
-    const isRefused = error instanceof PercolatorError && error.code === 'INVALID_ARGUMENT';
-    if (!isRetryable(error) && !isRefused) throw error;
+    const isRefused = hasCode(error, 'INVALID_ARGUMENT');
+    if (!isRetryable(error) && !isRefused && !this.#isGone(error)) throw error;
     if (recording !== undefined && this.#process.isAlive) {
       this.#heard(recording, 'failed');
       const code = error instanceof PercolatorError ? error.code : '';
       world.umpire.failed(recording.startTimestamp, code, () => leftLocks(world));
     }
     await this.#clock.sleep(REST_MS); // Or a short outage would fail the whole plan.
+  }
+
+  /** Whether the scratch table is not there. Of the others nobody may say so, whatever their locks point to. */
+  #isGone(error: unknown): boolean {
+    const { plan, world } = this.#run;
+    if (plan.knobs.drops !== true || !hasCode(error, 'TABLE_NOT_FOUND')) return false;
+    return new RegExp(`\\btable ${world.names.table(SCRATCH)}(\\.|$|[^\\w.])`).test(error.message);
   }
 
   /** Asks how it ended after all; what is answered must be true. */
@@ -225,8 +253,8 @@ export class Transactions {
       const outcome = await percolator.outcomeOf(transaction);
       if (this.#process.isAlive) this.#run.answers.push({ ...transaction, outcome });
     } catch (error) {
-      if (!isRetryable(error) && !isInDoubt(error)) throw error;
-      if (!(error instanceof PercolatorError) || error.code !== 'LOCKED') return;
+      if (!isRetryable(error) && !isInDoubt(error) && !this.#isGone(error)) throw error;
+      if (!hasCode(error, 'LOCKED')) return;
       const whose = `its own transaction of ${transaction.startTimestamp}, which it has given up`;
       this.scribe.find('liveness: waits for itself', `waits for ${whose}`);
     }

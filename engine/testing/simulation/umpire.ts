@@ -100,12 +100,12 @@ export class Umpire {
     );
   }
 
-  /** After a run: what was locked as a primary has left a record or a marker at its primary. */
-  judgeTraces({ records, markers }: History): void {
+  /** After a run: what was locked as a primary has left a record or a marker at its primary, unless its table is gone. */
+  judgeTraces({ records, markers }: History, isThere: (table: string) => boolean): void {
     const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
     const traces = new Set(markers.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`));
     for (const { table, row, column, startTimestamp, value } of this.#locks) {
-      if (committed.has(startTimestamp)) continue;
+      if (committed.has(startTimestamp) || !isThere(table)) continue;
       const cell = historicCell({ table, row, column });
       if (traces.has(`${cell}@${startTimestamp}`)) continue;
       const lock = decodeLock({

@@ -23,6 +23,7 @@ import {
   type MessageFault,
 } from './knobs.ts';
 import { ModelTable } from './model-table.ts';
+import { Incarnations } from './incarnations.ts';
 import { awkwardNames, type Names, PLAIN } from './names.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
@@ -44,6 +45,7 @@ export class World {
   readonly names: Names;
   readonly timeline: Timeline = new Timeline();
   readonly tables: Map<string, ModelTable> = new Map();
+  readonly incarnations: Incarnations = new Incarnations();
   readonly umpire: Umpire;
   /** How often each fault has happened. */
   readonly faults: FaultCounts = {};
@@ -84,7 +86,7 @@ export class World {
   get longestStopMs(): number {
     const { collector, leaseTimeToLiveMs, lockTimeToLiveMs } = this.knobs;
     if (!collector) return 4 * lockTimeToLiveMs;
-    return 2 * (leaseTimeToLiveMs + MESSAGE_LIFETIME_MS);
+    return 3 * (leaseTimeToLiveMs + MESSAGE_LIFETIME_MS);
   }
 
   count(fault: Fault): void {
@@ -152,6 +154,7 @@ export class World {
       } else if (family === 'rollback') {
         this.#noteMarker(historicCell({ table, row, column }), mutation.timestamp);
       } else if (table === PROGRESS_TABLE) this.umpire.collectorIsAt(mutation.value);
+      else if (family === 'table') this.incarnations.defined(row, mutation.value);
     }
   }
 

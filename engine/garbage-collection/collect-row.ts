@@ -6,8 +6,11 @@
  *     data    4  6  8 │ 13        data stays that a record points to that stays
  *             ×  ×    D = 10
  *
- * - Records above D stay, and may point to data below: of a transaction that began below, or, if it is a touch,
- *   to the data of the newest record up to D.
+ * - Records above D stay, and are as many as the row is hot: only some of the newest are read. What they may point to
+ *   below D is the data of the newest record up to D, which stays anyway, if they are touches that nobody has
+ *   written over since; and the data of one transaction that began below D, which is the oldest of them, because
+ *   two writers of a cell do not overlap. So data that a record up to D has brought is judged by those alone,
+ *   and data that no record up to D knows stays as long as there may be records above that were not read.
  * - If the newest record up to D says that there is no value, it is a tombstone and goes too: after
  *   everything older, or a deleted value would reappear (P17). It stays as long as a
  *   notification of the cell waits: an observer that has not run yet must still find the delete, also
@@ -34,12 +37,12 @@ import {
   type WriteRecord,
 } from '../transaction/index.ts';
 
-/** What to read of a row. Of long columns only the newest versions up to D: see `cutColumns`. */
+/** What to read of a row. Of long columns only the newest versions up to D, and above: see `cutColumns`. */
 export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
   const below = deletionHorizon - 1;
   return [
     { family: LOCK, to: below },
-    { family: WRITE, from: deletionHorizon + 1 },
+    { family: WRITE, from: deletionHorizon + 1, versions },
     { family: WRITE, to: deletionHorizon, versions },
     { family: ACK, from: deletionHorizon + 1, versions: 1 },
     { family: ACK, to: deletionHorizon, versions },
@@ -63,6 +66,36 @@ export function cutColumns(
   return new Set([...counts].filter(([, count]) => count >= versions).map(([name]) => name));
 }
 
+/** The columns of which the filters may have left out records above D: not the newest ones, but the oldest. */
+export function hiddenColumns(
+  cells: readonly Cell[],
+  deletionHorizon: Timestamp,
+  versions: number,
+): ReadonlySet<string> {
+  const above = cells.filter(
+    ({ family, timestamp }) => family === WRITE && timestamp > deletionHorizon,
+  );
+  const counts = Map.groupBy(above, ({ qualifier }) => qualifier);
+  return new Set([...counts].filter(([, { length }]) => length >= versions).map(([name]) => name));
+}
+
+/** Whether there is data below D that no record up to D knows, in a column of which records above were left out. */
+export function isUndecided(
+  cells: readonly Cell[],
+  deletionHorizon: Timestamp,
+  hidden: ReadonlySet<string>,
+): boolean {
+  if (hidden.size === 0) return false;
+  const known = new Set(
+    cells
+      .filter(({ family, timestamp }) => family === WRITE && timestamp <= deletionHorizon)
+      .map((cell) => `${cell.qualifier}\0${decodeWriteRecord(cell).dataTimestamp}`),
+  );
+  return cells.some(
+    (cell) => cell.family === DATA && hidden.has(cell.qualifier) && !known.has(nameOf(cell)),
+  );
+}
+
 /** The columns whose newest record up to D is a tombstone: of these it matters whether a notification waits. */
 export function tombstoneColumns(
   cells: readonly Cell[],
@@ -77,6 +110,7 @@ export function tombstoneColumns(
 export interface RowToCollect {
   readonly cells: readonly Cell[];
   readonly cut: ReadonlySet<string>;
+  readonly hidden: ReadonlySet<string>;
   /** Columns for which an observer has yet to run. */
   readonly waiting: ReadonlySet<string>;
 }
@@ -125,7 +159,12 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
       }
     }
     for (const { dataTimestamp } of staying) used.add(`${column}\0${dataTimestamp}`);
-    for (const { startTimestamp } of older) owned.add(`${column}\0${startTimestamp}`);
+    const isCut = row.cut.has(`${WRITE}\0${column}`);
+    for (const { startTimestamp, dataTimestamp } of older) {
+      owned.add(`${column}\0${startTimestamp}`);
+      // Where all records up to D were read, no older one names it.
+      if (!isCut) owned.add(`${column}\0${dataTimestamp}`);
+    }
     if (staying.length > 0) columns.add(column);
   }
   return [
@@ -192,9 +231,12 @@ function isTombstone({ dataTimestamp }: WriteRecord): boolean {
   return dataTimestamp === 0;
 }
 
-/** Of a column that was cut, only data whose own record was read: all touches of it are newer than that. */
+/**
+ * Of a column that was cut, only data whose own record was read: all touches of it are newer than that. And of one
+ * with records above that were not read, only data that a record up to D has brought.
+ */
 function unusedData(
-  { cells, cut }: RowToCollect,
+  { cells, cut, hidden }: RowToCollect,
   deletionHorizon: Timestamp,
   { used, owned }: { readonly used: ReadonlySet<string>; readonly owned: ReadonlySet<string> },
 ): readonly Mutation[] {
@@ -202,7 +244,11 @@ function unusedData(
   return cells
     .filter(({ family, timestamp }) => family === DATA && timestamp < deletionHorizon)
     .filter((data) => !used.has(nameOf(data)) && !guarded.has(nameOf(data)))
-    .filter((data) => !cut.has(`${WRITE}\0${data.qualifier}`) || owned.has(nameOf(data)))
+    .filter(
+      (data) =>
+        (!cut.has(`${WRITE}\0${data.qualifier}`) && !hidden.has(data.qualifier)) ||
+        owned.has(nameOf(data)),
+    )
     .map(({ qualifier, timestamp }) => erase(DATA, qualifier, timestamp));
 }
 

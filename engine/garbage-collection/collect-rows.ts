@@ -13,6 +13,8 @@ import {
   cutColumns,
   garbageOf,
   hasOneVersionEach,
+  hiddenColumns,
+  isUndecided,
   tombstoneColumns,
 } from './collect-row.ts';
 
@@ -39,14 +41,21 @@ export async function collectRows(
   rows: readonly Row[],
 ): Promise<number> {
   const changed = rows.filter(({ cells }) => !hasOneVersionEach(cells));
-  const isLong = (row: Row): boolean => cutOf(row, target, VERSIONS_IN_BATCH).size > 0;
+  const { deletionHorizon } = target;
+  const isLong = (row: Row): boolean =>
+    cutOf(row, target, VERSIONS_IN_BATCH).size > 0 ||
+    isUndecided(
+      row.cells,
+      deletionHorizon,
+      hiddenColumns(row.cells, deletionHorizon, VERSIONS_IN_BATCH),
+    );
   const short = changed.filter((row) => !isLong(row));
   let erased = await erase(store, await garbageOfRows(store, target, short, VERSIONS_IN_BATCH));
   for (const { key } of changed.filter(isLong)) erased += await collectLongRow(store, target, key);
   return erased;
 }
 
-/** A row with columns of many versions: some at a time, the newest first, until nothing is left out. */
+/** A row with columns of many versions: some at a time, the newest first, until nothing below is left out. */
 async function collectLongRow(
   store: Bigtable,
   target: CollectionTarget,
@@ -81,7 +90,8 @@ async function garbageOfRows(
   return rows.map((before): RowMutation => {
     const { key, cells } = now.get(before.key) ?? before;
     const cut = cutColumns(cells, deletionHorizon, versions);
-    const known = { cells, cut, waiting: waiting.get(key) ?? new Set<string>() };
+    const hidden = hiddenColumns(cells, deletionHorizon, versions);
+    const known = { cells, cut, hidden, waiting: waiting.get(key) ?? new Set<string>() };
     return { table, row: key, mutations: garbageOf(known, deletionHorizon) };
   });
 }

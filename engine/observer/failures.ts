@@ -1,4 +1,10 @@
-/** Remembers which cells' observers failed, how often, and until when the cell is left alone (P45). */
+/**
+ * Remembers which cells' observers failed, how often, and until when the cell is left alone (P45).
+ *
+ * A cell that fails here may be finished by another worker, and is then never met again. So what a whole scan has not
+ * found is forgotten: it is not marked any more. Where scans are never whole, because other workers' scanners are
+ * in the way, what has not been met for long is forgotten as well, count and all.
+ */
 import type { Clock } from '../base/index.ts';
 
 interface Failing {
@@ -8,11 +14,16 @@ interface Failing {
 
 /** The longest rest, in milliseconds: a repaired observer should not have to be waited for. */
 const REST_MS_MAX = 60_000;
+/** Milliseconds after its rest after which a cell is forgotten. Smaller than a scan takes, and nothing is ever parked. */
+const FORGOTTEN_MS = 1_800_000;
+/** Milliseconds between two looks at all of them: it costs as much as there are. */
+const SWEEP_MS = 1_000;
 
 export class Failures {
   readonly #clock: Clock;
   readonly #firstRestMs: number;
   readonly #failing = new Map<string, Failing>();
+  #sweptMs = -Infinity;
 
   constructor(clock: Clock, firstRestMs: number) {
     this.#clock = clock;
@@ -36,6 +47,26 @@ export class Failures {
 
   forget(name: string): void {
     this.#failing.delete(name);
+  }
+
+  get size(): number {
+    return this.#failing.size;
+  }
+
+  /**
+   * A scan has ended. Forgets the cells that it would have found, were they still marked: that rested no more when it
+   * began, and of which `isUnderway` is false.
+   */
+  sweep(
+    { beganMs, isWhole }: { readonly beganMs: number; readonly isWhole: boolean },
+    isUnderway: (name: string) => boolean,
+  ): void {
+    if (beganMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = beganMs;
+    const upToMs = isWhole ? beganMs : beganMs - FORGOTTEN_MS;
+    for (const [name, { untilMs }] of this.#failing) {
+      if (untilMs <= upToMs && !isUnderway(name)) this.#failing.delete(name);
+    }
   }
 
   /** Not so a cell that only rests after a conflict: it is work that is still to be done. */

@@ -49,6 +49,15 @@ const QUEUE_MAX = 100_000;
 /** Looks at what is slow, per `slowMs`. */
 const LOOKS_PER_SLOW = 2;
 
+/** What a scan of all tables has found. */
+interface Scanned {
+  readonly dirty: number;
+  /** Cells that were not known before. */
+  readonly fresh: number;
+  /** Every dirty cell was met. */
+  readonly isWhole: boolean;
+}
+
 interface Running {
   readonly cell: Notified;
   readonly sinceMs: number;
@@ -95,6 +104,8 @@ export class Worker implements AsyncDisposable {
   #emptyScans = 0;
   /** Scans all round that have ended. Only grows. */
   #scans = 0;
+  /** Whether the scan has found a cell for which the queue had no place. */
+  #isFull = false;
 
   /** Starts at once. */
   constructor(context: Context, observers: readonly Observer[], options: WorkerOptions = {}) {
@@ -133,6 +144,11 @@ export class Worker implements AsyncDisposable {
    */
   get ended(): Promise<void> {
     return this.#ended.promise;
+  }
+
+  /** Cells whose observers have failed here and that are to be run again: found, queued or resting. */
+  get failing(): number {
+    return this.#failures.size;
   }
 
   /** What is the matter at the moment: what `onTrouble` was told of and is not over. */
@@ -214,7 +230,12 @@ export class Worker implements AsyncDisposable {
       const wasQuiet = this.#queue.size + this.#running.size === 0;
       const begunBefore = this.#begun;
       this.#rest.scanBegins();
-      const { dirty, fresh } = await this.#scanTables();
+      const beganMs = this.#context.clock.monotonicMs();
+      this.#isFull = false;
+      const { dirty, fresh, isWhole } = await this.#scanTables();
+      this.#failures.sweep({ beganMs, isWhole: isWhole && !this.#isFull }, (name) =>
+        this.#isUnderway(name),
+      );
       if (wasQuiet && dirty === 0 && this.#begun === begunBefore) this.#emptyScans++;
       // A scan that finds only what is queued, running or resting has nothing to hurry for.
       if (fresh === 0) await this.#rest.sleep(signal);
@@ -223,9 +244,10 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Every table once, all round. Cells that only rest after a failure do not count as dirty. */
-  async #scanTables(): Promise<{ readonly dirty: number; readonly fresh: number }> {
+  async #scanTables(): Promise<Scanned> {
     let dirty = 0;
     let fresh = 0;
+    let isWhole = true;
     for (const scanner of this.#scanners) {
       await this.#listed.check(scanner.table);
       for (let comeRound = false; !comeRound && !this.#stopping.signal.aborted;) {
@@ -234,7 +256,10 @@ export class Worker implements AsyncDisposable {
         dirty += cells.filter((cell) => !this.#failures.hasFailed(nameOf(cell))).length;
         const isOthers = this.#locks !== undefined && !(await this.#tryLock(cells, this.#locks));
         if (!isOthers) fresh += this.#enqueueAll(cells);
-        if (!batch.isKnown || isOthers) dirty++; // Who knows.
+        if (!batch.isKnown || isOthers) {
+          dirty++; // Who knows.
+          isWhole = false;
+        }
         ({ comeRound } = batch);
         if (isOthers && this.#meet(scanner)) comeRound = true;
         this.#fill();
@@ -242,7 +267,7 @@ export class Worker implements AsyncDisposable {
       }
     }
     this.#scans++;
-    return { dirty, fresh };
+    return { dirty, fresh, isWhole: isWhole && !this.#stopping.signal.aborted };
   }
 
   /**
@@ -318,7 +343,10 @@ export class Worker implements AsyncDisposable {
       return false;
     }
     if (this.#queue.has(name) || this.#failures.isResting(name)) return false;
-    if (this.#queue.size >= QUEUE_MAX) return false;
+    if (this.#queue.size >= QUEUE_MAX) {
+      this.#isFull = true;
+      return false;
+    }
     this.#queue.set(name, cell);
     return true;
   }

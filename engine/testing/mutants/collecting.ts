@@ -15,6 +15,29 @@ export const COLLECTING: readonly Mutant[] = [
     ],
   },
   {
+    rule: 'P31',
+    name: 'unread-record-taken-for-none',
+    mistake:
+      'Data that only a record above the horizon points to goes, if that record was not read.',
+    changes: [
+      change(
+        'garbage-collection/collect-row.ts',
+        '!cut.has(`${WRITE}\\0${data.qualifier}`) && !hidden.has(data.qualifier)',
+        '!cut.has(`${WRITE}\\0${data.qualifier}`)',
+      ),
+      change(
+        'garbage-collection/collect-rows.ts',
+        'const VERSIONS_IN_BATCH = 8;',
+        'const VERSIONS_IN_BATCH = 2;',
+      ),
+      change(
+        'garbage-collection/collect-row.ts',
+        '  if (hidden.size === 0) return false;\n',
+        '  if (hidden.size < 10) return false;\n',
+      ),
+    ],
+  },
+  {
     rule: 'P30',
     name: 'collect-before-resolving',
     mistake: 'The collector does not resolve locks first.',

@@ -70,11 +70,11 @@ describe('a value that is wrong', () => {
     [
       'a piece twice',
       'pieces',
-      at('board', 'a\0', 'c/d'),
+      at('board', 'a\0a', 'a/a'),
       '3',
       /piece 3 stands on 2 squares: \["a"/,
     ],
-    ['a piece lost', 'pieces', at('board', 'a', 'b\0c'), undefined, /piece 1 stands on 0 squares/],
+    ['a piece lost', 'pieces', at('board', 'a', 'a\0a'), undefined, /piece 1 stands on 0 squares/],
     ['a total that is ahead', 'pipeline', at('sums', 'all', 'total'), '1', /a total of 1/],
     ['a copy that is ahead', 'pipeline', at('sums', 'bucket 0', 'copied'), '1', /1 copied, but 0/],
     [

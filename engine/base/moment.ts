@@ -6,11 +6,11 @@
  * machine is suspended. The wall clock goes on, but may be set to another time. So both must agree:
  *
  *     less than `ms` on the monotonic clock    the usual case
- *     less than `ms` on the wall clock         the machine was not suspended, nor the clock set forward
- *     the wall clock has not fallen behind     it was not set back, which could hide a suspend
+ *     as much on the wall clock                the machine was not suspended, nor the clock set
  *
- * What remains: a wall clock that is set back by as much as the machine is suspended, give or take
- * the tolerance below. No clock of the process could notice that.
+ * What remains is a wall clock that is set back by as much as the machine was suspended, give or take
+ * the tolerance: no clock of the process could notice that. In doubt the answer is no, and costs the
+ * process a renewal, or a look at what it would otherwise believe.
  */
 import type { Clock } from './clock.ts';
 
@@ -19,9 +19,10 @@ export interface Moment {
   readonly wallMs: number;
 }
 
-/** How far the wall clock may fall behind: its resolution, and the difference of the clocks' speeds. */
+/** How far the clocks may be apart: the wall clock's resolution, and a part of the time that is believed in. */
 const RESOLUTION_MS = 2;
-const DRIFT = 1 / 20;
+/** Far below what leases leave for clocks of different speeds; far above the drift of one machine's clocks. */
+const TOLERANCE = 1 / 20;
 
 export function momentOf(clock: Clock): Moment {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
@@ -31,6 +32,6 @@ export function momentOf(clock: Clock): Moment {
 export function isWithin(clock: Clock, ms: number, moment: Moment): boolean {
   const passedMs = clock.monotonicMs() - moment.monotonicMs;
   const passedWallMs = clock.wallMs() - moment.wallMs;
-  const isSetBack = passedWallMs < passedMs * (1 - DRIFT) - RESOLUTION_MS;
-  return passedMs < ms && passedWallMs < ms && !isSetBack;
+  const apartMs = Math.abs(passedWallMs - passedMs);
+  return passedMs < ms && apartMs <= RESOLUTION_MS + ms * TOLERANCE;
 }

@@ -170,6 +170,15 @@ test('P59: a wall clock that has gone back hides no suspend', async () => {
   assert.ok(!hold.isCovered());
 });
 
+test('P59: a suspend is noticed also if the wall clock is set back by a part of it afterwards', async () => {
+  const { process, clock } = open();
+  const hold = await process.leases.enter();
+  hold.setTimestamp(11);
+  clock.suspend(TTL_MS + 10_000);
+  clock.jumpWall(-TTL_MS); // Ten seconds seem to have passed.
+  assert.ok(!hold.isCovered());
+});
+
 test('P59: a wall clock that is corrected by a little, or runs a hundredth slower, ends no lease', async () => {
   const { process, clock } = open();
   const hold = await process.leases.enter();

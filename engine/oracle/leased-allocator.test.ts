@@ -459,7 +459,7 @@ class PausableClock implements Clock {
   }
 
   wallMs(): number {
-    return this.#clock.wallMs();
+    return this.#clock.wallMs() * this.#speed; // One oscillator drives both clocks of a machine.
   }
 
   monotonicMs(): number {

@@ -2,7 +2,7 @@
  * One store, a clock that obeys, and processes that are databases of their own: for tests that create and drop tables
  * while they are in use, step by step.
  */
-import { createRandom, type Random } from '../base/index.ts';
+import { assert, createRandom, type Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { fsck } from '../fsck.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from '../oracle/index.ts';
@@ -147,7 +147,10 @@ export class Scene {
   }
 
   async untilState(table: string, state: TableState): Promise<void> {
-    while ((await this.state(table)) !== state) await this.clock.advance(1);
+    for (let waited = 0; (await this.state(table)) !== state; waited++) {
+      assert(waited < 1_000, `table ${table} comes to be ${state}`);
+      await this.clock.advance(1);
+    }
   }
 
   /** What the storage has of table `t`. */

@@ -19,27 +19,38 @@ interface Place {
 
 /** The cells that scans have read as absent. */
 export class Scans {
-  readonly #places = new Map<string, Place[]>();
+  readonly #cells: ReadonlyMap<HistoricCell, CellVersions>;
+  /** By table; undefined before the first scan: a history without any may have millions of cells. */
+  #places: ReadonlyMap<string, readonly Place[]> | undefined;
 
   constructor(cells: ReadonlyMap<HistoricCell, CellVersions>) {
-    for (const [cell, versions] of cells) {
-      const { table, row, column } = addressOf(cell);
-      const place = { cell, row: Buffer.from(row), column, versions };
-      const ofTable = this.#places.get(table);
-      if (ofTable === undefined) this.#places.set(table, [place]);
-      else ofTable.push(place);
-    }
+    this.#cells = cells;
   }
 
   *missedBy({ scans = [] }: HistoricTransaction): Generator<Place> {
     for (const scan of scans) {
       const returned = new Set(scan.returned);
       const isInside = insideOf(scan);
+      this.#places ??= placesByTable(this.#cells);
       for (const place of this.#places.get(scan.table) ?? []) {
         if (!returned.has(place.cell) && isInside(place)) yield place;
       }
     }
   }
+}
+
+function placesByTable(
+  cells: ReadonlyMap<HistoricCell, CellVersions>,
+): ReadonlyMap<string, readonly Place[]> {
+  const places = new Map<string, Place[]>();
+  for (const [cell, versions] of cells) {
+    const { table, row, column } = addressOf(cell);
+    const place = { cell, row: Buffer.from(row), column, versions };
+    const ofTable = places.get(table);
+    if (ofTable === undefined) places.set(table, [place]);
+    else ofTable.push(place);
+  }
+  return places;
 }
 
 /** Whether a cell of the scan's table is in its range. Rows are in the order of their UTF-8 bytes. */

@@ -22,19 +22,14 @@ export class CellVersions {
   #positions: ReadonlyMap<string | undefined, number> | undefined;
 
   constructor(records: readonly HistoricRecord[]) {
-    const all: Version[] = [];
-    const changes: Version[] = [];
-    let before: HistoricRecord | undefined;
-    for (const record of isSorted(records) ? records : records.toSorted(byCommitTimestamp)) {
-      // Rolled forward by two, a record is written twice, and may have been counted twice.
-      if (isSame(record, before)) continue;
-      before = record;
-      const version = { record, isClaimed: false, value: undefined };
-      all.push(version);
-      if (record.operation !== 'touch') changes.push(version);
-    }
-    this.all = all;
-    this.changes = changes;
+    const sorted = isSorted(records) ? records : records.toSorted(byCommitTimestamp);
+    // Rolled forward by two, a record is written twice, and may have been counted twice.
+    const distinct = sorted.filter((record, i) => !isSame(record, sorted[i - 1]));
+    this.all = distinct.map((record) => ({ record, isClaimed: false, value: undefined }));
+    // Most cells have no touch, and there may be millions of cells: one array does for both.
+    const hasTouch = distinct.some(({ operation }) => operation === 'touch');
+    const isChange = ({ record }: Version): boolean => record.operation !== 'touch';
+    this.changes = hasTouch ? this.all.filter(isChange) : this.all;
   }
 
   /** Where in `changes` the first version with this value is. Claims come first: the values are looked at once. */
@@ -59,15 +54,17 @@ export class CellVersions {
 export function versionsByCell(
   records: readonly HistoricRecord[],
 ): ReadonlyMap<HistoricCell, CellVersions> {
-  const byCell = new Map<HistoricCell, HistoricRecord[]>();
+  // One map for both: there may be millions of cells.
+  const cells = new Map<HistoricCell, HistoricRecord[] | CellVersions>();
   for (const record of records) {
-    const ofCell = byCell.get(record.cell);
-    if (ofCell === undefined) byCell.set(record.cell, [record]);
+    const ofCell = cells.get(record.cell) as HistoricRecord[] | undefined;
+    if (ofCell === undefined) cells.set(record.cell, [record]);
     else ofCell.push(record);
   }
-  const versions = new Map<HistoricCell, CellVersions>();
-  for (const [cell, ofCell] of byCell) versions.set(cell, new CellVersions(ofCell));
-  return versions;
+  for (const [cell, ofCell] of cells) {
+    cells.set(cell, new CellVersions(ofCell as HistoricRecord[]));
+  }
+  return cells as Map<HistoricCell, CellVersions>;
 }
 
 /** The index of the newest version committed at or before `timestamp`; -1 if there is none. */

@@ -13,7 +13,7 @@ import { forEachLine } from '../lines.ts';
 import type { JudgeOptions, Verdict } from '../verdict.ts';
 import { OverlapCounter } from '../overlap.ts';
 import { type Collected, Collector } from './collect.ts';
-import { type Draft, isWriter } from './draft.ts';
+import type { Draft } from './draft.ts';
 import { KnownHistory, shown } from './known-history.ts';
 import { ownPlot, type Plot, plotOf } from './plots.ts';
 import { parseTransaction, type TimestampedTransaction } from './transaction.ts';
@@ -34,15 +34,10 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
   );
   refuseIncomplete(file, { collector, times, strict });
   const { drafts } = collector;
-  // Before the times of ends that bind nobody are dropped.
-  const realOverlaps = times.areComplete ? overlapsOf(drafts, realTimes) : undefined;
+  const ends = Float64Array.from(drafts, ({ endedAt, beganAt }) => endedAt ?? beganAt);
   const collected = collector.finish(strict);
-  const { commits, history } = collected;
-  const overlaps =
-    realOverlaps ??
-    overlapsOf(drafts, (draft, i) => [draft.startTimestamp, commits[i] || draft.startTimestamp]);
   const findings = new Findings<TimestampProof>('', keepMax);
-  judgeSnapshotIsolation(history, findings);
+  judgeSnapshotIsolation(collected.history, findings);
   const reads = drafts.reduce((sum, draft) => sum + draft.reads.length, collector.ownReads);
   const count = (outcome: Draft['outcome']): number =>
     drafts.filter((draft) => draft.outcome === outcome).length;
@@ -56,7 +51,9 @@ export async function judgeTimestamps(file: string, options: JudgeOptions): Prom
     keys: collector.cells.count,
     reads,
     readsNotJudged: collected.readsNotJudged,
-    overlappingWriters: overlaps,
+    overlappingWriters: times.areComplete
+      ? overlapsOf(drafts, (i) => drafts[i]?.beganAt ?? 0, ends)
+      : overlapsOf(drafts, (i) => collected.positions.starts[i] ?? 0, collected.commits),
     found: [...findings.counts.values()].reduce((sum, one) => sum + one, collected.own.length),
     stories: storiesOf(collector, collected, findings),
     allowed: [],
@@ -98,20 +95,20 @@ class Times {
   }
 }
 
-function realTimes({ beganAt, endedAt = beganAt }: Draft): readonly [number, number] {
-  return [beganAt, Math.max(beganAt, endedAt)];
-}
-
+/** @param ends not above the beginning: of a transaction of which all that is known is that it was running then */
 function overlapsOf(
   drafts: readonly Draft[],
-  timesOf: (draft: Draft, index: number) => readonly [begin: number, end: number],
+  beginOf: (index: number) => number,
+  ends: Float64Array,
 ): number {
   const counter = new OverlapCounter();
-  for (const [i, draft] of drafts.entries()) {
-    if (!isWriter(draft)) continue;
-    const [begin, end] = timesOf(draft, i);
-    const cells = [...draft.writes.map(({ cell }) => cell), ...draft.locks];
-    for (const cell of new Set(cells)) counter.add(cell, begin, end);
+  for (const [i, { writes, locks }] of drafts.entries()) {
+    const begin = beginOf(i);
+    const end = Math.max(begin, ends[i] ?? 0);
+    for (const { cell } of writes) counter.add(cell, begin, end);
+    for (const cell of new Set(locks)) {
+      if (!writes.some((write) => write.cell === cell)) counter.add(cell, begin, end);
+    }
   }
   return counter.count();
 }
@@ -122,6 +119,7 @@ function storiesOf(
   findings: Findings<TimestampProof>,
 ): readonly Story[] {
   const { own, positions } = collected;
+  if (findings.kept.length + own.length === 0) return [];
   const about = findings.kept.flatMap(({ proof }) => proof?.transactions ?? []);
   const ownAbout = own.map(({ transaction }) => positions.starts[transaction] ?? 0);
   const history = new KnownHistory(collector, collected, [...about, ...ownAbout]);

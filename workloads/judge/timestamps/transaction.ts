@@ -84,7 +84,7 @@ const FIELDS = ['process', 'start', 'commit', 'outcome', 'begin', 'end', 'ops'];
 /** Whole numbers that a double does not hold exactly become bigints. */
 function parseJson(text: string): unknown {
   try {
-    if (!/\d{16}/.test(text)) return JSON.parse(text);
+    if (!/[:,[]\s*-?\d{16}/.test(text)) return JSON.parse(text); // The usual one is ten times as fast.
     return JSON.parse(text, exactly as (key: string, value: unknown) => unknown);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

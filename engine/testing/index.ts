@@ -75,6 +75,8 @@ export {
   simulateSeeds,
   type Tally,
   tellStory,
+  type WatchedEvent,
+  type WatchedLease,
 } from './simulation/index.ts';
 export {
   huntAll,

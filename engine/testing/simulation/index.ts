@@ -14,5 +14,6 @@ export { shrink } from './shrink.ts';
 export { type Seeds, simulateSeeds } from './seeds.ts';
 export { type Result, type RunCounts, simulate } from './simulate.ts';
 export { tellStory } from './story.ts';
+export type { WatchedEvent, WatchedLease } from './watched.ts';
 export { add, type FailedRun, NOTHING, notCovered, type Tally, tallyOf } from './tally.ts';
 export type { FaultCounts } from './world.ts';

@@ -19,6 +19,7 @@ import { leftLocks, setFirstTimestamp } from './storage.ts';
 import { type Plan, type ProcessPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import { type Run, SimulatedLiveness } from './run.ts';
+import type { WatchedEvent } from './watched.ts';
 import { type FaultCounts, World } from './world.ts';
 
 export interface Result {
@@ -54,6 +55,8 @@ export interface RunCounts {
 export interface SimulationOptions {
   /** Told of everything that happens: for stories. Default: nobody. */
   readonly tell?: ((timeMs: number, who: string, what: string) => void) | undefined;
+  /** Told of leases, horizon and reads. Default: nobody. */
+  readonly watch?: ((timeMs: number, event: WatchedEvent) => void) | undefined;
   /** Called when the run is over and the judges begin: for benchmarks. Default: nobody. */
   readonly onJudging?: (() => void) | undefined;
 }
@@ -92,12 +95,17 @@ class Simulation {
   readonly #clients: Client[] = [];
   readonly #violations: Violation[] = [];
 
-  constructor(plan: Plan, { tell }: SimulationOptions) {
+  constructor(plan: Plan, { tell, watch }: SimulationOptions) {
     const world = new World(plan.seed, plan.knobs);
     this.#world = world;
     if (tell !== undefined) {
       world.tell = (who, what) => {
         tell(world.timeline.nowMs, who, what);
+      };
+    }
+    if (watch !== undefined) {
+      world.watch = (event) => {
+        watch(world.timeline.nowMs, event);
       };
     }
     setFirstTimestamp(world);

@@ -16,11 +16,13 @@ import type {
   RowRange,
   TableSchema,
 } from '../../bigtable/index.ts';
+import { LEASES_TABLE } from '../../lock-service/lease-table.ts';
 import { describeFilters, describeMutations, describeRow } from './describe.ts';
 import type { MessageFault } from './knobs.ts';
 import { Lane } from './lane.ts';
 import { send } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
+import { leasesOf } from './watched.ts';
 import type { World } from './world.ts';
 
 /** A copy of a read changes nothing; a read of one row has no parts. */
@@ -82,14 +84,27 @@ export class SimulatedBigtable implements Bigtable {
     range: RowRange & { readonly limit: number },
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
-    return this.#read(range.start ?? '', {
+    const answer = this.#read(range.start ?? '', {
       arrive: () => {
         this.#world.served(this.#process, filters);
-        return this.#world.table(table).readRange(range, filters);
+        const rows = this.#world.table(table).readRange(range, filters);
+        if (table === LEASES_TABLE) this.#watchLeases('leases served', rows);
+        return rows;
       },
       describe: (rows) =>
         `scans ${table} from ${range.start ?? 'the first row'}: ${rows?.length ?? 0} rows`,
     });
+    if (table !== LEASES_TABLE || this.#world.watch === undefined) return answer;
+    const heard = (rows: readonly Row[]): void => {
+      this.#watchLeases('leases heard', rows);
+    };
+    void answer.then(heard, () => {});
+    return answer;
+  }
+
+  #watchLeases(kind: 'leases served' | 'leases heard', rows: readonly Row[]): void {
+    const leases = leasesOf(rows);
+    this.#world.watch?.({ kind, collector: this.#process.name, leases });
   }
 
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {

@@ -31,18 +31,18 @@ export class Transactions {
   readonly #given: { readonly timestamp: Timestamp; readonly atMs: number }[] = [];
 
   constructor(run: Run, process: SimulatedProcess, clock: SimulatedClock) {
-    const { names, umpire } = run.world;
+    const { world } = run;
     this.#run = run;
     this.#process = process;
     this.#clock = clock;
     this.scribe = {
       clock,
-      names,
+      names: world.names,
       find: (claim, message) => {
-        umpire.find(claim, `${process.name}: ${message}`);
+        world.umpire.find(claim, `${process.name}: ${message}`);
       },
       answered: (startTimestamp) => {
-        umpire.answered(process.name, startTimestamp);
+        world.answered(process, startTimestamp);
       },
     };
   }

@@ -9,7 +9,6 @@ import {
   type ConditionalRowMutation,
   type Mutation,
   type TableSchema,
-  TIMESTAMP_MAX,
   type Timestamp,
 } from '../../bigtable/index.ts';
 import { decodeWriteRecord } from '../../transaction/write-record.ts';
@@ -28,6 +27,7 @@ import { awkwardNames, type Names, PLAIN } from './names.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
+import { snapshotsOf, type Watch, watchMutations } from './watched.ts';
 
 /** Longest time that a copy of a message can be underway; the collector waits for it (P4). */
 export const MESSAGE_LIFETIME_MS = 400;
@@ -64,6 +64,8 @@ export class World {
   digest = 0;
   /** Told of everything that happens, if somebody listens: for stories. */
   tell: ((who: string, what: string) => void) | undefined;
+  /** Told of leases, horizon and reads, if somebody listens: for the model of them. */
+  watch: Watch | undefined;
   readonly #seenRecords = new Set<string>();
   readonly #seenMarkers = new Set<string>();
   readonly #faultsUpTo: readonly { readonly fault: MessageFault; readonly upTo: number }[];
@@ -145,6 +147,7 @@ export class World {
 
   /** Notes what a mutation that was applied says about the outcome of transactions. */
   observe(table: string, row: string, mutations: readonly Mutation[] | undefined): void {
+    if (this.watch !== undefined) watchMutations(this.watch, { table, row }, mutations ?? []);
     for (const mutation of mutations ?? []) {
       if (mutation.kind !== 'set') continue;
       const { family, qualifier: column } = mutation;
@@ -160,9 +163,16 @@ export class World {
 
   /** Notes which snapshot a read was for. */
   served(process: SimulatedProcess, filters: readonly CellFilter[]): void {
-    for (const { family, from = 0, to = TIMESTAMP_MAX } of filters) {
-      if (family === 'write' && from === 0) this.umpire.served(process.name, to);
+    for (const snapshot of snapshotsOf(filters)) {
+      this.umpire.served(process.name, snapshot);
+      this.watch?.({ kind: 'read served', process: process.name, snapshot });
     }
+  }
+
+  /** Notes that a process has used what it read, without an error. */
+  answered(process: SimulatedProcess, snapshot: Timestamp): void {
+    this.umpire.answered(process.name, snapshot);
+    this.watch?.({ kind: 'read answered', process: process.name, snapshot });
   }
 
   /** Mixes a number into the digest. */

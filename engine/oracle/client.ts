@@ -84,7 +84,8 @@ class RemoteSource implements TimestampSource {
     this.#attemptMs = options.attemptMs ?? ATTEMPT_MS;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     const service = oracleService();
-    this.#servers = options.addresses.map((address) => connect(address, service, this.#clock));
+    const connecting = { clock: this.#clock };
+    this.#servers = options.addresses.map((address) => connect(address, service, connecting));
   }
 
   async allocate(count: number): Promise<Allocation> {

@@ -33,6 +33,11 @@ export interface RpcClient {
   close(): void;
 }
 
+/**
+ * How soon a connection is taken for broken of which the system says nothing: a machine that is gone, or a network that
+ * swallows everything. Its streams would wait for ever.
+ */
+const KEEPALIVE_MS = 10_000;
 const OPTIONS: ChannelOptions = {
   'grpc.initial_reconnect_backoff_ms': 20,
   'grpc.min_reconnect_backoff_ms': 20,
@@ -40,8 +45,16 @@ const OPTIONS: ChannelOptions = {
   'grpc.enable_retries': 0,
 };
 
-export function connect(address: string, service: ServiceDefinition, clock: Clock): RpcClient {
-  const channel = new Client(address, credentials.createInsecure(), OPTIONS);
+export function connect(
+  address: string,
+  service: ServiceDefinition,
+  { clock, keepaliveMs = KEEPALIVE_MS }: { readonly clock: Clock; readonly keepaliveMs?: number },
+): RpcClient {
+  const channel = new Client(address, credentials.createInsecure(), {
+    ...OPTIONS,
+    'grpc.keepalive_time_ms': keepaliveMs,
+    'grpc.keepalive_timeout_ms': keepaliveMs,
+  });
   let isClosed = false;
   return {
     address,

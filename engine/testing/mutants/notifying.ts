@@ -204,6 +204,18 @@ export const NOTIFYING: readonly Mutant[] = [
   },
   {
     rule: 'P56',
+    name: 'dropped-table-ends-the-worker',
+    mistake: 'A table that is dropped ends the observation of all others.',
+    changes: [
+      change(
+        'observer/worker.ts',
+        '      if (isFinal(error)) throw error;\n',
+        '      if (isFinal(error) || isNotFound(error)) throw error;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P56',
     name: 'trouble-of-a-table-ends-the-worker',
     mistake: 'One table that cannot be scanned ends the scanning of all.',
     changes: [

@@ -93,12 +93,12 @@ export class Fleet implements AsyncDisposable {
     for (let slot = 1; slot <= this.#size; slot++) this.#start(String(slot), 1);
   }
 
-  /** Kills or stops one of those at work, as soon as there is one. */
-  async hit(fault: Fault, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && !this.isHopeless) {
+  /** Kills or stops one of those at work, as soon as there is one, unless it is too late by then. */
+  async hit(fault: Fault, isLate: () => boolean): Promise<void> {
+    while (!isLate() && !this.isHopeless) {
       const life = this.#victimOf(fault);
       if (life === undefined) {
-        await systemClock.sleep(LOOK_MS, signal);
+        await systemClock.sleep(LOOK_MS);
         continue;
       }
       if (fault.kind === 'pause') return this.#pause(life, fault);

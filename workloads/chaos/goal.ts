@@ -35,7 +35,12 @@ export class Goal {
     this.#history.readOn();
     const { pairs, runs } = this.#history;
     const isEnough = pairs >= this.#floors.pairs && runs >= this.#floors.runs;
-    return isEnough || nowMs() >= this.#untilMs;
+    return isEnough || this.isLate;
+  }
+
+  /** Its seconds are over. */
+  get isLate(): boolean {
+    return nowMs() >= this.#untilMs;
   }
 }
 

@@ -156,7 +156,7 @@ async function runProcesses(
     if (fault.settled) await waitFor(() => fleet.isComplete || isOver(), { signal });
     await waitFor(isOver, { signal, forMs: fault.afterMs });
     if (isOver()) break;
-    await fleet.hit(fault, signal);
+    await fleet.hit(fault, () => signal.aborted || goal.isLate);
   }
   await fleet.end();
   const faults = fleet.counts;

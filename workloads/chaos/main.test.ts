@@ -61,8 +61,8 @@ describe('the smoke profile', async () => {
 
 test('a process that ends by itself is a violation: exit code 1, and everything is kept', async () => {
   const out = path.join(folder, 'planted');
-  // Long enough to be killed by us first, and not by chaos at its end, however slow the machine.
-  const child = start('--seconds', '6', '--workloads', 'bank', '--folder', out);
+  // It takes longer than we need to kill the watcher, which is started first, however slow the machine.
+  const child = start('--pairs', '20', '--workloads', 'bank', '--folder', out);
   kill(await processOf(out, 'watcher'), 'SIGKILL');
   const { exitCode, stdout, stderr } = await child;
   assert.equal(exitCode, 1, `${stdout}\n${stderr}`);

@@ -131,11 +131,26 @@ export const COLLECTING: readonly Mutant[] = [
       change(
         'lock-service/leases.ts',
         '    const bound = this.#smallestInUse(fresh);\n',
-        '    const bound = await Promise.resolve(this.#smallestInUse(fresh));\n',
+        '    const bound = await this.#boundOf(fresh);\n',
+      ),
+      change(
+        'lock-service/leases.ts',
+        '      this.#entries.size === 0 ? await this.#freshTimestamp() : Number.POSITIVE_INFINITY;\n',
+        '      this.#entries.size === 0 ? undefined : Number.POSITIVE_INFINITY;\n',
+      ),
+      change(
+        'lock-service/leases.ts',
+        '  async #freshTimestamp(): Promise<Timestamp> {\n    const fresh = await this.#services.freshTimestamp();\n',
+        '  async #boundOf(known: Timestamp | undefined): Promise<Timestamp> {\n    if (known !== undefined) return this.#smallestInUse(known);\n    const fresh = await this.#services.freshTimestamp();\n',
+      ),
+      change(
+        'lock-service/leases.ts',
+        '    this.#largestSeen = Math.max(this.#largestSeen, fresh);\n    return fresh;\n',
+        '    this.#largestSeen = Math.max(this.#largestSeen, fresh);\n    return this.#smallestInUse(fresh);\n',
       ),
     ],
     // It takes an oracle whose answers bring the timestamps of a renewal and of a snapshot together, and a collector.
-    favouring: { collector: true, delayMsMax: 20, leaseTimeToLiveMs: 1_000 },
+    favouring: { delayMsMax: 40, leaseTimeToLiveMs: 1_500 },
   },
   {
     rule: 'P59',
@@ -148,6 +163,6 @@ export const COLLECTING: readonly Mutant[] = [
         'clock.monotonicMs() - since.monotonicMs < ttlMs * COUNTED_ON',
       ),
     ],
-    favouring: { events: { suspend: 3 }, collector: true },
+    favouring: { events: { suspend: 3 } },
   },
 ];

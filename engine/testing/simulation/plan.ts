@@ -27,8 +27,8 @@ export interface TransactionPlan {
   readonly observedColumns?: readonly string[] | undefined;
   /** For a snapshot: of how long ago, in milliseconds. Default: of now. */
   readonly agoMs?: number | undefined;
-  /** Milliseconds before it begins, in which nothing is held. Default 0. */
-  readonly restMs?: number | undefined;
+  /** Begins so long after the next whole multiple of `everyMs` on its process's clock. Default: at once. */
+  readonly begins?: { readonly everyMs: number; readonly plusMs: number } | undefined;
 }
 
 export interface ProcessPlan {
@@ -104,7 +104,7 @@ export function planOf(seed: number): Plan {
     planProcess(random, cells, habits),
   );
   if (knobs.collector) {
-    const pins = planPins(random, cells, knobs.leaseTimeToLiveMs);
+    const pins = planPins(random, cells);
     const kind = random.fraction();
     const collector = { transactions: [], concurrency: 1, worker: false, collector: true };
     if (kind < 0.4) processes.push(collector);
@@ -199,18 +199,22 @@ function planSnapshot(random: Random, cells: readonly string[], slow: boolean): 
 }
 
 /**
- * Snapshots of the past by several at the same moments, each as long as a collection, with rests in which nothing is held:
- * so that some begin while the lease is being renewed with a timestamp of now, and a collector begins soon after.
+ * Snapshots of the past, several at a time, that begin together after a rest in which nothing is held, and outlast a
+ * collection: some begin while the lease is being renewed with a timestamp of now, shortly before a collector begins.
  */
-function planPins(random: Random, cells: readonly string[], leaseMs: number): ProcessPlan {
-  const restMs = Math.ceil(leaseMs / random.pick([1, 3, 4]));
-  const transactions = Array.from({ length: random.integer(8, 32) }, (): TransactionPlan => {
-    const meanwhile: Operation = { do: 'think', ms: random.integer(100, 1_000) };
-    const agoMs = random.pick([10, 100, 500, undefined]);
-    const operations = [...planReads(random, cells), meanwhile, ...planReads(random, cells)];
-    return { kind: 'snapshot', operations, agoMs, restMs };
+function planPins(random: Random, cells: readonly string[]): ProcessPlan {
+  const everyMs = random.pick([1_000, 3_000]);
+  const transactions = Array.from({ length: random.integer(30, 60) }, (): TransactionPlan => {
+    const meanwhile: Operation = {
+      do: 'think',
+      ms: random.integer(0.4 * everyMs, 0.8 * everyMs - 150),
+    };
+    const agoMs = random.pick([10, 100, 500]);
+    const operations = [meanwhile, ...planReads(random, cells)];
+    const begins = { everyMs, plusMs: random.integer(0, 30) };
+    return { kind: 'snapshot', operations, agoMs, begins };
   });
-  return { transactions, concurrency: random.integer(1, 4), worker: false };
+  return { transactions, concurrency: random.integer(3, 6), worker: false };
 }
 
 function planReads(random: Random, cells: readonly string[]): readonly Operation[] {

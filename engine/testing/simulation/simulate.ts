@@ -62,7 +62,7 @@ export interface SimulationOptions {
 }
 
 /** No run may take longer, in virtual time: whatever waits that long waits for ever. */
-const LIMIT_MS = 300_000;
+const LIMIT_MS = 900_000;
 const RESTART_MS = 25;
 /** Times to live of a lock, after which every death is known: others wait for what has no time to live. */
 const KNOWN_AFTER_TTLS = 20;

@@ -77,7 +77,10 @@ export class Transactions {
   }
 
   async perform(percolator: Percolator, plan: TransactionPlan): Promise<void> {
-    if (plan.restMs !== undefined) await this.#clock.sleep(plan.restMs);
+    if (plan.begins !== undefined) {
+      const { everyMs, plusMs } = plan.begins;
+      await this.#clock.sleep(everyMs - (this.#clock.monotonicMs() % everyMs) + plusMs);
+    }
     switch (plan.kind) {
       case 'begin':
         return this.#byHand(percolator, plan);

@@ -8,8 +8,8 @@
  *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48), and do
  *     not commit any more when their worker has said that it has stopped (P50)
  *   - a transaction that locked its primary leaves a trace there, of how it ended (P1, P8)
- *   - no read is answered from a snapshot below which any collector may have deleted when the read was served, also
- *     if what was read is right (P31)
+ *   - no read is answered from a snapshot below which any collector had announced to delete when the read was served,
+ *     also if what was read is right (P31)
  */
 import type { ConditionalRowMutation, Timestamp } from '../../bigtable/index.ts';
 import { decodeLock, isPrimary } from '../../transaction/lock.ts';
@@ -35,7 +35,7 @@ export class Umpire {
     readonly value: Uint8Array;
   }[] = [];
 
-  /** Below it collectors may have deleted. Only grows. */
+  /** Below it collectors delete, or are about to. Only grows. */
   #deletionHorizon: Timestamp = 0;
   /** Snapshots of processes, for which a read was served too late. */
   readonly #servedLate = new Set<string>();
@@ -120,13 +120,11 @@ export class Umpire {
     }
   }
 
-  /** A collector has written down how far it is. Before it deletes anything, it says that it collects, and below what. */
+  /** A collector has written down how far it is: also, before it deletes anything, below what it will. */
   collectorIsAt(progress: Uint8Array): void {
-    const { phase, deletionHorizon } = JSON.parse(Buffer.from(progress).toString()) as {
-      readonly phase: string;
+    const { deletionHorizon } = JSON.parse(Buffer.from(progress).toString()) as {
       readonly deletionHorizon: Timestamp;
     };
-    if (phase !== 'collecting') return;
     this.#deletionHorizon = Math.max(this.#deletionHorizon, deletionHorizon);
   }
 

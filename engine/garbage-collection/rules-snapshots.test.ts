@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRetryable, PercolatorError } from '../base/index.ts';
-import { cell, type Client, put } from '../testing/index.ts';
+import { cell, type Client, type ClientOptions, put } from '../testing/index.ts';
 import { snapshotAt, type Transaction } from '../transaction/index.ts';
 import { get, openScene, type Scene } from '../testing/collection-scene.ts';
 
@@ -123,13 +123,13 @@ describe('P31: a snapshot in use keeps what it sees', () => {
 });
 
 describe('P31: what may have been collected is not read', () => {
-  async function lapsed(): Promise<{
+  async function lapsed(options: ClientOptions = {}): Promise<{
     scene: Scene;
     reader: Transaction;
     a: Client;
   }> {
     const scene = await openScene();
-    const [a, b] = [scene.client('A'), scene.client('B')];
+    const [a, b] = [scene.client('A', options), scene.client('B')];
     await b.write({ x: '1', y: '1', z: '1' });
     const reader = await a.begin();
     assert.equal(await get(reader, 'z'), '1');
@@ -155,6 +155,12 @@ describe('P31: what may have been collected is not read', () => {
       await assert.rejects(read(reader), { code: 'STALE_SNAPSHOT' });
     });
   }
+
+  test('by getMany of several rows that are read in one call', async () => {
+    const { reader } = await lapsed({ batching: { delayMs: 0 } });
+    const read = reader.getMany([cell('x'), cell('q')]);
+    await assert.rejects(read, { code: 'STALE_SNAPSHOT' });
+  });
 
   test('what was read before stays right', async () => {
     const { reader } = await lapsed();

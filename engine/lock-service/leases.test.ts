@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
 import {
   createMemoryBigtable,
@@ -11,6 +12,7 @@ import {
   VirtualClock,
 } from '../testing/index.ts';
 import { createLeases, LeaseWatch, type Leases } from './index.ts';
+import { createLeaseTable, readLeases, writeLease } from './lease-table.ts';
 
 const TTL_MS = 30_000;
 const LIFETIME_MS = 600_000;
@@ -324,6 +326,72 @@ test('closing gives the lease up at once', async () => {
   assert.deepEqual(await bounds(watch), []);
   assert.ok(!hold.isCovered());
   assert.ok(!(await process.leases.enter()).isCovered());
+});
+
+test('closing during a renewal gives up the lease that the renewal brings, and closing twice sends nothing more', async () => {
+  const { process, watch, clock, store } = open();
+  (await process.leases.enter()).release();
+  const renewed = Promise.withResolvers<void>();
+  process.store.beforeCall = () => renewed.promise;
+  await clock.advance(TTL_MS / 3);
+  const closing = process.leases.close();
+  await clock.advance(1);
+  renewed.resolve();
+  await closing;
+  assert.deepEqual(await bounds(watch), []);
+  assert.deepEqual(await readLeases(store), []);
+  const calls = process.store.trace.length;
+  await process.leases.close();
+  assert.equal(process.store.trace.length, calls);
+});
+
+test('a renewal that the storage refuses once is followed by the next', async () => {
+  const { process, watch, clock } = open();
+  const hold = await process.leases.enter();
+  let refusals = 0;
+  process.store.beforeCall = () => {
+    if (refusals++ === 0) throw new PercolatorError('STORE_UNAVAILABLE', 'for a moment');
+  };
+  await clock.advance(TTL_MS / 3);
+  assert.equal(refusals, 1);
+  for (let i = 0; i < 9; i++) {
+    await clock.advance(TTL_MS / 3);
+    assert.equal((await bounds(watch)).length, 1);
+  }
+  assert.ok(hold.isCovered());
+});
+
+test('a lease that has lapsed is erased by whoever sees it, and if that fails it still does not count', async () => {
+  const { process, clock, store } = open();
+  const client = new FaultyBigtable(store);
+  const watch = new LeaseWatch(client, clock);
+  await process.leases.enter();
+  assert.equal((await bounds(watch)).length, 1);
+  process.store.crash();
+  await clock.advance(2 * TTL_MS);
+  client.loseRequest(() => true);
+  assert.deepEqual(await bounds(watch), []);
+  assert.equal((await readLeases(store)).length, 1);
+  assert.deepEqual(await new LeaseWatch(store, clock).liveLeases(), await readLeases(store));
+  const other = new LeaseWatch(store, clock);
+  await other.liveLeases();
+  await clock.advance(TTL_MS);
+  assert.deepEqual(await bounds(other), []);
+  assert.deepEqual(await readLeases(store), []);
+});
+
+test('all leases are read, however many there are', async () => {
+  const store = createMemoryBigtable();
+  await createLeaseTable(store);
+  for (let i = 0; i < 2_001; i++) {
+    const token = String(i).padStart(5, '0');
+    await writeLease(store, { token, bound: i, counter: 1, ttlMs: TTL_MS });
+    if (i + 1 === 1_000 || i + 1 === 2_000) assert.equal((await readLeases(store)).length, i + 1);
+  }
+  assert.deepEqual(
+    (await readLeases(store)).map(({ bound }) => bound),
+    Array.from({ length: 2_001 }, (_, i) => i),
+  );
 });
 
 test('a process that has had the token before does not hide its successor', async () => {

@@ -17,6 +17,7 @@ import {
   serveLocks,
   type ServeLocksOptions,
 } from './index.ts';
+import type { LockedRange } from './range-locks.ts';
 
 const RANGE = { table: 't', from: 'a', to: 'b' };
 const MEMBER = new URL('member.fixture.ts', import.meta.url);
@@ -115,6 +116,31 @@ test('a range is locked for one scanner, until it is released or its time is ove
   await until(async () => (await b.tryLock(RANGE)) !== undefined);
   assert.equal(await a.tryLock(RANGE), undefined);
   await until(async () => (await a.tryLock(RANGE)) !== undefined);
+});
+
+test('a range of one row is that row, and no other', async (t) => {
+  const { address } = await serve(t);
+  const [a, b] = [await join(t, address, 'a'), await join(t, address, 'b')];
+  const only = (row: string): LockedRange => ({ table: 't', from: row, to: row });
+  assert.ok((await a.tryLock(only('m'))) !== undefined);
+  assert.equal(await b.tryLock(only('m')), undefined);
+  for (const row of ['l', 'm\0', 'm1', 'n']) assert.ok(await b.tryLock(only(row)), row);
+  assert.ok(await b.tryLock({ ...only('m'), table: 'u' }), 'of another table');
+});
+
+test('P49: a service that does not answer is waited for once, and then not for a while', async (t) => {
+  const silent = createServer((socket) => t.after(() => socket.destroy()));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  t.after(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const local: Liveness = { self: 'us', isDead: () => false };
+  const client = connectLockService({ address: `127.0.0.1:${port}`, local });
+  const startedMs = systemClock.monotonicMs();
+  assert.ok(await client.tryLock(RANGE));
+  const onceMs = systemClock.monotonicMs() - startedMs;
+  for (let i = 0; i < 10; i++) assert.ok(await client.tryLock(RANGE));
+  assert.ok(systemClock.monotonicMs() - startedMs < 3 * onceMs);
+  await client.close();
 });
 
 test('P49: without the service every lock is granted, and asking costs nothing after the first time', async (t) => {

@@ -90,6 +90,12 @@ test('"acquires a lock from a lightweight lock service": a range is one scannerâ
     ['a', 'z', false],
     ['f', 'z', false],
     ['g', 'z', true],
+    ['b', 'b', true],
+    ['a', 'bz', true],
+    ['f\0', 'z', true], // The first key after the last one.
+    ['f1', 'z', true],
+    ['f', 'f', false],
+    ['c', 'c', false],
   ] as const) {
     const other = await b.tryLock({ table: 't', from, to });
     assert.equal(other !== undefined, isFree, `${from} to ${to}`);
@@ -99,6 +105,23 @@ test('"acquires a lock from a lightweight lock service": a range is one scannerâ
   lock.release();
   lock.release();
   assert.ok(await b.tryLock(range));
+});
+
+test('a range that is asked for ends where it ends: the row after it may be another scannerâ€™s', async () => {
+  const [a, b] = scanners();
+  assert.ok(await a.tryLock({ table: 't', from: 'b1', to: 'c' }));
+  assert.ok(await b.tryLock({ table: 't', from: 'a', to: 'b' }));
+});
+
+test('who has died is told once, however often it is looked', async () => {
+  const clock = new VirtualClock();
+  const told: string[] = [];
+  const tokens = new Tokens(clock, (token, isDead) => told.push(`${token} ${isDead}`));
+  tokens.beat({ token: 'A', ttlMs: 10 });
+  await clock.advance(11);
+  tokens.expire();
+  tokens.expire();
+  assert.deepEqual(told, ['A true']);
 });
 
 test('a scanner does not meet itself', async () => {

@@ -312,3 +312,73 @@ function failReadsAfterCommit(client: Client): Client['store']['beforeCall'] {
     if (kind === 'read' && sent) throw new PercolatorError('STORE_UNAVAILABLE', 'no reads');
   };
 }
+
+test('P3: no condition on a lock, and no erasing of one, is about more than one start timestamp', async () => {
+  const database = await openTestDatabase();
+  const [a, b, c] = [database.client('A'), database.client('B'), database.client('C')];
+  await a.write({ p: '1', x: '1' });
+  // A commits slowly, and its heart beats; then its second phase is lost, and B rolls it forward.
+  const transaction = await a.begin();
+  put(transaction, { p: '2', x: '2' });
+  database.oracle.beforeNext = async () => {
+    database.oracle.beforeNext = undefined;
+    await database.clock.advance(60_000);
+  };
+  a.store.loseRequest(({ row, mutations }) => row === 'x' && isCommitting(mutations));
+  await transaction.commit();
+  database.bury('A');
+  await database.clock.runUntil(b.read(['x']));
+  // B dies with its locks; C rolls it back. C loses a conflict, and rolls itself back.
+  b.store.crashBefore(b.store.mutationCount + 3);
+  await assert.rejects(b.write({ p: '3', x: '3' }));
+  database.bury('B');
+  await database.clock.runUntil(c.read(['p', 'x']));
+  const loser = await c.begin();
+  put(loser, { y: '4', x: '4' });
+  await database.clock.runUntil(database.client('D').write({ x: '5' }));
+  await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
+
+  const seen = new Set<string>();
+  for (const { store } of [a, b, c]) {
+    for (const call of store.trace) {
+      if (call.kind !== 'mutation') continue;
+      const erased = call.mutations.filter((one) => one.kind === 'erase');
+      for (const { family, from, to } of [...(call.anyOf ?? []), ...erased]) {
+        if (family !== 'lock' || from === undefined) continue;
+        assert.equal(from, to);
+        seen.add(`${call.row}@${from}`);
+      }
+    }
+  }
+  assert.ok(seen.size >= 6, [...seen].join(', '));
+});
+
+const ATTEMPTS_MAX = 5;
+/** What is sent, and how often: a prewrite once, and then as often as is allowed. */
+const repeated: readonly (readonly [string, number, (call: MutationCall) => boolean])[] = [
+  [
+    'a prewrite',
+    ATTEMPTS_MAX + 1,
+    ({ mutations }) => mutations.some(({ family }) => family === 'data'),
+  ],
+  ['marks', ATTEMPTS_MAX, ({ mutations }) => mutations.some(({ family }) => family === 'notify')],
+  ['the commit of the primary', ATTEMPTS_MAX, isCommitPoint],
+];
+for (const [name, times, isIt] of repeated) {
+  test(`P11: of ${name} every request but the last that is allowed may be lost`, async () => {
+    for (const losses of [times - 1, times]) {
+      const database = await openTestDatabase({ observed: ['c'] });
+      const options = { inDoubtAttemptsMax: ATTEMPTS_MAX, ordered: false };
+      const a = database.client('A', options);
+      let sent = 0;
+      a.store.loseRequest((call) => isIt(call) && sent++ < losses);
+      const written = database.clock.runUntil(a.write({ p: '1' }));
+      if (losses < times) await written;
+      else await assert.rejects(written);
+    }
+  });
+}
+
+function isCommitting(mutations: MutationCall['mutations']): boolean {
+  return mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+}

@@ -19,7 +19,7 @@ const TICK_MS = 100;
 /** Less processor than this in a tick is waiting. */
 const BUSY_MS = 10;
 /** Ticks of waiting in one step. No test waits for that long; a busy machine makes ticks longer, not more. */
-const WAITING_TICKS_MAX = 60;
+const WAITING_TICKS_MAX = 200;
 
 Error.stackTraceLimit = 0;
 

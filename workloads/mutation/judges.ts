@@ -40,7 +40,7 @@ const CPU_MS_MAX = 6_000;
 const ELSEWHERE_CPU_MS = 3_000;
 
 /** Start processes of their own, in which the engine is as it is; or judge the judges. */
-const NOT_JUDGES = /processes\.test|bigtable\/(?:embedded|remote)|testing\/|remote-database/;
+const NOT_JUDGES = /\/processes\.test|bigtable\/(?:embedded|remote)|testing\/|remote-database/;
 
 const FAULTS = { crashes: 1, copies: 1 };
 const SEARCHES: readonly Step[] = [
@@ -108,7 +108,9 @@ async function measure(step: Step, digest: string): Promise<Measured> {
 
 function isTimed(step: Step): boolean {
   if (step.kind !== 'tests') return false;
-  return /\bsystemClock\b|\bsetTimeout\b|node:timers|\bperformance\./.test(readSource(step.name));
+  return /node:child_process|\bsystemClock\b|\bsetTimeout\b|node:timers|\bperformance\./.test(
+    readSource(step.name),
+  );
 }
 
 /** Those that reach the mutant's place, in the order in which they are asked: its own folder's first, cheap ones first. */

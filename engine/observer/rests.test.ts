@@ -1,0 +1,89 @@
+/** What a worker remembers of cells: how long they rest after a failure (P45), which rows it has locked, what is marked. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { LockedRange } from '../lock-service/range-locks.ts';
+import { openTestDatabase, VirtualClock } from '../testing/index.ts';
+import { Failures } from './failures.ts';
+import { isMarked } from './parking.ts';
+import { ScanLocks } from './scan-locks.ts';
+
+const FIRST_MS = 1_000;
+
+function open(): { readonly clock: VirtualClock; readonly failures: Failures } {
+  const clock = new VirtualClock();
+  return { clock, failures: new Failures(clock, FIRST_MS) };
+}
+
+/** Advances the clock until the cell rests no longer. */
+async function restMs({ clock, failures }: ReturnType<typeof open>): Promise<number> {
+  const sinceMs = clock.monotonicMs();
+  while (failures.isResting('a')) await clock.advance(FIRST_MS / 2);
+  return clock.monotonicMs() - sinceMs;
+}
+
+test('P45: a cell rests twice as long after each failure, and a minute at most', async () => {
+  const scene = open();
+  const rests: number[] = [];
+  for (let i = 1; i <= 9; i++) {
+    assert.equal(scene.failures.add('a'), i);
+    rests.push(await restMs(scene));
+  }
+  assert.deepEqual(
+    rests.map((ms) => ms / FIRST_MS),
+    [1, 2, 4, 8, 16, 32, 60, 60, 60],
+  );
+});
+
+test('a cell that only rests is not counted as failing, and keeps the failures that it has', async () => {
+  const scene = open();
+  scene.failures.rest('a');
+  assert.equal(scene.failures.isResting('a'), true);
+  assert.equal(scene.failures.hasFailed('a'), false);
+  assert.equal(await restMs(scene), FIRST_MS);
+  scene.failures.add('a');
+  scene.failures.rest('a');
+  assert.equal(scene.failures.hasFailed('a'), true);
+  assert.equal(scene.failures.add('a'), 2);
+});
+
+test('a cell that is forgotten begins anew, and no other cell rests with it', async () => {
+  const { failures } = open();
+  failures.add('a');
+  assert.equal(failures.isResting('b'), false);
+  assert.equal(failures.hasFailed('b'), false);
+  failures.forget('a');
+  assert.deepEqual([failures.isResting('a'), failures.hasFailed('a')], [false, false]);
+  assert.equal(failures.add('a'), 1);
+});
+
+test('the rows of a batch are locked from the first to the last, and until the last of its cells is done', async () => {
+  const asked: LockedRange[] = [];
+  let released = 0;
+  const locks = new ScanLocks({
+    tryLock: async (range) => {
+      asked.push(range);
+      return { release: () => released++ };
+    },
+  });
+  const found = ['a', 'b', 'c'].map((row) => ({ name: `${row}:c`, table: 't', row }));
+  assert.equal(await locks.tryLock(found), true);
+  assert.deepEqual(asked, [{ table: 't', from: 'a', to: 'c' }]);
+  locks.done('of no batch');
+  for (const { name } of found.slice(1)) locks.done(name);
+  locks.done('b:c'); // Twice is once.
+  assert.equal(released, 0);
+  locks.done('a:c');
+  assert.equal(released, 1);
+});
+
+test('a cell is marked, strongly or weakly, until its mark is cleared', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const client = database.client('A');
+  await client.write({ 'x:seen': '1' });
+  const named = (row: string, weak: boolean): Promise<boolean> =>
+    isMarked(database.store, { table: 't', row, column: 'seen', weak });
+  assert.deepEqual(
+    [await named('x', false), await named('x', true), await named('y', false)],
+    [true, false, false],
+  );
+});

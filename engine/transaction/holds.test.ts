@@ -1,0 +1,161 @@
+/** What a transaction gives back when it does not come to its end, and what it never takes. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import { cell, type Client, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
+import { begin, type Context, snapshotAt, transact } from './index.ts';
+import type { Lock } from './lock.ts';
+import { createLockWatch } from './lock-watch.ts';
+import { isMark } from './notifications.ts';
+
+/** The client's context, and how many of its holds have not been released. */
+function counted({ context }: Client): { readonly context: Context; readonly held: () => number } {
+  const held = new Set<object>();
+  const count = async (given: Promise<Awaited<ReturnType<Context['leases']['enter']>>>) => {
+    const hold = await given;
+    held.add(hold);
+    const release = (): void => {
+      held.delete(hold);
+      hold.release();
+    };
+    return { ...hold, release };
+  };
+  const leases = {
+    ...context.leases,
+    enter: () => count(context.leases.enter()),
+    pin: (timestamp: number) => count(context.leases.pin(timestamp)),
+  };
+  return { context: { ...context, leases }, held: () => held.size };
+}
+
+describe('nothing is held any more', () => {
+  test('when a transaction could not begin', async () => {
+    const database = await openTestDatabase();
+    const { context, held } = counted(database.client('A'));
+    database.oracle.beforeNext = () => {
+      throw new PercolatorError('STORE_UNAVAILABLE', 'no oracle');
+    };
+    await assert.rejects(begin(context), { code: 'STORE_UNAVAILABLE' });
+    assert.equal(held(), 0);
+  });
+
+  test('when the function of a transaction throws, and the transaction is closed', async () => {
+    const database = await openTestDatabase();
+    const { context, held } = counted(database.client('A'));
+    let left: { get(address: ReturnType<typeof cell>): Promise<unknown> } | undefined;
+    const failing = transact(context, async (transaction) => {
+      left = transaction;
+      assert.equal(held(), 1);
+      throw new Error('not today');
+    });
+    await assert.rejects(failing, /not today/);
+    assert.equal(held(), 0);
+    await assert.rejects(left?.get(cell('x')) ?? Promise.resolve(), { code: 'TRANSACTION_CLOSED' });
+  });
+
+  test('when a snapshot of the past comes too late', async () => {
+    const database = await openTestDatabase();
+    const a = database.client('A');
+    const first = await a.write({ x: '1' });
+    await database.oracle.raiseHorizon(first + 5);
+    const { context, held } = counted(a);
+    await assert.rejects(snapshotAt(context, first), { code: 'STALE_SNAPSHOT' });
+    assert.equal(held(), 0);
+  });
+});
+
+test('columns of acknowledgments are refused wherever a column is named', async () => {
+  const database = await openTestDatabase();
+  const transaction = await database.client('A').begin();
+  const reserved = { table: 't', row: 'x', column: 'ack_o:c' };
+  const refusal = { code: 'INVALID_ARGUMENT', message: /are for acknowledgments/ };
+  await assert.rejects(transaction.get(reserved), refusal);
+  await assert.rejects(transaction.getMany([cell('x'), reserved]), refusal);
+  await assert.rejects(transaction.lock(reserved), refusal);
+  await assert.rejects(
+    async () => Array.fromAsync(transaction.scan({ table: 't', columns: ['c', 'ack_o:c'] })),
+    refusal,
+  );
+  assert.throws(() => transaction.set(reserved, '1'), refusal);
+  assert.throws(() => transaction.delete(reserved), refusal);
+});
+
+test('counters begin at nothing', async () => {
+  const database = await openTestDatabase();
+  const { counters } = database.client('A').context;
+  assert.deepEqual([...new Set(Object.values(counters))], [0]);
+});
+
+test('a commit that leaves one notification tells the workers of its process at once', async () => {
+  const database = await openTestDatabase({ observed: ['c'] });
+  const a = database.client('A');
+  const told: number[] = [];
+  a.context.notified.add(({ strong, commitTimestamp }) =>
+    told.push(strong.length, commitTimestamp),
+  );
+  const committed = await a.write({ x: '1' });
+  assert.deepEqual(told, [1, committed]);
+  const transaction = await a.begin();
+  put(transaction, { 'x:other': '1' });
+  await transaction.commit();
+  assert.equal(told.length, 2, 'nobody observes that one');
+});
+
+test('P24: a lock is dead when it has stood still for its time to live, and not a moment earlier', async () => {
+  const clock = new VirtualClock();
+  const watch = createLockWatch(clock);
+  const primary = cell('p');
+  const lock: Lock = {
+    startTimestamp: 1,
+    primary,
+    operation: 'put',
+    owner: 'A',
+    wallMs: 0,
+    timeToLiveMs: 1_000,
+    heartbeat: 0,
+  };
+  assert.equal(watch.isExpired(lock, clock.monotonicMs()), false);
+  await clock.advance(999);
+  assert.equal(watch.isExpired(lock, clock.monotonicMs()), false);
+  await clock.advance(1);
+  assert.equal(watch.isExpired(lock, clock.monotonicMs()), true);
+  const beating = { ...lock, heartbeat: 1 };
+  assert.equal(watch.isExpired(beating, clock.monotonicMs()), false, 'it has moved');
+  await clock.advance(1_000);
+  assert.equal(watch.isExpired(beating, clock.monotonicMs()), true);
+});
+
+test('a mark is what sets a notify cell, strong or weak; to clear one is none', () => {
+  const at = { qualifier: 'c', timestamp: 1, value: new Uint8Array() };
+  const mutation = (family: string, kind: 'set' | 'erase') => ({
+    table: 'u',
+    row: 'x',
+    mutations: [
+      kind === 'set'
+        ? ({ kind, family, ...at } as const)
+        : ({ kind, family, qualifier: 'c', from: 0, to: 1 } as const),
+    ],
+  });
+  assert.deepEqual(
+    ['notify', 'weak', 'data'].map((family) => isMark(mutation(family, 'set'))),
+    [true, true, false],
+  );
+  assert.equal(isMark(mutation('notify', 'erase')), false);
+});
+
+test('a column whose value is far back, and one whose value is near, are read together', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A');
+  await a.write({ 'x:far': '1', 'x:near': '1' });
+  for (let i = 0; i < 3; i++) {
+    const transaction = await a.begin();
+    await transaction.lock(cell('x:far'));
+    await transaction.commit();
+  }
+  await a.write({ 'x:near': '2' });
+  assert.deepEqual(await a.read(['x:far', 'x:near', 'x:none']), {
+    'x:far': '1',
+    'x:near': '2',
+    'x:none': undefined,
+  });
+});

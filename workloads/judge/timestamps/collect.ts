@@ -14,7 +14,7 @@
 import type { History, HistoricRecord, HistoricValue } from '#engine/testing';
 import { BadLineError } from '../lines.ts';
 import { type Cell, Cells, compareKeys, isInside } from './cells.ts';
-import { type Draft, isWriter, type OwnContradiction } from './draft.ts';
+import { type Draft, isWriter, locksOnly, type OwnContradiction } from './draft.ts';
 import { type Positions, positionsOf } from './positions.ts';
 import { addMissed, type PendingScan } from './scans.ts';
 import type {
@@ -49,6 +49,8 @@ export class Collector {
   ownReads = 0;
   readonly #ownWritesSeen: boolean;
   readonly #processes = new Map<string, string>();
+  /** Of the transaction that is being added: where in its writes each cell is. */
+  readonly #written = new Map<Cell, number>();
   readonly #scans: PendingScan[] = [];
   readonly #own: OwnContradiction[] = [];
   /** What reads tell; undefined before the first one has told. */
@@ -79,7 +81,8 @@ export class Collector {
       writes: [],
       locks: [],
     };
-    const to = { index: this.drafts.length, line, draft, written: new Map<Cell, number>() };
+    this.#written.clear();
+    const to = { index: this.drafts.length, line, draft, written: this.#written };
     for (const operation of given.operations) this.#addOperation(operation, to);
     this.drafts.push(trimmed(draft));
     this.lines.push(line);
@@ -245,14 +248,13 @@ function recordsOf(drafts: readonly Draft[], commits: Float64Array): readonly Hi
     const draft = drafts[i];
     const commitTimestamp = commits[i] ?? 0;
     if (draft === undefined) continue;
-    const { startTimestamp, writes, locks, outcome } = draft;
+    const { startTimestamp, writes, outcome } = draft;
     if (outcome === 'committed') draft.commitTimestamp = commitTimestamp;
     for (const { cell, value } of writes) {
       const operation = value === undefined ? 'delete' : 'put';
       records.push({ cell, startTimestamp, commitTimestamp, operation });
     }
-    for (const cell of new Set(locks)) {
-      if (writes.some((write) => write.cell === cell)) continue;
+    for (const cell of locksOnly(draft)) {
       records.push({ cell, startTimestamp, commitTimestamp, operation: 'touch' });
     }
   }

@@ -23,3 +23,9 @@ export interface OwnContradiction {
 export function isWriter({ writes, locks }: Draft): boolean {
   return writes.length + locks.length > 0;
 }
+
+/** The cells that it locked and did not write, each once. */
+export function locksOnly({ writes, locks }: Draft): readonly Cell[] {
+  if (locks.length === 0) return locks;
+  return [...new Set(locks)].filter((cell) => !writes.some((write) => write.cell === cell));
+}

@@ -13,7 +13,7 @@ import { forEachLine } from '../lines.ts';
 import type { JudgeOptions, Verdict } from '../verdict.ts';
 import { OverlapCounter } from '../overlap.ts';
 import { type Collected, Collector } from './collect.ts';
-import type { Draft } from './draft.ts';
+import { type Draft, locksOnly } from './draft.ts';
 import { KnownHistory, shown } from './known-history.ts';
 import { ownPlot, type Plot, plotOf } from './plots.ts';
 import { parseTransaction, type TimestampedTransaction } from './transaction.ts';
@@ -102,13 +102,11 @@ function overlapsOf(
   ends: Float64Array,
 ): number {
   const counter = new OverlapCounter();
-  for (const [i, { writes, locks }] of drafts.entries()) {
+  for (const [i, draft] of drafts.entries()) {
     const begin = beginOf(i);
     const end = Math.max(begin, ends[i] ?? 0);
-    for (const { cell } of writes) counter.add(cell, begin, end);
-    for (const cell of new Set(locks)) {
-      if (!writes.some((write) => write.cell === cell)) counter.add(cell, begin, end);
-    }
+    for (const { cell } of draft.writes) counter.add(cell, begin, end);
+    for (const cell of locksOnly(draft)) counter.add(cell, begin, end);
   }
   return counter.count();
 }

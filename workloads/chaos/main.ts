@@ -18,7 +18,7 @@ import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { checkStoreName } from '../stores/index.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../tuning/engine-settings.ts';
 import { type Given, matrixOf, optionsOf, type Setting, settingOf } from './matrix.ts';
-import { type Floors, type Plan, type ProfileName, PROFILES, SIZES } from './plan.ts';
+import { type Floors, type Plan, type ProfileName, PROFILES, REMOTE_PART, SIZES } from './plan.ts';
 import { type Round, runRound } from './round.ts';
 import { isShort, summaryLines } from './summary.ts';
 
@@ -178,8 +178,6 @@ function plansOf(
 ): readonly Plan[] {
   const { processes, noFsync } = options;
   const size = SIZES[options.profile];
-  const isTimed = options.seconds !== undefined;
-  const floors = floorsOf(options, isTimed ? { pairs: Infinity, runs: Infinity } : size);
   return run.settings.map((setting, i) => ({
     ...setting,
     workloads: run.workloads,
@@ -187,16 +185,17 @@ function plansOf(
     fsync: !noFsync,
     seed: run.seed + i, // The seed that is printed first repeats the first round.
     folder: path.join(run.folder, `round-${i + 1}`),
-    floors,
+    floors: floorsOf(options, setting),
     seconds: options.seconds ?? size.secondsMax,
   }));
 }
 
 /** One floor that is given leaves none to the other. */
-function floorsOf({ pairs, runs }: Options, otherwise: Floors): Floors {
-  const { pairs: pairsMin, runs: runsMin } = otherwise;
-  if (pairs === undefined && runs === undefined) return { pairs: pairsMin, runs: runsMin };
-  return { pairs: pairs ?? 0, runs: runs ?? 0 };
+function floorsOf({ profile, pairs, runs, seconds }: Options, { store }: Setting): Floors {
+  if (pairs !== undefined || runs !== undefined) return { pairs: pairs ?? 0, runs: runs ?? 0 };
+  if (seconds !== undefined) return { pairs: Infinity, runs: Infinity };
+  const part = store === 'embedded' ? 1 : REMOTE_PART;
+  return { pairs: part * SIZES[profile].pairs, runs: part * SIZES[profile].runs };
 }
 
 async function runRounds(plans: readonly Plan[], signal: AbortSignal): Promise<readonly Round[]> {

@@ -6,6 +6,7 @@
  *     standard   1 round                  50,000                     5,000       2 to 5 minutes
  *     full       7 rounds                 20,000                     2,000       of each setting (matrix.ts)
  *
+ * On other stores than the embedded one, where every call takes longer, a tenth of that is enough.
  * Kills are not counted among these: processes that are killed all the time do nothing but start.
  * Rounds bound what has to be remembered: a history is judged as a whole.
  */
@@ -36,6 +37,9 @@ export const SIZES: Readonly<Record<ProfileName, Size>> = {
   standard: { pairs: 50_000, runs: 5_000, secondsMax: 1_200, isStrict: true },
   full: { pairs: 20_000, runs: 2_000, secondsMax: 900, isStrict: true },
 };
+
+/** Part of the floors that other stores than the embedded one have. */
+export const REMOTE_PART = 0.1;
 
 /** One round. */
 export interface Plan extends Setting {

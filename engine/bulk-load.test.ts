@@ -1,10 +1,11 @@
 /** P57 for bulk load: what is observed and was not acknowledged is marked, and observers run for it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from './base/index.ts';
 import { openBulkLoader } from './bulk-load.ts';
 import { fsck } from './fsck.ts';
 import { openPercolator, type Percolator } from './percolator.ts';
-import { createMemoryBigtable } from './testing/index.ts';
+import { createMemoryBigtable, FaultyBigtable } from './testing/index.ts';
 import { summaryOf } from './testing/planting.ts';
 
 async function load(percolator: Percolator): Promise<void> {
@@ -35,4 +36,17 @@ test('P57: observers run for a bulk load that does not say that they have, once'
   await using worker = percolator.startWorker(observers);
   await worker.idle();
   assert.deepEqual(saw.toSorted(), ['a:seen', 'd:next']);
+});
+
+test('a bulk load whose batch fails while the next one gathers hears of it, and the process lives', async () => {
+  const store = new FaultyBigtable(createMemoryBigtable());
+  await using percolator = await openPercolator({ store });
+  await percolator.createTable('t');
+  const loader = await openBulkLoader(percolator);
+  store.loseRequest(({ table }) => table === 't');
+  const cells = [{ column: 'c', value: Buffer.from('1') }];
+  for (let i = 0; i < 2_000; i++) await loader.add({ table: 't', row: `r${i}`, cells });
+  await systemClock.yield(); // A rejection that nothing waits for would end the process here.
+  await systemClock.yield();
+  await assert.rejects(loader.finish(), { code: 'STORE_IN_DOUBT' });
 });

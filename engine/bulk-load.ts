@@ -63,6 +63,7 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   async function send(): Promise<void> {
     await sending; // One batch is on its way while the next one gathers.
     sending = percolator.store.mutateRows(batch);
+    sending.catch(() => {}); // The next `add` that sends, or `finish`, hears of it.
     batch = [];
   }
 

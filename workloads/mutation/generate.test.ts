@@ -83,6 +83,7 @@ describe('the rule', () => {
     ['step', 'for (; ; i++) ;'],
     ['field', 'class A { #a; constructor(a) { this.#a = a; } }'],
     ['timer', 'timer.unref();'],
+    ['signal', 'kill(process, 0);'],
     ['bug', 'if (!(error instanceof PercolatorError)) throw error;'],
   ] as const;
   for (const [rule, text] of examples) {

@@ -14,7 +14,7 @@ interface Skip {
   readonly applies: (place: Place, text: string, operator: OperatorName) => boolean;
 }
 
-export type SkipName = 'assertion' | 'counter' | 'step' | 'field' | 'timer' | 'bug';
+export type SkipName = 'assertion' | 'counter' | 'step' | 'field' | 'timer' | 'bug' | 'signal';
 
 export const SKIPS: Readonly<Record<SkipName, Skip>> = {
   assertion: {
@@ -46,6 +46,10 @@ export const SKIPS: Readonly<Record<SkipName, Skip>> = {
       operator === 'statement' &&
       node.type === 'ThrowStatement' &&
       around.some((one) => one.type === 'IfStatement' && isAboutBugs(codeOf(text, one.test))),
+  },
+  signal: {
+    reason: 'signal 0 asks whether a process is there; any other may hit one that is not ours',
+    applies: (place, text) => within(place, (node) => isCallOf(node, text, /^kill$/)),
   },
   timer: {
     reason: 'whether a timer keeps a process alive is seen from outside of the process only',

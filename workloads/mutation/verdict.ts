@@ -58,7 +58,8 @@ export async function judge(mutant: MachineMutant, court: Court, bench: Bench): 
     const at = asked.findIndex(({ step }) => step.name === failure.step);
     const accuser = asked[at];
     if (accuser?.isTimed !== true || (await isAgain(accuser, change, bench))) {
-      return { ...verdict, killedBy: meansOf(failure, accuser), ...failure, cpuMs };
+      const { step, why } = failure;
+      return { ...verdict, killedBy: meansOf(failure, accuser), step, why, cpuMs };
     }
     from += at + 1;
   }

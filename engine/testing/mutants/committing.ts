@@ -195,7 +195,7 @@ export const COMMITTING: readonly Mutant[] = [
       ),
     ],
     // After it stood still: one that rolls forward, one that deletes, and a collector.
-    favouring: { messages: { stall: 0.02 }, leaseTimeToLiveMs: 100 },
+    favouring: { messages: { stall: 0.04 }, leaseTimeToLiveMs: 100, lockTimeToLiveMs: 50 },
   },
   {
     rule: 'P61',

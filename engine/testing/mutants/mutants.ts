@@ -2,6 +2,7 @@
 import { BATCHING } from './batching.ts';
 import { COLLECTING } from './collecting.ts';
 import { COMMITTING } from './committing.ts';
+import { DROPPING } from './dropping.ts';
 import type { Mutant } from './mutant.ts';
 import { NOTIFYING } from './notifying.ts';
 import { PREWRITING } from './prewriting.ts';
@@ -14,6 +15,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...READING,
   ...COLLECTING,
   ...TIMESTAMPS,
+  ...DROPPING,
   ...NOTIFYING,
   ...BATCHING,
 ];
@@ -25,10 +27,7 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P34: 'the same: no family is given a time to live',
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
-  P52: 'no table is created or dropped in simulated runs: see the tests in engine/tables',
-  P53: 'the same',
-  P54: 'the same',
-  P55: 'the same',
+  P52: 'judges tell the incarnations of a table apart by the names that it demands: see the tests in engine/tables',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
   P58: 'of the embedded store, which is not simulated: disk-failures.test.ts breaks a real disk',
 };

@@ -2,13 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RowMutation } from '../../bigtable/index.ts';
-import type { GroupFault } from './knobs.ts';
+import type { GroupFault, Knobs } from './knobs.ts';
 import { planOf } from './plan.ts';
 import { SimulatedProcess } from './process.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import { World } from './world.ts';
 
-function scene(fault: GroupFault): {
+function scene(
+  fault: GroupFault,
+  messages: Knobs['messages'] = {},
+): {
   world: World;
   store: SimulatedBigtable;
   isThere: (row: string) => boolean;
@@ -16,7 +19,7 @@ function scene(fault: GroupFault): {
   const { knobs } = planOf(1);
   const world = new World(1, {
     ...knobs,
-    messages: {},
+    messages,
     events: {},
     groups: { [fault]: 1 },
     ordered: true,
@@ -77,4 +80,18 @@ test('what is sent after a group that is held up does not overtake it', async ()
   assert.ok(isThere('a'));
   assert.ok(world.timeline.nowMs >= 20);
   assert.deepEqual(await codesOf(world, work), ['done', 'done']);
+});
+
+test('what is sent in one turn is one group, also if its sender stops in the middle of it', async () => {
+  for (const fault of ['pause', 'stall'] as const) {
+    const { world, store, isThere } = scene('refuseGroup', { [fault]: 1 });
+    const work = [store.mutateRows(set('a')), store.mutateRows(set('b'))];
+    world.timeline.at(0, () => {
+      world.troubled = false; // Neither of them leaves later, when nothing is refused any more.
+    });
+    const codes = await codesOf(world, work);
+    const expected = fault === 'pause' ? 'STORE_UNAVAILABLE' : 'done'; // Both stall before they leave.
+    assert.deepEqual(codes, [expected, expected]);
+    assert.deepEqual(['a', 'b'].map(isThere), Array(2).fill(fault === 'stall'));
+  }
 });

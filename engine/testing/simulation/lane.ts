@@ -32,10 +32,15 @@ export class Lane {
     this.#process = process;
   }
 
+  /** Whether a group leaves at this moment: what is sent now leaves with it, whatever stops its sender now. */
+  get isLeaving(): boolean {
+    return this.#leftMs === this.#world.timeline.nowMs;
+  }
+
   /** The group of a message that leaves now, and takes so long if it begins a group. */
   join(number: number, delayMs: number): Group {
     const { timeline } = this.#world;
-    if (this.#leftMs === timeline.nowMs) return this.#group;
+    if (this.isLeaving) return this.#group;
     this.#leftMs = timeline.nowMs;
     const fault = this.#faultOf(number);
     if (fault !== undefined) this.#world.count(fault);

@@ -52,17 +52,22 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
     process.kill();
     return noAnswer();
   }
-  if (fault === 'stall') standStill(world, process, number, world.longestStopMs / 3);
+  const stops = fault === 'stall' || fault === 'pause';
+  const joins = message.lane?.isLeaving === true;
+  const isHeld = fault === 'stall' && !joins;
+  if (isHeld) standStill(world, process, number, world.longestStopMs / 3);
   const answer = new Promise<T>((resolve, reject) => {
-    process.emit(() => {
+    const go = (): void => {
       leave(world, process, { message, number, fault, resolve, reject });
-    });
+    };
+    if (joins) go();
+    else process.emit(go);
   });
   if (fault === 'crashAfter') {
     world.tell?.(process.name, 'dies');
     process.kill();
   }
-  if (fault === 'pause') standStill(world, process, number, 1);
+  if (stops && !isHeld) standStill(world, process, number, 1);
   return answer;
 }
 

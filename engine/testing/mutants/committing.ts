@@ -183,21 +183,6 @@ export const COMMITTING: readonly Mutant[] = [
     ],
   },
   {
-    rule: 'P9',
-    name: 'blind-second-phase',
-    mistake:
-      'The second phase is blind: it brings back what was collected while the process stood still.',
-    changes: [
-      change(
-        'transaction/roll-forward.ts',
-        '  await context.store.checkAndMutateRows(conditionals);\n',
-        '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
-      ),
-    ],
-    // After it stood still: one that rolls forward, one that deletes, and a collector.
-    favouring: { messages: { stall: 0.04 }, leaseTimeToLiveMs: 100, lockTimeToLiveMs: 50 },
-  },
-  {
     rule: 'P61',
     name: 'marks-sent-once',
     mistake: 'A commit that is sent again, because its group was lost, is sent without its marks.',

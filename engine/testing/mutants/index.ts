@@ -2,5 +2,5 @@
 export type { Catch } from './hunt.ts';
 export { huntAll, type Hunted } from './hunts.ts';
 export type { Mutant } from './mutant.ts';
-export { AT_LARGE, MUTANTS, WITHOUT_MUTANT } from './mutants.ts';
+export { MUTANTS, WITHOUT_MUTANT } from './mutants.ts';
 export { QUICKEST } from './quickest.ts';

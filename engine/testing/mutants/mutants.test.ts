@@ -5,15 +5,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { AT_LARGE, huntAll, type Mutant, MUTANTS, QUICKEST, WITHOUT_MUTANT } from './index.ts';
+import { huntAll, type Mutant, MUTANTS, QUICKEST, WITHOUT_MUTANT } from './index.ts';
 import { mutate } from './mutant.ts';
 
 const MUTANTS_PER_TEST = 16;
-const WITH_SEED = MUTANTS.filter(({ name }) => !AT_LARGE.has(name));
 
 describe('every mutant is caught', () => {
-  for (let first = 0; first < WITH_SEED.length; first += MUTANTS_PER_TEST) {
-    const some = WITH_SEED.slice(first, first + MUTANTS_PER_TEST);
+  for (let first = 0; first < MUTANTS.length; first += MUTANTS_PER_TEST) {
+    const some = MUTANTS.slice(first, first + MUTANTS_PER_TEST);
     test(`from ${some[0]?.name} to ${some.at(-1)?.name}`, async () => {
       const seedsOf = ({ name }: Mutant): readonly number[] => [QUICKEST[name] ?? 1];
       const hunted = await huntAll(some, { seedsOf, jobs: 2 });
@@ -40,12 +39,6 @@ describe('the mutants', () => {
       [],
     );
     for (let number = 1; number <= 51; number++) assert.ok(covered.has(`P${number}`), `P${number}`);
-  });
-
-  test('have a seed each, but for those that are listed as at large', () => {
-    for (const { name } of MUTANTS) {
-      assert.equal(QUICKEST[name] === undefined, AT_LARGE.has(name), name);
-    }
   });
 
   test('have names of their own, and are not also excused', () => {

@@ -31,23 +31,3 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
   P58: 'of the embedded store, which is not simulated: disk-failures.test.ts breaks a real disk',
 };
-
-/**
- * Mutants that a seed caught before the simulated world changed, and whose present seed is yet to be found:
- * `npm run mutants -- --only <name> --update` finds it, and then the name goes from here.
- */
-export const AT_LARGE: ReadonlySet<string> = new Set([
-  'prewrite-ignores-marker',
-  'blind-second-phase',
-  'slow-answer-taken-for-death',
-  'check-then-act-clean-up',
-  'markers-collected-at-once',
-  'commits-not-validated',
-  'no-second-look-at-leases',
-  'pin-between-bound-and-record',
-  'lock-of-a-dropped-primary-throws',
-  'weak-notification-before-locks',
-  'failures-without-rest',
-  'idle-after-one-glance',
-  'failed-batch-taken-for-done',
-]);

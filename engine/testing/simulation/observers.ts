@@ -178,12 +178,15 @@ export class ObserverRuns {
     const { nowMs } = this.#run.world.timeline;
     const before = this.#failed.get(name);
     const restMs = FAILURE_BACKOFF_MS * 2 ** ((before?.times ?? 1) - 1);
-    // A weak and a strong notification of one cell fail and rest apart.
-    if (before !== undefined && nowMs < before.atMs + restMs && !this.#run.hasWeak) {
+    // A weak and a strong notification of one cell fail and rest apart; and a table created again begins anew.
+    const isJudged = !this.#run.hasWeak && !name.startsWith('scratcher ');
+    if (before !== undefined && nowMs < before.atMs + restMs && isJudged) {
       this.#find('no rest', `${name} runs ${nowMs - before.atMs} ms after it has failed`);
     }
     if (left <= 0 || !this.#run.world.troubled) return;
-    this.#failed.set(name, { times: (before?.times ?? 0) + 1, atMs: nowMs });
+    // After a long time without a mark a worker counts anew.
+    const isSoon = before !== undefined && nowMs < before.atMs + 2 * restMs;
+    this.#failed.set(name, { times: isSoon ? before.times + 1 : 1, atMs: nowMs });
     throw new Error(`planned failure of ${name}`);
   }
 

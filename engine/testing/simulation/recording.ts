@@ -39,8 +39,8 @@ export interface Scribe {
   readonly names: Names;
   /** Told of what must not be. */
   find(claim: string, message: string): void;
-  /** Told when a read of the snapshot was answered without an error. */
-  answered?(startTimestamp: Timestamp): void;
+  /** Told when a read of the snapshot begins; what it returns is called when it was answered without an error. */
+  reading?(startTimestamp: Timestamp): () => void;
 }
 
 export function startRecording(
@@ -128,8 +128,9 @@ export async function readOnly(
 ): Promise<void> {
   const { names } = scribe;
   if (operation.do === 'getMany') {
+    const answered = scribe.reading?.(recording.startTimestamp);
     const values = await reader.getMany(operation.cells.map((cell) => names.address(cell)));
-    scribe.answered?.(recording.startTimestamp);
+    answered?.();
     operation.cells.forEach((cell, i) => {
       note(scribe, recording, { cell: names.historic(cell), value: values[i]?.toString() });
     });
@@ -156,12 +157,13 @@ async function scan(
 ): Promise<void> {
   const { table } = range;
   const found = new Map<string, string>();
+  const answered = scribe.reading?.(recording.startTimestamp);
   for await (const { row, values } of reader.scan({ ...range, batchRows: 3 })) {
     for (const [column, value] of values) {
       found.set(historicCell({ table, row, column }), value.toString());
     }
   }
-  scribe.answered?.(recording.startTimestamp);
+  answered?.();
   for (const [cell, value] of found) note(scribe, recording, { cell, value });
   const own = recording.writes.map(({ cell }) => cell);
   recording.scans.push({ ...range, returned: [...found.keys(), ...own] });
@@ -182,8 +184,9 @@ export async function read(
   cell: string,
   recording: Recording,
 ): Promise<string | undefined> {
+  const answered = scribe.reading?.(recording.startTimestamp);
   const value = (await transaction.get(scribe.names.address(cell)))?.toString();
-  scribe.answered?.(recording.startTimestamp);
+  answered?.();
   note(scribe, recording, { cell: scribe.names.historic(cell), value });
   return value;
 }

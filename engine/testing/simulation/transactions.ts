@@ -41,8 +41,9 @@ export class Transactions {
       find: (claim, message) => {
         world.umpire.find(claim, `${process.name}: ${message}`);
       },
-      answered: (startTimestamp) => {
-        world.answered(process, startTimestamp);
+      reading: (startTimestamp) => {
+        const since = world.timeline.ticks;
+        return () => world.answered(process, startTimestamp, since);
       },
     };
   }

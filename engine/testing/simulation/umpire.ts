@@ -37,8 +37,8 @@ export class Umpire {
 
   /** Below it collectors delete, or are about to. Only grows. */
   #deletionHorizon: Timestamp = 0;
-  /** Snapshots of processes, for which a read was served too late. */
-  readonly #servedLate = new Set<string>();
+  /** Snapshots of processes for which a read was served too late, and when the last one was. */
+  readonly #servedLate = new Map<string, number>();
 
   constructor(knobs: Knobs) {
     this.isCalm = isCalm(knobs);
@@ -129,13 +129,14 @@ export class Umpire {
   }
 
   /** The storage has answered a read for a snapshot; the process may still find out that it came too late. */
-  served(process: string, snapshot: Timestamp): void {
-    if (snapshot < this.#deletionHorizon) this.#servedLate.add(`${process} ${snapshot}`);
+  served(process: string, snapshot: Timestamp, tick: number): void {
+    if (snapshot < this.#deletionHorizon) this.#servedLate.set(`${process} ${snapshot}`, tick);
   }
 
-  /** A process has used what it read, without an error. */
-  answered(process: string, snapshot: Timestamp): void {
-    if (this.#servedLate.size === 0 || !this.#servedLate.has(`${process} ${snapshot}`)) return;
+  /** A process has used what it read since then, without an error. Another snapshot of that moment may have failed before. */
+  answered(process: string, snapshot: Timestamp, since: number): void {
+    if (this.#servedLate.size === 0) return;
+    if ((this.#servedLate.get(`${process} ${snapshot}`) ?? -1) < since) return;
     const what = `a read of ${process} at ${snapshot} was answered, although collectors were at`;
     this.find('leases: read below the deletions', `${what} ${this.#deletionHorizon} before`);
   }

@@ -164,14 +164,14 @@ export class World {
   /** Notes which snapshot a read was for. */
   served(process: SimulatedProcess, filters: readonly CellFilter[]): void {
     for (const snapshot of snapshotsOf(filters)) {
-      this.umpire.served(process.name, snapshot);
+      this.umpire.served(process.name, snapshot, this.timeline.ticks);
       this.watch?.({ kind: 'read served', process: process.name, snapshot });
     }
   }
 
-  /** Notes that a process has used what it read, without an error. */
-  answered(process: SimulatedProcess, snapshot: Timestamp): void {
-    this.umpire.answered(process.name, snapshot);
+  /** Notes that a process has used what it read since then, without an error. */
+  answered(process: SimulatedProcess, snapshot: Timestamp, since: number): void {
+    this.umpire.answered(process.name, snapshot, since);
     this.watch?.({ kind: 'read answered', process: process.name, snapshot });
   }
 

@@ -132,7 +132,7 @@ export class Worker implements AsyncDisposable {
     );
     context.notified.add(this.#onNotified);
     this.#scanning = this.#scan();
-    // `ended`, `idle` and `stop` report it; until they are asked it is nobody's unhandled rejection.
+    // `ended`, `idle` and `stop` report it; until then it must not end the process as unhandled.
     this.#ended.promise.catch(() => {});
     this.#scanning.catch((error: unknown) => this.#end(error));
     void this.#watch();
@@ -432,7 +432,7 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Tells of what has been going on for long: nobody else would, since it does not end. */
+  /** Tells of what has been going on for long: an event at its end would come too late, or never. */
   async #watch(): Promise<void> {
     const { clock } = this.#context;
     const { slowMs } = this.#options;

@@ -19,7 +19,7 @@ import { assert, PercolatorError } from '../base/index.ts';
 import type { Bigtable, Cell, Row, Timestamp } from '../bigtable/index.ts';
 
 /**
- * creating: its creator, and nobody else, makes the tables. there: in use. dropping: no transaction that has not read the
+ * creating: only its creator makes the tables. there: in use. dropping: no transaction that has not read the
  * definition before will commit to it; those that have are waited for. settled: none of them is left, and its
  * tables go. gone: they are no more.
  */

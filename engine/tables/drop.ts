@@ -19,7 +19,7 @@
  * longer than `lockWaitMsMax` fails the call with LOCKED; the table stays `dropping`.
  *
  * What if we die, or fail? Every step may be done again, and two may do them at the same time: names are of one incarnation, so
- * whoever is an hour late finds nothing to drop. The next `dropTable` or `createTable` of the name goes on.
+ * a process that is an hour late finds nothing to drop. The next `dropTable` or `createTable` of the name goes on.
  */
 import { PercolatorError } from '../base/index.ts';
 import { rowBatches } from '../audit/index.ts';
@@ -77,7 +77,7 @@ export async function dropTable(administration: Administration, table: string): 
   }
 }
 
-/** What an older version left of a table when it was interrupted, or somebody else has made. */
+/** What an older version left of a table when it was interrupted, or another program has made. */
 const LEFT_BEHIND = {
   state: 'dropping',
   incarnation: 1,

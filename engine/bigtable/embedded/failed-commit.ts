@@ -1,15 +1,15 @@
 /**
- * What a commit that lmdb reports as failed has left behind, in the engine's words.
+ * What a commit has changed when lmdb reports that it failed, as an error code of the engine.
  *
  *     pages ──▶ sync ──▶ meta page: the moment of the commit
  *       └────────┴─ failed: lmdb gave the transaction up. Nothing was applied (STORE_UNAVAILABLE)
  *                        └─ failed: the page may be on the disk or not (STORE_IN_DOUBT), and lmdb
  *                           refuses every further transaction of this process (MDB_PANIC)
  *
- * lmdb-js 3.5 rejects more than the promise that it gave. A second one, of the batch that every transaction of a turn
- * is in, nobody holds; and the reason is a third, in the error's `commitError`. Left alone, both end the
- * process as unhandled rejections. And it never answers a transaction that cannot begin, as after MDB_PANIC, and keeps
- * a lock for ever: so none is begun then.
+ * lmdb-js 3.5 rejects two promises besides the one that it returned: that of the batch which holds all
+ * transactions of one turn, and the error's `commitError`, which carries the reason. Unhandled, each of
+ * them ends the process, so both are handled here. After MDB_PANIC no transaction may begin: lmdb-js
+ * would never answer it, and would keep a lock for ever.
  */
 import type { RootDatabase } from 'lmdb';
 import { PercolatorError } from '../../base/index.ts';

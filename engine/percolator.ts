@@ -129,7 +129,10 @@ export interface Percolator extends AsyncDisposable {
   snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot>;
   /** How a transaction that ended with COMMIT_UNKNOWN ended after all. */
   outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'>;
-  /** Starts a worker that runs the observers until it is stopped. */
+  /**
+   * Starts a worker that runs the observers until it is stopped.
+   * @throws INVALID_ARGUMENT for a wrong option, or two observers of one name on one column
+   */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
   /**
    * Collects old versions, deleted cells and markers that nobody needs any more: one cycle, which takes at

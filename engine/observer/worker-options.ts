@@ -1,7 +1,7 @@
 /** The options of a worker: unit, default and the cost of a wrong value; validated in one place. */
 import { PercolatorError, type Trouble } from '../base/index.ts';
 import type { RangeLocks } from '../lock-service/index.ts';
-import type { DirtyCell } from './observer.ts';
+import type { DirtyCell, Observer } from './observer.ts';
 import type { CommittedRun } from './run-observer.ts';
 
 export interface WorkerOptions {
@@ -95,4 +95,29 @@ export function settingsOf(options: WorkerOptions): Settings {
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
   return settings;
+}
+
+/**
+ * Observers by table and column. Two of one name would share an acknowledgment: a run of the one would count as a run of
+ * the other.
+ * @throws INVALID_ARGUMENT if two observers of one column have one name
+ */
+export function byColumn(observers: readonly Observer[]): Map<string, Observer[]> {
+  const names = new Set<string>();
+  for (const { table, column, name } of observers) {
+    const full = JSON.stringify([table, column, name]);
+    if (names.has(full)) {
+      throw new PercolatorError(
+        'INVALID_ARGUMENT',
+        `observers of one column must have different names, but two of ${table}:${column} are called ${name}`,
+      );
+    }
+    names.add(full);
+  }
+  return Map.groupBy(observers, ({ table, column }) => columnKey(table, column));
+}
+
+/** The name of a table has no NUL. */
+export function columnKey(table: string, column: string): string {
+  return `${table}\0${column}`;
 }

@@ -479,3 +479,12 @@ test('an option that is not a number above 0 is refused by name', async () => {
     }
   }
 });
+
+test('two observers of one name on one column are refused: each would take the runs of the other for its own', async () => {
+  const { context } = (await openObserved()).client('A');
+  assert.throws(() => new Worker(context, [counting(), counting()]), {
+    code: 'INVALID_ARGUMENT',
+    message:
+      'observers of one column must have different names, but two of t:seen are called counting',
+  });
+});

@@ -24,6 +24,8 @@ import { type CommittedRun, type Notified, runObservers } from './run-observer.t
 import { ScanLocks } from './scan-locks.ts';
 import { type Batch, NotificationScanner } from './scanner.ts';
 import {
+  byColumn,
+  columnKey,
   type ObserverFailure,
   type Settings,
   settingsOf,
@@ -110,7 +112,7 @@ export class Worker implements AsyncDisposable {
   /** Starts at once. */
   constructor(context: Context, observers: readonly Observer[], options: WorkerOptions = {}) {
     this.#context = context;
-    this.#observers = Map.groupBy(observers, ({ table, column }) => `${table}\0${column}`);
+    this.#observers = byColumn(observers);
     this.#options = settingsOf(options);
     const { rangeLocks, onMeeting = 'jump' } = options;
     this.#locks = rangeLocks === undefined ? undefined : new ScanLocks(rangeLocks);
@@ -321,7 +323,7 @@ export class Worker implements AsyncDisposable {
 
   /** Other workers may have observers for other columns of the table. */
   #isObserved({ table, column }: DirtyCell): boolean {
-    return this.#observers.has(`${table}\0${column}`);
+    return this.#observers.has(columnKey(table, column));
   }
 
   /** How many of the cells are new. */
@@ -381,7 +383,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #run(name: string, cell: Notified): Promise<void> {
-    const observers = this.#observers.get(`${cell.table}\0${cell.column}`) ?? [];
+    const observers = this.#observers.get(columnKey(cell.table, cell.column)) ?? [];
     try {
       const runs = await runObservers(this.#context, cell, observers, (run) => {
         this.counters.runs++; // Counted also if another observer of the cell fails.

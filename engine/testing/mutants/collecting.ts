@@ -1,4 +1,5 @@
 /** Mistakes in collecting garbage: P4, P30 and P31. */
+import { pinsAtRenewals } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 export const COLLECTING: readonly Mutant[] = [
@@ -127,6 +128,26 @@ export const COLLECTING: readonly Mutant[] = [
         '    if (this.#epoch === 0) this.#epoch += 1;\n',
       ),
     ],
+  },
+  {
+    rule: 'P31',
+    name: 'pin-between-bound-and-record',
+    mistake:
+      'Between finding the bound of a lease and noting it is an await, in which a snapshot is pinned.',
+    changes: [
+      change(
+        'lock-service/leases.ts',
+        'const bound = this.#smallestInUse(fresh);',
+        'const bound = await Promise.resolve(this.#smallestInUse(fresh));',
+      ),
+    ],
+    favouring: {
+      collector: true,
+      leaseTimeToLiveMs: 1_000,
+      oracleProcesses: true,
+      delayMsMax: 20,
+    },
+    load: pinsAtRenewals,
   },
   {
     rule: 'P59',

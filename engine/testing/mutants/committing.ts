@@ -1,4 +1,5 @@
 /** Mistakes in committing: P9 to P18. */
+import { deletionsDuringStops } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 const COMMIT_CHECKED = 'await context.store.checkAndMutateRow({ table, row, anyOf, ifFound })';
@@ -20,6 +21,25 @@ export const COMMITTING: readonly Mutant[] = [
         "{ kind: 'erase', family: LOCK, qualifier, from: 0, to: Number.MAX_SAFE_INTEGER }",
       ),
     ],
+  },
+  {
+    rule: 'P9',
+    name: 'blind-second-phase',
+    mistake: 'The second phase does not look whether its lock is still there.',
+    changes: [
+      change(
+        'transaction/roll-forward.ts',
+        '  await context.store.checkAndMutateRows(conditionals);\n',
+        '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
+      ),
+    ],
+    favouring: {
+      collector: true,
+      messages: { stall: 0.01 },
+      leaseTimeToLiveMs: 300,
+      lockTimeToLiveMs: 50,
+    },
+    load: deletionsDuringStops,
   },
   {
     rule: 'P10',

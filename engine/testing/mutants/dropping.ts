@@ -1,7 +1,35 @@
-/** Mistakes in dropping tables and creating them again: P53 to P55. */
+/** Mistakes in dropping tables and creating them again: P52 to P55. */
+import { dropsInUse } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 export const DROPPING: readonly Mutant[] = [
+  {
+    rule: 'P52',
+    name: 'one-name-for-all-incarnations',
+    mistake: 'A table that is created again has the name of the one before in the storage.',
+    changes: [
+      change(
+        'tables/names.ts',
+        'return incarnation === 1 ? table : `${table}.i${incarnation}`;',
+        'void incarnation;\n  return table;',
+      ),
+    ],
+    favouring: { drops: true },
+  },
+  {
+    rule: 'P52',
+    name: 'definition-known-for-ever',
+    mistake:
+      'A process never looks again at a definition, also when another process created the table again.',
+    changes: [
+      change(
+        'tables/catalog.ts',
+        '    return new Promise((resolve, reject) => {\n',
+        '    if (tables.every((table) => this.known(table) !== undefined)) {\n      return Promise.resolve(tables.map((table) => this.known(table)));\n    }\n    return new Promise((resolve, reject) => {\n',
+      ),
+    ],
+    favouring: { drops: true },
+  },
   {
     rule: 'P53',
     name: 'snapshot-reads-a-younger-table',
@@ -26,6 +54,47 @@ export const DROPPING: readonly Mutant[] = [
         'const confirming = weak.length < 0 ? tables.confirm(weak) : undefined;',
       ),
     ],
+  },
+  {
+    rule: 'P54',
+    name: 'confirmed-by-a-read-under-way',
+    mistake: 'A look at definitions is answered by a read that was sent before it was asked for.',
+    changes: [
+      change(
+        'tables/catalog.ts',
+        '      for (const caller of callers) caller.resolve(',
+        '      for (const caller of [...callers, ...this.#waiting.splice(0).filter((one) => one.tables.every((table) => seen.has(table)) || (this.#waiting.push(one), false))]) caller.resolve(',
+      ),
+    ],
+    favouring: { drops: true },
+  },
+  {
+    rule: 'P55',
+    name: 'locks-of-other-tables-unsettled',
+    mistake:
+      'A drop resolves the locks in the table, not those elsewhere whose primaries are in it.',
+    changes: [
+      change(
+        'tables/drop.ts',
+        'const matters = table === dropped || lock.primary.table === dropped;',
+        'const matters = table === dropped;',
+      ),
+    ],
+    favouring: { drops: true, deathIsKnown: true, messages: { crashAfter: 0.02 } },
+    load: dropsInUse,
+  },
+  {
+    rule: 'P55',
+    name: 'live-owners-not-waited-for',
+    mistake: 'A drop does not wait for transactions that hold locks in the table and are alive.',
+    changes: [
+      change(
+        'tables/drop.ts',
+        '    if (!(await isAlive(context, cell, { lock, dropped }))) return;\n',
+        '    await isAlive(context, cell, { lock, dropped });\n    if (attempt > 0) return;\n',
+      ),
+    ],
+    favouring: { drops: true },
   },
   {
     rule: 'P55',

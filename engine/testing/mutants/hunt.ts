@@ -2,6 +2,7 @@
  * Hunts a mutant: simulated runs on the engine with its mistake in it, seed after seed, until a judge
  * convicts it. A seed counts only if the engine as it is passes it.
  */
+import { createRandom } from '../../base/index.ts';
 import { type Plan, planOf, simulate } from '../simulation/index.ts';
 import { breed } from './breed.ts';
 import type { Mutant } from './mutant.ts';
@@ -30,12 +31,15 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
   return undefined;
 }
 
-function planFor({ favouring }: Mutant, seed: number): Plan {
+/** With a load of its own a mutant meets only the faults that it favours. */
+const NO_FAULTS = { messages: {}, groups: {}, events: {} };
+
+function planFor({ favouring = {}, load }: Mutant, seed: number): Plan {
   const plan = planOf(seed);
-  if (favouring === undefined) return plan;
-  const { knobs } = plan;
+  const knobs = load === undefined ? plan.knobs : { ...plan.knobs, ...NO_FAULTS };
   const messages = { ...knobs.messages, ...favouring.messages };
   const groups = { ...knobs.groups, ...favouring.groups };
   const events = { ...knobs.events, ...favouring.events };
-  return { ...plan, knobs: { ...knobs, ...favouring, messages, groups, events } };
+  const processes = load?.(createRandom(seed).fork('load')) ?? plan.processes;
+  return { ...plan, processes, knobs: { ...knobs, ...favouring, messages, groups, events } };
 }

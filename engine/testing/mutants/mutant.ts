@@ -6,8 +6,8 @@
  * pays for none. If the text it looks for is not there any more, exactly once, the mutant is out of date and
  * says so, instead of testing nothing.
  */
-import { assert } from '../../base/index.ts';
-import type { Knobs } from '../simulation/index.ts';
+import { assert, type Random } from '../../base/index.ts';
+import type { Knobs, ProcessPlan } from '../simulation/index.ts';
 
 export interface Change {
   /** Below `engine/`. */
@@ -27,6 +27,8 @@ export interface Mutant {
   readonly changes: readonly Change[];
   /** Knobs under which the mistake shows sooner, for one that needs a rare coincidence. Default: as the seed has them. */
   readonly favouring?: Partial<Knobs> | undefined;
+  /** What the processes do, for a mistake that the usual load hides. Default: as the seed has them. */
+  readonly load?: ((random: Random) => readonly ProcessPlan[]) | undefined;
 }
 
 /** The file's text with the mistake in it; as it is, if the mutant does not change this file. */

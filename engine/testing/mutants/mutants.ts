@@ -27,7 +27,6 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P34: 'the same: no family is given a time to live',
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
-  P52: 'judges tell the incarnations of a table apart by the names that it demands: see the tests in engine/tables',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
   P58: 'of the embedded store, which is not simulated: disk-failures.test.ts breaks a real disk',
 };

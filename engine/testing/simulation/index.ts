@@ -9,7 +9,7 @@
  *   shrink.ts, story.ts                                           what to do if it does not
  */
 export { EVENT_FAULTS, type Knobs, MESSAGE_FAULTS } from './knobs.ts';
-export { type Plan, planOf } from './plan.ts';
+export { type Plan, planOf, type ProcessPlan } from './plan.ts';
 export { shrink } from './shrink.ts';
 export { type Seeds, simulateSeeds } from './seeds.ts';
 export { type Result, type RunCounts, simulate } from './simulate.ts';

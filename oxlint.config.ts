@@ -16,9 +16,10 @@ const layers: Record<string, readonly string[]> = {
   rpc: ['base'],
   oracle: ['base', 'bigtable', 'rpc'],
   'lock-service': ['base', 'bigtable', 'rpc'],
-  transaction: ['base', 'bigtable', 'oracle', 'lock-service'],
+  leases: ['base', 'bigtable'],
+  transaction: ['base', 'bigtable', 'oracle', 'lock-service', 'leases'],
   observer: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
-  'garbage-collection': ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
+  'garbage-collection': ['base', 'bigtable', 'oracle', 'leases', 'transaction'],
   audit: ['base', 'bigtable', 'oracle', 'transaction'],
   tables: ['base', 'bigtable', 'oracle', 'transaction', 'audit'],
   testing: [
@@ -26,6 +27,7 @@ const layers: Record<string, readonly string[]> = {
     'bigtable',
     'oracle',
     'lock-service',
+    'leases',
     'transaction',
     'observer',
     'garbage-collection',
@@ -34,6 +36,20 @@ const layers: Record<string, readonly string[]> = {
     'root',
   ],
 };
+
+/** The same for the folders of `workloads/`. An experiment imports no other experiment: what two share is in the harness. */
+const rooms: Record<string, readonly string[]> = {
+  harness: [],
+  'crawl-rate': ['harness'],
+  microbench: ['harness'],
+  brokerage: ['harness'],
+  bench: ['harness', 'crawl-rate'],
+  verification: ['harness'],
+  tools: ['harness', 'crawl-rate', 'verification'],
+};
+
+/** The verification looks inside the engine: it simulates it, and puts mistakes into it. */
+const insiders = new Set(['verification']);
 
 const outside = ['#*', '#*/**', '**/workloads/**', '**/mapreduce-baseline/**', '**/results/**'];
 
@@ -59,6 +75,20 @@ const layerRules = Object.entries(layers).map(([layer, allowed]) => {
       ...undetermined,
     ],
     `engine/${layer} may import only itself and: ${allowed.join(', ') || 'nothing'}`,
+  );
+});
+
+const roomRules = Object.entries(rooms).map(([room, allowed]) => {
+  const others = Object.keys(rooms).filter((other) => other !== room && !allowed.includes(other));
+  return forbid(
+    [`workloads/${room}/**`],
+    [
+      ...others.map((other) => `**/${other}/**`),
+      ...(insiders.has(room) ? [] : ['**/engine/**']),
+      '**/mapreduce-baseline/**',
+      '**/results/**',
+    ],
+    `workloads/${room} may import only itself, the front doors '#engine', '#mapreduce', '#results' and: ${allowed.join(', ') || 'nothing'}`,
   );
 });
 
@@ -105,11 +135,7 @@ const config: OxlintConfig = {
       ['**/engine/**', '**/workloads/**', '**/results/**', '#*', '#*/**', '!#engine/base'],
       'the baseline shares only clock and randomness',
     ),
-    forbid(
-      ['workloads/**'],
-      ['**/engine/**', '**/mapreduce-baseline/**', '**/results/**'],
-      "use the front doors: '#engine', '#mapreduce', '#results'",
-    ),
+    ...roomRules,
     forbid(
       ['results/**'],
       ['**/engine/**', '**/workloads/**', '**/mapreduce-baseline/**', '#*', '#*/**'],

@@ -12,7 +12,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { execa } from 'execa';
-import { runCommand } from '#results';
+import { runCommand } from '#harness';
 
 interface LockedPackage {
   resolved?: string;

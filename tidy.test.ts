@@ -82,7 +82,10 @@ describe('the documentation', () => {
   });
 
   test('shows the layers that the linter enforces', () => {
-    const [, table = ''] = /const layers[^{]*\{([^}]*)\}/.exec(read('oxlint.config.ts')) ?? [];
+    const config = read('oxlint.config.ts');
+    const table = ['layers', 'rooms']
+      .map((name) => new RegExp(`const ${name}[^{]*\\{([^}]*)\\}`).exec(config)?.[1] ?? '')
+      .join('\n');
     const enforced = [...table.matchAll(/^ *'?([\w-]+)'?: \[([^\]]*)\]/gm)].map(
       ([, layer, allowed = '']) =>
         `${layer}: ${(allowed.match(/[\w-]+/g) ?? ['nothing']).join(', ')}`,

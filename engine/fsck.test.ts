@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Bigtable, openEmbedded } from './bigtable/index.ts';
-import { createLeaseTable, writeLease } from './lock-service/lease-table.ts';
+import { createLeaseTable, writeLease } from './leases/lease-table.ts';
 import type { Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';

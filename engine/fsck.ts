@@ -16,7 +16,7 @@ import {
   systemClock,
 } from './base/index.ts';
 import { type Bigtable, TIMESTAMP_MAX } from './bigtable/index.ts';
-import { LEASES_TABLE, readLeases } from './lock-service/lease-table.ts';
+import { LEASES_TABLE, readLeases } from './leases/lease-table.ts';
 import { type Liveness, localProcesses } from './lock-service/index.ts';
 import {
   batchTimestamps,

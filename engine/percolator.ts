@@ -31,7 +31,8 @@ import {
   type CollectorOptions,
   type CollectorServices,
 } from './garbage-collection/index.ts';
-import { LeaseWatch, type Liveness, localProcesses } from './lock-service/index.ts';
+import { type Liveness, localProcesses } from './lock-service/index.ts';
+import { LeaseWatch } from './leases/index.ts';
 import {
   listParked,
   type Observer,

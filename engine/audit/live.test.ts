@@ -14,7 +14,7 @@ import {
   systemClock,
 } from '../base/index.ts';
 import { collectGarbage } from '../garbage-collection/index.ts';
-import { LeaseWatch } from '../lock-service/index.ts';
+import { LeaseWatch } from '../leases/index.ts';
 import { type Observer, Worker } from '../observer/index.ts';
 import {
   cell,

@@ -22,7 +22,7 @@
  * exact timestamps. Several collectors may work at a time; they are only in each other's way.
  */
 import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
-import type { LeaseWatch } from '../lock-service/index.ts';
+import type { LeaseWatch } from '../leases/index.ts';
 import {
   ACK,
   type CellAddress,

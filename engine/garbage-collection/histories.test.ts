@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom, PercolatorError, type Random } from '../base/index.ts';
 import type { Cell } from '../bigtable/index.ts';
-import { LeaseWatch } from '../lock-service/index.ts';
+import { LeaseWatch } from '../leases/index.ts';
 import {
   cell,
   type Client,

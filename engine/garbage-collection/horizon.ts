@@ -19,7 +19,7 @@
  * What if we die in between? A horizon without deletions makes some snapshots stale for nothing.
  */
 import type { Timestamp } from '../bigtable/index.ts';
-import type { Lease, LeaseWatch } from '../lock-service/index.ts';
+import type { Lease, LeaseWatch } from '../leases/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 
 export interface MovedHorizon {

@@ -1,5 +1,5 @@
 /** The stage of the tests: a collector on a connection of its own, and the processes that it collects for. */
-import { LeaseWatch } from '../lock-service/index.ts';
+import { LeaseWatch } from '../leases/index.ts';
 import {
   cell,
   type Client,

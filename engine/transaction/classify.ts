@@ -9,7 +9,7 @@ import { assert, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, describeCell, LOCK, recordFamily, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
-import { decodeLock, type Lock } from './lock.ts';
+import { decodeLock, type Lock } from './locks/lock.ts';
 import { isForbidding } from './roll-back.ts';
 import type { RowWrites } from './writes.ts';
 import { recordOf, type WriteRecord } from './write-record.ts';

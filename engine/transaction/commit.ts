@@ -40,7 +40,7 @@ import { type CellAddress, describeCell, LOCK } from './columns.ts';
 import { type CommittedNotification, type Context, inBackground } from './context.ts';
 import { notificationMutations, observedCells, weakCells } from './notifications.ts';
 import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
-import { resolveLock } from './resolve-lock.ts';
+import { resolveLock } from './locks/resolve-lock.ts';
 import { rollBackOwn } from './roll-back.ts';
 import { commitMutations, rollForwardOwn } from './roll-forward.ts';
 import { type HeldSnapshot, refuseStale } from './stale.ts';

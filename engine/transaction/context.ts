@@ -4,14 +4,15 @@
  */
 import type { Clock, Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
-import { createLeases, type Leases, type Liveness } from '../lock-service/index.ts';
+import { type Liveness } from '../lock-service/index.ts';
+import { createLeases, type Leases } from '../leases/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 import type { TableCatalog } from './catalog.ts';
 import type { CellAddress } from './columns.ts';
-import { createHeartbeats, type Heartbeats } from './heartbeat.ts';
-import { createLockWatch, type LockWatch } from './lock-watch.ts';
+import { createHeartbeats, type Heartbeats } from './locks/heartbeat.ts';
+import { createLockWatch, type LockWatch } from './locks/lock-watch.ts';
 import { type Options, type OptionsGiven, withDefaults } from './options.ts';
-import { PrefetchModel } from './prefetch-model.ts';
+import { PrefetchModel } from './prefetch/prefetch-model.ts';
 
 /** Counts since the process opened the database. Each moves when the thing has happened. */
 export interface Counters {

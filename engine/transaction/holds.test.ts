@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { cell, type Client, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
 import { begin, type Context, snapshotAt, transact } from './index.ts';
-import type { Lock } from './lock.ts';
-import { createLockWatch } from './lock-watch.ts';
+import type { Lock } from './locks/lock.ts';
+import { createLockWatch } from './locks/lock-watch.ts';
 import { isMark } from './notifications.ts';
 
 /** The client's context, and how many of its holds have not been released. */

@@ -43,9 +43,9 @@ export {
   type Services,
   settled,
 } from './context.ts';
-export { decodeLock, isPrimary, type Lock } from './lock.ts';
+export { decodeLock, isPrimary, type Lock } from './locks/lock.ts';
 export type { Options, OptionsGiven } from './options.ts';
-export { isOwnerDead, type Resolution, resolveLock } from './resolve-lock.ts';
+export { isOwnerDead, type Resolution, resolveLock } from './locks/resolve-lock.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
 export { isMark } from './notifications.ts';

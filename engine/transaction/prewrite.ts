@@ -22,7 +22,7 @@ import { backoffMs } from './backoff.ts';
 import { classifyPrewrite, type Conflict } from './classify.ts';
 import { type CellAddress, DATA, LOCK, recordFamily, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
-import { encodeLock, type Lock } from './lock.ts';
+import { encodeLock, type Lock } from './locks/lock.ts';
 import type { RowWrites, Write } from './writes.ts';
 
 /** What all prewrites of one transaction share. */

@@ -11,7 +11,7 @@
 import { assert } from '../base/index.ts';
 import type { CellAddress } from './columns.ts';
 import type { Context } from './context.ts';
-import { Prefetch } from './prefetch.ts';
+import { Prefetch } from './prefetch/prefetch.ts';
 import { RowMap } from './row-map.ts';
 import {
   type RowToRead,

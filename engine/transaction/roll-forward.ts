@@ -16,7 +16,7 @@
 import type { ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, LOCK, recordFamily } from './columns.ts';
 import type { Context } from './context.ts';
-import type { Lock, Operation, Touched } from './lock.ts';
+import type { Lock, Operation, Touched } from './locks/lock.ts';
 import { encodeWriteRecord } from './write-record.ts';
 import type { RowWrites, Write } from './writes.ts';
 

@@ -9,8 +9,8 @@ import {
   type TestDatabase,
   VirtualClock,
 } from '../testing/index.ts';
-import { createHeartbeats } from './heartbeat.ts';
-import type { Lock } from './lock.ts';
+import { createHeartbeats } from './locks/heartbeat.ts';
+import type { Lock } from './locks/lock.ts';
 
 const TIME_TO_LIVE_MS = 5_000;
 

@@ -20,8 +20,8 @@ import type { Cell, CellFilter, Row, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import { DATA, describeCell, isAcknowledgment, LOCK, recordFamily } from './columns.ts';
 import type { Context } from './context.ts';
-import { decodeLock, type Lock } from './lock.ts';
-import { resolveLock } from './resolve-lock.ts';
+import { decodeLock, type Lock } from './locks/lock.ts';
+import { resolveLock } from './locks/resolve-lock.ts';
 import { refuseBelowHorizon } from './stale.ts';
 import { decodeWriteRecord, type WriteRecord } from './write-record.ts';
 

@@ -17,7 +17,7 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
-import type { Hold } from '../lock-service/index.ts';
+import type { Hold } from '../leases/index.ts';
 import type { BoundTables } from './bound-tables.ts';
 import type { Context } from './context.ts';
 

@@ -13,7 +13,7 @@ import type { Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import { BoundTables } from './bound-tables.ts';
 import type { Context } from './context.ts';
-import { settleTransaction } from './resolve-lock.ts';
+import { settleTransaction } from './locks/resolve-lock.ts';
 import { type HeldSnapshot, refuseBelowHorizon } from './stale.ts';
 import { type Snapshot, Transaction, type TransactionOptions } from './transaction.ts';
 import type { TransactionName } from '../base/index.ts';

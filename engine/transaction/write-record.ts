@@ -13,7 +13,7 @@
  */
 import { assert, viewOf } from '../base/index.ts';
 import type { Cell, Timestamp } from '../bigtable/index.ts';
-import type { Operation, Touched } from './lock.ts';
+import type { Operation, Touched } from './locks/lock.ts';
 
 export interface WriteRecord {
   readonly commitTimestamp: Timestamp;

@@ -7,7 +7,7 @@
  */
 import type { CellAddress } from './columns.ts';
 import { cellName } from './columns.ts';
-import type { Operation, Touched } from './lock.ts';
+import type { Operation, Touched } from './locks/lock.ts';
 import { RowMap } from './row-map.ts';
 
 export interface Write extends CellAddress {

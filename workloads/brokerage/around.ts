@@ -1,6 +1,6 @@
 /** What every part of the experiment has around it, and does alike. */
 import type { Random } from '#engine';
-import type { Progress } from '#results';
+import type { Progress } from '#harness';
 import type { Offered } from './clients.ts';
 import type { Population } from './model/index.ts';
 import type { Plan } from './plan.ts';

@@ -5,8 +5,8 @@
  */
 import process from 'node:process';
 import { type Clock, createRandom, systemClock } from '#engine';
-import { serve, tellParent } from '../processes/index.ts';
-import { countsPerUnit, copyCounts, type StoreCounts } from '../tuning/store-counts.ts';
+import { serve, tellParent } from '../harness/processes/index.ts';
+import { countsPerUnit, copyCounts, type StoreCounts } from '../harness/stores/store-counts.ts';
 import { CustomerEmulator } from './driver/customer-emulator.ts';
 import {
   type Answer,

@@ -5,7 +5,7 @@
  *     now ──▶ begin ──warm-up──▶ from: look at the processors ──▶ to: look again ──drain──▶ answers
  */
 import { systemClock } from '#engine';
-import { type Crew, type Member } from '../processes/index.ts';
+import { type Crew, type Member } from '../harness/processes/index.ts';
 import type { Load } from './driver/customer-emulator.ts';
 import type { Records } from './driver/recorder.ts';
 import {
@@ -15,8 +15,8 @@ import {
   type Order,
   type RunAnswer,
 } from './messages.ts';
-import { cpuSecondsOf } from './processor-time.ts';
-import type { StoreCounts } from '../tuning/store-counts.ts';
+import { cpuSecondsOf } from '../harness/processes/cpu-seconds.ts';
+import type { StoreCounts } from '../harness/stores/store-counts.ts';
 
 /** Everything whose processor time counts, by what it is for. */
 export type Parts = Readonly<Record<string, readonly number[]>>;

@@ -10,7 +10,8 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
-import { createRun, type Run, startProgress } from '#results';
+import { createRun, type Run } from '#results';
+import { startProgress } from '#harness';
 import type { Around } from './around.ts';
 import { measureBrokerModes } from './broker-modes.ts';
 import { findingsOf } from './findings.ts';

@@ -9,7 +9,7 @@
  * (the mean confidence limits of statistics packages; JMP, "Statistical Details for the Fit Line Option").
  */
 import { linearRegression, linearRegressionLine, mean, rSquared } from 'simple-statistics';
-import { studentT } from '../microbench/ratio.ts';
+import { studentT } from '../harness/statistics/ratio.ts';
 
 export interface XY {
   readonly x: number;

@@ -1,17 +1,8 @@
 /** `npm run bench:brokerage`: the paper's figure 9 on this machine, and PostgreSQL on the same work. */
-import {
-  choice,
-  defaultRunFolder,
-  flag,
-  integer,
-  number,
-  numberList,
-  outputFolder,
-  runCommand,
-  UsageError,
-} from '#results';
-import { summaryLines } from '../microbench/summary.ts';
-import { DATABASE_OPTIONS, type DatabaseValues } from '../tuning/engine-settings.ts';
+import { choice, flag, integer, number, numberList, outputFolder, runCommand } from '#harness';
+import { defaultRunFolder, UsageError } from '#results';
+import { summaryLines } from '../harness/statistics/summary.ts';
+import { DATABASE_OPTIONS, type DatabaseValues } from '../harness/engine-settings.ts';
 import { runExperiment } from './experiment.ts';
 import { type BrokerUpdate, PRESETS, type PresetName, type Scale } from './model/index.ts';
 import { DURATIONS, type Plan, PRICE_PERIOD_SECONDS, type WayName, WAYS } from './plan.ts';

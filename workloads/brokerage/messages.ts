@@ -5,7 +5,7 @@ import type { Load } from './driver/customer-emulator.ts';
 import type { Records, TypeRecord } from './driver/recorder.ts';
 import type { Scale, TransactionType } from './model/index.ts';
 import type { DatabaseAddress } from './systems/address.ts';
-import type { StoreCounts } from '../tuning/store-counts.ts';
+import type { StoreCounts } from '../harness/stores/store-counts.ts';
 
 /** What a client is told at its start. */
 export interface ClientOptions {

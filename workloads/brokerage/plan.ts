@@ -1,5 +1,5 @@
 /** Everything that decides a run of the benchmark, settled before it begins. */
-import type { DatabaseValues } from '../tuning/engine-settings.ts';
+import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { BrokerUpdate, PresetName, Scale } from './model/index.ts';
 
 /** What is compared: our system by its store, and PostgreSQL by where transactions run. */

@@ -1,5 +1,5 @@
 /** Section 2.5 on this workload: what batching and prefetching save of the calls of the store. */
-import type { DatabaseValues } from '../tuning/engine-settings.ts';
+import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { Ran } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
 import { type Around, shuffled } from './around.ts';

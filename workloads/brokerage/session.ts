@@ -1,5 +1,5 @@
 /** The clients of one way to run the transactions, from the first load to the last. */
-import { Crew } from '../processes/index.ts';
+import { Crew } from '../harness/processes/index.ts';
 import { Clients, type Offered, type Ran } from './clients.ts';
 import type { Population } from './model/index.ts';
 import type { Way } from './systems/database.ts';

@@ -15,16 +15,9 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { openWorkerPool } from '#mapreduce';
-import {
-  captureEnvironment,
-  flag,
-  integer,
-  outputFolder,
-  runCommand,
-  startProgress,
-  UsageError,
-} from '#results';
-import { ENGINE_OPTIONS } from '../tuning/engine-settings.ts';
+import { captureEnvironment, UsageError } from '#results';
+import { flag, integer, outputFolder, runCommand, startProgress } from '#harness';
+import { ENGINE_OPTIONS } from '../harness/engine-settings.ts';
 import { Contest, type Repeat } from './batch/contest.ts';
 import { contestLines, machineLine, medianRatio } from './batch/contest-lines.ts';
 import { refuseFullDisk } from './batch/disk-space.ts';

@@ -12,7 +12,8 @@ import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
 import { openWorkerPool, type WorkerPool } from '#mapreduce';
-import { createRun, type Progress, startProgress, type Run } from '#results';
+import { createRun, type Run } from '#results';
+import { type Progress, startProgress } from '#harness';
 import { openCrawl, type Crawl } from './documents/index.ts';
 import { clusterCrawl } from './real-crawl.ts';
 import { LIMITATIONS } from './limitations.ts';
@@ -22,7 +23,7 @@ import { measurePercolator, type PercolatorPoint } from './percolator/point.ts';
 import { type Measurement, type Plan, syntheticOptions } from './plan.ts';
 import { addMapReducePoint, addPercolatorPoint } from './points.ts';
 import { copyStore, prepare, type Prepared } from './prepared.ts';
-import { createSchedule, documentsPerSecond } from './schedule.ts';
+import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
 
 /** Runs the plan; resolves with the run, its record complete, its report drawn. */

@@ -1,22 +1,14 @@
 /** `npm run bench:crawl-rate`: the paper's figure 7 on this machine. */
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import {
-  choice,
-  defaultRunFolder,
-  inputFile,
-  integer,
-  number,
-  numberList,
-  outputFolder,
-  runCommand,
-} from '#results';
-import { ENGINE_OPTIONS, type EngineValues } from '../tuning/engine-settings.ts';
+import { choice, inputFile, integer, number, numberList, outputFolder, runCommand } from '#harness';
+import { defaultRunFolder } from '#results';
+import { ENGINE_OPTIONS, type EngineValues } from '../harness/engine-settings.ts';
 import { refuseFullDisk } from './batch/disk-space.ts';
 import { runExperiment } from './experiment.ts';
 import type { Plan } from './plan.ts';
 import { PROFILES, SCALES } from './profiles.ts';
-import { documentsPerSecond } from './schedule.ts';
+import { documentsPerSecond } from '../harness/load/schedule.ts';
 import { summaryLines } from './summary.ts';
 
 const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sample.warc.gz');

@@ -1,5 +1,5 @@
 /** Everything that decides a run of the experiment, settled before it begins. */
-import type { EngineValues } from '../tuning/engine-settings.ts';
+import type { EngineValues } from '../harness/engine-settings.ts';
 import type { SyntheticOptions } from './documents/index.ts';
 import type { ProfileName, Scale } from './profiles.ts';
 

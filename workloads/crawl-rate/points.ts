@@ -5,7 +5,7 @@ import type { MapReducePoint } from './mapreduce/point.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
 import type { Plan } from './plan.ts';
 import type { KeptUp } from './saturation.ts';
-import { documentsPerSecond } from './schedule.ts';
+import { documentsPerSecond } from '../harness/load/schedule.ts';
 
 /** A generator that was later than this measured itself, in milliseconds. */
 const LAG_MS_MAX = 10;

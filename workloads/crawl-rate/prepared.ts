@@ -8,7 +8,8 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { openPercolator } from '#engine';
-import type { Progress, RepositoryDescription } from '#results';
+import type { Progress } from '#harness';
+import type { RepositoryDescription } from '#results';
 import { writeRepository } from './batch/index.ts';
 import {
   clusterDumbly,
@@ -22,7 +23,7 @@ import {
 } from './documents/index.ts';
 import { loadRepository } from './percolator/load-repository.ts';
 import { type Plan, syntheticOptions } from './plan.ts';
-import { documentsPerSecond } from './schedule.ts';
+import { documentsPerSecond } from '../harness/load/schedule.ts';
 
 export interface Prepared {
   readonly folder: string;

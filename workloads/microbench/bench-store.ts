@@ -9,11 +9,11 @@ import {
   type Percolator,
   type TimestampOracle,
 } from '#engine';
-import { checkStoreName, provideStore } from '../stores/index.ts';
+import { checkStoreName, provideStore } from '../harness/stores/index.ts';
 import { Data, dropTables, loadTables } from './data.ts';
 import { MESSAGE_CELL, type Written } from './figure-8-cases.ts';
 import type { Plan } from './plan.ts';
-import type { Servers } from './processor-time.ts';
+import type { Servers } from '../harness/processor-time.ts';
 import { type RecordedMessages, recordMessages } from './recorded-messages.ts';
 import { openServices, type Services } from './services.ts';
 

@@ -6,8 +6,8 @@
  * machine for a while disturbs all.
  */
 import type { Random } from '#engine';
-import { closedLoop } from './closed-loop.ts';
-import { type ProcessorTime, processorTime, type Servers, since } from './processor-time.ts';
+import { closedLoop } from '../harness/load/closed-loop.ts';
+import { type ProcessorTime, processorTime, type Servers, since } from '../harness/processor-time.ts';
 
 export interface Case {
   readonly name: string;

@@ -4,7 +4,7 @@ import type { StoreResult } from './store-result.ts';
 import { NAMES } from './figure-8-cases.ts';
 import { ratioOf } from './figure-8.ts';
 import { PAPER, relative } from './paper.ts';
-import type { Estimate } from './ratio.ts';
+import type { Estimate } from '../harness/statistics/ratio.ts';
 import { type SweepName, type Swept, SWEEPS } from './sweep-tables.ts';
 
 const READS = 1;

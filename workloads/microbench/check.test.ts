@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { openPercolator, type Percolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { checkWritten } from './check.ts';
-import { closedLoop } from './closed-loop.ts';
+import { closedLoop } from '../harness/load/closed-loop.ts';
 import { CELLS, COLUMN, Data, loadTables, rawWrite } from './data.ts';
 import { comparedCases, MESSAGE_CELL, type Written } from './figure-8-cases.ts';
 import { findingsOf, targetsOf } from './findings.ts';

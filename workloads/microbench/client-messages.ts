@@ -1,6 +1,6 @@
 /** What the benchmark and its client processes tell one another; by structured clone, so that bytes stay bytes. */
-import type { Place } from '../processes/index.ts';
-import type { EngineSettings } from '../tuning/engine-settings.ts';
+import type { Place } from '../harness/processes/index.ts';
+import type { EngineSettings } from '../harness/engine-settings.ts';
 import type { SliceToRun } from './case.ts';
 import type { Dimensions } from './data.ts';
 import type { RecordedMessages } from './recorded-messages.ts';

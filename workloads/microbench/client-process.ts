@@ -1,5 +1,5 @@
 /** A client of figure 8 as a process; its parent is the benchmark (clients.ts). */
-import { openDatabase, serve } from '../processes/index.ts';
+import { openDatabase, serve } from '../harness/processes/index.ts';
 import type { ClientOptions, ToClient } from './client-messages.ts';
 import { Client } from './client.ts';
 import { Data } from './data.ts';

@@ -1,10 +1,10 @@
 /** A client of figure 8 in a process of its own: does its share of each slice, when it is told. */
 import { type Percolator, unreachable } from '#engine';
-import { monotonicUs } from '../crawl-rate/monotonic-clock.ts';
-import { tellParent } from '../processes/index.ts';
+import { monotonicUs } from '../harness/load/monotonic-clock.ts';
+import { tellParent } from '../harness/processes/index.ts';
 import type { Case } from './case.ts';
 import type { FromClient, Ran, Share, ToClient } from './client-messages.ts';
-import { closedLoop } from './closed-loop.ts';
+import { closedLoop } from '../harness/load/closed-loop.ts';
 import type { Data } from './data.ts';
 import { figure8Cases, type Written } from './figure-8-cases.ts';
 import type { RecordedMessages } from './recorded-messages.ts';

@@ -7,7 +7,7 @@
  * A slice lasts from when the first begins until the last has ended, by the clock that all processes of the
  * machine share; their CPU times are added up. What each has written is asked for at the end, for the check.
  */
-import { Answers, type Member } from '../processes/index.ts';
+import { Answers, type Member } from '../harness/processes/index.ts';
 import type { RunSlice, SliceToRun } from './case.ts';
 import type {
   ClientOptions,
@@ -18,7 +18,7 @@ import type {
   ToClient,
 } from './client-messages.ts';
 import type { Written } from './figure-8-cases.ts';
-import { processorTime, type Servers, since } from './processor-time.ts';
+import { processorTime, type Servers, since } from '../harness/processor-time.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
 import type { Services } from './services.ts';
 

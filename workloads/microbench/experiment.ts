@@ -5,7 +5,8 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { createRandom, openPercolator, PercolatorError } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import { createRun, type Run, startProgress, UsageError } from '#results';
+import { createRun, type Run, UsageError } from '#results';
+import { startProgress } from '#harness';
 import { type BenchStore, openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
 import { Data, loadTables } from './data.ts';

@@ -10,10 +10,10 @@ import {
   type Slices,
 } from './case.ts';
 import { startClients } from './clients.ts';
-import { closedLoop } from './closed-loop.ts';
+import { closedLoop } from '../harness/load/closed-loop.ts';
 import { comparedCases, figure8Cases } from './figure-8-cases.ts';
 import type { Plan } from './plan.ts';
-import { type Estimate, estimate, estimateRatio } from './ratio.ts';
+import { type Estimate, estimate, estimateRatio } from '../harness/statistics/ratio.ts';
 import type { Services } from './services.ts';
 import { type CallCounts, countCall, watchCalls } from './store-calls.ts';
 

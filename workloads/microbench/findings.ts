@@ -5,7 +5,7 @@ import type { StoreResult } from './store-result.ts';
 import { NAMES } from './figure-8-cases.ts';
 import { rateOf, ratioOf } from './figure-8.ts';
 import { microseconds, PAPER, relative } from './paper.ts';
-import type { Estimate } from './ratio.ts';
+import type { Estimate } from '../harness/statistics/ratio.ts';
 import {
   decompositionTable,
   figure8Table,

@@ -1,6 +1,6 @@
 /** A client of figure 8 with a mistake: one in five of its transactions is answered, and never was. */
 import type { Percolator } from '#engine';
-import { openDatabase, serve } from '../processes/index.ts';
+import { openDatabase, serve } from '../harness/processes/index.ts';
 import type { ClientOptions, ToClient } from './client-messages.ts';
 import { Client } from './client.ts';
 import { Data } from './data.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { after, describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { readRunRecord } from '#results';
-import { asConfig } from '../tuning/engine-settings.ts';
+import { asConfig } from '../harness/engine-settings.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = mkdtempSync(path.join(tmpdir(), 'microbench-test-'));

@@ -1,22 +1,13 @@
 /** `npm run bench:micro`: the paper's figure 8 on every store, what it is made of, and what the paper does not show. */
-import {
-  choice,
-  defaultRunFolder,
-  flag,
-  integer,
-  number,
-  outputFolder,
-  runCommand,
-  textList,
-  UsageError,
-} from '#results';
-import { checkStoreName } from '../stores/index.ts';
-import { DATABASE_OPTIONS, type DatabaseValues, settingsOf } from '../tuning/engine-settings.ts';
+import { choice, flag, integer, number, outputFolder, runCommand, textList } from '#harness';
+import { defaultRunFolder, UsageError } from '#results';
+import { checkStoreName } from '../harness/stores/index.ts';
+import { DATABASE_OPTIONS, type DatabaseValues, settingsOf } from '../harness/engine-settings.ts';
 import { runExperiment } from './experiment.ts';
 import type { Plan } from './plan.ts';
 import { PROFILES, SCALES } from './profiles.ts';
 import { STAMP_BYTES } from './stamped-value.ts';
-import { summaryLines } from './summary.ts';
+import { summaryLines } from '../harness/statistics/summary.ts';
 
 const PROFILE_DEFAULT = 'depends on --profile';
 const STORES = ['embedded', 'emulator'];

@@ -7,10 +7,10 @@ import { createRandom, openPercolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { percentileMs } from '#results';
 import { type Case, measureInRounds, runHere } from './case.ts';
-import { closedLoop } from './closed-loop.ts';
+import { closedLoop } from '../harness/load/closed-loop.ts';
 import { openLoop } from './open-loop.ts';
 import { PAPER, readAndTwoWritesUs } from './paper.ts';
-import { estimate, estimateRatio } from './ratio.ts';
+import { estimate, estimateRatio } from '../harness/statistics/ratio.ts';
 import { type Conditional, recordMessages, sendAs } from './recorded-messages.ts';
 import { watchCalls } from './store-calls.ts';
 

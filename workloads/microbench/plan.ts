@@ -1,5 +1,5 @@
 /** Everything that decides a run of the benchmark, settled before it begins. */
-import type { DatabaseValues, EngineSettings } from '../tuning/engine-settings.ts';
+import type { DatabaseValues, EngineSettings } from '../harness/engine-settings.ts';
 import type { ProfileName, Scale } from './profiles.ts';
 
 export interface Plan extends Scale {

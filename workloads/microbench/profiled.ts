@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { BenchStore } from './bench-store.ts';
 import type { Case, Slices } from './case.ts';
-import { closedLoop } from './closed-loop.ts';
+import { closedLoop } from '../harness/load/closed-loop.ts';
 import { type CpuProfile, profileCpu } from './cpu-profile.ts';
 import { figure8Cases } from './figure-8-cases.ts';
 import { rateOf, type Watched } from './figure-8.ts';

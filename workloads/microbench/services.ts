@@ -1,6 +1,6 @@
 /** Oracle and lock service of a run with `--processes`: each is a process, and this process has a client of the oracle. */
 import { connectOracle, type StoreAddress, type TimestampOracle } from '#engine';
-import { Crew, type Place, startServices } from '../processes/index.ts';
+import { Crew, type Place, startServices } from '../harness/processes/index.ts';
 
 export interface Services extends AsyncDisposable {
   /** Whoever works for the run; the clients join it. */

@@ -4,14 +4,14 @@
  */
 import { createRandom, openPercolator } from '#engine';
 import { percentileMs } from '#results';
-import { settingsOf } from '../tuning/engine-settings.ts';
+import { settingsOf } from '../harness/engine-settings.ts';
 import type { BenchStore } from './bench-store.ts';
 import { type Case, measureInRounds, type Slices } from './case.ts';
 import { caseNamed, rateOf, roundsOf, ratioOf, type Watched } from './figure-8.ts';
 import { comparedCases, NAMES } from './figure-8-cases.ts';
 import { openLoop } from './open-loop.ts';
 import type { Plan } from './plan.ts';
-import type { Estimate } from './ratio.ts';
+import type { Estimate } from '../harness/statistics/ratio.ts';
 import { type Compared, Counters, readsOfVersions, writesOfCells } from './sweep-cases.ts';
 
 /** Both sides at one value of what is swept. */

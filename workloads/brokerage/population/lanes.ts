@@ -2,7 +2,7 @@
  * Chance by address: what is drawn for the account with some id, or the trade with some number, without drawing for those
  * before it. One lane for each thing that is drawn, so that no two depend on each other.
  */
-export { fractionAt, integerAt } from '../../crawl-rate/documents/chance.ts';
+export { fractionAt, integerAt } from '../../harness/chance.ts';
 
 export const LANE = {
   customerName: 1,

@@ -1,8 +1,8 @@
 /** A loaded database, as plain data: each client process opens it by this. */
 import type pg from 'pg';
 import type { StoreAddress } from '#engine';
-import type { Place } from '../../processes/index.ts';
-import type { DatabaseValues } from '../../tuning/engine-settings.ts';
+import type { Place } from '../../harness/processes/index.ts';
+import type { DatabaseValues } from '../../harness/engine-settings.ts';
 import type { BrokerUpdate } from '../model/index.ts';
 
 export type DatabaseAddress = PercolatorAddress | PostgresAddress;

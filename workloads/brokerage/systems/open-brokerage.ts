@@ -6,9 +6,9 @@ import {
   openStore,
   type Percolator,
 } from '#engine';
-import { openDatabase } from '../../processes/index.ts';
-import { settingsOf } from '../../tuning/engine-settings.ts';
-import { countCalls, type StoreCounts } from '../../tuning/store-counts.ts';
+import { openDatabase } from '../../harness/processes/index.ts';
+import { settingsOf } from '../../harness/engine-settings.ts';
+import { countCalls, type StoreCounts } from '../../harness/stores/store-counts.ts';
 import type { Finding } from '../check/index.ts';
 import type { Brokerage } from '../model/index.ts';
 import { checkIndexes, openBrokerage as openOnPercolator } from '../percolator/index.ts';

@@ -17,7 +17,7 @@
  * checksum of the contents. Addresses are merely plausible: they are not derived from the third key.
  */
 import { documentId, type Document, type Keys } from './document.ts';
-import { fractionAt, integerAt } from './chance.ts';
+import { fractionAt, integerAt } from '../../harness/chance.ts';
 
 export interface SyntheticOptions {
   /** Documents in the repository before the run; sizes the key spaces. More may be made. */

@@ -23,7 +23,7 @@ import {
   type KeyedDocument,
   type SyntheticOptions,
 } from '../documents/index.ts';
-import { monotonicUs } from '../monotonic-clock.ts';
+import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { type Check, checkPartition } from '../check.ts';
 import { judge, type KeptUp } from '../saturation.ts';
 

@@ -2,8 +2,8 @@
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import type { CommittedRun } from '#engine';
 import { createLatencyHistogram } from '#results';
-import { monotonicUs } from '../monotonic-clock.ts';
-import { dueUs, type Schedule } from '../schedule.ts';
+import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
+import { dueUs, type Schedule } from '../../harness/load/schedule.ts';
 import type { WorkerResult } from './messages.ts';
 
 export class Clustered {

@@ -5,7 +5,7 @@
  *
  * Notifications of its own transactions reach its worker without a scan. Started by processes.ts.
  */
-import { serve } from '../../processes/index.ts';
+import { serve } from '../../harness/processes/index.ts';
 import { clusteringObserver } from './clustering-observer.ts';
 import type { ProcessOptions, ToLoader, ToWorker } from './messages.ts';
 import { openAsTold, startClustering, startLoading } from './serve-engine.ts';

@@ -1,5 +1,5 @@
 /** The loader as a process: loads the documents it is told of. Their observers run elsewhere. */
-import { serve } from '../../processes/index.ts';
+import { serve } from '../../harness/processes/index.ts';
 import type { ProcessOptions, ToLoader } from './messages.ts';
 import { openAsTold, startLoading } from './serve-engine.ts';
 

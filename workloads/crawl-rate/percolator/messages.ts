@@ -1,8 +1,8 @@
 /** What the generator and the processes of the engine tell one another during a point. */
-import type { EngineValues } from '../../tuning/engine-settings.ts';
-import type { Place } from '../../processes/index.ts';
+import type { EngineValues } from '../../harness/engine-settings.ts';
+import type { Place } from '../../harness/processes/index.ts';
 import type { SyntheticOptions } from '../documents/index.ts';
-import type { Schedule } from '../schedule.ts';
+import type { Schedule } from '../../harness/load/schedule.ts';
 
 /** What each process is told at its start. */
 export interface ProcessOptions {

@@ -8,13 +8,13 @@
  */
 import { openPercolator } from '#engine';
 import type { Histogram, TimeSeriesRow } from '#results';
-import { Crew } from '../../processes/index.ts';
+import { Crew } from '../../harness/processes/index.ts';
 import { createSyntheticDocuments, documentId, type KeyedDocument } from '../documents/index.ts';
 import { type Check, checkPartition } from '../check.ts';
-import { generate } from '../generator.ts';
-import { monotonicUs } from '../monotonic-clock.ts';
+import { generate } from '../../harness/load/generator.ts';
+import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { judge, type KeptUp } from '../saturation.ts';
-import { dueBy, measuredFromUs } from '../schedule.ts';
+import { dueBy, measuredFromUs } from '../../harness/load/schedule.ts';
 import { countDirty, readPartition } from './read-partition.ts';
 import { type EngineOptions, EngineProcesses, type EngineResult } from './processes.ts';
 

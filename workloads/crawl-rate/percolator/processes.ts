@@ -7,7 +7,7 @@
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { systemClock } from '#engine';
 import { type Histogram, mergeHistograms, percentileMs } from '#results';
-import { type Crew, type Member, startServices } from '../../processes/index.ts';
+import { type Crew, type Member, startServices } from '../../harness/processes/index.ts';
 import type {
   FromLoader,
   FromWorker,

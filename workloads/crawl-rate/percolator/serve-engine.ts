@@ -7,8 +7,8 @@ import {
   unreachable,
   type WorkerOptions,
 } from '#engine';
-import { openDatabase, tellParent } from '../../processes/index.ts';
-import { settingsOf } from '../../tuning/engine-settings.ts';
+import { openDatabase, tellParent } from '../../harness/processes/index.ts';
+import { settingsOf } from '../../harness/engine-settings.ts';
 import { Clustered } from './clustered.ts';
 import { Loading } from './loading.ts';
 import type { FromLoader, FromWorker, ProcessOptions, ToLoader, ToWorker } from './messages.ts';

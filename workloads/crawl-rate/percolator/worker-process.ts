@@ -1,5 +1,5 @@
 /** A worker as a process, with the observer of the experiment linked in. What is to do it finds by scanning. */
-import { serve } from '../../processes/index.ts';
+import { serve } from '../../harness/processes/index.ts';
 import { clusteringObserver } from './clustering-observer.ts';
 import type { ProcessOptions, ToWorker } from './messages.ts';
 import { openAsTold, startClustering } from './serve-engine.ts';

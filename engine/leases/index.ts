@@ -1,0 +1,4 @@
+/** The front door of the leases: what keeps a collector of garbage from what transactions still read (P31). */
+export type { Lease } from './lease-table.ts';
+export { LeaseWatch } from './lease-watch.ts';
+export { createLeases, type Hold, type Leases } from './leases.ts';

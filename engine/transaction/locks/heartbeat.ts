@@ -1,0 +1,96 @@
+/**
+ * Heartbeats: a live owner shows that it is alive by changing its primary's lock (section 2.2: "a worker's
+ * lock contains a wall-clock time that is updated while the worker works on the transaction").
+ *
+ * Only the primary's lock beats, because only the primary is looked at (P25), and it starts when the
+ * primary's prewrite is sent: the lock may stand there long before the answer is heard. Beats go past all batching, where
+ * a call without an answer holds up the next ones. One loop serves every transaction of the process, and runs
+ * only while there are any; most commits end long before their first beat.
+ *
+ * A beat is conditional on the lock still being there: one that arrives late, after the commit,
+ * must not bring the lock back.
+ *
+ * The loop cannot end while there is anything to beat for: nothing in it throws but a clock that does, and every beat
+ * keeps its own failures. A process whose beats do not arrive hears of it from its commit: ROLLED_BACK.
+ */
+import type { Clock } from '../../base/index.ts';
+import type { Bigtable } from '../../bigtable/index.ts';
+import { LOCK } from '../columns.ts';
+import { encodeLock, type Lock } from './lock.ts';
+
+export interface Heartbeats {
+  /** Starts beating for a primary's lock; the returned function stops it. */
+  start(lock: Lock): () => void;
+  /** Ends the loop at once, so that nothing keeps the process alive. */
+  stop(): void;
+}
+
+interface Beating {
+  lock: Lock;
+  dueMs: number;
+  /** Beats without an answer. */
+  unanswered: number;
+}
+
+/** More beats underway would tell nobody more; where mutations queue, they would be all that is in the queue. */
+const UNANSWERED_MAX = 4;
+
+export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
+  const beating = new Set<Beating>();
+  const stopped = new AbortController();
+  let running = false;
+
+  async function beatAll(): Promise<void> {
+    running = true;
+    while (beating.size > 0 && !stopped.signal.aborted) {
+      let nextMs = Infinity; // Not `Math.min` of them all: a call does not take as many arguments.
+      for (const { dueMs } of beating) nextMs = Math.min(nextMs, dueMs);
+      await clock.sleep(Math.max(1, nextMs - clock.monotonicMs()), stopped.signal);
+      const nowMs = clock.monotonicMs();
+      // Nobody waits for a beat's answer: one that is slow must not keep the others from beating.
+      for (const one of beating) if (one.dueMs <= nowMs) void beat(one);
+    }
+    running = false;
+  }
+
+  async function beat(one: Beating): Promise<void> {
+    one.dueMs = clock.monotonicMs() + intervalMs(one.lock);
+    if (one.unanswered >= UNANSWERED_MAX) return;
+    one.unanswered++;
+    one.lock = { ...one.lock, heartbeat: one.lock.heartbeat + 1 };
+    const { primary, startTimestamp } = one.lock;
+    const cell = { family: LOCK, qualifier: primary.column };
+    const value = encodeLock(one.lock);
+    try {
+      await store.checkAndMutateRow({
+        table: primary.table,
+        row: primary.row,
+        anyOf: [{ ...cell, from: startTimestamp, to: startTimestamp }],
+        ifFound: [{ kind: 'set', ...cell, timestamp: startTimestamp, value }],
+      });
+    } catch {
+      // A beat that fails costs nothing now; if none succeeds, the transaction will be rolled back.
+    } finally {
+      one.unanswered--;
+    }
+  }
+
+  return {
+    start: (lock) => {
+      const one: Beating = { lock, dueMs: clock.monotonicMs() + intervalMs(lock), unanswered: 0 };
+      beating.add(one);
+      if (!running) void beatAll();
+      return () => {
+        beating.delete(one);
+      };
+    },
+    stop: () => {
+      stopped.abort();
+    },
+  };
+}
+
+/** Two beats may be lost before anyone may think us dead. */
+function intervalMs(lock: Lock): number {
+  return lock.timeToLiveMs / 3;
+}

@@ -1,0 +1,61 @@
+/**
+ * The value of a lock cell: "contains the location of primary lock" (Figure 5), and what whoever meets it
+ * needs to decide about it.
+ *
+ * The lock's timestamp is its transaction's start timestamp, which identifies the transaction.
+ */
+import type { Cell, Timestamp } from '../../bigtable/index.ts';
+import { assert, viewOf } from '../../base/index.ts';
+import type { CellAddress } from '../columns.ts';
+
+/** What committing the cell will do: point to new data, to nothing, or to the data that is there. */
+export type Operation = 'put' | 'delete' | 'touch';
+
+export interface Lock {
+  /** Start timestamp of the transaction that holds it. */
+  readonly startTimestamp: Timestamp;
+  /** The cell that decides; in the primary's own lock, its own address (P15: with the table). */
+  readonly primary: CellAddress;
+  readonly operation: Operation;
+  /** For a touch: which version stays the current one (see write-record.ts). */
+  readonly touched?: Touched | undefined;
+  /** Liveness token of the worker that wrote it. */
+  readonly owner: string;
+  /** The owner's wall-clock time when it locked; for people who look at old locks, decides nothing (P24). */
+  readonly wallMs: number;
+  /** How long others wait, without seeing `heartbeat` change, before they take the owner for dead. */
+  readonly timeToLiveMs: number;
+  /** Counted up by a live owner in the primary's lock; in secondaries it stays 0 (P25). */
+  readonly heartbeat: number;
+}
+
+/** The version that a touch leaves in place. */
+export interface Touched {
+  /** Timestamp of its data; 0 if the cell is absent or deleted. */
+  readonly dataTimestamp: Timestamp;
+  /** Commit timestamp of the last change of the value; 0 if it never had one. */
+  readonly changedTimestamp: Timestamp;
+}
+
+type Encoded = Omit<Lock, 'startTimestamp' | 'primary'> & {
+  readonly primary: [string, string, string];
+};
+
+export function encodeLock(lock: Lock): Buffer {
+  const { startTimestamp: _, primary, ...rest } = lock;
+  const encoded: Encoded = { primary: [primary.table, primary.row, primary.column], ...rest };
+  return Buffer.from(JSON.stringify(encoded));
+}
+
+export function decodeLock(cell: Cell): Lock {
+  const encoded = JSON.parse(viewOf(cell.value).toString()) as Encoded;
+  const [table, row, column] = encoded.primary;
+  return { ...encoded, startTimestamp: cell.timestamp, primary: { table, row, column } };
+}
+
+/** Whether the lock, found in `cell`, is its transaction's primary. */
+export function isPrimary(lock: Lock, cell: CellAddress): boolean {
+  const { primary } = lock;
+  assert(primary.table !== '', 'a lock names the table of its primary');
+  return primary.table === cell.table && primary.row === cell.row && primary.column === cell.column;
+}

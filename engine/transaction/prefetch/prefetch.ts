@@ -1,0 +1,120 @@
+/**
+ * Prefetching (section 2.5): "reading two or more values in the same row is essentially the same cost as reading
+ * one value", so a read takes along what the transaction will probably read next of the row.
+ *
+ *     get a ──▶ guess b, c ──▶ one read of a, b, c ──▶ a to the caller; b, c kept
+ *     get b ──▶ kept: no read
+ *     end   ──▶ learn: b followed a
+ *
+ * What is kept is the transaction's own, read at its own start timestamp in one atomic read together with
+ * what was asked for, and validated with it (stale.ts). It is as good as a read made now: a transaction that
+ * locks the cell after that read gets its commit timestamp later still, so above our start timestamp.
+ *
+ * A wrong guess costs bytes and nothing else. So a lock at a guessed column is not resolved, nor waited for:
+ * nothing is kept of the column, and if it is asked for after all, it is read then, as if it had not been
+ * guessed. The same goes for a value that the read did not bring (a touch that points far back).
+ *
+ * The transaction's own writes are looked at before anything of this.
+ */
+import type { Row } from '../../bigtable/index.ts';
+import type { Context } from '../context.ts';
+import type { ColumnRead, PrefetchModel } from './prefetch-model.ts';
+import { RowMap } from '../row-map.ts';
+import {
+  committedVersion,
+  isElsewhere,
+  pendingLocks,
+  type RowToRead,
+  type Version,
+} from '../snapshot-read.ts';
+
+/** Columns of a row that are learned from. */
+const LEARNED_MAX = 32;
+
+/** What one transaction has read ahead of its row. */
+interface RowAhead {
+  readonly table: string;
+  /** Columns asked for, with those that were answered before; to be learned from in the end. */
+  readonly asked: ColumnRead[];
+  /** Columns whose answer the transaction has, in their order. */
+  readonly answered: string[];
+  /** Columns read along and not yet asked for. */
+  readonly kept: Map<string, Version | undefined>;
+}
+
+export class Prefetch {
+  readonly #model: PrefetchModel;
+  readonly #counters: Context['counters'];
+  readonly #kind: string;
+  readonly #rows = new RowMap<RowAhead>();
+
+  constructor(context: Context, model: PrefetchModel, kind: string) {
+    this.#model = model;
+    this.#counters = context.counters;
+    this.#kind = kind;
+  }
+
+  /**
+   * Columns of a row are asked for, each for the first time. Gives those that are here to `found`, and returns
+   * the others.
+   */
+  ask(
+    target: RowToRead,
+    found: (column: string, version: Version | undefined) => void,
+  ): readonly string[] {
+    const { columns } = target;
+    const row = this.#rowOf(target);
+    const earlier = row.answered.slice(0, LEARNED_MAX);
+    for (const column of columns) {
+      if (row.asked.length < LEARNED_MAX) row.asked.push({ column, earlier });
+    }
+    const kept = columns.filter((column) => row.kept.has(column));
+    for (const column of kept) {
+      found(column, row.kept.get(column));
+      row.kept.delete(column);
+      row.answered.push(column);
+    }
+    this.#counters.prefetchedUsed += kept.length;
+    if (kept.length === columns.length) this.#counters.readsSaved++;
+    return columns.filter((column) => !kept.includes(column));
+  }
+
+  /** The columns to read along with these of one row. */
+  guess(target: RowToRead): readonly string[] {
+    const { table, columns } = target;
+    const row = this.#rowOf(target);
+    const guesses = this.#model.guess({ kind: this.#kind, table }, columns);
+    return guesses.filter((column) => !row.answered.includes(column) && !row.kept.has(column));
+  }
+
+  /** The read is done and was found valid; `read` is what it brought. */
+  keep(target: RowToRead, read: Row | undefined): void {
+    const row = this.#rowOf(target);
+    row.answered.push(...target.columns);
+    const alongside = target.alongside ?? [];
+    this.#counters.prefetched += alongside.length;
+    const locked = new Set(pendingLocks(read).map(({ qualifier }) => qualifier));
+    for (const column of alongside) {
+      if (locked.has(column) || isElsewhere(read, column)) continue;
+      row.kept.set(column, committedVersion(column, read?.cells ?? []));
+    }
+  }
+
+  /** The transaction has read what it will read. */
+  end(): void {
+    for (const { table, asked } of this.#rows.values()) {
+      this.#model.learn({ kind: this.#kind, table }, asked);
+    }
+    this.#rows.clear();
+  }
+
+  #rowOf(target: RowToRead): RowAhead {
+    const { table } = target;
+    return this.#rows.getOrMake(target, () => ({
+      table,
+      asked: [],
+      answered: [],
+      kept: new Map(),
+    }));
+  }
+}

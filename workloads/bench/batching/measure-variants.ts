@@ -1,0 +1,236 @@
+/**
+ * What is measured by `npm run bench:batching`: the same work on the same storage, with each optimisation off and
+ * on; all variants once in each repeat, in an order drawn from the seed.
+ */
+import {
+  batchTimestamps,
+  createRandom,
+  openAllocator,
+  type Bigtable,
+  type TimestampOracle,
+} from '#engine';
+import { type Histogram, mergeHistograms, percentileMs } from '#results';
+import { type Progress } from '#harness';
+import { crawlDocuments, loadCrawl, openCrawl } from '../../crawl-rate/clustering-loop.ts';
+import { distantStore, type Distance } from '../../harness/stores/distant-store.ts';
+import type { EngineSettings } from '../../harness/engine-settings.ts';
+import {
+  copyCounts,
+  countCalls,
+  countsPerUnit,
+  type StoreCounts,
+  total,
+} from '../../harness/stores/store-counts.ts';
+import { loadTenColumns, openTenColumns } from './ten-columns.ts';
+
+export interface Variant {
+  readonly name: string;
+  readonly settings: EngineSettings;
+  /** Whether conditional mutations may share an RPC; of the public API they may not. */
+  readonly conditionalBatch: boolean;
+}
+
+/** One workload under one variant, all repeats together; counts are for each document, or transaction. */
+export interface Measured {
+  readonly variant: string;
+  readonly done: number;
+  /** Of the repeats, one by one. */
+  readonly perSecond: readonly number[];
+  readonly operations: number;
+  readonly rpcs: number;
+  readonly readOperations: number;
+  readonly readRpcs: number;
+  readonly conditionalRpcs: number;
+  readonly blindRpcs: number;
+  readonly scanRpcs: number;
+  /** Cells read along for nothing. */
+  readonly wasted: number;
+  /** Of the processor, by this process: engine, workload and an embedded storage. */
+  readonly cpuMs: number;
+  readonly medianMs: number;
+  readonly p99Ms: number;
+  /** The same with one at a time: nobody is there to share anything with. */
+  readonly aloneMedianMs: number;
+}
+
+export interface BenchOptions {
+  readonly variants: readonly Variant[];
+  readonly roundTripMs: number;
+  readonly repository: number;
+  readonly documents: number;
+  readonly transactions: number;
+  readonly concurrency: number;
+  readonly repeats: number;
+  readonly seed: number;
+}
+
+export interface BenchSurroundings {
+  /** An empty storage that nobody else uses; disposing of it takes its data along. */
+  readonly openEmpty: () => Promise<Bigtable>;
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+interface Part {
+  readonly counts: StoreCounts;
+  readonly done: number;
+  readonly seconds: number;
+  readonly wasted: number;
+  readonly cpuMs: number;
+  readonly latencies: Histogram;
+  readonly alone: Histogram;
+}
+
+/** Share of a run, before it, that is not measured; and transactions that run one at a time. */
+const WARM_UP = 0.15;
+const ALONE = 50;
+
+export async function benchCrawl(
+  options: BenchOptions,
+  around: BenchSurroundings,
+): Promise<readonly Measured[]> {
+  return inTurns('clustering documents', options, around, (variant, seed) =>
+    measureCrawl(options, variant, { ...around, seed }),
+  );
+}
+
+export async function benchTenColumns(
+  options: BenchOptions,
+  around: BenchSurroundings,
+): Promise<readonly Measured[]> {
+  return inTurns('reading rows of ten columns', options, around, (variant, seed) =>
+    measureTenColumns(options, variant, { ...around, seed }),
+  );
+}
+
+async function inTurns(
+  name: string,
+  { variants, repeats, seed }: BenchOptions,
+  { progress, signal }: BenchSurroundings,
+  measure: (variant: Variant, seed: number) => Promise<Part>,
+): Promise<readonly Measured[]> {
+  const random = createRandom(seed).fork(name);
+  const parts = new Map<string, Part[]>(variants.map((variant) => [variant.name, []]));
+  progress.phase(name, repeats * variants.length, 'runs');
+  let done = 0;
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    const left = [...variants];
+    while (left.length > 0) {
+      signal.throwIfAborted();
+      const [variant] = left.splice(random.integer(0, left.length - 1), 1);
+      if (variant === undefined) break;
+      parts.get(variant.name)?.push(await measure(variant, seed + repeat));
+      progress.update(++done);
+    }
+  }
+  return [...parts].map(([variant, ofVariant]) => merged(variant, ofVariant));
+}
+
+async function measureCrawl(
+  { repository, documents: count, concurrency, roundTripMs }: BenchOptions,
+  variant: Variant,
+  { openEmpty, signal, seed }: BenchSurroundings & { readonly seed: number },
+): Promise<Part> {
+  await using store = await openEmpty();
+  const documents = crawlDocuments(repository, seed);
+  await loadCrawl(store, documents);
+  const counted = await countedStore(store, variant, roundTripMs);
+  const { settings } = variant;
+  await using crawl = await openCrawl(counted.store, {
+    settings,
+    oracle: counted.oracle,
+    documents,
+    scanners: 1,
+    concurrency,
+  });
+  const part = await measured(counted.counts, crawl.percolator, {
+    warmUp: () => crawl.run({ count: Math.ceil(count * WARM_UP), concurrency, signal }),
+    busy: () => crawl.run({ count, concurrency, signal }),
+    alone: () => crawl.run({ count: ALONE, concurrency: 1, signal }),
+  });
+  const check = await crawl.check();
+  if (!check.passed) throw new Error(`variant ${variant.name} has no numbers: ${check.detail}`);
+  return part;
+}
+
+async function measureTenColumns(
+  { repository: rows, transactions: count, concurrency, roundTripMs }: BenchOptions,
+  variant: Variant,
+  { openEmpty, signal, seed }: BenchSurroundings & { readonly seed: number },
+): Promise<Part> {
+  await using store = await openEmpty();
+  await loadTenColumns(store, rows);
+  const counted = await countedStore(store, variant, roundTripMs);
+  await using reading = await openTenColumns(counted, variant.settings);
+  const run = { rows, seed, signal };
+  return await measured(counted.counts, reading.percolator, {
+    warmUp: () => reading.run({ ...run, count: Math.ceil(count * WARM_UP), concurrency }),
+    busy: () => reading.run({ ...run, count, concurrency }),
+    alone: () => reading.run({ ...run, count: ALONE, concurrency: 1 }),
+  });
+}
+
+/** The oracle is a service of its own, as far away; what it keeps in the storage is not counted. */
+async function countedStore(
+  store: Bigtable,
+  { conditionalBatch }: Variant,
+  roundTripMs: number,
+): Promise<ReturnType<typeof countCalls> & { readonly oracle: TimestampOracle }> {
+  const distance: Distance = {
+    roundTripMs,
+    conditionalBatch: conditionalBatch && store.manifest.conditionalBatch,
+  };
+  const distant = distantStore(store, distance);
+  return { ...countCalls(distant), oracle: batchTimestamps(await openAllocator(distant)) };
+}
+
+type Loop = Awaited<ReturnType<Awaited<ReturnType<typeof openTenColumns>>['run']>>;
+
+async function measured(
+  counts: StoreCounts,
+  percolator: Awaited<ReturnType<typeof openTenColumns>>['percolator'],
+  loops: { readonly [K in 'warmUp' | 'busy' | 'alone']: () => Promise<Loop> },
+): Promise<Part> {
+  await loops.warmUp();
+  await percolator.settled();
+  const before = { counts: copyCounts(counts), wasted: wastedBy(percolator) };
+  const cpuBefore = process.cpuUsage();
+  const busy = await loops.busy();
+  await percolator.settled();
+  const cpu = process.cpuUsage(cpuBefore);
+  const cpuMs = (cpu.user + cpu.system) / 1_000 / busy.done;
+  const perUnit = countsPerUnit(counts, before.counts, busy.done);
+  const wasted = (wastedBy(percolator) - before.wasted) / busy.done;
+  const alone = await loops.alone();
+  const { done, seconds, latencies } = busy;
+  return { counts: perUnit, done, seconds, wasted, cpuMs, latencies, alone: alone.latencies };
+}
+
+function wastedBy({ counters }: Parameters<typeof measured>[1]): number {
+  return counters.prefetched - counters.prefetchedUsed;
+}
+
+function merged(variant: string, parts: readonly Part[]): Measured {
+  const done = parts.reduce((sum, part) => sum + part.done, 0);
+  const mean = (of: (part: Part) => number): number =>
+    parts.reduce((sum, part) => sum + of(part) * part.done, 0) / done;
+  const latencies = mergeHistograms(parts.map((part) => part.latencies));
+  const alone = mergeHistograms(parts.map((part) => part.alone));
+  return {
+    variant,
+    done,
+    perSecond: parts.map((part) => part.done / part.seconds),
+    operations: mean(({ counts }) => total(counts, 'operations')),
+    rpcs: mean(({ counts }) => total(counts, 'rpcs')),
+    readOperations: mean(({ counts }) => counts.reads.operations),
+    readRpcs: mean(({ counts }) => counts.reads.rpcs),
+    conditionalRpcs: mean(({ counts }) => counts.conditionals.rpcs),
+    blindRpcs: mean(({ counts }) => counts.blind.rpcs),
+    scanRpcs: mean(({ counts }) => counts.scans.rpcs),
+    wasted: mean((part) => part.wasted),
+    cpuMs: mean((part) => part.cpuMs),
+    medianMs: percentileMs(latencies, 50),
+    p99Ms: percentileMs(latencies, 99),
+    aloneMedianMs: percentileMs(alone, 50),
+  };
+}

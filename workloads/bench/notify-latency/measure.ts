@@ -1,0 +1,128 @@
+/**
+ * How long from a write to the run of its observer, when writer and worker are two processes, and what the worker
+ * costs while nobody writes:
+ *
+ *   1. Start the oracle, the worker and the writer, each in a process of its own, and warm up.
+ *   2. For each rate: write on schedule, and ask either side for its times. From the moment a write was
+ *      due, so lateness of the writer counts, as do the write itself and its commit.
+ *   3. Let the worker be for a moment, then measure its CPU time.
+ */
+import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
+import { createLatencyHistogram, type Histogram } from '#results';
+import { Answers, Crew, type Member, startServices } from '../../harness/processes/index.ts';
+import type { EngineValues } from '../../harness/engine-settings.ts';
+import type { Cpu, Observed, ProcessOptions, ToWorker, Write, Written } from './messages.ts';
+import { COLUMN, TABLE } from './table.ts';
+
+export interface Plan {
+  readonly store: StoreAddress;
+  /** Writes per second, one after the other. */
+  readonly rates: readonly number[];
+  readonly seconds: number;
+  readonly idleSeconds: number;
+  readonly engine: EngineValues;
+}
+
+export interface RateMeasured {
+  readonly perSecond: number;
+  /** From when a write was due until its observer ran. */
+  readonly fromDue: Histogram;
+  /** From when the writer knew of its commit; an observer may well run before, which counts as 0. */
+  readonly fromCommit: Histogram;
+  /** From when a write was due until the writer knew of its commit. */
+  readonly commit: Histogram;
+  readonly lagP99Ms: number;
+}
+
+export interface NotifyMeasured {
+  readonly rates: readonly RateMeasured[];
+  /** Of one core. */
+  readonly idlePercent: number;
+}
+
+const WARM_UP = { writes: 300, perSecond: 150 } as const;
+/** After the last write, until the rests of the worker have grown: the pause before it is what counts. */
+const SETTLE_MS = 5_000;
+
+const WRITER = new URL('writer-process.ts', import.meta.url);
+const WORKER = new URL('worker-process.ts', import.meta.url);
+
+export async function measureNotifications(
+  plan: Plan,
+  signal: AbortSignal,
+  onProgress: (measured: string) => void,
+): Promise<NotifyMeasured> {
+  await createTable(plan.store);
+  await using crew = new Crew(signal);
+  const place = await startServices(crew, plan.store);
+  const options = { place, engine: plan.engine } satisfies ProcessOptions;
+  const [toldByWorker, toldByWriter] = [new Answers(), new Answers()];
+  const worker = await crew.start({
+    name: 'the worker',
+    program: WORKER,
+    options,
+    onMessage: toldByWorker.take,
+  });
+  const writer = await crew.start({
+    name: 'the writer',
+    program: WRITER,
+    options,
+    onMessage: toldByWriter.take,
+  });
+  const both: Both = { crew, worker, writer, toldByWorker, toldByWriter, written: 0 };
+
+  await measureRate(both, WARM_UP);
+  const rates: RateMeasured[] = [];
+  for (const perSecond of plan.rates) {
+    const writes = Math.max(1, Math.round(perSecond * plan.seconds));
+    rates.push(await measureRate(both, { perSecond, writes }));
+    onProgress(`${perSecond} writes a second`);
+  }
+  await crew.during(systemClock.sleep(SETTLE_MS, signal));
+  worker.send({ kind: 'measure cpu', seconds: plan.idleSeconds } satisfies ToWorker);
+  const { percent } = (await crew.during(toldByWorker.next())) as Cpu;
+  await crew.stop();
+  return { rates, idlePercent: percent };
+}
+
+async function createTable(address: StoreAddress): Promise<void> {
+  await using store = await openStore(address);
+  await using percolator = await openPercolator({ store });
+  await percolator.createTable(TABLE, { observedColumns: [COLUMN] });
+}
+
+interface Both {
+  readonly crew: Crew;
+  readonly worker: Member;
+  readonly writer: Member;
+  readonly toldByWorker: Answers;
+  readonly toldByWriter: Answers;
+  /** Cells so far: each write is of a new one. */
+  written: number;
+}
+
+async function measureRate(
+  both: Both,
+  { perSecond, writes }: Pick<Write, 'perSecond' | 'writes'>,
+): Promise<RateMeasured> {
+  const { crew, worker, writer, toldByWorker, toldByWriter } = both;
+  writer.send({ kind: 'write', first: both.written, writes, perSecond } satisfies Write);
+  both.written += writes;
+  const { times, lagP99Ms } = (await crew.during(toldByWriter.next())) as Written;
+  worker.send({ kind: 'report observed' } satisfies ToWorker);
+  const observed = new Map(((await crew.during(toldByWorker.next())) as Observed).runs);
+
+  const [fromDue, fromCommit, commit] = [0, 1, 2].map(createLatencyHistogram) as [
+    Histogram,
+    Histogram,
+    Histogram,
+  ];
+  for (const { n, scheduledUs, committedUs } of times) {
+    const runUs = observed.get(n);
+    if (runUs === undefined) throw new Error(`the observer has not run for write ${n}`);
+    fromDue.recordValue(Math.round(runUs - scheduledUs));
+    fromCommit.recordValue(Math.max(0, Math.round(runUs - committedUs)));
+    commit.recordValue(Math.round(committedUs - scheduledUs));
+  }
+  return { perSecond, fromDue, fromCommit, commit, lagP99Ms };
+}

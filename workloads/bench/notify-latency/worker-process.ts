@@ -1,0 +1,55 @@
+/** The worker of bench:notify-latency as a process: says when its observer ran, and what waiting costs it. */
+import { type Observer, systemClock, unreachable } from '#engine';
+import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
+import { openDatabase, serve, tellParent } from '../../harness/processes/index.ts';
+import { settingsOf } from '../../harness/engine-settings.ts';
+import type { Cpu, Observed, ProcessOptions, ToWorker } from './messages.ts';
+import { COLUMN, TABLE } from './table.ts';
+
+await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
+  const { percolator, rangeLocks, close } = await openDatabase(place, settingsOf(engine));
+  const runs = new Map<number, number>();
+  const observer: Observer = {
+    name: 'noting',
+    table: TABLE,
+    column: COLUMN,
+    run: async (_, { row }) => {
+      const n = Number(row);
+      if (!runs.has(n)) runs.set(n, monotonicUs()); // A run that loses is run again.
+    },
+  };
+  // One alone meets nobody.
+  const options = engine.scanners > 1 ? { rangeLocks } : {};
+  const workers = Array.from({ length: engine.scanners }, () =>
+    percolator.startWorker([observer], options),
+  );
+
+  const answer = async (message: ToWorker): Promise<void> => {
+    switch (message.kind) {
+      case 'report observed':
+        await Promise.all(workers.map((worker) => worker.idle()));
+        tellParent({ kind: 'observed', runs: [...runs] } satisfies Observed);
+        runs.clear();
+        return;
+      case 'measure cpu':
+        tellParent(await measureCpu(message.seconds));
+        return;
+      default:
+        unreachable(message);
+    }
+  };
+  const stop = async (): Promise<void> => {
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await close();
+  };
+  return { onMessage: (message) => void answer(message), stop };
+});
+
+async function measureCpu(seconds: number): Promise<Cpu> {
+  const beganMs = systemClock.monotonicMs();
+  const before = process.cpuUsage();
+  await systemClock.sleep(seconds * 1000);
+  const { user, system } = process.cpuUsage(before);
+  const tookMs = systemClock.monotonicMs() - beganMs;
+  return { kind: 'cpu', percent: (100 * (user + system)) / 1000 / tookMs };
+}

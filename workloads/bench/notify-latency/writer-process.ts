@@ -1,0 +1,44 @@
+/** The writer of bench:notify-latency as a process: writes observed cells on schedule, and says when each was committed. */
+import { generate } from '../../harness/load/generator.ts';
+import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
+import { dueUs, type Schedule } from '../../harness/load/schedule.ts';
+import { openDatabase, serve, tellParent } from '../../harness/processes/index.ts';
+import { settingsOf } from '../../harness/engine-settings.ts';
+import type { ProcessOptions, Write, WriteTimes, Written } from './messages.ts';
+import { cellOf } from './table.ts';
+
+/** Before the first write, so that starting is no lateness. */
+const AHEAD_US = 10_000;
+
+await serve<Write>(async ({ place, engine }: ProcessOptions) => {
+  const { percolator, close } = await openDatabase(place, settingsOf(engine));
+  const stopping = new AbortController();
+
+  const write = async ({ first, writes, perSecond }: Write): Promise<void> => {
+    const schedule: Schedule = {
+      first,
+      warmupDocuments: 0,
+      warmupPerSecond: perSecond,
+      documents: writes,
+      perSecond,
+    };
+    const startUs = monotonicUs() + AHEAD_US;
+    const commits: Promise<WriteTimes>[] = [];
+    const commit = async (i: number): Promise<WriteTimes> => {
+      const n = first + i;
+      await percolator.transact(async (transaction) => transaction.set(cellOf(n), String(n)));
+      return { n, scheduledUs: startUs + dueUs(schedule, i), committedUs: monotonicUs() };
+    };
+    const announce = (end: number): void => {
+      while (commits.length < end) commits.push(commit(commits.length));
+    };
+    const { lagP99Ms } = await generate(schedule, startUs, announce, stopping.signal);
+    const times = await Promise.all(commits);
+    tellParent({ kind: 'written', times, lagP99Ms } satisfies Written);
+  };
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    await close();
+  };
+  return { onMessage: (message) => void write(message), stop };
+});

@@ -1,0 +1,146 @@
+/**
+ * `npm run bench:scanners`: what is the cure for platooning worth? (Section 2.4: "scanning threads would tend to clump
+ * together in a few regions of the table, effectively reducing the parallelism of the scan".)
+ *
+ * 1. A table of dirty rows, in tablets, over an oracle and a lock service of their own processes.
+ * 2. Scanners, each a process, run an observer for every row that takes most of its time waiting, so that how many rows
+ *    are done a second depends on how many different rows are underway, and not on the processor.
+ * 3. Measured until the last row is clean, without locks, with locks, and with locks and jumps:
+ *
+ *        none   a scanner knows nothing of the others; two on one row both run it, and one run loses
+ *        skip   it locks what it scans, and goes on behind the rows that are taken
+ *        jump   it locks what it scans, and goes on at a random place when it meets another: the paper's cure
+ *
+ * Every row is run to its commit exactly once, or there are no numbers. The modes take turns, so that all meet
+ * the same disturbances.
+ *
+ * Exit codes: 0, whatever was measured; 1 if a row was run twice; 2 for a mistake on the command line.
+ */
+import { tmpdir } from 'node:os';
+import { defaultRunFolder, recordFindings, type Run } from '#results';
+import { integer, outputFolder, runCommand, startProgress } from '#harness';
+import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
+import { parametersOf } from '../../harness/parameters.ts';
+import { foundIn, gainOf, MEANINGS, mediansOf, mostPerSecond } from './findings.ts';
+import { measurePoint, type Plan, type Point } from './measure.ts';
+import { MODES } from './messages.ts';
+
+const LIMITATIONS = [
+  'Scanners, oracle and lock service share the cores of one machine; a run mostly waits, so that the processor is not the limit.',
+  'Where a scanner begins, and where it jumps to, is drawn anew in each measurement, from no seed.',
+];
+
+const specification = {
+  name: 'npm run bench:scanners --',
+  description:
+    'Measures how many dirty rows a second scanners in processes of their own clean, ' +
+    'without and with the locks and jumps that keep them apart.',
+  options: {
+    scanners: integer({ description: 'scanner processes', default: 8, min: 1, max: 64 }),
+    rows: integer({
+      description: 'dirty rows at the start',
+      default: 4_000,
+      min: 10,
+      max: 10_000_000,
+    }),
+    tablets: integer({ description: 'tablets of the table', default: 16, min: 1, max: 1_000 }),
+    concurrency: integer({
+      description: 'observer runs of a scanner at a time',
+      default: 4,
+      min: 1,
+    }),
+    think: integer({ description: 'what a run waits', default: 40, min: 0, unit: 'ms' }),
+    repeats: integer({
+      description: 'measurements of each mode; the median counts',
+      default: 3,
+      min: 1,
+    }),
+    ...DATABASE_OPTIONS,
+    directory: outputFolder({
+      description: 'where the temporary folders of the databases are made',
+      default: tmpdir(),
+      defaultText: "the system's folder for temporary files",
+    }),
+    out: outputFolder({
+      description: 'new folder for the record, the charts and the report',
+      default: () => defaultRunFolder('scanners'),
+      defaultText: 'results/runs/scanners-<UTC time>',
+      mustNotHold: 'run.json',
+    }),
+  },
+  examples: [
+    { command: 'npm run bench:scanners', does: 'eight scanners, a minute or two' },
+    { command: 'npm run bench:scanners -- --tablets 1', does: 'with no splits to start from' },
+  ],
+} as const;
+
+await runCommand(specification, async (options, { signal, commandLine }) => {
+  const { think: thinkMs, repeats, out, ...given } = options;
+  const plan: Plan = { ...given, thinkMs, engine: settingsOf(options) };
+  const header = {
+    kicker: 'Percolator paper, section 2.4',
+    title: 'Scanners that meet',
+    experiment: 'scanners',
+    profile: 'custom',
+    commandLine,
+    parameters: parametersOf(options),
+    seed: 0,
+    repeats,
+    store: {
+      name: 'embedded',
+      durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
+    },
+    limitations: LIMITATIONS,
+  } as const;
+  const points: Point[] = [];
+  const { run, page } = await recordFindings(out, header, signal, async () => {
+    await measureInTurns(plan, { repeats, points, signal });
+    return foundIn(plan, points);
+  });
+  process.stdout.write(`${linesOf(plan, points, run).join('\n')}\n\nReport: ${page}\n`);
+});
+
+/** Adds each measurement to `points`. */
+async function measureInTurns(
+  plan: Plan,
+  run: { readonly repeats: number; readonly points: Point[]; readonly signal: AbortSignal },
+): Promise<void> {
+  const { repeats, points, signal } = run;
+  const progress = startProgress();
+  try {
+    for (let repeat = 1; repeat <= repeats; repeat++) {
+      for (const mode of MODES) {
+        progress.phase(`${MEANINGS[mode]}, ${repeat} of ${repeats}`, plan.rows, 'rows');
+        const onRows = (done: number): void => progress.update(done);
+        points.push(await measurePoint(mode, plan, { signal, onRows }));
+      }
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+function linesOf(plan: Plan, points: readonly Point[], { record }: Run): readonly string[] {
+  const { cpuModel, cores, nodeVersion } = record.environment;
+  const medians = mediansOf(points);
+  return [
+    `${plan.scanners} scanners, ${plan.concurrency} runs of ${plan.thinkMs} ms at a time each: at most ${whole(mostPerSecond(plan))} rows a second`,
+    '                             rows a second   of no locks   runs begun per row   meetings',
+    ...medians.map((point) => lineOf(point, gainOf(point, medians))),
+    `machine: ${cpuModel}, ${cores} cores, Node ${nodeVersion}`,
+  ];
+}
+
+function lineOf(point: Point, gain: number): string {
+  return [
+    MEANINGS[point.mode].padEnd(26),
+    whole(point.rowsPerSecond).padStart(16),
+    `${gain.toFixed(2)} ×`.padStart(14),
+    point.runsPerRow.toFixed(2).padStart(21),
+    whole(point.meetings).padStart(11),
+  ].join('');
+}
+
+function whole(value: number): string {
+  return Math.round(value).toLocaleString('en');
+}

@@ -1,0 +1,123 @@
+/** One point of bench:scanners: a table full of dirty rows, and scanners of one mode until all of it is clean. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { systemClock } from '#engine';
+import {
+  Crew,
+  type Member,
+  openDatabase,
+  type Place,
+  startServices,
+} from '../../harness/processes/index.ts';
+import type { EngineSettings } from '../../harness/engine-settings.ts';
+import {
+  type Begin,
+  COLUMN,
+  type Counts,
+  type Mode,
+  type ScannerOptions,
+  TABLE,
+} from './messages.ts';
+
+export interface Plan {
+  readonly scanners: number;
+  readonly rows: number;
+  readonly tablets: number;
+  readonly concurrency: number;
+  readonly thinkMs: number;
+  /** Of each scanner. */
+  readonly engine: EngineSettings;
+  /** Where the temporary folder of each point is made. */
+  readonly directory: string;
+}
+
+export interface Point {
+  readonly mode: Mode;
+  readonly seconds: number;
+  readonly rowsPerSecond: number;
+  /** Observer runs begun for each row; 1 is the least. */
+  readonly runsPerRow: number;
+  readonly meetings: number;
+}
+
+interface Watched {
+  readonly signal: AbortSignal;
+  readonly onRows: (done: number) => void;
+}
+
+const PROGRAM = new URL('scanner-process.ts', import.meta.url);
+const ROWS_PER_TRANSACTION = 100;
+const LOOK_MS = 10;
+
+/** @throws if a row was run twice, or a process ends early */
+export async function measurePoint(mode: Mode, plan: Plan, watched: Watched): Promise<Point> {
+  const folder = await mkdtemp(path.join(plan.directory, 'bench-scanners-'));
+  try {
+    await using crew = new Crew(watched.signal);
+    // What is on the disk after a power failure does not matter here, and waiting for it is not measured.
+    const place = await startServices(crew, { kind: 'embedded', folder, fsync: false });
+    await crew.during(load(place, plan));
+    const point = await crew.during(run(crew, mode, { place, plan, watched }));
+    await crew.stop();
+    return point;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function run(
+  crew: Crew,
+  mode: Mode,
+  {
+    place,
+    plan,
+    watched,
+  }: { readonly place: Place; readonly plan: Plan; readonly watched: Watched },
+): Promise<Point> {
+  const { concurrency, thinkMs, engine, rows } = plan;
+  const latest = new Map<number, Counts>();
+  const scanners: Member[] = [];
+  for (let i = 1; i <= plan.scanners; i++) {
+    const options: ScannerOptions = { place, mode, engine, concurrency, thinkMs };
+    const onMessage = (message: unknown): void => void latest.set(i, message as Counts);
+    scanners.push(await crew.start({ name: `scanner ${i}`, program: PROGRAM, options, onMessage }));
+  }
+  const total = (count: 'begun' | 'committed' | 'meetings'): number =>
+    [...latest.values()].reduce((sum, counts) => sum + counts[count], 0);
+  const startedMs = performance.now();
+  for (const scanner of scanners) scanner.send({ kind: 'begin' } satisfies Begin);
+  while (total('committed') < rows && !watched.signal.aborted) {
+    watched.onRows(total('committed'));
+    await systemClock.sleep(LOOK_MS, watched.signal);
+  }
+  const seconds = (performance.now() - startedMs) / 1_000;
+  if (total('committed') > rows) throw new Error(`${total('committed')} runs of ${rows} changes`);
+  return {
+    mode,
+    seconds,
+    rowsPerSecond: rows / seconds,
+    runsPerRow: total('begun') / rows,
+    meetings: total('meetings'),
+  };
+}
+
+async function load(place: Place, { rows, tablets }: Plan): Promise<void> {
+  const { percolator, close } = await openDatabase(place);
+  const keys = Array.from({ length: rows }, (_, i) => keyOf(i));
+  const splits = Array.from({ length: tablets - 1 }, (_, i) =>
+    keyOf(Math.round(((i + 1) * rows) / tablets)),
+  );
+  await percolator.createTable(TABLE, { observedColumns: [COLUMN], splits });
+  for (let from = 0; from < rows; from += ROWS_PER_TRANSACTION) {
+    await percolator.transact(async (transaction) => {
+      for (const row of keys.slice(from, from + ROWS_PER_TRANSACTION)) {
+        transaction.set({ table: TABLE, row, column: COLUMN }, Buffer.from(row));
+      }
+    });
+  }
+  await close();
+}
+
+function keyOf(index: number): string {
+  return `page${String(index).padStart(7, '0')}`;
+}

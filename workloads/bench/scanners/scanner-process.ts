@@ -1,0 +1,73 @@
+/** A scanner of bench:scanners: a worker in a process of its own, whose observer takes its time. */
+import {
+  connectLockService,
+  connectOracle,
+  entropySeed,
+  localProcesses,
+  type Observer,
+  openPercolator,
+  openStore,
+  systemClock,
+  type Worker,
+} from '#engine';
+import { serve, tellParent } from '../../harness/processes/index.ts';
+import { type Begin, COLUMN, type Counts, type ScannerOptions, TABLE } from './messages.ts';
+
+const COUNTS_MS = 20;
+/** The same for all modes, or one of them would read more at a time. */
+const SCAN_ROWS = 32;
+
+await serve<Begin>(async (options: ScannerOptions) => {
+  const { place, mode, engine, concurrency, thinkMs } = options;
+  const store = await openStore(place.store);
+  const oracle = connectOracle({ addresses: place.oracles });
+  const local = localProcesses(String(entropySeed()));
+  const service = connectLockService({ address: place.lockService, local });
+  const percolator = await openPercolator({ store, oracle, liveness: service, ...engine });
+  const counts = { begun: 0 };
+  let worker: Worker | undefined;
+  const over = new AbortController();
+  const begin = (): void => {
+    worker = percolator.startWorker([observerThat(counts, thinkMs)], {
+      concurrency,
+      scanRows: SCAN_ROWS,
+      ...(mode === 'none' ? {} : { rangeLocks: service, onMeeting: mode }),
+    });
+    void tellForever(worker, counts, over.signal);
+  };
+  const stop = async (): Promise<void> => {
+    over.abort();
+    await worker?.stop();
+    await percolator.close();
+    await Promise.all([oracle.close(), service.close()]);
+    await store.close();
+  };
+  return { onMessage: begin, stop };
+});
+
+/** What a document costs, without its processor: reads, thinks, writes. */
+function observerThat(counts: { begun: number }, thinkMs: number): Observer {
+  return {
+    name: 'reader',
+    table: TABLE,
+    column: COLUMN,
+    run: async (transaction, { row }) => {
+      counts.begun++;
+      const contents = await transaction.get({ table: TABLE, row, column: COLUMN });
+      await systemClock.sleep(thinkMs);
+      transaction.set({ table: TABLE, row, column: 'read' }, contents ?? Buffer.alloc(0));
+    },
+  };
+}
+
+async function tellForever(
+  worker: Worker,
+  counts: { readonly begun: number },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const { runs: committed, meetings } = worker.counters;
+    tellParent({ kind: 'counts', begun: counts.begun, committed, meetings } satisfies Counts);
+    await systemClock.sleep(COUNTS_MS, signal);
+  }
+}

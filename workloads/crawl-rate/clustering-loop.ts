@@ -1,0 +1,134 @@
+/**
+ * The clustering of new documents, as in the crawl-rate experiment, in one process and closed: the next document
+ * arrives when an earlier one is clustered. So it shows what the engine can do with given settings, not how it
+ * copes with a given rate.
+ */
+import {
+  type CommittedRun,
+  openPercolator,
+  type Bigtable,
+  type Percolator,
+  type TimestampOracle,
+  type Worker,
+} from '#engine';
+import { checkPartition, type Check } from './check.ts';
+import {
+  clusterDumbly,
+  createSyntheticDocuments,
+  documentId,
+  encodeDocument,
+  type KeyedDocument,
+  type SyntheticDocuments,
+} from './documents/index.ts';
+import { clusteringObserver } from './percolator/clustering-observer.ts';
+import { loadRepository } from './percolator/load-repository.ts';
+import { readPartition } from './percolator/read-partition.ts';
+import { documentCell } from './percolator/tables.ts';
+import { closedLoop, type LoopOptions, type LoopResult } from '../harness/load/timed-loop.ts';
+import type { EngineSettings } from '../harness/engine-settings.ts';
+
+const DOCUMENT_BYTES = 1_024;
+
+export interface Crawl extends AsyncDisposable {
+  readonly percolator: Percolator;
+  /** Clusters new documents; each takes from its loading to the commit of its clustering. */
+  run(options: LoopOptions): Promise<LoopResult>;
+  /** Whether everything is clustered as the dumb function does it. Nothing may be run afterwards. */
+  check(): Promise<Check>;
+}
+
+export interface CrawlOptions {
+  readonly settings: EngineSettings;
+  /** Default: kept in the storage. */
+  readonly oracle?: TimestampOracle | undefined;
+  readonly documents: SyntheticDocuments;
+  /** Workers that scan and run observers. Their runs in flight are `concurrency` together. */
+  readonly scanners: number;
+  readonly concurrency: number;
+}
+
+export function crawlDocuments(repository: number, seed: number): SyntheticDocuments {
+  return createSyntheticDocuments({ repository, documentBytes: DOCUMENT_BYTES, seed });
+}
+
+/** Loads the repository into an empty storage. */
+export async function loadCrawl(store: Bigtable, documents: SyntheticDocuments): Promise<void> {
+  const partition = clusterDumbly(keyed(documents, 0, documents.repository));
+  await using percolator = await openPercolator({ store });
+  await loadRepository(percolator, {
+    documents: documents.range(0, documents.repository),
+    partition,
+  });
+}
+
+/** Opens a database on a storage with the repository in it. */
+export async function openCrawl(store: Bigtable, options: CrawlOptions): Promise<Crawl> {
+  const percolator = await openPercolator({ store, oracle: options.oracle, ...options.settings });
+  return new RunningCrawl(percolator, options);
+}
+
+class RunningCrawl implements Crawl {
+  readonly percolator: Percolator;
+  readonly #documents: SyntheticDocuments;
+  readonly #workers: readonly Worker[];
+  /** Told when a document is clustered, by its row. */
+  readonly #waiting = new Map<string, () => void>();
+  readonly #commits: { readonly n: number; readonly commitTimestamp: number }[] = [];
+  /** New documents so far. */
+  #crawled = 0;
+
+  constructor(percolator: Percolator, { documents, scanners, concurrency }: CrawlOptions) {
+    this.percolator = percolator;
+    this.#documents = documents;
+    this.#workers = Array.from({ length: scanners }, () =>
+      percolator.startWorker([clusteringObserver], {
+        concurrency: Math.ceil(concurrency / scanners),
+        onCommitted: this.#onCommitted,
+      }),
+    );
+  }
+
+  run(options: LoopOptions): Promise<LoopResult> {
+    return closedLoop(async () => {
+      const n = this.#documents.repository + this.#crawled++;
+      const clustered = Promise.withResolvers<void>();
+      this.#waiting.set(documentId(n), clustered.resolve);
+      const value = encodeDocument(this.#documents.documentOf(n));
+      await this.percolator.transact(
+        async (transaction) => transaction.set(documentCell(documentId(n)), value),
+        { kind: 'load' },
+      );
+      await clustered.promise;
+    }, options);
+  }
+
+  async check(): Promise<Check> {
+    for (const worker of this.#workers) await worker.stop();
+    await this.percolator.settled();
+    const order = this.#commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
+    const { repository } = this.#documents;
+    const inOrder = [
+      ...keyed(this.#documents, 0, repository),
+      ...order.flatMap(({ n }) => keyed(this.#documents, n, n + 1)),
+    ];
+    return checkPartition(await readPartition(this.percolator), inOrder, 'commit order');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const worker of this.#workers) await worker.stop();
+    await this.percolator.close();
+  }
+
+  readonly #onCommitted = ({ cell, commitTimestamp }: CommittedRun): void => {
+    this.#commits.push({ n: Number(cell.row), commitTimestamp });
+    this.#waiting.get(cell.row)?.();
+    this.#waiting.delete(cell.row);
+  };
+}
+
+function keyed(documents: SyntheticDocuments, first: number, end: number): KeyedDocument[] {
+  return Array.from({ length: end - first }, (_, i) => ({
+    id: documentId(first + i),
+    keys: documents.keysOf(first + i),
+  }));
+}

@@ -1,0 +1,267 @@
+/** A user's mistakes on the command line, each answered by one sentence and exit code 2. */
+import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { execa, type Options } from 'execa';
+import { parseCommandLine } from './command-line.ts';
+import { choice, flag, inputFile, integer, number, numberList, outputFolder } from './options.ts';
+import { textList } from './options.ts';
+import { temporaryFolder } from '../../../results/report/testing/temporary-folder.ts';
+import { UsageError } from '#results';
+
+const specification = {
+  name: 'npm run bench:sample --',
+  description: 'A sample.',
+  options: {
+    documents: integer({ description: 'repository size', min: 1, max: 1e9, default: 1000 }),
+    keysPerTable: integer({ description: 'keys', min: 1, defaultText: '0.75 of --documents' }),
+    seconds: number({ description: 'how long', unit: 'seconds', min: 0.1, default: 2.5 }),
+    rates: numberList({ description: 'rates', default: [1, 10] }),
+    profile: choice({ description: 'size', choices: ['smoke', 'quick'], default: 'quick' }),
+    fast: flag({ description: 'no fsync' }),
+    out: outputFolder({ description: 'results', mustNotHold: 'run.json' }),
+    crawl: inputFile({ description: 'a crawl' }),
+    table: textList({ description: 'a table', placeholder: 'name' }),
+  },
+  examples: [{ command: 'npm run bench:sample -- --rates 1', does: 'One rate.' }],
+} as const;
+
+describe('options in a file', () => {
+  test('count like those of the command line, which count more', () => {
+    using folder = temporaryFolder();
+    const config = path.join(folder.path, 'config.json');
+    const given = {
+      documents: 7,
+      'keys-per-table': 9,
+      rates: [2, 3],
+      profile: 'smoke',
+      fast: true,
+    };
+    writeFileSync(config, JSON.stringify(given));
+    const options = parseCommandLine(specification, ['--config', config, '--documents', '8']);
+    assert.equal(options?.documents, 8);
+    assert.equal(options.keysPerTable, 9);
+    assert.deepEqual(options.rates, [2, 3]);
+    assert.equal(options.profile, 'smoke');
+    assert.equal(options.fast, true);
+    assert.equal(options.seconds, 2.5);
+  });
+
+  const mistakes = [
+    { holds: '{"keysPerTable": 1}', says: /there is no --keysPerTable\.$/ },
+    { holds: '{"documents": 0}', says: /^--documents must be .* but is "0"\.$/ },
+    { holds: '{"documents": {}}', says: /documents is \{\}\.$/ },
+    { holds: '{"fast": false, "profile": null}', says: /profile is null\.$/ },
+    { holds: '[1]', says: /holds no object\.$/ },
+    { holds: 'documents', says: /is not JSON\.$/ },
+  ];
+  for (const { holds, says } of mistakes) {
+    test(`that say ${holds} are refused in one sentence`, () => {
+      using folder = temporaryFolder();
+      const config = path.join(folder.path, 'config.json');
+      writeFileSync(config, holds);
+      const parse = (): unknown => parseCommandLine(specification, ['--config', config]);
+      assert.throws(parse, (error) => error instanceof UsageError && says.test(error.message));
+    });
+  }
+
+  test('that is not there are refused', () => {
+    const parse = (): unknown => parseCommandLine(specification, ['--config', 'no-such-file']);
+    assert.throws(parse, /^UsageError: --config must be .* "no-such-file" cannot be read\.$/);
+  });
+});
+
+describe('a right command line', () => {
+  test('without options gives the defaults, and undefined where there is none', () => {
+    const options = parseCommandLine(specification, []);
+    assert.equal(options?.documents, 1000);
+    assert.equal(options.keysPerTable, undefined);
+    assert.deepEqual(options.rates, [1, 10]);
+    assert.equal(options.fast, false);
+    assert.equal(options.out, undefined);
+    assert.deepEqual(options.table, []);
+  });
+
+  test('may give an option several times that is a list of texts', () => {
+    const options = parseCommandLine(specification, [
+      '--table',
+      'a',
+      '--table=b,c',
+      '--table',
+      'd',
+    ]);
+    assert.deepEqual(options?.table, ['a', 'b,c', 'd']);
+  });
+
+  test('gives typed values', () => {
+    const line = '--documents 1e6 --keys-per-table 750 --rates 0.5,2 --profile smoke --fast';
+    const options = parseCommandLine(specification, line.split(' '));
+    assert.equal(options?.documents, 1_000_000);
+    assert.equal(options.keysPerTable, 750);
+    assert.deepEqual(options.rates, [0.5, 2]);
+    const profile: 'smoke' | 'quick' = options.profile;
+    assert.equal(profile, 'smoke');
+    assert.equal(options.fast, true);
+  });
+});
+
+describe('a wrong command line names the option, the value, and what would be right', () => {
+  const wrong: readonly (readonly [string, RegExp])[] = [
+    [
+      '--documents abc',
+      /^--documents must be a whole number from 1 to 1000000000, but is "abc"\.$/,
+    ],
+    ['--documents 0', /--documents .* but is "0"/],
+    ['--documents 1.5', /--documents .* whole number .* but is "1\.5"/],
+    ['--documents 0x10', /--documents .* but is "0x10"/],
+    ['--documents -5', /--documents .*"-5"/],
+    ['--seconds Infinity', /--seconds must be a number of at least 0\.1, in seconds, but is "Inf/],
+    ['--seconds 1e999', /--seconds/],
+    ['--rates 1,,2', /--rates must be positive numbers separated by commas.*"1,,2"/],
+    ['--rates 1,0', /--rates .*"1,0"/],
+    ['--profile slow', /--profile must be one of smoke, quick, but is "slow"/],
+    ['--prof quick', /nknown option '--prof' .*--profile/],
+    ['--documents', /--documents.*argument missing/],
+    ['--table a --table=', /--table must be a text that is not empty/],
+    ['extra', /[Tt]oo many arguments/],
+    ['--crawl no/such/file', /--crawl must be a file .* "no\/such\/file" does not exist/],
+    ['--crawl .', /--crawl must be a file .* "\." .*folder/],
+    ['--out package.json/below', /--out must be a folder .* "package\.json\/below"/],
+  ];
+  for (const [line, sentence] of wrong) {
+    test(line, () => {
+      assert.throws(
+        () => parseCommandLine(specification, line.split(' ')),
+        (error) => error instanceof UsageError && sentence.test(error.message) && isOneLine(error),
+      );
+    });
+  }
+
+  test('an output folder that already holds a run', () => {
+    using folder = temporaryFolder();
+    writeFileSync(path.join(folder.path, 'run.json'), '{}');
+    assert.throws(
+      () => parseCommandLine(specification, ['--out', folder.path]),
+      /results are never overwritten/,
+    );
+  });
+
+  test('the check of an output folder creates nothing', () => {
+    using folder = temporaryFolder();
+    parseCommandLine(specification, ['--out', path.join(folder.path, 'a', 'b')]);
+    assert.deepEqual(readdirSync(folder.path), []);
+  });
+});
+
+describe('a script as its user meets it', () => {
+  test('--help explains the purpose, every option and the examples, and exits 0', async () => {
+    const { stdout, exitCode } = await runScript('', ['--help']);
+    assert.equal(exitCode, 0);
+    for (const words of [
+      'Waits.',
+      '--seconds <number>',
+      'default: 60',
+      'Examples:',
+      'npm run wait',
+    ]) {
+      assert.ok(stdout.includes(words), `--help says ${words}`);
+    }
+  });
+
+  test('a file may hold what means nothing here, if the script says so; it is named', async () => {
+    using folder = temporaryFolder();
+    const config = path.join(folder.path, 'config.json');
+    writeFileSync(config, '{"seconds": 7, "batch-rows": "many"}');
+    const body = 'console.log(JSON.stringify(options))';
+    const { stdout, stderr, exitCode } = await runScript(body, ['--config', config]);
+    assert.equal(exitCode, 0, stderr);
+    const options = JSON.parse(stdout) as Record<string, unknown>;
+    assert.deepEqual([options['seconds'], options['batchRows']], [7, undefined]);
+    assert.match(stderr, /^Of .*config\.json, without effect here: batch-rows\.$/);
+
+    const typed = await runScript(body, ['--batch-rows', '5']);
+    assert.equal(typed.exitCode, 2);
+    writeFileSync(config, '{"batch-size": 5}');
+    assert.match((await runScript(body, ['--config', config])).stderr, /there is no --batch-size/);
+  });
+
+  test('a usage error found while running is its sentence alone, exit code 2', async () => {
+    const { stderr, exitCode } = await runScript("throw new UsageError('The file is corrupt.')");
+    assert.equal(stderr, 'The file is corrupt.');
+    assert.equal(exitCode, 2);
+  });
+
+  test('an unexpected error is its message, exit code 1, and its stack with --verbose', async () => {
+    const plain = await runScript("throw new Error('boom')");
+    assert.deepEqual([plain.stderr, plain.exitCode], ['Error: boom', 1]);
+    const verbose = await runScript("throw new Error('boom')", ['--verbose']);
+    assert.match(verbose.stderr, /Error: boom\n +at /);
+    const debug = await runScript("throw new Error('boom')", [], { PERCOLATOR_DEBUG: '1' });
+    assert.match(debug.stderr, /\n +at /);
+  });
+
+  test('an error in a callback is a message too, not a crash', async () => {
+    const { stderr, exitCode } = await runScript(
+      "setImmediate(() => { throw new Error('late') }); await new Promise(() => {});",
+    );
+    assert.deepEqual([stderr, exitCode], ['Error: late', 1]);
+  });
+
+  test('ctrl-C lets the script clean up and exits 130', async () => {
+    const { stdout, exitCode } = await runScript(
+      `setInterval(() => {}, 1000);
+       setImmediate(() => process.kill(process.pid, 'SIGINT'));
+       await new Promise((resolve) => signal.addEventListener('abort', resolve));
+       console.log('cleaned up');`,
+    );
+    assert.deepEqual([stdout, exitCode], ['cleaned up', 130]);
+  });
+
+  test('a second ctrl-C exits at once', async () => {
+    const { exitCode } = await runScript(
+      `setInterval(() => process.kill(process.pid, 'SIGINT'), 10);
+       await new Promise(() => {});`,
+    );
+    assert.equal(exitCode, 130);
+  });
+});
+
+interface Ending {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number | undefined;
+}
+
+/** Runs a script whose action is `body`, in a process of its own. */
+async function runScript(
+  body: string,
+  words: readonly string[] = [],
+  env: NonNullable<Options['env']> = {},
+): Promise<Ending> {
+  using folder = temporaryFolder();
+  const file = path.join(folder.path, 'script.mjs');
+  const module = pathToFileURL(path.join(import.meta.dirname, 'index.ts')).href;
+  writeFileSync(
+    file,
+    `import { runCommand, number, UsageError } from ${JSON.stringify(module)};
+     await runCommand({
+       name: 'npm run wait --',
+       description: 'Waits.',
+       options: { seconds: number({ description: 'how long', default: 60 }) },
+       ignoredInFiles: ['batchRows'],
+       examples: [{ command: 'npm run wait -- --seconds 1', does: 'Waits a second.' }],
+     }, async (options, { signal }) => { ${body} });`,
+  );
+  const { stdout, stderr, exitCode } = await execa(process.execPath, [file, ...words], {
+    reject: false,
+    env,
+    timeout: 20_000,
+  });
+  return { stdout, stderr, exitCode };
+}
+
+function isOneLine(error: Error): boolean {
+  return !error.message.includes('\n');
+}

@@ -1,0 +1,241 @@
+/**
+ * The kinds of options a script may have: whole number, number, list of numbers, choice, flag,
+ * text, output folder, input file, input folder.
+ *
+ * An option is parsed once, here, into a typed value; scripts never see its text. Each kind says
+ * in the words of its `expected` what would be right, and that text appears in `--help` and in the
+ * sentence printed for a wrong value, so the two cannot disagree.
+ *
+ * An option without a default is `undefined` when it was not given; the types know.
+ */
+import { UsageError } from '#results';
+import { checkFolderWritable, checkReadableFile, checkReadableFolder } from './path-checks.ts';
+
+/** One option, as data. Made by the functions below; read by `command-line.ts`. */
+export interface Option<T> {
+  /** What the option does and, where it matters, what a wrong value costs. */
+  readonly description: string;
+  /** Shown in `--help` in place of the value; null for a flag, which takes none. */
+  readonly placeholder: string | null;
+  /** What would be right, as it follows "must be": "a whole number from 1 to 10". */
+  readonly expected: string;
+  /** The default in the words of `--help`; null if there is none to show. */
+  readonly defaultText: string | null;
+  /** The value for the text given; null if the text is not as `expected`. */
+  readonly parse: (text: string) => { readonly value: T } | null;
+  /** The value when the option was not given. */
+  readonly fallback: () => T;
+  /** Looks at the world, once all texts have been parsed; called only for the kinds that are paths. */
+  readonly check: (name: string, path: string) => void;
+  /** May be given several times; `parse` then gets the texts with a `\0` between them. */
+  readonly repeats?: boolean;
+}
+
+/** What every kind has in common; `default` makes the option's type lose its `undefined`. */
+interface Common<D> {
+  readonly description: string;
+  readonly default?: D;
+  /** The default in words, where the value does not speak for itself: "depends on --profile". */
+  readonly defaultText?: string;
+}
+
+/** The unit is part of `--help`: "seconds", "% of the repository per hour". */
+interface Measured {
+  readonly unit?: string;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A whole number. `min` and `max` are included. */
+export function integer<const D extends number | undefined = undefined>(
+  options: Common<D> & Measured,
+): Option<number | D> {
+  const { min = -Number.MAX_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = options;
+  return {
+    ...common(options, `a whole number${rangeText(options)}`),
+    placeholder: 'number',
+    parse: (given) => accepted(parseNumber(given), (n) => Number.isSafeInteger(n), min, max),
+  };
+}
+
+/** Any finite number. `min` and `max` are included. */
+export function number<const D extends number | undefined = undefined>(
+  options: Common<D> & Measured,
+): Option<number | D> {
+  const { min = -Infinity, max = Infinity } = options;
+  return {
+    ...common(options, `a number${rangeText(options)}`),
+    placeholder: 'number',
+    parse: (given) => accepted(parseNumber(given), Number.isFinite, min, max),
+  };
+}
+
+/** Positive numbers separated by commas, such as `--rates 1,10,100`; at least one. */
+export function numberList<const D extends readonly number[] | undefined = undefined>(
+  options: Common<D> & Measured,
+): Option<readonly number[] | D> {
+  const { max = Infinity } = options;
+  return {
+    ...common(
+      options,
+      `positive numbers separated by commas${rangeText(options)}, such as 1,10,100`,
+    ),
+    placeholder: 'number,...',
+    parse: (given) => {
+      const values = given.split(',').map((part) => parseNumber(part.trim()));
+      const min = options.min ?? Number.MIN_VALUE;
+      return values.every((n) => n >= min && n <= max && Number.isFinite(n))
+        ? { value: values }
+        : null;
+    },
+  };
+}
+
+/** One of a few words. */
+export function choice<const C extends string, const D extends C | undefined = undefined>(
+  options: Common<D> & { readonly choices: readonly C[] },
+): Option<C | D> {
+  return {
+    ...common(options, `one of ${options.choices.join(', ')}`),
+    placeholder: options.choices.join('|'),
+    parse: (given) => {
+      const chosen = options.choices.find((candidate) => candidate === given);
+      return chosen === undefined ? null : { value: chosen };
+    },
+  };
+}
+
+/** True if given, false if not. */
+export function flag(options: { readonly description: string }): Option<boolean> {
+  return {
+    ...common({ description: options.description, default: false }, 'given without a value'),
+    placeholder: null,
+    defaultText: null,
+    parse: () => ({ value: true }),
+  };
+}
+
+/** Any text that is not empty. */
+export function text<const D extends string | undefined = undefined>(
+  options: Common<D> & { readonly placeholder?: string },
+): Option<string | D> {
+  return {
+    ...common(options, 'a text that is not empty'),
+    placeholder: options.placeholder ?? 'text',
+    parse: (given) => (given === '' ? null : { value: given }),
+  };
+}
+
+/** Texts that are not empty: the option may be given several times, or not at all. */
+export function textList(
+  options: Omit<Common<never>, 'default'> & { readonly placeholder: string },
+): Option<readonly string[]> {
+  return {
+    ...common({ ...options, default: [] }, 'a text that is not empty'),
+    defaultText: options.defaultText ?? null,
+    placeholder: options.placeholder,
+    repeats: true,
+    parse: (given) => {
+      const texts = given.split('\0');
+      return texts.includes('') ? null : { value: texts };
+    },
+  };
+}
+
+/**
+ * A folder to write into. It is proven writable before anything runs, and neither it nor a parent
+ * is left behind by the proof: the run creates it once it really begins. `mustNotHold` names a file
+ * that would be overwritten, such as `run.json`: results are immutable.
+ */
+export function outputFolder<const D extends string | undefined = undefined>(
+  options: Omit<Common<D>, 'default'> & {
+    readonly default?: D | (() => D);
+    readonly mustNotHold?: string;
+  },
+): Option<string | D> {
+  const { default: fallback, mustNotHold, ...rest } = options;
+  const value = typeof fallback === 'function' ? fallback : (): D => fallback as D;
+  return {
+    ...common(rest, 'a folder that can be written'),
+    defaultText: rest.defaultText ?? value() ?? null,
+    placeholder: 'folder',
+    fallback: value,
+    parse: (given) => (given === '' ? null : { value: given }),
+    check: (name, folder) => checkFolderWritable(name, folder, mustNotHold),
+  };
+}
+
+/** A file that exists and can be read. Whether its content is right is for its reader to say. */
+export function inputFile<const D extends string | undefined = undefined>(
+  options: Common<D>,
+): Option<string | D> {
+  return {
+    ...common(options, 'a file that exists and can be read'),
+    placeholder: 'file',
+    parse: (given) => (given === '' ? null : { value: given }),
+    check: checkReadableFile,
+  };
+}
+
+/** A folder that exists and can be read. */
+export function inputFolder<const D extends string | undefined = undefined>(
+  options: Common<D>,
+): Option<string | D> {
+  return {
+    ...common(options, 'a folder that exists and can be read'),
+    placeholder: 'folder',
+    parse: (given) => (given === '' ? null : { value: given }),
+    check: checkReadableFolder,
+  };
+}
+
+/** The value of `given`, or the sentence that says what is wrong with it. `name` is as the user typed it. */
+export function parseOption<T>(name: string, option: Option<T>, given: string): T {
+  const parsed = option.parse(given);
+  if (parsed !== null) return parsed.value;
+  throw new UsageError(`${name} must be ${option.expected}, but is ${JSON.stringify(given)}.`);
+}
+
+type CommonParts<D> = Pick<
+  Option<D>,
+  'description' | 'expected' | 'defaultText' | 'fallback' | 'check'
+>;
+
+function common<D>(options: Common<D>, expected: string): CommonParts<D> {
+  return {
+    description: options.description,
+    expected,
+    defaultText: options.defaultText ?? defaultAsText(options.default),
+    // Without a default the type parameter D is `undefined`, which is what this then returns.
+    fallback: () => options.default as D,
+    check: () => {},
+  };
+}
+
+function defaultAsText(value: unknown): string | null {
+  if (value === undefined) return null;
+  if (Array.isArray(value)) return value.join(',');
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function rangeText({ min, max, unit }: Measured): string {
+  const of = unit === undefined ? '' : `, in ${unit}`;
+  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}${of}`;
+  if (min !== undefined) return ` of at least ${min}${of}`;
+  if (max !== undefined) return ` of at most ${max}${of}`;
+  return of;
+}
+
+/** `Number` alone takes '' for 0 and '0x10' for 16; neither is what somebody meant to type. */
+function parseNumber(given: string): number {
+  return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(given) ? Number(given) : Number.NaN;
+}
+
+function accepted(
+  value: number,
+  isOfKind: (value: number) => boolean,
+  min: number,
+  max: number,
+): { value: number } | null {
+  return isOfKind(value) && value >= min && value <= max ? { value } : null;
+}

@@ -1,0 +1,90 @@
+/**
+ * The settings of the engine that can be tuned, as options of scripts and as what `openPercolator` and
+ * `startWorker` take. `npm run tune` recommends values for these options, in a file for `--config`.
+ */
+import type { BatchingOptions } from '#engine';
+import { choice, integer, number, type Option } from '#harness';
+
+export interface EngineSettings {
+  readonly batching: BatchingOptions | 'off';
+  readonly prefetch: 'off' | 'learn';
+}
+
+/** As they are on a command line, and in a file for `--config`. */
+export interface EngineValues {
+  readonly batching: 'off' | 'on';
+  readonly batchDelay: number;
+  readonly batchRows: number;
+  readonly batchInFlight: number;
+  readonly prefetch: 'off' | 'learn';
+  readonly scanners: number;
+}
+
+/** Those of a database, without its workers. */
+export type DatabaseValues = Omit<EngineValues, 'scanners'>;
+
+export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<DatabaseValues[K]> } =
+  {
+    batching: choice({
+      choices: ['off', 'on'],
+      description:
+        'merge the operations of concurrent transactions into fewer calls of the storage',
+      default: 'off',
+    }),
+    batchDelay: number({
+      description:
+        'with --batching on: how long an operation waits for company; too long, and transactions are slow',
+      default: 1,
+      min: 0,
+      max: 1_000,
+      unit: 'ms',
+    }),
+    batchRows: integer({
+      description: 'with --batching on: rows that make a batch full',
+      default: 256,
+      min: 1,
+      max: 100_000,
+    }),
+    batchInFlight: integer({
+      description:
+        'with --batching on: calls in flight in each lane; too many, and batches stay small',
+      default: 8,
+      min: 1,
+      max: 10_000,
+    }),
+    prefetch: choice({
+      choices: ['off', 'learn'],
+      description: 'read along the columns that transactions of a kind have gone on to read',
+      default: 'off',
+    }),
+  };
+
+export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<EngineValues[K]> } = {
+  ...DATABASE_OPTIONS,
+  scanners: integer({
+    description:
+      'workers that scan for notifications and run observers; they share the runs in flight',
+    default: 1,
+    min: 1,
+    max: 64,
+  }),
+};
+
+/** As a file for `--config` holds them. */
+export function asConfig(values: EngineValues): Readonly<Record<string, string | number>> {
+  return {
+    batching: values.batching,
+    'batch-delay': values.batchDelay,
+    'batch-rows': values.batchRows,
+    'batch-in-flight': values.batchInFlight,
+    prefetch: values.prefetch,
+    scanners: values.scanners,
+  };
+}
+
+export function settingsOf(values: DatabaseValues): EngineSettings {
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch } = values;
+  if (batching === 'off') return { batching, prefetch };
+  const options = { delayMs: batchDelay, rowsMax: batchRows, inFlightMax: batchInFlight };
+  return { batching: options, prefetch };
+}

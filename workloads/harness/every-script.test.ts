@@ -1,0 +1,29 @@
+/** Every benchmark takes the file that `npm run tune` writes, be it that a setting means nothing to it. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { execaNode } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { DEFAULTS } from '../tools/tune/candidates.ts';
+import { asConfig } from './engine-settings.ts';
+
+const ROOT = path.dirname(path.dirname(import.meta.dirname));
+const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+  readonly scripts: Readonly<Record<string, string>>;
+};
+
+for (const [script, command] of Object.entries(scripts)) {
+  const program = /^node (\S+\.ts)$/.exec(command)?.[1];
+  if (!script.startsWith('bench:') || program === undefined) continue;
+  test(`${script} knows every setting that tune recommends`, async () => {
+    await using folder = await temporaryFolder();
+    const config = path.join(folder.path, 'config.json');
+    // The last one stops the script before it does anything; a setting that it did not know would come first.
+    writeFileSync(config, JSON.stringify({ ...asConfig(DEFAULTS), 'no-such-setting': 1 }));
+    const options = { cwd: ROOT, reject: false } as const;
+    const { exitCode, stderr } = await execaNode(program, ['--config', config], options);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /there is no --no-such-setting\.$/);
+  });
+}

@@ -1,0 +1,16 @@
+/** The front door of the harness: what every script does in the same way. */
+export { runCommand, parseCommandLine, type CommandContext } from './command-line/command-line.ts';
+export {
+  choice,
+  flag,
+  inputFile,
+  inputFolder,
+  integer,
+  number,
+  numberList,
+  type Option,
+  outputFolder,
+  text,
+  textList,
+} from './command-line/options.ts';
+export { startProgress, type Progress, type ProgressOptions } from './command-line/progress.ts';

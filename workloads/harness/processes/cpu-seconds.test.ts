@@ -1,0 +1,31 @@
+/** The claims of processor time: it is what was burned, by whatever descendant, alive or gone. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { execaNode } from 'execa';
+import { cpuSecondsOf } from './cpu-seconds.ts';
+
+/** Burns 0.3 s in a child that ends, 0.3 s in one that stays, says so, and stays. */
+const PROGRAM = `
+  import { spawn, spawnSync } from 'node:child_process';
+  const burn = 'const end = process.cpuUsage().user + 3e5; while (process.cpuUsage().user < end);';
+  spawnSync(process.execPath, ['-e', burn]);
+  const child = spawn(process.execPath, ['-e', burn + 'console.log(1); setInterval(() => {}, 1e3)']);
+  process.on('exit', () => child.kill('SIGKILL'));
+  process.on('SIGTERM', () => process.exit());
+  child.stdout.once('data', () => console.log(1));
+`;
+
+test('children count, those that have ended as well; nobody counts who is not there', async () => {
+  if (cpuSecondsOf([process.pid]) === null) return; // Not Linux.
+  const parent = execaNode('--input-type=module', ['--eval', PROGRAM], { reject: false });
+  await new Promise((resolve) => parent.stdout.once('data', resolve));
+  const pid = parent.pid ?? 0;
+  const family = cpuSecondsOf([pid]) ?? 0;
+  assert.ok(family >= 0.6, `${family} s`);
+  const both = cpuSecondsOf([pid, process.pid]) ?? 0;
+  assert.ok(both > family, 'a grandparent has all of it');
+  assert.ok(both <= (cpuSecondsOf([process.pid]) ?? 0), 'nobody counts twice');
+  parent.kill('SIGTERM');
+  await parent;
+  assert.equal(cpuSecondsOf([pid]), null);
+});

@@ -1,0 +1,127 @@
+/**
+ * `npm run fsck -- --store <store>`: is everything in a database as it must be? (engine/audit)
+ *
+ * 1. Open the store for reading only: what is no store is refused, and nothing is made in it.
+ * 2. Audit its tables; with `--repair` the store is opened again, for writing, and repaired on the way.
+ * 3. Print what was found, by code, with the first few of each; or the same as JSON.
+ *
+ * Exit codes: 0 if there is no error, or none that was not repaired; 1 if there is; 2 for a mistake on
+ * the command line.
+ */
+import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
+import { flag, integer, runCommand, startProgress, text, textList } from '#harness';
+import { UsageError } from '#results';
+import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
+import { reportLines } from './fsck-lines.ts';
+import { FsckReport } from './fsck-report.ts';
+
+const specification = {
+  name: 'npm run fsck --',
+  description:
+    'Audits the tables of a database: locks that nobody can decide, records without data, lost ' +
+    'notifications and whatever else must never be; also lists what crashes have left behind, locks ' +
+    'held for long and parked observers. Writes nothing without --repair. The database may be in use.',
+  options: {
+    store: text({
+      description:
+        'folder of an embedded store, or bigtable://project/instance[?appProfile=name], or emulator ' +
+        'for the one that BIGTABLE_EMULATOR_HOST names',
+      placeholder: 'store',
+    }),
+    table: textList({
+      description: 'a table to audit; may be given several times',
+      placeholder: 'name',
+      defaultText: 'every table',
+    }),
+    repair: flag({ description: 'repair what can be repaired safely, and say what cannot' }),
+    json: flag({ description: 'print the report as JSON' }),
+    limit: integer({
+      description: 'findings of each code that are printed; all are counted',
+      default: 5,
+      min: 0,
+      max: 1_000_000,
+    }),
+  },
+  examples: [
+    { command: 'npm run fsck -- --store accounts', does: 'Audits every table of that store.' },
+    {
+      command: 'npm run fsck -- --store accounts --table balances --repair',
+      does: 'Audits one table, and repairs it as far as that is safe.',
+    },
+  ],
+} as const;
+
+await runCommand(specification, async (options, { signal }) => {
+  const { json, limit, repair } = options;
+  const given = checkStore(options.store);
+  await using store = await (isRemote(given) ? openRemotely(given, repair) : open(given, repair));
+  const report = new FsckReport(limit);
+  const progress = startProgress({ stream: process.stderr });
+  const audit = await startAudit(store, { tables: options.table, repair });
+  progress.phase('auditing', 0, 'rows');
+  for await (const finding of audit) {
+    report.add(finding);
+    progress.update(audit.counters.rows);
+    if (signal.aborted) break;
+  }
+  progress.update(audit.counters.rows);
+  progress.end();
+  const summary = report.summary({ store: given, repair, ...audit.counters });
+  const lines = json ? [JSON.stringify(summary, null, 2)] : reportLines(summary);
+  process.stdout.write(`${lines.join('\n')}\n`);
+  if (summary.errorsLeft > 0) process.exitCode = 1;
+});
+
+function checkStore(given: string | undefined): string {
+  if (given !== undefined) return given;
+  throw new UsageError('--store must be given: the folder of an embedded store, or a remote one.');
+}
+
+function isRemote(given: string): boolean {
+  return given === 'emulator' || given.startsWith('bigtable:');
+}
+
+async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
+  if (given === 'emulator' && process.env['BIGTABLE_EMULATOR_HOST'] === undefined) {
+    throw new UsageError(
+      '--store emulator audits the emulator that BIGTABLE_EMULATOR_HOST names; one that is started now holds nothing.',
+    );
+  }
+  const { address } = await provideStore(checkStoreName(given), { folder: '' });
+  return openStore(address, { readOnly: !repair }).catch((error: unknown) => {
+    if (!(error instanceof PercolatorError)) throw error;
+    throw new UsageError(`--store: ${error.message}.`, { cause: error });
+  });
+}
+
+/** Opened for reading first, which makes nothing, even if it is to be written to. */
+async function open(folder: string, repair: boolean): Promise<Bigtable> {
+  try {
+    const store = await openEmbedded({ folder, readOnly: true });
+    if (!repair) return store;
+    await store.close();
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    const reason = error.cause instanceof Error ? error.cause.message : error.message;
+    throw new UsageError(
+      `--store must be the folder of an embedded store, but ${JSON.stringify(folder)} is none: ${reason}.`,
+      { cause: error },
+    );
+  }
+  return openEmbedded({ folder });
+}
+
+async function startAudit(
+  store: Bigtable,
+  { tables, repair }: { readonly tables: readonly string[]; readonly repair: boolean },
+): ReturnType<typeof fsck> {
+  const chosen = tables.length === 0 ? undefined : tables;
+  try {
+    return await fsck(store, { tables: chosen, repair, waitForLocks: true });
+  } catch (error) {
+    if (!(error instanceof PercolatorError) || error.code !== 'TABLE_NOT_FOUND') throw error;
+    throw new UsageError(`--table must name a table of the store: ${error.message}.`, {
+      cause: error,
+    });
+  }
+}

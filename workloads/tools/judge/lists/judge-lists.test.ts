@@ -1,0 +1,202 @@
+/** The claims of the reader of Jepsen's histories: EDN and JSON agree, and the judge hears what was written down. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, describe, test } from 'node:test';
+import { parseEDNString } from 'edn-data';
+import { createRandom, type Random } from '#engine/base';
+import {
+  judgeListAppend,
+  type ListTransaction,
+  toEdn,
+} from '../../../verification/judges/index.ts';
+import { temporaryFolder } from '#engine/testing';
+import { type FileOptions, judgeFile, type Model } from '../judge-file.ts';
+import type { Verdict } from '../verdict.ts';
+import { type Form, readForms } from './edn-reader.ts';
+
+const FIXTURES = path.join(import.meta.dirname, '../fixtures');
+const folder = await temporaryFolder();
+after(() => folder[Symbol.asyncDispose]());
+
+async function judge(
+  name: string,
+  text: string,
+  model: Model = 'snapshot-isolation',
+): Promise<Verdict> {
+  const file = path.join(folder.path, name);
+  writeFileSync(file, text);
+  const { signal } = new AbortController();
+  const options: FileOptions = {
+    model,
+    ownWritesSeen: true,
+    keepMax: 1000,
+    onProgress: () => {},
+    signal,
+  };
+  return judgeFile(file, options);
+}
+
+function formsOf(text: string, isJson = false): readonly Form[] {
+  return [...readForms(text, { file: 'history', isJson })].map(({ form }) => form);
+}
+
+/** As `edn-data` gives it, with keywords as texts. */
+function plain(form: Form): unknown {
+  if (typeof form === 'symbol') return form.description;
+  if (form instanceof Map) {
+    return Object.fromEntries([...form].map(([key, one]) => [key, plain(one)]));
+  }
+  return Array.isArray(form) ? form.map(plain) : form;
+}
+
+/** Jepsen's JSON of the same operations. */
+function asJson(edn: string): readonly string[] {
+  return formsOf(edn).map((form) =>
+    JSON.stringify(form, (_, value: unknown) => {
+      if (value instanceof Map) return Object.fromEntries(value as Map<string, unknown>);
+      return typeof value === 'symbol' ? value.description : value;
+    }),
+  );
+}
+
+/** Transactions that see a list as it is, or as it was, or twice; some fail, and are seen or not. */
+function randomLists(random: Random): readonly ListTransaction[] {
+  const lists: Record<string, number[]> = { a: [], b: [], c: [] };
+  return Array.from({ length: 25 }, (_, i) => {
+    const outcome = random.pick(['ok', 'ok', 'ok', 'ok', 'fail', 'info'] as const);
+    const keys = [...new Set([random.pick(['a', 'b', 'c']), random.pick(['a', 'b', 'c'])])];
+    const operations = keys.map((key) => {
+      const list = lists[key] ?? [];
+      if (random.fraction() < 0.5) {
+        const isStale = random.fraction() < 0.1;
+        const elements = isStale ? list.slice(0, -1) : [...list];
+        return { kind: 'read', key, elements } as const;
+      }
+      if (outcome !== 'fail' || random.fraction() < 0.1) list.push(i);
+      return { kind: 'append', key, elements: [i] } as const;
+    });
+    // Jepsen does not say what was read by what is not known to have committed.
+    const known = operations.filter(({ kind }) => outcome === 'ok' || kind === 'append');
+    const beganAt = i * 2;
+    const endedAt = beganAt + random.integer(1, 4);
+    return { name: `${i}`, process: `${i % 5}`, outcome, beganAt, endedAt, operations: known };
+  });
+}
+
+describe('a history of list append', () => {
+  test('is judged as its transactions are, after it was written as EDN and read again', async () => {
+    const counts = { clean: 0, violated: 0 };
+    for (let seed = 1; seed <= 100; seed++) {
+      const transactions = randomLists(createRandom(seed));
+      const { violations, allowed } = judgeListAppend(transactions, { strict: true });
+      const { found, stories } = await judge(
+        'h.edn',
+        toEdn(transactions),
+        'strong-snapshot-isolation',
+      );
+      if (violations.length < 20) assert.equal(found, violations.length, `seed ${seed}`);
+      const { found: all } = await judge('h.edn', toEdn(transactions), 'strong-serializable');
+      assert.equal(all, found + allowed.length, `seed ${seed}`);
+      assert.equal(stories.length, found);
+      counts[found === 0 ? 'clean' : 'violated']++;
+    }
+    assert.ok(counts.clean > 5 && counts.violated > 20, JSON.stringify(counts));
+  });
+
+  test('is the same as lines of EDN, as one vector, as lines of JSON, and as one array', async () => {
+    for (const name of readdirSync(FIXTURES).filter((file) => file.endsWith('.edn'))) {
+      const edn = readFileSync(path.join(FIXTURES, name), 'utf8');
+      const json = asJson(edn);
+      const { stories, allowed } = await judge('h.edn', edn);
+      const told = (verdict: Verdict): unknown =>
+        [...verdict.stories, ...verdict.allowed].map(({ anomaly, transactions }) => [
+          anomaly,
+          transactions.map((one) => [one.name, one.lines]),
+        ]);
+      const expected = told({ stories, allowed } as Verdict);
+      for (const [file, text] of [
+        ['h.edn', `[${edn.trimEnd()}]`],
+        ['h.edn', edn.replaceAll('{:index', '#jepsen.history.Op{:index')],
+        ['h.jsonl', json.join('\n')],
+        ['h.json', `[${json.join(',\n')}]`],
+      ] as const) {
+        assert.deepEqual(told(await judge(file, text)), expected, `${name} as ${text}`);
+      }
+    }
+  });
+
+  test('counts what never ended, or ended unknown, as committed if it was seen', async () => {
+    const open = '{:type :invoke, :process 0, :f :txn, :value [[:append 1 1]]}\n';
+    const unknown = `${open}{:type :info, :process 0, :f :txn, :value [[:append 1 1]], :error :timeout}\n`;
+    const reader = '{:type :ok, :process 1, :f :txn, :value [[:r 1 [1]]]}\n';
+    for (const text of [open + reader, unknown + reader]) {
+      const { found, info, infoSeen } = await judge('h.edn', text);
+      assert.deepEqual([found, info, infoSeen], [0, 1, 1]);
+    }
+    const { found, infoSeen } = await judge('h.edn', unknown + reader.replace('[1]]]', 'nil]]'));
+    assert.deepEqual([found, infoSeen], [0, 0]);
+  });
+
+  test('leaves out what the nemesis does', async () => {
+    const nemesis = '{:type :info, :process :nemesis, :f :start, :value {"n1" #{"n2"}}}\n';
+    const reader = '{:type :ok, :process 1, :f :txn, :value [[:r 1 nil]]}\n';
+    const { transactions, found } = await judge('h.edn', nemesis + reader);
+    assert.deepEqual([transactions, found], [1, 0]);
+  });
+
+  test('keeps elements beyond 2^53 apart', async () => {
+    const text =
+      '{:type :ok, :process 0, :f :txn, :value [[:append 1 449123456789012345] [:append 1 449123456789012346]]}\n' +
+      '{:type :ok, :process 0, :f :txn, :value [[:r 1 [449123456789012345 449123456789012346]]]}\n';
+    assert.equal((await judge('h.edn', text)).found, 0);
+  });
+});
+
+describe('the reader of EDN', () => {
+  const texts = [
+    '{:type :ok, :value [[:append 5 1] [:r 6 [1 2]]], :time 12, :x/y -1.5e3}',
+    '{"text" "with \\"quotes\\", \\\\ and é", :nil nil, :bool [true false], :n [0 -7 +3 2.5 1e3]}',
+    '; a comment\n{:a 1 #_ {:left out} :b 2, :c [[] {} ()]}',
+    '{:big 449123456789012345678N}',
+  ];
+  for (const text of texts) {
+    test(`reads ${text.slice(0, 40).replaceAll('\n', ' ')} as another one does`, () => {
+      const other = parseEDNString(text, { mapAs: 'object', keywordAs: 'string', listAs: 'array' });
+      assert.deepEqual(formsOf(text).map(plain), [other]);
+    });
+  }
+
+  test('reads what edn-data does not: several forms with their lines, NaN, whole numbers beyond 2^53', () => {
+    const forms = [
+      ...readForms('{:a 1}\n\n; two\n{:a ##NaN\n :b 2}\n[9007199254740993]', {
+        file: '',
+        isJson: false,
+      }),
+    ];
+    assert.deepEqual(
+      forms.map(({ line }) => line),
+      [1, 4, 6],
+    );
+    assert.deepEqual(forms.at(-1)?.form, [9_007_199_254_740_993n]);
+  });
+
+  test('reads what JSON.parse reads, as it does', () => {
+    const values = [
+      { type: 'ok', a: [1, -2.5e-3, null, true, ''], b: { c: 'd:e,f "g"\n\\' } },
+      'x',
+      [[]],
+    ];
+    for (const value of values) {
+      const [form] = formsOf(`{"value": ${JSON.stringify(value, null, 1)}}`, true);
+      assert.deepEqual(plain(form ?? null), { value });
+    }
+  });
+
+  for (const text of ['{:a', '{:a}', '[1 2', '"open', '}', '[1] 2', '{:a [1 2}', '']) {
+    test(`refuses ${JSON.stringify(text)}`, () => {
+      if (text === '') assert.deepEqual(formsOf(text), []);
+      else assert.throws(() => formsOf(text), /^UsageError: history, line 1: /);
+    });
+  }
+});

@@ -1,0 +1,98 @@
+/**
+ * Judges a history of list append without timestamps, in the form of Jepsen (docs/judge.md describes it).
+ *
+ *   1. Read the operations, and pair beginnings with ends (operations.ts).
+ *   2. Judge them by the judge that judges our own engine: it finds the order of appends from what was read, and
+ *      cycles of dependencies.
+ *   3. Tell what was found. Cycles that snapshot isolation allows are violations of serializability.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import {
+  type Finding,
+  Findings,
+  judgeListAppend,
+  type ListProof,
+} from '../../../verification/judges/index.ts';
+import { UsageError } from '#results';
+import type { Story } from '../anomalies.ts';
+import { isEdn } from '../kind.ts';
+import { naming } from '../lines.ts';
+import { OverlapCounter } from '../overlap.ts';
+import type { JudgeOptions, Verdict } from '../verdict.ts';
+import { readForms } from './edn-reader.ts';
+import { type JepsenTransaction, Pairing } from './operations.ts';
+import { ListStories } from './stories.ts';
+
+/** A string of JavaScript cannot be much larger. */
+const BYTES_MAX = 500_000_000;
+
+export async function judgeLists(file: string, options: JudgeOptions): Promise<Verdict> {
+  const transactions = await readTransactions(file, options);
+  const { strict, serializable, keepMax } = options;
+  const findings = new Findings<ListProof>('', keepMax);
+  const allowed = new Findings<ListProof>('', keepMax);
+  judgeListAppend(transactions, { strict, findings, allowed });
+  const stories = new ListStories(transactions, { serializable });
+  const violations = serializable ? [...findings.kept, ...allowed.kept] : findings.kept;
+  const counts = [...findings.counts.values(), ...(serializable ? allowed.counts.values() : [])];
+  const count = (outcome: JepsenTransaction['outcome']): number =>
+    transactions.filter((one) => one.outcome === outcome).length;
+  const reads = transactions.flatMap(({ operations, outcome }) =>
+    outcome === 'ok' ? operations.filter(({ kind }) => kind === 'read') : [],
+  );
+  const keys = new Set(transactions.flatMap(({ operations }) => operations.map(({ key }) => key)));
+  return {
+    format: 'list-append',
+    transactions: transactions.length,
+    ok: count('ok'),
+    fail: count('fail'),
+    info: count('info'),
+    infoSeen: stories.countSeen(),
+    keys: keys.size,
+    reads: reads.length,
+    readsNotJudged: 0,
+    overlappingWriters: overlapsOf(transactions),
+    found: counts.reduce((sum, one) => sum + one, 0),
+    stories: violations.map((found) => stories.tell(found)),
+    allowed: serializable ? [] : tellAllowed(stories, allowed.kept),
+  };
+}
+
+/** Two that missed each other in one key have been found to have lost an update. */
+function tellAllowed(stories: ListStories, kept: readonly Finding<ListProof>[]): readonly Story[] {
+  return kept.map((found) => stories.tell(found)).filter(({ anomaly }) => anomaly === 'write skew');
+}
+
+async function readTransactions(
+  file: string,
+  { ownWritesSeen, onProgress, signal }: JudgeOptions,
+): Promise<readonly JepsenTransaction[]> {
+  const { size } = await stat(file);
+  if (size > BYTES_MAX) {
+    throw new UsageError(
+      `${file} must have at most 500 MB, as a history of list append, but has ${size} bytes.`,
+    );
+  }
+  const text = await readFile(file, 'utf8');
+  const pairing = new Pairing({ ownWritesSeen });
+  let count = 0;
+  for (const form of readForms(text, { file, isJson: !isEdn(file) })) {
+    naming(file, form.line, () => pairing.add(form));
+    if (++count % 10_000 !== 0) continue;
+    onProgress(pairing.transactions.length);
+    signal.throwIfAborted();
+  }
+  const transactions = pairing.finish();
+  if (transactions.length > 0) return transactions;
+  throw new UsageError(`${file} must hold operations of list append, but holds no transaction.`);
+}
+
+/** What never ended may be running still. */
+function overlapsOf(transactions: readonly JepsenTransaction[]): number {
+  const counter = new OverlapCounter();
+  for (const { operations, beganAt, endedAt = Infinity } of transactions) {
+    const appends = operations.filter(({ kind }) => kind === 'append');
+    for (const key of new Set(appends.map((one) => one.key))) counter.add(key, beganAt, endedAt);
+  }
+  return counter.count();
+}

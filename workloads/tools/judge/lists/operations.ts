@@ -1,0 +1,153 @@
+/**
+ * Operations of a Jepsen history, and the transactions that they are the beginnings and ends of.
+ *
+ *     {:type :invoke, :f :txn, :process 0, :value [[:append 5 1] [:r 6 nil]],   :index 0}
+ *     {:type :ok,     :f :txn, :process 0, :value [[:append 5 1] [:r 6 [1 2]]], :index 3}
+ *
+ * As in Jepsen: a process does one thing at a time; `info` leaves open what became of it; the order of the
+ * file is the order of time; what processes without a number do (the nemesis) is no transaction. An end
+ * without an invocation is taken for both.
+ */
+import type {
+  Element,
+  ListOperation,
+  ListTransaction,
+} from '../../../verification/judges/index.ts';
+import { BadLineError } from '../lines.ts';
+import { type Form, nameOf, type NumberedForm, shownForm } from './edn-reader.ts';
+
+export interface JepsenTransaction extends ListTransaction {
+  /** Of the operations that began and ended it. */
+  readonly lines: readonly number[];
+}
+
+interface Event {
+  readonly line: number;
+  /** Counts from 0 in the order of the file. */
+  readonly moment: number;
+  readonly type: 'invoke' | ListTransaction['outcome'];
+  readonly process: number;
+  /** As Jepsen numbers it, or else its moment. */
+  readonly index: number;
+  readonly operations: readonly ListOperation[];
+}
+
+export class Pairing {
+  readonly transactions: JepsenTransaction[] = [];
+  readonly #ownWritesSeen: boolean;
+  /** By process: what it is doing. */
+  readonly #pending = new Map<number, Event>();
+  #moments = 0;
+
+  /** @param ownWritesSeen whether transactions read what they have appended themselves */
+  constructor({ ownWritesSeen }: { readonly ownWritesSeen: boolean }) {
+    this.#ownWritesSeen = ownWritesSeen;
+  }
+
+  /** @throws BadLineError that says what is wrong with the operation */
+  add(form: NumberedForm): void {
+    const event = eventOf(form, this.#moments++);
+    if (event === undefined) return;
+    const { process } = event;
+    const invocation = this.#pending.get(process);
+    if (event.type !== 'invoke') {
+      this.#pending.delete(process);
+      this.#end(invocation ?? event, event);
+    } else if (invocation === undefined) {
+      this.#pending.set(process, event);
+    } else {
+      throw new BadLineError(
+        `process ${process} must end what it began in line ${invocation.line} before it begins something else`,
+      );
+    }
+  }
+
+  /** What never ended may have committed. */
+  finish(): readonly JepsenTransaction[] {
+    for (const invocation of this.#pending.values()) this.#end(invocation, undefined);
+    this.transactions.sort((a, b) => a.beganAt - b.beganAt);
+    return this.transactions;
+  }
+
+  #end(invocation: Event, end: Event | undefined): void {
+    const outcome = end === undefined || end.type === 'invoke' ? 'info' : end.type;
+    const operations = outcome === 'ok' ? (end?.operations ?? []) : invocation.operations;
+    const isKnown = ({ kind, elements }: ListOperation): boolean =>
+      outcome === 'ok' || kind === 'append' || elements.length > 0;
+    const known = operations.filter(isKnown);
+    this.transactions.push({
+      name: `${invocation.index}`,
+      process: `${invocation.process}`,
+      outcome,
+      beganAt: invocation.moment,
+      endedAt: end?.moment,
+      operations: this.#ownWritesSeen ? known : readsFirst(known),
+      lines: [...new Set([invocation.line, end?.line ?? invocation.line])],
+    });
+  }
+}
+
+/** So they are of the snapshot. */
+function readsFirst(operations: readonly ListOperation[]): readonly ListOperation[] {
+  return operations.toSorted((a, b) => Number(a.kind !== 'read') - Number(b.kind !== 'read'));
+}
+
+const TYPES = ['invoke', 'ok', 'fail', 'info'] as const;
+
+/** Undefined of what is no transaction. */
+function eventOf({ form, line }: NumberedForm, moment: number): Event | undefined {
+  if (!(form instanceof Map)) {
+    throw new BadLineError(`an operation must be a map, but is ${cut(shownForm(form))}`);
+  }
+  const fields = form as ReadonlyMap<string, Form>;
+  const process = fields.get('process');
+  if (process !== undefined && typeof process !== 'number') return undefined;
+  const given = nameOf(fields.get('type'));
+  const type = TYPES.find((one) => one === given);
+  if (type === undefined) {
+    const is = shownForm(fields.get('type'));
+    throw new BadLineError(`:type must be one of ${TYPES.join(', ')}, but is ${is}`);
+  }
+  const index = fields.get('index');
+  return {
+    line,
+    moment,
+    type,
+    // Each operation without a process is one of its own.
+    process: process ?? -1 - moment,
+    index: typeof index === 'number' ? index : moment,
+    operations: operationsOf(fields.get('value')),
+  };
+}
+
+function operationsOf(value: Form | undefined): readonly ListOperation[] {
+  if (value === null || value === undefined) return [];
+  if (Array.isArray(value)) return value.map(operationOf);
+  throw new BadLineError(`:value must be a vector of operations, but is ${cut(shownForm(value))}`);
+}
+
+function operationOf(form: Form): ListOperation {
+  const [kind, key, argument] = Array.isArray(form) ? (form as readonly Form[]) : [];
+  const name = kind === undefined ? '' : nameOf(kind);
+  if (name === 'append' && key !== undefined && argument !== undefined && argument !== null) {
+    return { kind: 'append', key: shownForm(key), elements: [elementOf(argument)] };
+  }
+  if (name === 'r' && key !== undefined && (argument ?? null) === null) {
+    return { kind: 'read', key: shownForm(key), elements: [] };
+  }
+  if (name === 'r' && key !== undefined && Array.isArray(argument)) {
+    const elements = (argument as readonly Form[]).map(elementOf);
+    return { kind: 'read', key: shownForm(key), elements };
+  }
+  throw new BadLineError(
+    `an operation must be [:append key element] or [:r key list], but is ${cut(shownForm(form))}`,
+  );
+}
+
+function elementOf(form: Form): Element {
+  return typeof form === 'number' || typeof form === 'string' ? form : shownForm(form);
+}
+
+function cut(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

@@ -1,0 +1,222 @@
+/**
+ * What the judge of list append has found, told. A cycle is told edge by edge, with the lists that prove
+ * each edge, and then as a chain of moments, each before the next, that leads back to where it began:
+ *
+ *     ww, wr, real time   the first had committed before the second began
+ *     rw                  the first had begun before the second committed
+ */
+import type { Element, Finding, ListEdge, ListProof } from '../../../verification/judges/index.ts';
+import type { AnomalyName, Story, Teller } from '../anomalies.ts';
+import type { JepsenTransaction } from './operations.ts';
+
+export class ListStories {
+  readonly #transactions: readonly JepsenTransaction[];
+  readonly #serializable: boolean;
+  /** By key: the longest list that was read, and by whom. */
+  readonly #longest = new Map<
+    string,
+    { readonly list: readonly Element[]; readonly reader: number }
+  >();
+  /** Everything that was read of each key. */
+  readonly #seen = new Map<string, Set<Element>>();
+
+  constructor(
+    transactions: readonly JepsenTransaction[],
+    { serializable }: { readonly serializable: boolean },
+  ) {
+    this.#transactions = transactions;
+    this.#serializable = serializable;
+    for (const [reader, { operations, outcome }] of transactions.entries()) {
+      if (outcome !== 'ok') continue;
+      for (const { kind, key, elements } of operations) {
+        if (kind === 'read') this.#addRead(reader, key, elements);
+      }
+    }
+  }
+
+  /** Transactions of unknown outcome of which something was read. */
+  countSeen(): number {
+    const isSeen = ({ operations }: JepsenTransaction): boolean =>
+      operations.some(
+        ({ kind, key, elements }) =>
+          kind === 'append' && elements.some((one) => this.#seen.get(key)?.has(one) === true),
+      );
+    return this.#transactions.filter((one) => one.outcome === 'info' && isSeen(one)).length;
+  }
+
+  tell({ claim, message, proof = { transactions: [] } }: Finding<ListProof>): Story {
+    const edges = this.#joined(proof.edges ?? []);
+    const anomaly = anomalyOf(claim.replace(/^: /, ''), edges);
+    const keys = new Set([
+      ...(proof.key === undefined ? [] : [proof.key]),
+      ...edges.flatMap(({ key }) => (key === undefined ? [] : [key])),
+    ]);
+    const inOrder = [...new Set(proof.transactions)].toSorted((a, b) => a - b);
+    return {
+      anomaly,
+      about: keys.size === 0 ? '' : `key ${[...keys].join(' and key ')}`,
+      transactions: inOrder.map((i) => this.#teller(i, keys)),
+      why:
+        edges.length === 0
+          ? [`${message}.`, RULES[anomaly] ?? ''].filter((sentence) => sentence !== '')
+          : [...edges.map((edge) => this.#edgeInWords(edge)), this.#chain(edges)],
+    };
+  }
+
+  #addRead(reader: number, key: string, list: readonly Element[]): void {
+    const seen = this.#seen.get(key) ?? new Set();
+    this.#seen.set(key, seen);
+    for (const element of list) seen.add(element);
+    const longest = this.#longest.get(key);
+    if (longest === undefined || list.length > longest.list.length) {
+      this.#longest.set(key, { list, reader });
+    }
+  }
+
+  /** Edges of real time go through moments; here they lead from transaction to transaction. */
+  #joined(edges: readonly ListEdge[]): readonly ListEdge[] {
+    const isMoment = (node: number): boolean => node >= this.#transactions.length;
+    const first = edges.findIndex(({ from }) => !isMoment(from));
+    const joined: ListEdge[] = [];
+    let begun = 0;
+    for (const edge of [...edges.slice(first), ...edges.slice(0, Math.max(0, first))]) {
+      if (!isMoment(edge.from)) begun = edge.from;
+      if (!isMoment(edge.to)) joined.push({ ...edge, from: begun });
+    }
+    return joined;
+  }
+
+  #edgeInWords(edge: ListEdge): string {
+    const { from, to, kind, key = '', element } = edge;
+    const [one, other] = [from, to].map((i) => this.#name(i));
+    const arrow = `${one} -${kind}-> ${other}:`;
+    const what = JSON.stringify(element);
+    const words = {
+      ww: () =>
+        `${other} appended to ${key} after ${one} had appended ${what}: ${this.#orderOf(key, element)}.`,
+      wr: () =>
+        `${other} read ${key} as ${this.#readOf(to, key, element)}, of which ${one} appended ${what}.`,
+      rw: () =>
+        `${one} read ${key} as ${this.#readOf(from, key)}, without ${what}, which ${other} appended.`,
+      rt: () =>
+        `${one} had ended when ${other} began (lines ${this.#lines(from).at(-1)} and ${this.#lines(to)[0]}).`,
+    };
+    return `${arrow} ${words[kind]()}`;
+  }
+
+  /** Whose list says what came after an element. */
+  #orderOf(key: string, element: Element | undefined): string {
+    const longest = this.#longest.get(key);
+    const at = longest?.list.indexOf(element ?? '') ?? -1;
+    if (longest === undefined || at < 0 || at + 1 >= longest.list.length) {
+      return 'what no list that was read contains came last';
+    }
+    const part = longest.list.slice(at, at + 2).map((one) => JSON.stringify(one));
+    return `${this.#name(longest.reader)} read ... ${part.join(' ')} ...`;
+  }
+
+  /** What the transaction read of the key: the list that ends in `element`, or the first one. */
+  #readOf(transaction: number, key: string, element?: Element): string {
+    const reads = (this.#transactions[transaction]?.operations ?? []).filter(
+      (one) => one.kind === 'read' && one.key === key,
+    );
+    const read = reads.find(({ elements }) => elements.includes(element ?? '')) ?? reads[0];
+    return shownList(read?.elements ?? []);
+  }
+
+  #chain(edges: readonly ListEdge[]): string {
+    if (edges.every(({ kind }, i) => kind !== 'rw' || edges.at(i - 1)?.kind !== 'rw')) {
+      return this.#chainOfMoments(edges);
+    }
+    const path = [...edges.map(({ from }) => from), edges[0]?.from ?? 0];
+    const order = path.map((i) => this.#name(i)).join(' before ');
+    const allowed = this.#serializable
+      ? ''
+      : ' Snapshot isolation allows it: the two that missed each other wrote different keys.';
+    return `One after the other they would be ${order}, so no serial order has this.${allowed}`;
+  }
+
+  /** Under snapshot isolation; the edges have no two rw in a row. */
+  #chainOfMoments(edges: readonly ListEdge[]): string {
+    const first = edges.findIndex(({ kind }) => kind !== 'rw');
+    const inOrder = [...edges.slice(first), ...edges.slice(0, first)];
+    const moments = [`commit(${this.#name(inOrder[0]?.from ?? 0)})`];
+    for (const [i, { to, kind }] of inOrder.entries()) {
+      if (kind === 'rw') {
+        moments.push(`commit(${this.#name(to)})`);
+        continue;
+      }
+      moments.push(`begin(${this.#name(to)})`);
+      // What follows begins with the commit, unless it is an rw, which begins with the beginning.
+      if (inOrder[i + 1]?.kind !== 'rw') moments.push(`commit(${this.#name(to)})`);
+    }
+    return `So ${moments.join(' < ')}: a moment would be before itself.`;
+  }
+
+  #teller(index: number, keys: ReadonlySet<string>): Teller {
+    const { name, process, outcome, lines = [], operations = [] } = this.#transactions[index] ?? {};
+    const matters = operations.filter(({ key }) => keys.size === 0 || keys.has(key));
+    const did = matters.map(({ kind, key, elements }) =>
+      kind === 'read'
+        ? `read ${key} as ${shownList(elements)}`
+        : `appended ${elements.map((one) => JSON.stringify(one)).join(' and ')} to ${key}`,
+    );
+    const shownMax = 8;
+    const others = operations.length - Math.min(did.length, shownMax);
+    const more = others > 0 ? [`${others} more`] : [];
+    return {
+      name: `T${name}`,
+      lines,
+      heading: `process ${process}, ${outcome}`,
+      did: did.slice(0, shownMax).concat(more).join(', '),
+    };
+  }
+
+  #name(index: number): string {
+    return `T${this.#transactions[index]?.name}`;
+  }
+
+  #lines(index: number): readonly number[] {
+    return this.#transactions[index]?.lines ?? [];
+  }
+}
+
+const NAMES: Readonly<Record<string, AnomalyName>> = {
+  G0: 'write cycle',
+  G1a: 'aborted read',
+  G1b: 'intermediate read',
+  G1c: 'circular information flow',
+  'G-single': 'read skew',
+  'G-nonadjacent': 'long fork',
+  'G2-item': 'write skew',
+  'G2-item-realtime': 'write skew',
+  'lost update': 'lost update',
+  'internal contradiction': 'own write not read',
+  'incompatible orders': 'incompatible orders',
+  'element appended twice': 'element appended twice',
+  'element read twice': 'element read twice',
+  'read of what nobody appended': 'read of a value that was never written',
+};
+
+/** Of two transactions alone, a cycle has a more telling name; of one key it is what two writers did to it. */
+function anomalyOf(claim: string, edges: readonly ListEdge[]): AnomalyName {
+  const name = NAMES[claim];
+  if (name === undefined) return 'stale snapshot'; // It needs real time.
+  const isOfOneKey = edges.every(({ key }) => key === edges[0]?.key);
+  if (edges.length !== 2 || (name !== 'read skew' && name !== 'write skew')) return name;
+  if (edges.every(({ kind }) => kind !== 'wr')) return isOfOneKey ? 'lost update' : name;
+  return isOfOneKey ? 'intermediate read' : 'fractured read';
+}
+
+const RULES: Readonly<Partial<Record<AnomalyName, string>>> = {
+  'aborted read': 'What a failed transaction wrote must never be seen.',
+  'intermediate read': 'A snapshot contains all of a transaction or nothing of it.',
+  'lost update':
+    'Both committed, so neither had seen the other: the second had to fail, because the first committer wins.',
+};
+
+/** The end of a list says what matters. */
+function shownList(elements: readonly Element[]): string {
+  const end = elements.slice(-6).map((one) => JSON.stringify(one));
+  return `[${elements.length > end.length ? '... ' : ''}${end.join(' ')}]`;
+}

@@ -1,0 +1,77 @@
+/**
+ * `npm run judge -- <history>`: is a history one of snapshot isolation, and if not, why not?
+ *
+ * 1. Read the file: JSON lines with timestamps, of any store, or list-append histories in Jepsen's form, as EDN
+ *    or JSON, without. docs/judge.md describes both.
+ * 2. Judge it by the judges that judge our own engine (workloads/verification/judges).
+ * 3. Print what was judged and, of each kind of violation, the first few as stories.
+ *
+ * Exit codes: 0 if nothing was found; 1 if something was; 2 for bad input.
+ */
+import { choice, flag, inputFile, integer, runCommand, startProgress } from '#harness';
+import { judgeFile, MODELS } from './judge-file.ts';
+import { reportLines, reportOf } from './report.ts';
+
+/** Violations that are told without `--all`, for they are kept in memory. All are counted. */
+const KEEP_MAX = 1000;
+
+const specification = {
+  name: 'npm run judge --',
+  description:
+    'Judges the history of a database: one with timestamps, of any store with snapshot isolation, or one of ' +
+    'list append in the form of Jepsen, without. What must not have happened is told as a story. ' +
+    'docs/judge.md describes the files.',
+  positionals: {
+    history: inputFile({ description: 'JSON lines, or EDN if its name ends in .edn' }),
+  },
+  options: {
+    model: choice({
+      choices: MODELS,
+      description:
+        'what was promised; in strong models real time counts; the serializable ones are for list append only',
+      default: 'snapshot-isolation',
+    }),
+    ownWrites: choice({
+      choices: ['seen', 'unseen'],
+      description:
+        'whether transactions read what they have written themselves, or always their snapshot',
+      default: 'seen',
+    }),
+    limit: integer({
+      description: 'stories of each kind that are told',
+      default: 3,
+      min: 0,
+      max: 1_000_000,
+    }),
+    all: flag({ description: 'tell every story' }),
+    json: flag({ description: 'print the report as JSON' }),
+  },
+  examples: [
+    { command: 'npm run judge -- history.jsonl', does: 'Judges by timestamps, exactly.' },
+    {
+      command: 'npm run judge -- history.edn --model strong-snapshot-isolation',
+      does: 'Judges a history of Jepsen, in which real time counts.',
+    },
+  ],
+} as const;
+
+await runCommand(specification, async (options, { signal }) => {
+  const { history: file, model, all, json } = options;
+  const startedMs = performance.now();
+  const progress = startProgress({ stream: process.stderr });
+  progress.phase('judging', 0, 'transactions');
+  const verdict = await judgeFile(file, {
+    model,
+    ownWritesSeen: options.ownWrites === 'seen',
+    keepMax: all ? Infinity : KEEP_MAX,
+    onProgress: (transactions) => progress.update(transactions),
+    signal,
+  });
+  progress.update(verdict.transactions);
+  progress.end();
+  const seconds = (performance.now() - startedMs) / 1000;
+  const report = reportOf(verdict, { file, model, seconds, limit: all ? Infinity : options.limit });
+  const lines = json ? [JSON.stringify(report, null, 2)] : reportLines(report);
+  process.stdout.write(`${lines.join('\n')}\n`);
+  if (verdict.found > 0) process.exitCode = 1;
+});

@@ -1,0 +1,262 @@
+/**
+ * A history with timestamps as the judge of snapshot isolation takes it (workloads/verification/judges/history.ts).
+ *
+ *   1. Each transaction, as its line is read (`Collector.add`): operations become reads of the snapshot and the last
+ *      write to each key. What a transaction reads of its own writes is judged here, at once.
+ *   2. Timestamps become positions (positions.ts).
+ *   3. Scans become reads (scans.ts).
+ *   4. Outcomes that no client knows are decided by what was seen of them (unknown.ts).
+ *   5. The versions of each key are those that committed transactions wrote. The judge calls them records; a
+ *      store that is judged from outside shows none, so they are as the clients were told.
+ *
+ * Where reads tell versions instead of values, a value is the version: `v` and the commit timestamp.
+ */
+import type { History, HistoricRecord, HistoricValue } from '../../../verification/judges/index.ts';
+import { BadLineError } from '../lines.ts';
+import { type Cell, Cells, compareKeys, isInside } from './cells.ts';
+import { type Draft, isWriter, locksOnly, type OwnContradiction } from './draft.ts';
+import { type Positions, positionsOf } from './positions.ts';
+import { addMissed, type PendingScan } from './scans.ts';
+import type {
+  Key,
+  Operation,
+  RawTimestamp,
+  Scan,
+  Seen,
+  TimestampedTransaction,
+} from './transaction.ts';
+import { type Decided, decideUnknown } from './unknown.ts';
+
+export interface Collected extends Decided {
+  /** Its timestamps are positions. */
+  readonly history: History & { readonly transactions: readonly Draft[] };
+  readonly positions: Positions;
+  readonly own: readonly OwnContradiction[];
+}
+
+const OUTCOMES = { ok: 'committed', fail: 'failed', info: 'unknown' } as const;
+
+export class Collector {
+  readonly cells: Cells = new Cells();
+  readonly drafts: Draft[] = [];
+  /** The line of each transaction. */
+  readonly lines: number[] = [];
+  readonly starts: RawTimestamp[] = [];
+  readonly commits: (RawTimestamp | undefined)[] = [];
+  /** Writes that their own transaction replaced, by cell and value: the index of the transaction. */
+  readonly replaced: Map<string, number> = new Map<string, number>();
+  /** Reads of own writes. */
+  ownReads = 0;
+  readonly #ownWritesSeen: boolean;
+  readonly #processes = new Map<string, string>();
+  /** Of the transaction that is being added: where in its writes each cell is. */
+  readonly #written = new Map<Cell, number>();
+  readonly #scans: PendingScan[] = [];
+  readonly #own: OwnContradiction[] = [];
+  /** What reads tell; undefined before the first one has told. */
+  #tells: 'value' | 'version' | undefined;
+  /** The first line of a write without a value. */
+  #lineWithoutValue: number | undefined;
+
+  /** @param ownWritesSeen whether transactions read what they have written themselves, or always their snapshot */
+  constructor({ ownWritesSeen }: { readonly ownWritesSeen: boolean }) {
+    this.#ownWritesSeen = ownWritesSeen;
+  }
+
+  /** The first line of a write that has no value and needs one. */
+  get lineWithoutValue(): number | undefined {
+    return this.#tells === 'version' ? undefined : this.#lineWithoutValue;
+  }
+
+  /** @throws BadLineError if the transaction contradicts what came before, or itself */
+  add(given: TimestampedTransaction, line: number): void {
+    const { process, outcome, begin = 0, end, start, commit } = given;
+    const draft: Draft = {
+      process: this.#interned(process),
+      startTimestamp: 0,
+      outcome: OUTCOMES[outcome],
+      beganAt: begin,
+      endedAt: end,
+      reads: [],
+      writes: [],
+      locks: [],
+    };
+    this.#written.clear();
+    const to = { index: this.drafts.length, line, draft, written: this.#written };
+    for (const operation of given.operations) this.#addOperation(operation, to);
+    this.drafts.push(trimmed(draft));
+    this.lines.push(line);
+    this.starts.push(start);
+    this.commits.push(isWriter(draft) ? commit : undefined);
+  }
+
+  /** @param strict whether real time counts. Called once, at the end. */
+  finish(strict: boolean): Collected {
+    const { drafts, starts, commits } = this;
+    const positions = positionsOf(starts, commits, (i) => drafts[i]?.beganAt);
+    for (const [i, draft] of drafts.entries()) draft.startTimestamp = positions.starts[i] ?? 0;
+    const versions = this.#tells === 'version';
+    if (versions) this.#valuesAreVersions();
+    const missed = addMissed(this.#scans, drafts, this.cells);
+    const decided = decideUnknown(drafts, { positions, strict, versions });
+    for (const draft of drafts) {
+      // To what has not committed nobody was promised anything.
+      if (!strict || draft.outcome !== 'committed') draft.endedAt = undefined;
+    }
+    const records = recordsOf(drafts, decided.commits);
+    const history = { transactions: drafts, records, markers: [] };
+    return { ...decided, history, positions, own: [...this.#own, ...missed] };
+  }
+
+  #addOperation(operation: Operation, to: Adding): void {
+    switch (operation.kind) {
+      case 'read':
+        this.#addRead(operation.key, operation.seen, to);
+        break;
+      case 'write':
+        if (operation.value === undefined) this.#lineWithoutValue ??= to.line;
+        this.#addWrite(operation.key, operation.value ?? '', to);
+        break;
+      case 'delete':
+        this.#addWrite(operation.key, undefined, to);
+        break;
+      case 'lock':
+        to.draft.locks.push(this.cells.of(operation.key));
+        break;
+      case 'scan':
+        this.#addScan(operation, to);
+    }
+  }
+
+  #addRead(key: Key, seen: Seen, { index, draft, written }: Adding): void {
+    this.#checkKind(seen);
+    const cell = this.cells.of(key);
+    const value = seen.version === undefined ? seen.value : `v${seen.version}`;
+    const own = this.#ownWritesSeen ? written.get(cell) : undefined;
+    if (own === undefined && seen.version !== 'own') {
+      draft.reads.push({ cell, value });
+      return;
+    }
+    this.ownReads++;
+    const write = own === undefined ? undefined : draft.writes[own];
+    if (write !== undefined && isOwnWrite(seen, write)) return;
+    this.#own.push({ claim: 'own write not read', transaction: index, cell, value });
+  }
+
+  #addWrite(key: Key, value: string | undefined, { index, draft, written }: Adding): void {
+    const cell = this.cells.of(key);
+    const before = written.get(cell);
+    const replaced = before === undefined ? undefined : draft.writes[before];
+    if (replaced === undefined) {
+      written.set(cell, draft.writes.length);
+      draft.writes.push({ cell, value });
+    } else {
+      if (replaced.value !== undefined) this.replaced.set(`${cell} ${replaced.value}`, index);
+      replaced.value = value;
+    }
+  }
+
+  #addScan({ from, to, limit, rows }: Scan, adding: Adding): void {
+    const { index: transaction, draft, written } = adding;
+    const returned = new Set<Cell>();
+    let through: Key | undefined;
+    for (const { key, seen } of rows) {
+      if (!isInside({ from, to }, key)) {
+        throw new BadLineError(
+          `a scan must have rows of its range only, but has ${JSON.stringify(key)}`,
+        );
+      }
+      const cell = this.cells.of(key);
+      if (returned.has(cell)) {
+        this.#own.push({ claim: 'row returned twice', transaction, cell, value: seen.value });
+      }
+      returned.add(cell);
+      if (through === undefined || compareKeys(key, through) > 0) through = key;
+      this.#addRead(key, seen, adding);
+    }
+    const isCut = limit !== undefined && rows.length >= limit;
+    const own = new Map<Cell, string | undefined>();
+    if (this.#ownWritesSeen) {
+      for (const [cell, i] of written) own.set(cell, draft.writes[i]?.value);
+    }
+    const range = isCut ? { from, to, through } : { from, to };
+    this.#scans.push({ transaction, range, returned, own });
+  }
+
+  #checkKind({ value, version }: Seen): void {
+    const tells = version === undefined ? 'value' : 'version';
+    if (value === undefined && version === undefined) return; // Nothing was there, in either kind.
+    this.#tells ??= tells;
+    if (this.#tells === tells) return;
+    throw new BadLineError(
+      `the reads of a file must all have a "value" or all a "version", but this one has a "${tells}"`,
+    );
+  }
+
+  #valuesAreVersions(): void {
+    for (const [i, { writes }] of this.drafts.entries()) {
+      const version = this.commits[i] === undefined ? `?${i}` : `v${this.commits[i]}`;
+      for (const write of writes) if (write.value !== undefined) write.value = version;
+    }
+  }
+
+  /** Whether a scan of the transaction went over the cell. */
+  isScanned(transaction: number, cell: Cell): boolean {
+    const key = JSON.parse(cell) as Key;
+    return this.#scans.some(
+      ({ transaction: scanner, range }) => scanner === transaction && isInside(range, key),
+    );
+  }
+
+  #interned(process: string): string {
+    const known = this.#processes.get(process);
+    if (known === undefined) this.#processes.set(process, process);
+    return known ?? process;
+  }
+}
+
+interface Adding {
+  readonly index: number;
+  readonly line: number;
+  readonly draft: Draft;
+  /** Where in its writes each cell is. */
+  readonly written: Map<Cell, number>;
+}
+
+const NONE: never[] = [];
+
+/** Arrays that have grown keep room for more, which a million transactions cannot afford. */
+function trimmed(draft: Draft): Draft {
+  const { reads, writes, locks } = draft;
+  draft.reads = reads.slice();
+  draft.writes = writes.slice();
+  draft.locks = locks.length === 0 ? NONE : locks.slice();
+  return draft;
+}
+
+function isOwnWrite(seen: Seen, write: HistoricValue): boolean {
+  if (seen.version === undefined) return seen.value === write.value;
+  return seen.version === 'own' && write.value !== undefined;
+}
+
+/** In the order of their commits, which saves the judge the sorting. */
+function recordsOf(drafts: readonly Draft[], commits: Float64Array): readonly HistoricRecord[] {
+  const order = new Uint32Array(drafts.keys()).filter((i) => commits[i] !== 0);
+  order.sort((a, b) => (commits[a] ?? 0) - (commits[b] ?? 0));
+  const records: HistoricRecord[] = [];
+  for (const i of order) {
+    const draft = drafts[i];
+    const commitTimestamp = commits[i] ?? 0;
+    if (draft === undefined) continue;
+    const { startTimestamp, writes, outcome } = draft;
+    if (outcome === 'committed') draft.commitTimestamp = commitTimestamp;
+    for (const { cell, value } of writes) {
+      const operation = value === undefined ? 'delete' : 'put';
+      records.push({ cell, startTimestamp, commitTimestamp, operation });
+    }
+    for (const cell of locksOnly(draft)) {
+      records.push({ cell, startTimestamp, commitTimestamp, operation: 'touch' });
+    }
+  }
+  return records;
+}

@@ -1,0 +1,169 @@
+/**
+ * The judge of histories with timestamps against the definition of snapshot isolation, on thousands of small random
+ * histories: whatever is unknown is tried in every possible way.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createRandom, type Random } from '#engine/base';
+import {
+  Findings,
+  judgeSnapshotIsolation,
+  type TimestampProof,
+} from '../../../verification/judges/index.ts';
+import { Collector } from './collect.ts';
+import { parseTransaction } from './transaction.ts';
+
+interface Small {
+  readonly start: number;
+  readonly commit?: number;
+  readonly outcome: 'ok' | 'fail' | 'info';
+  readonly reads: Readonly<Record<string, number | null>>;
+  readonly writes: Readonly<Record<string, number | null>>;
+}
+
+const KEYS = ['x', 'y'];
+const TIMES = 9;
+
+test('a history is clean if and only if some way to decide what is unknown fits snapshot isolation', () => {
+  const counts = { clean: 0, violated: 0, unknownSeen: 0 };
+  for (let seed = 1; seed <= 6000; seed++) {
+    const history = randomHistory(createRandom(seed), { unique: true });
+    const { found, unknownSeen } = judge(history);
+    const note = `seed ${seed}: ${JSON.stringify(history)}`;
+    assert.equal(found === 0, isPossible(history), note);
+    counts[found === 0 ? 'clean' : 'violated']++;
+    if (found === 0) counts.unknownSeen += unknownSeen;
+  }
+  const { clean, violated, unknownSeen } = counts;
+  assert.ok(Math.min(clean, violated, unknownSeen) > 500, JSON.stringify(counts));
+});
+
+test('a possible history is never called violated, also if values repeat and unknown outcomes delete', () => {
+  const counts = { clean: 0, violated: 0, missed: 0 };
+  for (let seed = 1; seed <= 6000; seed++) {
+    const history = randomHistory(createRandom(seed), { unique: false });
+    const { found } = judge(history);
+    const possible = isPossible(history);
+    const note = `seed ${seed}: ${JSON.stringify(history)}`;
+    if (found > 0) assert.equal(possible, false, note);
+    counts[found === 0 ? 'clean' : 'violated']++;
+    if (found === 0 && !possible) counts.missed++;
+  }
+  assert.ok(Math.min(counts.clean, counts.violated) > 500, JSON.stringify(counts));
+});
+
+/** Mostly what a store would do: reads are of what is there, with mistakes. */
+function randomHistory(random: Random, { unique }: { readonly unique: boolean }): readonly Small[] {
+  const times = shuffled(
+    random,
+    Array.from({ length: TIMES }, (_, i) => i + 1),
+  );
+  let value = 0;
+  const writers = Array.from({ length: random.integer(2, 4) }, () => {
+    const [one = 0, other = 0] = [times.pop(), times.pop()];
+    const outcome = random.pick(['ok', 'ok', 'ok', 'fail', 'info', 'info'] as const);
+    const isTold = outcome === 'ok' && random.fraction() < 0.7;
+    const isDeletion = (): boolean =>
+      unique ? isTold && random.fraction() < 0.1 : random.fraction() < 0.2;
+    const keys = KEYS.filter(() => random.fraction() < 0.6);
+    const newValue = (): number => (unique ? ++value : random.integer(1, 3));
+    const writes = Object.fromEntries(keys.map((key) => [key, isDeletion() ? null : newValue()]));
+    const [start, commit] = [Math.min(one, other), Math.max(one, other)];
+    const swapped = random.fraction() < 0.02 ? { start: commit, commit: start } : { start, commit };
+    return {
+      outcome,
+      reads: {},
+      writes,
+      start: swapped.start,
+      ...(isTold && { commit: swapped.commit }),
+    };
+  });
+  const readers = times.slice(0, 3).map((start): Small => {
+    const reads = Object.fromEntries(
+      KEYS.map((key) => {
+        const values = writers
+          .filter((one) => key in one.writes)
+          .filter(
+            (one) => random.fraction() < (one.start < start && one.outcome !== 'fail' ? 0.9 : 0.05),
+          )
+          .toSorted((a, b) => (a.commit ?? a.start) - (b.commit ?? b.start))
+          .map(({ writes }) => writes[key] ?? null);
+        return [key, values.at(-1) ?? null];
+      }),
+    );
+    return { start, outcome: random.pick(['ok', 'ok', 'fail']), reads, writes: {} };
+  });
+  return shuffled(random, [...writers, ...readers]);
+}
+
+function judge(history: readonly Small[]): {
+  readonly found: number;
+  readonly unknownSeen: number;
+} {
+  const collector = new Collector({ ownWritesSeen: true });
+  for (const [i, { reads, writes, ...rest }] of history.entries()) {
+    const ops = [
+      ...Object.entries(reads).map(([key, value]) => ({ read: key, value })),
+      ...Object.entries(writes).map(([key, value]) =>
+        value === null ? { delete: key } : { write: key, value },
+      ),
+    ];
+    collector.add(parseTransaction(JSON.stringify({ ...rest, ops })), i + 1);
+  }
+  const { history: collected, own, unknownSeen } = collector.finish(false);
+  const findings = new Findings<TimestampProof>('', Infinity);
+  judgeSnapshotIsolation(collected, findings);
+  return { found: findings.kept.length + own.length, unknownSeen };
+}
+
+/** Tries every commit timestamp for what has none: one between any two others; and none for unknown outcomes. */
+function isPossible(
+  history: readonly Small[],
+  decided: readonly (number | undefined)[] = [],
+): boolean {
+  if (decided.length === history.length) return isSnapshotIsolated(history, decided);
+  const { start, commit, outcome, writes } = history[decided.length] ?? failed();
+  const isWriter = Object.keys(writes).length > 0;
+  if (!isWriter || outcome === 'fail') return isPossible(history, [...decided, undefined]);
+  if (commit !== undefined) return isPossible(history, [...decided, commit]);
+  const gaps = Array.from({ length: TIMES + 1 }, (_, i) => i + 0.5).filter((gap) => gap > start);
+  const choices = outcome === 'info' ? [undefined, ...gaps] : gaps;
+  return choices.some((choice) => isPossible(history, [...decided, choice]));
+}
+
+function isSnapshotIsolated(
+  history: readonly Small[],
+  commits: readonly (number | undefined)[],
+): boolean {
+  const committed = history.flatMap((one, i) => {
+    const commit = commits[i];
+    return commit === undefined ? [] : [{ ...one, commit }];
+  });
+  if (committed.some(({ start, commit }) => commit <= start)) return false;
+  return KEYS.every((key) => {
+    const writers = committed.filter(({ writes }) => key in writes);
+    const overlap = writers.some((one) =>
+      writers.some(
+        (other) => one !== other && one.start < other.commit && other.start < one.commit,
+      ),
+    );
+    if (overlap) return false;
+    return history.every(({ start, reads }) => {
+      if (!(key in reads)) return true;
+      const visible = writers
+        .filter(({ commit }) => commit <= start)
+        .toSorted((a, b) => a.commit - b.commit)
+        .at(-1);
+      return (visible?.writes[key] ?? null) === reads[key];
+    });
+  });
+}
+
+function failed(): Small {
+  return { start: 0, outcome: 'fail', reads: {}, writes: {} };
+}
+
+function shuffled<T>(random: Random, items: readonly T[]): T[] {
+  const left = [...items];
+  return items.map(() => left.splice(random.integer(0, left.length - 1), 1)[0] as T);
+}

@@ -1,0 +1,170 @@
+/**
+ * Judges a history with timestamps, of any store with snapshot isolation (docs/judge.md describes the file).
+ *
+ *   1. Read the file into a history as the judge takes it (collect.ts).
+ *   2. Judge it by the judge that judges our own engine: every read against the newest version committed at
+ *      or below the start, every writer against the one before it, and real time if that counts.
+ *   3. Tell what was found.
+ */
+import {
+  Findings,
+  judgeSnapshotIsolation,
+  type TimestampProof,
+} from '../../../verification/judges/index.ts';
+import { UsageError } from '#results';
+import type { Story, Teller } from '../anomalies.ts';
+import { forEachLine } from '../lines.ts';
+import type { JudgeOptions, Verdict } from '../verdict.ts';
+import { OverlapCounter } from '../overlap.ts';
+import { type Collected, Collector } from './collect.ts';
+import { type Draft, locksOnly } from './draft.ts';
+import { KnownHistory, shown } from './known-history.ts';
+import { ownPlot, type Plot, plotOf } from './plots.ts';
+import { parseTransaction, type TimestampedTransaction } from './transaction.ts';
+
+export async function judgeTimestamps(file: string, options: JudgeOptions): Promise<Verdict> {
+  const { strict, ownWritesSeen, keepMax } = options;
+  const collector = new Collector({ ownWritesSeen });
+  const times = new Times();
+  await forEachLine(
+    file,
+    ({ text, number }) => {
+      const transaction = parseTransaction(text);
+      times.check(transaction, number);
+      collector.add(transaction, number);
+      if (collector.drafts.length % 10_000 === 0) options.onProgress(collector.drafts.length);
+    },
+    options.signal,
+  );
+  refuseIncomplete(file, { collector, times, strict });
+  const { drafts } = collector;
+  const ends = Float64Array.from(drafts, ({ endedAt, beganAt }) => endedAt ?? beganAt);
+  const collected = collector.finish(strict);
+  const findings = new Findings<TimestampProof>('', keepMax);
+  judgeSnapshotIsolation(collected.history, findings);
+  const reads = drafts.reduce((sum, draft) => sum + draft.reads.length, collector.ownReads);
+  const count = (outcome: Draft['outcome']): number =>
+    drafts.filter((draft) => draft.outcome === outcome).length;
+  return {
+    format: 'timestamps',
+    transactions: drafts.length,
+    ok: count('committed'),
+    fail: count('failed'),
+    info: count('unknown'),
+    infoSeen: collected.unknownSeen,
+    keys: collector.cells.count,
+    reads,
+    readsNotJudged: collected.readsNotJudged,
+    overlappingWriters: times.areComplete
+      ? overlapsOf(drafts, (i) => drafts[i]?.beganAt ?? 0, ends)
+      : overlapsOf(drafts, (i) => collected.positions.starts[i] ?? 0, collected.commits),
+    found: [...findings.counts.values()].reduce((sum, one) => sum + one, collected.own.length),
+    stories: storiesOf(collector, collected, findings),
+    allowed: [],
+  };
+}
+
+function refuseIncomplete(
+  file: string,
+  { collector, times, strict }: { collector: Collector; times: Times; strict: boolean },
+): void {
+  if (collector.drafts.length === 0) {
+    throw new UsageError(`${file} must hold a transaction a line, but is empty.`);
+  }
+  if (collector.lineWithoutValue !== undefined) {
+    throw new UsageError(
+      `${file}, line ${collector.lineWithoutValue}: a write must have a "value", unless the reads of the file have a "version".`,
+    );
+  }
+  if (strict && times.lineWithout !== undefined) {
+    throw new UsageError(
+      `${file}, line ${times.lineWithout}: a transaction must have "begin", and "end" unless its outcome is "info", ` +
+        'if real time is to count, as in --model strong-snapshot-isolation.',
+    );
+  }
+}
+
+/** Which transactions tell the real times of their beginnings and ends. */
+class Times {
+  /** The first line without them. */
+  lineWithout: number | undefined;
+
+  get areComplete(): boolean {
+    return this.lineWithout === undefined;
+  }
+
+  check({ begin, end, outcome }: TimestampedTransaction, line: number): void {
+    const isComplete = begin !== undefined && (end !== undefined || outcome === 'info');
+    if (!isComplete) this.lineWithout ??= line;
+  }
+}
+
+/** @param ends not above the beginning: of a transaction of which all that is known is that it was running then */
+function overlapsOf(
+  drafts: readonly Draft[],
+  beginOf: (index: number) => number,
+  ends: Float64Array,
+): number {
+  const counter = new OverlapCounter();
+  for (const [i, draft] of drafts.entries()) {
+    const begin = beginOf(i);
+    const end = Math.max(begin, ends[i] ?? 0);
+    for (const { cell } of draft.writes) counter.add(cell, begin, end);
+    for (const cell of locksOnly(draft)) counter.add(cell, begin, end);
+  }
+  return counter.count();
+}
+
+function storiesOf(
+  collector: Collector,
+  collected: Collected,
+  findings: Findings<TimestampProof>,
+): readonly Story[] {
+  const { own, positions } = collected;
+  if (findings.kept.length + own.length === 0) return [];
+  const about = findings.kept.flatMap(({ proof }) => proof?.transactions ?? []);
+  const ownAbout = own.map(({ transaction }) => positions.starts[transaction] ?? 0);
+  const history = new KnownHistory(collector, collected, [...about, ...ownAbout]);
+  const plots = findings.kept.map(({ claim, proof = { transactions: [] } }) =>
+    plotOf(claim.replace(/^: /, ''), proof, history),
+  );
+  const ownPlots = own.map((one) => ownPlot(one, history));
+  return [...ownPlots, ...plots].map((plot) => storyOf(plot, history));
+}
+
+function storyOf({ anomaly, cells, transactions, why }: Plot, history: KnownHistory): Story {
+  const inOrder = [...new Set(transactions)].toSorted(
+    (a, b) => history.draft(a).startTimestamp - history.draft(b).startTimestamp,
+  );
+  const about = cells.length === 0 ? '' : `key ${cells.join(' and key ')}`;
+  return { anomaly, about, transactions: inOrder.map((i) => tellerOf(i, cells, history)), why };
+}
+
+function tellerOf(index: number, cells: readonly string[], history: KnownHistory): Teller {
+  const { process, outcome, reads, writes, locks } = history.draft(index);
+  const commit = history.commit(index);
+  const ends = {
+    committed: commit === undefined ? 'committed' : `committed at ${commit}`,
+    failed: 'failed',
+    unknown: 'outcome unknown',
+  };
+  const matters = ({ cell }: { readonly cell: string }): boolean =>
+    cells.length === 0 || cells.includes(cell);
+  const did = [
+    ...reads.filter(matters).map((read) => `read ${shown(read)}`),
+    ...writes
+      .filter(matters)
+      .map((one) => (one.value === undefined ? `deleted ${one.cell}` : `wrote ${shown(one)}`)),
+    ...locks.filter((cell) => matters({ cell })).map((cell) => `locked ${cell}`),
+  ];
+  const shownMax = 8;
+  const others = reads.length + writes.length + locks.length - Math.min(did.length, shownMax);
+  const more = others > 0 ? [`${others} more`] : [];
+  const by = process === '' ? '' : `process ${process}, `;
+  return {
+    name: history.name(index),
+    lines: [history.line(index)],
+    heading: `${by}began at ${history.start(index)}, ${ends[outcome]}`,
+    did: [...new Set(did)].slice(0, shownMax).concat(more).join(', '),
+  };
+}

@@ -1,0 +1,126 @@
+/**
+ * A judged history as stories need it: by index of the transaction, with the timestamps of the file instead
+ * of positions, and with the versions of the keys that the stories are about.
+ */
+import type { HistoricValue } from '../../../verification/judges/index.ts';
+import type { Cell } from './cells.ts';
+import type { Collected, Collector } from './collect.ts';
+import type { Draft } from './draft.ts';
+
+export interface KnownVersion {
+  /** The index of the transaction that wrote it. */
+  readonly writer: number;
+  /** The position of its commit. */
+  readonly commit: number;
+  readonly value: string | undefined;
+}
+
+export class KnownHistory {
+  readonly collected: Collected;
+  readonly #collector: Collector;
+  /** By the position of its start: the index of a transaction. */
+  readonly #indexes: Int32Array;
+  /** In the order of their commits. */
+  readonly #versions = new Map<Cell, KnownVersion[]>();
+  /** By cell and value: who wrote that and failed. */
+  readonly #failed = new Map<string, number>();
+
+  /** @param about the transactions, by start position, whose reads and writes stories are about */
+  constructor(collector: Collector, collected: Collected, about: Iterable<number>) {
+    const { positions, history } = collected;
+    this.collected = collected;
+    this.#collector = collector;
+    this.#indexes = new Int32Array(positions.last + 1);
+    for (const [i, position] of positions.starts.entries()) this.#indexes[position] = i;
+    for (const position of about) {
+      const { reads, writes } = this.draft(this.indexOf(position));
+      for (const { cell } of [...reads, ...writes]) this.#versions.set(cell, []);
+    }
+    for (const { cell, startTimestamp, commitTimestamp, operation } of history.records) {
+      const versions = this.#versions.get(cell);
+      if (versions === undefined || operation === 'touch') continue;
+      const writer = this.indexOf(startTimestamp);
+      const value = this.draft(writer).writes.find((write) => write.cell === cell)?.value;
+      versions.push({ writer, commit: commitTimestamp, value });
+    }
+    for (const [i, { outcome, writes }] of collector.drafts.entries()) {
+      if (outcome !== 'failed') continue;
+      for (const { cell, value } of writes) {
+        if (this.#versions.has(cell)) this.#failed.set(`${cell} ${value}`, i);
+      }
+    }
+  }
+
+  indexOf(startPosition: number): number {
+    return this.#indexes[startPosition] ?? 0;
+  }
+
+  draft(index: number): Draft {
+    const draft = this.#collector.drafts[index];
+    if (draft === undefined) throw new Error(`there is no transaction ${index}`);
+    return draft;
+  }
+
+  line(index: number): number {
+    return this.#collector.lines[index] ?? 0;
+  }
+
+  /** Transactions are called after their lines. */
+  name(index: number): string {
+    return `T${this.line(index)}`;
+  }
+
+  /** As in the file. */
+  start(index: number): string {
+    return `${this.#collector.starts[index]}`;
+  }
+
+  /** As in the file; undefined if that does not say. */
+  commit(index: number): string | undefined {
+    const commit = this.#collector.commits[index];
+    return commit === undefined ? undefined : `${commit}`;
+  }
+
+  /** ` at 120`; empty if the history does not say. */
+  whenCommitted(index: number): string {
+    const commit = this.commit(index);
+    return commit === undefined ? '' : ` at ${commit}`;
+  }
+
+  /** The version of `cell` that a snapshot at `position` contains. */
+  visible(cell: Cell, position: number): KnownVersion | undefined {
+    return this.#versions.get(cell)?.findLast(({ commit }) => commit <= position);
+  }
+
+  /** The version of `cell` that has a value. */
+  versionOf({ cell, value }: HistoricValue): KnownVersion | undefined {
+    return this.#versions.get(cell)?.find((version) => version.value === value);
+  }
+
+  /** The transaction that wrote this and failed, if there is one. */
+  failedWriter({ cell, value }: HistoricValue): number | undefined {
+    return this.#failed.get(`${cell} ${value}`);
+  }
+
+  /** The transaction that wrote this and then something else to the same key. */
+  replacedBy({ cell, value }: HistoricValue): number | undefined {
+    return this.#collector.replaced.get(`${cell} ${value}`);
+  }
+
+  /** Whether what was read came from a scan, or was missed by one. */
+  isOfScan(index: number, cell: Cell): boolean {
+    return this.#collector.isScanned(index, cell);
+  }
+}
+
+/** As in sentences: `"x" = 5`. Versions are those of histories whose reads tell them. */
+export function shown({ cell, value }: HistoricValue): string {
+  return `${cell} = ${shownValue(value)}`;
+}
+
+export function shownValue(value: string | undefined): string {
+  if (value === undefined) return 'nothing';
+  if (value === '') return 'a value';
+  const text = /^v\d/.test(value) ? `version ${value.slice(1)}` : value;
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

@@ -1,0 +1,241 @@
+/**
+ * Which anomaly a violation is, and why no snapshot allows it.
+ *
+ * The judge of snapshot isolation knows three kinds of wrong reads. What else the reader has read says
+ * which of the field's names fits: it saw another part of the transaction that it missed (fractured read), something
+ * newer (read skew), the same key otherwise (non-repeatable read), or an old snapshot as a whole (stale read).
+ */
+import type { HistoricValue, TimestampProof } from '../../../verification/judges/index.ts';
+import type { AnomalyName } from '../anomalies.ts';
+import type { Cell } from './cells.ts';
+import type { OwnContradiction } from './draft.ts';
+import { type KnownHistory, type KnownVersion, shown, shownValue } from './known-history.ts';
+
+/** A story without the texts of its transactions. */
+export interface Plot {
+  readonly anomaly: AnomalyName;
+  /** The keys that it is about. */
+  readonly cells: readonly Cell[];
+  /** By index. */
+  readonly transactions: readonly number[];
+  readonly why: readonly string[];
+}
+
+/** @param claim of the judge, without its name */
+export function plotOf(claim: string, proof: TimestampProof, history: KnownHistory): Plot {
+  const [first = 0, second = first] = proof.transactions.map((one) => history.indexOf(one));
+  const { cell = '', value } = proof;
+  switch (claim) {
+    case 'stale read':
+      return staleRead(first, { cell, value }, history);
+    case 'read of the future':
+      return futureRead(first, { cell, value }, history);
+    case 'read of what nobody committed':
+      return uncommittedRead(first, { cell, value }, history);
+    case 'overlapping writers':
+      return overlappingWriters([first, second], cell, history);
+    case 'real time':
+      return staleSnapshot([first, second], history);
+    default:
+      return commitBeforeStart(first, cell, history);
+  }
+}
+
+export function ownPlot(
+  { claim, transaction, cell, value }: OwnContradiction,
+  history: KnownHistory,
+): Plot {
+  const name = history.name(transaction);
+  const write = history.draft(transaction).writes.find((one) => one.cell === cell);
+  const wrote = write?.value === undefined ? `deleted ${cell}` : `wrote ${shown(write)}`;
+  const why =
+    claim === 'row returned twice'
+      ? `A scan of ${name} returned the row ${cell} more than once. A snapshot has each key once.`
+      : `${name} ${write === undefined ? `had not written ${cell}` : wrote}, and then read ${shown({ cell, value })}. ` +
+        'A transaction reads what it has written itself.';
+  return { anomaly: claim, cells: [cell], transactions: [transaction], why: [why] };
+}
+
+function staleRead(reader: number, read: HistoricValue, history: KnownHistory): Plot {
+  const { cell } = read;
+  const { startTimestamp, reads } = history.draft(reader);
+  const missed = history.visible(cell, startTimestamp);
+  const name = history.name(reader);
+  if (missed === undefined) return neverWritten(reader, read, history);
+  const older = read.value === undefined ? undefined : history.versionOf(read);
+  const told = missedSentence(reader, { read, missed, older }, history);
+  const base = { cells: [cell], transactions: involved(reader, missed, older) };
+  const again = reads.find((other) => other.cell === cell && other.value !== read.value);
+  if (again !== undefined) {
+    const twice = `${name} read ${cell} as ${shownValue(read.value)} and also as ${shownValue(again.value)}. `;
+    const rule = 'In one snapshot a key has one value.';
+    return { ...base, anomaly: 'non-repeatable read', why: [`${twice}${rule}`, told] };
+  }
+  if (history.isOfScan(reader, cell) && (read.value === undefined || missed.value === undefined)) {
+    const what = read.value === undefined ? 'did not return the row' : 'returned the deleted row';
+    return { ...base, anomaly: 'phantom', why: [`A scan of ${name} ${what} ${cell}.`, told] };
+  }
+  const other = newerRead(reader, missed, history);
+  if (other === undefined) {
+    const rule = 'A snapshot contains all that was committed at or before its start timestamp.';
+    return { ...base, anomaly: 'stale read', why: [told, rule] };
+  }
+  const { writer } = other.version;
+  const isPart = writer === missed.writer;
+  const contrast = isPart
+    ? `${name} also read ${shown(other.read)}, which ${history.name(writer)} wrote in the same transaction. ` +
+      'A snapshot contains all of a transaction or nothing of it.'
+    : `${name} also read ${shown(other.read)}, which ${history.name(writer)} committed` +
+      `${history.whenCommitted(writer)}, when ${shownValue(read.value)} was no longer there. No snapshot contains both.`;
+  return {
+    anomaly: isPart ? 'fractured read' : 'read skew',
+    cells: [...new Set([cell, other.read.cell])],
+    transactions: [...base.transactions, writer],
+    why: [told, contrast],
+  };
+}
+
+function missedSentence(
+  reader: number,
+  read: {
+    readonly read: HistoricValue;
+    readonly missed: KnownVersion;
+    readonly older: KnownVersion | undefined;
+  },
+  history: KnownHistory,
+): string {
+  const { cell, value } = read.read;
+  const { writer, value: should } = read.missed;
+  const wrote = should === undefined ? `the deletion of ${cell}` : shown({ cell, value: should });
+  const from =
+    read.older === undefined
+      ? ''
+      : `, which ${history.name(read.older.writer)} had committed${history.whenCommitted(read.older.writer)}`;
+  return (
+    `${history.name(writer)} committed ${wrote}${history.whenCommitted(writer)}, before ` +
+    `${history.name(reader)} took its snapshot at ${history.start(reader)}. ` +
+    `${history.name(reader)} read ${shown({ cell, value })}${from}.`
+  );
+}
+
+/** Another read of the transaction that shows that its snapshot is not older than the version that it missed. */
+function newerRead(
+  reader: number,
+  missed: KnownVersion,
+  history: KnownHistory,
+): { readonly read: HistoricValue; readonly version: KnownVersion } | undefined {
+  const { reads } = history.draft(reader);
+  const seen = reads.flatMap((read) => {
+    const version = read.value === undefined ? undefined : history.versionOf(read);
+    return version === undefined || version.commit < missed.commit ? [] : [{ read, version }];
+  });
+  return seen.find(({ version }) => version.writer === missed.writer) ?? seen[0];
+}
+
+function futureRead(reader: number, read: HistoricValue, history: KnownHistory): Plot {
+  const version = history.versionOf(read);
+  if (version === undefined) return neverWritten(reader, read, history);
+  const { writer } = version;
+  const [name, other] = [reader, writer].map((i) => history.name(i));
+  const start = history.start(reader);
+  const isOwn = writer === reader;
+  const what = isOwn
+    ? `${name} read ${shown(read)} before it wrote that itself.`
+    : `${name} took its snapshot at ${start} and read ${shown(read)}. ${other} committed that later${history.whenCommitted(writer)}.`;
+  const began =
+    history.commit(writer) === undefined && !isOwn
+      ? [`${other} had begun at ${history.start(writer)} only.`]
+      : [];
+  const rule = 'A snapshot contains nothing that was committed after its start timestamp.';
+  return {
+    anomaly: 'future read',
+    cells: [read.cell],
+    transactions: [reader, writer],
+    why: [what, ...began, rule],
+  };
+}
+
+function uncommittedRead(reader: number, read: HistoricValue, history: KnownHistory): Plot {
+  const name = history.name(reader);
+  const failed = history.failedWriter(read);
+  const cells = [read.cell];
+  if (failed !== undefined) {
+    const what = `${name} read ${shown(read)}, which only ${history.name(failed)} wrote, and ${history.name(failed)} failed.`;
+    const why = [what, 'What a failed transaction wrote must never be seen.'];
+    return { anomaly: 'aborted read', cells, transactions: [reader, failed], why };
+  }
+  const writer = history.replacedBy(read);
+  if (writer === undefined) return neverWritten(reader, read, history);
+  const last = history.draft(writer).writes.find(({ cell }) => cell === read.cell);
+  const what = `${name} read ${shown(read)}. ${history.name(writer)} wrote that first and then replaced it by ${shownValue(last?.value)}.`;
+  const why = [what, 'Of the writes of a transaction to one key, only the last may be seen.'];
+  return { anomaly: 'intermediate read', cells, transactions: [reader, writer], why };
+}
+
+function neverWritten(reader: number, read: HistoricValue, history: KnownHistory): Plot {
+  const what = `${history.name(reader)} read ${shown(read)}, and no transaction of the history wrote that.`;
+  const hint =
+    'If it was there before the history began, the history must begin with a transaction that writes it.';
+  return {
+    anomaly: 'read of a value that was never written',
+    cells: [read.cell],
+    transactions: [reader],
+    why: [what, hint],
+  };
+}
+
+/** @param writers the one that committed first comes first */
+function overlappingWriters(
+  [first, second]: readonly [number, number],
+  cell: Cell,
+  history: KnownHistory,
+): Plot {
+  const [one, other] = [first, second].map((i) => history.name(i));
+  const what =
+    `${one} committed a write of ${cell}${history.whenCommitted(first)}. ${other} had begun before, at ` +
+    `${history.start(second)}, wrote ${cell} too, and committed${history.whenCommitted(second)}.`;
+  const rule = `The first committer wins: after ${one} had committed, ${other} had to fail.`;
+  const read = history.draft(second).reads.find((each) => each.cell === cell);
+  const base = { cells: [cell], transactions: [first, second] };
+  if (read === undefined) return { ...base, anomaly: 'overlapping writers', why: [what, rule] };
+  const lost = `What ${other} wrote rests on ${shown(read)}, which it had read, and not on what ${one} had made of it: that update is lost.`;
+  return { ...base, anomaly: 'lost update', why: [what, lost, rule] };
+}
+
+function staleSnapshot([before, after]: readonly [number, number], history: KnownHistory): Plot {
+  const [one, other] = [before, after].map((i) => history.name(i));
+  const { endedAt } = history.draft(before);
+  const { beganAt } = history.draft(after);
+  const at = history.commit(before) ?? history.start(before);
+  return {
+    anomaly: 'stale snapshot',
+    cells: [],
+    transactions: [before, after],
+    why: [
+      `${one} had ended at the time ${endedAt}, with the timestamp ${at}. ${other} began after that, at the time ` +
+        `${beganAt}, and its snapshot is of ${history.start(after)}: it lacks what ${one} committed or saw.`,
+      'Snapshot isolation alone allows that; strong snapshot isolation, in which real time counts, does not.',
+    ],
+  };
+}
+
+function commitBeforeStart(writer: number, cell: Cell, history: KnownHistory): Plot {
+  const what = `${history.name(writer)} began at ${history.start(writer)} and committed${history.whenCommitted(writer)}.`;
+  const rule = 'A commit timestamp must be above the start timestamp.';
+  return {
+    anomaly: 'commit before its start',
+    cells: [cell],
+    transactions: [writer],
+    why: [what, rule],
+  };
+}
+
+function involved(
+  reader: number,
+  ...versions: readonly (KnownVersion | undefined)[]
+): readonly number[] {
+  return [
+    reader,
+    ...versions.flatMap((version) => (version === undefined ? [] : [version.writer])),
+  ];
+}

@@ -1,0 +1,59 @@
+/** The settings that are tried: the defaults, and others drawn at random from values that make a difference. */
+import type { Random } from '#engine';
+import type { EngineValues } from '../../harness/engine-settings.ts';
+
+export const DEFAULTS: EngineValues = {
+  batching: 'off',
+  batchDelay: 1,
+  batchRows: 256,
+  batchInFlight: 8,
+  prefetch: 'off',
+  scanners: 1,
+};
+
+const SPACE = {
+  batching: ['off', 'on', 'on', 'on'],
+  batchDelay: [0, 1, 2, 5, 10],
+  batchRows: [16, 64, 256, 1_024],
+  batchInFlight: [1, 2, 4, 8, 32],
+  prefetch: ['off', 'learn'],
+  scanners: [1, 2, 4],
+} as const;
+
+/** So many different ones, the defaults first; fewer if there are no more. */
+export function drawCandidates(count: number, random: Random): readonly EngineValues[] {
+  const drawn = new Map([[nameOf(DEFAULTS), DEFAULTS]]);
+  for (let attempt = 0; drawn.size < count && attempt < 100 * count; attempt++) {
+    const values = drawOne(random);
+    if (!drawn.has(nameOf(values))) drawn.set(nameOf(values), values);
+  }
+  return [...drawn.values()];
+}
+
+/** In words, for tables; settings that do not matter are left out. */
+export function nameOf({ batching, prefetch, scanners, ...batch }: EngineValues): string {
+  const words = [
+    batching === 'off'
+      ? 'no batching'
+      : `batches of ${batch.batchRows} rows, ${batch.batchDelay} ms, ${batch.batchInFlight} in flight`,
+    ...(prefetch === 'off' ? [] : ['prefetch']),
+    `${scanners} ${scanners === 1 ? 'scanner' : 'scanners'}`,
+  ];
+  return words.join(', ');
+}
+
+function drawOne(random: Random): EngineValues {
+  const batching = random.pick(SPACE.batching);
+  const batch = {
+    batchDelay: random.pick(SPACE.batchDelay),
+    batchRows: random.pick(SPACE.batchRows),
+    batchInFlight: random.pick(SPACE.batchInFlight),
+  };
+  return {
+    ...DEFAULTS,
+    ...(batching === 'off' ? {} : batch),
+    batching,
+    prefetch: random.pick(SPACE.prefetch),
+    scanners: random.pick(SPACE.scanners),
+  };
+}

@@ -1,0 +1,182 @@
+/** `npm run tune`: finds batching and prefetch settings for a workload, and says how sure it is. */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type Bigtable, createRandom } from '#engine';
+import { choice, integer, number, outputFolder, runCommand, startProgress } from '#harness';
+import { createRun, defaultRunFolder } from '#results';
+import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
+import { distantStore } from '../../harness/stores/distant-store.ts';
+import { DURABILITY, emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
+import type { EngineValues } from '../../harness/engine-settings.ts';
+import { parametersOf } from '../../harness/parameters.ts';
+import { type Found, search, type Trial, trialsOf } from './search.ts';
+import { certaintyOf, configText, findingsOf, recommended } from './tune-findings.ts';
+import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
+
+/** What a trial takes beside what it measures: loading, warming up, checking. */
+const OVERHEAD_SECONDS = 1.5;
+/** A trial's seconds stand for its busy part; warm-up and one at a time come to half as much. */
+const TRIAL_FACTOR = 1.5;
+const SECONDS_MIN = 0.1;
+
+const specification = {
+  name: 'npm run tune --',
+  description:
+    'Tries batching, prefetch and scanner settings on a workload within a budget of time, draws throughput against ' +
+    'latency, and writes the settings it recommends to a file that scripts take with --config.',
+  options: {
+    workload: choice({
+      choices: TUNED,
+      description: 'what to tune for: clustering documents, or single-cell reads and rewrites',
+      default: 'crawl-rate',
+    }),
+    store: choice({ choices: STORES, description: 'the storage', default: 'embedded' }),
+    roundTrip: number({
+      description: 'added to each call of the storage, by a timer; 0 adds nothing',
+      default: 0,
+      min: 0,
+      max: 1_000,
+      unit: 'ms',
+    }),
+    objective: choice({
+      choices: ['throughput', 'latency'],
+      description: 'what the best settings are best in',
+      default: 'throughput',
+    }),
+    seconds: number({
+      description: 'the budget: about how long it takes; the shorter, the less certain',
+      default: 240,
+      min: 5,
+      max: 86_400,
+      unit: 'seconds',
+    }),
+    candidates: integer({
+      description: 'settings that are tried, the defaults among them',
+      default: 12,
+      min: 2,
+      max: 500,
+    }),
+    repeats: integer({
+      description: 'final pairs of the best settings and the defaults; fewer are less certain',
+      default: 6,
+      min: 3,
+      max: 100,
+    }),
+    size: integer({
+      description: 'documents, or rows, that are there before',
+      default: 2_000,
+      min: 100,
+      max: 10_000_000,
+    }),
+    concurrency: integer({
+      description: 'documents, or transactions, at a time',
+      default: 256,
+      min: 1,
+      max: 10_000,
+    }),
+    seed: integer({
+      description: 'the same seed tries the same settings in the same order',
+      default: 1,
+      min: 0,
+      max: 2 ** 31 - 1,
+    }),
+    out: outputFolder({
+      description: 'new folder for the record, the chart and the recommended settings',
+      default: () => defaultRunFolder('tune'),
+      defaultText: 'results/runs/tune-<UTC time>',
+      mustNotHold: 'run.json',
+    }),
+  },
+  examples: [
+    { command: 'npm run tune', does: 'the clustering of documents, four minutes' },
+    { command: 'npm run tune -- --workload micro --seconds 600', does: 'more certain' },
+    { command: 'npm run tune -- --round-trip 2', does: 'as if the storage were far away' },
+  ],
+} as const;
+
+interface Given {
+  readonly workload: (typeof TUNED)[number];
+  readonly store: (typeof STORES)[number];
+  readonly objective: 'throughput' | 'latency';
+  readonly roundTrip: number;
+  readonly seconds: number;
+  readonly candidates: number;
+  readonly repeats: number;
+  readonly size: number;
+  readonly concurrency: number;
+  readonly seed: number;
+  readonly out: string;
+}
+
+await runCommand(specification, async (options, { signal, commandLine }) => {
+  const { workload, objective, out, seed, repeats, store } = options;
+  const run = createRun(out, {
+    experiment: 'tune',
+    profile: 'custom',
+    commandLine,
+    parameters: parametersOf(options),
+    seed,
+    repeats,
+    store: { name: store, durability: DURABILITY[store] },
+    limitations: ['Client, workers and loader share one process with the search.'],
+  });
+  try {
+    const found = await searchWithin(options, signal);
+    const result = { workload, unit: WORKLOADS[workload].unit, objective, found };
+    run.describe({ findings: findingsOf(result) });
+    const { page } = run.finish();
+    const config = path.join(out, 'config.json');
+    await writeFile(config, configText(found));
+    const lines = [
+      '',
+      ...found.tried
+        .toSorted((a, b) => b.trial.perSecond - a.trial.perSecond)
+        .map((one) => lineOf(one.values, one.trial, result.unit)),
+      '',
+      certaintyOf(result),
+      `Recommended: ${nameOf(recommended(found))}`,
+      `  --config ${config}`,
+      '',
+      `Report: ${page}`,
+    ];
+    process.stdout.write(`${lines.join('\n')}\n`);
+  } finally {
+    await rm(path.join(out, 'work'), { recursive: true, force: true });
+  }
+});
+
+async function searchWithin(options: Given, signal: AbortSignal): Promise<Found> {
+  const { workload, store, out, size, concurrency, roundTrip: roundTripMs, repeats } = options;
+  const random = createRandom(options.seed).fork('tune');
+  const candidates = drawCandidates(options.candidates, random.fork('candidates'));
+  const { trials, lengths } = trialsOf(candidates.length, repeats);
+  const measured = (options.seconds - trials * OVERHEAD_SECONDS) / TRIAL_FACTOR;
+  const seconds = Math.max(SECONDS_MIN, measured / lengths);
+  const work = path.join(out, 'work');
+  await mkdir(work, { recursive: true });
+  const openEmpty = emptyStores(store, work);
+  const progress = startProgress();
+  progress.phase(`trying settings for ${workload}`, trials, 'trials');
+  const measure: Parameters<typeof search>[0]['measure'] = async (values, trial) => {
+    await using empty = await openEmpty();
+    const data = { size, concurrency, seed: trial.seed };
+    const distance = { ...empty.manifest, roundTripMs };
+    const around = (one: Bigtable): Bigtable =>
+      roundTripMs > 0 ? distantStore(one, distance) : one;
+    const details = { values, data, seconds: trial.seconds, around, signal };
+    return await tryOut(WORKLOADS[workload], empty, details);
+  };
+  const onTrial = (done: number): void => progress.update(done);
+  try {
+    // Not counted: whoever is tried first would pay for the compiling of all code.
+    await measure(DEFAULTS, { seconds, seed: 0 });
+    return await search({ ...options, candidates, seconds, random, onTrial, measure });
+  } finally {
+    progress.end();
+  }
+}
+
+function lineOf(values: EngineValues, { perSecond, latencyMs }: Trial, unit: string): string {
+  const [rate, latency] = [perSecond.toFixed(0).padStart(7), latencyMs.toFixed(2).padStart(8)];
+  return `${rate} ${unit}/s ${latency} ms  ${nameOf(values)}`;
+}

@@ -1,0 +1,73 @@
+/** The programs of this folder at smoke size, and their answers to what they cannot do. */
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { DEFAULTS } from './candidates.ts';
+import { asConfig } from '../../harness/engine-settings.ts';
+
+interface Ended {
+  readonly exitCode?: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(program: string, ...options: string[]): Promise<Ended> {
+  return execaNode(path.join(import.meta.dirname, program), options, { reject: false });
+}
+
+describe('bench:batching', () => {
+  test('counts, checks, and says whether prefetching saves nine reads of ten', async () => {
+    await using folder = await temporaryFolder();
+    const out = path.join(folder.path, 'run');
+    const small = ['--documents', '60', '--transactions', '300', '--repository', '100'];
+    const rest = ['--repeats', '1', '--round-trip', '0', '--concurrency', '8', '--out', out];
+    const config = path.join(folder.path, 'config.json');
+    await writeFile(config, JSON.stringify(asConfig({ ...DEFAULTS, batchRows: 128 })));
+    const all = [...small, ...rest, '--config', config];
+    const { exitCode, stdout, stderr } = await run('bench-batching.ts', ...all);
+    assert.equal(exitCode, 0, stderr);
+    assert.match(stdout, /^off +10\.00 +10\.00 +10\.00 +0\.00 /m);
+    assert.match(stdout, /^prefetch +1\.\d\d +1\.\d\d +1\.\d\d +0\.00 /m);
+    assert.match(stdout, /^both, public API /m);
+    assert.match(stdout, /^(NOT met|Met): at least 10 times fewer/m);
+    const record = JSON.parse(await readFile(path.join(out, 'run.json'), 'utf8')) as {
+      state: string;
+      parameters: Record<string, unknown>;
+      findings: { tables: { rows: unknown[] }[] };
+    };
+    assert.equal(record.state, 'finished');
+    assert.equal(record.parameters['batchRows'], 128);
+    assert.match(stderr, /without effect here: batching, prefetch, scanners\.$/m);
+    assert.deepEqual(
+      record.findings.tables.map(({ rows }) => rows.length),
+      [5, 5],
+    );
+  });
+
+  test('answers a wrong option with one sentence', async () => {
+    const { exitCode, stderr } = await run('bench-batching.ts', '--batch-rows', '0');
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /^--batch-rows must be a whole number .*\.$/);
+  });
+});
+
+describe('tune', () => {
+  for (const workload of ['crawl-rate', 'micro']) {
+    test(`recommends settings for ${workload}, in a file that scripts take`, async () => {
+      await using folder = await temporaryFolder();
+      const out = path.join(folder.path, 'run');
+      const small = ['--seconds', '5', '--candidates', '3', '--repeats', '3', '--size', '100'];
+      const rest = ['--workload', workload, '--concurrency', '8', '--out', out];
+      const { exitCode, stdout, stderr } = await run('tune.ts', ...small, ...rest);
+      assert.equal(exitCode, 0, stderr);
+      assert.match(stdout, /^Recommended: .*scanner/m);
+      assert.match(stdout, /keep them|Keep the defaults|The best candidate reached/);
+      const config = JSON.parse(await readFile(path.join(out, 'config.json'), 'utf8')) as object;
+      const names = ['batching', 'batch-delay', 'batch-rows', 'batch-in-flight', 'prefetch'];
+      assert.deepEqual(Object.keys(config), [...names, 'scanners']);
+    });
+  }
+});

@@ -1,0 +1,105 @@
+/** The search against functions whose best settings are known. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createRandom } from '#engine';
+import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
+import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
+import { type Found, isSignificant, paretoFront, search, type Trial, trialsOf } from './search.ts';
+import { certaintyOf, configText, recommended } from './tune-findings.ts';
+
+/** Settings whose throughput is `goodness` of them, give or take `noise`; the default reaches 100. */
+async function find(
+  goodness: (values: EngineValues) => number,
+  { noise = 0.02, seed = 1 } = {},
+): Promise<Found & { readonly lengths: number; readonly trials: number }> {
+  const random = createRandom(seed);
+  const chance = random.fork('noise');
+  const candidates = drawCandidates(12, random.fork('candidates'));
+  let [lengths, trials] = [0, 0];
+  const found = await search({
+    candidates,
+    objective: 'throughput',
+    seconds: 1,
+    repeats: 5,
+    random,
+    measure: async (values, { seconds }): Promise<Trial> => {
+      lengths += seconds;
+      trials++;
+      const luck = 1 + noise * (chance.fraction() - 0.5);
+      return { perSecond: 100 * goodness(values) * luck, latencyMs: 1 };
+    },
+  });
+  return { ...found, lengths, trials };
+}
+
+function certainty(found: Found): string {
+  return certaintyOf({ found, objective: 'throughput', unit: 'things', workload: 'test' });
+}
+
+describe('the search', () => {
+  test('finds the better settings, and is sure of them', async () => {
+    const found = await find(({ batching }) => (batching === 'on' ? 1.5 : 1));
+    assert.equal(found.winner.batching, 'on');
+    assert.ok(found.gain !== null && isSignificant(found.gain));
+    assert.ok((found.gain.low ?? 0) > 1.4 && (found.gain.high ?? 0) < 1.6);
+    assert.equal(recommended(found), found.winner);
+    assert.match(certainty(found), /^The best candidate reached 1\.\d\d times \(95 %: 1\.\d\d to/);
+  });
+
+  test('says that there is no significant difference where there is none, however lucky one was', async () => {
+    let unsure = 0;
+    for (let seed = 1; seed <= 40; seed++) {
+      const found = await find(() => 1, { noise: 0.4, seed });
+      if (recommended(found) !== DEFAULTS) continue;
+      unsure++;
+      assert.match(certainty(found), /[Kk]eep/);
+      assert.deepEqual(JSON.parse(configText(found)), asConfig(DEFAULTS));
+    }
+    // Of 40 intervals of 95 %, one that is above 1 is expected; four would be bad luck indeed.
+    assert.ok(unsure >= 36, `${40 - unsure} of 40 recommended what is no better`);
+  });
+
+  test('keeps the defaults if nothing is better', async () => {
+    const found = await find((values) => (values === DEFAULTS ? 1 : 0.5));
+    assert.equal(found.winner, DEFAULTS);
+    assert.equal(found.gain, null);
+    assert.match(certainty(found), /keep them/);
+  });
+
+  test('takes as many trials, and as long, as it says beforehand', async () => {
+    const { trials, lengths } = await find(({ batchRows }) => batchRows);
+    assert.deepEqual({ trials, lengths }, trialsOf(12, 5));
+  });
+});
+
+test('the front is what nothing beats in both', () => {
+  const tried = (
+    [
+      [10, 1],
+      [20, 2],
+      [15, 3],
+      [20, 5],
+      [5, 1],
+    ] as const
+  ).map(([perSecond, latencyMs]) => ({
+    values: DEFAULTS,
+    trial: { perSecond, latencyMs },
+    seconds: 1,
+  }));
+  assert.deepEqual(
+    paretoFront(tried).map(({ trial }) => trial.perSecond),
+    [10, 20],
+  );
+});
+
+test('candidates are different from one another, and begin with the defaults', () => {
+  const candidates = drawCandidates(50, createRandom(3));
+  assert.equal(candidates[0], DEFAULTS);
+  assert.equal(new Set(candidates.map(nameOf)).size, 50);
+});
+
+test('the defaults are those of the options', () => {
+  for (const [name, option] of Object.entries(ENGINE_OPTIONS)) {
+    assert.equal(option.fallback(), DEFAULTS[name as keyof EngineValues]);
+  }
+});

@@ -1,0 +1,169 @@
+/**
+ * The search for settings, within a budget of time: successive halving, and then the one question that matters,
+ * whether the winner is really better than the defaults.
+ *
+ *     8 candidates, short trials ─▶ the better 4, twice as long ─▶ 2, four times ─▶ the winner
+ *     winner and defaults, in turns, on fresh seeds ─▶ ratio with its 95 % confidence interval
+ *
+ * The defaults are always among the candidates. The last step is measured anew, also the defaults: of many
+ * candidates the luckiest looks best, and its luck must not count.
+ *
+ * Knows nothing of engines: what a trial is, is handed in.
+ */
+import type { Random } from '#engine';
+import { type Estimate, estimateRatio } from '../../harness/statistics/ratio.ts';
+import type { EngineValues } from '../../harness/engine-settings.ts';
+
+export interface Trial {
+  /** With the machine as busy as the workload makes it. */
+  readonly perSecond: number;
+  /** Median, with one at a time. */
+  readonly latencyMs: number;
+}
+
+export interface Tried {
+  readonly values: EngineValues;
+  /** The longest trial; of several of one length the last. */
+  readonly trial: Trial;
+  readonly seconds: number;
+}
+
+export type Objective = 'throughput' | 'latency';
+
+export interface SearchOptions {
+  /** The first one is the default. */
+  readonly candidates: readonly EngineValues[];
+  readonly objective: Objective;
+  /** Length of a trial in the first round. */
+  readonly seconds: number;
+  /** Trials of winner and defaults at the end, each; at least 3. */
+  readonly repeats: number;
+  readonly random: Random;
+  /** Measures one trial; `seed` decides its data. */
+  readonly measure: (
+    values: EngineValues,
+    trial: { readonly seconds: number; readonly seed: number },
+  ) => Promise<Trial>;
+  readonly onTrial?: ((done: number) => void) | undefined;
+}
+
+export interface Found {
+  readonly tried: readonly Tried[];
+  readonly winner: EngineValues;
+  /** Winner over defaults, in the objective: above 1 is better. Null if the defaults won. */
+  readonly gain: Estimate | null;
+  /** The final trials, in pairs. */
+  readonly winnerTrials: readonly Trial[];
+  readonly defaultTrials: readonly Trial[];
+}
+
+/** Length of a final trial, in units of the first round's; and seeds that no earlier round has had. */
+const FINAL_LENGTH = 4;
+const FIRST_FINAL_SEED = 1_000;
+
+export async function search(options: SearchOptions): Promise<Found> {
+  const { candidates, objective, random } = options;
+  const [defaults] = candidates;
+  if (defaults === undefined) throw new Error('there is nothing to search among');
+  const tried = new Map<EngineValues, Tried>();
+  let trials = 0;
+  const measure: SearchOptions['measure'] = async (values, trial) => {
+    const measured = await options.measure(values, trial);
+    options.onTrial?.(++trials);
+    return measured;
+  };
+
+  let left = [...candidates];
+  for (let round = 0, { seconds } = options; left.length > 1; round++, seconds *= 2) {
+    for (const values of shuffled(left, random)) {
+      const trial = await measure(values, { seconds, seed: round });
+      tried.set(values, { values, trial, seconds });
+    }
+    left = betterHalf(left, tried, objective);
+  }
+  const winner = left[0] ?? defaults;
+  if (winner === defaults) {
+    return { tried: [...tried.values()], winner, gain: null, winnerTrials: [], defaultTrials: [] };
+  }
+  const final = await compare({ ...options, measure }, winner, defaults);
+  const scores = (of: readonly Trial[]): number[] => of.map((trial) => scoreOf(trial, objective));
+  const gain = estimateRatio(scores(final.winnerTrials), scores(final.defaultTrials));
+  return { tried: [...tried.values()], winner, gain, ...final };
+}
+
+/** In turns, each pair on data of its own. */
+async function compare(
+  options: Pick<SearchOptions, 'seconds' | 'repeats' | 'random'> & {
+    readonly measure: SearchOptions['measure'];
+  },
+  winner: EngineValues,
+  defaults: EngineValues,
+): Promise<Pick<Found, 'winnerTrials' | 'defaultTrials'>> {
+  const winnerTrials: Trial[] = [];
+  const defaultTrials: Trial[] = [];
+  const seconds = options.seconds * FINAL_LENGTH;
+  for (let repeat = 0; repeat < options.repeats; repeat++) {
+    const seed = FIRST_FINAL_SEED + repeat;
+    for (const side of shuffled([winner, defaults], options.random)) {
+      const trial = await options.measure(side, { seconds, seed });
+      (side === winner ? winnerTrials : defaultTrials).push(trial);
+    }
+  }
+  return { winnerTrials, defaultTrials };
+}
+
+/** How many trials there are at most, for whoever shows progress; the lengths in units of the first round's. */
+export function trialsOf(
+  candidates: number,
+  repeats: number,
+): { readonly trials: number; readonly lengths: number } {
+  let trials = 0;
+  let lengths = 0;
+  for (let left = candidates, length = 1; left > 1; left = Math.ceil(left / 2), length *= 2) {
+    trials += left;
+    lengths += left * length;
+  }
+  return { trials: trials + 2 * repeats, lengths: lengths + 2 * repeats * FINAL_LENGTH };
+}
+
+/** The difference is certain enough to speak of: the interval leaves out 1. */
+export function isSignificant({ low, high }: Estimate): boolean {
+  return low !== null && high !== null && (low > 1 || high < 1);
+}
+
+/** The trials that no other one beats in both throughput and latency, by throughput. */
+export function paretoFront(tried: readonly Tried[]): readonly Tried[] {
+  const isBeaten = ({ trial }: Tried): boolean =>
+    tried.some(
+      ({ trial: other }) =>
+        other.perSecond >= trial.perSecond &&
+        other.latencyMs <= trial.latencyMs &&
+        (other.perSecond > trial.perSecond || other.latencyMs < trial.latencyMs),
+    );
+  return tried
+    .filter((one) => !isBeaten(one))
+    .toSorted((a, b) => a.trial.perSecond - b.trial.perSecond);
+}
+
+function betterHalf(
+  left: readonly EngineValues[],
+  tried: ReadonlyMap<EngineValues, Tried>,
+  objective: Objective,
+): EngineValues[] {
+  const score = (values: EngineValues): number => {
+    const trial = tried.get(values)?.trial;
+    return trial === undefined ? 0 : scoreOf(trial, objective);
+  };
+  return left.toSorted((a, b) => score(b) - score(a)).slice(0, Math.ceil(left.length / 2));
+}
+
+function scoreOf({ perSecond, latencyMs }: Trial, objective: Objective): number {
+  return objective === 'throughput' ? perSecond : 1 / latencyMs;
+}
+
+function shuffled<T>(items: readonly T[], random: Random): T[] {
+  const left = [...items];
+  const order: T[] = [];
+  while (left.length > 0) order.push(...left.splice(random.integer(0, left.length - 1), 1));
+  return order;
+}

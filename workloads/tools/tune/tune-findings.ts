@@ -1,0 +1,142 @@
+/** What a search for settings has found: for the report, and in words. */
+import type { Findings, ResultChart, ResultSeries, ResultTable } from '#results';
+import type { Estimate } from '../../harness/statistics/ratio.ts';
+import { DEFAULTS, nameOf } from './candidates.ts';
+import { asConfig, type EngineValues } from '../../harness/engine-settings.ts';
+import { type Found, isSignificant, type Objective, paretoFront, type Tried } from './search.ts';
+
+export interface TuneResult {
+  readonly workload: string;
+  readonly unit: string;
+  readonly objective: Objective;
+  readonly found: Found;
+}
+
+/** What is recommended: the winner, if it is certain that it is better; otherwise the defaults. */
+export function recommended({ winner, gain }: Found): EngineValues {
+  return gain !== null && isSignificant(gain) && gain.value > 1 ? winner : DEFAULTS;
+}
+
+/** How sure it is, in one sentence. */
+export function certaintyOf({ found, objective }: TuneResult): string {
+  const { winner, gain, winnerTrials } = found;
+  if (gain === null) return 'No settings did better than the defaults: keep them.';
+  const what = objective === 'throughput' ? 'throughput' : 'speed of one at a time';
+  const words = `${times(gain)} the ${what} of the defaults, over ${winnerTrials.length} pairs of trials on fresh data`;
+  if (!isSignificant(gain)) {
+    return `No significant difference: the best candidate (${nameOf(winner)}) reached ${words}. Keep the defaults.`;
+  }
+  return gain.value > 1
+    ? `The best candidate reached ${words}.`
+    : `The best candidate was worse when measured anew: ${words}. Keep the defaults.`;
+}
+
+export function configText(found: Found): string {
+  return `${JSON.stringify(asConfig(recommended(found)), null, 2)}\n`;
+}
+
+export function findingsOf(result: TuneResult): Findings {
+  const { workload, found } = result;
+  return {
+    kicker: 'Percolator paper, section 2.5',
+    title: `Settings for ${workload}`,
+    headline: `${certaintyOf(result)} Recommended: ${nameOf(recommended(found))}.`,
+    check: { passed: true, detail: 'the result of each trial was checked before it counted' },
+    tables: [triedTable(result), ...(found.gain === null ? [] : [finalTable(result)])],
+    charts: [paretoChart(result)],
+  };
+}
+
+function times({ value, low, high }: Estimate): string {
+  const interval =
+    low === null || high === null ? '' : ` (95 %: ${low.toFixed(2)} to ${high.toFixed(2)})`;
+  return `${value.toFixed(2)} times${interval}`;
+}
+
+function triedTable({ unit, found }: TuneResult): ResultTable {
+  const front = new Set(paretoFront(found.tried));
+  const rows = found.tried
+    .toSorted((a, b) => b.trial.perSecond - a.trial.perSecond)
+    .map((one) => [
+      nameOf(one.values),
+      Math.round(one.trial.perSecond),
+      Number(one.trial.latencyMs.toPrecision(4)),
+      Number(one.seconds.toPrecision(3)),
+      front.has(one) ? 'yes' : 'no',
+    ]);
+  return {
+    name: 'candidates',
+    title: 'Candidates',
+    caption:
+      'Each with its longest trial. Short trials are noisy; only the final pairs say who is better.',
+    columns: [
+      'settings',
+      `${unit} a second`,
+      'median ms, one at a time',
+      'seconds',
+      'on the front',
+    ],
+    rows,
+  };
+}
+
+function finalTable({ unit, found }: TuneResult): ResultTable {
+  const { winnerTrials, defaultTrials } = found;
+  return {
+    name: 'final-pairs',
+    title: 'The best candidate and the defaults, in turns',
+    caption: `The best candidate: ${nameOf(found.winner)}.`,
+    columns: [
+      'pair',
+      `best: ${unit} a second`,
+      `defaults: ${unit} a second`,
+      'best: median ms, one at a time',
+      'defaults: median ms, one at a time',
+    ],
+    rows: winnerTrials.map((trial, i) => [
+      i + 1,
+      Math.round(trial.perSecond),
+      Math.round(defaultTrials[i]?.perSecond ?? 0),
+      Number(trial.latencyMs.toPrecision(4)),
+      Number((defaultTrials[i]?.latencyMs ?? 0).toPrecision(4)),
+    ]),
+  };
+}
+
+function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
+  const series = (
+    name: string,
+    look: ResultSeries['look'],
+    tried: readonly Tried[],
+    isLine = false,
+  ): ResultSeries => ({
+    name,
+    look,
+    isLine,
+    points: tried.map(({ trial }) => ({
+      x: trial.perSecond,
+      y: trial.latencyMs,
+      low: null,
+      high: null,
+    })),
+  });
+  const front = paretoFront(found.tried);
+  const isDefault = ({ values }: Tried): boolean => values === DEFAULTS;
+  return {
+    name: 'pareto',
+    title: `Throughput and latency of ${workload} under different settings`,
+    caption: 'To the right and below is better. Nothing tried beats a point of the front in both.',
+    x: { title: `${unit} a second, busy`, scale: 'logarithmic', ticks: [] },
+    y: { title: 'Median latency in ms, one at a time', scale: 'logarithmic', ticks: [] },
+    // The first is drawn on top.
+    series: [
+      series('defaults', 'paper', found.tried.filter(isDefault)),
+      series('Pareto front', 'percolator', front, true),
+      series(
+        'other settings',
+        'other',
+        found.tried.filter((one) => !front.includes(one)),
+      ),
+    ],
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * The workloads that can be tuned. One more is one more entry: how to load an empty storage, and how to run on it
+ * with given settings, for some time and with so many at a time.
+ */
+import type { Bigtable } from '#engine';
+import { percentileMs } from '#results';
+import type { Check } from '../../crawl-rate/check.ts';
+import type { LoopOptions, LoopResult } from '../../harness/load/timed-loop.ts';
+import { crawlDocuments, loadCrawl, openCrawl } from '../../crawl-rate/clustering-loop.ts';
+import { type EngineValues, settingsOf } from '../../harness/engine-settings.ts';
+import { loadMicro, openMicro } from './micro.ts';
+import type { Trial } from './search.ts';
+
+export const TUNED = ['crawl-rate', 'micro'] as const;
+
+export interface TunedRun extends AsyncDisposable {
+  run(options: LoopOptions): Promise<LoopResult>;
+  /** Nothing is run afterwards. */
+  check(): Promise<Check>;
+}
+
+export interface TunedWorkload {
+  /** What is counted: documents, transactions. */
+  readonly unit: string;
+  load(store: Bigtable, data: Data): Promise<void>;
+  open(store: Bigtable, values: EngineValues, data: Data): Promise<TunedRun>;
+}
+
+export interface Data {
+  /** Documents, or rows, that are there before. */
+  readonly size: number;
+  readonly seed: number;
+  readonly concurrency: number;
+}
+
+export const WORKLOADS: Readonly<Record<(typeof TUNED)[number], TunedWorkload>> = {
+  'crawl-rate': {
+    unit: 'documents',
+    load: (store, { size, seed }) => loadCrawl(store, crawlDocuments(size, seed)),
+    open: (store, values, { size, seed, concurrency }) =>
+      openCrawl(store, {
+        settings: settingsOf(values),
+        documents: crawlDocuments(size, seed),
+        scanners: values.scanners,
+        concurrency,
+      }),
+  },
+  micro: {
+    unit: 'transactions',
+    load: (store, { size }) => loadMicro(store, size),
+    open: (store, values, { size, seed }) =>
+      openMicro(store, settingsOf(values), { rows: size, seed }),
+  },
+};
+
+/** Share of a trial before what is measured, and share of it with one at a time. */
+const WARM_UP = 0.25;
+const ALONE = 0.25;
+
+/** One trial on an empty storage. @throws if its check fails: a wrong answer has no speed */
+export async function tryOut(
+  workload: TunedWorkload,
+  store: Bigtable,
+  trial: {
+    readonly values: EngineValues;
+    readonly data: Data;
+    readonly seconds: number;
+    /** Between engine and storage: what makes it more distant, say. */
+    readonly around: (store: Bigtable) => Bigtable;
+    readonly signal: AbortSignal;
+  },
+): Promise<Trial> {
+  const { values, data, seconds, signal } = trial;
+  const { concurrency } = data;
+  await workload.load(store, data);
+  await using running = await workload.open(trial.around(store), values, data);
+  await running.run({ concurrency, seconds: seconds * WARM_UP, signal });
+  const busy = await running.run({ concurrency, seconds, signal });
+  const alone = await running.run({ concurrency: 1, seconds: seconds * ALONE, signal });
+  const check = await running.check();
+  if (!check.passed) throw new Error(`the trial has no numbers: ${check.detail}`);
+  return { perSecond: busy.done / busy.seconds, latencyMs: percentileMs(alone.latencies, 50) };
+}

@@ -1,0 +1,227 @@
+/**
+ * The processes of a round: started, killed, stopped for a while, and started again.
+ *
+ * A process that is killed here comes back as the next life of its slot. One that ends by itself was
+ * not meant to: that is a violation, whatever it says, and it comes back all the same.
+ */
+import { execa } from 'execa';
+import { systemClock } from '#engine';
+import type { Violation } from '../judges/index.ts';
+import {
+  type End,
+  Member,
+  SERVICE_PROGRAMS,
+  type ServiceOptions,
+} from '../../harness/processes/index.ts';
+import type { Fault, Pause } from './faults.ts';
+import type { ProcessOptions } from './messages.ts';
+import { ORACLE_LEASE_MS } from './plan.ts';
+
+interface Life {
+  readonly process: Member;
+  readonly isService: boolean;
+  /** Set once it has said that it is at work. */
+  isReady: boolean;
+  /** Set before it is killed: its end is no surprise. */
+  isKilled: boolean;
+  isPaused: boolean;
+}
+
+/** Everything a process is told but its name and its role. */
+export type Common = Omit<ProcessOptions, 'name' | 'role'>;
+
+export interface FaultCounts {
+  readonly kills: number;
+  /** Those of them that hit an oracle or the lock service. */
+  readonly serviceKills: number;
+  readonly pauses: number;
+  /** Those of them that outlast leases and messages. */
+  readonly longPauses: number;
+  readonly restarts: number;
+}
+
+const PROGRAM = new URL('process.ts', import.meta.url);
+const WATCHER = 'watcher';
+/** Ends of processes by themselves after which a round is not worth going on. */
+const DEATHS_MAX = 5;
+/** Share of the faults that hit services, if these are processes: without an oracle, nobody else does anything. */
+const SERVICES = 0.2;
+/** How often to look for a process that can be hit, in milliseconds. */
+const LOOK_MS = 5;
+
+export class Fleet implements AsyncDisposable {
+  readonly #common: Common;
+  readonly #size: number;
+  /** By slot; the watcher has none. Each holds the present life. */
+  readonly #lives = new Map<string, Life>();
+  readonly #deaths: Violation[] = [];
+  readonly #ends = new Set<Promise<void>>();
+  #kills = 0;
+  #serviceKills = 0;
+  #pauses = 0;
+  #longPauses = 0;
+  #restarts = 0;
+  #isOver = false;
+
+  constructor(common: Common, size: number) {
+    this.#common = common;
+    this.#size = size;
+  }
+
+  /** Processes that ended by themselves. */
+  get deaths(): readonly Violation[] {
+    return this.#deaths;
+  }
+
+  get counts(): FaultCounts {
+    return {
+      kills: this.#kills,
+      serviceKills: this.#serviceKills,
+      pauses: this.#pauses,
+      longPauses: this.#longPauses,
+      restarts: this.#restarts,
+    };
+  }
+
+  /** All processes are at work. */
+  get isComplete(): boolean {
+    return [...this.#lives.values()].every(({ isReady, isKilled }) => isReady && !isKilled);
+  }
+
+  get isHopeless(): boolean {
+    return this.#deaths.length >= DEATHS_MAX;
+  }
+
+  start(): void {
+    for (const slot of servicesOf(this.#common).keys()) this.#start(slot, 1);
+    this.#start(WATCHER, 1);
+    for (let slot = 1; slot <= this.#size; slot++) this.#start(String(slot), 1);
+  }
+
+  /** Kills or stops one of those at work, as soon as there is one, unless it is too late by then. */
+  async hit(fault: Fault, isLate: () => boolean): Promise<void> {
+    while (!isLate() && !this.isHopeless) {
+      const life = this.#victimOf(fault);
+      if (life === undefined) {
+        await systemClock.sleep(LOOK_MS);
+        continue;
+      }
+      if (fault.kind === 'pause') return this.#pause(life, fault);
+      if (life.isService) this.#serviceKills++;
+      return this.#kill(life);
+    }
+    return undefined;
+  }
+
+  /** Among the services for the smallest numbers, otherwise among the clients. */
+  #victimOf(fault: Fault): Life | undefined {
+    const services = [...this.#lives.values()].some(({ isService }) => isService) ? SERVICES : 0;
+    const isService = fault.victim < services;
+    const candidates = [...this.#lives].filter(
+      ([slot, life]) => slot !== WATCHER && life.isService === isService && isExposed(life, fault),
+    );
+    const part = isService ? fault.victim / services : (fault.victim - services) / (1 - services);
+    return candidates[Math.floor(part * candidates.length)]?.[1];
+  }
+
+  /** Kills all at once; resolves when they are gone. What they were doing stays as it is. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    for (const life of this.#lives.values()) this.#kill(life);
+    await Promise.all(this.#ends);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
+  }
+
+  #start(slot: string, number: number): void {
+    const name = `${slot}.${number}`;
+    const service = servicesOf(this.#common).get(slot);
+    const role = slot === WATCHER ? 'watcher' : 'client';
+    const options = { ...this.#common, name, role } satisfies ProcessOptions;
+    const process = new Member({ name, program: PROGRAM, options, ...service });
+    const isService = service !== undefined;
+    const life: Life = { process, isService, isReady: false, isKilled: false, isPaused: false };
+    this.#lives.set(slot, life);
+    process.ready.then(
+      () => {
+        life.isReady = true;
+      },
+      () => {}, // It has ended first; its end is handled below.
+    );
+    const end = this.#awaitEnd(life).then(() => {
+      this.#ends.delete(end);
+      if (this.#isOver || this.isHopeless) return;
+      this.#restarts++;
+      this.#start(slot, number + 1);
+    });
+    this.#ends.add(end);
+  }
+
+  async #awaitEnd(life: Life): Promise<void> {
+    const end = await life.process.ended;
+    if (life.isKilled) return;
+    const message = sentenceOf(life.process, end);
+    this.#deaths.push({ claim: 'processes: none ends by itself', message });
+  }
+
+  #kill(life: Life): void {
+    if (life.isKilled) return;
+    life.isKilled = true;
+    this.#kills++;
+    life.process.signal('SIGKILL');
+  }
+
+  #pause(life: Life, { forMs, long }: Pause): void {
+    this.#pauses++;
+    if (long) this.#longPauses++;
+    life.isPaused = true;
+    void stopFor(life.process.pid, forMs).then(() => {
+      life.isPaused = false;
+    });
+  }
+}
+
+/**
+ * Stops a process for a while. A shell of its own does it, which outlives us: if we are killed meanwhile, the process
+ * must go on, to find its parent gone. Stopped, it would stay for ever.
+ */
+async function stopFor(pid: number, forMs: number): Promise<void> {
+  const script = 'kill -STOP "$1"; sleep "$2"; kill -CONT "$1"';
+  const seconds = String(forMs / 1_000);
+  await execa('sh', ['-c', script, 'stop', String(pid), seconds], {
+    stdio: 'ignore',
+    detached: true,
+    cleanup: false,
+    reject: false, // It may have been killed meanwhile.
+  });
+}
+
+/** Some kills also hit those that are only starting. */
+function isExposed({ isReady, isPaused }: Life, fault: Fault): boolean {
+  return fault.kind === 'kill' ? isReady || fault.starting : isReady && !isPaused;
+}
+
+/** The processes that are services, by slot: two oracles, of which one stands by, and the lock service. */
+function servicesOf({ place }: Common): ReadonlyMap<string, ServiceStart> {
+  if (place === undefined) return new Map();
+  const { store, oracles, lockService } = place;
+  const ofOracles = oracles.map((address, i): [string, ServiceStart] => {
+    const options = { store, address, leaseTimeToLiveMs: ORACLE_LEASE_MS };
+    return [`oracle-${i + 1}`, { program: SERVICE_PROGRAMS.oracle, options }];
+  });
+  const locks = { program: SERVICE_PROGRAMS.lockService, options: { store, address: lockService } };
+  return new Map([...ofOracles, ['lock-service', locks]]);
+}
+
+interface ServiceStart {
+  readonly program: URL;
+  readonly options: ServiceOptions;
+}
+
+/** What the process said of its end, or how it ended. */
+function sentenceOf({ name }: Member, { lastLines, description }: End): string {
+  const error = lastLines.findLast((line) => /\w*Error\b/.test(line));
+  return error === undefined ? (description.split('\n')[0] ?? '') : `${name}: ${error.trim()}`;
+}

@@ -1,0 +1,120 @@
+/**
+ * The history of one life of one process, as a file: a JSON object a line, written by one system
+ * call each, at once. `kill -9` takes nothing back that a system call has written, and tears the last
+ * line at most, which is then no line.
+ */
+import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { pid } from 'node:process';
+import { type Counters, type Timestamp, unreachable, type WorkerCounters } from '#engine';
+import type { HistoricMarker, HistoricRecord, RecordedCells, Violation } from '../judges/index.ts';
+import type { Ending, RecordedTransaction, Sink } from '../invariants/index.ts';
+
+export type Line =
+  | { readonly kind: 'opened'; readonly pid: number }
+  | { readonly kind: 'began'; readonly transaction: RecordedTransaction }
+  | { readonly kind: 'ended'; readonly ending: Ending }
+  | { readonly kind: 'violation'; readonly violation: Violation }
+  /** What collectors of the process were about to erase. */
+  | { readonly kind: 'collected'; readonly collected: RecordedCells }
+  /** Counts since the process opened the store; the last line of a file counts. */
+  | { readonly kind: 'counts'; readonly counts: Counts };
+
+export interface Counts {
+  readonly engine: Readonly<Counters>;
+  readonly worker: Readonly<WorkerCounters>;
+}
+
+export interface HistoryFile extends Sink, Disposable {
+  violation(violation: Violation): void;
+  readonly collected: (collected: RecordedCells) => void;
+  counts(counts: Counts): void;
+}
+
+/** Appends to `<folder>/<process>.jsonl`. */
+export function openHistoryFile(folder: string, process: string): HistoryFile {
+  const file = openSync(path.join(folder, `${process}.jsonl`), 'a');
+  const append = (line: Line): void => {
+    writeSync(file, `${JSON.stringify(line)}\n`);
+  };
+  append({ kind: 'opened', pid });
+  return {
+    began: (transaction) => append({ kind: 'began', transaction }),
+    ended: (ending) => append({ kind: 'ended', ending }),
+    violation: (violation) => append({ kind: 'violation', violation }),
+    collected: (collected) => append({ kind: 'collected', collected }),
+    counts: (counts) => append({ kind: 'counts', counts }),
+    [Symbol.dispose]: () => closeSync(file),
+  };
+}
+
+export interface Recorded {
+  readonly transactions: readonly RecordedTransaction[];
+  readonly violations: readonly Violation[];
+  /** Some of it may stand in the store all the same, or may have been erased by two collectors. */
+  readonly collected: RecordedCells;
+  /** The last counts of each life. What it did after them nobody knows. */
+  readonly counts: readonly Counts[];
+}
+
+/** Everything that the processes of a round have written. */
+export function readHistory(folder: string): Recorded {
+  const collected = { records: [], markers: [] };
+  const recorded = { transactions: [], violations: [], collected, counts: [] };
+  for (const name of readdirSync(folder).toSorted()) {
+    if (name.endsWith('.jsonl')) readLife(path.join(folder, name), recorded);
+  }
+  return recorded;
+}
+
+function readLife(
+  file: string,
+  recorded: {
+    readonly transactions: RecordedTransaction[];
+    readonly violations: Violation[];
+    readonly collected: {
+      readonly records: HistoricRecord[];
+      readonly markers: HistoricMarker[];
+    };
+    readonly counts: Counts[];
+  },
+): void {
+  const transactions = new Map<Timestamp, RecordedTransaction>();
+  let counts: Counts | undefined;
+  for (const line of parseLines(readFileSync(file, 'utf8'))) {
+    switch (line.kind) {
+      case 'opened':
+        break;
+      case 'began':
+        // The snapshot of a look at the past may also be somebody's start timestamp.
+        if (line.transaction.past === true) recorded.transactions.push(line.transaction);
+        else transactions.set(line.transaction.startTimestamp, line.transaction);
+        break;
+      case 'ended': {
+        const { startTimestamp } = line.ending;
+        const began = transactions.get(startTimestamp);
+        if (began !== undefined) transactions.set(startTimestamp, { ...began, ...line.ending });
+        break;
+      }
+      case 'violation':
+        recorded.violations.push(line.violation);
+        break;
+      case 'collected':
+        for (const one of line.collected.records) recorded.collected.records.push(one);
+        for (const one of line.collected.markers) recorded.collected.markers.push(one);
+        break;
+      case 'counts':
+        ({ counts } = line);
+        break;
+      default:
+        unreachable(line);
+    }
+  }
+  for (const transaction of transactions.values()) recorded.transactions.push(transaction);
+  if (counts !== undefined) recorded.counts.push(counts);
+}
+
+/** What follows the end of the last line was being written when the process was killed. */
+export function* parseLines(text: string): Generator<Line> {
+  for (const line of text.split('\n').slice(0, -1)) yield JSON.parse(line) as Line;
+}

@@ -1,0 +1,233 @@
+/** `npm run chaos`: real processes on one store, killed by `kill -9` at random, and what the judges say. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { entropySeed } from '#engine';
+import {
+  choice,
+  flag,
+  integer,
+  number,
+  outputFolder,
+  runCommand,
+  startProgress,
+  text,
+} from '#harness';
+import { UsageError } from '#results';
+import { type Workload, WORKLOADS } from '../invariants/index.ts';
+import { checkStoreName } from '../../harness/stores/index.ts';
+import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
+import { type Given, matrixOf, optionsOf, type Setting, settingOf } from './matrix.ts';
+import { type Floors, type Plan, type ProfileName, PROFILES, REMOTE_PART, SIZES } from './plan.ts';
+import { type Round, runRound } from './round.ts';
+import { isShort, summaryLines } from './summary.ts';
+
+const NAMES = WORKLOADS.map(({ name }) => name);
+
+await runCommand(
+  {
+    name: 'npm run chaos --',
+    description:
+      'Lets processes run transactions and observers on one store, kills them with kill -9 at random, or stops ' +
+      'them for so long that others take them for dead, and judges what they saw: snapshot isolation, ' +
+      'the invariants of the workloads, and that every change was observed.',
+    options: {
+      profile: choice({
+        choices: PROFILES,
+        description:
+          'smoke takes 10 seconds, standard some minutes, full half an hour: a round for each of seven settings',
+        default: 'standard',
+      }),
+      workloads: text({
+        description: `which workloads run, separated by commas, of ${NAMES.join(', ')}`,
+        defaultText: 'all',
+        placeholder: 'name,...',
+      }),
+      processes: integer({
+        description: 'processes that are killed; one more watches, and is not',
+        default: 3,
+        min: 1,
+        max: 32,
+      }),
+      pairs: integer({
+        description:
+          'a round goes on until so many pairs of transactions wrote one cell at a time; few, and little was tested',
+        defaultText: 'depends on --profile; without end if --seconds are given',
+        min: 1,
+        max: 100_000_000,
+      }),
+      runs: integer({
+        description: 'and until observers have run so often',
+        defaultText: 'as for --pairs',
+        min: 1,
+        max: 100_000_000,
+      }),
+      seconds: number({
+        description: 'a round ends after so long, however little it has tested',
+        defaultText: 'depends on --profile; then it is a failure to end like this',
+        unit: 'seconds',
+        min: 1,
+        max: 86_400,
+      }),
+      seed: integer({
+        description:
+          'decides who is hit and when, and what clients draw; what they meet, the machine decides',
+        defaultText: 'another one each time; it is printed first',
+        min: 0,
+        max: 2 ** 31,
+      }),
+      store: text({
+        description:
+          'embedded (lmdb, shared by the processes), emulator, or bigtable://project/instance[?appProfile=name]',
+        defaultText: 'embedded; in --profile full both',
+        placeholder: 'store',
+      }),
+      rowCache: integer({
+        description:
+          'with the embedded store: memory of each process for rows that were read, which must notice other processes',
+        default: 0,
+        min: 0,
+        max: 16_384,
+        unit: 'MB',
+      }),
+      services: flag({
+        description:
+          'timestamp oracles (two, one stands by) and lock service as processes, which are killed as well',
+      }),
+      noFsync: flag({
+        description: 'the embedded store does not wait for the disk; kill -9 does not need it',
+      }),
+      gc: flag({ description: 'all processes collect garbage meanwhile' }),
+      ...ENGINE_OPTIONS,
+      folder: outputFolder({
+        description: 'new folder for store, histories and verdict',
+        defaultText: 'a temporary one, kept only if something was found',
+        mustNotHold: 'round-1',
+      }),
+    },
+    examples: [
+      { command: 'npm run chaos', does: 'until 50,000 pairs of overlapping writers were seen' },
+      {
+        command: 'npm run chaos -- --services --store emulator',
+        does: 'oracles and lock service are killed, too, on the official emulator',
+      },
+      {
+        command: 'npm run chaos -- --workloads bank,pipeline --seconds 60 --folder found',
+        does: 'two workloads for a minute, with everything kept',
+      },
+    ],
+  },
+  async (options, { signal }) => {
+    const settings = settingsOf(options);
+    const workloads = workloadsNamed(options.workloads);
+    const seed = options.seed ?? entropySeed();
+    console.log(`chaos, profile ${options.profile}, seed ${seed}: ${invariants(workloads)}`);
+    const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'chaos-')));
+    let isWorthKeeping = options.folder !== undefined;
+    try {
+      const plans = plansOf(options, { settings, workloads, seed, folder });
+      const rounds = await runRounds(plans, signal);
+      const found = rounds.some(({ verdict }) => verdict.violations.length > 0);
+      isWorthKeeping ||= found;
+      console.log(`\n${summaryLines(rounds).join('\n')}`);
+      const isStrict = SIZES[options.profile].isStrict && options.seconds === undefined;
+      if (found || (isStrict && rounds.some(isShort))) process.exitCode = 1;
+      if (isWorthKeeping) console.log(`\nStore, histories and verdict: ${folder}`);
+    } catch (error) {
+      isWorthKeeping ||= !signal.aborted; // Something failed that nobody has thought of.
+      if (!signal.aborted) console.error(`Store and histories: ${folder}`);
+      throw error;
+    } finally {
+      if (!isWorthKeeping) await rm(folder, { recursive: true, force: true });
+    }
+  },
+);
+
+type Options = EngineValues & {
+  readonly profile: ProfileName;
+  readonly pairs: number | undefined;
+  readonly runs: number | undefined;
+  readonly seconds: number | undefined;
+  readonly processes: number;
+  readonly store: string | undefined;
+  readonly rowCache: number;
+  readonly services: boolean;
+  readonly gc: boolean;
+  readonly noFsync: boolean;
+};
+
+/** One for each round. */
+function settingsOf(options: Options): readonly Setting[] {
+  const engine = Object.keys(ENGINE_OPTIONS)
+    .map((key) => key as keyof EngineValues)
+    .filter((key) => options[key] !== ENGINE_OPTIONS[key].fallback())
+    .map((key) => [key, options[key]]);
+  const given: Given = {
+    ...(options.store !== undefined && { store: checkStoreName(options.store) }),
+    ...(options.rowCache > 0 && { rowCache: options.rowCache }),
+    ...(options.services && { services: true }),
+    ...(options.gc && { gc: true }),
+    engine: Object.fromEntries(engine) as Partial<EngineValues>,
+  };
+  return options.profile === 'full' ? matrixOf(given) : [settingOf(given)];
+}
+
+function plansOf(
+  options: Options,
+  run: Pick<Plan, 'workloads' | 'seed' | 'folder'> & { readonly settings: readonly Setting[] },
+): readonly Plan[] {
+  const { processes, noFsync } = options;
+  const size = SIZES[options.profile];
+  return run.settings.map((setting, i) => ({
+    ...setting,
+    workloads: run.workloads,
+    processes,
+    fsync: !noFsync,
+    seed: run.seed + i, // The seed that is printed first repeats the first round.
+    folder: path.join(run.folder, `round-${i + 1}`),
+    floors: floorsOf(options, setting),
+    seconds: options.seconds ?? size.secondsMax,
+  }));
+}
+
+/** One floor that is given leaves none to the other. */
+function floorsOf({ profile, pairs, runs, seconds }: Options, { store }: Setting): Floors {
+  if (pairs !== undefined || runs !== undefined) return { pairs: pairs ?? 0, runs: runs ?? 0 };
+  if (seconds !== undefined) return { pairs: Infinity, runs: Infinity };
+  const part = store === 'embedded' ? 1 : REMOTE_PART;
+  return { pairs: part * SIZES[profile].pairs, runs: part * SIZES[profile].runs };
+}
+
+async function runRounds(plans: readonly Plan[], signal: AbortSignal): Promise<readonly Round[]> {
+  const progress = startProgress();
+  const rounds: Round[] = [];
+  for (const [i, plan] of plans.entries()) {
+    if (plans.length > 1) progress.note(`round ${i + 1} of ${plans.length}: ${optionsOf(plan)}`);
+    try {
+      rounds.push(await runRound(plan, { progress, signal }));
+    } catch (error) {
+      // Without the emulator, the other rounds still tell something.
+      if (!(error instanceof UsageError) || plans.length === 1) throw error;
+      progress.note(`round ${i + 1} is skipped: ${error.message}`);
+    }
+    if (rounds.at(-1)?.verdict.violations.length) break;
+  }
+  progress.end();
+  return rounds;
+}
+
+function workloadsNamed(names: string | undefined): readonly Workload[] {
+  if (names === undefined) return WORKLOADS;
+  const wanted = new Set(names.split(',').map((name) => name.trim()));
+  const unknown = [...wanted].find((name) => !NAMES.includes(name));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `--workloads must name workloads of ${NAMES.join(', ')}, but names ${JSON.stringify(unknown)}.`,
+    );
+  }
+  return WORKLOADS.filter(({ name }) => wanted.has(name));
+}
+
+function invariants(workloads: readonly Workload[]): string {
+  return workloads.map(({ name, invariant }) => `\n  ${name}: ${invariant}`).join('');
+}

@@ -1,0 +1,87 @@
+/**
+ * The settings that `--profile full` goes through, a round each.
+ *
+ * The table is pairwise: any two values of two columns occur together in at least one round, except
+ * that only the embedded store has a row cache, so that the cache is a value of the first column.
+ * Most mistakes need one setting or two to show; all combinations would be 96 rounds.
+ */
+import type { StoreName } from '#engine';
+import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
+
+/** How the processes of a round open the database. */
+export interface Setting {
+  readonly store: StoreName;
+  /** Memory for rows that were read, of each process, in megabytes; the embedded store only. */
+  readonly rowCache: number;
+  /** Two oracles and the lock service are processes that are killed, too. */
+  readonly services: boolean;
+  readonly engine: EngineValues;
+  /** All processes collect garbage, too. */
+  readonly gc: boolean;
+}
+
+/** What was given on a command line. */
+export type Given = Partial<Omit<Setting, 'engine'>> & { readonly engine: Partial<EngineValues> };
+
+type Value = 'embedded' | 'cached' | 'emulator' | 'on' | 'off';
+
+// prettier-ignore
+export const TABLE: readonly (readonly [store: Value, ...Value[]])[] = [
+  // store     services  batching  prefetch  scanners  gc
+  ['embedded', 'on',     'on',     'off',    'off',    'off'],
+  ['cached',   'off',    'on',     'off',    'on',     'on'],
+  ['emulator', 'on',     'off',    'off',    'on',     'on'],
+  ['embedded', 'off',    'off',    'on',     'on',     'on'],
+  ['cached',   'on',     'off',    'on',     'off',    'off'],
+  ['emulator', 'off',    'on',     'off',    'off',    'on'],
+  ['emulator', 'off',    'on',     'on',     'on',     'off'],
+];
+
+/** Enough for all rows of a round. */
+const ROW_CACHE_MB = 16;
+const SCANNERS = 3;
+
+/** The setting of each round; what was given on the command line holds in all of them. */
+export function matrixOf(given: Given): readonly Setting[] {
+  return TABLE.map(([store, services, batching, prefetch, scanners, gc]) => {
+    const engine: Partial<EngineValues> = {
+      batching: batching === 'on' ? 'on' : 'off',
+      prefetch: prefetch === 'on' ? 'learn' : 'off',
+      scanners: scanners === 'on' ? SCANNERS : 1,
+    };
+    const ofRow = {
+      store: store === 'emulator' ? 'emulator' : 'embedded',
+      rowCache: store === 'cached' ? ROW_CACHE_MB : 0,
+      services: services === 'on',
+      gc: gc === 'on',
+    };
+    return settingOf(Object.assign(ofRow, given, { engine: Object.assign(engine, given.engine) }));
+  });
+}
+
+/** The setting that was given, for a single round. */
+export function settingOf({ engine, ...given }: Given): Setting {
+  const plain = { store: 'embedded', rowCache: 0, services: false, gc: false } as const;
+  return { ...plain, ...given, engine: { ...defaultEngine(), ...engine } };
+}
+
+/** The options of a command line that repeat the setting. */
+export function optionsOf({ store, rowCache, services, engine, gc }: Setting): string {
+  const name = typeof store === 'string' ? store : `bigtable://${store.project}/${store.instance}`;
+  const { batching, prefetch, scanners } = engine;
+  const options = [
+    `--store ${name}`,
+    rowCache > 0 && `--row-cache ${rowCache}`,
+    services && '--services',
+    batching === 'on' && '--batching on',
+    prefetch === 'learn' && '--prefetch learn',
+    scanners > 1 && `--scanners ${scanners}`,
+    gc && '--gc',
+  ];
+  return options.filter((option) => option !== false).join(' ');
+}
+
+function defaultEngine(): EngineValues {
+  const entries = Object.entries(ENGINE_OPTIONS).map(([name, { fallback }]) => [name, fallback()]);
+  return Object.fromEntries(entries);
+}

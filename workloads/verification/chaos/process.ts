@@ -1,0 +1,182 @@
+/**
+ * The program of every process of a round. A client runs some loops of each workload and a worker with
+ * their observers until it is killed; the watcher looks at snapshots, of now and of the past.
+ *
+ * Nothing here ends in order, and nothing needs to: what it did is in its file (history-file.ts).
+ * If its parent is gone, it goes, too. Started by fleet.ts; of no use by itself.
+ */
+import {
+  type Bigtable,
+  createRandom,
+  openPercolator,
+  openStore,
+  type Percolator,
+  type Random,
+  systemClock,
+  type Worker,
+  type WorkerCounters,
+  type WorkerOptions,
+} from '#engine';
+import { observeCollection } from '../judges/index.ts';
+import {
+  lookBack,
+  recordingClient,
+  recordingCommits,
+  recordingObservers,
+  type Recorder,
+  type Workload,
+  WORKLOADS,
+} from '../invariants/index.ts';
+import { type OpenDatabase, openDatabase, serve } from '../../harness/processes/index.ts';
+import { settingsOf } from '../../harness/engine-settings.ts';
+import { nowMs } from './clock.ts';
+import { type HistoryFile, openHistoryFile } from './history-file.ts';
+import type { ProcessOptions } from './messages.ts';
+import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
+import { sumEach } from './sum-each.ts';
+
+/** Loops of each workload: transactions of one process that meet one another. */
+const CLIENTS = 3;
+/** The longest rest of a loop between two transactions, in milliseconds. */
+const REST_MS_MAX = 4;
+/** Observer runs in flight. Most meet in a few counts; more would only lose more. */
+const CONCURRENCY = 8;
+/** Rest of a collector between two cycles, in milliseconds: as short as the lifetime of messages allows. */
+const COLLECTOR_REST_MS = 100;
+/** Between two counts, in milliseconds: what a life did since the last of them goes uncounted. */
+const COUNTS_MS = 50;
+/** Between two looks of the watcher at one workload, in milliseconds. */
+const WATCH_MS = 10;
+
+/**
+ * With collectors, the share of the looks at the past that may go back to the beginning. Each makes the process
+ * hold on to it, and were there always one, nothing would be collected.
+ */
+const FAR_LOOKS = 0.02;
+
+const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
+
+await serve(async (options: ProcessOptions) => {
+  const history = openHistoryFile(options.history, options.name);
+  const { percolator, rangeLocks } = await openDatabaseOf(options, history);
+  const recorder = { sink: history, process: options.name, nowMs };
+  const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
+  const random = createRandom(options.seed).fork(options.name);
+  const workers = Array.from(
+    { length: options.role === 'client' ? options.engine.scanners : 0 },
+    () =>
+      startWorker(percolator, workloads, {
+        recorder,
+        rangeLocks,
+        scanners: options.engine.scanners,
+      }),
+  );
+  if (options.gc) {
+    const times = { messageLifetimeMs: MESSAGE_LIFETIME_MS, restMs: COLLECTOR_REST_MS };
+    percolator.startCollector(times);
+  }
+  setInterval(() => {
+    const counters = workers.map((worker) => worker.counters);
+    history.counts({ engine: percolator.counters, worker: sumEach([NO_RUNS, ...counters]) });
+  }, COUNTS_MS);
+  const loops = workloads.flatMap((workload) =>
+    options.role === 'client'
+      ? clientsOf(percolator, workload, random.fork(workload.name), recorder)
+      : [watch(percolator, workload, { random, recorder, history, options })],
+  );
+  void Promise.all(loops);
+  return { stop: neverAsked };
+});
+
+/** Processes of a round are killed. */
+async function neverAsked(): Promise<never> {
+  throw new Error('nobody is asked to stop here');
+}
+
+/** On a store under observation: what its collector erases is in the history first. */
+async function openDatabaseOf(
+  { store: address, place, engine }: ProcessOptions,
+  history: HistoryFile,
+): Promise<Pick<OpenDatabase, 'percolator'> & Partial<OpenDatabase>> {
+  const options = {
+    ...settingsOf(engine),
+    lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS,
+    leaseTimeToLiveMs: LEASE_TIME_TO_LIVE_MS,
+  };
+  const observed = (store: Bigtable): Bigtable => observeCollection(store, history.collected);
+  if (place !== undefined) return openDatabase(place, options, observed);
+  const store = observed(await openStore(address));
+  return { percolator: await openPercolator({ ...options, store }) };
+}
+
+function startWorker(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  {
+    recorder,
+    rangeLocks,
+    scanners,
+  }: Pick<WorkerOptions, 'rangeLocks'> & { readonly recorder: Recorder; readonly scanners: number },
+): Worker {
+  const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
+  return percolator.startWorker(observers, {
+    concurrency: Math.ceil(CONCURRENCY / scanners),
+    rangeLocks,
+    onCommitted: recordingCommits(recorder),
+    onFailure: ({ error }) => {
+      throw error; // No observer here fails by itself: it is a finding.
+    },
+  });
+}
+
+function clientsOf(
+  percolator: Percolator,
+  workload: Workload,
+  random: Random,
+  recorder: Recorder,
+): readonly Promise<never>[] {
+  const client = recordingClient(percolator, workload.name, recorder);
+  return Array.from({ length: CLIENTS }, async (_, i): Promise<never> => {
+    const own = random.fork(`client ${i}`);
+    for (;;) {
+      await workload.step(client, own);
+      await systemClock.sleep(own.fraction() * REST_MS_MAX);
+    }
+  });
+}
+
+/** Looks now, which is recorded as a transaction that only reads, and at a moment of the past. */
+async function watch(
+  percolator: Percolator,
+  workload: Workload,
+  around: {
+    readonly random: Random;
+    readonly recorder: Recorder;
+    readonly history: HistoryFile;
+    readonly options: Pick<ProcessOptions, 'gc' | 'since'>;
+  },
+): Promise<never> {
+  const { random, recorder, history } = around;
+  const { gc, since } = around.options;
+  const client = recordingClient(percolator, workload.name, recorder);
+  for (let before = since, now = since; ; before = now) {
+    const wrong = new Map<string, readonly string[]>();
+    await client.attempt(async (reader) => {
+      now = reader.startTimestamp;
+      wrong.set(`the snapshot of ${now}`, await workload.watch(reader));
+    });
+    const past = random.integer(!gc || random.fraction() < FAR_LOOKS ? since : before, now);
+    const lookAt = { workload: workload.name, recorder };
+    const then = await lookBack(percolator, past, lookAt, (reader) => workload.watch(reader));
+    wrong.set(`the past snapshot of ${past}`, then ?? []);
+    for (const [where, sentences] of wrong) {
+      for (const sentence of sentences) {
+        history.violation({
+          claim: `${workload.name}: while running`,
+          message: `${where}: ${sentence}`,
+        });
+      }
+    }
+    await systemClock.sleep(WATCH_MS);
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * One round of chaos, on a store of its own:
+ *
+ *   1. Create the tables, and set the workloads up.
+ *   2. Start the processes, and hit them one after another until the goal is reached (goal.ts).
+ *      Every process hands out timestamps of a range that it took from the store's row, so each kill
+ *      also kills a timestamp oracle in the middle of its range. With --services there are two oracles, of which one
+ *      holds the lease, and a lock service: processes that are killed and stopped like the others.
+ *   3. Kill all that are left, at once.
+ *   4. Open the store, let it come to rest, and take the truth down (truth.ts).
+ *   5. Judge what the processes have written down against it (verdict.ts).
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  type Counters,
+  createRandom,
+  openPercolator,
+  openStore,
+  type Percolator,
+  type StoreAddress,
+  systemClock,
+  type WorkerCounters,
+} from '#engine';
+import type { Progress } from '#harness';
+import { recordingClient, type Recorder } from '../invariants/index.ts';
+import { freeAddress, type Place } from '../../harness/processes/index.ts';
+import { provideStore } from '../../harness/stores/index.ts';
+import { nowMs } from './clock.ts';
+import { drawFaults } from './faults.ts';
+import { type FaultCounts, Fleet } from './fleet.ts';
+import { Goal } from './goal.ts';
+import { openHistoryFile, readHistory, type Recorded } from './history-file.ts';
+import { countPairs } from './pairs.ts';
+import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
+import { type Tallies, tallyTransactions } from './tally.ts';
+import { sumEach } from './sum-each.ts';
+import { comeToRest, type Truth } from './truth.ts';
+import { judge, type Verdict } from './verdict.ts';
+
+export interface Round {
+  readonly plan: Plan;
+  readonly tallies: Tallies;
+  readonly faults: FaultCounts;
+  /** With processes at work. */
+  readonly seconds: number;
+  /** Pairs of overlapping writers: all of them (pairs.ts). */
+  readonly pairs: number;
+  /** Write records and acknowledgments that collectors have erased; some are counted twice. */
+  readonly collected: number;
+  /** Summed over all lives, as far as they could tell. */
+  readonly engine: Readonly<Counters>;
+  readonly worker: Readonly<WorkerCounters>;
+  readonly verdict: Verdict;
+}
+
+/** How often to look whether the goal is reached, in milliseconds. */
+const LOOK_MS = 250;
+
+interface Surroundings {
+  readonly progress: Progress;
+  readonly signal: AbortSignal;
+}
+
+export async function runRound(plan: Plan, around: Surroundings): Promise<Round> {
+  const { progress, signal } = around;
+  const folders = {
+    store: path.join(plan.folder, 'store'),
+    history: path.join(plan.folder, 'history'),
+  };
+  await mkdir(folders.history, { recursive: true });
+  using history = openHistoryFile(folders.history, 'parent');
+  const recorder = { sink: history, process: 'parent', nowMs };
+
+  await using provided = await provideStore(plan.store, {
+    folder: folders.store,
+    fsync: plan.fsync,
+    rowCacheBytes: 1e6 * plan.rowCache,
+  });
+  const { address } = provided;
+  const since = await withStore(address, (percolator) => setUp(percolator, plan, recorder));
+  const startedMs = nowMs();
+  const { faults, deaths } = await runProcesses(
+    plan,
+    { store: address, history: folders.history, since },
+    around,
+  );
+  const seconds = (nowMs() - startedMs) / 1000;
+
+  progress.phase('coming to rest', 0);
+  const truth = await withStore(address, async (percolator) => {
+    const rest = await comeToRest(percolator, plan.workloads, { recorder, signal });
+    history.counts({ engine: percolator.counters, worker: rest.worker });
+    return rest;
+  });
+  progress.phase('judging', 0);
+  const recorded = readHistory(folders.history);
+  const judged = judge(plan.workloads, recorded, truth.stored);
+  const seen = [...deaths, ...recorded.violations, ...truth.violations];
+  const verdict = { ...judged, violations: [...seen, ...judged.violations] };
+  await save(plan.folder, truth, verdict);
+  const names = plan.workloads.map(({ name }) => name);
+  const records = [...truth.stored.records, ...recorded.collected.records];
+  const tallies = tallyTransactions(names, recorded.transactions, records);
+  const pairs = countPairs(recorded.transactions);
+  const collected = recorded.collected.records.length;
+  return { plan, tallies, faults, seconds, pairs, collected, ...sumOf(recorded), verdict };
+}
+
+async function withStore<T>(
+  address: StoreAddress,
+  body: (percolator: Percolator) => Promise<T>,
+): Promise<T> {
+  await using store = await openStore(address);
+  await using percolator = await openPercolator({ store, lockTimeToLiveMs: LOCK_TIME_TO_LIVE_MS });
+  return await body(percolator);
+}
+
+/** Resolves with a timestamp at which everything is there. */
+async function setUp(
+  percolator: Percolator,
+  { workloads }: Plan,
+  recorder: Recorder,
+): Promise<number> {
+  for (const workload of workloads) {
+    for (const [table, { observedColumns }] of Object.entries(workload.tables)) {
+      await percolator.createTable(table, { observedColumns });
+    }
+    const client = recordingClient(percolator, workload.name, recorder);
+    await client.attempt((work) => workload.setup(work));
+  }
+  await using snapshot = await percolator.snapshot();
+  return snapshot.startTimestamp;
+}
+
+async function runProcesses(
+  plan: Plan,
+  told: { readonly store: StoreAddress; readonly history: string; readonly since: number },
+  { progress, signal }: Surroundings,
+): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
+  const { seed, gc, engine } = plan;
+  const place = plan.services ? await newPlace(told.store) : undefined;
+  const workloads = plan.workloads.map(({ name }) => name);
+  const goal = new Goal(plan.floors, plan.seconds, told.history);
+  const { pairs } = plan.floors;
+  const total = Number.isFinite(pairs) ? pairs : 0;
+  progress.phase(`hitting ${plan.processes} processes`, total, 'pairs of writers');
+  await using fleet = new Fleet({ ...told, place, seed, gc, engine, workloads }, plan.processes);
+  fleet.start();
+  const isOver = (): boolean => {
+    const isReached = signal.aborted || fleet.isHopeless || goal.isReached();
+    progress.update(goal.pairs);
+    return isReached;
+  };
+  for (const fault of drawFaults(createRandom(seed).fork('faults'))) {
+    if (fault.settled) await waitFor(() => fleet.isComplete || isOver(), { signal });
+    await waitFor(isOver, { signal, forMs: fault.afterMs });
+    if (isOver()) break;
+    await fleet.hit(fault, () => signal.aborted || goal.isLate);
+  }
+  await fleet.end();
+  const faults = fleet.counts;
+  signal.throwIfAborted();
+  return { faults, deaths: fleet.deaths };
+}
+
+/** For at most so long. */
+async function waitFor(
+  isTrue: () => boolean,
+  { signal, forMs = Infinity }: { readonly signal: AbortSignal; readonly forMs?: number },
+): Promise<void> {
+  const untilMs = nowMs() + forMs;
+  for (let leftMs = forMs; leftMs > 0 && !isTrue(); leftMs = untilMs - nowMs()) {
+    await systemClock.sleep(Math.min(leftMs, LOOK_MS), signal);
+  }
+}
+
+/** Where the services will be, in every life of theirs. */
+async function newPlace(store: StoreAddress): Promise<Place> {
+  const oracles = [await freeAddress(), await freeAddress()];
+  return { store, oracles, lockService: await freeAddress() };
+}
+
+function sumOf({ counts }: Recorded): Pick<Round, 'engine' | 'worker'> {
+  return {
+    engine: sumEach(counts.map(({ engine }) => engine)),
+    worker: sumEach(counts.map(({ worker }) => worker)),
+  };
+}
+
+/** Beside the processes' own files: the storage's side, and what came of it. */
+async function save(
+  folder: string,
+  { stored }: Truth,
+  { violations, edn }: Verdict,
+): Promise<void> {
+  const lines = Object.entries(stored).flatMap(([kind, all]) =>
+    all.map((one: unknown) => JSON.stringify({ kind, one })),
+  );
+  await writeFile(path.join(folder, 'stored.jsonl'), lines.map((line) => `${line}\n`).join(''));
+  await writeFile(path.join(folder, 'violations.json'), JSON.stringify(violations, null, 2));
+  if (edn !== undefined) await writeFile(path.join(folder, 'list-append.edn'), edn);
+}

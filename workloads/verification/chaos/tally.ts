@@ -1,0 +1,65 @@
+/** How many transactions of each workload ended how. Small, where a history is not. */
+import type { HistoricRecord } from '../judges/index.ts';
+import type { RecordedTransaction } from '../invariants/index.ts';
+
+export interface Tally {
+  /** Of clients: all that came as far as to ask for their commit, or lost before. */
+  transactions: number;
+  committed: number;
+  /** Lost a conflict, were rolled back, or waited too long. */
+  failed: number;
+  /** Nobody was told: mostly, their process was killed first. */
+  unknown: number;
+  /** Of the unknown, those that the storage says have committed. */
+  unknownCommitted: number;
+  /** Runs of observers that were heard to commit. */
+  runs: number;
+  /** Runs that lost, or were cut off: nobody was told which. */
+  runsUntold: number;
+}
+
+/** By workload. */
+export type Tallies = ReadonlyMap<string, Tally>;
+
+export function tallyTransactions(
+  names: readonly string[],
+  transactions: readonly RecordedTransaction[],
+  records: readonly HistoricRecord[],
+): Tallies {
+  const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
+  const tallies = new Map(names.map((name) => [name, nothing()]));
+  for (const { workload, outcome, run, startTimestamp } of transactions) {
+    const tally = tallies.get(workload);
+    if (tally === undefined) continue;
+    if (run !== undefined) {
+      tally[outcome === 'committed' ? 'runs' : 'runsUntold']++;
+      continue;
+    }
+    tally.transactions++;
+    tally[outcome]++;
+    if (outcome === 'unknown' && committed.has(startTimestamp)) tally.unknownCommitted++;
+  }
+  return tallies;
+}
+
+export function addTallies(all: readonly Tallies[]): Tallies {
+  const sums = new Map<string, Tally>();
+  for (const [name, tally] of all.flatMap((tallies) => [...tallies])) {
+    const sum = sums.get(name) ?? nothing();
+    for (const key of Object.keys(tally) as (keyof Tally)[]) sum[key] += tally[key];
+    sums.set(name, sum);
+  }
+  return sums;
+}
+
+function nothing(): Tally {
+  return {
+    transactions: 0,
+    committed: 0,
+    failed: 0,
+    unknown: 0,
+    unknownCommitted: 0,
+    runs: 0,
+    runsUntold: 0,
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * The truth about a round: what the storage was told to keep, read when all processes are gone.
+ *
+ *   1. Audit what the last kill has left: crashes may leave work behind, and no errors.
+ *   2. Read every cell of every table: whoever meets a lock resolves it.
+ *   3. Run the observers until nothing is dirty.
+ *   4. Read every cell once more, recorded as one last transaction; check each workload at rest, and
+ *      audit again.
+ *   5. Take down every write record, acknowledgment and rollback marker, and what is left that must not be.
+ */
+import { fsck, type Percolator, systemClock, type WorkerCounters } from '#engine';
+import { readStoredHistory, type StoredHistory, type Violation } from '../judges/index.ts';
+import {
+  recordingClient,
+  recordingCommits,
+  type Recorder,
+  recordingObservers,
+  type Workload,
+} from '../invariants/index.ts';
+
+export interface Truth {
+  readonly stored: StoredHistory;
+  readonly violations: readonly Violation[];
+  /** Of the worker that ran the observers to the end here. */
+  readonly worker: Readonly<WorkerCounters>;
+}
+
+/** How long the observers may take to come to rest. */
+const REST_MS_MAX = 120_000;
+
+export async function comeToRest(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  around: { readonly recorder: Recorder; readonly signal: AbortSignal },
+): Promise<Truth> {
+  const violations: Violation[] = [];
+  let worker: Readonly<WorkerCounters> = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
+  try {
+    worker = await settle(percolator, workloads, { ...around, violations });
+  } catch (error) {
+    around.signal.throwIfAborted();
+    violations.push({ claim: 'rest: nothing fails', message: String(error) });
+  }
+  const stored = await readStoredHistory(percolator.store, tablesOf(workloads));
+  for (const cell of stored.locks) {
+    violations.push({
+      claim: 'rest: reading resolves every lock',
+      message: `${cell} is still locked`,
+    });
+  }
+  return { stored, violations, worker };
+}
+
+interface Settling {
+  readonly recorder: Recorder;
+  readonly signal: AbortSignal;
+  /** Filled step by step. */
+  readonly violations: Violation[];
+}
+
+/** Steps 1 to 4. */
+async function settle(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  settling: Settling,
+): Promise<Readonly<WorkerCounters>> {
+  const { recorder, signal, violations } = settling;
+  violations.push(...(await auditErrors(percolator, 'after the last kill')));
+  await readEverything(percolator, workloads, recorder);
+  signal.throwIfAborted();
+  const worker = await runObservers(percolator, workloads, settling);
+  await readEverything(percolator, workloads, recorder);
+  for (const workload of workloads) {
+    await using snapshot = await percolator.snapshot();
+    const wrong = await workload.check(snapshot);
+    violations.push(...wrong.map((message) => ({ claim: `${workload.name}: at rest`, message })));
+  }
+  violations.push(...(await auditErrors(percolator, 'at rest')));
+  return worker;
+}
+
+async function auditErrors({ store }: Percolator, when: string): Promise<readonly Violation[]> {
+  const errors: Violation[] = [];
+  for await (const { severity, code, sentence } of await fsck(store)) {
+    if (severity === 'error') errors.push({ claim: `audit ${when}: ${code}`, message: sentence });
+  }
+  return errors;
+}
+
+/** As one transaction, so that the history ends with what there is. */
+async function readEverything(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  recorder: Recorder,
+): Promise<void> {
+  for (const { name, tables } of workloads) {
+    const client = recordingClient(percolator, name, recorder);
+    await client.attempt(async (work) => {
+      for (const [table, { columns }] of Object.entries(tables)) {
+        for await (const _ of work.scan({ table, columns })); // Reading is all.
+      }
+    });
+  }
+}
+
+/** Runs the observers until nothing is dirty. */
+async function runObservers(
+  percolator: Percolator,
+  workloads: readonly Workload[],
+  { recorder, signal, violations }: Settling,
+): Promise<Readonly<WorkerCounters>> {
+  const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
+  const worker = percolator.startWorker(observers, {
+    onCommitted: recordingCommits(recorder),
+    onFailure: ({ cell, error }) => {
+      const message = `${cell.table}/${cell.row}:${cell.column}: ${String(error)}`;
+      violations.push({ claim: 'rest: no observer fails', message });
+    },
+  });
+  const over = new AbortController();
+  const late = systemClock.sleep(REST_MS_MAX, AbortSignal.any([signal, over.signal]));
+  const isIdle = await Promise.race([worker.idle().then(() => true), late.then(() => false)]);
+  over.abort();
+  await worker.stop();
+  signal.throwIfAborted();
+  if (!isIdle) {
+    const message = `observers still had work after ${REST_MS_MAX / 1000} s without a client`;
+    violations.push({ claim: 'rest: observers come to rest', message });
+  }
+  return worker.counters;
+}
+
+function tablesOf(workloads: readonly Workload[]): readonly string[] {
+  return workloads.flatMap(({ tables }) => Object.keys(tables));
+}

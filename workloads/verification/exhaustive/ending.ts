@@ -1,0 +1,214 @@
+/**
+ * The end of a story: a last reader comes, to whom everybody else is dead, and reads every cell; then the judges
+ * look at what everybody was told and what is there.
+ *
+ *   - no client saw or was told anything that snapshot isolation forbids
+ *   - what `outcomeOf` answered is what became of the transaction
+ *   - no assertion of the engine has failed
+ *   - the last reader has left no lock; nor has anybody, if nothing went wrong (P7, P16)
+ *   - every change of an observed column has its notification, at its commit timestamp (P40, P41)
+ *   - an audit finds nothing that must never be
+ */
+import { createRandom } from '../../../engine/base/index.ts';
+import type { Cell } from '../../../engine/bigtable/index.ts';
+import { audit } from '../../../engine/audit/index.ts';
+import {
+  createContext,
+  LOCK,
+  NOTIFY,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  TABLE_FAMILIES,
+} from '../../../engine/transaction/index.ts';
+import {
+  addressOf,
+  type HistoricTransaction,
+  type History,
+  type Violation,
+} from '../judges/history.ts';
+import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
+import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
+import { ScriptedOracle } from '../../../engine/testing/scripted-oracle.ts';
+import { VirtualClock } from '../../../engine/testing/virtual-clock.ts';
+import type { Told } from './live-process.ts';
+import type { LocalState } from './local-states.ts';
+import type { Budget } from './scenario.ts';
+import { setCell } from './rows.ts';
+import { take, type WorldRules, type WorldState } from './world-state.ts';
+
+export interface EndingRules extends WorldRules {
+  /** The last reader, before it has begun. */
+  readonly lastReader: LocalState;
+  /** What was committed before the story began. */
+  readonly past: readonly HistoricTransaction[];
+  readonly observed: readonly string[];
+  /** What may go wrong in all. */
+  readonly budget: Budget;
+}
+
+/** A reader that has not finished after so many messages never will. */
+const MESSAGES_MAX = 1_000;
+
+/** Judges endings; equal ones once. */
+export class Endings {
+  readonly #rules: EndingRules;
+  readonly #judged = new Map<string, readonly Violation[]>();
+  readonly #audited = new Map<string, readonly Violation[]>();
+
+  constructor(rules: EndingRules) {
+    this.#rules = rules;
+  }
+
+  /** @param world in which nobody is at work any more */
+  async judge(world: WorldState): Promise<readonly Violation[]> {
+    // What is still underway does not count here, nor what may still go wrong.
+    const { rows, processes, nextTimestamp } = world;
+    const key = [nextTimestamp, ...rows, ...processes]
+      .map((one) => (typeof one === 'number' ? one : one.id))
+      .join(' ');
+    const known = this.#judged.get(key);
+    if (known !== undefined) return known;
+    const violations = await this.#judge(world);
+    this.#judged.set(key, violations);
+    return violations;
+  }
+
+  /** If nothing went wrong and nobody was taken for dead, everybody has cleaned up behind himself. */
+  judgeDebris({ rows, left }: WorldState): readonly Violation[] {
+    const { budget, suspicion } = this.#rules;
+    const isCalm = left === budget && suspicion === 'crashed'; // Whatever goes wrong is deducted from it.
+    return isCalm ? this.#locksIn(rows, 'debris', 'nothing went wrong') : [];
+  }
+
+  async #judge(world: WorldState): Promise<readonly Violation[]> {
+    const after = await this.#readAll(world);
+    const { rows, processes } = after;
+    const told = processes.map((state) => state.told);
+    const history: History = {
+      transactions: [...this.#rules.past, ...told.flatMap(({ transactions }) => transactions)],
+      records: rows.flatMap(({ records }) => records),
+      markers: rows.flatMap(({ markers }) => markers),
+    };
+    return [
+      ...told.flatMap(judgeError),
+      ...judgeSnapshotIsolation(history),
+      ...told.flatMap((one) => judgeOutcomes(one, history)),
+      ...this.#locksIn(rows, 'progress', 'everything has been read'),
+      ...this.#judgeMarks(after),
+      ...(processes.at(-1)?.phase === 'finished' ? [] : [NEVER_READ]),
+      ...(await this.#audit(after)),
+    ];
+  }
+
+  /** The world after the last reader. */
+  async #readAll(world: WorldState): Promise<WorldState> {
+    const { lastReader } = this.#rules;
+    const process = world.processes.length;
+    const dead = (1 << process) - 1;
+    let at: WorldState = { ...world, dead, processes: [...world.processes, lastReader] };
+    for (let messages = 0; messages < MESSAGES_MAX; messages++) {
+      const pending = at.processes[process]?.pending[0];
+      if (pending === undefined) break;
+      at = (await take(this.#rules, at, { kind: 'deliver', process, pending })) ?? at;
+    }
+    return at;
+  }
+
+  #locksIn(rows: WorldState['rows'], claim: string, reason: string): readonly Violation[] {
+    return rows.flatMap(({ cells }, i) =>
+      cells
+        .filter(({ family }) => family === LOCK)
+        .map(({ qualifier, timestamp }) => ({
+          claim: `${claim}: lock left`,
+          message: `${this.#rules.places[i]}:${qualifier} is locked by ${timestamp} although ${reason}`,
+        })),
+    );
+  }
+
+  /** Nobody runs observers here, so marks stay. */
+  #judgeMarks({ rows }: WorldState): readonly Violation[] {
+    const { places, observed } = this.#rules;
+    return rows
+      .flatMap(({ records }) => records)
+      .filter(({ cell, operation, commitTimestamp }) => {
+        const { table, row, column } = addressOf(cell);
+        if (operation === 'touch' || !observed.includes(column)) return false;
+        const marks = rows[places.indexOf(`${notifyTable(table)}/${row}`)]?.cells ?? [];
+        const isMark = (one: Cell): boolean =>
+          one.family === NOTIFY && one.qualifier === column && one.timestamp === commitTimestamp;
+        return !marks.some(isMark);
+      })
+      .map(({ cell, commitTimestamp }) => ({
+        claim: 'notifications: lost',
+        message: `${cell} was changed at ${commitTimestamp}, and there is no mark of it`,
+      }));
+  }
+
+  async #audit(world: WorldState): Promise<readonly Violation[]> {
+    const key = [world.nextTimestamp, ...world.rows.map(({ id }) => id)].join(' ');
+    const known = this.#audited.get(key);
+    if (known !== undefined) return known;
+    const violations = await auditRows(this.#rules, world);
+    this.#audited.set(key, violations);
+    return violations;
+  }
+}
+
+const NEVER_READ: Violation = {
+  claim: 'progress: never read',
+  message: 'the last reader, to whom everybody else was dead, did not get to the end',
+};
+
+function judgeError({ error, transactions }: Told): readonly Violation[] {
+  if (error === undefined) return [];
+  return [{ claim: 'engine: error', message: `${transactions[0]?.process} failed with ${error}` }];
+}
+
+function judgeOutcomes({ outcomes }: Told, { records }: History): readonly Violation[] {
+  const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
+  return outcomes
+    .filter(
+      ({ startTimestamp, outcome }) => (outcome === 'committed') !== committed.has(startTimestamp),
+    )
+    .map(({ startTimestamp, outcome }) => ({
+      claim: 'outcome: wrong answer',
+      message: `outcomeOf said that the transaction of ${startTimestamp} was ${outcome}`,
+    }));
+}
+
+/** The audit looks at a storage of its own with the same cells. */
+async function auditRows(
+  { places, observed }: EndingRules,
+  world: WorldState,
+): Promise<readonly Violation[]> {
+  const store = createMemoryBigtable();
+  const tables = [...new Set(places.map((place) => place.slice(0, place.indexOf('/'))))].filter(
+    (table) => !table.endsWith('.notify'),
+  );
+  for (const table of tables) {
+    await store.createTable(table, { families: TABLE_FAMILIES });
+    await store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES });
+  }
+  for (const [i, { cells }] of world.rows.entries()) {
+    const [table = '', row = ''] = (places[i] ?? '').split('/');
+    const mutations = cells.map(setCell);
+    if (mutations.length > 0) await store.mutateRows([{ table, row, mutations }]);
+  }
+  const oracle = new ScriptedOracle(world.nextTimestamp);
+  const context = createContext({
+    store,
+    oracle,
+    clock: new VirtualClock(),
+    random: createRandom(1),
+    liveness: { self: 'auditor', isDead: () => true },
+    isObserved: async (_, column) => observed.includes(column),
+  });
+  const audited = tables.map((table) => ({ table, observedColumns: observed }));
+  const findings = await Array.fromAsync(audit(context, audited));
+  return findings
+    .filter(({ severity }) => severity === 'error')
+    .map(({ code, cell, sentence }) => ({
+      claim: `audit: ${code}`,
+      message: `${cell.table}/${cell.row ?? ''}:${cell.column ?? ''}: ${sentence}`,
+    }));
+}

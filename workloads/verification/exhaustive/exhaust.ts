@@ -1,0 +1,219 @@
+/**
+ * Everything that can happen in a scenario: every interleaving, every moment to die, every message that
+ * arrives twice, or late, or never. The real engine runs in it; nothing is left to chance.
+ *
+ *     a state of the world = rows + what each process has heard + what is underway + what may still go wrong
+ *
+ *   1. Start from the beginning; at each state, list all that can happen next (world-state.ts).
+ *   2. Take each of these in turn, and go on from there, depth first. A state that was there
+ *      before is not entered again: all that can come of it is known.
+ *   3. Where nobody is at work any more, a last reader comes, and the judges look (ending.ts).
+ *
+ * Why this is complete: what a process does next is decided by what it has heard, and what a message does
+ * is decided by the row it finds. So two ways into one state have the same future. States are compared
+ * exactly, without hashing. They form no cycle, because with every step something has been heard or used up;
+ * so the ways through them, which are the executions, can be counted without being walked.
+ *
+ * Why it is fast: a process's code runs once for each thing it can ever have heard (local-states.ts), not
+ * once for each interleaving. The rest is tables of what leads where.
+ *
+ * What it does not do: scans, garbage collection, clocks that differ, leases that end, more than one failure of
+ * a kind unless asked. The simulator does (simulation/).
+ */
+import { systemClock } from '../../../engine/base/index.ts';
+import type { Violation } from '../judges/history.ts';
+import { Endings } from './ending.ts';
+import type { Budget, Scenario, Suspicion } from './scenario.ts';
+import { setTheScene } from './scene.ts';
+import { SeenStates } from './seen-states.ts';
+import { describeChoice, describeOutcomes } from './story.ts';
+import { type Choice, choicesOf, isOver, keyOf, take, type WorldState } from './world-state.ts';
+
+export interface ExhaustOptions extends Partial<Budget> {
+  /** Default: everybody. */
+  readonly suspicion?: Suspicion | undefined;
+  /** States after which the search gives up. Default 1,000,000: some hundreds of megabytes. */
+  readonly statesMax?: number | undefined;
+  /** Called now and then with the states seen so far; the search stops if it returns false. */
+  readonly onProgress?: ((states: number) => boolean) | undefined;
+}
+
+export interface Report {
+  readonly scenario: string;
+  /** Different ways through all that can happen. May be beyond what a number holds exactly. */
+  readonly executions: number;
+  readonly states: number;
+  /** States of single processes: how often the engine's code was run for a step. */
+  readonly processStates: number;
+  /** Whether everything that can happen was looked at. */
+  readonly isExhausted: boolean;
+  /** Steps of the longest execution. */
+  readonly longest: number;
+  /** What became of the transactions, and in how many endings: `A committed, B failed`. */
+  readonly outcomes: ReadonlyMap<string, number>;
+  /** The first execution that must not be; absent if there is none. */
+  readonly failure?: Failure | undefined;
+}
+
+export interface Failure {
+  readonly violations: readonly Violation[];
+  /** What happened, in order, a line each. */
+  readonly story: readonly string[];
+  /** Which of the things that could happen did, from the beginning on; `retell` takes them again. */
+  readonly choices: readonly number[];
+}
+
+interface Frame {
+  readonly world: WorldState;
+  readonly key: string;
+  readonly choices: readonly Choice[];
+  /** The choice that is taken now. */
+  taken: number;
+  /** Ways from here to an ending found so far. */
+  executions: number;
+}
+
+/** Longer than any execution: only processes that run in circles get there. */
+const STEPS_MAX = 2_000;
+const STATES_BETWEEN_BREATHS = 5_000;
+
+/** Looks at everything that can happen in the scenario, until something is wrong. */
+export async function exhaust(scenario: Scenario, options: ExhaustOptions = {}): Promise<Report> {
+  return new Search(scenario, options).run();
+}
+
+/** The story of one execution, given by the numbers of its choices, and what the judges say of its end. */
+export async function retell(
+  scenario: Scenario,
+  options: ExhaustOptions,
+  choices: readonly number[],
+): Promise<Failure> {
+  return new Search(scenario, options).retell(choices);
+}
+
+class Search {
+  readonly #scenario: Scenario;
+  readonly #options: ExhaustOptions;
+  readonly #budget: Budget;
+  readonly #suspicion: Suspicion;
+  /** Executions from each state on. */
+  readonly #seen = new SeenStates();
+  readonly #outcomes = new Map<string, number>();
+  readonly #stack: Frame[] = [];
+  #longest = 0;
+
+  constructor(scenario: Scenario, options: ExhaustOptions) {
+    const { crashes = 0, copies = 0, lostAnswers = 0, suspicion = 'everybody' } = options;
+    this.#scenario = scenario;
+    this.#options = options;
+    this.#budget = { crashes, copies, lostAnswers };
+    this.#suspicion = suspicion;
+  }
+
+  async run(): Promise<Report> {
+    const { start, rules } = await this.#setTheScene();
+    const endings = new Endings(rules);
+    const { statesMax = 1_000_000, onProgress } = this.#options;
+    let isStopped = false;
+    let failure = await this.#enter(start, endings);
+    let frame = this.#stack.at(-1);
+    for (; frame !== undefined && failure === undefined; frame = this.#stack.at(-1)) {
+      const choice = frame.choices[frame.taken];
+      if (choice === undefined || isStopped) {
+        this.#leave(frame);
+        continue;
+      }
+      const taken = take(rules, frame.world, choice);
+      const after = taken instanceof Promise ? await taken : taken;
+      const known = after === undefined ? 0 : this.#seen.get(keyOf(after));
+      if (known !== undefined) {
+        frame.executions += known;
+        frame.taken++;
+      } else if (after !== undefined) {
+        failure = await this.#enter(after, endings);
+        if (this.#seen.size % STATES_BETWEEN_BREATHS === 0) {
+          isStopped ||= onProgress?.(this.#seen.size) === false;
+          await systemClock.yield();
+        }
+        isStopped ||= this.#seen.size >= statesMax;
+      }
+    }
+    return {
+      scenario: this.#scenario.name,
+      executions: this.#seen.get(keyOf(start)) ?? 0,
+      states: this.#seen.size,
+      processStates: rules.locals.size,
+      isExhausted: failure === undefined && !isStopped,
+      longest: this.#longest,
+      outcomes: this.#outcomes,
+      failure,
+    };
+  }
+
+  async retell(choices: readonly number[]): Promise<Failure> {
+    const { start, rules } = await this.#setTheScene();
+    const endings = new Endings(rules);
+    const story: string[] = [];
+    let world = start;
+    for (const number of choices) {
+      const choice = choicesOf(world, this.#suspicion)[number];
+      if (choice === undefined) throw new RangeError(`there is no choice ${number} at this point`);
+      story.push(describeChoice(rules, world, choice, this.#scenario));
+      world = (await take(rules, world, choice)) ?? world;
+    }
+    const violations = [...this.#judgeProgress(world), ...(await judgeEnd(world, endings))];
+    return { violations, story: [...story, describeOutcomes(world)], choices };
+  }
+
+  #setTheScene(): ReturnType<typeof setTheScene> {
+    return setTheScene(this.#scenario, this.#budget, this.#suspicion);
+  }
+
+  /** A state that nobody has been in. Says what is wrong with it. */
+  async #enter(world: WorldState, endings: Endings): Promise<Failure | undefined> {
+    const key = keyOf(world);
+    const isEnd = isOver(world);
+    const choices = choicesOf(world, this.#suspicion);
+    this.#seen.set(key, 0);
+    this.#stack.push({ world, key, choices, taken: 0, executions: isEnd ? 1 : 0 });
+    this.#longest = Math.max(this.#longest, this.#stack.length - 1);
+    if (isEnd) this.#countOutcomes(world);
+    const violations = [...this.#judgeProgress(world), ...(await judgeEnd(world, endings))];
+    if (violations.length === 0) return undefined;
+    const taken = this.#stack.slice(0, -1).map((frame) => frame.taken);
+    const { story } = await new Search(this.#scenario, this.#options).retell(taken);
+    return { violations, story, choices: taken };
+  }
+
+  #leave(frame: Frame): void {
+    this.#stack.pop();
+    this.#seen.set(frame.key, frame.executions);
+    const parent = this.#stack.at(-1);
+    if (parent === undefined) return;
+    parent.executions += frame.executions;
+    parent.taken++;
+  }
+
+  /** A process at work waits for something. */
+  #judgeProgress({ processes }: WorldState): readonly Violation[] {
+    if (this.#stack.length > STEPS_MAX) {
+      return [{ claim: 'progress: endless', message: `no end after ${STEPS_MAX} steps` }];
+    }
+    return processes
+      .filter(({ phase, pending }) => phase === 'at work' && pending.length === 0)
+      .map(({ process }) => ({
+        claim: 'progress: stuck',
+        message: `${this.#scenario.processes[process]?.name} waits for nothing`,
+      }));
+  }
+
+  #countOutcomes(world: WorldState): void {
+    const outcomes = describeOutcomes(world);
+    this.#outcomes.set(outcomes, (this.#outcomes.get(outcomes) ?? 0) + 1);
+  }
+}
+
+async function judgeEnd(world: WorldState, endings: Endings): Promise<readonly Violation[]> {
+  if (!isOver(world)) return [];
+  return [...endings.judgeDebris(world), ...(await endings.judge(world))];
+}

@@ -1,0 +1,235 @@
+/**
+ * A process: the real engine, in an environment in which nothing happens until it is told to.
+ *
+ * Its messages lie in `outstanding` until one is answered with `hear`, which resolves when the process
+ * has done all it can and waits again. What it does is decided by what it hears and nothing
+ * else: it has a clock of its own, no luck, and its leases go to a storage of their own at once.
+ *
+ * Short sleeps end at once. That loses nothing: whoever sleeps before it sends is like somebody whose message
+ * takes long. Long ones never end: heartbeats, renewals of leases.
+ */
+import {
+  type Clock,
+  PercolatorError,
+  type Random,
+  systemClock,
+} from '../../../engine/base/index.ts';
+import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import {
+  begin,
+  type Context,
+  createContext,
+  outcomeOf,
+  settled,
+  snapshotAt,
+} from '../../../engine/transaction/index.ts';
+import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
+import type { Operation } from '../simulation/plan.ts';
+import { PLAIN } from '../simulation/names.ts';
+import {
+  perform,
+  readOnly,
+  type Recording,
+  type Scribe,
+  startRecording,
+} from '../simulation/recording.ts';
+import type { Answer, Message, MessageBook, Request } from './messages.ts';
+import { inDoubt } from './messages.ts';
+import { MessagingBigtable } from './messaging-bigtable.ts';
+import type { ScriptedProcess } from './scenario.ts';
+
+/** What the clients of a process have seen and been told. */
+export interface Told {
+  readonly transactions: readonly Recording[];
+  /** What `outcomeOf` answered. */
+  readonly outcomes: readonly ToldOutcome[];
+  /** An error that is none of the engine's: an assertion that failed. */
+  readonly error: string | undefined;
+}
+
+export interface ToldOutcome {
+  readonly startTimestamp: Timestamp;
+  readonly outcome: 'committed' | 'rolled back';
+}
+
+export interface Surroundings {
+  readonly messages: MessageBook;
+  isDead(token: string): boolean;
+  isObserved(column: string): boolean;
+}
+
+interface Outstanding {
+  readonly message: Message;
+  readonly resolve: (value: Answer['value']) => void;
+  readonly reject: (error: PercolatorError) => void;
+}
+
+/** Sleeps at least as long as this never end. */
+const FOREVER_MS = 60_000;
+
+export class LiveProcess {
+  /** By number, in the order sent. */
+  readonly outstanding: Map<number, Outstanding> = new Map();
+  readonly #script: ScriptedProcess;
+  readonly #context: Context;
+  readonly #transactions: Recording[] = [];
+  readonly #outcomes: ToldOutcome[] = [];
+  #error: string | undefined;
+  #sent = 0;
+  #isFinished = false;
+
+  constructor(script: ScriptedProcess, surroundings: Surroundings) {
+    this.#script = script;
+    const send = (request: Request): Promise<Answer['value']> =>
+      this.#send(surroundings.messages.message(request));
+    this.#context = createContext(
+      {
+        store: new MessagingBigtable(send),
+        oracle: {
+          horizon: 0,
+          next: async () => (await send({ kind: 'timestamp' })) as Timestamp,
+          readHorizon: async () => 0,
+          raiseHorizon: async () => 0,
+        },
+        clock: sleepless(),
+        random: NO_LUCK,
+        liveness: { self: script.name, isDead: (token) => surroundings.isDead(token) },
+        isObserved: async (_, column) => surroundings.isObserved(column),
+        leases: { store: createMemoryBigtable(), freshTimestamp: async () => 0 },
+      },
+      {
+        // A reader waits once for a lock that stays: then its wait is over.
+        lockWaitMsMax: 0.5,
+        backoffMsMin: 1,
+        backoffMsMax: 1,
+        lockTimeToLiveMs: 10 * FOREVER_MS,
+        leaseTimeToLiveMs: 10 * FOREVER_MS,
+        snapshotLifetimeMsMax: 10 * FOREVER_MS,
+        inDoubtAttemptsMax: script.inDoubtAttemptsMax ?? 2,
+      },
+    );
+  }
+
+  get #scribe(): Scribe {
+    const find = (claim: string, message: string): void => {
+      this.#error = `${claim}: ${message}`;
+    };
+    return { clock: this.#context.clock, names: PLAIN, find };
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** A copy: it does not change any more. */
+  get told(): Told {
+    return structuredClone({
+      transactions: this.#transactions,
+      outcomes: this.#outcomes,
+      error: this.#error,
+    });
+  }
+
+  async start(): Promise<void> {
+    void this.#run();
+    await systemClock.yield();
+  }
+
+  async hear(number: number, answer: Answer): Promise<void> {
+    const waiting = this.outstanding.get(number);
+    this.outstanding.delete(number);
+    if (answer.isLost && waiting !== undefined) waiting.reject(inDoubt(waiting.message));
+    else waiting?.resolve(answer.value);
+    await systemClock.yield();
+  }
+
+  #send(message: Message): Promise<Answer['value']> {
+    return new Promise((resolve, reject) => {
+      this.outstanding.set(this.#sent++, { message, resolve, reject });
+    });
+  }
+
+  async #run(): Promise<void> {
+    try {
+      for (const operations of this.#script.transactions) {
+        if (operations.every(isRead)) await this.#read(operations);
+        else await this.#transact(operations);
+      }
+      await settled(this.#context);
+    } catch (error) {
+      this.#error = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    }
+    this.#isFinished = true;
+  }
+
+  async #read(operations: readonly Operation[]): Promise<void> {
+    await using snapshot = await snapshotAt(this.#context);
+    const recording = this.#record(snapshot.startTimestamp);
+    try {
+      for (const operation of operations) {
+        await readOnly(this.#scribe, snapshot, operation, recording);
+      }
+      recording.outcome = 'committed';
+    } catch (error) {
+      if (!(error instanceof PercolatorError)) throw error;
+    }
+  }
+
+  async #transact(operations: readonly Operation[]): Promise<void> {
+    const transaction = await begin(this.#context);
+    const recording = this.#record(transaction.startTimestamp);
+    try {
+      await perform(this.#scribe, transaction, operations, recording);
+      recording.outcome = 'unknown'; // Until it is told.
+      recording.commitTimestamp = await transaction.commit();
+      recording.outcome = 'committed';
+    } catch (error) {
+      transaction.discard();
+      if (!(error instanceof PercolatorError)) throw error;
+      if (error.code === 'COMMIT_UNKNOWN') await this.#ask(error);
+      else recording.outcome = 'failed';
+    }
+  }
+
+  async #ask({ transaction }: PercolatorError): Promise<void> {
+    if (transaction === undefined) throw new Error('COMMIT_UNKNOWN names the transaction');
+    try {
+      const outcome = await outcomeOf(this.#context, transaction);
+      this.#outcomes.push({ startTimestamp: transaction.startTimestamp, outcome });
+    } catch (error) {
+      if (!(error instanceof PercolatorError)) throw error;
+    }
+  }
+
+  #record(startTimestamp: Timestamp): Recording {
+    const recording = startRecording(this.#script.name, startTimestamp, 0);
+    this.#transactions.push(recording);
+    return recording;
+  }
+}
+
+function isRead(operation: Operation): boolean {
+  return operation.do === 'getMany';
+}
+
+function sleepless(): Clock {
+  let nowMs = 0;
+  return {
+    wallMs: () => 0,
+    monotonicMs: () => nowMs,
+    sleep: (ms) => {
+      if (ms >= FOREVER_MS) return new Promise(() => {});
+      nowMs += ms;
+      return Promise.resolve();
+    },
+    yield: () => systemClock.yield(),
+  };
+}
+
+const NO_LUCK: Random = {
+  seed: 0,
+  integer: (min) => min,
+  fraction: () => 0.75,
+  pick: <T>(items: readonly T[]): T => items[0] as T,
+  fork: () => NO_LUCK,
+};

@@ -1,0 +1,193 @@
+/**
+ * What a process is at a moment: decided by what it has heard so far, because processes are
+ * deterministic. So the states of a process form a tree, and the real code runs once for each of its edges,
+ * however many interleavings of everybody else there are around it.
+ *
+ *     started ──hears: timestamp 3──▶ ● ──hears: locked──▶ ● ──hears: timestamp 4──▶ ...
+ *                                     └───hears: conflict─▶ ● ...
+ *
+ * To go on from a state, its process is needed alive; if it has gone on elsewhere since, another one is
+ * started, and hears the same again. States with the same future are one: those of processes that are
+ * through, or have died, if their clients were told the same and have sent the same.
+ */
+import { assert } from '../../../engine/base/index.ts';
+import { LiveProcess, type Told } from './live-process.ts';
+import type { Answer, Message, MessageBook } from './messages.ts';
+import type { ScriptedProcess, Suspicion } from './scenario.ts';
+
+export interface LocalState {
+  /** Unique. */
+  readonly id: number;
+  readonly process: number;
+  readonly phase: 'at work' | 'finished' | 'dead';
+  /** Sent and not answered yet, in the order sent. */
+  readonly pending: readonly Pending[];
+  /** Mutations sent so far, each once. */
+  readonly sent: readonly Message[];
+  readonly told: Told;
+  /** The state before it and what was heard then; absent at the start. */
+  readonly before?: { readonly state: LocalState; readonly heard: Heard } | undefined;
+}
+
+export interface Pending {
+  readonly number: number;
+  readonly message: Message;
+}
+
+export interface Heard {
+  /** Number of the message that this is the answer to. */
+  readonly number: number;
+  readonly answer: Answer;
+  /** Who has crashed by then: a bit for each process. */
+  readonly dead: number;
+}
+
+export interface ProcessRules {
+  readonly messages: MessageBook;
+  readonly scripts: readonly ScriptedProcess[];
+  readonly suspicion: Suspicion;
+  readonly observed: readonly string[];
+  /** Whether copies of what was sent may arrive later; otherwise it does not matter any more. */
+  readonly hasCopies: boolean;
+}
+
+interface Living {
+  readonly process: LiveProcess;
+  /** What the process sees of the others' deaths. */
+  dead: number;
+  /** Whether it has looked, since it heard something. */
+  hasLooked: boolean;
+}
+
+/** Processes kept alive where they are; the oldest are forgotten first. */
+const LIVING_MAX = 2_000;
+/** Instead of who is dead, where nobody has looked. */
+const UNSEEN = -1;
+
+export class LocalStates {
+  readonly #rules: ProcessRules;
+  readonly #after = new Map<LocalState, Map<string, LocalState>>();
+  readonly #dead = new Map<LocalState, LocalState>();
+  readonly #ended = new Map<string, LocalState>();
+  readonly #living = new Map<LocalState, Living>();
+  #count = 0;
+
+  constructor(rules: ProcessRules) {
+    this.#rules = rules;
+  }
+
+  /** How many there are; the dead and finished count once for each future. */
+  get size(): number {
+    return this.#count;
+  }
+
+  async start(process: number): Promise<LocalState> {
+    const living = await this.#startProcess(process);
+    return this.#stateOf(process, living, undefined);
+  }
+
+  /** The state after; undefined if nobody has been there yet: then `explore` it. */
+  after(state: LocalState, heard: Heard): LocalState | undefined {
+    const known = this.#after.get(state);
+    return known?.get(nameOf(heard)) ?? known?.get(nameOf({ ...heard, dead: UNSEEN }));
+  }
+
+  async explore(state: LocalState, heard: Heard): Promise<LocalState> {
+    const living = await this.#revive(state);
+    living.dead = heard.dead;
+    living.hasLooked = false;
+    await living.process.hear(heard.number, heard.answer);
+    const after = this.#stateOf(state.process, living, { state, heard });
+    const known = this.#after.get(state) ?? new Map<string, LocalState>();
+    // Who did not look who is dead does the same whoever is.
+    const name = nameOf(living.hasLooked ? heard : { ...heard, dead: UNSEEN });
+    this.#after.set(state, known.set(name, after));
+    return after;
+  }
+
+  /** The same process, dead: what it has sent may still arrive, but it hears nothing any more. */
+  dead(state: LocalState): LocalState {
+    const known = this.#dead.get(state);
+    if (known !== undefined) return known;
+    const dead = this.#end({ ...state, phase: 'dead', pending: [] });
+    this.#dead.set(state, dead);
+    return dead;
+  }
+
+  #stateOf(process: number, living: Living, before: LocalState['before']): LocalState {
+    const { outstanding, isFinished, told } = living.process;
+    const pending = [...outstanding].map(([number, { message }]) => ({ number, message }));
+    const sent = new Map((before?.state.sent ?? []).map((message) => [message.id, message]));
+    for (const { message } of pending) if (message.isMutation) sent.set(message.id, message);
+    const state = { id: 0, process, pending, sent: [...sent.values()], told, before };
+    if (isFinished) return this.#end({ ...state, phase: 'finished' });
+    const added: LocalState = { ...state, id: this.#count++, phase: 'at work' };
+    this.#keep(added, living);
+    return added;
+  }
+
+  /** For what comes, only this counts of a process that does nothing any more. */
+  #end(state: LocalState): LocalState {
+    const { process, phase, told, sent } = state;
+    const copies = this.#rules.hasCopies ? sent.map(({ id }) => id).toSorted((a, b) => a - b) : [];
+    const name = JSON.stringify([process, phase, told, copies]);
+    const known = this.#ended.get(name);
+    if (known !== undefined) return known;
+    const added = { ...state, id: this.#count++ };
+    this.#ended.set(name, added);
+    return added;
+  }
+
+  /** A living process that is in this state, for the caller to go on with. */
+  async #revive(state: LocalState): Promise<Living> {
+    const found = this.#living.get(state);
+    if (found !== undefined) {
+      this.#living.delete(state);
+      return found;
+    }
+    const living = await this.#startProcess(state.process);
+    for (const { number, answer, dead } of historyOf(state)) {
+      living.dead = dead;
+      await living.process.hear(number, answer);
+    }
+    const numbers = [...living.process.outstanding.keys()].join(' ');
+    const before = state.pending.map(({ number }) => number).join(' ');
+    assert(numbers === before, 'a process that hears the same does the same');
+    return living;
+  }
+
+  async #startProcess(process: number): Promise<Living> {
+    const { scripts, messages, observed, suspicion } = this.#rules;
+    const script = scripts[process];
+    assert(script !== undefined, 'every process has a script');
+    const isDead = (token: string): boolean => {
+      if (suspicion === 'everybody') return true;
+      living.hasLooked = true;
+      return (living.dead & (1 << scripts.findIndex(({ name }) => name === token))) !== 0;
+    };
+    const isObserved = (column: string): boolean => observed.includes(column);
+    const live = new LiveProcess(script, { messages, isDead, isObserved });
+    const living: Living = { process: live, dead: 0, hasLooked: false };
+    await live.start();
+    return living;
+  }
+
+  #keep(state: LocalState, living: Living): void {
+    this.#living.set(state, living);
+    if (this.#living.size <= LIVING_MAX) return;
+    for (const oldest of this.#living.keys()) {
+      this.#living.delete(oldest);
+      return;
+    }
+  }
+}
+
+function nameOf({ number, answer, dead }: Heard): string {
+  return `${number} ${answer.id} ${dead}`;
+}
+
+function historyOf(state: LocalState): readonly Heard[] {
+  const history: Heard[] = [];
+  for (let at = state.before; at !== undefined; at = at.state.before) history.push(at.heard);
+  return history.toReversed();
+}

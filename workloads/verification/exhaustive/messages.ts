@@ -1,0 +1,133 @@
+/**
+ * What processes ask of the storage and of the timestamp oracle, as data: so that it can wait to be
+ * delivered, be compared, be delivered twice, and be told in a story.
+ *
+ * Each row of a mutation is a message of its own, because nothing is promised across rows; so is each read
+ * of a row. Equal messages are one object, and so are equal answers.
+ */
+import type {
+  CellFilter,
+  ConditionalRowMutation,
+  Row,
+  RowMutation,
+  Timestamp,
+} from '../../../engine/bigtable/index.ts';
+import { PercolatorError, unreachable } from '../../../engine/base/index.ts';
+import { describeFilters, describeMutations, describeRow } from '../simulation/describe.ts';
+
+export type Request =
+  | { readonly kind: 'timestamp' }
+  | {
+      readonly kind: 'read';
+      readonly table: string;
+      readonly row: string;
+      readonly filters: readonly CellFilter[];
+    }
+  | ({ readonly kind: 'check' } & ConditionalRowMutation)
+  | ({ readonly kind: 'mutate' } & RowMutation);
+
+export interface Message {
+  /** Unique to what it says. */
+  readonly id: number;
+  readonly request: Request;
+  /** `table/row`; empty for the oracle. */
+  readonly place: string;
+  readonly isMutation: boolean;
+}
+
+/** What came back: a value, or no answer at all. */
+export interface Answer {
+  /** Unique to what it says. */
+  readonly id: number;
+  readonly value: Timestamp | boolean | Row | undefined;
+  /** The sender has given up; the message may still be underway. */
+  readonly isLost: boolean;
+}
+
+export class MessageBook {
+  readonly #messages = new Map<string, Message>();
+  readonly #answers = new Map<string, Answer>();
+
+  message(request: Request): Message {
+    const text = textOf(request);
+    const known = this.#messages.get(text);
+    if (known !== undefined) return known;
+    const message: Message = {
+      id: this.#messages.size,
+      request,
+      place: request.kind === 'timestamp' ? '' : `${request.table}/${request.row}`,
+      isMutation: request.kind === 'check' || request.kind === 'mutate',
+    };
+    this.#messages.set(text, message);
+    return message;
+  }
+
+  answer(value: Answer['value']): Answer {
+    return this.#answer(textOf(value), value, false);
+  }
+
+  /** As the sender hears of a mutation whose answer was lost. */
+  noAnswer(): Answer {
+    return this.#answer('no answer', undefined, true);
+  }
+
+  #answer(text: string, value: Answer['value'], isLost: boolean): Answer {
+    const known = this.#answers.get(text);
+    if (known !== undefined) return known;
+    const answer = { id: this.#answers.size, value, isLost };
+    this.#answers.set(text, answer);
+    return answer;
+  }
+}
+
+/** The error that tells a sender that nobody knows what became of its mutation. */
+export function inDoubt({ place }: Message): PercolatorError {
+  return new PercolatorError('STORE_IN_DOUBT', `mutating ${place} got no answer`);
+}
+
+/** For stories: what was asked, and what came of it. */
+export function describeMessage({ request, place }: Message, answer?: Answer): string {
+  const value = answer?.value;
+  switch (request.kind) {
+    case 'timestamp':
+      return `asks for a timestamp: ${value as Timestamp}`;
+    case 'read':
+      return `reads ${place} (${describeFilters(request.filters)}): ${describeRow(value as Row)}`;
+    case 'mutate':
+      return `${place}: ${describeMutations(request.mutations)}`;
+    case 'check':
+      return `${place}: ${describeCheck(request, value)}`;
+    default:
+      return unreachable(request);
+  }
+}
+
+function describeCheck(
+  { anyOf, ifFound, ifNotFound }: Request & { readonly kind: 'check' },
+  found: unknown,
+): string {
+  const filters = describeFilters(anyOf);
+  if (found === undefined) return `if ${filters}`;
+  return found === true
+    ? `found ${filters}: ${describeMutations(ifFound)}`
+    : `not found ${filters}: ${describeMutations(ifNotFound)}`;
+}
+
+/** The same text for the same content: values are bytes, which JSON would write as objects. */
+function textOf(content: unknown): string {
+  return (
+    JSON.stringify(content, (_, value: unknown) => {
+      if (!isSerializedBuffer(value)) {
+        return value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value;
+      }
+      return Buffer.from(value.data).toString('latin1');
+    }) ?? 'undefined'
+  );
+}
+
+/** `JSON.stringify` asks a Buffer for its JSON before it asks us. */
+function isSerializedBuffer(
+  value: unknown,
+): value is { readonly type: 'Buffer'; readonly data: readonly number[] } {
+  return typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer';
+}

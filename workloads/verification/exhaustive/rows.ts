@@ -1,0 +1,139 @@
+/**
+ * Rows as values: a row never changes, a mutation leads to another one. Rows with the same content
+ * are one object, so worlds are compared by the ids of their rows, and what a message does to a row is
+ * worked out once.
+ *
+ * Part of a row's content is its trail: every write record and marker that ever stood in it. The judges go by that,
+ * whether the cells are still there or not. As long as nobody erases any it adds nothing.
+ */
+import { assert } from '../../../engine/base/index.ts';
+import type { Cell, Mutation } from '../../../engine/bigtable/index.ts';
+import { decodeWriteRecord } from '../../../engine/transaction/write-record.ts';
+import type { HistoricMarker, HistoricRecord } from '../judges/history.ts';
+import { ModelTable } from '../simulation/model-table.ts';
+import type { Answer, Message, MessageBook } from './messages.ts';
+
+export interface RowState {
+  /** Unique to its content. */
+  readonly id: number;
+  readonly cells: readonly Cell[];
+  readonly records: readonly HistoricRecord[];
+  readonly markers: readonly HistoricMarker[];
+}
+
+interface Applied {
+  readonly row: RowState;
+  readonly answer: Answer;
+}
+
+const FAMILIES = ['data', 'lock', 'write', 'rollback', 'ack', 'notify', 'weak'].map((family) => ({
+  family,
+}));
+const KEY = 'row';
+/** More messages than any search will meet. */
+const MESSAGES_MAX = 2 ** 24;
+
+export class RowBook {
+  readonly #messages: MessageBook;
+  readonly #rows = new Map<string, RowState>();
+  readonly #applied = new Map<number, Applied>();
+  readonly empty: RowState;
+
+  constructor(messages: MessageBook) {
+    this.#messages = messages;
+    this.empty = this.#row([], [], []);
+  }
+
+  /** What becomes of the row when the message is delivered to it, and what the sender hears. */
+  apply(row: RowState, message: Message): Applied {
+    const key = row.id * MESSAGES_MAX + message.id;
+    const known = this.#applied.get(key);
+    if (known !== undefined) return known;
+    const applied = this.#apply(row, message);
+    this.#applied.set(key, applied);
+    return applied;
+  }
+
+  /** A row that somebody has written before the story begins. */
+  written(place: string, mutations: readonly Mutation[]): RowState {
+    const table = new ModelTable();
+    table.mutateRow(KEY, mutations);
+    return this.#after(this.empty, place, { table, mutations });
+  }
+
+  #apply(row: RowState, { request, place }: Message): Applied {
+    assert(request.kind !== 'timestamp', 'a row hands out no timestamps');
+    const table = tableOf(row);
+    if (request.kind === 'read') {
+      const found = table.readRow(KEY, request.filters);
+      return { row, answer: this.#messages.answer(found) };
+    }
+    if (request.kind === 'mutate') {
+      const { mutations } = request;
+      table.mutateRow(KEY, mutations);
+      const after = this.#after(row, place, { table, mutations });
+      return { row: after, answer: this.#messages.answer(undefined) };
+    }
+    const found = table.checkAndMutateRow({ ...request, row: KEY });
+    const mutations = (found ? request.ifFound : request.ifNotFound) ?? [];
+    const after = this.#after(row, place, { table, mutations });
+    return { row: after, answer: this.#messages.answer(found) };
+  }
+
+  #after(
+    before: RowState,
+    place: string,
+    { table, mutations }: { readonly table: ModelTable; readonly mutations: readonly Mutation[] },
+  ): RowState {
+    const cells = table.readRow(KEY, FAMILIES)?.cells ?? [];
+    const records = [...before.records];
+    const markers = [...before.markers];
+    for (const mutation of mutations) {
+      if (mutation.kind !== 'set') continue;
+      const { family, qualifier, timestamp } = mutation;
+      const cell = `${place}:${qualifier}`;
+      if (family === 'write' || family === 'ack') {
+        const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(mutation);
+        addOnce(records, { cell, startTimestamp, commitTimestamp, operation });
+      } else if (family === 'rollback') {
+        addOnce(markers, { cell, startTimestamp: timestamp });
+      }
+    }
+    return this.#row(cells, records, markers);
+  }
+
+  #row(
+    cells: readonly Cell[],
+    records: readonly HistoricRecord[],
+    markers: readonly HistoricMarker[],
+  ): RowState {
+    const text = JSON.stringify([cells.map(textOfCell), records, markers]);
+    const known = this.#rows.get(text);
+    if (known !== undefined) return known;
+    const row = { id: this.#rows.size, cells, records, markers };
+    this.#rows.set(text, row);
+    return row;
+  }
+}
+
+function tableOf({ cells }: RowState): ModelTable {
+  const table = new ModelTable();
+  table.mutateRow(KEY, cells.map(setCell));
+  return table;
+}
+
+export function setCell({ family, qualifier, timestamp, value }: Cell): Mutation {
+  return { kind: 'set', family, qualifier, timestamp, value };
+}
+
+/** In order, so that it does not matter who wrote first. */
+function addOnce<T extends HistoricMarker>(list: T[], added: T): void {
+  const text = JSON.stringify(added);
+  if (list.some((one) => JSON.stringify(one) === text)) return;
+  list.push(added);
+  list.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+}
+
+function textOfCell({ family, qualifier, timestamp, value }: Cell): string {
+  return `${family}:${qualifier}@${timestamp}=${Buffer.from(value).toString('latin1')}`;
+}

@@ -1,0 +1,91 @@
+/** A scenario as it is before anybody has done anything: rows, processes, and the rules they live by. */
+import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import { committedCell, notifyTable } from '../../../engine/transaction/index.ts';
+import { addressOf, type HistoricTransaction } from '../judges/history.ts';
+import type { EndingRules } from './ending.ts';
+import { LocalStates } from './local-states.ts';
+import { MessageBook } from './messages.ts';
+import { RowBook, type RowState } from './rows.ts';
+import { type Budget, cellsOf, type Scenario, type Suspicion } from './scenario.ts';
+import type { WorldState } from './world-state.ts';
+
+/** The transaction that wrote what is there at the beginning. */
+const PAST = { startTimestamp: 1, commitTimestamp: 2 } as const;
+const FIRST: Timestamp = PAST.commitTimestamp + 1;
+
+export async function setTheScene(
+  scenario: Scenario,
+  budget: Budget,
+  suspicion: Suspicion,
+): Promise<{ readonly start: WorldState; readonly rules: EndingRules }> {
+  const { observed = [], processes } = scenario;
+  const messages = new MessageBook();
+  const rows = new RowBook(messages);
+  const cells = cellsOf(scenario);
+  const lastReader = {
+    name: 'the last reader',
+    transactions: [[{ do: 'getMany', cells }]],
+  } as const;
+  const locals = new LocalStates({
+    messages,
+    scripts: [...processes, lastReader],
+    suspicion,
+    observed,
+    hasCopies: budget.copies > 0,
+  });
+  const places = placesOf(cells, observed);
+  const states = await Promise.all(processes.map((_, i) => locals.start(i)));
+  const start: WorldState = {
+    rows: places.map((place) => rowBefore(rows, place, scenario)),
+    processes: states,
+    nextTimestamp: FIRST,
+    stray: [],
+    dead: 0,
+    left: budget,
+  };
+  const rules: EndingRules = {
+    rows,
+    messages,
+    locals,
+    places,
+    suspicion,
+    lastReader: await locals.start(processes.length),
+    past: scenario.initial.length === 0 ? [] : [pastOf(scenario)],
+    observed,
+    budget,
+  };
+  return { start, rules };
+}
+
+/** The rows of the cells, in every table, and those of their notifications. */
+function placesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
+  const addresses = cells.map(addressOf);
+  const places = addresses.flatMap(({ table }) => addresses.map(({ row }) => `${table}/${row}`));
+  const marked = addresses.filter(({ column }) => observed.includes(column));
+  const marks = marked.map(({ table, row }) => `${notifyTable(table)}/${row}`);
+  return [...new Set([...places, ...marks])];
+}
+
+function rowBefore(rows: RowBook, place: string, { initial }: Scenario): RowState {
+  const mutations = initial.map(addressOf).flatMap(({ table, row, column }) => {
+    const isThere = `${table}/${row}` === place;
+    return isThere ? committedCell(column, Buffer.from(valueOf(column)), PAST) : [];
+  });
+  return rows.written(place, mutations);
+}
+
+function pastOf({ initial }: Scenario): HistoricTransaction {
+  return {
+    process: 'the past',
+    ...PAST,
+    outcome: 'committed',
+    beganAt: 0,
+    reads: [],
+    writes: initial.map((cell) => ({ cell, value: valueOf(addressOf(cell).column) })),
+    locks: [],
+  };
+}
+
+function valueOf(column: string): string {
+  return `${column} of the past`;
+}

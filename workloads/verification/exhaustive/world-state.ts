@@ -1,0 +1,198 @@
+/**
+ * The whole world at a moment, and everything that can happen next.
+ *
+ *     a message of a process at work  is delivered and answered
+ *                                     or its sender gives up, and it is underway by itself (`lost`)
+ *     a message that is by itself     is delivered, and nobody hears the answer
+ *     any mutation ever sent          is delivered once more, and nobody hears the answer
+ *     a process at work               dies; its mutations are underway by themselves
+ *
+ * Delivery and answer are one step. An answer that takes long is no other story: until it is heard its
+ * sender does nothing about it, as if its next message took long. (It may have others underway, for other
+ * rows; but what it does about a row depends on that row's answers, until it has all of them.) A message by
+ * itself may never arrive: a story may end with some underway.
+ *
+ * What would change nothing is left out: who can arrive and change nothing may as well not arrive yet. For
+ * the same reason, where everybody is taken for dead anyway, a process dies only when all others are
+ * through: until then, to be dead is to be slow.
+ */
+import { assert, unreachable } from '../../../engine/base/index.ts';
+import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import type { LocalState, LocalStates, Pending } from './local-states.ts';
+import type { Answer, Message, MessageBook } from './messages.ts';
+import type { RowBook, RowState } from './rows.ts';
+import type { Budget, Suspicion } from './scenario.ts';
+
+export interface WorldState {
+  /** By place, in the order of `WorldRules.places`. */
+  readonly rows: readonly RowState[];
+  readonly processes: readonly LocalState[];
+  /** What the oracle hands out next. */
+  readonly nextTimestamp: Timestamp;
+  /** Mutations underway whose sender does not wait for them, by id. */
+  readonly stray: readonly Message[];
+  /** Who has crashed: a bit for each process. */
+  readonly dead: number;
+  /** What may still go wrong. */
+  readonly left: Budget;
+}
+
+export type Choice =
+  | { readonly kind: 'deliver' | 'give up'; readonly process: number; readonly pending: Pending }
+  | { readonly kind: 'stray' | 'copy'; readonly message: Message }
+  | { readonly kind: 'crash'; readonly process: number };
+
+export interface WorldRules {
+  readonly rows: RowBook;
+  readonly messages: MessageBook;
+  readonly locals: LocalStates;
+  /** `table/row` of every row there is. */
+  readonly places: readonly string[];
+  readonly suspicion: Suspicion;
+}
+
+/** The same for the same state, and for no other. */
+export function keyOf({ rows, processes, nextTimestamp, stray, dead, left }: WorldState): string {
+  let key = `${nextTimestamp} ${dead} ${left.crashes}${left.copies}${left.lostAnswers}`;
+  for (const { id } of rows) key += ` ${id}`;
+  for (const { id } of processes) key += ` ${id}`;
+  for (const { id } of stray) key += ` ${id}`;
+  return key;
+}
+
+/** Nobody is at work any more. */
+export function isOver({ processes }: WorldState): boolean {
+  return processes.every(({ phase }) => phase !== 'at work');
+}
+
+/** Everything that can happen next, in an order that never changes; some of it may change nothing. */
+export function choicesOf(world: WorldState, suspicion: Suspicion): readonly Choice[] {
+  const { processes, stray, left } = world;
+  const choices: Choice[] = [];
+  const atWork = processes.filter(({ phase }) => phase === 'at work');
+  for (const { process, pending } of atWork) {
+    for (const one of pending) {
+      choices.push({ kind: 'deliver', process, pending: one });
+      if (left.lostAnswers > 0 && one.message.isMutation) {
+        choices.push({ kind: 'give up', process, pending: one });
+      }
+    }
+  }
+  for (const message of new Set(stray)) choices.push({ kind: 'stray', message });
+  if (left.copies > 0) {
+    const sent = new Set(processes.flatMap((state) => state.sent));
+    for (const message of sent) choices.push({ kind: 'copy', message });
+  }
+  if (left.crashes > 0 && (suspicion === 'crashed' || atWork.length === 1)) {
+    for (const { process } of atWork) choices.push({ kind: 'crash', process });
+  }
+  return choices;
+}
+
+/**
+ * What comes of a choice; undefined if it changes nothing. A promise where a process gets to a state that it
+ * has never been in, so that its code has to run.
+ */
+export function take(
+  rules: WorldRules,
+  world: WorldState,
+  choice: Choice,
+): WorldState | undefined | Promise<WorldState | undefined> {
+  switch (choice.kind) {
+    case 'deliver':
+      return deliver(rules, world, choice.process, choice.pending);
+    case 'give up': {
+      const { message } = choice.pending;
+      const left = { ...world.left, lostAnswers: world.left.lostAnswers - 1 };
+      const after = { ...world, left, stray: sorted([...world.stray, message]) };
+      const answer = rules.messages.noAnswer();
+      return heard(rules, after, { ...choice, number: choice.pending.number, answer });
+    }
+    case 'stray': {
+      const after = arrive(rules, world, choice.message);
+      return after && { ...after, stray: without(world.stray, choice.message) };
+    }
+    case 'copy': {
+      const after = arrive(rules, world, choice.message);
+      return after && { ...after, left: { ...world.left, copies: world.left.copies - 1 } };
+    }
+    case 'crash':
+      return crash(rules, world, choice.process);
+    default:
+      return unreachable(choice);
+  }
+}
+
+/** What a message finds where it arrives, and what comes of it there. */
+export function answerOf(
+  { rows, places, messages }: WorldRules,
+  world: WorldState,
+  message: Message,
+): { readonly answer: Answer; readonly world: WorldState } {
+  if (message.request.kind === 'timestamp') {
+    const { nextTimestamp } = world;
+    const answer = messages.answer(nextTimestamp);
+    return { answer, world: { ...world, nextTimestamp: nextTimestamp + 1 } };
+  }
+  const place = places.indexOf(message.place);
+  const before = world.rows[place];
+  assert(before !== undefined, `${message.place} is a row of the scenario`);
+  const { row, answer } = rows.apply(before, message);
+  if (row === before) return { answer, world };
+  return { answer, world: { ...world, rows: world.rows.with(place, row) } };
+}
+
+function deliver(
+  rules: WorldRules,
+  world: WorldState,
+  process: number,
+  { number, message }: Pending,
+): WorldState | Promise<WorldState> {
+  const arrived = answerOf(rules, world, message);
+  return heard(rules, arrived.world, { process, number, answer: arrived.answer });
+}
+
+/** A process hears an answer, and goes on. */
+function heard(
+  { locals }: WorldRules,
+  world: WorldState,
+  what: { readonly process: number; readonly number: number; readonly answer: Answer },
+): WorldState | Promise<WorldState> {
+  const { process, number, answer } = what;
+  const before = world.processes[process];
+  assert(before !== undefined, 'only somebody hears something');
+  const hears = { number, answer, dead: world.dead };
+  const withState = (state: LocalState): WorldState => ({
+    ...world,
+    processes: world.processes.with(process, state),
+  });
+  const after = locals.after(before, hears);
+  return after === undefined ? locals.explore(before, hears).then(withState) : withState(after);
+}
+
+/** A message arrives, and nobody hears the answer. Undefined if it changes nothing. */
+function arrive(rules: WorldRules, world: WorldState, message: Message): WorldState | undefined {
+  const after = answerOf(rules, world, message).world;
+  return after === world ? undefined : after;
+}
+
+function crash({ locals }: WorldRules, world: WorldState, process: number): WorldState {
+  const before = world.processes[process];
+  assert(before !== undefined, 'only somebody dies');
+  const underway = before.pending.map(({ message }) => message);
+  return {
+    ...world,
+    processes: world.processes.with(process, locals.dead(before)),
+    stray: sorted([...world.stray, ...underway.filter(({ isMutation }) => isMutation)]),
+    dead: world.dead | (1 << process),
+    left: { ...world.left, crashes: world.left.crashes - 1 },
+  };
+}
+
+function sorted(messages: readonly Message[]): readonly Message[] {
+  return messages.toSorted((a, b) => a.id - b.id);
+}
+
+function without(messages: readonly Message[], message: Message): readonly Message[] {
+  return messages.toSpliced(messages.indexOf(message), 1);
+}

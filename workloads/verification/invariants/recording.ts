@@ -1,0 +1,327 @@
+/**
+ * Recording: runs transactions and observers of a workload, and writes down what each saw, asked for
+ * and was told, as the judges want it (workloads/verification/judges/history.ts).
+ *
+ *     body reads and writes ─▶ sink.began(everything; outcome unknown) ─▶ commit ─▶ sink.ended(outcome)
+ *
+ * A process that dies in between leaves a transaction whose outcome is unknown, which is the truth.
+ * One that dies before has sent nothing, and leaves nothing.
+ *
+ * A run of an observer begins and commits inside the engine; what can be seen from here is its body,
+ * and that it committed. Its beginning is given as that of the process: not later than the true one,
+ * which is all that the real-time order needs. A run that loses is never told, and stays unknown.
+ */
+import {
+  isRetryable,
+  type CellAddress,
+  type CommittedRun,
+  type Observer,
+  type Percolator,
+  PercolatorError,
+  type Reader,
+  type ScannedRow,
+  type ScanRange,
+  type Timestamp,
+  type Transaction,
+} from '#engine';
+import {
+  historicCell,
+  type HistoricScan,
+  type HistoricTransaction,
+  type HistoricValue,
+  insideOf,
+  type Violation,
+} from '../judges/index.ts';
+import type { Client, Work, Workload } from './workload.ts';
+
+export interface RecordedTransaction extends HistoricTransaction {
+  readonly workload: string;
+  /** When its commit was asked for, on the clock of `beganAt`; absent if it never was. */
+  readonly sentAt?: number | undefined;
+  /** Of a run of an observer: when its body began. `beganAt` is much earlier. */
+  readonly ranAt?: number | undefined;
+}
+
+/** What is learned of a transaction at its end; `startTimestamp` says of which. */
+export type Ending = Pick<
+  HistoricTransaction,
+  'startTimestamp' | 'outcome' | 'commitTimestamp' | 'endedAt'
+>;
+
+export interface Sink {
+  /** Before the commit is sent; or, for one that failed before, all there is to say. */
+  began(transaction: RecordedTransaction): void;
+  ended(ending: Ending): void;
+  /** What no history shows: a transaction that did not read its own writes. */
+  violation(violation: Violation): void;
+}
+
+export interface Recorder {
+  readonly sink: Sink;
+  /** One life of one process. */
+  readonly process: string;
+  /** Milliseconds on a clock that all processes share. */
+  readonly nowMs: () => number;
+}
+
+/** A client whose transactions are recorded as those of `workload`. */
+export function recordingClient(
+  percolator: Percolator,
+  workload: string,
+  recorder: Recorder,
+): Client {
+  const { sink, process, nowMs } = recorder;
+  return {
+    process,
+    nowMs,
+    attempt: async (body) => {
+      const beganAt = nowMs();
+      const transaction = await percolator.begin();
+      const work = new RecordedWork(transaction, sink);
+      const soFar = (outcome: HistoricTransaction['outcome']): RecordedTransaction => ({
+        workload,
+        process,
+        beganAt,
+        outcome,
+        ...work.soFar(),
+      });
+      try {
+        await body(work);
+      } catch (error) {
+        transaction.discard();
+        if (!isRetryable(error)) throw error;
+        sink.began({ ...soFar('failed'), endedAt: nowMs() });
+        return;
+      }
+      sink.began({ ...soFar('unknown'), sentAt: nowMs() });
+      sink.ended(await commit(transaction, nowMs));
+    },
+  };
+}
+
+/**
+ * A look at a snapshot of the past, recorded as such. Resolves with what `body` found, or undefined if the
+ * snapshot could not be read.
+ */
+export async function lookBack<T>(
+  percolator: Percolator,
+  timestamp: Timestamp,
+  { workload, recorder }: { readonly workload: string; readonly recorder: Recorder },
+  body: (reader: Reader) => Promise<T>,
+): Promise<T | undefined> {
+  const { sink, process, nowMs } = recorder;
+  const beganAt = nowMs();
+  try {
+    await using snapshot = await percolator.snapshot(timestamp);
+    const reader = new RecordedReader(snapshot);
+    const found = await body(reader);
+    const times = { beganAt, endedAt: nowMs() };
+    sink.began({
+      workload,
+      process,
+      ...times,
+      outcome: 'committed',
+      past: true,
+      ...reader.soFar(),
+    });
+    return found;
+  } catch (error) {
+    if (!isRetryable(error)) throw error;
+    return undefined; // A live transaction kept its lock for too long; nothing was seen.
+  }
+}
+
+/** The workload's observers, as a worker takes them, each run recorded. */
+export function recordingObservers(
+  { name: workload, observers }: Workload,
+  { sink, process, nowMs }: Recorder,
+): readonly Observer[] {
+  const beganAt = nowMs();
+  return observers.map((observer) => ({
+    ...observer,
+    run: async (transaction, { row }): Promise<void> => {
+      const { name, table, column, weak } = observer;
+      const ranAt = nowMs();
+      const work = new RecordedWork(transaction, sink);
+      await observer.run(work, row);
+      const run = { observer: name, cell: historicCell({ table, row, column }), weak };
+      const times = { beganAt, ranAt, sentAt: nowMs() };
+      sink.began({ workload, process, ...times, outcome: 'unknown', ...work.soFar(), run });
+    },
+  }));
+}
+
+/** For the worker's options, `onCommitted`: without it no run is ever known to have committed. */
+export function recordingCommits({ sink, nowMs }: Recorder): (run: CommittedRun) => void {
+  return ({ startTimestamp, commitTimestamp }) => {
+    sink.ended(committed(startTimestamp, commitTimestamp, nowMs()));
+  };
+}
+
+async function commit(transaction: Transaction, nowMs: () => number): Promise<Ending> {
+  const { startTimestamp } = transaction;
+  try {
+    return committed(startTimestamp, await transaction.commit(), nowMs());
+  } catch (error) {
+    if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') {
+      return { startTimestamp, outcome: 'unknown' };
+    }
+    if (!isRetryable(error)) throw error;
+    return { startTimestamp, outcome: 'failed', endedAt: nowMs() };
+  }
+}
+
+/** A transaction that wrote nothing commits at its start timestamp, which is no commit timestamp. */
+function committed(startTimestamp: Timestamp, committedAt: Timestamp, endedAt: number): Ending {
+  const commitTimestamp = committedAt === startTimestamp ? undefined : committedAt;
+  return { startTimestamp, outcome: 'committed', commitTimestamp, endedAt };
+}
+
+type Content = Pick<
+  HistoricTransaction,
+  'startTimestamp' | 'reads' | 'scans' | 'writes' | 'locks' | 'weak'
+>;
+
+/** Passes every read on to the snapshot, and remembers what it saw. */
+class RecordedReader implements Reader {
+  readonly startTimestamp: Timestamp;
+  readonly #reader: Reader;
+  readonly #reads = new Map<string, string | undefined>();
+  readonly #scans: HistoricScan[] = [];
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+    this.startTimestamp = reader.startTimestamp;
+  }
+
+  async get(cell: CellAddress): Promise<Buffer | undefined> {
+    const [value] = await this.getMany([cell]);
+    return value;
+  }
+
+  async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
+    const values = await this.#reader.getMany(cells);
+    cells.forEach((cell, i) => this.#remember(historicCell(cell), values[i]));
+    return values;
+  }
+
+  /** A scan that is not read to its end says nothing of the rows it did not bring. */
+  async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
+    const { table, start, end, columns } = range;
+    const returned = new Set<string>();
+    for await (const scanned of this.#reader.scan(range)) {
+      for (const [column, value] of scanned.values) {
+        const cell = historicCell({ table, row: scanned.row, column });
+        returned.add(cell);
+        this.#remember(cell, value);
+      }
+      yield scanned;
+    }
+    this.scanned(range, returned);
+    this.#scans.push({ table, start, end, columns, returned: [...returned] });
+  }
+
+  soFar(): Content {
+    const { startTimestamp } = this;
+    const reads = valuesOf(this.#reads);
+    return { startTimestamp, reads, scans: this.#scans, writes: [], locks: [] };
+  }
+
+  /** Whether the transaction has written the cell before; then it must have read what it wrote. */
+  protected isOwn(_cell: string, _value: string | undefined): boolean {
+    return false;
+  }
+
+  /** @param returned to which own writes are added, since the scan says nothing of what was there before */
+  protected scanned(_range: ScanRange, _returned: Set<string>): void {
+    // Snapshots have no own writes.
+  }
+
+  /** The first read of a cell counts, unless it was of an own write. */
+  #remember(cell: string, found: Buffer | undefined): void {
+    const value = found?.toString();
+    if (this.isOwn(cell, value) || this.#reads.has(cell)) return;
+    this.#reads.set(cell, value);
+  }
+}
+
+/** Passes every write on to the transaction, too, and remembers the last one of each cell. */
+class RecordedWork extends RecordedReader implements Work {
+  readonly #transaction: Transaction;
+  readonly #sink: Pick<Sink, 'violation'>;
+  readonly #writes = new Map<string, Written>();
+  readonly #locks = new Set<string>();
+  readonly #weak = new Set<string>();
+
+  constructor(transaction: Transaction, sink: Pick<Sink, 'violation'>) {
+    super(transaction);
+    this.#transaction = transaction;
+    this.#sink = sink;
+  }
+
+  set(cell: CellAddress, value: Uint8Array | string): void {
+    this.#transaction.set(cell, value);
+    this.#writes.set(historicCell(cell), { cell, value: textOf(value) });
+  }
+
+  delete(cell: CellAddress): void {
+    this.#transaction.delete(cell);
+    this.#writes.set(historicCell(cell), { cell, value: undefined });
+  }
+
+  async lock(cell: CellAddress): Promise<void> {
+    await this.#transaction.lock(cell);
+    this.#locks.add(historicCell(cell));
+  }
+
+  notifyWeakly(cell: CellAddress): void {
+    this.#transaction.notifyWeakly(cell);
+    this.#weak.add(historicCell(cell));
+  }
+
+  override soFar(): Content {
+    return {
+      ...super.soFar(),
+      writes: [...this.#writes].map(([cell, { value }]) => ({ cell, value })),
+      locks: [...this.#locks].filter((cell) => !this.#writes.has(cell)),
+      weak: [...this.#weak],
+    };
+  }
+
+  protected override isOwn(cell: string, value: string | undefined): boolean {
+    const own = this.#writes.get(cell);
+    if (own === undefined) return false;
+    if (own.value !== value) this.#misread(cell, own.value, value);
+    return true;
+  }
+
+  protected override scanned(range: ScanRange, returned: Set<string>): void {
+    const isInside = insideOf(range);
+    for (const [name, { cell, value }] of this.#writes) {
+      const isExpected = value !== undefined && cell.table === range.table;
+      const place = { row: Buffer.from(cell.row), column: cell.column };
+      if (isExpected && !returned.has(name) && isInside(place)) this.#misread(name, value);
+      returned.add(name);
+    }
+  }
+
+  #misread(cell: string, wrote: string | undefined, read?: string): void {
+    const what = `wrote ${wrote ?? 'nothing'} to ${cell} and then read ${read ?? 'nothing'}`;
+    const message = `the transaction of ${this.startTimestamp} ${what}`;
+    this.#sink.violation({ claim: 'transactions: own write not read', message });
+  }
+}
+
+interface Written {
+  readonly cell: CellAddress;
+  /** Absent: it was deleted. */
+  readonly value: string | undefined;
+}
+
+function valuesOf(values: ReadonlyMap<string, string | undefined>): readonly HistoricValue[] {
+  return [...values].map(([cell, value]) => ({ cell, value }));
+}
+
+function textOf(value: Uint8Array | string): string {
+  return typeof value === 'string' ? value : Buffer.from(value).toString();
+}

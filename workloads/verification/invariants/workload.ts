@@ -1,0 +1,55 @@
+/**
+ * A workload with an invariant: data and transactions that keep a sentence true in every snapshot,
+ * unless isolation, atomicity or durability is broken. After FoundationDB's workloads: what is run under
+ * faults is simple, and what must hold afterwards fits in a sentence.
+ *
+ *     setup ─▶ many clients, each one step after another ─▶ check
+ *                         ▲
+ *                   watch, meanwhile, in any snapshot
+ *
+ * A workload knows neither faults nor processes. Whoever runs it does: workloads/verification/chaos kills real ones.
+ */
+import type { Observer, Random, Reader, TableDefinition, Transaction } from '#engine';
+
+export interface Workload {
+  readonly name: string;
+  /** The invariant, for reports: one sentence. */
+  readonly invariant: string;
+  readonly tables: Readonly<Record<string, WorkloadTable>>;
+  /** Writes the initial data, if there is any, in one transaction. */
+  setup(work: Work): Promise<void>;
+  /** One transaction of one client; the loop around it is the caller's. */
+  step(client: Client, random: Random): Promise<void>;
+  readonly observers: readonly WorkloadObserver[];
+  /** What is wrong in a snapshot, one sentence each. Must be cheap: it runs all the time. */
+  watch(reader: Reader): Promise<readonly string[]>;
+  /** What is wrong when everything has come to rest: no client runs, and every observer has. */
+  check(reader: Reader): Promise<readonly string[]>;
+}
+
+export interface WorkloadTable extends TableDefinition {
+  /** All that are written. */
+  readonly columns: readonly string[];
+}
+
+/** What a workload may do in a transaction: all but end it. */
+export type Work = Pick<
+  Transaction,
+  'startTimestamp' | 'get' | 'getMany' | 'scan' | 'set' | 'delete' | 'lock' | 'notifyWeakly'
+>;
+
+export interface WorkloadObserver extends Omit<Observer, 'run'> {
+  /** Its column is only ever marked weakly, so that every run of it is weak. */
+  readonly weak: boolean;
+  run(work: Work, row: string): Promise<void>;
+}
+
+/** How a workload's step reaches the database. */
+export interface Client {
+  /** Names one life of one process. */
+  readonly process: string;
+  /** Milliseconds on a clock that all processes share. */
+  nowMs(): number;
+  /** One transaction, tried once: losing a conflict is an outcome, and the next step will do as well. */
+  attempt(body: (work: Work) => Promise<void>): Promise<void>;
+}

@@ -1,0 +1,88 @@
+/** The claims of a store under observation: what is erased was told before, and nothing is missing. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openPercolator } from '../../../engine/percolator.ts';
+import type { Bigtable } from '../../../engine/bigtable/index.ts';
+import { observeCollection } from './collected-history.ts';
+import type { HistoricMarker, HistoricRecord } from './history.ts';
+import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
+import { type RecordedCells, readStoredHistory } from './stored-history.ts';
+
+const TABLE = 't';
+const CELL = { table: TABLE, row: 'r', column: 'c' };
+
+test('stored and collected together are all that the store ever had', async () => {
+  const store = createMemoryBigtable();
+  const told: RecordedCells[] = [];
+  const before = await fill(store);
+  await using percolator = await openPercolator({
+    store: observeCollection(store, (collected) => told.push(collected)),
+  });
+  const { cellsDeleted } = await percolator.collectGarbage({ messageLifetimeMs: 1 });
+  assert.ok(cellsDeleted > 0);
+  const after = await readStoredHistory(store, [TABLE]);
+  assert.ok(after.records.length < before.records.length);
+  assert.ok(after.markers.length < before.markers.length);
+  const records = [...after.records, ...told.flatMap((one) => one.records)];
+  const markers = [...after.markers, ...told.flatMap((one) => one.markers)];
+  assert.deepEqual(records.map(nameOf).toSorted(), before.records.map(nameOf).toSorted());
+  assert.deepEqual(markers.map(textOf).toSorted(), before.markers.map(textOf).toSorted());
+});
+
+test('the listener hears of a record while it is still there; if it throws, the record stays', async () => {
+  const store = createMemoryBigtable();
+  const before = await fill(store);
+  const observed = observeCollection(store, () => {
+    throw new Error('no place to write it down');
+  });
+  const [record] = before.records;
+  assert.ok(record);
+  const { commitTimestamp: at } = record;
+  const erasure = { kind: 'erase', family: 'write', qualifier: 'c', from: at, to: at } as const;
+  const set = { kind: 'set', family: 'data', qualifier: 'x', timestamp: 1, value: Buffer.of(1) };
+  const rows = [
+    { table: TABLE, row: 'other', mutations: [{ ...set, kind: 'set' } as const] },
+    { table: TABLE, row: 'r', mutations: [erasure] },
+  ];
+  await assert.rejects(observed.mutateRows(rows), /no place/);
+  assert.deepEqual((await readStoredHistory(store, [TABLE])).records, before.records);
+  const other = await store.readRow(TABLE, 'other', [{ family: 'data' }]);
+  assert.equal(other?.cells.length, 1, 'rows without garbage do not wait for the listener');
+});
+
+test('a range of versions is told whole, and nothing beside it', async () => {
+  const store = createMemoryBigtable();
+  const { records } = await fill(store);
+  const told: HistoricRecord[] = [];
+  const observed = observeCollection(store, (collected) => told.push(...collected.records));
+  const [newest, ...older] = records.toSorted((a, b) => b.commitTimestamp - a.commitTimestamp);
+  const to = (newest?.commitTimestamp ?? 0) - 1;
+  const erasure = { kind: 'erase', family: 'write', qualifier: 'c', from: 0, to } as const;
+  await observed.mutateRows([{ table: TABLE, row: 'r', mutations: [erasure] }]);
+  assert.deepEqual(told.map(nameOf).toSorted(), older.map(nameOf).toSorted());
+});
+
+/** Three versions, the last one a delete, and a rollback marker. */
+async function fill(store: Bigtable): Promise<RecordedCells> {
+  await using percolator = await openPercolator({ store });
+  await percolator.createTable(TABLE);
+  for (const value of ['1', '2']) await percolator.transact(async (t) => t.set(CELL, value));
+  const [slow, quick] = [await percolator.begin(), await percolator.begin()];
+  slow.set({ ...CELL, row: 'other' }, 'x');
+  slow.set(CELL, 'slow');
+  quick.delete(CELL);
+  await quick.commit();
+  await assert.rejects(slow.commit(), { code: 'WRITE_CONFLICT' });
+  await percolator.settled();
+  const history = await readStoredHistory(store, [TABLE]);
+  assert.deepEqual([history.records.length, history.markers.length > 0], [3, true]);
+  return history;
+}
+
+function nameOf({ cell, startTimestamp, commitTimestamp, operation }: HistoricRecord): string {
+  return `${cell} ${startTimestamp} ${commitTimestamp} ${operation}`;
+}
+
+function textOf({ cell, startTimestamp }: HistoricMarker): string {
+  return `${cell} ${startTimestamp}`;
+}

@@ -1,0 +1,89 @@
+/**
+ * The part of a history that the storage no longer has: the write records, acknowledgments and
+ * rollback markers that collectors have erased. Together with what is still stored at the end
+ * (stored-history.ts) that is all the storage ever had, so that a history stays exactly judged
+ * although garbage was collected meanwhile.
+ *
+ *     collector ─▶ erase these cells ─▶ read them ─▶ tell the listener ─▶ erase
+ *
+ * A process that dies between the telling and the erasing leaves records that are both told and
+ * stored, or told again by the next collector. The judges do not mind a record that they see twice.
+ * Only blind mutations are looked at: nothing else erases records.
+ */
+import type {
+  Bigtable,
+  CellFilter,
+  Mutation,
+  RowMutation,
+} from '../../../engine/bigtable/index.ts';
+import { ACK, ROLLBACK, WRITE } from '../../../engine/transaction/index.ts';
+import { type RecordedCells, recordedCells } from './stored-history.ts';
+
+type Erasure = Extract<Mutation, { readonly kind: 'erase' }>;
+
+const RECORDS: ReadonlySet<string> = new Set([WRITE, ACK, ROLLBACK]);
+
+/**
+ * The same store; `listener` is told of the records and markers of each row before they are erased.
+ * If it throws, nothing of the call's garbage is erased.
+ */
+export function observeCollection(
+  store: Bigtable,
+  listener: (collected: RecordedCells) => void,
+): Bigtable {
+  const collect = async (rows: readonly RowMutation[]): Promise<void> => {
+    for (const collected of await Promise.all(rows.map((row) => readErased(store, row)))) {
+      listener(collected);
+    }
+    await store.mutateRows(rows);
+  };
+  const mutateRows = (rows: readonly RowMutation[]): Promise<unknown> => {
+    const collecting = rows.filter((row) => erasuresOf(row).length > 0);
+    if (collecting.length === 0) return store.mutateRows(rows);
+    // The others are sent at once: a store that keeps the order of what is sent must still do so.
+    const others = rows.filter((row) => !collecting.includes(row));
+    return Promise.all([others.length > 0 && store.mutateRows(others), collect(collecting)]);
+  };
+  return new Proxy(store, {
+    get(target, name): unknown {
+      if (name === 'mutateRows') return mutateRows;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+/** The records and markers that the mutation would erase. */
+async function readErased(store: Bigtable, mutation: RowMutation): Promise<RecordedCells> {
+  const { table, row } = mutation;
+  const erasures = erasuresOf(mutation);
+  const found = await store.readRow(table, row, filtersOf(erasures));
+  const erased = (found?.cells ?? []).filter(({ family, qualifier, timestamp }) =>
+    erasures.some(
+      ({ from, to, ...column }) =>
+        column.family === family &&
+        column.qualifier === qualifier &&
+        from <= timestamp &&
+        timestamp <= to,
+    ),
+  );
+  return recordedCells(table, row, erased);
+}
+
+function erasuresOf({ mutations }: RowMutation): readonly Erasure[] {
+  return mutations
+    .filter((mutation) => mutation.kind === 'erase')
+    .filter(({ family }) => RECORDS.has(family));
+}
+
+/** One for each column: a row may have thousands of old versions. */
+function filtersOf(erasures: readonly Erasure[]): readonly CellFilter[] {
+  const columns = Map.groupBy(erasures, ({ family, qualifier }) => `${family}\0${qualifier}`);
+  return [...columns.values()].flatMap((ofColumn) => {
+    const [first] = ofColumn;
+    if (first === undefined) return [];
+    const from = ofColumn.reduce((least, one) => Math.min(least, one.from), first.from);
+    const to = ofColumn.reduce((most, one) => Math.max(most, one.to), first.to);
+    return [{ family: first.family, qualifier: first.qualifier, from, to }];
+  });
+}

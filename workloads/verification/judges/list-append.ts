@@ -1,0 +1,179 @@
+/**
+ * A second opinion, which trusts no timestamp: histories of list append are searched for what snapshot
+ * isolation forbids, after Jepsen's Elle (Kingsbury and Alvaro, VLDB 2020).
+ *
+ *   1. Each transaction by itself: a list must contain what the transaction itself has appended.
+ *   2. The lists of each key tell the order of its appends (list-orders.ts): G1a, a read of what has failed;
+ *      elements that were read twice, or that nobody appended; lists that fit no order.
+ *   3. G1b: a read of what another transaction had not finished appending.
+ *   4. Lost update: two transactions that read the same list and both appended to it.
+ *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which includes
+ *      write skew, is allowed, and is listed by itself: a run that has none of it has not tried.
+ *
+ * Reads count if their transaction is known to have committed. With `strict`, real time counts as a
+ * dependency: Percolator's transactions see whatever was committed before they began.
+ */
+import type { Violation } from './history.ts';
+import { findCycles } from './cycles.ts';
+import { Findings } from './findings.ts';
+import { dependenciesOf, type Reading } from './list-dependencies.ts';
+import type { Element, ListEdge, ListProof, ListTransaction } from './list-history.ts';
+import { inferOrders, type Orders } from './list-orders.ts';
+
+export interface ListOpinion {
+  readonly violations: readonly Violation[];
+  /** Cycles that snapshot isolation allows: one of each knot of transactions. */
+  readonly allowed: readonly Violation[];
+}
+
+export interface ListOptions {
+  /** Whether real time counts. */
+  readonly strict: boolean;
+  /** Collect what is found, with its proof. By default the first few violations are kept. */
+  readonly findings?: Findings<ListProof> | undefined;
+  readonly allowed?: Findings<ListProof> | undefined;
+}
+
+export function judgeListAppend(
+  transactions: readonly ListTransaction[],
+  {
+    strict,
+    findings = new Findings('list append'),
+    allowed = new Findings('list append', Infinity),
+  }: ListOptions,
+): ListOpinion {
+  const orders = inferOrders(transactions, findings);
+  const readings = transactions.flatMap((transaction, reader) =>
+    orders.isCommitted[reader] === true ? readingsOf(transaction, reader, findings) : [],
+  );
+  judgeUnfinished(readings, { transactions, orders }, findings);
+  judgeLostUpdates(readings, { transactions, orders }, findings);
+  const cycles = findCycles(dependenciesOf(transactions, readings, { orders, strict }));
+  for (const { anomaly, edges } of cycles.forbidden) {
+    findings.add(anomaly, inWords(edges, transactions), proofOf(edges, transactions));
+  }
+  for (const { anomaly, edges } of cycles.allowed) {
+    allowed.add(anomaly, inWords(edges, transactions), proofOf(edges, transactions));
+  }
+  return { violations: findings.violations, allowed: allowed.violations };
+}
+
+function proofOf(edges: readonly ListEdge[], { length }: readonly ListTransaction[]): ListProof {
+  return { transactions: edges.map(({ from }) => from).filter((node) => node < length), edges };
+}
+
+/** The first reads of each key, without what the transaction itself had appended; checks the others against them. */
+function readingsOf(
+  { name, operations }: ListTransaction,
+  reader: number,
+  findings: Findings<ListProof>,
+): readonly Reading[] {
+  const readings: Reading[] = [];
+  const expected = new Map<string, readonly Element[]>(); // All of the list.
+  const own = new Map<string, readonly Element[]>(); // Its end, while the beginning is unknown.
+  for (const { kind, key, elements } of operations) {
+    const whole = expected.get(key);
+    const end = own.get(key) ?? [];
+    if (kind === 'append') {
+      if (whole === undefined) own.set(key, [...end, ...elements]);
+      else expected.set(key, [...whole, ...elements]);
+      if (whole?.includes(elements[0] ?? '') === true) {
+        const what = `${JSON.stringify(elements[0])} in ${key} before it appended it`;
+        const proof = { transactions: [reader], key, element: elements[0] };
+        findings.add('internal contradiction', `T${name} read ${what}`, proof);
+      }
+      continue;
+    }
+    const list = elements.slice(0, Math.max(0, elements.length - end.length));
+    const should = whole ?? [...list, ...end];
+    if (should.length !== elements.length || should.some((one, i) => one !== elements[i])) {
+      const [is, was] = [elements, should].map(endOf);
+      const message = `T${name} read ${key} as ${is} where by its own reads and appends it was ${was}`;
+      findings.add('internal contradiction', message, { transactions: [reader], key });
+    } else if (whole === undefined) {
+      readings.push({ reader, key, list });
+    }
+    expected.set(key, elements);
+  }
+  return readings;
+}
+
+interface Known {
+  readonly transactions: readonly ListTransaction[];
+  readonly orders: Orders;
+}
+
+function judgeUnfinished(
+  readings: readonly Reading[],
+  { transactions, orders }: Known,
+  findings: Findings<ListProof>,
+): void {
+  for (const { reader, key, list } of readings) {
+    const element = list.at(-1);
+    const append = element === undefined ? undefined : orders.keys.get(key)?.appends.get(element);
+    if (append === undefined || append.isLast) continue;
+    const [one, other] = [reader, append.writer].map((i) => `T${transactions[i]?.name}`);
+    const what = `${key} up to ${JSON.stringify(element)}, after which ${other} appended more`;
+    const proof = { transactions: [append.writer, reader], key, element };
+    findings.add('G1b', `${one} read ${what}`, proof);
+  }
+}
+
+function judgeLostUpdates(
+  readings: readonly Reading[],
+  { transactions, orders }: Known,
+  findings: Findings<ListProof>,
+): void {
+  /** By key: who appended to it after reading so many elements. */
+  const updates = new Map<string, Map<number, number>>();
+  for (const { reader, key, list } of readings) {
+    if (!isOfOrder(orders, key, list)) continue;
+    const { operations = [] } = transactions[reader] ?? {};
+    if (!operations.some((one) => one.kind === 'append' && one.key === key)) continue;
+    const ofKey = updates.get(key) ?? new Map<number, number>();
+    updates.set(key, ofKey);
+    const other = ofKey.get(list.length);
+    if (other === undefined) ofKey.set(list.length, reader);
+    if (other === undefined) continue;
+    const [one, two] = [other, reader].map((i) => `T${transactions[i]?.name}`);
+    const what = list.length === 0 ? 'empty' : `up to ${JSON.stringify(list.at(-1))}`;
+    const message = `${one} and ${two} read ${key} ${what}, and both appended to it`;
+    const proof = { transactions: [other, reader], key, element: list.at(-1) };
+    findings.add('lost update', message, proof);
+  }
+}
+
+/** Lists of one length are one list if they fit the order; those that do not have been reported. */
+function isOfOrder(orders: Orders, key: string, list: readonly Element[]): boolean {
+  return orders.keys.get(key)?.longest[list.length - 1] === list.at(-1);
+}
+
+function endOf(elements: readonly Element[]): string {
+  return JSON.stringify(elements.slice(-3));
+}
+
+/** One clause for each edge; of real time, one for all the moments in between. */
+function inWords(edges: readonly ListEdge[], transactions: readonly ListTransaction[]): string {
+  const isMoment = (node: number): boolean => node >= transactions.length;
+  const first = edges.reduce(
+    (lowest, { from }, i) => (from < (edges[lowest]?.from ?? 0) ? i : lowest),
+    0,
+  );
+  const fromFirst = [...edges.slice(first), ...edges.slice(0, first)];
+  const clauses: string[] = [];
+  let begun = '';
+  for (const { from, to, kind, key, element } of fromFirst) {
+    const [one, other] = [from, to].map((node) => `T${transactions[node]?.name}`);
+    const what = `${JSON.stringify(element)} to ${key}`;
+    if (!isMoment(from)) begun = one ?? '';
+    if (isMoment(to)) continue;
+    const words = {
+      ww: `${one} appended ${what} before ${other} appended`,
+      wr: `${other} read what ${one} appended, ${what}`,
+      rw: `${one} did not see ${other} append ${what}`,
+      rt: `${begun} had ended when ${other} began`,
+    };
+    clauses.push(words[kind]);
+  }
+  return clauses.join('; ');
+}

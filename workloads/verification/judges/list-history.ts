@@ -1,0 +1,98 @@
+/**
+ * Histories of list append, as Jepsen's Elle has them: transactions that append to lists and read them.
+ * No element is appended to a list twice, so that a list that was read says which appends came
+ * before, and in which order; there are no timestamps.
+ */
+import type { HistoricCell, HistoricTransaction, HistoricValue } from './history.ts';
+import type { Edge } from './cycles.ts';
+
+export type Element = string | number;
+
+export interface ListOperation {
+  readonly kind: 'append' | 'read';
+  readonly key: string;
+  /** What was appended: one or more; or what was read: the whole list, also what the transaction itself had appended. */
+  readonly elements: readonly Element[];
+}
+
+export interface ListTransaction {
+  /** Names it in messages. */
+  readonly name: string;
+  readonly process: string;
+  /** ok: committed. fail: certainly not. info: nobody knows. */
+  readonly outcome: 'ok' | 'fail' | 'info';
+  /** On one clock; what ends and begins at the same moment is concurrent. */
+  readonly beganAt: number;
+  /** Absent if nobody heard the outcome. */
+  readonly endedAt?: number | undefined;
+  /** In the order in which they were done. */
+  readonly operations: readonly ListOperation[];
+}
+
+/** What proves a finding, for those who tell it as a story. */
+export interface ListProof {
+  /** By index. */
+  readonly transactions: readonly number[];
+  readonly key?: string | undefined;
+  readonly element?: Element | undefined;
+  /** Of a cycle: each edge begins where the one before it ended, the first where the last one ends. */
+  readonly edges?: readonly ListEdge[] | undefined;
+}
+
+/** Of real time, those to and from moments have no key. */
+export interface ListEdge extends Edge {
+  readonly key?: string | undefined;
+  /** What was written: by `from` for ww and wr, by `to` for rw. */
+  readonly element?: Element | undefined;
+}
+
+export interface ListCells {
+  isList(cell: HistoricCell): boolean;
+  /** The elements of a list's value. */
+  elementsOf(value: string): readonly Element[];
+}
+
+/**
+ * The part of a history that concerns lists: cells whose transactions read the whole value and write it back
+ * with more at its end. Transactions that touched no list are left out, and so are snapshots of the past:
+ * to a judge without timestamps they are stale.
+ */
+export function listTransactions(
+  transactions: readonly HistoricTransaction[],
+  cells: ListCells,
+): readonly ListTransaction[] {
+  return transactions
+    .filter(({ past }) => past !== true)
+    .map((transaction) => {
+      const { process, startTimestamp, beganAt, endedAt } = transaction;
+      const operations = operationsOf(transaction, cells);
+      const outcome = OUTCOMES[transaction.outcome];
+      return { name: `${startTimestamp}`, process, outcome, beganAt, endedAt, operations };
+    })
+    .filter(({ operations }) => operations.length > 0);
+}
+
+const OUTCOMES = { committed: 'ok', failed: 'fail', unknown: 'info' } as const;
+
+/** Reads come first: those of a historic transaction are of its snapshot. */
+function operationsOf(
+  { reads, writes }: HistoricTransaction,
+  cells: ListCells,
+): readonly ListOperation[] {
+  const listOf = ({ value }: HistoricValue): readonly Element[] =>
+    value === undefined ? [] : cells.elementsOf(value);
+  const operations: ListOperation[] = [];
+  const lengths = new Map<string, number>();
+  for (const read of reads) {
+    if (!cells.isList(read.cell)) continue;
+    const elements = listOf(read);
+    operations.push({ kind: 'read', key: read.cell, elements });
+    lengths.set(read.cell, elements.length);
+  }
+  for (const write of writes) {
+    if (!cells.isList(write.cell)) continue;
+    const elements = listOf(write).slice(lengths.get(write.cell) ?? 0);
+    if (elements.length > 0) operations.push({ kind: 'append', key: write.cell, elements });
+  }
+  return operations;
+}

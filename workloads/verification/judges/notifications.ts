@@ -1,0 +1,165 @@
+/**
+ * The judge of notifications (section 2.4), for a history that ended at rest: workers ran until they were idle.
+ * What it claims, for each observer and each cell of the column it observes:
+ *
+ *   1. Every committed change was acknowledged by a committed run whose snapshot has seen it, or a later
+ *      one. A touch changes nothing.
+ *   2. Each committed run saw a change that no run committed before it had seen: for each change at most
+ *      one run commits.
+ *   3. After every committed weak notification some run committed whose snapshot has seen its
+ *      transaction. How many is left open; so is whether they acknowledge.
+ *   4. No notify cell is left.
+ *
+ * A strong run is committed if the storage has its acknowledgment, whatever anybody was told. That
+ * runs saw committed data only is the business of snapshot-isolation.ts: a run is a transaction like any other.
+ */
+import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import {
+  type History,
+  type HistoricCell,
+  historicTable,
+  type HistoricTransaction,
+  type Violation,
+} from './history.ts';
+import { Findings } from './findings.ts';
+import { acknowledgmentCell, newestAt, type Version, versionsByCell } from './versions.ts';
+
+export interface NotificationRules {
+  /** Who observes what. */
+  readonly observers: readonly ObservedColumn[];
+  /** Marks that were found after all observers had come to rest, as they are to be shown. */
+  readonly left: readonly string[];
+}
+
+/** The part of an `Observer` that counts here. */
+export interface ObservedColumn {
+  readonly name: string;
+  readonly table: string;
+  readonly column: string;
+}
+
+export function judgeNotifications(
+  history: History,
+  { observers, left }: NotificationRules,
+): readonly Violation[] {
+  const findings = new Findings('notifications');
+  const columns = new Columns(observers);
+  const cells = versionsByCell(history.records);
+  for (const [cell, { changes }] of cells) {
+    for (const observer of columns.observersOf(cell)) {
+      const runs = cells.get(acknowledgmentCell(observer, cell))?.all ?? [];
+      judgeRuns({ observer, cell }, { changes, runs }, findings);
+    }
+  }
+  for (const [cell, { all: runs }] of cells) {
+    const watch = columns.acknowledgedBy(cell);
+    if (watch === undefined || cells.has(watch.cell)) continue;
+    judgeRuns(watch, { changes: [], runs }, findings);
+  }
+  if (history.transactions.some(({ weak = [] }) => weak.length > 0)) {
+    judgeWeak(history, columns, findings);
+  }
+  for (const mark of left) findings.add('left-over mark', `${mark} is left, and nobody is running`);
+  return findings.violations;
+}
+
+interface Watch {
+  readonly observer: string;
+  readonly cell: HistoricCell;
+}
+
+/** Observed columns, and the columns of their acknowledgments, by `table:column`. */
+class Columns {
+  readonly #observers = new Map<string, string[]>();
+  readonly #acknowledgments = new Map<string, ObservedColumn>();
+
+  constructor(observers: readonly ObservedColumn[]) {
+    for (const observed of observers) {
+      const { name, column } = observed;
+      const place = `${historicTable(observed.table)}:${column}`;
+      const names = this.#observers.get(place);
+      if (names === undefined) this.#observers.set(place, [name]);
+      else names.push(name);
+      this.#acknowledgments.set(acknowledgmentCell(name, place), observed);
+    }
+  }
+
+  observersOf(cell: HistoricCell): readonly string[] {
+    return this.#observers.get(withoutRow(cell)) ?? [];
+  }
+
+  /** Of which cell, and by whom, `cell` is the acknowledgment; undefined if it is none. */
+  acknowledgedBy(cell: HistoricCell): Watch | undefined {
+    const observed = this.#acknowledgments.get(withoutRow(cell));
+    if (observed === undefined) return undefined;
+    const row = cell.slice(0, cell.indexOf(':'));
+    return { observer: observed.name, cell: `${row}:${observed.column}` };
+  }
+}
+
+function withoutRow(cell: HistoricCell): string {
+  return cell.slice(0, cell.indexOf('/')) + cell.slice(cell.indexOf(':'));
+}
+
+/** @param changes and runs: the records of the cell and of its acknowledgments, by commit timestamp */
+function judgeRuns(
+  { observer, cell }: Watch,
+  { changes, runs }: { readonly changes: readonly Version[]; readonly runs: readonly Version[] },
+  findings: Findings,
+): void {
+  let seen: Timestamp = 0; // The newest snapshot of the runs so far.
+  for (const { record } of runs) {
+    const { startTimestamp, commitTimestamp } = record;
+    const newest = changes[newestAt(changes, startTimestamp)]?.record.commitTimestamp ?? 0;
+    if (newest <= seen) {
+      const run = `${observer} ran for ${cell} in [${startTimestamp}, ${commitTimestamp}]`;
+      const why =
+        newest === 0 ? 'before any change' : `after the change at ${newest} had been seen`;
+      findings.add('repeated run', `${run}, ${why}`);
+    }
+    seen = Math.max(seen, startTimestamp);
+  }
+  const last = changes.at(-1)?.record.commitTimestamp ?? 0;
+  if (last <= seen) return;
+  const snapshot = seen === 0 ? 'it never ran' : `the last snapshot of its runs is ${seen}`;
+  findings.add('lost notification', `${observer} has not seen ${cell} at ${last}: ${snapshot}`);
+}
+
+function judgeWeak(history: History, columns: Columns, findings: Findings): void {
+  const committedAt = new Map<Timestamp, Timestamp>();
+  for (const { startTimestamp, commitTimestamp } of history.records) {
+    committedAt.set(startTimestamp, commitTimestamp);
+  }
+  const notified = new Map<HistoricCell, Timestamp>();
+  const seen = new Map<string, Timestamp>();
+  for (const transaction of history.transactions) {
+    const commitTimestamp = committedAt.get(transaction.startTimestamp);
+    const { weak = [], run, startTimestamp } = transaction;
+    if (commitTimestamp !== undefined) {
+      for (const cell of weak) raise(notified, cell, commitTimestamp);
+    }
+    if (run !== undefined && (commitTimestamp !== undefined || hasEnded(transaction))) {
+      raise(seen, nameOf(run), startTimestamp);
+    }
+  }
+  for (const [cell, commitTimestamp] of notified) {
+    for (const observer of columns.observersOf(cell)) {
+      if ((seen.get(nameOf({ observer, cell })) ?? 0) >= commitTimestamp) continue;
+      const what = `the weak notification of ${cell} at ${commitTimestamp}`;
+      findings.add('lost weak notification', `${observer} has not run since ${what}`);
+    }
+  }
+}
+
+function raise<Key>(latest: Map<Key, Timestamp>, key: Key, timestamp: Timestamp): void {
+  latest.set(key, Math.max(latest.get(key) ?? 0, timestamp));
+}
+
+/** A run that wrote nothing leaves no record. */
+function hasEnded({ outcome, writes, locks }: HistoricTransaction): boolean {
+  return outcome === 'committed' && writes.length + locks.length === 0;
+}
+
+function nameOf({ observer, cell }: Watch): string {
+  return `${observer} ${cell}`;
+}

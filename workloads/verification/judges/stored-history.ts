@@ -1,0 +1,96 @@
+/**
+ * The storage's side of a history, read from a store at rest: every write record, acknowledgment and
+ * rollback marker that stands in it; and what is still there that a database at rest has not, locks
+ * and notifications.
+ *
+ * If garbage was collected, collected-history.ts has the rest.
+ */
+import type { Bigtable, Cell } from '../../../engine/bigtable/index.ts';
+import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../../../engine/transaction/index.ts';
+import { decodeWriteRecord } from '../../../engine/transaction/write-record.ts';
+import {
+  historicCell,
+  type HistoricCell,
+  type HistoricMarker,
+  type HistoricRecord,
+} from './history.ts';
+
+/** What cells of the families `write`, `ack` and `rollback` say. */
+export interface RecordedCells {
+  readonly records: readonly HistoricRecord[];
+  readonly markers: readonly HistoricMarker[];
+}
+
+export interface StoredHistory extends RecordedCells {
+  /** Cells that are locked. */
+  readonly locks: readonly HistoricCell[];
+  /** Cells with notifications, strong, weak or parked: once for each mark. */
+  readonly marks: readonly HistoricCell[];
+}
+
+/** Rows per read; a row comes with all its versions. */
+const BATCH_ROWS = 100;
+
+export async function readStoredHistory(
+  store: Bigtable,
+  tables: readonly string[],
+): Promise<StoredHistory> {
+  const found: Found = { records: [], markers: [], locks: [], marks: [] };
+  for (const table of tables) {
+    const families = TABLE_FAMILIES.filter((family) => family !== 'data');
+    for await (const [cell, stored] of cellsOf(store, table, families)) {
+      take(historicCell({ table, ...cell }), stored, found);
+    }
+    for await (const [cell] of cellsOf(store, notifyTable(table), NOTIFY_FAMILIES)) {
+      found.marks.push(historicCell({ table, ...cell }));
+    }
+  }
+  return found;
+}
+
+/** @param cells of one row, of any families but `data` */
+export function recordedCells(table: string, row: string, cells: readonly Cell[]): RecordedCells {
+  const found: Found = { records: [], markers: [], locks: [], marks: [] };
+  for (const cell of cells) take(historicCell({ table, row, column: cell.qualifier }), cell, found);
+  return found;
+}
+
+interface Found {
+  readonly records: HistoricRecord[];
+  readonly markers: HistoricMarker[];
+  readonly locks: HistoricCell[];
+  readonly marks: HistoricCell[];
+}
+
+function take(cell: HistoricCell, stored: Cell, found: Found): void {
+  switch (stored.family) {
+    case 'lock':
+      found.locks.push(cell);
+      break;
+    case 'rollback':
+      found.markers.push({ cell, startTimestamp: stored.timestamp });
+      break;
+    default: {
+      const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(stored);
+      found.records.push({ cell, startTimestamp, commitTimestamp, operation });
+    }
+  }
+}
+
+/** All cells of the families, each with its address but for the table. */
+async function* cellsOf(
+  store: Bigtable,
+  table: string,
+  families: readonly string[],
+): AsyncGenerator<readonly [{ readonly row: string; readonly column: string }, Cell]> {
+  const filters = families.map((family) => ({ family }));
+  for (let start = ''; ;) {
+    const rows = await store.readRange(table, { start, limit: BATCH_ROWS }, filters);
+    for (const { key: row, cells } of rows) {
+      for (const cell of cells) yield [{ row, column: cell.qualifier }, cell];
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < BATCH_ROWS) return;
+    start = `${last.key}\0`;
+  }
+}

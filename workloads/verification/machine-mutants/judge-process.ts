@@ -1,0 +1,132 @@
+/**
+ * A process that judges mutants: loads the engine with the change in it, takes one step after the other, tells
+ * how each has ended, and stops at the first that fails. Then it waits for the next mutant, if it is as good as new:
+ * nothing that the last one has begun may still happen, or it would be blamed on the next.
+ *
+ * A step that computes for too long is ended by the parent (bench.ts); one that waits for what never comes, here.
+ */
+import path from 'node:path';
+import type * as search from '../exhaustive/index.ts';
+import type * as simulation from '../simulation/index.ts';
+import { reachedBy, startMeasuring } from './reach.ts';
+import { runTests, TestFailure } from './quick-tests.ts';
+import { change, importAnew } from './reload.ts';
+import type { Job, Step, Told } from './step.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const SIMULATION = 'workloads/verification/simulation/index.ts';
+const EXHAUSTIVE = 'workloads/verification/exhaustive/index.ts';
+
+const TICK_MS = 100;
+/** Less processor than this in a tick is waiting. */
+const BUSY_MS = 10;
+/** Ticks of waiting in one step. No test waits for that long; a busy machine makes ticks longer, not more. */
+const WAITING_TICKS_MAX = 200;
+
+Error.stackTraceLimit = 0;
+
+let step = 'loading';
+/** Between the beginning of a job and its end. */
+let isAtWork = false;
+let waitingTicks = 0;
+
+watchForEnds();
+process.on('message', (job: Job) => {
+  isAtWork = true;
+  process.channel?.unref(); // Without anything left to do the process would end, and says so below.
+  void takeSteps(job).then(() => endJob(true));
+});
+
+async function takeSteps(job: Job): Promise<void> {
+  if (job.measures) await startMeasuring();
+  change(ROOT, job.change);
+  for (const next of job.steps) {
+    step = next.name;
+    waitingTicks = 0;
+    tell({ told: 'began', step });
+    const before = process.cpuUsage();
+    try {
+      const count = await take(next);
+      const { user, system } = process.cpuUsage(before);
+      const cpuMs = Math.round((user + system) / 1000);
+      const reached = job.measures ? { reached: await reachedBy(ROOT) } : {};
+      tell({ told: 'passed', step, cpuMs, count, ...reached });
+    } catch (error) {
+      tellFailure(messageOf(error), next.kind === 'tests' && !(error instanceof TestFailure));
+      return;
+    }
+  }
+}
+
+async function take(next: Step): Promise<number> {
+  if (next.kind === 'seeds') return simulateSome(next);
+  if (next.kind === 'search') return searchOne(next);
+  return runTests(() => importAnew(ROOT, next.name));
+}
+
+async function simulateSome({ from, to }: Extract<Step, { kind: 'seeds' }>): Promise<number> {
+  const { planOf, simulate } = (await importAnew(ROOT, SIMULATION)) as typeof simulation;
+  for (let seed = from; seed <= to; seed++) {
+    const [violation] = (await simulate(planOf(seed))).violations;
+    if (violation !== undefined) {
+      throw new TestFailure(`seed ${seed}: ${violation.claim}: ${violation.message}`);
+    }
+  }
+  return to - from + 1;
+}
+
+async function searchOne(next: Extract<Step, { kind: 'search' }>): Promise<number> {
+  const { exhaust, SCENARIOS } = (await importAnew(ROOT, EXHAUSTIVE)) as typeof search;
+  const scenario = SCENARIOS.find(({ name }) => name === next.scenario);
+  if (scenario === undefined) throw new TestFailure(`there is no scenario ${next.scenario}`);
+  const { failure, executions } = await exhaust(scenario, next);
+  const violation = failure?.violations[0];
+  if (violation !== undefined) throw new TestFailure(`${violation.claim}: ${violation.message}`);
+  return executions;
+}
+
+/** Ends of a step that no test reports. */
+function watchForEnds(): void {
+  process.on('uncaughtException', (error: unknown) =>
+    failAndEnd(`outside of tests: ${messageOf(error)}`),
+  );
+  process.on('unhandledRejection', (error) => failAndEnd(`unhandled: ${messageOf(error)}`));
+  process.on('beforeExit', () => failAndEnd('waits for what never comes', true));
+  let before = process.cpuUsage();
+  setInterval(() => {
+    const { user, system } = process.cpuUsage(before);
+    before = process.cpuUsage();
+    if ((user + system) / 1000 < BUSY_MS) waitingTicks++;
+    if (waitingTicks > WAITING_TICKS_MAX) failAndEnd('waits for too long');
+  }, TICK_MS).unref();
+}
+
+/** @param isAtRest the job can do nothing any more */
+function failAndEnd(why: string, isAtRest = false): void {
+  if (!isAtWork) return;
+  tellFailure(why);
+  endJob(isAtRest);
+}
+
+/** What keeps the process alive now is what the job has left behind. */
+function endJob(isAtRest: boolean): void {
+  if (!isAtWork) return; // It has been ended for another reason, and its promise has come after all.
+  isAtWork = false;
+  const isAsNew = isAtRest && process.getActiveResourcesInfo().length === 0;
+  process.channel?.ref();
+  process.send?.({ told: 'ended', isAsNew } satisfies Told, () => {
+    if (!isAsNew) process.exit();
+  });
+}
+
+function tellFailure(why: string, isLoading = false): void {
+  tell({ told: 'failed', step, why: why.slice(0, 300), isLoading });
+}
+
+function tell(told: Told): void {
+  process.send?.(told);
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

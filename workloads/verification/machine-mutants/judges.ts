@@ -1,0 +1,162 @@
+/**
+ * The judges: all quick test files of the engine, some seeds of the simulator, some exhaustive searches.
+ *
+ * Before mutants are judged, each judge runs on the engine as it is. That tells which judges may speak (they
+ * pass, and take little time), what they cost, and which code they reach: a mutant is only shown to those that
+ * reach its place. What was found is kept in a file until the engine, or that test, changes.
+ */
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { digestOf, folderOf, readSource, ROOT } from './folders.ts';
+import type { MachineMutant } from './generate.ts';
+import { Bench } from './bench.ts';
+import type { Reached, Step } from './step.ts';
+
+export interface Judge {
+  readonly step: Step;
+  /** On the engine as it is, in milliseconds of processor. */
+  readonly cpuMs: number;
+  /** Waits for the system's clock, so a busy machine may let it fail. */
+  readonly isTimed: boolean;
+  readonly reached: Reached;
+}
+
+export interface Judges {
+  readonly judges: readonly Judge[];
+  /** Why a step is no judge. */
+  readonly refused: readonly { readonly step: string; readonly why: string }[];
+}
+
+/** What is kept of a step: whether it is a judge, as long as engine and test are as the digest says. */
+interface Measured {
+  readonly digest: string;
+  readonly judge?: Judge;
+  readonly refused?: string;
+}
+
+/** A test file that takes longer is not quick. */
+const CPU_MS_MAX = 6_000;
+/** What the test files of other folders may cost for one mutant together. Those of its own always run. */
+const ELSEWHERE_CPU_MS = 3_000;
+
+/** Start processes of their own, in which the engine is as it is; or judge the judges. */
+const NOT_JUDGES = /\/processes\.test|bigtable\/(?:embedded|remote)|testing\/|remote-database/;
+
+const FAULTS = { crashes: 1, copies: 1 };
+const SEARCHES: readonly Step[] = [
+  search('one-cell', { suspicion: 'everybody', ...FAULTS }),
+  search('unknown', { suspicion: 'crashed', lostAnswers: 1 }),
+  search('observed', { suspicion: 'crashed', crashes: 1 }),
+  search('one-row', { suspicion: 'everybody' }),
+  search('delete', { suspicion: 'everybody' }),
+];
+const SEEDS: readonly Step[] = [seeds(1, 6), seeds(7, 15), seeds(16, 24)];
+
+function seeds(from: number, to: number): Step {
+  return { kind: 'seeds', name: `seeds ${from} to ${to}`, from, to };
+}
+
+function search(
+  scenario: string,
+  options: Omit<Extract<Step, { kind: 'search' }>, 'kind' | 'name' | 'scenario'>,
+): Step {
+  return { kind: 'search', name: `search ${scenario}`, scenario, ...options };
+}
+
+/** @param keptIn a file in which what was measured is kept */
+export async function measureJudges(
+  keptIn: string,
+  onJudge: (done: number, total: number) => void,
+  signal: AbortSignal,
+): Promise<Judges> {
+  mkdirSync(path.dirname(keptIn), { recursive: true });
+  const kept = readKept(keptIn);
+  const engine = engineDigest();
+  const steps = [
+    ...testFiles().map((name): Step => ({ kind: 'tests', name })),
+    ...SEEDS,
+    ...SEARCHES,
+  ];
+  const measured: Record<string, Measured> = {};
+  for (const [i, step] of steps.entries()) {
+    onJudge(i, steps.length);
+    signal.throwIfAborted();
+    const digest = digestOf(engine, step.kind === 'tests' ? readSource(step.name) : step.name);
+    const before = kept[step.name];
+    measured[step.name] = before?.digest === digest ? before : await measure(step, digest);
+    writeFileSync(keptIn, JSON.stringify({ ...kept, ...measured }));
+  }
+  const all = Object.entries(measured);
+  return {
+    judges: all.flatMap(([, { judge }]) => judge ?? []),
+    refused: all.flatMap(([step, { refused }]) =>
+      refused === undefined ? [] : { step, why: refused },
+    ),
+  };
+}
+
+async function measure(step: Step, digest: string): Promise<Measured> {
+  using bench = new Bench();
+  const ended = await bench.run({ steps: [step], measures: true }, () => 10 * CPU_MS_MAX);
+  const [passed] = ended.passed;
+  if (passed === undefined) return { digest, refused: ended.failure?.why ?? 'did not end' };
+  const { count, cpuMs, reached = {} } = passed;
+  if (count === 0) return { digest, refused: 'has no tests' };
+  if (cpuMs > CPU_MS_MAX) return { digest, refused: `takes ${cpuMs} ms of processor` };
+  return { digest, judge: { step, cpuMs, isTimed: isTimed(step), reached } };
+}
+
+function isTimed(step: Step): boolean {
+  if (step.kind !== 'tests') return false;
+  return /node:child_process|\bsystemClock\b|\bsetTimeout\b|node:timers|\bperformance\./.test(
+    readSource(step.name),
+  );
+}
+
+/** Those that reach the mutant's place, in the order in which they are asked: its own folder's first, cheap ones first. */
+export function judgesOf(
+  mutant: MachineMutant,
+  judges: readonly Judge[],
+  isThorough: boolean,
+): readonly Judge[] {
+  const able = judges
+    .filter(({ reached }) =>
+      reached[mutant.file]?.some(([from, to]) => from <= mutant.start && mutant.start < to),
+    )
+    .toSorted((a, b) => a.cpuMs - b.cpuMs);
+  const own = able.filter(({ step }) => isOwn(step, mutant));
+  let leftMs = isThorough ? Infinity : ELSEWHERE_CPU_MS;
+  const elsewhere = able.filter((judge) => {
+    if (judge.step.kind !== 'tests' || own.includes(judge)) return false;
+    leftMs -= judge.cpuMs;
+    return leftMs >= 0;
+  });
+  const rest = able.filter(({ step }) => step.kind !== 'tests');
+  return [...own, ...elsewhere, ...rest];
+}
+
+function isOwn(step: Step, mutant: MachineMutant): boolean {
+  return step.kind === 'tests' && step.name.startsWith(`engine/${folderOf(mutant.file)}/`);
+}
+
+function testFiles(): readonly string[] {
+  return globSync('engine/**/*.test.ts', { cwd: ROOT })
+    .map((file) => file.replaceAll(path.sep, '/'))
+    .filter((file) => !NOT_JUDGES.test(file))
+    .toSorted();
+}
+
+/** Of the engine without its tests: how much of it a test reaches depends on nothing else but the test. */
+function engineDigest(): string {
+  const files = globSync(['engine/**/*.ts', 'workloads/verification/**/*.ts'], { cwd: ROOT });
+  const sources = files.filter((file) => !file.endsWith('.test.ts')).toSorted();
+  return digestOf(...sources.flatMap((file) => [file, readSource(file)]));
+}
+
+function readKept(file: string): Readonly<Record<string, Measured>> {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, Measured>;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,86 @@
+/** Mistakes in batching and reading ahead (section 2.5): what they must keep of P9, P11, P19, P20 and P40. */
+import { change, type Mutant } from './mutant.ts';
+
+/** Marks that are lost on the way: then what their commit believes of them decides. */
+const LOSING_MARKS = {
+  messages: { loseRequest: 0.03, crashBefore: 0.004 },
+  batching: { delayMs: 5, rowsMax: 256, inFlightMax: 8 },
+} as const;
+
+export const BATCHING: readonly Mutant[] = [
+  {
+    rule: 'P20',
+    name: 'hidden-version-taken-for-none',
+    mistake: 'A version that a merged read left no room for is taken for absent.',
+    changes: [
+      change(
+        'bigtable/batching/widen.ts',
+        '    if (mayHide(found, filter)) return null;\n',
+        '    void mayHide;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P11',
+    name: 'failed-batch-taken-for-done',
+    mistake: 'The callers of a batch that applied in part hear that all of it was applied.',
+    changes: [
+      change(
+        'bigtable/batching/kinds.ts',
+        "      return requests.map(() => ({ status: 'rejected', reason: own }));\n",
+        "      void own;\n      return requests.map(() => ({ status: 'fulfilled', value: undefined }));\n",
+      ),
+    ],
+    favouring: LOSING_MARKS,
+  },
+  {
+    rule: 'P11',
+    name: 'lost-answer-in-batch-taken-for-yes',
+    mistake: 'A conditional mutation without an answer, in a batch, is taken for applied.',
+    changes: [
+      change(
+        'bigtable/batching/kinds.ts',
+        "  return { status: 'rejected', reason };\n}\n\n/** Whether the storage refused",
+        "  return reason.message === '' ? { status: 'rejected', reason } : { status: 'fulfilled', value: false };\n}\n\n/** Whether the storage refused",
+      ),
+    ],
+  },
+  {
+    rule: 'P40',
+    name: 'lanes-said-to-keep-order',
+    mistake: 'Lanes overtake one another, and the marks of a commit are sent as if they did not.',
+    changes: [
+      change(
+        'bigtable/batching.ts',
+        '{ ...store.manifest, ordered: false, batches: true }',
+        '{ ...store.manifest, ordered: true, batches: true }',
+      ),
+    ],
+    favouring: LOSING_MARKS,
+  },
+  {
+    rule: 'P19',
+    name: 'read-ahead-past-a-lock',
+    mistake: 'A column read along is kept although there was a lock in it.',
+    changes: [
+      change(
+        'transaction/prefetch/prefetch.ts',
+        'if (locked.has(column) || isElsewhere(read, column)) continue;',
+        'if (isElsewhere(read, column)) continue;',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'read-ahead-for-the-next-transaction',
+    mistake: 'What one transaction has read ahead is kept for those that come after it.',
+    changes: [
+      change(
+        'transaction/prefetch/prefetch.ts',
+        '    this.#kind = kind;\n',
+        '    this.#kind = kind;\n    this.#rows = model.rows ??= this.#rows;\n',
+      ),
+      change('transaction/prefetch/prefetch.ts', '    this.#rows.clear();\n', ''),
+    ],
+  },
+];

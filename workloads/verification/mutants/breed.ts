@@ -1,0 +1,61 @@
+/**
+ * Loads the engine with a mutant's mistake in it, beside the engine as it is.
+ *
+ *     import('.../simulate.ts?mutant=no-rollback-marker')
+ *       └─▶ every import below it, as long as it stays in the engine or the verification, gets the same suffix
+ *             └─▶ Node takes them for other modules, and loads them anew, through `mutate`
+ */
+import { registerHooks } from 'node:module';
+import { assert } from '../../../engine/base/index.ts';
+import type * as simulator from '../simulation/index.ts';
+import { type Mutant, mutate } from './mutant.ts';
+
+const ENGINE = new URL('../../../engine/', import.meta.url).href;
+const VERIFICATION = new URL('../', import.meta.url).href;
+const SUFFIX = 'mutant';
+
+type Simulator = typeof simulator;
+
+const known = new Map<string, Mutant>();
+
+/** The simulator on an engine with the mistake. Nothing else in the process is affected. */
+export async function breed(mutant: Mutant): Promise<Simulator> {
+  if (known.size === 0) registerHooks({ resolve, load });
+  known.set(mutant.name, mutant);
+  const url = new URL('../simulation/index.ts', import.meta.url);
+  url.searchParams.set(SUFFIX, mutant.name);
+  return (await import(url.href)) as Simulator;
+}
+
+type Hooks = Parameters<typeof registerHooks>[0];
+
+const resolve: NonNullable<Hooks['resolve']> = (specifier, context, nextResolve) => {
+  const resolved = nextResolve(specifier, context);
+  const name = mutantOf(context.parentURL);
+  if (name === undefined || !isLoadedAnew(resolved.url)) return resolved;
+  const url = new URL(resolved.url);
+  url.searchParams.set(SUFFIX, name);
+  return { ...resolved, url: url.href };
+};
+
+const load: NonNullable<Hooks['load']> = (url, context, nextLoad) => {
+  const loaded = nextLoad(url, context);
+  const name = mutantOf(url);
+  const mutant = name === undefined ? undefined : known.get(name);
+  if (mutant === undefined || loaded.source === undefined) return loaded;
+  if (!url.startsWith(ENGINE)) return loaded;
+  const file = url.slice(ENGINE.length, url.indexOf('?'));
+  assert(loaded.source !== null, 'a file of the engine has a text');
+  const text =
+    typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
+  return { ...loaded, source: mutate(mutant, file, text) };
+};
+
+function isLoadedAnew(url: string): boolean {
+  return url.startsWith(ENGINE) || url.startsWith(VERIFICATION);
+}
+
+function mutantOf(url: string | undefined): string | undefined {
+  if (url === undefined || !isLoadedAnew(url)) return undefined;
+  return new URL(url).searchParams.get(SUFFIX) ?? undefined;
+}

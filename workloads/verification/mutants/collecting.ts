@@ -1,0 +1,165 @@
+/** Mistakes in collecting garbage: P4, P30 and P31. */
+import { pinsAtRenewals } from './loads.ts';
+import { change, type Mutant } from './mutant.ts';
+
+export const COLLECTING: readonly Mutant[] = [
+  {
+    rule: 'P4',
+    name: 'markers-collected-at-once',
+    mistake: 'The collector does not wait until messages from before are gone.',
+    changes: [
+      change(
+        'garbage-collection/cycle.ts',
+        '    if (leftMs > 0) await clock.sleep(leftMs, signal);\n',
+        '    void leftMs;\n',
+      ),
+    ],
+    // A copy of a prewrite that arrives after its marker was collected.
+    favouring: {
+      messages: { replay: 0.2, pause: 0.02 },
+      leaseTimeToLiveMs: 100,
+      lockTimeToLiveMs: 50,
+    },
+  },
+  {
+    rule: 'P31',
+    name: 'unread-record-taken-for-none',
+    mistake:
+      'Data that only a record above the horizon points to goes, if that record was not read.',
+    changes: [
+      change(
+        'garbage-collection/collect-row.ts',
+        '!cut.has(`${WRITE}\\0${data.qualifier}`) && !hidden.has(data.qualifier)',
+        '!cut.has(`${WRITE}\\0${data.qualifier}`)',
+      ),
+      change(
+        'garbage-collection/collect-rows.ts',
+        'const VERSIONS_IN_BATCH = 8;',
+        'const VERSIONS_IN_BATCH = 2;',
+      ),
+      change(
+        'garbage-collection/collect-row.ts',
+        '  if (hidden.size === 0) return false;\n',
+        '  if (hidden.size < 10) return false;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P30',
+    name: 'collect-before-resolving',
+    mistake: 'The collector does not resolve locks first.',
+    changes: [
+      change(
+        'garbage-collection/cycle.ts',
+        "phase: 'resolving', deletionHorizon,",
+        "phase: 'collecting', deletionHorizon,",
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'leases-ignored',
+    mistake:
+      'The collector does not ask who still needs old versions, and nobody validates what he reads.',
+    changes: [
+      change(
+        'garbage-collection/horizon.ts',
+        '  return leases.reduce((smallest, { bound }) => Math.min(smallest, bound), limit);',
+        '  return leases.reduce((smallest) => smallest, limit);',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'uncovered-reads-not-validated',
+    mistake: 'A reader without a valid lease does not look at the horizon.',
+    changes: [
+      change(
+        'transaction/stale.ts',
+        '  return hold.isCovered() ? undefined : refuseBelowHorizon(context, startTimestamp);\n',
+        '  void [context, startTimestamp, hold];\n  return undefined;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'commits-not-validated',
+    mistake: 'A transaction whose snapshot was given up commits all the same.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '  refuseStale(startTimestamp, context.oracle.horizon);\n',
+        '  void [refuseStale, startTimestamp];\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'horizon-not-persisted',
+    mistake: 'The collector deletes below a horizon that nobody hears of.',
+    changes: [
+      change(
+        'garbage-collection/horizon.ts',
+        'const horizon = await oracle.raiseHorizon(smallestBound(before, now));',
+        'const horizon = smallestBound(before, now);',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'no-second-look-at-leases',
+    mistake: 'A snapshot that was pinned while the horizon moved is overlooked.',
+    changes: [
+      change(
+        'garbage-collection/horizon.ts',
+        'const after = await watch.liveLeases();',
+        'const after = [] as readonly Lease[];',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'lapsed-lease-still-counts',
+    mistake: 'A process whose lease has lapsed believes that it had it all along.',
+    changes: [
+      change(
+        'leases/leases.ts',
+        '    if (!this.#isValid()) this.#epoch += 1;\n',
+        '    if (this.#epoch === 0) this.#epoch += 1;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'pin-between-bound-and-record',
+    mistake:
+      'Between finding the bound of a lease and noting it is an await, in which a snapshot is pinned.',
+    changes: [
+      change(
+        'leases/leases.ts',
+        'const bound = this.#smallestInUse(fresh);',
+        'const bound = await Promise.resolve(this.#smallestInUse(fresh));',
+      ),
+    ],
+    favouring: {
+      collector: true,
+      leaseTimeToLiveMs: 1_000,
+      oracleProcesses: true,
+      delayMsMax: 20,
+    },
+    load: pinsAtRenewals,
+  },
+  {
+    rule: 'P59',
+    name: 'lease-of-a-suspended-process',
+    mistake: 'A process counts on its lease by its monotonic clock alone.',
+    changes: [
+      change(
+        'leases/leases.ts',
+        'isWithin(clock, ttlMs * COUNTED_ON, since)',
+        'clock.monotonicMs() - since.monotonicMs < ttlMs * COUNTED_ON',
+      ),
+    ],
+    favouring: { events: { suspend: 3 } },
+  },
+];

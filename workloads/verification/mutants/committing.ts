@@ -1,0 +1,245 @@
+/** Mistakes in committing: P9 to P18. */
+import { deletionsDuringStops } from './loads.ts';
+import { change, type Mutant } from './mutant.ts';
+
+const COMMIT_CHECKED = 'await context.store.checkAndMutateRow({ table, row, anyOf, ifFound })';
+
+export const COMMITTING: readonly Mutant[] = [
+  {
+    rule: 'P9',
+    name: 'blind-erase',
+    mistake: 'The second phase is blind, and erases whatever lock there is, not its own.',
+    changes: [
+      change(
+        'transaction/roll-forward.ts',
+        '  await context.store.checkAndMutateRows(conditionals);\n',
+        '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
+      ),
+      change(
+        'transaction/roll-forward.ts',
+        "{ kind: 'erase', family: LOCK, qualifier, from: startTimestamp, to: startTimestamp }",
+        "{ kind: 'erase', family: LOCK, qualifier, from: 0, to: Number.MAX_SAFE_INTEGER }",
+      ),
+    ],
+  },
+  {
+    rule: 'P9',
+    name: 'blind-second-phase',
+    mistake: 'The second phase does not look whether its lock is still there.',
+    changes: [
+      change(
+        'transaction/roll-forward.ts',
+        '  await context.store.checkAndMutateRows(conditionals);\n',
+        '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
+      ),
+    ],
+    favouring: {
+      collector: true,
+      messages: { stall: 0.01 },
+      leaseTimeToLiveMs: 300,
+      lockTimeToLiveMs: 50,
+    },
+    load: deletionsDuringStops,
+  },
+  {
+    rule: 'P10',
+    name: 'commit-timestamp-too-early',
+    mistake: 'The commit timestamp is asked for before the locks are held.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '    const next = nextTimestamp(context, startTimestamp);\n',
+        '',
+      ),
+      change(
+        'transaction/commit.ts',
+        '    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '    const next = nextTimestamp(context, startTimestamp);\n    next.catch(() => {});\n    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P10',
+    name: 'cached-commit-timestamp',
+    mistake: 'The oracle client keeps timestamps in store for later callers.',
+    changes: [
+      change(
+        'oracle/batching.ts',
+        'const allocation = await source.allocate(callers.length);',
+        'const allocation = await source.allocate(callers.length + 4);\n      spares.length = 0;\n      for (let i = 0; i < 4; i++) spares.push(allocation.first + callers.length + i);',
+      ),
+      change(
+        'oracle/batching.ts',
+        '  let asking = false;\n',
+        '  let asking = false;\n  const spares: Timestamp[] = [];\n',
+      ),
+      change(
+        'oracle/batching.ts',
+        '        waiting.push({ resolve, reject });\n',
+        '        const spare = spares.shift();\n        if (spare !== undefined) return resolve(spare);\n        waiting.push({ resolve, reject });\n',
+      ),
+      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+    ],
+  },
+  {
+    rule: 'P11',
+    name: 'lost-answer-is-failure',
+    mistake: 'A commit that got no answer is reported as failed.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '  context.counters.unknown++;\n',
+        '  throw rolledBack(context, primary);\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P11',
+    name: 'clean-up-after-lost-answer',
+    mistake: 'A commit that got no answer is cleaned up.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        "      if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;\n",
+        "      if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;\n      await rollBackQuietly(context, [{ table, row, writes }], startTimestamp);\n      throw rolledBack(context, primary);\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P12',
+    name: 'echo-taken-for-conflict',
+    mistake: 'A commit that is sent again and finds no lock concludes that it was rolled back.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        "      if (evidence.kind === 'committed') return evidence.record.commitTimestamp;\n",
+        "      if (evidence.kind === 'committed') throw rolledBack(context, primary);\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P14',
+    name: 'no-write-check',
+    mistake: 'A prewrite does not look for write records after its start timestamp.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '    { family: recordFamily(qualifier), qualifier, from: startTimestamp },\n',
+        '',
+      ),
+    ],
+  },
+  {
+    rule: 'P15',
+    name: 'primary-without-table',
+    mistake: 'The primary is looked for in the table of the lock that names it.',
+    changes: [
+      change(
+        'transaction/locks/resolve-lock.ts',
+        'const outcome = await settleTransaction(context, lock);',
+        'const outcome = await settleTransaction(context, { ...lock, primary: { ...lock.primary, table: cell.table } });',
+      ),
+    ],
+  },
+  {
+    rule: 'P16',
+    name: 'row-of-primary-left-to-phase-two',
+    mistake:
+      "Of the primary's row only the primary is committed with it, and nobody does the rest.",
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '  const ifFound = writes.flatMap((write) =>\n    commitMutations(write, startTimestamp, commitTimestamp),\n  );\n',
+        '  const ifFound = writes.slice(0, 1).flatMap((write) =>\n    commitMutations(write, startTimestamp, commitTimestamp),\n  );\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P17',
+    name: 'delete-erases',
+    mistake: 'A delete erases the versions instead of writing a record.',
+    changes: [
+      change(
+        'transaction/roll-forward.ts',
+        '  const qualifier = write.column;\n  return [\n',
+        "  const qualifier = write.column;\n  if (write.operation === 'delete') {\n    return [\n      { kind: 'erase', family: recordFamily(qualifier), qualifier, from: 0, to: commitTimestamp },\n      { kind: 'erase', family: LOCK, qualifier, from: startTimestamp, to: startTimestamp },\n    ];\n  }\n  return [\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P17',
+    name: 'tombstone-collected-first',
+    mistake: 'The collector erases a tombstone while something older is still there.',
+    changes: [
+      change(
+        'garbage-collection/collect-row.ts',
+        '    for (const record of older) {\n',
+        '    for (const record of goes ? [] : older) {\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P18',
+    name: 'retry-without-reading',
+    mistake: 'After a conflict the same writes are committed again, from a new start timestamp.',
+    changes: [
+      change(
+        'transaction/transaction.ts',
+        '      return commit(this.#context, {\n        ...this.#held,\n        rows: this.#writes.byRow(),\n        weak: this.#weak,\n      });\n',
+        "      const request = { ...this.#held, rows: this.#writes.byRow(), weak: this.#weak };\n      try {\n        return await commit(this.#context, request);\n      } catch (error) {\n        if (!(error instanceof PercolatorError) || error.code !== 'WRITE_CONFLICT') throw error;\n        return commit(this.#context, { ...request, startTimestamp: await this.#context.oracle.next() });\n      }\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P26',
+    name: 'commit-without-lock',
+    mistake: 'The primary is committed without looking whether its lock is still there.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        `if (${COMMIT_CHECKED}) {`,
+        'void anyOf;\n      await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n      if (row !== undefined) {',
+      ),
+    ],
+  },
+  {
+    rule: 'P61',
+    name: 'marks-sent-once',
+    mistake: 'A commit that is sent again, because its group was lost, is sent without its marks.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '      if (attempt > 1 && marks.length > 0) await sendMarks(context, marks);\n',
+        '',
+      ),
+    ],
+    favouring: { ordered: true, batching: undefined, groups: { refuseGroup: 0.02 } },
+  },
+  {
+    rule: 'P60',
+    name: 'cells-joined-by-a-separator',
+    mistake: 'Two cells of a transaction are one if their names joined with NUL are one string.',
+    changes: [
+      change(
+        'transaction/columns.ts',
+        'return `${row.length}:${row}${table}\\0${column}`;',
+        'return `${table}\\0${row}\\0${column}`;',
+      ),
+    ],
+    favouring: { names: 'awkward' },
+  },
+  {
+    rule: 'P60',
+    name: 'acknowledgments-joined-by-a-colon',
+    mistake:
+      'Observer `a` of column `x:y` and observer `a:x` of column `y` share an acknowledgment.',
+    changes: [
+      change(
+        'transaction/columns.ts',
+        'observer.replaceAll(/[%:]/g, encodeURIComponent)',
+        'observer',
+      ),
+    ],
+    favouring: { names: 'awkward' },
+  },
+];

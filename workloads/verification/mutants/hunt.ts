@@ -1,0 +1,45 @@
+/**
+ * Hunts a mutant: simulated runs on the engine with its mistake in it, seed after seed, until a judge
+ * convicts it. A seed counts only if the engine as it is passes it.
+ */
+import { createRandom } from '../../../engine/base/index.ts';
+import { type Plan, planOf, simulate } from '../simulation/index.ts';
+import { breed } from './breed.ts';
+import type { Mutant } from './mutant.ts';
+
+export interface Catch {
+  /** What convicted it: `snapshot isolation: stale read`. */
+  readonly claim: string;
+  readonly message: string;
+  readonly seed: number;
+  /** Runs until then, this one included. */
+  readonly runs: number;
+}
+
+/** Undefined if none of the seeds catches it. */
+export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Catch | undefined> {
+  const mutated = await breed(mutant);
+  let runs = 0;
+  for (const seed of seeds) {
+    runs++;
+    const plan = planFor(mutant, seed);
+    const [violation] = (await mutated.simulate(plan)).violations;
+    if (violation === undefined) continue;
+    const innocent = (await simulate(plan)).violations.length === 0;
+    if (innocent) return { ...violation, seed, runs };
+  }
+  return undefined;
+}
+
+/** With a load of its own a mutant meets only the faults that it favours. */
+const NO_FAULTS = { messages: {}, groups: {}, events: {} };
+
+function planFor({ favouring = {}, load }: Mutant, seed: number): Plan {
+  const plan = planOf(seed);
+  const knobs = load === undefined ? plan.knobs : { ...plan.knobs, ...NO_FAULTS };
+  const messages = { ...knobs.messages, ...favouring.messages };
+  const groups = { ...knobs.groups, ...favouring.groups };
+  const events = { ...knobs.events, ...favouring.events };
+  const processes = load?.(createRandom(seed).fork('load')) ?? plan.processes;
+  return { ...plan, processes, knobs: { ...knobs, ...favouring, messages, groups, events } };
+}

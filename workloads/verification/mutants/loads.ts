@@ -1,0 +1,71 @@
+/** Loads that bring about what the usual one rarely does: for mistakes that need several coincidences in a row. */
+import type { Random } from '../../../engine/base/index.ts';
+import type { ProcessPlan } from '../simulation/index.ts';
+
+type TransactionPlan = ProcessPlan['transactions'][number];
+
+const CELLS = ['t/a:c', 't/b:c', 't/c:c', 'u/a:c', 'u/e:c', 't/d:seen', 't/e:seen', 't/d:also'];
+const COLLECTOR: ProcessPlan = { transactions: [], concurrency: 1, worker: false, collector: true };
+
+/**
+ * One process writes, collects, and takes snapshots of a moment ago, some at the very time at which its collector renews the
+ * lease and asks for a timestamp. There is no other process whose lease would keep what the snapshots need.
+ */
+export function pinsAtRenewals(random: Random): readonly ProcessPlan[] {
+  const everyMs = 1_000;
+  const transactions = Array.from({ length: 300 }, (): TransactionPlan => {
+    const cells = [random.pick(CELLS), random.pick(CELLS)];
+    if (random.fraction() < 0.2) {
+      const begins = { everyMs, plusMs: random.integer(850, 950) };
+      return { kind: 'begin', operations: cells.map((cell) => ({ do: 'set', cell })), begins };
+    }
+    const begins = { everyMs, plusMs: random.integer(0, 40) };
+    const thinking = { do: 'think', ms: random.integer(450, 800) } as const;
+    const operations = [thinking, { do: 'getMany', cells } as const];
+    return { kind: 'snapshot', operations, agoMs: random.integer(1, 200), begins };
+  });
+  return [{ ...COLLECTOR, transactions, concurrency: random.integer(4, 8) }];
+}
+
+/**
+ * Processes write two cells at a time, and often stand still, some between the commit point and the second phase; other
+ * processes read, so that they roll forward what was left, and delete; a collector takes what was deleted.
+ */
+export function deletionsDuringStops(random: Random): readonly ProcessPlan[] {
+  const cells = Array.from({ length: 12 }, (_, i) => `t/${i}:c`);
+  const writers = Array.from({ length: 2 }, (): ProcessPlan => {
+    const transactions = Array.from({ length: 150 }, (): TransactionPlan => {
+      const written = [random.pick(cells), random.pick(cells)];
+      const begins = { everyMs: 1_000, plusMs: random.integer(0, 500) };
+      return { kind: 'begin', operations: written.map((cell) => ({ do: 'set', cell })), begins };
+    });
+    return { transactions, concurrency: 1, worker: false };
+  });
+  const transactions = Array.from({ length: 500 }, (): TransactionPlan => {
+    const cell = random.pick(cells);
+    const operations = [{ do: 'scan', table: 't' } as const, { do: 'delete', cell } as const];
+    return {
+      kind: 'transact',
+      operations,
+      begins: { everyMs: 200, plusMs: random.integer(0, 200) },
+    };
+  });
+  return [...writers, { ...COLLECTOR, transactions }];
+}
+
+/** Processes write a table that is dropped all the time, and another one, in one transaction; others read both. */
+export function dropsInUse(random: Random): readonly ProcessPlan[] {
+  const cells = ['s/d:seen', 's/a:c', 's/b:d', 't/a:c', 't/b:c', 't/c:c', 'u/a:c'];
+  return Array.from({ length: 4 }, (_, i): ProcessPlan => {
+    const transactions = Array.from({ length: 150 }, (): TransactionPlan => {
+      const drawn = random.fraction();
+      if (i === 0 && drawn < 0.5) {
+        return { kind: 'recreate', operations: [], observedColumns: random.pick([[], ['seen']]) };
+      }
+      if (drawn < 0.2) return { kind: 'snapshot', operations: [{ do: 'scan', table: 't' }] };
+      const written = Array.from({ length: random.integer(1, 4) }, () => random.pick(cells));
+      return { kind: 'begin', operations: written.map((cell) => ({ do: 'set', cell })) };
+    });
+    return { transactions, concurrency: random.integer(1, 6), worker: i === 1 };
+  });
+}

@@ -1,0 +1,131 @@
+/** Mistakes in prewriting and rolling back: P1 to P8. */
+import { change, type Mutant } from './mutant.ts';
+
+/** Harmless by itself: so that a lock without its primary is not the exception. */
+const SECONDARIES_FIRST = [
+  change(
+    'transaction/commit.ts',
+    '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+    '  if (rows.length > 1) await lockRows(context, rows.slice(1), rows, prewriting);\n',
+  ),
+  change(
+    'transaction/commit.ts',
+    '    if (secondaryRows.length > 0) await lockRows(context, secondaryRows, rows, prewriting);\n',
+    '    await lockRows(context, [primaryRow], rows, prewriting);\n',
+  ),
+];
+
+export const PREWRITING: readonly Mutant[] = [
+  {
+    rule: 'P1',
+    name: 'no-rollback-marker',
+    mistake: 'Rolling back leaves no marker behind.',
+    changes: [
+      change('transaction/roll-back.ts', '    rollbackMarker(qualifier, startTimestamp),\n', ''),
+      change(
+        'transaction/classify.ts',
+        "  assert(marker !== undefined, 'above the horizon, a lock that is gone has left a trace');\n",
+        '',
+      ),
+    ],
+  },
+  {
+    rule: 'P1',
+    name: 'prewrite-ignores-marker',
+    mistake: 'A prewrite does not mind that its transaction was rolled back.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '    { family: ROLLBACK, qualifier, from: startTimestamp, to: startTimestamp },\n',
+        '',
+      ),
+    ],
+    favouring: { messages: { duplicate: 0.1, replay: 0.2, pause: 0.02 }, lockTimeToLiveMs: 50 },
+  },
+  {
+    rule: 'P2',
+    name: 'absent-primary-is-rolled-back',
+    mistake:
+      'Secondaries are locked first, and a primary that is not there yet passes for rolled back.',
+    changes: [
+      ...SECONDARIES_FIRST,
+      change(
+        'transaction/locks/resolve-lock.ts',
+        "        if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };\n        if (await isGivenUp",
+        "        if (isOwnerDead(context, lock)) return { kind: 'rolled back' };\n        else return { kind: 'alive' };\n        if (await isGivenUp",
+      ),
+    ],
+  },
+  {
+    rule: 'P3',
+    name: 'lock-told-by-address',
+    mistake: "Whatever lock stands at the primary's address passes for the transaction's own.",
+    changes: [
+      ...SECONDARIES_FIRST,
+      change(
+        'transaction/locks/resolve-lock.ts',
+        '    { family: LOCK, ...own },\n    { family: ROLLBACK, ...own },',
+        '    { family: LOCK, qualifier: primary.column },\n    { family: ROLLBACK, ...own },',
+      ),
+      change(
+        'transaction/locks/resolve-lock.ts',
+        "  assert(\n    isPrimary(lock, primary),\n    'a lock at the address of the primary says that it is the primary',\n  );\n",
+        '  void isPrimary;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P5',
+    name: 'markers-among-records',
+    mistake: 'Rollback markers stand in the write column.',
+    changes: [
+      change('transaction/columns.ts', "ROLLBACK = 'rollback'", "ROLLBACK = 'write' as string"),
+      change(
+        'transaction/columns.ts',
+        'TABLE_FAMILIES: readonly string[] = [LOCK, WRITE, DATA, ROLLBACK, ACK]',
+        "TABLE_FAMILIES: readonly string[] = [LOCK, WRITE, DATA, 'rollback', ACK]",
+      ),
+      change(
+        'transaction/write-record.ts',
+        "const [operation, data, changed] = text.slice(WIDTH + 1).split(' ');",
+        "const [operation = 'delete', data, changed] = (text || '0000000000000000 delete').slice(WIDTH + 1).split(' ');",
+      ),
+    ],
+  },
+  {
+    rule: 'P6',
+    name: 'foreign-marker-conflicts',
+    mistake: "Any later transaction's rollback marker passes for a conflict.",
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '{ family: ROLLBACK, qualifier, from: startTimestamp, to: startTimestamp }',
+        '{ family: ROLLBACK, qualifier, from: startTimestamp }',
+      ),
+    ],
+  },
+  {
+    rule: 'P7',
+    name: 'roll-back-primary-only',
+    mistake: 'After a conflict only the primary is rolled back, not all that was sent.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        'await lockRows(context, secondaryRows, rows, prewriting);',
+        'await lockRows(context, secondaryRows, [primaryRow], prewriting);',
+      ),
+    ],
+  },
+  {
+    rule: 'P8',
+    name: 'own-roll-back-without-marker',
+    mistake: 'A transaction that rolls itself back leaves no trace of it.',
+    changes: [
+      change(
+        'transaction/roll-back.ts',
+        'const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp));',
+        'const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp)).filter(({ family }) => family !== ROLLBACK);',
+      ),
+    ],
+  },
+];

@@ -1,0 +1,204 @@
+/** Mistakes in reading, resolving locks and judging who is alive: P19 to P29, and P33. */
+import { change, type Mutant } from './mutant.ts';
+
+const PLAIN_READ = '  return context.store.readRow(target.table, target.row, filters);\n';
+
+export const READING: readonly Mutant[] = [
+  {
+    rule: 'P19',
+    name: 'reader-ignores-locks',
+    mistake: 'A reader does not look at locks.',
+    changes: [
+      change(
+        'transaction/snapshot-read.ts',
+        '  return row?.cells.filter((cell) => cell.family === LOCK) ?? [];',
+        '  return row?.cells.filter((cell) => cell.family === LOCK && cell.timestamp < 0) ?? [];',
+      ),
+    ],
+  },
+  {
+    rule: 'P19',
+    name: 'writer-ignores-newer-locks',
+    mistake: 'A prewrite looks at locks up to its start timestamp only.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '    { family: LOCK, qualifier },\n',
+        '    { family: LOCK, qualifier, to: startTimestamp },\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'lock-and-record-read-apart',
+    mistake: 'Write records are read first, and locks afterwards.',
+    changes: [
+      change(
+        'transaction/snapshot-read.ts',
+        PLAIN_READ,
+        '  const records = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family !== LOCK));\n  const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family === LOCK));\n  return { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'newest-data-version',
+    mistake: 'The newest data is returned, whoever wrote it.',
+    changes: [
+      change(
+        'transaction/snapshot-read.ts',
+        'one.family === DATA && one.qualifier === column && one.timestamp === record.dataTimestamp,',
+        'one.family === DATA && one.qualifier === column,',
+      ),
+    ],
+  },
+  {
+    rule: 'P21',
+    name: 'blind-writer-never-cleans-up',
+    mistake: 'A transaction that loses to a lock does not look whether its owner is dead.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '      if (lock !== undefined) await resolveLock(context, cell, lock);\n',
+        '      void [resolveLock, cell, lock];\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P22',
+    name: 'prewrite-waits',
+    mistake: 'A prewrite waits for locks while it holds its own.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        "    if (found.kind === 'ours') return undefined;\n",
+        "    if (found.kind === 'ours') return undefined;\n    if (found.reason === 'locked') {\n      await context.clock.sleep(backoffMs(context, 1) + 1);\n      latest = await tryAgain(context, row, prewriting);\n      if (latest === false) return undefined;\n      attempt--;\n      continue;\n    }\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P23',
+    name: 'no-backoff',
+    mistake: 'Who has lost tries again at once.',
+    changes: [
+      change(
+        'transaction/backoff.ts',
+        '  return ceiling * random.fraction();',
+        '  return ceiling * random.fraction() * 0;',
+      ),
+    ],
+  },
+  {
+    rule: 'P24',
+    name: 'age-by-wall-clocks',
+    mistake: "A lock's age is the difference between its writer's wall clock and the reader's.",
+    changes: [
+      change(
+        'transaction/locks/lock-watch.ts',
+        'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
+        'return sighting !== undefined && clock.wallMs() - lock.wallMs >= lock.timeToLiveMs;',
+      ),
+    ],
+  },
+  {
+    rule: 'P24',
+    name: 'slow-answer-taken-for-death',
+    mistake: "A lock's age is counted until its answer came, not until it was asked for.",
+    changes: [
+      change(
+        'transaction/locks/lock-watch.ts',
+        'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
+        'return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;',
+      ),
+    ],
+  },
+  {
+    rule: 'P25',
+    name: 'no-heartbeat',
+    mistake: 'Locks show no sign of life.',
+    changes: [
+      change('transaction/locks/heartbeat.ts', 'if (!running) void beatAll();', 'void beatAll;'),
+    ],
+  },
+  {
+    rule: 'P25',
+    name: 'heartbeat-begins-late',
+    mistake: "The primary's lock beats only when the answer to its prewrite has been heard.",
+    changes: [
+      change(
+        'transaction/commit.ts',
+        '  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));\n  try {\n    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));\n  try {\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P25',
+    name: 'beats-in-the-lane',
+    mistake: 'A beat waits in a lane of batches until a call of others is answered.',
+    changes: [
+      change(
+        'transaction/context.ts',
+        'createHeartbeats(direct, clock)',
+        'createHeartbeats(services.store, clock)',
+      ),
+    ],
+    favouring: {
+      messages: { slow: 0.05 },
+      batching: { delayMs: 1, rowsMax: 8, inFlightMax: 1 },
+    },
+  },
+  {
+    rule: 'P27',
+    name: 'check-then-act-clean-up',
+    mistake: 'Who finds the owner of a primary dead erases its lock without looking again.',
+    changes: [
+      change(
+        'transaction/locks/resolve-lock.ts',
+        '        await rollBackCell(context, lock.primary, lock.startTimestamp);\n        break;\n',
+        "        await rollBackCell(context, lock.primary, lock.startTimestamp);\n        return { kind: 'rolled back' };\n",
+      ),
+    ],
+  },
+  {
+    rule: 'P28',
+    name: 'sight-of-lock-remembered',
+    mistake: 'That a lock was there is remembered, and acted on later.',
+    changes: [
+      change(
+        'transaction/locks/resolve-lock.ts',
+        '    const seen = await lookAtPrimary(context, lock);\n',
+        '    const known = SEEN.get(context) ?? new Map<number, Sight>();\n    SEEN.set(context, known);\n    const seen = known.get(lock.startTimestamp) ?? (await lookAtPrimary(context, lock));\n    known.set(lock.startTimestamp, seen);\n',
+      ),
+      change(
+        'transaction/locks/resolve-lock.ts',
+        'type Sight =\n',
+        'const SEEN = new WeakMap<Context, Map<number, Sight>>();\n\ntype Sight =\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P29',
+    name: 'own-attempts-unknown',
+    mistake: 'A process does not know its own dead attempts, and waits for them.',
+    changes: [
+      change(
+        'transaction/locks/resolve-lock.ts',
+        '  if (lock.owner === context.liveness.self) return !context.committing.has(lock.startTimestamp);\n',
+        '',
+      ),
+    ],
+  },
+  {
+    rule: 'P33',
+    name: 'aborted-data-stays',
+    mistake: 'Rolling back leaves the data behind.',
+    changes: [
+      change(
+        'transaction/roll-back.ts',
+        "  if (!isAcknowledgment(qualifier)) mutations.push({ kind: 'erase', family: DATA, ...own });\n",
+        '  void [isAcknowledgment, DATA];\n',
+      ),
+    ],
+  },
+];

@@ -1,0 +1,209 @@
+/**
+ * A client process of a simulated run: a database of the public API (percolator.ts) on a simulated connection,
+ * clock and oracle, working through its plan, and, if it is so planned, running observers and collecting garbage.
+ *
+ * When it dies, or has closed the database and exited, its next life goes on with the next transaction of the plan,
+ * under a new name.
+ */
+import { createRandom } from '../../../engine/base/index.ts';
+import type { CollectorOptions } from '../../../engine/garbage-collection/index.ts';
+import type { Collector } from '../../../engine/garbage-collection/index.ts';
+import type { Worker } from '../../../engine/observer/index.ts';
+import {
+  batchTimestamps,
+  openAllocator,
+  type TimestampOracle,
+} from '../../../engine/oracle/index.ts';
+import { openPercolator, type Percolator } from '../../../engine/percolator.ts';
+import { clockOf, hasCode, type Machine, untilOpen } from './machine.ts';
+import { FAILURE_BACKOFF_MS, ObserverRuns } from './observers.ts';
+import {
+  OBSERVED,
+  type ProcessPlan,
+  SCRATCH,
+  SPLITS,
+  TABLES,
+  type TransactionPlan,
+} from './plan.ts';
+import { SimulatedProcess } from './process.ts';
+import type { Run } from './run.ts';
+import { SimulatedBigtable } from './simulated-bigtable.ts';
+import type { SimulatedClock } from './simulated-clock.ts';
+import { Transactions } from './transactions.ts';
+import { MESSAGE_LIFETIME_MS } from './world.ts';
+
+/** How often `transact` tries: few times in the run, so that its failures are seen too; often at its end. */
+const ATTEMPTS_MAX = 4;
+const ATTEMPTS_MAX_AT_LAST = 200;
+/** A collector in a hurry. */
+export const COLLECTING: CollectorOptions = {
+  messageLifetimeMs: MESSAGE_LIFETIME_MS,
+  rowsPerStep: 6,
+  pauseMs: 1,
+  restMs: 20,
+};
+/** Parked never: more failures than any plan has. */
+const FAILURES_MAX = 1_000;
+/** Between the closing of the database and the end of the process: nothing may be sent any more. */
+const EXIT_MS = 100;
+
+export class Client implements Machine {
+  readonly process: SimulatedProcess;
+  readonly clock: SimulatedClock;
+  readonly store: SimulatedBigtable;
+  readonly transactions: Transactions;
+  percolator: Percolator | undefined;
+  worker: Worker | undefined;
+  collector: Collector | undefined;
+  runs: ObserverRuns | undefined;
+  /** Loops that still work through the plan. The client is done when there are none. */
+  loops = 0;
+  readonly #run: Run;
+  readonly #plan: ProcessPlan;
+  readonly #life: number;
+  #isLeaving = false;
+
+  constructor(
+    run: Run,
+    plan: ProcessPlan,
+    names: { readonly name: string; readonly id: number; readonly life: number },
+  ) {
+    const { world } = run;
+    this.#life = names.life;
+    this.#run = run;
+    this.#plan = plan;
+    this.process = new SimulatedProcess(world.timeline, names, () => {
+      run.died(this.process);
+    });
+    this.clock = clockOf(world, this.process);
+    this.store = new SimulatedBigtable(world, this.process);
+    this.transactions = new Transactions(run, this.process, this.clock);
+  }
+
+  /** Opens the database, and in its first life sees to it that the tables are there. */
+  async open(): Promise<Percolator> {
+    const percolator = await untilOpen(this.clock, () => this.#tryToOpen());
+    this.percolator = percolator;
+    if (this.#life === 0) await this.#createTables(percolator);
+    if (this.#isLeaving) return percolator;
+    if (this.#plan.worker) this.#startWorker(percolator);
+    if (this.#plan.collector === true) this.collector = percolator.startCollector(COLLECTING);
+    return percolator;
+  }
+
+  async #createTables(percolator: Percolator): Promise<void> {
+    const { world } = this.#run;
+    for (const name of TABLES) {
+      const observedColumns = OBSERVED[name].map((column) => world.names.column(column));
+      const table = world.names.table(name);
+      try {
+        await untilOpen(this.clock, () =>
+          percolator.createTable(table, { observedColumns, splits: SPLITS }),
+        );
+      } catch (error) {
+        // Created again with other columns.
+        if (name !== SCRATCH || !hasCode(error, 'TABLE_MISMATCH')) throw error;
+      }
+    }
+  }
+
+  /** Works through the plan: takes transactions from `next` until there are none. */
+  start(next: () => TransactionPlan | undefined): void {
+    const opened = this.open();
+    for (let i = 0; i < Math.max(1, this.#plan.concurrency); i++) {
+      this.loops++;
+      this.#orFail(
+        this.#loop(opened, next).then(() => {
+          this.loops--;
+        }),
+      );
+    }
+  }
+
+  /** Ends what it has begun, closes the database, and exits. */
+  leave(): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    this.#orFail(this.#leave());
+  }
+
+  async #leave(): Promise<void> {
+    while (this.loops > 0) await this.clock.sleep(1);
+    await this.worker?.stop();
+    this.runs?.close();
+    await this.collector?.stop();
+    await this.percolator?.close();
+    const { messages } = this.process;
+    this.#run.world.tell?.(this.process.name, 'has closed the database');
+    await this.clock.sleep(EXIT_MS);
+    // The reads of one that has failed, which were sent with the one that failed, may still be at work.
+    if (this.process.messages > messages && this.transactions.failed === 0) {
+      const sent = this.process.messages - messages;
+      const message = `${this.process.name} has sent ${sent} messages after it had closed the database`;
+      this.#run.world.umpire.find('close: goes on', message);
+    }
+    this.process.kill();
+  }
+
+  #orFail(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#run.fail(error, this.process.name);
+    });
+  }
+
+  async #loop(opened: Promise<Percolator>, next: () => TransactionPlan | undefined): Promise<void> {
+    const percolator = await opened;
+    while (!this.#isLeaving) {
+      const plan = next();
+      if (plan === undefined) return;
+      await this.transactions.perform(percolator, plan);
+    }
+  }
+
+  async #tryToOpen(): Promise<Percolator> {
+    const { world, liveness } = this.#run;
+    const { knobs } = world;
+    return openPercolator({
+      store: this.store,
+      batching: knobs.batching,
+      oracle: this.transactions.timed(await this.#openOracle()),
+      clock: this.clock,
+      random: createRandom(world.seed).fork(this.process.name),
+      liveness: { self: this.process.name, isDead: (token: string) => liveness.isDead(token) },
+      lockTimeToLiveMs: knobs.lockTimeToLiveMs,
+      leaseTimeToLiveMs: knobs.leaseTimeToLiveMs,
+      lockWaitMsMax: 20 * knobs.lockTimeToLiveMs,
+      inDoubtAttemptsMax: 4,
+      backoffMsMax: 16,
+      attemptsMax: world.troubled ? ATTEMPTS_MAX : ATTEMPTS_MAX_AT_LAST,
+      prefetch: knobs.prefetch === true ? 'learn' : 'off',
+    });
+  }
+
+  async #openOracle(): Promise<TimestampOracle> {
+    const { world, oracles } = this.#run;
+    if (oracles !== undefined) return batchTimestamps(oracles.sourceFor(this.process));
+    const { rangeSize } = world.knobs;
+    const options = { rangeSize, owner: this.process.name, clock: this.clock };
+    return batchTimestamps(await openAllocator(this.store, options));
+  }
+
+  #startWorker(percolator: Percolator): void {
+    const { knobs } = this.#run.world;
+    const runs = (this.runs = new ObserverRuns(this.#run, this.process, this.transactions));
+    this.worker = percolator.startWorker(runs.observers, {
+      concurrency: 4,
+      scanRows: 8,
+      idleMs: this.#plan.transactions.length > 0 ? 300 : 20,
+      failureBackoffMs: FAILURE_BACKOFF_MS,
+      failuresMax: knobs.failuresMax ?? FAILURES_MAX,
+      rangeLocks: this.#run.scanLocks?.locksFor(this.process),
+      onFailure: ({ cell, parked }) => {
+        if (parked) runs.parked(cell);
+      },
+      onCommitted: (committed) => {
+        runs.committed(committed);
+      },
+    });
+  }
+}

@@ -1,0 +1,111 @@
+/** What happens to processes and services during a run, at moments that the seed decides. */
+import { unreachable } from '../../../engine/base/index.ts';
+import { chance, chooseBetween } from './chance.ts';
+import type { Client } from './client.ts';
+import { EVENT_FAULTS, type EventFault } from './knobs.ts';
+import type { Machine } from './machine.ts';
+import type { Run } from './run.ts';
+
+/** For the draws: ids that no process has. */
+const EVENT_ID = 1_000_000;
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/** A run that has got no further by then gets its rest: with many events it might never end. */
+const TROUBLE_MS_MAX = 60_000;
+
+/** Keeps events coming at the rates of the knobs, until peace. */
+export function scheduleEvents(run: Run, clients: () => readonly Client[]): void {
+  EVENT_FAULTS.forEach((fault, i) => {
+    const perSecond = run.world.knobs.events[fault] ?? 0;
+    if (perSecond > 0) scheduleNext(run, { fault, perSecond, id: EVENT_ID + i }, 0, clients);
+  });
+}
+
+/** Those that happen to oracles, too. */
+const MACHINE_FAULTS: ReadonlySet<EventFault> = new Set(['clockJump', 'stop', 'suspend']);
+
+interface Series {
+  readonly fault: EventFault;
+  readonly perSecond: number;
+  readonly id: number;
+}
+
+function scheduleNext(
+  run: Run,
+  series: Series,
+  number: number,
+  clients: () => readonly Client[],
+): void {
+  const { world } = run;
+  const draw = (purpose: number): number => chance(world.seed, series.id, number, purpose);
+  const gapMs = (-Math.log(1 - draw(0)) * 1_000) / series.perSecond;
+  world.timeline.after(gapMs, () => {
+    if (!world.troubled || world.timeline.nowMs > TROUBLE_MS_MAX) return;
+    const all = clients();
+    const client = all[chooseBetween(0, all.length - 1, draw(1))];
+    const machines: readonly Machine[] = [...all, ...(run.oracles?.machines ?? [])];
+    const machine = machines[chooseBetween(0, machines.length - 1, draw(1))];
+    if (client !== undefined && machine !== undefined) {
+      happen(run, series.fault, { client, machine, drawn: draw(2) });
+    }
+    scheduleNext(run, series, number + 1, clients);
+  });
+}
+
+function happen(
+  run: Run,
+  fault: EventFault,
+  { client, machine, drawn }: { client: Client; machine: Machine; drawn: number },
+): void {
+  const { world, liveness, oracles } = run;
+  const { process } = client;
+  world.count(fault);
+  const whom = MACHINE_FAULTS.has(fault) ? machine.process : process;
+  world.tell?.('(the run)', `${fault} ${whom.name}`);
+  switch (fault) {
+    case 'crash':
+      process.kill();
+      return;
+    case 'close':
+      client.leave();
+      return;
+    case 'stop':
+      machine.process.pause(chooseBetween(1, world.longestStopMs, drawn));
+      return;
+    case 'suspend':
+      machine.clock.suspend(chooseBetween(1, world.longestStopMs, drawn));
+      return;
+    case 'expireLease':
+      liveness.mistake(process.name);
+      world.timeline.after(chooseBetween(5, 100, drawn), () => {
+        liveness.trust(process.name);
+      });
+      return;
+    case 'clockJump':
+      machine.clock.skewMs += jumpMs(2 * drawn - 1);
+      return;
+    case 'tabletUnavailable':
+      world.makeUnavailable(drawn < 0.5 ? '' : 'c', chooseBetween(1, 100, drawn));
+      return;
+    case 'oracleFailOver':
+      oracles?.failOver();
+      return;
+    case 'oracleRestart':
+      oracles?.restart();
+      return;
+    case 'lockServiceRestart':
+      liveness.forget();
+      run.scanLocks?.lose();
+      return;
+    case 'collectorCrash':
+      run.collector?.process.kill();
+      return;
+    default:
+      unreachable(fault);
+  }
+}
+
+/** Never by less than a minute: by as much as a machine is suspended, no clock could tell that it was (simulated-clock.ts). */
+function jumpMs(drawn: number): number {
+  return Math.sign(drawn) * (MINUTE_MS + Math.abs(drawn) * (HOUR_MS - MINUTE_MS));
+}

@@ -1,0 +1,239 @@
+/**
+ * The faults of a simulated run, each with its knob, and swarm testing: every run has a random
+ * subset of them switched on. (Groce and others, "Swarm Testing", ISSTA 2012: a fault that is always there
+ * hides what only happens without it.)
+ *
+ * A rate is the share of messages, or of something else where it says so, that meets the fault.
+ */
+import type { Random } from '../../../engine/base/index.ts';
+
+/** What can happen to one message; at most one of them. The order is the order of the draws. */
+export const MESSAGE_FAULTS = [
+  /** Never arrives. Its sender is told after the deadline that nothing is known. */
+  'loseRequest',
+  /** Arrives, is applied, and the sender is told after the deadline that nothing is known. */
+  'loseAnswer',
+  /** Arrives long after its sender has been told that nothing is known: DEADLINE_EXCEEDED, then applied. */
+  'late',
+  /** Arrives twice within moments. */
+  'duplicate',
+  /** Arrives a second time much later, at most after the lifetime of a message. */
+  'replay',
+  /** Of a request for several rows, some rows never arrive. */
+  'partial',
+  /** Its answer takes longer than a lock lives without a heartbeat. */
+  'slow',
+  /** Its sender dies before it is sent. */
+  'crashBefore',
+  /** Its sender dies when it has been sent. */
+  'crashAfter',
+  /** Its sender stands still afterwards, perhaps for longer than a lock lives. */
+  'pause',
+  /** Its sender stands still before it leaves, perhaps for longer than all leases: it leaves when the sender goes on. */
+  'stall',
+] as const;
+
+export type MessageFault = (typeof MESSAGE_FAULTS)[number];
+
+/** What can happen to the mutations that a process has sent in one turn, where order is kept (lane.ts). */
+export const GROUP_FAULTS = [
+  /** Refused: nothing of it is applied, and the sender is told so. */
+  'refuseGroup',
+  /** Never applied; the sender is told that nothing is known. */
+  'loseGroup',
+  /** Applied; the sender is told that nothing is known. */
+  'loseGroupAnswer',
+  /** Takes long, and so does everything sent after it. */
+  'delayGroup',
+] as const;
+
+export type GroupFault = (typeof GROUP_FAULTS)[number];
+
+/** What happens to processes and services, as moments of the run. */
+export const EVENT_FAULTS = [
+  /** The lock service says of a live process for a while that it has exited. */
+  'expireLease',
+  /** The wall clock of a process, or of an oracle, jumps by a minute to an hour, forwards or back. */
+  'clockJump',
+  /** Some rows' tablet refuses everything for a while. */
+  'tabletUnavailable',
+  /** A process dies, whatever it is doing, and is started again. */
+  'crash',
+  /** A process ends what it has begun, closes the database and exits; then it is started again. */
+  'close',
+  /** A process, or an oracle, stands still, perhaps for longer than all leases. */
+  'stop',
+  /** The same, and so does its monotonic clock: its machine is suspended. */
+  'suspend',
+  /** The oracle that is asked is another one from now on; the old one goes on, for those who still ask it. */
+  'oracleFailOver',
+  /** An oracle dies and is started again. */
+  'oracleRestart',
+  /** The collector of garbage dies and is started again. */
+  'collectorCrash',
+  /** The lock service starts again, with nothing: it knows of no dead, and of no scanner. */
+  'lockServiceRestart',
+] as const;
+
+export type EventFault = (typeof EVENT_FAULTS)[number];
+
+export interface Knobs {
+  /** Rates per message. Absent: never. */
+  readonly messages: Readonly<Partial<Record<MessageFault, number>>>;
+  /** Rates per group of mutations, where order is kept. Absent: never. */
+  readonly groups?: Readonly<Partial<Record<GroupFault, number>>> | undefined;
+  /** Events per second of virtual time. Absent: never. */
+  readonly events: Readonly<Partial<Record<EventFault, number>>>;
+  /** Longest way of a message, in milliseconds; each takes its own time, so they overtake one another. */
+  readonly delayMsMax: number;
+  /** Milliseconds after which a sender without an answer gives up. */
+  readonly deadlineMs: number;
+  /** Whether a process's mutations arrive in the order sent, in groups; then none is lost without its group. */
+  readonly ordered: boolean;
+  /** Whether the lock service tells at once who has exited; otherwise only the time to live does. */
+  readonly deathIsKnown: boolean;
+  /** Whether timestamps come from oracle processes; otherwise each process takes ranges itself. */
+  readonly oracleProcesses: boolean;
+  /** Whether an oracle process hands out of its memory while it has the lease; otherwise it asks the storage each time. */
+  readonly leasedOracles?: boolean | undefined;
+  /** How each client merges its operations into fewer calls. Absent: not at all. */
+  readonly batching?: BatchingKnobs | undefined;
+  /** Whether the storage takes many conditional mutations in one call. */
+  readonly conditionalBatch?: boolean | undefined;
+  /** Whether the storage's map of tablets is of another day. */
+  readonly staleTablets?: boolean | undefined;
+  /** Whether scanners keep off the rows that others are at, by the lock service's advisory locks. */
+  readonly scanLocks?: boolean | undefined;
+  /** Whether transactions read along what those like them went on to read. */
+  readonly prefetch?: boolean | undefined;
+  /** The largest difference between two processes' wall clocks, in milliseconds. */
+  readonly skewMs: number;
+  /** The largest difference in speed between a process's monotonic clock and virtual time: 0.01 is one percent. */
+  readonly drift?: number | undefined;
+  /** What the plan's cells are called in the database (names.ts). Default: the same. */
+  readonly names?: 'awkward' | undefined;
+  /** Whether a table is dropped and created again while it is in use. */
+  readonly drops?: boolean | undefined;
+  /** The share of an observer's runs that hang for a while. Default 0. */
+  readonly hangs?: number | undefined;
+  /** Failures of an observer before a cell is parked. Default: never parked. */
+  readonly failuresMax?: number | undefined;
+  /** The first timestamp of the run: large ones lose digits where they are mistreated. */
+  readonly firstTimestamp: number;
+  /** Timestamps per range. Small ones are used up often. */
+  readonly rangeSize: number;
+  /** Whether old versions are collected meanwhile. */
+  readonly collector: boolean;
+  /** Milliseconds after which a process that does not renew its lease has no claim to old versions. */
+  readonly leaseTimeToLiveMs: number;
+  /** Milliseconds after which a lock without a heartbeat belongs to a dead worker. */
+  readonly lockTimeToLiveMs: number;
+}
+
+/** Of engine/bigtable/batching. */
+export interface BatchingKnobs {
+  readonly delayMs: number;
+  readonly rowsMax: number;
+  readonly inFlightMax: number;
+}
+
+/** Rates at which a run still gets something done. */
+const MESSAGE_RATE: Readonly<Record<MessageFault, number>> = {
+  loseRequest: 0.008,
+  loseAnswer: 0.01,
+  late: 0.006,
+  duplicate: 0.03,
+  replay: 0.03,
+  partial: 0.02,
+  slow: 0.01,
+  crashBefore: 0.0015,
+  crashAfter: 0.002,
+  pause: 0.008,
+  stall: 0.002,
+};
+
+const GROUP_RATE: Readonly<Record<GroupFault, number>> = {
+  refuseGroup: 0.01,
+  loseGroup: 0.006,
+  loseGroupAnswer: 0.006,
+  delayGroup: 0.01,
+};
+
+const EVENT_RATE: Readonly<Record<EventFault, number>> = {
+  expireLease: 8,
+  clockJump: 4,
+  tabletUnavailable: 2,
+  crash: 3,
+  close: 1,
+  stop: 0.5,
+  suspend: 0.5,
+  oracleFailOver: 3,
+  oracleRestart: 2,
+  collectorCrash: 2,
+  lockServiceRestart: 4,
+};
+
+/** A random subset of the faults, at random rates. Some runs have none, or only slowness: less is allowed there. */
+export function swarm(random: Random): Knobs {
+  const kind = random.fraction();
+  const collector = random.fraction() < 0.5;
+  const isKind = kind < CALM + PATIENT;
+  return {
+    messages: messageFaults(random, kind),
+    groups: isKind ? {} : subset(random, GROUP_FAULTS, GROUP_RATE),
+    events: isKind ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
+    delayMsMax: random.pick([1, 2, 5, 20]),
+    deadlineMs: random.pick([30, 100]),
+    ordered: random.fraction() < 0.4,
+    deathIsKnown: random.fraction() < 0.6,
+    oracleProcesses: random.fraction() < 0.4,
+    leasedOracles: random.fraction() < 0.5,
+    batching: random.fraction() < 0.3 ? batching(random) : undefined,
+    conditionalBatch: random.fraction() < 0.5,
+    staleTablets: random.fraction() < 0.3,
+    scanLocks: random.fraction() < 0.5,
+    prefetch: random.fraction() < 0.4,
+    skewMs: random.pick([0, 0, 1_000, 3_600_000]),
+    drift: random.pick([0, 0.001, 0.01]),
+    names: random.fraction() < 0.25 ? 'awkward' : undefined,
+    drops: random.fraction() < 0.25,
+    hangs: random.fraction() < 0.3 ? 0.02 : undefined,
+    failuresMax: random.fraction() < 0.3 ? random.integer(1, 3) : undefined,
+    firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,
+    rangeSize: random.pick([20, 1_000, 100_000]),
+    collector,
+    // Without a collector nobody looks at leases, and renewing them only takes time.
+    leaseTimeToLiveMs: collector ? random.pick([100, 300, 1_000]) : 30_000,
+    lockTimeToLiveMs: random.pick([50, 150, 400]),
+  };
+}
+
+function batching(random: Random): BatchingKnobs {
+  return {
+    delayMs: random.pick([0, 1, 5]),
+    rowsMax: random.pick([2, 8, 256]),
+    inFlightMax: random.pick([1, 8]),
+  };
+}
+
+/** Shares of runs. */
+const CALM = 1 / 16;
+const PATIENT = 1 / 16;
+
+function messageFaults(random: Random, kind: number): Knobs['messages'] {
+  if (kind < CALM) return {};
+  if (kind < CALM + PATIENT) return { slow: 0.05, duplicate: random.pick([0, 0.05]) };
+  return subset(random, MESSAGE_FAULTS, MESSAGE_RATE);
+}
+
+function subset<Name extends string>(
+  random: Random,
+  names: readonly Name[],
+  rates: Readonly<Record<Name, number>>,
+): Partial<Record<Name, number>> {
+  const chosen: Partial<Record<Name, number>> = {};
+  for (const name of names) {
+    if (random.fraction() < 0.5) chosen[name] = rates[name] * random.pick([0.3, 1, 2]);
+  }
+  return chosen;
+}

@@ -1,0 +1,45 @@
+/** What all processes that use the storage have, and do: a clock of their own; and trying again to open it. */
+import { type ErrorCode, isRetryable, PercolatorError } from '../../../engine/base/index.ts';
+import type { SimulatedProcess } from './process.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+import type { World } from './world.ts';
+
+export interface Machine {
+  readonly process: SimulatedProcess;
+  readonly clock: SimulatedClock;
+}
+
+/** For the draws about a process as such, which have no message. */
+const SKEW = 20;
+const RATE = 21;
+/** After a failure, before the next attempt. */
+const REST_MS = 30;
+
+export function clockOf(world: World, process: SimulatedProcess): SimulatedClock {
+  const { skewMs, drift = 0 } = world.knobs;
+  const around0 = (purpose: number): number => 2 * world.draw(process, 0, purpose) - 1;
+  return new SimulatedClock(world.timeline, process, {
+    skewMs: skewMs * around0(SKEW),
+    rate: 1 + drift * around0(RATE),
+  });
+}
+
+/** Opens something in the storage, as often as it takes. */
+export async function untilOpen<T>(clock: SimulatedClock, open: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isRetryable(error) && !isInDoubt(error)) throw error;
+      await clock.sleep(REST_MS);
+    }
+  }
+}
+
+export function isInDoubt(error: unknown): boolean {
+  return hasCode(error, 'STORE_IN_DOUBT');
+}
+
+export function hasCode(error: unknown, code: ErrorCode): error is PercolatorError {
+  return error instanceof PercolatorError && error.code === code;
+}

@@ -1,0 +1,211 @@
+/**
+ * The way of a message from a process to a service and back, and what can happen to it on the way.
+ *
+ *     sent ──the process may stand still──▶ leaves ──delay──▶ arrives: applied ──delay──▶ answer heard
+ *                                             │                 │    └──▶ a copy arrives again, soon or much later
+ *                                             │                 └──▶ answer lost: the sender gives up at its deadline
+ *                                             └──▶ lost, or late: the sender gives up first; a late one arrives all the same
+ *
+ * Every message takes its own time, so messages overtake one another; but those in a lane (lane.ts) do not.
+ */
+import { assert, PercolatorError } from '../../../engine/base/index.ts';
+import { chooseBetween } from './chance.ts';
+import type { MessageFault } from './knobs.ts';
+import type { Group, Lane } from './lane.ts';
+import type { SimulatedProcess } from './process.ts';
+import { MESSAGE_LIFETIME_MS, type World } from './world.ts';
+
+export interface Message<T> {
+  /** Applied at its destination, each time it arrives. */
+  readonly arrive: () => T;
+  /** Told to a sender who has given up. */
+  readonly gaveUp: () => PercolatorError;
+  /** Absent: it travels by itself. */
+  readonly lane?: Lane | undefined;
+  /** Faults that cannot happen to it. */
+  readonly immuneTo?: ReadonlySet<MessageFault> | undefined;
+  /** For stories. */
+  readonly describe: () => string;
+}
+
+/** What each draw of chance about a message is for; 0 decides which fault it meets. */
+const REQUEST_DELAY = 1;
+const ANSWER_DELAY = 2;
+const COPY_DELAY = 3;
+const PAUSE = 4;
+
+interface Journey<T> {
+  readonly message: Message<T>;
+  readonly number: number;
+  readonly fault: MessageFault | undefined;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function send<T>(world: World, process: SimulatedProcess, message: Message<T>): Promise<T> {
+  if (!process.isAlive) return noAnswer();
+  const number = process.messages++;
+  world.messages++;
+  const fault = faultOf(world, process, number, message);
+  if (fault === 'crashBefore') {
+    world.tell?.(process.name, 'dies');
+    process.kill();
+    return noAnswer();
+  }
+  const stops = fault === 'stall' || fault === 'pause';
+  const joins = message.lane?.isLeaving === true;
+  const isHeld = fault === 'stall' && !joins;
+  if (isHeld) standStill(world, process, number, world.longestStopMs / 3);
+  const answer = new Promise<T>((resolve, reject) => {
+    const go = (): void => {
+      leave(world, process, { message, number, fault, resolve, reject });
+    };
+    if (joins) go();
+    else process.emit(go);
+  });
+  if (fault === 'crashAfter') {
+    world.tell?.(process.name, 'dies');
+    process.kill();
+  }
+  if (stops && !isHeld) standStill(world, process, number, 1);
+  return answer;
+}
+
+/** Perhaps for longer than a lock lives, or until the collector has given the process up and collected. */
+function standStill(
+  world: World,
+  process: SimulatedProcess,
+  number: number,
+  shortestMs: number,
+): void {
+  const drawn = world.draw(process, number, PAUSE);
+  const ms = chooseBetween(Math.ceil(shortestMs), world.longestStopMs, drawn);
+  world.tell?.(process.name, `stands still for ${ms} ms`);
+  process.pause(ms);
+}
+
+/** One for each caller: a promise that all shared would remember all who ever waited for it. */
+function noAnswer(): Promise<never> {
+  return new Promise(() => {});
+}
+
+function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>): void {
+  const { timeline, knobs } = world;
+  const { message, number, fault, resolve, reject } = journey;
+  const delay = (purpose: number): number =>
+    world.isInStep ? 1 : chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
+  const requestMs = delay(REQUEST_DELAY);
+  const group = message.lane?.join(number, requestMs);
+  const arrivesMs = group?.arrivesMs ?? timeline.nowMs + requestMs;
+  const giveUp = (afterMs: number): void => {
+    timeline.after(afterMs, () => {
+      process.deliver(() => {
+        world.tell?.(process.name, `gives up on: ${message.describe()}`);
+        reject(message.gaveUp());
+      });
+    });
+  };
+  const drawn = world.draw(process, number, COPY_DELAY);
+  const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 200, drawn);
+  if (fault === 'late') arriveAgain(world, message, lateMs);
+  if (fault === 'partial') giveUp(arrivesMs - timeline.nowMs);
+  if (fault === 'loseRequest' || fault === 'loseAnswer' || fault === 'late') {
+    giveUp(knobs.deadlineMs);
+  }
+  if (fault === 'loseRequest' || fault === 'late' || fault === 'partial') return;
+  if (fault === 'stall' && drawn < 0.5) giveUp(0); // Its deadline has passed while it stood still.
+  const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
+  timeline.at(arrivesMs, () => {
+    applyAndAnswer(world, process, inGroup(message, group), {
+      delayMs: delay(ANSWER_DELAY) + slowMs,
+      resolve,
+      reject,
+      isHeard: fault !== 'loseAnswer',
+    });
+  });
+  const copyMs = copyDelayMs(fault, drawn);
+  if (copyMs !== undefined && group?.fault === undefined) {
+    arriveAgain(world, message, arrivesMs + copyMs);
+  }
+}
+
+/** What becomes of a message is what becomes of its group. */
+function inGroup<T>(message: Message<T>, group: Group | undefined): Message<T> {
+  const fault = group?.fault;
+  if (fault === undefined || fault === 'delayGroup') return message;
+  const refused = new PercolatorError('STORE_UNAVAILABLE', 'the group was refused');
+  return {
+    ...message,
+    arrive: () => {
+      if (fault === 'refuseGroup') throw refused;
+      if (fault === 'loseGroupAnswer') message.arrive();
+      throw message.gaveUp();
+    },
+  };
+}
+
+function faultOf<T>(
+  world: World,
+  process: SimulatedProcess,
+  number: number,
+  message: Message<T>,
+): MessageFault | undefined {
+  const fault = world.faultOf(process, number);
+  if (fault === undefined || message.immuneTo?.has(fault) === true) return undefined;
+  world.count(fault);
+  return fault;
+}
+
+function copyDelayMs(fault: MessageFault | undefined, drawn: number): number | undefined {
+  if (fault === 'duplicate') return chooseBetween(0, 20, drawn);
+  if (fault === 'replay') return chooseBetween(20, MESSAGE_LIFETIME_MS - 50, drawn);
+  return undefined;
+}
+
+function applyAndAnswer<T>(
+  world: World,
+  process: SimulatedProcess,
+  message: Message<T>,
+  answer: {
+    readonly delayMs: number;
+    readonly resolve: (value: T) => void;
+    readonly reject: (error: unknown) => void;
+    readonly isHeard: boolean;
+  },
+): void {
+  let hear: () => void;
+  try {
+    const value = message.arrive();
+    hear = () => {
+      answer.resolve(value);
+    };
+    world.tell?.(process.name, `${message.describe()} ⇒ ${describeAnswer(value)}`);
+  } catch (error) {
+    assert(error instanceof PercolatorError, 'a service answers with errors of the engine');
+    hear = () => {
+      answer.reject(error);
+    };
+    world.tell?.(process.name, `${message.describe()} ⇒ ${error.code}`);
+  }
+  if (!answer.isHeard) return;
+  world.timeline.after(answer.delayMs, () => {
+    process.deliver(hear);
+  });
+}
+
+function arriveAgain<T>(world: World, message: Message<T>, timeMs: number): void {
+  world.expectUntil(timeMs);
+  world.timeline.at(timeMs, () => {
+    try {
+      const value = message.arrive();
+      world.tell?.('(a copy)', `${message.describe()} ⇒ ${describeAnswer(value)}`);
+    } catch (error) {
+      assert(error instanceof PercolatorError, 'a service answers with errors of the engine');
+    }
+  });
+}
+
+/** What was read is part of the description. */
+function describeAnswer(value: unknown): string {
+  return typeof value === 'boolean' ? String(value) : 'done';
+}

@@ -1,0 +1,161 @@
+/**
+ * The timestamp oracle as processes of its own: two of them, the real allocator in each, on the same row.
+ *
+ *     client ──▶ the oracle it believes in ──▶ the allocator ──▶ the storage's row
+ *
+ * After a fail-over most clients ask the other one; the old one does not know, keeps its range, and answers those
+ * who still ask it. Either may die and come back. In some runs the one that has the lease hands out of its memory.
+ */
+import { PercolatorError } from '../../../engine/base/index.ts';
+import {
+  type LeasedAllocator,
+  openAllocator,
+  openLeasedAllocator,
+  type TimestampSource,
+} from '../../../engine/oracle/index.ts';
+import { send } from './network.ts';
+import { clockOf, type Machine, untilOpen } from './machine.ts';
+import { SimulatedProcess } from './process.ts';
+import { SimulatedBigtable } from './simulated-bigtable.ts';
+import type { World } from './world.ts';
+
+interface Oracle extends Machine {
+  readonly source: Promise<TimestampSource | LeasedAllocator>;
+  /** The source, once it is there. */
+  opened: TimestampSource | LeasedAllocator | undefined;
+}
+
+/** How many of a hundred requests go to the oracle that is no longer meant. */
+const STALE_PERCENT = 20;
+const RESTART_MS = 10;
+/** Of an oracle that hands out of its memory: how long nobody gets a timestamp after it has died. */
+const LEASE_TTL_MS = 100;
+
+export class OracleService {
+  readonly #world: World;
+  readonly #oracles: Oracle[];
+  #lives = 0;
+  #active = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#oracles = [0, 1].map((index) => this.#start(index));
+  }
+
+  get machines(): readonly Machine[] {
+    return this.#oracles;
+  }
+
+  failOver(): void {
+    const old = this.#oracles[this.#active];
+    this.#active = 1 - this.#active;
+    // As long as it lives it keeps its lease, and the other one has nothing to hand out.
+    if (this.#isLeased) this.#world.timeline.after(LEASE_TTL_MS / 2, () => old?.process.kill());
+  }
+
+  restart(): void {
+    this.#oracles[this.#active]?.process.kill();
+  }
+
+  sourceFor(client: SimulatedProcess): TimestampSource {
+    return {
+      allocate: (count) =>
+        this.#ask(client, `for ${count} timestamps`, (source) => source.allocate(count)),
+      readHorizon: () => this.#ask(client, 'for the horizon', (source) => source.readHorizon()),
+      raiseHorizon: (horizon) =>
+        this.#ask(client, `to raise the horizon to ${horizon}`, (source) =>
+          source.raiseHorizon(horizon),
+        ),
+    };
+  }
+
+  get #isLeased(): boolean {
+    return this.#world.knobs.leasedOracles === true;
+  }
+
+  /** Which one to ask: in peace the one that has the lease, or had it last. */
+  #meant(): number {
+    if (this.#world.troubled || !this.#isLeased) return this.#active;
+    const leased = this.#oracles.findIndex(
+      ({ opened }) => opened !== undefined && 'isLeased' in opened && opened.isLeased,
+    );
+    if (leased >= 0) this.#active = leased;
+    return this.#active;
+  }
+
+  #start(index: number): Oracle {
+    const life = this.#lives++;
+    const names = { name: `oracle ${index}, life ${life}`, id: 10_000 + life };
+    const process = new SimulatedProcess(this.#world.timeline, names, () => {
+      this.#world.timeline.after(RESTART_MS, () => {
+        this.#oracles[index] = this.#start(index);
+      });
+    });
+    const store = new SimulatedBigtable(this.#world, process);
+    const clock = clockOf(this.#world, process);
+    const { rangeSize } = this.#world.knobs;
+    const options = { rangeSize, owner: names.name };
+    const source = untilOpen(clock, () =>
+      this.#isLeased
+        ? openLeasedAllocator(store, clock, { ...options, leaseTimeToLiveMs: LEASE_TTL_MS })
+        : openAllocator(store, { ...options, clock }),
+    );
+    const oracle: Oracle = { process, clock, source, opened: undefined };
+    void source.then((opened) => {
+      oracle.opened = opened;
+    });
+    return oracle;
+  }
+
+  /** One request; without an answer in time it may be made again: lost timestamps cost nothing. */
+  #ask<T>(
+    client: SimulatedProcess,
+    what: string,
+    serve: (source: TimestampSource) => Promise<T>,
+  ): Promise<T> {
+    const { knobs, timeline } = this.#world;
+    const drawn = this.#world.draw(client, client.messages, 9) * 100;
+    const index = this.#world.troubled && drawn < STALE_PERCENT ? 1 - this.#meant() : this.#meant();
+    return new Promise((resolve, reject) => {
+      const noAnswer = (): PercolatorError =>
+        new PercolatorError('STORE_UNAVAILABLE', 'the oracle did not answer');
+      timeline.after(3 * knobs.deadlineMs + 8 * knobs.delayMsMax, () => {
+        client.deliver(() => {
+          reject(noAnswer());
+        });
+      });
+      const request = send(this.#world, client, {
+        arrive: () => {
+          const oracle = this.#oracles[index];
+          oracle?.process.deliver(() => {
+            void this.#serve(oracle, client, serve).then(resolve, reject);
+          });
+        },
+        gaveUp: noAnswer,
+        describe: () => `asks oracle ${index} ${what}`,
+      });
+      request.catch(reject);
+    });
+  }
+
+  /** The answer travels back as the oracle's own message. */
+  async #serve<T>(
+    oracle: Oracle,
+    client: SimulatedProcess,
+    serve: (source: TimestampSource) => Promise<T>,
+  ): Promise<T> {
+    const answer = await serve(await oracle.source);
+    return new Promise((resolve) => {
+      const reply = send(this.#world, oracle.process, {
+        arrive: () => {
+          client.deliver(() => {
+            resolve(answer);
+          });
+        },
+        gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'nobody waits for it'),
+        describe: () => `answers ${client.name}`,
+      });
+      reply.catch(() => {});
+    });
+  }
+}

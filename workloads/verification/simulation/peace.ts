@@ -1,0 +1,110 @@
+/**
+ * What is asked of the last client of a run, when nothing goes wrong any more: that everything which was begun can be
+ * ended by those who come after.
+ */
+import { isRetryable } from '../../../engine/base/index.ts';
+import { fsck } from '../../../engine/fsck.ts';
+import type { Percolator } from '../../../engine/percolator.ts';
+import { type Client, COLLECTING } from './client.ts';
+import { CELLS, OBSERVED, type Operation, TABLES } from './plan.ts';
+import type { World } from './world.ts';
+
+const RIVAL_CELLS = ['t/a:c', 't/b:c'];
+/** Until no cell is parked any more: what was replayed fails no more. */
+const REPLAYS_MAX = 10;
+
+export class Peace {
+  readonly #world: World;
+  readonly #client: Client;
+  readonly #percolator: Percolator;
+
+  constructor(world: World, client: Client, percolator: Percolator) {
+    this.#world = world;
+    this.#client = client;
+    this.#percolator = percolator;
+  }
+
+  /** Writes every cell without reading any: whoever holds a lock and is dead must not be in the way for ever (P21). */
+  async writeBlindly(): Promise<void> {
+    // Not those that are observed: a new change would hide that an old one's notification was lost.
+    const observed = TABLES.flatMap((table) => OBSERVED[table].map((column) => `:${column}`));
+    for (const cell of CELLS) {
+      if (observed.some((ending) => cell.endsWith(ending))) continue;
+      try {
+        await this.#transact([{ do: 'set', cell }]);
+      } catch (error) {
+        if (!isRetryable(error)) throw error;
+        this.#world.umpire.find('progress: blind writer starves', `${cell}: ${String(error)}`);
+      }
+    }
+  }
+
+  /**
+   * Two rivals who write the same two cells, each beginning with another one, in step with each other: whoever
+   * tries again at once meets the other one again, for ever (P23).
+   */
+  async contend(): Promise<void> {
+    this.#world.isInStep = true;
+    const operations = RIVAL_CELLS.map((cell): Operation => ({ do: 'set', cell }));
+    try {
+      await Promise.all([this.#transact(operations), this.#transact(operations.toReversed())]);
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      this.#world.umpire.find('progress: rivals starve', String(error));
+    }
+  }
+
+  /** What an audit finds wrong is a finding. Warnings do not count. */
+  async audit(): Promise<void> {
+    const { store, clock, process } = this.#client;
+    const liveness = { self: `${process.name}'s audit`, isDead: () => false };
+    for await (const { code, severity, sentence, cell } of await fsck(store, { clock, liveness })) {
+      if (severity !== 'error') continue;
+      const where = [cell.table, cell.row, cell.column].filter((part) => part !== undefined);
+      this.#world.umpire.find('audit', `${code}: ${JSON.stringify(where)} ${sentence}`);
+    }
+  }
+
+  /** Resolves every lock on the way. */
+  async readEverything(): Promise<void> {
+    for (const table of TABLES) await this.#read([{ do: 'scan', table }]);
+  }
+
+  /** Until observers have nothing left to do, and nothing waits for somebody to look at it. */
+  async idle(): Promise<void> {
+    for (let i = 0; i < REPLAYS_MAX; i++) {
+      await this.#client.worker?.idle();
+      const tables = TABLES.map((name) => this.#world.names.table(name));
+      const lists = await Promise.all(tables.map((table) => this.#percolator.listParked(table)));
+      const parked = lists.flat();
+      if (parked.length === 0) return;
+      for (const cell of parked) await this.#percolator.replayParked(cell);
+    }
+    this.#world.umpire.find(
+      'progress: parked for ever',
+      'cells are parked whose observers succeed',
+    );
+  }
+
+  /** One whole cycle. */
+  async collect(): Promise<void> {
+    for (;;) {
+      try {
+        const { completed } = await this.#percolator.collectGarbage(COLLECTING);
+        if (completed) return;
+      } catch (error) {
+        if (!isRetryable(error)) throw error;
+      }
+    }
+  }
+
+  async #read(operations: readonly Operation[]): Promise<void> {
+    while (!(await this.#client.transactions.snapshot(this.#percolator, operations))) {
+      await this.#client.clock.sleep(10);
+    }
+  }
+
+  #transact(operations: readonly Operation[]): Promise<void> {
+    return this.#client.transactions.transactRecorded(this.#percolator, operations);
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * What a simulated run is asked to do: everything that its seed decides beforehand, as plain data, so that
+ * shrink.ts can take parts of it away, and a regression can be kept in a file.
+ *
+ * The database is small, so that transactions meet: two tables of few rows, some rows with several
+ * columns, observed columns, and cells that hold lists for the second judge.
+ */
+import { createRandom, type Random } from '../../../engine/base/index.ts';
+import { addressOf } from '../judges/history.ts';
+import { type Knobs, swarm } from './knobs.ts';
+
+export type Operation =
+  | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
+  | { readonly do: 'getMany'; readonly cells: readonly string[] }
+  /** Of the whole table, or of what lies between two rows. */
+  | { readonly do: 'scan'; readonly table: string; readonly part?: readonly string[] | undefined }
+  | { readonly do: 'think'; readonly ms: number };
+
+export interface TransactionPlan {
+  /**
+   * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past; `replay` marks the
+   * parked cells of the tables again that the operations name; `recreate` drops the scratch table and creates it again.
+   */
+  readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay' | 'recreate';
+  readonly operations: readonly Operation[];
+  /** Of the scratch table, when it is created again. Default none. */
+  readonly observedColumns?: readonly string[] | undefined;
+  /** For a snapshot: of how long ago, in milliseconds. Default: of now. */
+  readonly agoMs?: number | undefined;
+  /** Begins so long after the next whole multiple of `everyMs` on its process's clock. Default: at once. */
+  readonly begins?: { readonly everyMs: number; readonly plusMs: number } | undefined;
+}
+
+export interface ProcessPlan {
+  readonly transactions: readonly TransactionPlan[];
+  /** Transactions in flight at a time. */
+  readonly concurrency: number;
+  /** Whether it runs observers. */
+  readonly worker: boolean;
+  /** Whether it collects garbage. Default false. */
+  readonly collector?: boolean | undefined;
+}
+
+export interface Plan {
+  readonly seed: number;
+  readonly knobs: Knobs;
+  readonly processes: readonly ProcessPlan[];
+  /** Observer runs for each cell that throw before one is allowed to succeed. */
+  readonly observerFailures: number;
+}
+
+/** Dropped and created again, with other observed columns, in some runs. */
+export const SCRATCH: string = 's';
+export const TABLES = ['t', 'u', 's'] as const;
+/** Columns that leave notifications, of each table as it is created first. */
+export const OBSERVED: Readonly<Record<(typeof TABLES)[number], readonly string[]>> = {
+  t: ['seen', 'also'],
+  u: ['copy'],
+  s: ['seen'],
+};
+/** Cells with single values. */
+export const CELLS: readonly string[] = [
+  't/a:c',
+  't/a:d',
+  't/b:c',
+  't/b:d',
+  't/c:c',
+  'u/a:c',
+  'u/e:c',
+  't/d:seen',
+  't/e:seen',
+  't/d:also',
+];
+/** Cells with lists. */
+export const LISTS: readonly string[] = ['t/l:list', 't/m:list', 'u/l:list'];
+/** Cells of the scratch table. */
+const SCRATCHED = ['s/d:seen', 's/a:c', 's/b:d'];
+/** Cells that only observers write. */
+const DERIVED = ['d', 'e'].flatMap((row) => [`u/${row}:copy`, `t/${row}:count`, `u/${row}:done`]);
+const ALL_CELLS: readonly string[] = [...CELLS, ...LISTS, ...SCRATCHED, ...DERIVED];
+/** Every column that has values. */
+export const SCANNED: readonly string[] = [
+  ...new Set(ALL_CELLS.map((cell) => addressOf(cell).column)),
+];
+/** Scanners begin at a random one of them. */
+export const SPLITS: readonly string[] = ['c', 'e'];
+/** Tables that are always there. */
+const USED = ['t', 'u'] as const;
+const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
+
+export function planOf(seed: number): Plan {
+  // Forked, because streams of neighbouring seeds begin alike.
+  const random = createRandom(seed).fork('plan');
+  const knobs = swarm(random);
+  // Few cells make conflicts, many make progress.
+  const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
+  const cells = shuffled(random, CELLS).slice(0, hot);
+  const habits = {
+    slow: knobs.collector,
+    weak: random.fraction() < 0.5,
+    parking: knobs.failuresMax !== undefined,
+  };
+  const processes = Array.from({ length: random.integer(1, 4) }, () =>
+    planProcess(random, cells, habits),
+  );
+  if (knobs.collector) {
+    const pins = planPins(random, cells);
+    const kind = random.fraction();
+    const collector = { transactions: [], concurrency: 1, worker: false, collector: true };
+    if (kind < 0.4) processes.push(collector);
+    else if (kind < 0.7) processes.push({ ...pins, collector: true });
+    else processes.push(pins, collector);
+  }
+  const isParking = knobs.failuresMax !== undefined;
+  const observerFailures = isParking || random.fraction() < 0.2 ? random.integer(1, 5) : 0;
+  const plan = { seed, knobs, processes, observerFailures };
+  return knobs.drops === true ? withDrops(plan, createRandom(seed).fork('drops')) : plan;
+}
+
+/** Some transactions use the scratch table, too, first or last or alone; some drop it and create it again. */
+function withDrops(plan: Plan, random: Random): Plan {
+  const one = (transaction: TransactionPlan): TransactionPlan => {
+    if (random.fraction() < 0.02) {
+      const observedColumns = random.pick([[], ['seen'], ['seen']]);
+      return { kind: 'recreate', operations: [], observedColumns };
+    }
+    if (transaction.kind === 'replay' || random.fraction() < 0.7) return transaction;
+    const { operations } = transaction;
+    const added = operationOnScratch(random, transaction.kind === 'snapshot');
+    const at = random.pick([0, operations.length]);
+    return { ...transaction, operations: operations.toSpliced(at, 0, added) };
+  };
+  const processes = plan.processes.map((process) => {
+    const transactions = process.transactions.map(one);
+    return Object.assign({}, process, { transactions });
+  });
+  return { ...plan, processes };
+}
+
+function operationOnScratch(random: Random, isRead: boolean): Operation {
+  const kind = random.fraction();
+  if (isRead || kind < 0.2) {
+    return random.fraction() < 0.5
+      ? { do: 'scan', table: SCRATCH }
+      : { do: 'getMany', cells: SCRATCHED };
+  }
+  const cell = random.pick(SCRATCHED);
+  if (kind < 0.7) return { do: 'set', cell };
+  return { do: kind < 0.8 ? 'delete' : random.pick(['get', 'lock'] as const), cell };
+}
+
+interface Habits {
+  /** Some transactions take so long that what they see would be garbage without them. */
+  readonly slow: boolean;
+  /** Some notify weakly. */
+  readonly weak: boolean;
+  /** Some mark again what was parked. */
+  readonly parking: boolean;
+}
+
+function planProcess(random: Random, cells: readonly string[], habits: Habits): ProcessPlan {
+  const transactions = Array.from({ length: random.integer(40, 220) }, () =>
+    planTransaction(random, cells, habits),
+  );
+  return { transactions, concurrency: random.integer(1, 24), worker: random.fraction() < 0.5 };
+}
+
+function planTransaction(
+  random: Random,
+  cells: readonly string[],
+  { slow, weak, parking }: Habits,
+): TransactionPlan {
+  if (parking && random.fraction() < 0.02) {
+    return { kind: 'replay', operations: [{ do: 'scan', table: random.pick(USED) }] };
+  }
+  const kind = random.fraction();
+  const operations: Operation[] = [];
+  if (slow && random.fraction() < 0.2) {
+    operations.push(planOperation(random, cells, slow), {
+      do: 'think',
+      ms: random.integer(1, 600),
+    });
+  }
+  if (kind < (slow ? 0.2 : 0.1)) return planSnapshot(random, cells, slow);
+  for (let i = random.integer(1, random.pick([2, 2, 5])); i > 0; i--) {
+    operations.push(planOperation(random, cells, slow));
+  }
+  if (weak && random.fraction() < 0.1) operations.push({ do: 'weak', cell: 't/d:seen' });
+  return { kind: kind < 0.5 ? 'transact' : 'begin', operations };
+}
+
+function planSnapshot(random: Random, cells: readonly string[], slow: boolean): TransactionPlan {
+  const operations = [...planReads(random, cells)];
+  if (slow) {
+    const ms = random.integer(1, random.pick([300, 900, 2_500]));
+    operations.push({ do: 'think', ms }, ...planReads(random, cells));
+  }
+  return { kind: 'snapshot', operations, agoMs: random.pick([undefined, 10, 100, 500]) };
+}
+
+/**
+ * Snapshots of the past, several at a time, that begin together after a rest in which nothing is held, and outlast a
+ * collection: some begin while the lease is being renewed with a timestamp of now, shortly before a collector begins.
+ */
+function planPins(random: Random, cells: readonly string[]): ProcessPlan {
+  const everyMs = random.pick([1_000, 3_000]);
+  const transactions = Array.from({ length: random.integer(30, 60) }, (): TransactionPlan => {
+    const meanwhile: Operation = {
+      do: 'think',
+      ms: random.integer(0.4 * everyMs, 0.8 * everyMs - 150),
+    };
+    const agoMs = random.pick([10, 100, 500]);
+    const operations = [meanwhile, ...planReads(random, cells)];
+    const begins = { everyMs, plusMs: random.integer(0, 30) };
+    return { kind: 'snapshot', operations, agoMs, begins };
+  });
+  return { transactions, concurrency: random.integer(3, 6), worker: false };
+}
+
+function planReads(random: Random, cells: readonly string[]): readonly Operation[] {
+  if (random.fraction() < 0.3) return [planScan(random)];
+  return [{ do: 'getMany', cells: shuffled(random, [...cells, ...LISTS]).slice(0, 4) }];
+}
+
+function planOperation(random: Random, cells: readonly string[], slow: boolean): Operation {
+  const cell = random.pick(cells);
+  const kind = random.fraction();
+  if (kind < 0.28) return { do: 'get', cell };
+  if (kind < (slow ? 0.48 : 0.6)) return { do: 'set', cell };
+  if (kind < 0.68) return { do: 'delete', cell };
+  if (kind < 0.74) return { do: 'lock', cell };
+  if (kind < 0.9) return { do: 'append', cell: random.pick(LISTS) };
+  if (kind < 0.95) return planScan(random);
+  return { do: 'think', ms: random.integer(0, 40) };
+}
+
+function planScan(random: Random): Operation {
+  const table = random.pick(USED);
+  if (random.fraction() < 0.6) return { do: 'scan', table };
+  return { do: 'scan', table, part: [random.pick(ROWS), random.pick(ROWS)] };
+}
+
+function shuffled<T>(random: Random, items: readonly T[]): readonly T[] {
+  return items
+    .map((item) => ({ item, at: random.fraction() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,226 @@
+/**
+ * Writes down what a client does in a transaction and what it is told: the clients' side of a history. What a
+ * transaction reads of its own writes is judged at once: it must be what it wrote last.
+ */
+import type { Clock } from '../../../engine/base/index.ts';
+import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import type { Reader, ScanRange, Transaction } from '../../../engine/transaction/index.ts';
+import {
+  addressOf,
+  historicCell,
+  type HistoricScan,
+  type HistoricTransaction,
+  type HistoricValue,
+  type ObserverRun,
+} from '../judges/history.ts';
+import { insideOf } from '../judges/scans.ts';
+import type { Names } from './names.ts';
+import { type Operation, SCANNED } from './plan.ts';
+
+/** A transaction in the making; a `HistoricTransaction` whose end may still change. */
+export interface Recording extends HistoricTransaction {
+  outcome: HistoricTransaction['outcome'];
+  commitTimestamp?: Timestamp | undefined;
+  endedAt?: number | undefined;
+  /** Values made up so far: numbers them. */
+  values: number;
+  readonly reads: HistoricValue[];
+  readonly scans: HistoricScan[];
+  readonly writes: HistoricValue[];
+  readonly locks: string[];
+  readonly weak: string[];
+  past?: boolean | undefined;
+  run?: ObserverRun | undefined;
+}
+
+/** What a client needs to write down what it does. */
+export interface Scribe {
+  readonly clock: Clock;
+  readonly names: Names;
+  /** Told of what must not be. */
+  find(claim: string, message: string): void;
+  /** Told when a read of the snapshot begins; what it returns is called when it was answered without an error. */
+  reading?(startTimestamp: Timestamp): () => void;
+}
+
+export function startRecording(
+  process: string,
+  startTimestamp: Timestamp,
+  beganAt: number,
+): Recording {
+  return {
+    process,
+    startTimestamp,
+    outcome: 'failed', // Until its commit is asked for.
+    beganAt,
+    values: 0,
+    reads: [],
+    scans: [],
+    writes: [],
+    locks: [],
+    weak: [],
+  };
+}
+
+/** Performs operations in a transaction, and records them. */
+export async function perform(
+  scribe: Scribe,
+  transaction: Transaction,
+  operations: readonly Operation[],
+  recording: Recording,
+): Promise<void> {
+  for (const operation of operations) await performOne(scribe, transaction, operation, recording);
+}
+
+async function performOne(
+  scribe: Scribe,
+  transaction: Transaction,
+  operation: Operation,
+  recording: Recording,
+): Promise<void> {
+  const { names } = scribe;
+  const { startTimestamp, locks, weak } = recording;
+  switch (operation.do) {
+    case 'get':
+      await read(scribe, transaction, operation.cell, recording);
+      return;
+    case 'set': {
+      // Unique, also if the transaction writes the cell twice.
+      const value = `${startTimestamp}.${recording.values++}`;
+      write(scribe, transaction, { cell: operation.cell, value }, recording);
+      return;
+    }
+    case 'delete':
+      write(scribe, transaction, { cell: operation.cell }, recording);
+      return;
+    case 'lock': {
+      await transaction.lock(names.address(operation.cell));
+      const cell = names.historic(operation.cell);
+      if (ownWrite(recording, cell) === undefined) locks.push(cell);
+      return;
+    }
+    case 'append': {
+      const before = await read(scribe, transaction, operation.cell, recording);
+      const list = before === undefined ? '' : `${before},`;
+      const value = `${list}${startTimestamp}.${recording.values++}`;
+      write(scribe, transaction, { cell: operation.cell, value }, recording);
+      return;
+    }
+    case 'weak':
+      transaction.notifyWeakly(names.address(operation.cell));
+      weak.push(names.historic(operation.cell));
+      return;
+    case 'think':
+      await scribe.clock.sleep(operation.ms);
+      return;
+    case 'getMany':
+    case 'scan':
+      await readOnly(scribe, transaction, operation, recording);
+  }
+}
+
+/** Reads by themselves, for snapshots too. */
+export async function readOnly(
+  scribe: Scribe,
+  reader: Reader,
+  operation: Operation,
+  recording: Recording,
+): Promise<void> {
+  const { names } = scribe;
+  if (operation.do === 'getMany') {
+    const answered = scribe.reading?.(recording.startTimestamp);
+    const values = await reader.getMany(operation.cells.map((cell) => names.address(cell)));
+    answered?.();
+    operation.cells.forEach((cell, i) => {
+      note(scribe, recording, { cell: names.historic(cell), value: values[i]?.toString() });
+    });
+  } else if (operation.do === 'scan') {
+    await scan(scribe, reader, rangeOf(operation, names), recording);
+  }
+}
+
+/** A part of the table lies between the rows of two cells, in whichever order their names are. */
+function rangeOf({ table, part }: Operation & { do: 'scan' }, names: Names): ScanRange {
+  const range = { table: names.table(table), columns: SCANNED.map((one) => names.column(one)) };
+  if (part === undefined) return range;
+  const [start, end] = part
+    .map((row) => names.address(`${table}/${row}:`).row)
+    .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  return { ...range, start, end };
+}
+
+async function scan(
+  scribe: Scribe,
+  reader: Reader,
+  range: ScanRange,
+  recording: Recording,
+): Promise<void> {
+  const { table } = range;
+  const found = new Map<string, string>();
+  const answered = scribe.reading?.(recording.startTimestamp);
+  for await (const { row, values } of reader.scan({ ...range, batchRows: 3 })) {
+    for (const [column, value] of values) {
+      found.set(historicCell({ table, row, column }), value.toString());
+    }
+  }
+  answered?.();
+  for (const [cell, value] of found) note(scribe, recording, { cell, value });
+  const own = recording.writes.map(({ cell }) => cell);
+  recording.scans.push({ ...range, returned: [...found.keys(), ...own] });
+  const isInside = insideOf(range);
+  for (const { cell, value } of recording.writes) {
+    if (value === undefined || found.has(cell)) continue;
+    const { table: of, row, column } = addressOf(cell);
+    if (of === table && isInside({ row: Buffer.from(row), column })) {
+      misread(scribe, recording, { cell, value: undefined });
+    }
+  }
+}
+
+/** Reads a cell and records what was seen. */
+export async function read(
+  scribe: Scribe,
+  transaction: Transaction,
+  cell: string,
+  recording: Recording,
+): Promise<string | undefined> {
+  const answered = scribe.reading?.(recording.startTimestamp);
+  const value = (await transaction.get(scribe.names.address(cell)))?.toString();
+  answered?.();
+  note(scribe, recording, { cell: scribe.names.historic(cell), value });
+  return value;
+}
+
+/** Without a value, deletes. */
+export function write(
+  { names }: Scribe,
+  transaction: Transaction,
+  { cell, value }: { readonly cell: string; readonly value?: string | undefined },
+  { writes, locks }: Recording,
+): void {
+  if (value === undefined) transaction.delete(names.address(cell));
+  else transaction.set(names.address(cell), value);
+  const name = names.historic(cell);
+  const before = writes.findIndex((one) => one.cell === name);
+  if (before >= 0) writes.splice(before, 1);
+  writes.push({ cell: name, value });
+  const locked = locks.indexOf(name);
+  if (locked >= 0) locks.splice(locked, 1);
+}
+
+function note(scribe: Scribe, recording: Recording, seen: HistoricValue): void {
+  const own = ownWrite(recording, seen.cell);
+  if (own === undefined) recording.reads.push(seen);
+  else if (own.value !== seen.value) misread(scribe, recording, seen);
+}
+
+function misread(scribe: Scribe, recording: Recording, { cell, value }: HistoricValue): void {
+  const wrote = ownWrite(recording, cell)?.value;
+  const who = `the transaction of ${recording.startTimestamp}`;
+  const message = `${who} wrote ${wrote ?? 'nothing'} to ${cell} and then read ${value ?? 'nothing'}`;
+  scribe.find('transactions: own write not read', message);
+}
+
+function ownWrite({ writes }: Recording, cell: string): HistoricValue | undefined {
+  return writes.find((one) => one.cell === cell);
+}

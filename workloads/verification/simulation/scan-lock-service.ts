@@ -1,0 +1,66 @@
+/**
+ * The lock service's advisory locks for scanners (P49), reached over the same bad network: the real table of locks,
+ * which may be lost at any moment.
+ */
+import { PercolatorError } from '../../../engine/base/index.ts';
+import {
+  type RangeLock,
+  type RangeLocks,
+  RangeLockTable,
+} from '../../../engine/lock-service/index.ts';
+import { send } from './network.ts';
+import { SimulatedClock } from './simulated-clock.ts';
+import { SimulatedProcess } from './process.ts';
+import type { World } from './world.ts';
+
+/** The dead release nothing; their rows must not wait for longer than a run has patience. */
+const TTL_MS = 150;
+/** For draws of chance: an id that no other process has. */
+const ID = 20_000;
+const NO_LOCK: RangeLock = { release: () => {} };
+
+export class ScanLockService {
+  readonly #world: World;
+  readonly #clock: SimulatedClock;
+  #locks: RangeLockTable;
+
+  constructor(world: World) {
+    this.#world = world;
+    const process = new SimulatedProcess(world.timeline, { name: 'locks', id: ID }, () => {});
+    this.#clock = new SimulatedClock(world.timeline, process, { skewMs: 0, rate: 1 });
+    this.#locks = new RangeLockTable(this.#clock, TTL_MS);
+  }
+
+  /** Starts again, with nothing. */
+  lose(): void {
+    this.#locks = new RangeLockTable(this.#clock, TTL_MS);
+  }
+
+  locksFor(process: SimulatedProcess): RangeLocks {
+    return {
+      tryLock: async (range) => {
+        const what = `${range.table} from ${range.from} to ${range.to}`;
+        const lock = (): number => this.#locks.lock(process.name, range) ?? 0;
+        try {
+          const number = await this.#ask(process, lock, `locks ${what} against scanners`);
+          return number === 0 ? undefined : { release: () => this.#release(process, number) };
+        } catch {
+          return NO_LOCK; // As its client does: without an answer, as if the rows were free.
+        }
+      },
+    };
+  }
+
+  #release(process: SimulatedProcess, number: number): void {
+    const unlock = (): void => this.#locks.unlock(number);
+    this.#ask(process, unlock, `releases lock ${number}`).catch(() => {});
+  }
+
+  #ask<T>(process: SimulatedProcess, arrive: () => T, what: string): Promise<T> {
+    return send(this.#world, process, {
+      arrive,
+      gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'the lock service did not answer'),
+      describe: () => what,
+    });
+  }
+}

@@ -1,0 +1,24 @@
+/** One thread of simulate-seeds: runs its share, and posts what it has done a few times a second. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '../../../engine/base/index.ts';
+import { planOf } from './plan.ts';
+import type { Share } from './seeds.ts';
+import { simulate } from './simulate.ts';
+import { add, NOTHING, tallyOf } from './tally.ts';
+
+const POST_MS = 250;
+
+// Millions of conflicts are errors, too; nobody looks at where they came from.
+Error.stackTraceLimit = 0;
+
+const { from, to, step } = workerData as Share;
+let tally = NOTHING;
+let postedMs = systemClock.monotonicMs();
+for (let seed = from; seed <= to; seed += step) {
+  tally = add(tally, tallyOf(await simulate(planOf(seed))));
+  if (systemClock.monotonicMs() - postedMs < POST_MS) continue;
+  parentPort?.postMessage(tally);
+  tally = NOTHING;
+  postedMs = systemClock.monotonicMs();
+}
+parentPort?.postMessage(tally);

@@ -1,0 +1,329 @@
+/**
+ * The simulator: one run of the real engine, from a plan, with everything around it simulated.
+ *
+ *     plan ──▶ trouble: clients work, faults happen
+ *          ──▶ peace: no more faults; what is underway arrives; locks are resolved, observers run
+ *          ──▶ judgement: the history, and what is left in the storage
+ *
+ * The same plan gives the same run, bit for bit: time is virtual, chance is drawn from the seed, and
+ * nothing else decides anything. `digest` is the proof: it depends on all that was applied, in order.
+ */
+import type { History, Violation } from '../judges/history.ts';
+import { judge } from './judgement.ts';
+import { Client } from './client.ts';
+import { scheduleEvents } from './events.ts';
+import { OracleService } from './oracle-service.ts';
+import { ScanLockService } from './scan-lock-service.ts';
+import { Peace } from './peace.ts';
+import { leftLocks, setFirstTimestamp } from './storage.ts';
+import { type Plan, type ProcessPlan } from './plan.ts';
+import type { SimulatedProcess } from './process.ts';
+import { type Run, SimulatedLiveness } from './run.ts';
+import type { WatchedEvent } from './watched.ts';
+import { type FaultCounts, World } from './world.ts';
+
+export interface Result {
+  readonly plan: Plan;
+  readonly violations: readonly Violation[];
+  readonly history: History;
+  readonly counts: RunCounts;
+  readonly faults: FaultCounts;
+  readonly digest: number;
+  /** Virtual time. */
+  readonly lastedMs: number;
+  /** Sent by all processes together. */
+  readonly messages: number;
+}
+
+export interface RunCounts {
+  transactions: number;
+  commits: number;
+  conflicts: number;
+  unknown: number;
+  rolledForward: number;
+  rolledBack: number;
+  observerRuns: number;
+  /** Of which so many hung for a while; and cells whose observers failed too often, and those marked again. */
+  hung: number;
+  parked: number;
+  replayed: number;
+  tablesDropped: number;
+  /** By the collector. */
+  cellsCollected: number;
+}
+
+export interface SimulationOptions {
+  /** Told of everything that happens: for stories. Default: nobody. */
+  readonly tell?: ((timeMs: number, who: string, what: string) => void) | undefined;
+  /** Told of leases, horizon and reads. Default: nobody. */
+  readonly watch?: ((timeMs: number, event: WatchedEvent) => void) | undefined;
+  /** Called when the run is over and the judges begin: for benchmarks. Default: nobody. */
+  readonly onJudging?: (() => void) | undefined;
+}
+
+/** No run may take longer, in virtual time: whatever waits that long waits for ever. */
+const LIMIT_MS = 900_000;
+const RESTART_MS = 25;
+/** Times to live of a lock, after which every death is known: others wait for what has no time to live. */
+const KNOWN_AFTER_TTLS = 20;
+/** What arrives late may lock something anew, or mark it: the second round finds it. */
+const SETTLING_ROUNDS = 2;
+
+export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Result> {
+  const simulation = new Simulation(plan, options);
+  try {
+    await simulation.run();
+  } catch (error) {
+    simulation.fail(error); // Not of a client: the storage was asked for something impossible.
+  }
+  options.onJudging?.();
+  return simulation.result();
+}
+
+interface Slot {
+  readonly plan: ProcessPlan;
+  /** Transactions begun. Only grows, also from life to life. */
+  begun: number;
+  lives: number;
+  client: Client;
+}
+
+class Simulation {
+  readonly #world: World;
+  readonly #run: Run;
+  readonly #slots: Slot[] = [];
+  readonly #clients: Client[] = [];
+  readonly #violations: Violation[] = [];
+
+  constructor(plan: Plan, { tell, watch }: SimulationOptions) {
+    const world = new World(plan.seed, plan.knobs);
+    this.#world = world;
+    if (tell !== undefined) {
+      world.tell = (who, what) => {
+        tell(world.timeline.nowMs, who, what);
+      };
+    }
+    if (watch !== undefined) {
+      world.watch = (event) => {
+        watch(world.timeline.nowMs, event);
+      };
+    }
+    setFirstTimestamp(world);
+    this.#run = {
+      plan,
+      world,
+      liveness: new SimulatedLiveness(),
+      oracles: plan.knobs.oracleProcesses ? new OracleService(world) : undefined,
+      scanLocks: plan.knobs.scanLocks === true ? new ScanLockService(world) : undefined,
+      transactions: [],
+      answers: [],
+      collector: undefined,
+      unknowns: 0,
+      replayed: 0,
+      dropped: 0,
+      hung: 0,
+      hasWeak: plan.processes.some(({ transactions }) =>
+        transactions.some(({ operations }) => operations.some((one) => one.do === 'weak')),
+      ),
+      observerFailures: new Map(),
+      died: (process) => {
+        this.#died(process);
+      },
+      fail: (error, who) => {
+        const message = `${who}: ${error instanceof Error ? error.stack : String(error)}`;
+        this.#violations.push({ claim: 'engine: unexpected error', message });
+      },
+    };
+  }
+
+  async run(): Promise<void> {
+    const { plan } = this.#run;
+    await this.#found();
+    plan.processes.forEach((process) => {
+      const slot = { plan: process, begun: 0, lives: 0 };
+      const client = this.#newClient(process, `client ${this.#slots.length}`, 0);
+      this.#slots.push({ ...slot, client });
+    });
+    for (const slot of this.#slots) this.#start(slot);
+    scheduleEvents(this.#run, () => this.#slots.map(({ client }) => client));
+    await this.#until(() => this.#isDone(), 'the clients to finish');
+    await this.#settle();
+  }
+
+  /** Somebody has created the tables, before anything can go wrong. */
+  async #found(): Promise<void> {
+    this.#world.troubled = false;
+    const founder = this.#newClient(
+      { transactions: [], concurrency: 1, worker: false },
+      'founder',
+      0,
+    );
+    await this.#await(founder.open(), 'the tables to be created');
+    founder.process.kill();
+    this.#world.troubled = true;
+  }
+
+  fail(error: unknown): void {
+    this.#run.fail(error, 'the run');
+  }
+
+  #isDone(): boolean {
+    if (this.#violations.length > 0) return true;
+    return this.#slots.every(
+      ({ plan, begun, client }) =>
+        begun >= plan.transactions.length && client.loops === 0 && client.process.isAlive,
+    );
+  }
+
+  /** Runs on until `isOver`; a run that cannot get there is a finding. */
+  async #until(isOver: () => boolean, what: string): Promise<void> {
+    const { timeline } = this.#world;
+    const limit = timeline.nowMs + LIMIT_MS;
+    const ended = await timeline.run(() => isOver() || timeline.nowMs > limit);
+    if (ended && timeline.nowMs <= limit) return;
+    this.#violations.push({
+      claim: 'progress: stuck',
+      message: `waited ${LIMIT_MS} ms of virtual time in vain for ${what}`,
+    });
+  }
+
+  /** Awaits what needs virtual time to pass. */
+  async #await(work: Promise<unknown>, what: string): Promise<void> {
+    let isOver = this.#violations.length > 0;
+    work.then(
+      () => {
+        isOver = true;
+      },
+      (error: unknown) => {
+        isOver = true;
+        this.#run.fail(error, what);
+      },
+    );
+    await this.#until(() => isOver, what);
+  }
+
+  /** Peace: nothing goes wrong any more, and everything that was begun is finished by somebody. */
+  async #settle(): Promise<void> {
+    if (this.#violations.length > 0) return;
+    this.#world.troubled = false;
+    for (const { client } of this.#slots) this.#run.liveness.trust(client.process.name);
+    const stopping = this.#slots.map(async ({ client }) => {
+      await client.worker?.stop();
+      await client.collector?.stop();
+    });
+    await this.#await(Promise.all(stopping), 'workers and collector to stop');
+    await this.#await(this.#judgeDebris(), 'background work to end');
+    const last = this.#newClient({ transactions: [], concurrency: 1, worker: true }, 'last', 0);
+    const opened = last.open();
+    await this.#await(opened, 'the last client to open');
+    if (this.#violations.length > 0) return;
+    await this.#make(new Peace(this.#world, last, await opened));
+    for (const client of this.#clients) client.process.kill();
+  }
+
+  async #make(peace: Peace): Promise<void> {
+    await this.#await(peace.writeBlindly(), 'every cell to be written');
+    for (let round = 0; round < SETTLING_ROUNDS; round++) {
+      await this.#await(peace.readEverything(), 'everything to be read');
+      await this.#await(peace.idle(), 'observers to be idle');
+      await this.#untilArrived();
+    }
+    if (this.#world.umpire.isCalm) await this.#await(peace.contend(), 'rivals to succeed');
+    if (this.#world.knobs.collector) {
+      await this.#await(peace.audit(), 'the audit'); // What it finds might be collected.
+      await this.#await(peace.collect(), 'the last collection');
+      await this.#await(peace.readEverything(), 'everything to be read');
+    }
+    await this.#await(peace.audit(), 'the audit');
+  }
+
+  /** When everybody has finished, in a run in which nothing went wrong, nothing is left to be tidied up. */
+  async #judgeDebris(): Promise<void> {
+    for (const { client } of this.#slots) {
+      client.runs?.close();
+      await client.percolator?.settled();
+    }
+    const { umpire } = this.#world;
+    if (!umpire.isCalm) return;
+    for (const lock of leftLocks(this.#world)) {
+      umpire.find('debris: lock left', `${lock} is left, although nothing has gone wrong`);
+    }
+  }
+
+  /** Until no copy of a message is underway any more. */
+  async #untilArrived(): Promise<void> {
+    const { timeline, lastArrivalMs } = this.#world;
+    timeline.at(lastArrivalMs + 1, () => {});
+    await this.#until(() => timeline.nowMs > lastArrivalMs, 'messages to arrive');
+  }
+
+  result(): Result {
+    const run = this.#run;
+    const history: History = {
+      transactions: run.transactions,
+      records: this.#world.records,
+      markers: this.#world.markers,
+    };
+    if (this.#violations.length === 0) this.#violations.push(...judge(run, history));
+    return {
+      plan: run.plan,
+      violations: this.#violations,
+      history,
+      counts: this.#counts(),
+      faults: this.#world.faults,
+      digest: this.#world.digest,
+      lastedMs: this.#world.timeline.nowMs,
+      messages: this.#world.messages,
+    };
+  }
+
+  #counts(): RunCounts {
+    const sum = (of: (client: Client) => number): number =>
+      this.#clients.reduce((total, client) => total + of(client), 0);
+    return {
+      transactions: this.#run.transactions.length,
+      commits: sum(({ percolator }) => percolator?.counters.committed ?? 0),
+      conflicts: sum(({ percolator }) => percolator?.counters.conflicts ?? 0),
+      unknown: this.#run.unknowns,
+      rolledForward: sum(({ percolator }) => percolator?.counters.rolledForward ?? 0),
+      rolledBack: sum(({ percolator }) => percolator?.counters.rolledBack ?? 0),
+      observerRuns: sum(({ worker }) => worker?.counters.runs ?? 0),
+      hung: this.#run.hung,
+      parked: sum(({ worker }) => worker?.counters.parked ?? 0),
+      replayed: this.#run.replayed,
+      tablesDropped: this.#run.dropped,
+      cellsCollected: sum(({ collector }) => collector?.counters.cellsDeleted ?? 0),
+    };
+  }
+
+  #newClient(plan: ProcessPlan, role: string, life: number): Client {
+    const names = {
+      name: life === 0 ? role : `${role}, life ${life}`,
+      id: this.#clients.length + 1,
+      life,
+    };
+    const client = new Client(this.#run, plan, names);
+    this.#clients.push(client);
+    return client;
+  }
+
+  #start(slot: Slot): void {
+    if (slot.plan.collector === true) this.#run.collector = slot.client;
+    slot.client.start(() => slot.plan.transactions[slot.begun++]);
+  }
+
+  /** Known to be dead, perhaps, and started again. */
+  #died(process: SimulatedProcess): void {
+    const { world, liveness } = this.#run;
+    const bury = (): void => liveness.bury(process.name);
+    if (world.knobs.deathIsKnown || !world.troubled) bury();
+    else world.timeline.after(KNOWN_AFTER_TTLS * world.knobs.lockTimeToLiveMs, bury);
+    const slot = this.#slots.find(({ client }) => client.process === process);
+    if (slot === undefined || !world.troubled) return;
+    world.timeline.after(RESTART_MS, () => {
+      slot.lives++;
+      slot.client = this.#newClient(slot.plan, `client ${this.#slots.indexOf(slot)}`, slot.lives);
+      this.#start(slot);
+    });
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * One process's connection to the simulated Bigtable: the storage contract over a bad network.
+ *
+ * Every row of a mutation is a message of its own, because nothing is promised across rows: the rows
+ * of one `mutateRows` arrive in any order, and some of them perhaps never. A read is one message, and so is what
+ * concerns a whole table.
+ */
+import { PercolatorError } from '../../../engine/base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from '../../../engine/bigtable/index.ts';
+import { LEASES_TABLE } from '../../../engine/leases/lease-table.ts';
+import { describeFilters, describeMutations, describeRow } from './describe.ts';
+import type { MessageFault } from './knobs.ts';
+import { Lane } from './lane.ts';
+import { send } from './network.ts';
+import type { SimulatedProcess } from './process.ts';
+import { leasesOf } from './watched.ts';
+import type { World } from './world.ts';
+
+/** A copy of a read changes nothing; a read of one row has no parts. */
+const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay', 'partial']);
+/** With a connection that keeps order, what is lost is lost with its group. */
+const ORDERED_IMMUNITY: Set<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
+const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
+/** Some where there are no rows, one in the middle of them. */
+const SPLITS_OF_YESTERDAY = ['0', 'dx', 'q'];
+const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
+/** Of a table created later by another, a copy of a drop would take everything: no name says which table was meant. */
+const TABLE_IMMUNITY: ReadonlySet<MessageFault> = new Set([
+  'partial',
+  'duplicate',
+  'replay',
+  'late',
+]);
+
+export class SimulatedBigtable implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #world: World;
+  readonly #process: SimulatedProcess;
+  readonly #lane: Lane | undefined;
+
+  constructor(world: World, process: SimulatedProcess) {
+    this.#world = world;
+    this.#process = process;
+    this.#lane = world.knobs.ordered ? new Lane(world, process) : undefined;
+    this.manifest = {
+      name: 'simulated',
+      conditionalBatch: world.knobs.conditionalBatch === true,
+      ordered: world.knobs.ordered,
+      splits: true,
+      durability: 'nothing survives the run',
+    };
+  }
+
+  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
+    return this.#read(row, {
+      arrive: () => {
+        this.#world.served(this.#process, filters);
+        return this.#world.table(table).readRow(row, filters);
+      },
+      describe: (found) =>
+        `reads ${table}/${row} (${describeFilters(filters)}): ${describeRow(found)}`,
+    });
+  }
+
+  readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    return Promise.all(rows.map((row) => this.readRow(table, row, filters)));
+  }
+
+  readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    const answer = this.#read(range.start ?? '', {
+      arrive: () => {
+        this.#world.served(this.#process, filters);
+        const rows = this.#world.table(table).readRange(range, filters);
+        if (table === LEASES_TABLE) this.#watchLeases('leases served', rows);
+        return rows;
+      },
+      describe: (rows) =>
+        `scans ${table} from ${range.start ?? 'the first row'}: ${rows?.length ?? 0} rows`,
+    });
+    if (table !== LEASES_TABLE || this.#world.watch === undefined) return answer;
+    const heard = (rows: readonly Row[]): void => {
+      this.#watchLeases('leases heard', rows);
+    };
+    void answer.then(heard, () => {});
+    return answer;
+  }
+
+  #watchLeases(kind: 'leases served' | 'leases heard', rows: readonly Row[]): void {
+    const leases = leasesOf(rows);
+    this.#world.watch?.({ kind, collector: this.#process.name, leases });
+  }
+
+  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    const { table, row } = conditional;
+    return this.#mutate(row, SINGLE_IMMUNITY, {
+      arrive: () => {
+        const found = this.#world.checkAndMutateRow(conditional);
+        this.#applied(table, row, found ? conditional.ifFound : conditional.ifNotFound);
+        this.#world.stir(found ? 1 : 2);
+        return found;
+      },
+      describe: () =>
+        `${table}/${row}: if ${describeFilters(conditional.anyOf)}` +
+        ` then ${describeMutations(conditional.ifFound)}` +
+        ` else ${describeMutations(conditional.ifNotFound)}`,
+    });
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    return Promise.all(
+      conditionals.map((conditional) =>
+        this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
+      ),
+    );
+  }
+
+  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    const immunity = rows.length > 1 ? NO_IMMUNITY : SINGLE_IMMUNITY;
+    const answers = await Promise.allSettled(
+      rows.map(({ table, row, mutations }) =>
+        this.#mutate(row, immunity, {
+          arrive: () => {
+            this.#world.table(table).mutateRow(row, mutations);
+            this.#applied(table, row, mutations);
+          },
+          describe: () => `${table}/${row}: ${describeMutations(mutations)}`,
+        }),
+      ),
+    );
+    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+  }
+
+  async sampleRowKeys(table: string): Promise<readonly string[]> {
+    return this.#read('', {
+      arrive: () => this.#splitsOf(table),
+      describe: () => `asks for the splits of ${table}`,
+    });
+  }
+
+  #splitsOf(table: string): readonly string[] {
+    const { splits } = this.#world.table(table);
+    return this.#world.knobs.staleTablets === true ? SPLITS_OF_YESTERDAY : splits;
+  }
+
+  createTable(table: string, schema: TableSchema): Promise<void> {
+    return this.#administer(`creates ${table}`, () => {
+      this.#world.createTable(table, schema);
+    });
+  }
+
+  listTables(): Promise<readonly string[]> {
+    return this.#read('', {
+      arrive: () => [...this.#world.tables.keys()],
+      describe: (tables) => `lists the tables: ${tables?.join(', ')}`,
+    });
+  }
+
+  dropTable(table: string): Promise<void> {
+    return this.#administer(`drops ${table}`, () => {
+      this.#world.tables.delete(table);
+    });
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #read<T>(
+    row: string,
+    read: { readonly arrive: () => T; readonly describe: (answer: T | undefined) => string },
+  ): Promise<T> {
+    let answered: T | undefined;
+    const arrive = (): T => {
+      this.#refuseIfUnavailable(row);
+      answered = read.arrive();
+      return answered;
+    };
+    return send(this.#world, this.#process, {
+      arrive,
+      gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', `reading ${row} got no answer`),
+      immuneTo: READ_IMMUNITY,
+      describe: () => read.describe(answered),
+    });
+  }
+
+  #mutate<T>(
+    row: string,
+    immunity: ReadonlySet<MessageFault>,
+    mutation: { readonly arrive: () => T; readonly describe: () => string },
+  ): Promise<T> {
+    const lane = this.#lane;
+    return send(this.#world, this.#process, {
+      arrive: () => {
+        if (lane === undefined) this.#refuseIfUnavailable(row);
+        return mutation.arrive();
+      },
+      gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `mutating ${row} got no answer`),
+      lane,
+      immuneTo: lane === undefined ? immunity : ORDERED_IMMUNITY.union(immunity),
+      describe: mutation.describe,
+    });
+  }
+
+  #administer(what: string, change: () => void): Promise<void> {
+    return send(this.#world, this.#process, {
+      arrive: () => {
+        this.#refuseIfUnavailable('');
+        change();
+        this.#world.stir(this.#world.timeline.nowMs ^ (this.#process.id << 16));
+      },
+      gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `no answer: ${what}`),
+      immuneTo: TABLE_IMMUNITY,
+      describe: () => what,
+    });
+  }
+
+  #applied(table: string, row: string, mutations: RowMutation['mutations'] | undefined): void {
+    this.#world.observe(table, row, mutations);
+    this.#world.stir(this.#world.timeline.nowMs ^ (this.#process.id << 16));
+  }
+
+  #refuseIfUnavailable(row: string): void {
+    if (!this.#world.isUnavailable(row)) return;
+    throw new PercolatorError('STORE_UNAVAILABLE', `the tablet of ${row} is unavailable`);
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * A process's view of virtual time. Its monotonic clock began elsewhere, runs faster or slower than others by up to one
+ * percent, and stands still while its machine is suspended. Its wall clock is wrong by whatever the run decides, and
+ * jumps. Its sleepers wake by the monotonic clock, and only while the process is alive.
+ *
+ * What is assumed of clocks: a wall clock does not jump back by just as much as its machine is suspended at the same
+ * moment. No clock of the process could tell the two from a moment in which nothing happened.
+ */
+import type { Clock } from '../../../engine/base/index.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { Timeline } from './timeline.ts';
+
+/** A monotonic clock begins at the start of its machine, not of the run. */
+const BOOT_MS = 1_000_000;
+
+export class SimulatedClock implements Clock {
+  /** How far the wall clock is off. Jumps. */
+  skewMs: number;
+  readonly #timeline: Timeline;
+  readonly #process: SimulatedProcess;
+  /** Milliseconds of its monotonic clock in a millisecond of virtual time. */
+  readonly #rate: number;
+  /** Virtual time that it has stood still, without the suspend that goes on. */
+  #stoodMs = 0;
+  #suspend = { fromMs: 0, untilMs: 0 };
+
+  constructor(
+    timeline: Timeline,
+    process: SimulatedProcess,
+    { skewMs, rate }: { readonly skewMs: number; readonly rate: number },
+  ) {
+    this.#timeline = timeline;
+    this.#process = process;
+    this.skewMs = skewMs;
+    this.#rate = rate;
+  }
+
+  wallMs(): number {
+    return this.#timeline.nowMs + this.skewMs;
+  }
+
+  monotonicMs(): number {
+    const { fromMs, untilMs } = this.#suspend;
+    const { nowMs } = this.#timeline;
+    const inSuspendMs = Math.min(nowMs, untilMs) - fromMs;
+    return BOOT_MS + (nowMs - this.#stoodMs - inSuspendMs) * this.#rate;
+  }
+
+  /** The machine stands still, with everything on it but its wall clock. */
+  suspend(ms: number): void {
+    const { nowMs } = this.#timeline;
+    const { fromMs, untilMs } = this.#suspend;
+    if (nowMs < untilMs) {
+      this.#suspend = { fromMs, untilMs: Math.max(untilMs, nowMs + ms) };
+    } else {
+      this.#stoodMs += untilMs - fromMs;
+      this.#suspend = { fromMs: nowMs, untilMs: nowMs + ms };
+    }
+    this.#process.pause(ms);
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return Promise.resolve();
+    const dueMs = this.monotonicMs() + Math.max(0, ms);
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal?.removeEventListener('abort', wake); // Thousands of sleeps share one signal.
+        this.#process.deliver(resolve);
+      };
+      const wakeWhenDue = (): void => {
+        const leftMs = dueMs - this.monotonicMs();
+        if (leftMs <= 0) return wake();
+        const suspendedMs = Math.max(0, this.#suspend.untilMs - this.#timeline.nowMs);
+        this.#timeline.after(suspendedMs + leftMs / this.#rate, wakeWhenDue);
+      };
+      // At once, too, means when all that this time has woken waits again.
+      if (ms <= 0) this.#timeline.after(0, wake);
+      else this.#timeline.after(ms / this.#rate, wakeWhenDue);
+      signal?.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  yield(): Promise<void> {
+    return this.sleep(0); // At the same time, when all that this time has woken waits again.
+  }
+}

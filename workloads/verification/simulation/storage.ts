@@ -1,0 +1,56 @@
+/** The storage of a simulated run, as it is before the run begins, and what is left in it. */
+import type { Cell } from '../../../engine/bigtable/index.ts';
+import { LOCK, NOTIFY_FAMILIES, notifyTable } from '../../../engine/transaction/index.ts';
+import { historicCell } from '../judges/history.ts';
+import { ModelTable } from './model-table.ts';
+import { TABLES } from './plan.ts';
+import type { World } from './world.ts';
+
+/** As if an oracle had handed out everything below the first timestamp of the run. */
+export function setFirstTimestamp(world: World): void {
+  const oracle = new ModelTable([], ['oracle']);
+  const start = world.knobs.firstTimestamp;
+  const value = Buffer.from(JSON.stringify({ owner: 'the past', start }));
+  oracle.mutateRow('range', [
+    { kind: 'set', family: 'oracle', qualifier: 'limit', timestamp: start, value },
+  ]);
+  world.tables.set('timestamp-oracle', oracle);
+}
+
+/** Marks that are left: `notify t/d:seen@12`; parked ones are not, somebody has to look at those. */
+export function leftMarks(world: World): readonly string[] {
+  const marks = NOTIFY_FAMILIES.slice(0, 2);
+  return storedTables(world).flatMap((table) =>
+    leftCells(world, notifyTable(table), marks).map(
+      ({ row, family, qualifier: column, timestamp }) =>
+        `${family} ${historicCell({ table, row, column })}@${timestamp}`,
+    ),
+  );
+}
+
+/** Locks that are left: `t/a:c@5`. */
+export function leftLocks(world: World): readonly string[] {
+  return storedTables(world).flatMap((table) =>
+    leftCells(world, table, [LOCK]).map(
+      ({ row, qualifier: column, timestamp }) =>
+        `${historicCell({ table, row, column })}@${timestamp}`,
+    ),
+  );
+}
+
+function storedTables(world: World): readonly string[] {
+  return TABLES.flatMap(
+    (name) => world.incarnations.present(world.names.table(name))?.stored ?? [],
+  );
+}
+
+interface LeftCell extends Cell {
+  readonly row: string;
+}
+
+function leftCells(world: World, table: string, families: readonly string[]): readonly LeftCell[] {
+  const filters = families.map((family) => ({ family }));
+  return (world.tables.get(table)?.readRange({ limit: 1_000_000 }, filters) ?? []).flatMap(
+    ({ key: row, cells }) => cells.map((cell) => ({ ...cell, row })),
+  );
+}

@@ -1,0 +1,266 @@
+/**
+ * The transactions of one client process, in one of its lives: performs those of the plan through the public API,
+ * and writes down what it is told.
+ */
+import { isRetryable, PercolatorError } from '../../../engine/base/index.ts';
+import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import type { TimestampOracle } from '../../../engine/oracle/index.ts';
+import type { Percolator } from '../../../engine/percolator.ts';
+import type { Transaction } from '../../../engine/transaction/index.ts';
+import { hasCode, isInDoubt } from './machine.ts';
+import { type Operation, SCRATCH, SPLITS, type TransactionPlan } from './plan.ts';
+import type { SimulatedProcess } from './process.ts';
+import { perform, readOnly, type Recording, type Scribe, startRecording } from './recording.ts';
+import type { Run } from './run.ts';
+import type { SimulatedClock } from './simulated-clock.ts';
+import { leftLocks } from './storage.ts';
+
+/** After a failure, before the next transaction. */
+const REST_MS = 30;
+
+export class Transactions {
+  readonly scribe: Scribe;
+  /** How many have failed, with whatever error. */
+  failed = 0;
+  readonly #run: Run;
+  readonly #process: SimulatedProcess;
+  readonly #clock: SimulatedClock;
+  /** When each start timestamp was asked for, until its transaction is recorded. */
+  readonly #askedAt = new Map<Timestamp, number>();
+  /** Every timestamp given, oldest first: moments of the past to look at. */
+  readonly #given: { readonly timestamp: Timestamp; readonly atMs: number }[] = [];
+
+  constructor(run: Run, process: SimulatedProcess, clock: SimulatedClock) {
+    const { world } = run;
+    this.#run = run;
+    this.#process = process;
+    this.#clock = clock;
+    this.scribe = {
+      clock,
+      names: world.names,
+      find: (claim, message) => {
+        world.umpire.find(claim, `${process.name}: ${message}`);
+      },
+      reading: (startTimestamp) => {
+        const since = world.timeline.ticks;
+        return () => world.answered(process, startTimestamp, since);
+      },
+    };
+  }
+
+  /** Notes when each timestamp was asked for. */
+  timed(oracle: TimestampOracle): TimestampOracle {
+    const { timeline } = this.#run.world;
+    return {
+      get horizon() {
+        return oracle.horizon;
+      },
+      readHorizon: () => oracle.readHorizon(),
+      raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+      // Not `async`: what comes back in one answer is heard in one turn, as without us.
+      next: () => {
+        const askedAt = timeline.ticks;
+        return oracle.next().then((timestamp) => {
+          this.#askedAt.set(timestamp, askedAt);
+          this.#given.push({ timestamp, atMs: timeline.nowMs });
+          return timestamp;
+        });
+      },
+    };
+  }
+
+  record(startTimestamp: Timestamp): Recording {
+    const askedAt = this.#askedAt.get(startTimestamp) ?? 0;
+    const recording = startRecording(this.#process.name, startTimestamp, askedAt);
+    this.#askedAt.delete(startTimestamp);
+    this.#run.transactions.push(recording);
+    return recording;
+  }
+
+  async perform(percolator: Percolator, plan: TransactionPlan): Promise<void> {
+    if (plan.begins !== undefined) {
+      const { everyMs, plusMs } = plan.begins;
+      await this.#clock.sleep(everyMs - (this.#clock.monotonicMs() % everyMs) + plusMs);
+    }
+    switch (plan.kind) {
+      case 'begin':
+        return this.#byHand(percolator, plan);
+      case 'transact':
+        return this.#transact(percolator, plan);
+      case 'replay':
+        return this.#replay(percolator, plan);
+      case 'recreate':
+        return this.#recreate(percolator, plan);
+      case 'snapshot':
+        await this.snapshot(percolator, plan.operations, this.#timestampOf(plan.agoMs));
+    }
+  }
+
+  /** Adds its attempts to `recordings`; the last one may have failed in any way if it rejects. */
+  async transactRecorded(
+    percolator: Percolator,
+    operations: readonly Operation[],
+    recordings: Recording[] = [],
+  ): Promise<void> {
+    await percolator.transact(async (transaction) => {
+      const before = recordings.at(-1);
+      if (before !== undefined) this.#heard(before, 'failed'); // Or it would not run again.
+      const recording = this.record(transaction.startTimestamp);
+      recordings.push(recording);
+      await perform(this.scribe, transaction, operations, recording);
+      recording.outcome = 'unknown';
+    });
+    const last = recordings.at(-1);
+    if (last !== undefined) this.#heard(last, 'committed');
+  }
+
+  /** Resolves to whether it could be read to its end. */
+  async snapshot(
+    percolator: Percolator,
+    operations: readonly Operation[],
+    timestamp?: Timestamp,
+  ): Promise<boolean> {
+    try {
+      await using reader = await percolator.snapshot(timestamp);
+      const recording = this.record(reader.startTimestamp);
+      recording.past = timestamp !== undefined;
+      for (const operation of operations) {
+        if (operation.do === 'think') await this.#clock.sleep(operation.ms);
+        else await readOnly(this.scribe, reader, operation, recording);
+      }
+      await reader.close();
+      this.#heard(recording, 'committed');
+      return true;
+    } catch (error) {
+      await this.#failed(percolator, undefined, error);
+      return false;
+    }
+  }
+
+  async #byHand(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
+    let recording: Recording | undefined;
+    let transaction: Transaction | undefined;
+    try {
+      transaction = await percolator.begin();
+      recording = this.record(transaction.startTimestamp);
+      await perform(this.scribe, transaction, operations, recording);
+      recording.outcome = 'unknown';
+      const committed = await transaction.commit();
+      const wrote = recording.writes.length + recording.locks.length > 0;
+      this.#heard(recording, 'committed', wrote ? committed : undefined);
+      this.#expectSecondPhase(percolator, recording.startTimestamp);
+    } catch (error) {
+      transaction?.discard();
+      await this.#failed(percolator, recording, error);
+    }
+  }
+
+  async #transact(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
+    const recordings: Recording[] = [];
+    try {
+      await this.transactRecorded(percolator, operations, recordings);
+    } catch (error) {
+      await this.#failed(percolator, recordings.at(-1), error);
+    }
+  }
+
+  async #replay(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
+    try {
+      for (const operation of operations) {
+        if (operation.do !== 'scan') continue;
+        const table = this.#run.world.names.table(operation.table);
+        for (const cell of await percolator.listParked(table)) {
+          await percolator.replayParked(cell);
+          this.#run.replayed++;
+        }
+      }
+    } catch (error) {
+      if (!isInDoubt(error)) await this.#failed(percolator, undefined, error);
+    }
+  }
+
+  /** Each by itself may fail; then the table is as it was, or gone for a while. */
+  async #recreate(
+    percolator: Percolator,
+    { observedColumns = [] }: TransactionPlan,
+  ): Promise<void> {
+    const { names } = this.#run.world;
+    const table = names.table(SCRATCH);
+    const columns = observedColumns.map((column) => names.column(column));
+    try {
+      await percolator.dropTable(table);
+      this.#run.dropped++;
+      await percolator.createTable(table, { observedColumns: columns, splits: SPLITS });
+    } catch (error) {
+      if (hasCode(error, 'TABLE_MISMATCH')) return; // Somebody else was faster.
+      if (!isInDoubt(error)) await this.#failed(percolator, undefined, error);
+    }
+  }
+
+  #expectSecondPhase(percolator: Percolator, startTimestamp: Timestamp): void {
+    const { timeline, knobs, umpire } = this.#run.world;
+    if (!umpire.isCalm) return;
+    const look = (): void => umpire.committed(startTimestamp, () => leftLocks(this.#run.world));
+    // In a busy lane of batches it takes as long as it takes.
+    if (knobs.batching === undefined) timeline.after(3 * knobs.delayMsMax + 2, look);
+    else void percolator.settled().then(look);
+  }
+
+  /** A start timestamp that this client was given so long ago. */
+  #timestampOf(agoMs: number | undefined): Timestamp | undefined {
+    if (agoMs === undefined) return undefined;
+    const { nowMs } = this.#run.world.timeline;
+    return this.#given.findLast(({ atMs }) => atMs <= nowMs - agoMs)?.timestamp;
+  }
+
+  #heard(recording: Recording, outcome: Recording['outcome'], commitTimestamp?: Timestamp): void {
+    if (!this.#process.isAlive) return;
+    recording.outcome = outcome;
+    recording.commitTimestamp = commitTimestamp;
+    recording.endedAt = this.#run.world.timeline.ticks;
+  }
+
+  async #failed(
+    percolator: Percolator,
+    recording: Recording | undefined,
+    error: unknown,
+  ): Promise<void> {
+    const { world } = this.#run;
+    this.failed++;
+    if (hasCode(error, 'COMMIT_UNKNOWN')) {
+      this.#run.unknowns++;
+      await this.#ask(percolator, error);
+      return;
+    }
+    // A mistake in the plan, which shrinking may make: a weak notification alone.
+    const isRefused = hasCode(error, 'INVALID_ARGUMENT');
+    if (!isRetryable(error) && !isRefused && !this.#isGone(error)) throw error;
+    if (recording !== undefined && this.#process.isAlive) {
+      this.#heard(recording, 'failed');
+      const code = error instanceof PercolatorError ? error.code : '';
+      world.umpire.failed(recording.startTimestamp, code, () => leftLocks(world));
+    }
+    await this.#clock.sleep(REST_MS); // Or a short outage would fail the whole plan.
+  }
+
+  /** Whether the scratch table is not there. Of the others nobody may say so, whatever their locks point to. */
+  #isGone(error: unknown): boolean {
+    const { plan, world } = this.#run;
+    if (plan.knobs.drops !== true || !hasCode(error, 'TABLE_NOT_FOUND')) return false;
+    return new RegExp(`\\btable ${world.names.table(SCRATCH)}(\\.|$|[^\\w.])`).test(error.message);
+  }
+
+  /** Asks how it ended after all; what is answered must be true. */
+  async #ask(percolator: Percolator, { transaction }: PercolatorError): Promise<void> {
+    if (transaction === undefined) throw new Error('COMMIT_UNKNOWN names its transaction');
+    try {
+      const outcome = await percolator.outcomeOf(transaction);
+      if (this.#process.isAlive) this.#run.answers.push({ ...transaction, outcome });
+    } catch (error) {
+      if (!isRetryable(error) && !isInDoubt(error) && !this.#isGone(error)) throw error;
+      if (!hasCode(error, 'LOCKED')) return;
+      const whose = `its own transaction of ${transaction.startTimestamp}, which it has given up`;
+      this.scribe.find('liveness: waits for itself', `waits for ${whose}`);
+    }
+  }
+}

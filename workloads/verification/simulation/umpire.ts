@@ -1,0 +1,160 @@
+/**
+ * The umpire watches a run while it goes on, for what no history tells afterwards:
+ *
+ *   - a prewrite is refused only because of what refuses it by the rules (P6)
+ *   - whoever was told that a transaction failed, in a run without faults, finds none of its locks (P7, P16)
+ *   - a live transaction whose process keeps its heartbeat up is not rolled back by others (P24, P25)
+ *   - a process knows of its own transactions that they have ended (P29)
+ *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48), and do
+ *     not commit any more when their worker has said that it has stopped (P50)
+ *   - a transaction that locked its primary leaves a trace there, of how it ended (P1, P8)
+ *   - no read is answered from a snapshot below which any collector had announced to delete when the read was served,
+ *     also if what was read is right (P31)
+ */
+import type { ConditionalRowMutation, Timestamp } from '../../../engine/bigtable/index.ts';
+import { decodeLock, isPrimary } from '../../../engine/transaction/locks/lock.ts';
+import { historicCell, type History, type Violation } from '../judges/history.ts';
+import type { Knobs } from './knobs.ts';
+import type { ModelTable } from './model-table.ts';
+
+/** Of each claim; one broken rule breaks it many times. */
+const VIOLATIONS_MAX = 5;
+
+export class Umpire {
+  readonly violations: Violation[] = [];
+  /** Nothing goes wrong in this run. */
+  readonly isCalm: boolean;
+  /** Nothing goes wrong but that answers take long, or come twice: nobody may be taken for dead. */
+  readonly isPatient: boolean;
+  /** Locks that were ever set, to look at in the end. */
+  readonly #locks: {
+    readonly table: string;
+    readonly row: string;
+    readonly column: string;
+    readonly startTimestamp: Timestamp;
+    readonly value: Uint8Array;
+  }[] = [];
+
+  /** Below it collectors delete, or are about to. Only grows. */
+  #deletionHorizon: Timestamp = 0;
+  /** Snapshots of processes for which a read was served too late, and when the last one was. */
+  readonly #servedLate = new Map<string, number>();
+
+  constructor(knobs: Knobs) {
+    this.isCalm = isCalm(knobs);
+    this.isPatient = isPatient(knobs);
+  }
+
+  /** A conditional mutation that found an offending cell, before anything was changed. */
+  refused(table: ModelTable, conditional: ConditionalRowMutation): void {
+    const locks = (conditional.ifNotFound ?? []).filter(({ family }) => family === 'lock');
+    if (locks.length === 0) return; // Not a prewrite.
+    const isGrounded = locks.some((lock) => {
+      if (lock.kind !== 'set') return false;
+      const { qualifier, timestamp } = lock;
+      const filters = [
+        { family: 'lock', qualifier },
+        { family: qualifier.startsWith('ack_') ? 'ack' : 'write', qualifier, from: timestamp },
+        { family: 'rollback', qualifier, from: timestamp, to: timestamp },
+      ];
+      return table.readRow(conditional.row, filters) !== undefined;
+    });
+    if (isGrounded) return;
+    const where = `${conditional.table}/${conditional.row}`;
+    this.find('conflicts: groundless', `a prewrite of ${where} was refused without a reason`);
+  }
+
+  /** A lock was set. */
+  locked(
+    table: string,
+    row: string,
+    lock: { readonly qualifier: string; readonly timestamp: Timestamp; readonly value: Uint8Array },
+  ): void {
+    const { qualifier: column, timestamp: startTimestamp, value } = lock;
+    this.#locks.push({ table, row, column, startTimestamp, value });
+  }
+
+  /** A client was told that its transaction committed; a while later its second phase must be over (P16). */
+  committed(startTimestamp: Timestamp, locksLeft: () => readonly string[]): void {
+    if (!this.isCalm) return;
+    const left = locksLeft().filter((lock) => lock.endsWith(`@${startTimestamp}`));
+    if (left.length === 0) return;
+    const message = `${left.join(', ')} is still there although its transaction has committed`;
+    this.find('debris: lock left', message);
+  }
+
+  /** A client was told that its transaction failed, with this code. */
+  failed(startTimestamp: Timestamp, code: string, locksLeft: () => readonly string[]): void {
+    if (this.isPatient && code === 'ROLLED_BACK') {
+      this.find(
+        'liveness: rolled back while alive',
+        `the transaction of ${startTimestamp} was rolled back although its process was alive`,
+      );
+    }
+    if (!this.isCalm) return;
+    const left = locksLeft().filter((lock) => lock.endsWith(`@${startTimestamp}`));
+    if (left.length === 0) return;
+    this.find(
+      'debris: lock left',
+      `${left.join(', ')} is still there although its transaction has failed`,
+    );
+  }
+
+  /** After a run: what was locked as a primary has left a record or a marker at its primary, unless its table is gone. */
+  judgeTraces({ records, markers }: History, isThere: (table: string) => boolean): void {
+    const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
+    const traces = new Set(markers.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`));
+    for (const { table, row, column, startTimestamp, value } of this.#locks) {
+      if (committed.has(startTimestamp) || !isThere(table)) continue;
+      const cell = historicCell({ table, row, column });
+      if (traces.has(`${cell}@${startTimestamp}`)) continue;
+      const lock = decodeLock({
+        family: 'lock',
+        qualifier: column,
+        timestamp: startTimestamp,
+        value,
+      });
+      if (!isPrimary(lock, { table, row, column })) continue;
+      const what = `${cell} was the primary of ${startTimestamp}`;
+      this.find('debris: no trace', `${what}, and says nothing of how it ended`);
+    }
+  }
+
+  /** A collector has written down how far it is: also, before it deletes anything, below what it will. */
+  collectorIsAt(progress: Uint8Array): void {
+    const { deletionHorizon } = JSON.parse(Buffer.from(progress).toString()) as {
+      readonly deletionHorizon: Timestamp;
+    };
+    this.#deletionHorizon = Math.max(this.#deletionHorizon, deletionHorizon);
+  }
+
+  /** The storage has answered a read for a snapshot; the process may still find out that it came too late. */
+  served(process: string, snapshot: Timestamp, tick: number): void {
+    if (snapshot < this.#deletionHorizon) this.#servedLate.set(`${process} ${snapshot}`, tick);
+  }
+
+  /** A process has used what it read since then, without an error. Another snapshot of that moment may have failed before. */
+  answered(process: string, snapshot: Timestamp, since: number): void {
+    if (this.#servedLate.size === 0) return;
+    if ((this.#servedLate.get(`${process} ${snapshot}`) ?? -1) < since) return;
+    const what = `a read of ${process} at ${snapshot} was answered, although collectors were at`;
+    this.find('leases: read below the deletions', `${what} ${this.#deletionHorizon} before`);
+  }
+
+  find(claim: string, message: string): void {
+    const found = this.violations.filter((violation) => violation.claim === claim).length;
+    if (found < VIOLATIONS_MAX) this.violations.push({ claim, message });
+  }
+}
+
+function isCalm({ messages, groups = {}, events }: Knobs): boolean {
+  return [messages, groups, events].every((faults) => Object.keys(faults).length === 0);
+}
+
+/** A heartbeat must have the time to be seen. */
+function isPatient(knobs: Knobs): boolean {
+  const { messages, lockTimeToLiveMs, delayMsMax } = knobs;
+  const harmless = new Set(['slow', 'duplicate', 'replay']);
+  const isHarmless = Object.keys(messages).every((fault) => harmless.has(fault));
+  return isHarmless && isCalm({ ...knobs, messages: {} }) && lockTimeToLiveMs >= 20 * delayMsMax;
+}

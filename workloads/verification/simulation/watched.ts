@@ -1,0 +1,90 @@
+/**
+ * What a run shows of leases and horizon, as events: for the model of them, which checks that each run is one
+ * of its behaviours (workloads/verification/model).
+ *
+ * All of it is seen from outside, where messages arrive and answers are heard; the engine knows nothing of it.
+ */
+import {
+  type Cell,
+  type CellFilter,
+  type Mutation,
+  type Row,
+  type Timestamp,
+  TIMESTAMP_MAX,
+} from '../../../engine/bigtable/index.ts';
+import { LEASES_TABLE } from '../../../engine/leases/lease-table.ts';
+import { ORACLE_TABLE } from '../../../engine/oracle/oracle-row.ts';
+
+export interface WatchedLease {
+  readonly process: string;
+  readonly counter: number;
+  readonly bound: Timestamp;
+}
+
+export type WatchedEvent =
+  /** A copy of a renewal. */
+  | { readonly kind: 'lease arrives'; readonly lease: WatchedLease }
+  /** Up to the counter. */
+  | { readonly kind: 'lease erased'; readonly process: string; readonly counter: number }
+  | {
+      readonly kind: 'leases served' | 'leases heard';
+      readonly collector: string;
+      readonly leases: readonly WatchedLease[];
+    }
+  | { readonly kind: 'horizon persisted'; readonly horizon: Timestamp }
+  /** A collector has fixed its deletion horizon and waited; or has resolved all locks, and begins to delete. */
+  | { readonly kind: 'resolving' | 'collecting'; readonly deletionHorizon: Timestamp }
+  | {
+      readonly kind: 'read served' | 'read answered';
+      readonly process: string;
+      readonly snapshot: Timestamp;
+    };
+
+/** Told of each event, in order. */
+export type Watch = (event: WatchedEvent) => void;
+
+const PROGRESS_TABLE = 'percolator-collector';
+
+export function watchMutations(
+  watch: Watch,
+  { table, row }: { readonly table: string; readonly row: string },
+  mutations: readonly Mutation[],
+): void {
+  for (const mutation of mutations) {
+    if (mutation.kind === 'erase') {
+      if (table !== LEASES_TABLE) continue;
+      watch({ kind: 'lease erased', process: row, counter: mutation.to });
+    } else if (table === LEASES_TABLE) {
+      watch({ kind: 'lease arrives', lease: leaseOf(row, mutation) });
+    } else if (table === ORACLE_TABLE && mutation.qualifier === 'horizon') {
+      watch({ kind: 'horizon persisted', horizon: mutation.timestamp });
+    } else if (table === PROGRESS_TABLE) watchProgress(watch, mutation.value);
+  }
+}
+
+function watchProgress(watch: Watch, value: Uint8Array): void {
+  const { phase, deletionHorizon } = JSON.parse(Buffer.from(value).toString()) as {
+    readonly phase: string;
+    readonly deletionHorizon: Timestamp;
+  };
+  if (phase === 'resolving' || phase === 'collecting') watch({ kind: phase, deletionHorizon });
+}
+
+export function leasesOf(rows: readonly Row[]): readonly WatchedLease[] {
+  return rows.flatMap(({ key, cells }) => cells.slice(0, 1).map((cell) => leaseOf(key, cell)));
+}
+
+function leaseOf(
+  process: string,
+  { timestamp, value }: Pick<Cell, 'timestamp' | 'value'>,
+): WatchedLease {
+  const { bound } = JSON.parse(Buffer.from(value).toString()) as { readonly bound: Timestamp };
+  return { process, counter: timestamp, bound };
+}
+
+/** The snapshot that a read is for, if it is one of a snapshot. */
+export function snapshotsOf(filters: readonly CellFilter[]): readonly Timestamp[] {
+  return filters
+    .filter(({ family, from = 0 }) => family === 'write' && from === 0)
+    .map(({ to = TIMESTAMP_MAX }) => to);
+}

@@ -1,0 +1,197 @@
+/**
+ * What all processes of one simulated run share: virtual time, the storage's tables, the faults, and the
+ * record of what really happened.
+ */
+import { PercolatorError } from '../../../engine/base/index.ts';
+import {
+  type Cell,
+  type CellFilter,
+  type ConditionalRowMutation,
+  type Mutation,
+  type TableSchema,
+  type Timestamp,
+} from '../../../engine/bigtable/index.ts';
+import { decodeWriteRecord } from '../../../engine/transaction/write-record.ts';
+import { historicCell, type HistoricMarker, type HistoricRecord } from '../judges/history.ts';
+import { chance } from './chance.ts';
+import {
+  type EventFault,
+  type GroupFault,
+  type Knobs,
+  MESSAGE_FAULTS,
+  type MessageFault,
+} from './knobs.ts';
+import { ModelTable } from './model-table.ts';
+import { Incarnations } from './incarnations.ts';
+import { awkwardNames, type Names, PLAIN } from './names.ts';
+import type { SimulatedProcess } from './process.ts';
+import { Timeline } from './timeline.ts';
+import { Umpire } from './umpire.ts';
+import { snapshotsOf, type Watch, watchMutations } from './watched.ts';
+
+/** Longest time that a copy of a message can be underway; the collector waits for it (P4). */
+export const MESSAGE_LIFETIME_MS = 400;
+
+type Fault = MessageFault | GroupFault | EventFault;
+
+export type FaultCounts = Partial<Record<Fault, number>>;
+
+/** Where collectors say how far they are. */
+const PROGRESS_TABLE = 'percolator-collector';
+
+export class World {
+  readonly seed: number;
+  readonly knobs: Knobs;
+  readonly names: Names;
+  readonly timeline: Timeline = new Timeline();
+  readonly tables: Map<string, ModelTable> = new Map();
+  readonly incarnations: Incarnations = new Incarnations();
+  readonly umpire: Umpire;
+  /** How often each fault has happened. */
+  readonly faults: FaultCounts = {};
+  /** Every write record and marker that ever stood in the storage, in the order they came. */
+  readonly records: HistoricRecord[] = [];
+  readonly markers: HistoricMarker[] = [];
+  /** False at the end of a run: from then on nothing goes wrong any more. */
+  troubled = true;
+  /** Every message takes equally long: nothing but backoff keeps rivals from meeting again and again. */
+  isInStep = false;
+  /** When the last copy that is underway arrives. Only grows. */
+  lastArrivalMs = 0;
+  /** Sent so far, by all processes. */
+  messages = 0;
+  /** One number that depends on everything that was applied, in order: equal runs have equal digests. */
+  digest = 0;
+  /** Told of everything that happens, if somebody listens: for stories. */
+  tell: ((who: string, what: string) => void) | undefined;
+  /** Told of leases, horizon and reads, if somebody listens: for the model of them. */
+  watch: Watch | undefined;
+  readonly #seenRecords = new Set<string>();
+  readonly #seenMarkers = new Set<string>();
+  readonly #faultsUpTo: readonly { readonly fault: MessageFault; readonly upTo: number }[];
+  /** Rows whose tablet is unavailable: those that begin with this letter or a later one. */
+  #unavailable: { readonly from: string; readonly untilMs: number } = { from: '', untilMs: 0 };
+
+  constructor(seed: number, knobs: Knobs) {
+    this.seed = seed;
+    this.knobs = knobs;
+    this.names = knobs.names === 'awkward' ? awkwardNames(seed) : PLAIN;
+    this.umpire = new Umpire(knobs);
+    let upTo = 0;
+    this.#faultsUpTo = MESSAGE_FAULTS.map((fault) => {
+      upTo += knobs.messages[fault] ?? 0;
+      return { fault, upTo };
+    });
+  }
+
+  /** Long enough for a lock's time to live, or for a collector to give a process up and collect. */
+  get longestStopMs(): number {
+    const { collector, leaseTimeToLiveMs, lockTimeToLiveMs } = this.knobs;
+    if (!collector) return 4 * lockTimeToLiveMs;
+    return 3 * (leaseTimeToLiveMs + MESSAGE_LIFETIME_MS);
+  }
+
+  count(fault: Fault): void {
+    this.faults[fault] = (this.faults[fault] ?? 0) + 1;
+  }
+
+  /** A draw for one message of a process. */
+  draw(process: SimulatedProcess, message: number, purpose: number): number {
+    return chance(this.seed, process.id, message, purpose);
+  }
+
+  /** What happens to a message, if anything does. */
+  faultOf(process: SimulatedProcess, message: number): MessageFault | undefined {
+    if (!this.troubled) return undefined;
+    const drawn = this.draw(process, message, 0);
+    return this.#faultsUpTo.find(({ upTo }) => drawn < upTo)?.fault;
+  }
+
+  expectUntil(timeMs: number): void {
+    this.lastArrivalMs = Math.max(this.lastArrivalMs, timeMs);
+  }
+
+  checkAndMutateRow(conditional: ConditionalRowMutation): boolean {
+    const table = this.table(conditional.table);
+    const found = table.checkAndMutateRow(conditional);
+    // A refused prewrite changes nothing, so the umpire sees what it met.
+    if (found) this.umpire.refused(table, conditional);
+    return found;
+  }
+
+  makeUnavailable(from: string, ms: number): void {
+    this.#unavailable = { from, untilMs: this.timeline.nowMs + ms };
+  }
+
+  isUnavailable(row: string): boolean {
+    const { from, untilMs } = this.#unavailable;
+    return this.troubled && this.timeline.nowMs < untilMs && row >= from;
+  }
+
+  /** @throws TABLE_MISMATCH if it exists with other families or splits */
+  createTable(name: string, { families, splits = [] }: TableSchema): void {
+    const existing = this.tables.get(name);
+    if (existing === undefined) {
+      this.tables.set(name, new ModelTable(splits, families));
+      return;
+    }
+    if (existing.isLike(families, splits)) return;
+    throw new PercolatorError('TABLE_MISMATCH', `table ${name} exists with another schema`);
+  }
+
+  table(name: string): ModelTable {
+    const table = this.tables.get(name);
+    if (table !== undefined) return table;
+    throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+  }
+
+  /** Notes what a mutation that was applied says about the outcome of transactions. */
+  observe(table: string, row: string, mutations: readonly Mutation[] | undefined): void {
+    if (this.watch !== undefined) watchMutations(this.watch, { table, row }, mutations ?? []);
+    for (const mutation of mutations ?? []) {
+      if (mutation.kind !== 'set') continue;
+      const { family, qualifier: column } = mutation;
+      if (family === 'lock') this.umpire.locked(table, row, mutation);
+      else if (family === 'write' || family === 'ack') {
+        this.#noteRecord(historicCell({ table, row, column }), mutation);
+      } else if (family === 'rollback') {
+        this.#noteMarker(historicCell({ table, row, column }), mutation.timestamp);
+      } else if (table === PROGRESS_TABLE) this.umpire.collectorIsAt(mutation.value);
+      else if (family === 'table') this.incarnations.defined(row, mutation.value);
+    }
+  }
+
+  /** Notes which snapshot a read was for. */
+  served(process: SimulatedProcess, filters: readonly CellFilter[]): void {
+    for (const snapshot of snapshotsOf(filters)) {
+      this.umpire.served(process.name, snapshot, this.timeline.ticks);
+      this.watch?.({ kind: 'read served', process: process.name, snapshot });
+    }
+  }
+
+  /** Notes that a process has used what it read since then, without an error. */
+  answered(process: SimulatedProcess, snapshot: Timestamp, since: number): void {
+    this.umpire.answered(process.name, snapshot, since);
+    this.watch?.({ kind: 'read answered', process: process.name, snapshot });
+  }
+
+  /** Mixes a number into the digest. */
+  stir(value: number): void {
+    this.digest = (Math.imul(this.digest ^ value, 0x01000193) + 0x9e3779b9) | 0;
+  }
+
+  #noteRecord(cell: string, written: Cell): void {
+    const name = `${cell}@${written.timestamp}`;
+    if (this.#seenRecords.has(name)) return;
+    this.#seenRecords.add(name);
+    const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(written);
+    this.records.push({ cell, startTimestamp, commitTimestamp, operation });
+  }
+
+  #noteMarker(cell: string, startTimestamp: Timestamp): void {
+    const name = `${cell}@${startTimestamp}`;
+    if (this.#seenMarkers.has(name)) return;
+    this.#seenMarkers.add(name);
+    this.markers.push({ cell, startTimestamp });
+  }
+}

@@ -14,7 +14,7 @@ import {
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { encodeWriteRecord } from '../transaction/write-record.ts';
-import { garbageOf, hasOneVersionEach } from './collect-row.ts';
+import { garbageOf, hasOneVersionEach, isUndecided } from './collect-row.ts';
 import { batchFilters, collectRows } from './collect-rows.ts';
 
 async function openStore(): Promise<Bigtable> {
@@ -413,4 +413,11 @@ test('what nobody changes is not written to', async () => {
   await collect(client, 10);
   const mutations = client.trace.filter((call): call is MutationCall => call.kind === 'mutation');
   assert.deepEqual(mutations, []);
+});
+
+test('data is undecided while records above the deletion horizon of its one column were left out', () => {
+  const data: Cell = { family: 'data', qualifier: 'c', timestamp: 3, value: Buffer.from('') };
+  assert.equal(isUndecided([data], 10, new Set(['c'])), true);
+  assert.equal(isUndecided([data], 10, new Set(['other'])), false);
+  assert.equal(isUndecided([data], 10, new Set()), false);
 });

@@ -416,3 +416,24 @@ test('renewing does not keep a process alive', async () => {
   const run = promisify(execFile);
   await run(process.execPath, ['--input-type=module', '-e', program], { timeout: 20_000 });
 });
+
+for (const during of ['the first registration', 'a renewal'] as const) {
+  test(`a lease that is given up during ${during} does not come back`, async () => {
+    const { process, store } = open();
+    if (during === 'a renewal') (await process.leases.enter()).release();
+    const held = Promise.withResolvers<void>();
+    const reached = Promise.withResolvers<void>();
+    process.store.beforeCall = async (call) => {
+      if (call.kind !== 'mutation' || !call.mutations.some(({ kind }) => kind === 'set')) return;
+      reached.resolve();
+      await held.promise;
+    };
+    const working: Promise<unknown> =
+      during === 'a renewal' ? process.leases.renew() : process.leases.enter();
+    await reached.promise;
+    const closing = process.leases.close();
+    held.resolve();
+    await Promise.allSettled([working, closing]);
+    assert.deepEqual(await readLeases(store), []);
+  });
+}

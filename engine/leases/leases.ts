@@ -165,8 +165,7 @@ class ProcessLeases implements Leases {
     // Should somebody have had our token before, we go on counting where it stopped.
     this.#counter = (await readLease(store, token))?.counter ?? 0;
     await this.#enqueueRenewal();
-    if (this.#closed.signal.aborted) return;
-    this.#isRegistered = true;
+    this.#isRegistered = true; // Also if it was given up meanwhile: then it is to be erased.
     void this.#renewForever();
   }
 

@@ -1,6 +1,8 @@
 /** P45: failures are remembered for as long as the cell may be met again, and no longer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
+import type { RangeLocks } from '../lock-service/index.ts';
 import { openTestDatabase, VirtualClock } from '../testing/index.ts';
 import { Failures } from './failures.ts';
 import { type Observer, Worker } from './index.ts';
@@ -66,4 +68,93 @@ test('P45: after a scan that was not whole only what has rested for long is forg
   await clock.advance(4_000_000);
   sweep(false);
   assert.equal(failures.size, 0);
+});
+
+test('P45: a failure of one observer counts, although another one of the cell met a conflict', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const reported = Promise.withResolvers<unknown>();
+  const conflict = new PercolatorError('WRITE_CONFLICT', 'another one was first');
+  const observers = [conflict, new Error('indigestible')].map((error, i): Observer => ({
+    name: `o${i}`,
+    table: 't',
+    column: 'seen',
+    run: () => Promise.reject(error),
+  }));
+  const worker = new Worker(database.client('A').context, observers, {
+    onFailure: ({ error }) => reported.resolve(error),
+  });
+  await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+  assert.equal(String(await database.clock.runUntil(reported.promise)), 'Error: indigestible');
+  await worker.stop();
+});
+
+for (const code of ['COMMIT_UNKNOWN', 'STORE_IN_DOUBT'] as const) {
+  test(`P45: a run that ends with ${code} is run again, and does not count as a failure`, async () => {
+    const database = await openTestDatabase({ observed: ['seen'] });
+    let runs = 0;
+    const run = (): Promise<never> => {
+      runs++;
+      return Promise.reject(new PercolatorError(code, 'for a while'));
+    };
+    const client = database.client('A');
+    const worker = new Worker(client.context, [{ name: 'o', table: 't', column: 'seen', run }]);
+    await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+    await database.clock.advance(10_000);
+    assert.ok(runs > 10, `${runs} runs`);
+    assert.equal(worker.counters.failures, 0);
+    await worker.stop();
+  });
+}
+
+test('P45: an observer that asks for a table that is not there fails, and its cell is parked', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const missing = new PercolatorError('TABLE_NOT_FOUND', 'there is no Percolator table missing');
+  const run = (): Promise<never> => Promise.reject(missing);
+  const client = database.client('A');
+  const observer = { name: 'o', table: 't', column: 'seen', run };
+  const worker = new Worker(client.context, [observer], { failuresMax: 2 });
+  await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+  await database.clock.advance(10_000);
+  assert.deepEqual([worker.counters.failures, worker.counters.parked], [2, 1]);
+  assert.equal(worker.failing, 0);
+  await worker.stop();
+});
+
+test('P45: what has failed is remembered while other scanners are in the way', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  let isTaken = false;
+  const rangeLocks: RangeLocks = {
+    tryLock: async () => (isTaken ? undefined : { release: () => {} }),
+  };
+  const run = (): Promise<never> => {
+    isTaken = true;
+    return Promise.reject(new Error('indigestible'));
+  };
+  const client = database.client('A');
+  const observer = { name: 'o', table: 't', column: 'seen', run };
+  const worker = new Worker(client.context, [observer], { rangeLocks });
+  await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+  await database.clock.advance(60_000);
+  assert.deepEqual([worker.counters.failures, worker.failing], [1, 1]);
+  await worker.stop();
+});
+
+test('a worker is not idle while its only dirty cell is in the way of another scanner', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  let isTaken = true;
+  const rangeLocks: RangeLocks = {
+    tryLock: async () => (isTaken ? undefined : { release: () => {} }),
+  };
+  const client = database.client('A');
+  const observer = { name: 'o', table: 't', column: 'seen', run: async () => {} };
+  await database.clock.runUntil(database.client('other').write({ 'x:seen': '1' }));
+  const worker = new Worker(client.context, [observer], { rangeLocks });
+  let isIdle = false;
+  const idling = worker.idle().then(() => (isIdle = true));
+  await database.clock.advance(10_000);
+  assert.equal(isIdle, false);
+  isTaken = false;
+  await database.clock.runUntil(idling);
+  assert.equal(worker.counters.runs, 1);
+  await worker.stop();
 });

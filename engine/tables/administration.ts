@@ -3,14 +3,14 @@ import type { Bigtable } from '../bigtable/index.ts';
 import type { Context } from '../transaction/index.ts';
 import type { StoredCatalog } from './catalog.ts';
 import { type Definition, step, type StoredDefinition } from './definition.ts';
+import type { Waiting } from './waiting.ts';
 
 export interface Administration {
   readonly context: Context;
   /** The storage itself, past all batching. */
   readonly store: Bigtable;
   readonly catalog: StoredCatalog;
-  /** Attempts of this process to create a table that have not ended. */
-  readonly creating: Set<string>;
+  readonly waiting: Waiting;
   /** A name for an attempt, by the liveness token of this process. */
   nextCreator(): string;
 }

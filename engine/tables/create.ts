@@ -24,8 +24,6 @@ import { PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { validateSchema } from '../bigtable/validate.ts';
 import {
-  backoffMs,
-  type Context,
   isTableNotFound,
   NOTIFY_FAMILIES,
   notifyTable,
@@ -49,9 +47,6 @@ interface Wanted {
   readonly splits: readonly string[];
 }
 
-/** Milliseconds without a change after which a creator passes for dead: longer than a storage takes to make two tables. */
-const CREATING_MS_MAX = 120_000;
-
 /** @throws TABLE_MISMATCH if it exists otherwise, INVALID_ARGUMENT for a name that no table can have */
 export async function createTable(
   administration: Administration,
@@ -60,7 +55,6 @@ export async function createTable(
 ): Promise<void> {
   checkName(table);
   const wanted = { observedColumns: inOrder(observedColumns), splits: inOrder(splits) };
-  const waiting = new Waiting(administration);
   for (;;) {
     const definition = await readDefinition(administration.store, table);
     switch (definition?.state) {
@@ -72,7 +66,7 @@ export async function createTable(
         await finishDrop(administration, table, definition);
         break;
       case 'creating':
-        if (!(await waiting.isInVain(definition))) break;
+        if (!(await administration.waiting.isInVain(table, definition))) break;
         await stepOf(administration, table, definition, as('settled', definition));
         break;
       case 'gone':
@@ -114,13 +108,13 @@ async function tryToCreate(
   before: StoredDefinition | undefined,
   wanted: Wanted,
 ): Promise<boolean> {
-  const { store, context, creating } = administration;
+  const { store, context, waiting } = administration;
   const incarnation = await nextIncarnation(store, table, before);
   const stored = storedName(table, incarnation);
   validateSchema(stored, { families: [], splits: wanted.splits }); // Or a number would be used up in vain.
   const creator = administration.nextCreator();
   const definition = { ...wanted, incarnation, createdAt: 0 };
-  creating.add(creator);
+  waiting.creating.add(creator);
   try {
     const taken = { ...definition, state: 'creating', creator } as const;
     const begun = await stepOf(administration, table, before, taken);
@@ -134,7 +128,7 @@ async function tryToCreate(
     if (await context.catalog?.isGone(stored)) await dropLeftovers(store, stored);
     return false;
   } finally {
-    creating.delete(creator);
+    waiting.creating.delete(creator);
   }
 }
 
@@ -229,32 +223,4 @@ function inOrder(names: readonly string[] = []): readonly string[] {
 /** One by one: whatever would join the names could be in one of them. */
 function areEqual(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name, i) => name === b[i]);
-}
-
-/** Waiting for another creator, as long as it makes sense. */
-class Waiting {
-  readonly #administration: Administration;
-  readonly #context: Context;
-  #version = 0;
-  #sinceMs = 0;
-  #attempts = 0;
-
-  constructor(administration: Administration) {
-    this.#administration = administration;
-    this.#context = administration.context;
-  }
-
-  /** Waits a moment, unless the creator is known to be dead, or has been at it for too long. */
-  async isInVain({ version, creator = '' }: StoredDefinition): Promise<boolean> {
-    const { clock, liveness } = this.#context;
-    if (version !== this.#version) this.#sinceMs = clock.monotonicMs();
-    this.#version = version;
-    const [owner = ''] = creator.split('#');
-    const isOver =
-      owner === liveness.self
-        ? !this.#administration.creating.has(creator)
-        : liveness.isDead(owner) || clock.monotonicMs() - this.#sinceMs > CREATING_MS_MAX;
-    if (!isOver) await clock.sleep(backoffMs(this.#context, ++this.#attempts));
-    return isOver;
-  }
 }

@@ -158,6 +158,21 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 });
 
+test('P55: rows whose table is dropped between being read and being collected count for nothing', async () => {
+  const scene = new Scene();
+  const [a] = await scene.processes('a');
+  await scene.create(a, 't');
+  for (const value of ['1', '2', '3']) await scene.set(a, value, X);
+  const held = scene.hold(a, ({ kind, table }) => kind === 'mutation' && table === 't');
+  const collecting = a.percolator.collectGarbage({ messageLifetimeMs: 100 });
+  await scene.run(held.reached);
+  const [b] = await scene.processes('b');
+  await scene.drop(b, 't');
+  held.release();
+  const { completed, cellsDeleted } = await scene.run(collecting);
+  assert.deepEqual({ completed, cellsDeleted }, { completed: true, cellsDeleted: 0 });
+});
+
 describe('P55: a drop that was interrupted is gone on with', () => {
   for (const resume of ['dropTable', 'createTable'] as const) {
     test(`by the next ${resume}, wherever its process died`, async () => {

@@ -1,6 +1,7 @@
 /** The claims about tables that are dropped and created again: which incarnation is used by whom (P52, P53). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { PercolatorError } from '../base/index.ts';
 import { openBulkLoader } from '../bulk-load.ts';
 import { cell } from '../testing/index.ts';
 import { Scene } from '../testing/table-scene.ts';
@@ -123,6 +124,33 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
     assert.equal(await scene.get(a, X), 'kept');
     assert.deepEqual(await scene.findings(), []);
+  });
+
+  test('a creator that takes too long is given up also by a caller whose calls fail meanwhile', async () => {
+    const scene = new Scene();
+    const [a, b] = await scene.processes('a', 'b');
+    const held = scene.holdNext(a, 'createTable');
+    const late = a.percolator.createTable('t');
+    await scene.run(held.reached);
+    // Once a minute a read of the definition fails, and the caller tries again.
+    for (let minute = 0; minute < 3; minute++) {
+      const failsAtMs = scene.clock.monotonicMs() + 60_000;
+      b.store.beforeCall = ({ kind, table }) => {
+        if (kind !== 'read' || table !== 'percolator-tables') return;
+        if (scene.clock.monotonicMs() < failsAtMs) return;
+        throw new PercolatorError('STORE_UNAVAILABLE', 'for a moment');
+      };
+      const isCreated = b.percolator.createTable('t').then(
+        () => true,
+        () => false,
+      );
+      if (await scene.run(isCreated)) break;
+    }
+    b.store.beforeCall = undefined;
+    assert.equal(await scene.state('t'), 'there');
+    held.release();
+    await scene.run(late);
+    assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
   });
 
   test('a creator that dies late leaves what fsck finds, and takes away', async () => {

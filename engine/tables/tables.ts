@@ -11,6 +11,7 @@ import type { Administration } from './administration.ts';
 import type { StoredCatalog } from './catalog.ts';
 import { createTable, type TableDefinition } from './create.ts';
 import { dropTable, storedTables } from './drop.ts';
+import { Waiting } from './waiting.ts';
 
 export class Tables {
   readonly #administration: Administration;
@@ -19,7 +20,8 @@ export class Tables {
   constructor(context: Context, store: Bigtable, catalog: StoredCatalog) {
     let creators = 0;
     const nextCreator = (): string => `${context.liveness.self}#${++creators}`;
-    this.#administration = { context, store, catalog, creating: new Set(), nextCreator };
+    const waiting = new Waiting(context);
+    this.#administration = { context, store, catalog, waiting, nextCreator };
   }
 
   create(table: string, definition: TableDefinition): Promise<void> {

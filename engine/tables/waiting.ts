@@ -1,0 +1,50 @@
+/**
+ * Waiting for another process to create a table, for as long as that makes sense.
+ *
+ * What has been waited is remembered for as long as this process has the database open, not for one call: a call that fails
+ * meanwhile, because a read of the definition was lost, is made again by its caller, and would begin to wait anew, for ever.
+ */
+import { backoffMs, type Context } from '../transaction/index.ts';
+import type { StoredDefinition } from './definition.ts';
+
+/** A definition that is being created, since this process saw it first. */
+interface Seen {
+  readonly version: number;
+  readonly sinceMs: number;
+  attempts: number;
+}
+
+/** Milliseconds without a change after which a creator passes for dead: longer than a storage takes to make two tables. */
+const CREATING_MS_MAX = 120_000;
+
+export class Waiting {
+  /** Attempts of this process to create a table that have not ended. */
+  readonly creating: Set<string> = new Set();
+  readonly #context: Context;
+  readonly #seen = new Map<string, Seen>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** Waits a moment, unless the creator is known to be dead, or has been at work for too long. */
+  async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
+    const { clock, liveness } = this.#context;
+    const seen = this.#see(table, version);
+    const [owner = ''] = creator.split('#');
+    const isOver =
+      owner === liveness.self
+        ? !this.creating.has(creator)
+        : liveness.isDead(owner) || clock.monotonicMs() - seen.sinceMs > CREATING_MS_MAX;
+    if (!isOver) await clock.sleep(backoffMs(this.#context, ++seen.attempts));
+    return isOver;
+  }
+
+  #see(table: string, version: number): Seen {
+    const known = this.#seen.get(table);
+    if (known?.version === version) return known;
+    const seen = { version, sinceMs: this.#context.clock.monotonicMs(), attempts: 0 };
+    this.#seen.set(table, seen);
+    return seen;
+  }
+}

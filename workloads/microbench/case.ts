@@ -7,7 +7,12 @@
  */
 import type { Random } from '#engine';
 import { closedLoop } from '../harness/load/closed-loop.ts';
-import { type ProcessorTime, processorTime, type Servers, since } from '../harness/processor-time.ts';
+import {
+  type ProcessorTime,
+  processorTime,
+  type Servers,
+  since,
+} from '../harness/processor-time.ts';
 
 export interface Case {
   readonly name: string;

@@ -161,7 +161,7 @@ function histogramOf(values: readonly number[]): ReturnType<typeof createLatency
 }
 
 function runReport(folder: string): Promise<{ stderr: string; exitCode?: number | undefined }> {
-  const script = path.join(import.meta.dirname, 'main.ts');
+  const script = path.join(import.meta.dirname, '../../workloads/tools/report/main.ts');
   return execa(process.execPath, [script, folder], { reject: false });
 }
 

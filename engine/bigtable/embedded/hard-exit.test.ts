@@ -87,7 +87,7 @@ describe('in the middle of commits', { concurrency: true }, () => {
 function interruptedProgram(folder: string): string {
   const moduleOf = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
   return `
-    import { runCommand } from ${moduleOf('../../../results/report/index.ts')};
+    import { runCommand } from ${moduleOf('../../../workloads/harness/index.ts')};
     import { openEmbedded } from ${moduleOf('index.ts')};
     const program = { name: 'commit', description: 'Commits.', options: {}, examples: [] };
     await runCommand(program, async (options, { signal }) => {

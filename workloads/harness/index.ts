@@ -14,3 +14,4 @@ export {
   textList,
 } from './command-line/options.ts';
 export { startProgress, type Progress, type ProgressOptions } from './command-line/progress.ts';
+export { UsageError } from '#results';

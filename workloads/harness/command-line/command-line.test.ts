@@ -242,7 +242,7 @@ async function runScript(
 ): Promise<Ending> {
   using folder = temporaryFolder();
   const file = path.join(folder.path, 'script.mjs');
-  const module = pathToFileURL(path.join(import.meta.dirname, 'index.ts')).href;
+  const module = pathToFileURL(path.join(import.meta.dirname, '../index.ts')).href;
   writeFileSync(
     file,
     `import { runCommand, number, UsageError } from ${JSON.stringify(module)};

@@ -8,7 +8,7 @@ import { execaNode } from 'execa';
 import { openEmbedded, openPercolator } from '#engine';
 import type { FsckSummary } from './fsck-report.ts';
 
-const PROGRAM = path.join(import.meta.dirname, 'fsck.ts');
+const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const folder = mkdtempSync(path.join(tmpdir(), 'fsck-test-'));
 const STORE = path.join(folder, 'store');
 after(() => {

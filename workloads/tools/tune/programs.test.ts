@@ -27,7 +27,7 @@ describe('bench:batching', () => {
     const config = path.join(folder.path, 'config.json');
     await writeFile(config, JSON.stringify(asConfig({ ...DEFAULTS, batchRows: 128 })));
     const all = [...small, ...rest, '--config', config];
-    const { exitCode, stdout, stderr } = await run('bench-batching.ts', ...all);
+    const { exitCode, stdout, stderr } = await run('../../bench/batching/main.ts', ...all);
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /^off +10\.00 +10\.00 +10\.00 +0\.00 /m);
     assert.match(stdout, /^prefetch +1\.\d\d +1\.\d\d +1\.\d\d +0\.00 /m);
@@ -48,7 +48,7 @@ describe('bench:batching', () => {
   });
 
   test('answers a wrong option with one sentence', async () => {
-    const { exitCode, stderr } = await run('bench-batching.ts', '--batch-rows', '0');
+    const { exitCode, stderr } = await run('../../bench/batching/main.ts', '--batch-rows', '0');
     assert.equal(exitCode, 2);
     assert.match(stderr, /^--batch-rows must be a whole number .*\.$/);
   });
@@ -61,7 +61,7 @@ describe('tune', () => {
       const out = path.join(folder.path, 'run');
       const small = ['--seconds', '5', '--candidates', '3', '--repeats', '3', '--size', '100'];
       const rest = ['--workload', workload, '--concurrency', '8', '--out', out];
-      const { exitCode, stdout, stderr } = await run('tune.ts', ...small, ...rest);
+      const { exitCode, stdout, stderr } = await run('main.ts', ...small, ...rest);
       assert.equal(exitCode, 0, stderr);
       assert.match(stdout, /^Recommended: .*scanner/m);
       assert.match(stdout, /keep them|Keep the defaults|The best candidate reached/);

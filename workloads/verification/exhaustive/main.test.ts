@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 
-const PROGRAM = path.join(import.meta.dirname, 'exhaust.ts');
+const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const ONE_SEARCH = ['--scenario', 'one-cell', '--suspicion', 'crashed', '--lost-answers', '0'];
 
 async function run(...options: string[]): Promise<{

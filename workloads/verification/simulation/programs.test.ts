@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { execaNode } from 'execa';
 
 const SIMULATE = path.join(import.meta.dirname, 'main.ts');
-const MUTANTS = path.join(import.meta.dirname, 'mutants.ts');
+const MUTANTS = path.join(import.meta.dirname, '../mutants/main.ts');
 
 test('simulate says what it has simulated, and ends well', async () => {
   const ended = await execaNode(SIMULATE, ['--seeds', '8', '--from', '40'], { reject: false });

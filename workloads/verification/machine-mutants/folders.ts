@@ -23,7 +23,7 @@ export type Folder = (typeof FOLDERS)[number];
 
 /** From the root of the project, in alphabetical order. */
 export function filesOf(folder: Folder): readonly string[] {
-  const patterns = [`engine/${folder}/*.ts`, `engine/${folder}.ts`];
+  const patterns = [`engine/${folder}/**/*.ts`, `engine/${folder}.ts`];
   return globSync(patterns, { cwd: ROOT })
     .map((file) => file.replaceAll(path.sep, '/'))
     .filter((file) => !/\.(?:test|fixture)\.ts$/.test(file))

@@ -1,7 +1,9 @@
-/** Mistakes in batching and reading ahead (section 2.5): what they must keep of P9, P11, P19, P20 and P40. */
+/**
+ * Mistakes in batching and reading ahead (section 2.5), which must keep P9, P11, P19, P20 and P40.
+ */
 import { change, type Mutant } from './mutant.ts';
 
-/** Marks that are lost on the way: then what their commit believes of them decides. */
+/** Marks are lost on the way, so the outcome depends on what their commit assumes about them. */
 const LOSING_MARKS = {
   messages: { loseRequest: 0.03, crashBefore: 0.004 },
   batching: { delayMs: 5, rowsMax: 256, inFlightMax: 8 },
@@ -11,7 +13,7 @@ export const BATCHING: readonly Mutant[] = [
   {
     rule: 'P20',
     name: 'hidden-version-taken-for-none',
-    mistake: 'A version that a merged read left no room for is taken for absent.',
+    mistake: 'A version for which a merged read had no room is taken for absent.',
     changes: [
       change(
         'bigtable/batching/widen.ts',
@@ -36,7 +38,7 @@ export const BATCHING: readonly Mutant[] = [
   {
     rule: 'P11',
     name: 'lost-answer-in-batch-taken-for-yes',
-    mistake: 'A conditional mutation without an answer, in a batch, is taken for applied.',
+    mistake: 'In a batch, a conditional mutation without an answer is taken for applied.',
     changes: [
       change(
         'bigtable/batching/kinds.ts',
@@ -61,7 +63,7 @@ export const BATCHING: readonly Mutant[] = [
   {
     rule: 'P19',
     name: 'read-ahead-past-a-lock',
-    mistake: 'A column read along is kept although there was a lock in it.',
+    mistake: 'A column that was read ahead is kept although it held a lock.',
     changes: [
       change(
         'transaction/prefetch/prefetch.ts',
@@ -73,7 +75,7 @@ export const BATCHING: readonly Mutant[] = [
   {
     rule: 'P20',
     name: 'read-ahead-for-the-next-transaction',
-    mistake: 'What one transaction has read ahead is kept for those that come after it.',
+    mistake: 'Cells that one transaction read ahead are kept for later transactions.',
     changes: [
       change(
         'transaction/prefetch/prefetch.ts',

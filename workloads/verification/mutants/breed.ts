@@ -1,9 +1,9 @@
 /**
- * Loads the engine with a mutant's mistake in it, beside the engine as it is.
+ * Loads the engine with a mutant's mistake in it, next to the unchanged engine.
  *
  *     import('.../simulate.ts?mutant=no-rollback-marker')
- *       └─▶ every import below it, as long as it stays in the engine or the verification, gets the same suffix
- *             └─▶ Node takes them for other modules, and loads them anew, through `mutate`
+ *       └─▶ every import below it within the engine or the verification has the same suffix
+ *             └─▶ Node takes them for other modules, and loads them again, through `mutate`
  */
 import { registerHooks } from 'node:module';
 import { assert } from '../../../engine/base/index.ts';
@@ -18,7 +18,7 @@ type Simulator = typeof simulator;
 
 const known = new Map<string, Mutant>();
 
-/** The simulator on an engine with the mistake. Nothing else in the process is affected. */
+/** The simulator on an engine with the mistake. The rest of the process is unaffected. */
 export async function breed(mutant: Mutant): Promise<Simulator> {
   if (known.size === 0) registerHooks({ resolve, load });
   known.set(mutant.name, mutant);

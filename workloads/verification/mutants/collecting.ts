@@ -6,7 +6,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P4',
     name: 'markers-collected-at-once',
-    mistake: 'The collector does not wait until messages from before are gone.',
+    mistake: 'The collector does not wait until earlier messages are gone.',
     changes: [
       change(
         'garbage-collection/cycle.ts',
@@ -14,7 +14,7 @@ export const COLLECTING: readonly Mutant[] = [
         '    void leftMs;\n',
       ),
     ],
-    // A copy of a prewrite that arrives after its marker was collected.
+    // A copy of a prewrite arrives after its marker was collected.
     favouring: {
       messages: { replay: 0.2, pause: 0.02 },
       leaseTimeToLiveMs: 100,
@@ -25,7 +25,7 @@ export const COLLECTING: readonly Mutant[] = [
     rule: 'P31',
     name: 'unread-record-taken-for-none',
     mistake:
-      'Data that only a record above the horizon points to goes, if that record was not read.',
+      'Data to which only a record above the horizon points is erased if that record was not read.',
     changes: [
       change(
         'garbage-collection/collect-row.ts',
@@ -60,7 +60,7 @@ export const COLLECTING: readonly Mutant[] = [
     rule: 'P31',
     name: 'leases-ignored',
     mistake:
-      'The collector does not ask who still needs old versions, and nobody validates what he reads.',
+      'The collector ignores the readers of old versions, and readers do not validate their reads.',
     changes: [
       change(
         'garbage-collection/horizon.ts',
@@ -72,7 +72,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P31',
     name: 'uncovered-reads-not-validated',
-    mistake: 'A reader without a valid lease does not look at the horizon.',
+    mistake: 'A reader without a valid lease does not check the horizon.',
     changes: [
       change(
         'transaction/stale.ts',
@@ -96,7 +96,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P31',
     name: 'horizon-not-persisted',
-    mistake: 'The collector deletes below a horizon that nobody hears of.',
+    mistake: 'The collector deletes below a horizon that it does not publish.',
     changes: [
       change(
         'garbage-collection/horizon.ts',
@@ -120,7 +120,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P31',
     name: 'lapsed-lease-still-counts',
-    mistake: 'A process whose lease has lapsed believes that it had it all along.',
+    mistake: 'A process whose lease lapsed believes that it held the lease all the time.',
     changes: [
       change(
         'leases/leases.ts',
@@ -133,7 +133,7 @@ export const COLLECTING: readonly Mutant[] = [
     rule: 'P31',
     name: 'pin-between-bound-and-record',
     mistake:
-      'Between finding the bound of a lease and noting it is an await, in which a snapshot is pinned.',
+      'An await separates finding the bound of a lease from recording it; a snapshot is pinned meanwhile.',
     changes: [
       change(
         'leases/leases.ts',
@@ -152,7 +152,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P59',
     name: 'lease-of-a-suspended-process',
-    mistake: 'A process counts on its lease by its monotonic clock alone.',
+    mistake: 'A process relies on its monotonic clock alone to judge its lease valid.',
     changes: [
       change(
         'leases/leases.ts',

@@ -8,7 +8,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P9',
     name: 'blind-erase',
-    mistake: 'The second phase is blind, and erases whatever lock there is, not its own.',
+    mistake: 'The second phase is unconditional, and erases any lock, not only its own.',
     changes: [
       change(
         'transaction/roll-forward.ts',
@@ -25,7 +25,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P9',
     name: 'blind-second-phase',
-    mistake: 'The second phase does not look whether its lock is still there.',
+    mistake: 'The second phase does not check whether its lock is still there.',
     changes: [
       change(
         'transaction/roll-forward.ts',
@@ -44,7 +44,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P10',
     name: 'commit-timestamp-too-early',
-    mistake: 'The commit timestamp is asked for before the locks are held.',
+    mistake: 'The commit timestamp is requested before the locks are held.',
     changes: [
       change(
         'transaction/commit.ts',
@@ -61,7 +61,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P10',
     name: 'cached-commit-timestamp',
-    mistake: 'The oracle client keeps timestamps in store for later callers.',
+    mistake: 'The oracle client keeps spare timestamps for later callers.',
     changes: [
       change(
         'oracle/batching.ts',
@@ -120,7 +120,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P14',
     name: 'no-write-check',
-    mistake: 'A prewrite does not look for write records after its start timestamp.',
+    mistake: 'A prewrite does not check for write records after its start timestamp.',
     changes: [
       change(
         'transaction/prewrite.ts',
@@ -132,7 +132,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P15',
     name: 'primary-without-table',
-    mistake: 'The primary is looked for in the table of the lock that names it.',
+    mistake: 'The primary is looked up in the table of the lock that names it.',
     changes: [
       change(
         'transaction/locks/resolve-lock.ts',
@@ -145,7 +145,7 @@ export const COMMITTING: readonly Mutant[] = [
     rule: 'P16',
     name: 'row-of-primary-left-to-phase-two',
     mistake:
-      "Of the primary's row only the primary is committed with it, and nobody does the rest.",
+      'In the row of the primary only the primary is committed; the other cells keep their locks.',
     changes: [
       change(
         'transaction/commit.ts',
@@ -193,7 +193,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P26',
     name: 'commit-without-lock',
-    mistake: 'The primary is committed without looking whether its lock is still there.',
+    mistake: 'The primary is committed without a check that its lock is still there.',
     changes: [
       change(
         'transaction/commit.ts',
@@ -218,7 +218,7 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P60',
     name: 'cells-joined-by-a-separator',
-    mistake: 'Two cells of a transaction are one if their names joined with NUL are one string.',
+    mistake: 'Two cells of a transaction count as one if their names joined with NUL are equal.',
     changes: [
       change(
         'transaction/columns.ts',

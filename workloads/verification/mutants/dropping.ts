@@ -6,7 +6,7 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P52',
     name: 'one-name-for-all-incarnations',
-    mistake: 'A table that is created again has the name of the one before in the storage.',
+    mistake: 'A table that is created again has the storage name of its predecessor.',
     changes: [
       change(
         'tables/names.ts',
@@ -20,7 +20,7 @@ export const DROPPING: readonly Mutant[] = [
     rule: 'P52',
     name: 'definition-known-for-ever',
     mistake:
-      'A process never looks again at a definition, also when another process created the table again.',
+      'A process never rereads a definition, even when another process created the table again.',
     changes: [
       change(
         'tables/catalog.ts',
@@ -33,8 +33,7 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P53',
     name: 'snapshot-reads-a-younger-table',
-    mistake:
-      'A snapshot reads a table that was created after it, in place of the one that was dropped.',
+    mistake: 'A snapshot reads a table that was created after it, in place of the dropped one.',
     changes: [
       change(
         'transaction/bound-tables.ts',
@@ -46,7 +45,7 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P54',
     name: 'commit-without-confirmation',
-    mistake: 'A transaction commits without a look whether its tables are still there.',
+    mistake: 'A transaction commits without a check that its tables still exist.',
     changes: [
       change(
         'transaction/commit.ts',
@@ -58,7 +57,7 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P54',
     name: 'confirmed-by-a-read-under-way',
-    mistake: 'A look at definitions is answered by a read that was sent before it was asked for.',
+    mistake: 'A read of definitions is answered by one that was sent before the request.',
     changes: [
       change(
         'tables/catalog.ts',
@@ -72,7 +71,7 @@ export const DROPPING: readonly Mutant[] = [
     rule: 'P55',
     name: 'locks-of-other-tables-unsettled',
     mistake:
-      'A drop resolves the locks in the table, not those elsewhere whose primaries are in it.',
+      'A drop resolves the locks in the table, but not locks elsewhere whose primaries are in it.',
     changes: [
       change(
         'tables/drop.ts',
@@ -86,7 +85,7 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P55',
     name: 'live-owners-not-waited-for',
-    mistake: 'A drop does not wait for transactions that hold locks in the table and are alive.',
+    mistake: 'A drop does not wait for live transactions that hold locks in the table.',
     changes: [
       change(
         'tables/drop.ts',
@@ -99,13 +98,13 @@ export const DROPPING: readonly Mutant[] = [
   {
     rule: 'P55',
     name: 'dropped-without-settling',
-    mistake: 'A table is dropped before the locks are resolved whose primaries are in it.',
+    mistake: 'A table is dropped before the locks whose primaries are in it are resolved.',
     changes: [change('tables/drop.ts', '    await settle(administration, stored);\n', '')],
   },
   {
     rule: 'P55',
     name: 'lock-of-a-dropped-primary-throws',
-    mistake: 'A lock whose primary was in a dropped table can be resolved by nobody.',
+    mistake: 'No process can resolve a lock whose primary was in a dropped table.',
     changes: [
       change(
         'transaction/locks/resolve-lock.ts',

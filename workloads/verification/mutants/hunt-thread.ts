@@ -1,4 +1,4 @@
-/** One thread of hunts.ts: hunts the mutant it is told to, with the seeds it is told, and says how it went. */
+/** One thread of hunts.ts: hunts the given mutant with the given seeds, and reports the outcome. */
 import { parentPort } from 'node:worker_threads';
 import { hunt } from './hunt.ts';
 import type { Hunt } from './hunts.ts';

@@ -1,6 +1,6 @@
 /**
- * Hunts a mutant: simulated runs on the engine with its mistake in it, seed after seed, until a judge
- * convicts it. A seed counts only if the engine as it is passes it.
+ * Hunts a mutant: simulated runs on the engine with its mistake in it, seed after seed, until a
+ * judge convicts it. A seed counts only if the unchanged engine passes it.
  */
 import { createRandom } from '../../../engine/base/index.ts';
 import { type Plan, planOf, simulate } from '../simulation/index.ts';
@@ -8,11 +8,11 @@ import { breed } from './breed.ts';
 import type { Mutant } from './mutant.ts';
 
 export interface Catch {
-  /** What convicted it: `snapshot isolation: stale read`. */
+  /** The claim that convicted it: `snapshot isolation: stale read`. */
   readonly claim: string;
   readonly message: string;
   readonly seed: number;
-  /** Runs until then, this one included. */
+  /** Runs until then, including this one. */
   readonly runs: number;
 }
 
@@ -31,7 +31,7 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
   return undefined;
 }
 
-/** With a load of its own a mutant meets only the faults that it favours. */
+/** A mutant with a load of its own meets only the faults that it favours. */
 const NO_FAULTS = { messages: {}, groups: {}, events: {} };
 
 function planFor({ favouring = {}, load }: Mutant, seed: number): Plan {

@@ -1,10 +1,12 @@
-/** Hunts many mutants on several cores: each thread takes the next one when it is done with the last. */
+/**
+ * Hunts many mutants on several cores: each thread takes the next mutant when it has finished one.
+ */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Catch } from './hunt.ts';
 import type { Mutant } from './mutant.ts';
 
-/** What a thread is to do. */
+/** The task of a thread. */
 export interface Hunt {
   readonly name: string;
   readonly seeds: readonly number[];
@@ -12,21 +14,21 @@ export interface Hunt {
 
 export interface Hunted {
   readonly mutant: Mutant;
-  /** Undefined if no seed caught it. */
+  /** Undefined if no seed caught the mutant. */
   readonly caught: Catch | undefined;
 }
 
 export interface HuntOptions {
   /** The seeds for each mutant, in the order in which they are tried. */
   seedsOf(mutant: Mutant): readonly number[];
-  /** Threads. */
+  /** The number of threads. */
   readonly jobs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Told of each mutant that is done with. */
+  /** Called for each mutant when its hunt ends. */
   readonly onHunted?: ((hunted: Hunted) => void) | undefined;
 }
 
-/** In the order of `mutants`; without those that were left when `signal` aborted. */
+/** In the order of `mutants`, without those that were left when `signal` aborted. */
 export async function huntAll(
   mutants: readonly Mutant[],
   options: HuntOptions,

@@ -1,4 +1,4 @@
-/** The front door of the mutants. */
+/** The public interface of the mutants. */
 export type { Catch } from './hunt.ts';
 export { huntAll, type Hunted } from './hunts.ts';
 export type { Mutant } from './mutant.ts';

@@ -1,4 +1,7 @@
-/** Loads that bring about what the usual one rarely does: for mistakes that need several coincidences in a row. */
+/**
+ * Loads that cause what the usual load rarely does, for mistakes that need several coincidences in
+ * a row.
+ */
 import type { Random } from '../../../engine/base/index.ts';
 import type { ProcessPlan } from '../simulation/index.ts';
 
@@ -8,8 +11,9 @@ const CELLS = ['t/a:c', 't/b:c', 't/c:c', 'u/a:c', 'u/e:c', 't/d:seen', 't/e:see
 const COLLECTOR: ProcessPlan = { transactions: [], concurrency: 1, worker: false, collector: true };
 
 /**
- * One process writes, collects, and takes snapshots of a moment ago, some at the very time at which its collector renews the
- * lease and asks for a timestamp. There is no other process whose lease would keep what the snapshots need.
+ * One process writes, collects, and takes snapshots of a moment ago. Some snapshots begin at the
+ * very time at which its collector renews the lease and asks for a timestamp. There is no other
+ * process whose lease would keep what the snapshots need.
  */
 export function pinsAtRenewals(random: Random): readonly ProcessPlan[] {
   const everyMs = 1_000;
@@ -28,8 +32,9 @@ export function pinsAtRenewals(random: Random): readonly ProcessPlan[] {
 }
 
 /**
- * Processes write two cells at a time, and often stand still, some between the commit point and the second phase; other
- * processes read, so that they roll forward what was left, and delete; a collector takes what was deleted.
+ * Processes write two cells at a time and often stop, some between the commit point and the second
+ * phase. Other processes read, and so roll forward what was left, and delete. A collector removes
+ * what was deleted.
  */
 export function deletionsDuringStops(random: Random): readonly ProcessPlan[] {
   const cells = Array.from({ length: 12 }, (_, i) => `t/${i}:c`);
@@ -53,7 +58,10 @@ export function deletionsDuringStops(random: Random): readonly ProcessPlan[] {
   return [...writers, { ...COLLECTOR, transactions }];
 }
 
-/** Processes write a table that is dropped all the time, and another one, in one transaction; others read both. */
+/**
+ * In one transaction, processes write two tables, one of which is dropped all the time. Other
+ * processes read both.
+ */
 export function dropsInUse(random: Random): readonly ProcessPlan[] {
   const cells = ['s/d:seen', 's/a:c', 's/b:d', 't/a:c', 't/b:c', 't/c:c', 'u/a:c'];
   return Array.from({ length: 4 }, (_, i): ProcessPlan => {

@@ -1,9 +1,11 @@
 /**
- * `npm run mutants`: are the judges any good? Every known mistake of the protocol is put back into the engine,
- * one at a time, and simulated until a judge convicts it.
+ * `npm run mutants`: are the judges any good? Every known mistake of the protocol is put back into
+ * the engine, one at a time, and simulated until a judge convicts it.
  *
- * 1. For each mutant, seeds from the first on, until one is convicted that the engine as it is passes.
- * 2. A table: the rule, the mutant, which judge convicted it of what, and after how many runs.
+ * 1. For each mutant, try seeds from the first on, until one convicts it that the unchanged engine
+ *    passes.
+ * 2. Print a table: the rule, the mutant, which judge convicted it of what, and after how many
+ *    runs.
  *
  * Exit codes: 0 if all are caught; 1 if one got away; 2 for a mistake on the command line.
  */
@@ -22,26 +24,30 @@ const specification = {
     'until a judge convicts it. Prints which judge, and after how many runs.',
   options: {
     only: textList({
-      description: 'a mutant, by its name; may be given several times',
+      description: 'the name of a mutant; may be given several times',
       placeholder: 'name',
       defaultText: 'all',
     }),
-    seeds: integer({ description: 'runs before a mutant has got away', default: 5_000, min: 1 }),
+    seeds: integer({
+      description: 'runs after which a mutant has got away',
+      default: 5_000,
+      min: 1,
+    }),
     from: integer({ description: 'the first seed; the others follow', default: 1, min: 1 }),
     quick: flag({ description: 'only the one seed that is known to catch each mutant' }),
     jobs: integer({
-      description: 'mutants hunted at the same time, each on a core',
+      description: 'mutants hunted at the same time, one per core',
       default: availableParallelism(),
       min: 1,
       max: 256,
     }),
-    update: flag({ description: 'write down the seeds that caught them, for the tests' }),
+    update: flag({ description: 'write the seeds that caught them to a file, for the tests' }),
   },
   examples: [
     { command: 'npm run mutants', does: 'Hunts every mutant.' },
     {
       command: 'npm run mutants -- --only notify-after-commit --from 1000',
-      does: 'Hunts one, with other seeds.',
+      does: 'Hunts one mutant, with other seeds.',
     },
   ],
 } as const;
@@ -109,7 +115,7 @@ function aligned(rows: readonly (readonly string[])[]): readonly string[] {
   );
 }
 
-/** Keeps the seeds of mutants that were not hunted this time. */
+/** Keeps the seeds of mutants that were not hunted in this run. */
 async function update(hunted: readonly Hunted[]): Promise<void> {
   const seeds: Record<string, number> = {};
   for (const { name } of MUTANTS) {

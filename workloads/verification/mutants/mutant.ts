@@ -1,37 +1,42 @@
 /**
  * A mutant: the engine with one known mistake put back.
  *
- * The mistakes are those that protocol.md numbers; somebody's system has made each of them. A mutant
- * changes the text of a file of the engine while it is loaded, so the engine itself contains no switch, and
- * pays for none. If the text it looks for is not there any more, exactly once, the mutant is out of date and
- * says so, instead of testing nothing.
+ * The mistakes are those that protocol.md numbers; some system has made each of them. A mutant
+ * changes the text of a file of the engine while it is loaded, so the engine itself contains no
+ * switch, and pays for none. If the text is no longer there exactly once, the mutant is out of date
+ * and says so, instead of testing nothing.
  */
 import { assert, type Random } from '../../../engine/base/index.ts';
 import type { Knobs, ProcessPlan } from '../simulation/index.ts';
 
 export interface Change {
-  /** Below `engine/`. */
+  /** The path below `engine/`. */
   readonly file: string;
-  /** Occurs exactly once in the file. */
+  /** Text that occurs exactly once in the file. */
   readonly find: string;
   readonly replace: string;
 }
 
 export interface Mutant {
-  /** The rule it breaks, by its number in protocol.md. */
+  /** The number of the rule that it breaks, as in protocol.md. */
   readonly rule: `P${number}`;
-  /** Unique; in lower case with hyphens. */
+  /** Unique, in lower case with hyphens. */
   readonly name: string;
-  /** What it does wrong, in one sentence. */
+  /** The mistake, in one sentence. */
   readonly mistake: string;
   readonly changes: readonly Change[];
-  /** Knobs under which the mistake shows sooner, for one that needs a rare coincidence. Default: as the seed has them. */
+  /**
+   * Knobs under which a mistake that needs a rare coincidence shows sooner. Default: those of the
+   * seed.
+   */
   readonly favouring?: Partial<Knobs> | undefined;
-  /** What the processes do, for a mistake that the usual load hides. Default: as the seed has them. */
+  /**
+   * The load of the processes, for a mistake that the usual load hides. Default: that of the seed.
+   */
   readonly load?: ((random: Random) => readonly ProcessPlan[]) | undefined;
 }
 
-/** The file's text with the mistake in it; as it is, if the mutant does not change this file. */
+/** The file's text with the mistake in it, or unchanged if the mutant does not change this file. */
 export function mutate(mutant: Mutant, file: string, text: string): string {
   return mutant.changes
     .filter((one) => one.file === file)

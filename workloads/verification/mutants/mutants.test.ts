@@ -1,6 +1,7 @@
 /**
- * Every known mistake of the protocol, put back, is found by the judges: each with the seed that is known to
- * find it. If one gets away after a change, `npm run mutants -- --only <name> --update` finds another seed.
+ * The judges find every known mistake of the protocol when it is put back, each with the seed that
+ * is known to find it. If one gets away after a change, `npm run mutants -- --only <name> --update`
+ * finds another seed.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -27,7 +28,7 @@ describe('every mutant is caught', () => {
 });
 
 describe('the mutants', () => {
-  test('cover every rule of protocol.md, or say why not', () => {
+  test('cover every rule of protocol.md, apart from those excused with a reason', () => {
     const text = readFileSync(new URL('../../../engine/protocol.md', import.meta.url), 'utf8');
     const described = [...text.matchAll(/\*\*(P\d+)\.\*\*/g)].map(([, rule]) => rule);
     const covered = new Set<string>([
@@ -41,12 +42,12 @@ describe('the mutants', () => {
     for (let number = 1; number <= 51; number++) assert.ok(covered.has(`P${number}`), `P${number}`);
   });
 
-  test('have names of their own, and are not also excused', () => {
+  test('have unique names, and break no rule that is excused', () => {
     assert.equal(new Set(MUTANTS.map(({ name }) => name)).size, MUTANTS.length);
     for (const { rule } of MUTANTS) assert.equal(WITHOUT_MUTANT[rule], undefined, rule);
   });
 
-  test('say so when the text that they change is not there any more', () => {
+  test('fail with a message when the text that they change is no longer there', () => {
     const [mutant] = MUTANTS;
     assert.ok(mutant?.changes[0] !== undefined);
     const { file } = mutant.changes[0];

@@ -1,4 +1,4 @@
-/** The mutants: every rule of protocol.md that can be broken, broken. */
+/** The mutants: each breaks a rule of protocol.md, and every rule that can be broken has one. */
 import { BATCHING } from './batching.ts';
 import { COLLECTING } from './collecting.ts';
 import { COMMITTING } from './committing.ts';
@@ -20,13 +20,13 @@ export const MUTANTS: readonly Mutant[] = [
   ...BATCHING,
 ];
 
-/** Rules without a mutant, and why. */
+/** Rules without a mutant, with the reasons. */
 export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
-  P13: 'one-phase commit is excluded: there is only one protocol that a duplicate could answer under',
+  P13: 'one-phase commit is excluded, so a duplicate can be answered under one protocol only',
   P32: 'a warning to operators: the engine configures no garbage collection of the storage',
-  P34: 'the same: no family is given a time to live',
+  P34: 'the same warning: no family has a time to live',
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
-  P58: 'of the embedded store, which is not simulated: disk-failures.test.ts breaks a real disk',
+  P58: 'a rule of the embedded store, which is not simulated: disk-failures.test.ts breaks a real disk',
 };

@@ -34,7 +34,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P41',
     name: 'clear-all-notifications',
-    mistake: 'A run clears also the notifications of changes that it has not seen.',
+    mistake: 'A run also clears the notifications of changes that it has not seen.',
     changes: [
       change(
         'observer/run-observer.ts',
@@ -104,7 +104,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P44',
     name: 'nothing-to-do-clears-nothing',
-    mistake: 'A run that finds nothing to do leaves its notification.',
+    mistake: 'A run that finds nothing to do does not clear its notification.',
     changes: [
       change(
         'observer/run-observer.ts',
@@ -128,7 +128,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P47',
     name: 'pooled-start-timestamp',
-    mistake: 'The start timestamp of a run was taken before its notification was seen.',
+    mistake: 'A run takes its start timestamp before its notification is seen.',
     changes: [
       change(
         'observer/run-observer.ts',
@@ -145,7 +145,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P48',
     name: 'running-cells-forgotten',
-    mistake: 'A scan finds a cell whose observer is running, and runs it again.',
+    mistake: 'A scan finds a cell whose observer is running, and runs the observer again.',
     changes: [
       change(
         'observer/worker.ts',
@@ -157,7 +157,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P49',
     name: 'scan-lock-never-ends',
-    mistake: 'The lock of a scanner that has died, or whose release was lost, stays for ever.',
+    mistake: 'The lock of a scanner that died, or whose release was lost, stays for ever.',
     changes: [
       change(
         'lock-service/range-locks.ts',
@@ -169,7 +169,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P50',
     name: 'stop-does-not-wait',
-    mistake: 'A worker says that it has stopped while runs are still in flight.',
+    mistake: 'A worker reports that it has stopped while runs are still in flight.',
     changes: [
       change(
         'observer/worker.ts',
@@ -181,7 +181,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P50',
     name: 'idle-after-one-glance',
-    mistake: 'A worker says that it is idle before it has looked.',
+    mistake: 'A worker reports that it is idle before it has scanned.',
     changes: [
       change(
         'observer/worker.ts',
@@ -193,7 +193,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P57',
     name: 'second-observed-cell-unmarked',
-    mistake: 'A transaction that changes several observed cells marks the first of them only.',
+    mistake: 'A transaction that changes several observed cells marks only the first of them.',
     changes: [
       change(
         'transaction/notifications.ts',
@@ -205,7 +205,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P56',
     name: 'dropped-table-ends-the-worker',
-    mistake: 'A table that is dropped ends the observation of all others.',
+    mistake: 'Dropping a table ends the observation of all others.',
     changes: [
       change(
         'observer/worker.ts',

@@ -1,7 +1,7 @@
 /** Mistakes in prewriting and rolling back: P1 to P8. */
 import { change, type Mutant } from './mutant.ts';
 
-/** Harmless by itself: so that a lock without its primary is not the exception. */
+/** Harmless on its own; it makes locks without a primary common. */
 const SECONDARIES_FIRST = [
   change(
     'transaction/commit.ts',
@@ -19,7 +19,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P1',
     name: 'no-rollback-marker',
-    mistake: 'Rolling back leaves no marker behind.',
+    mistake: 'Rolling back leaves no marker.',
     changes: [
       change('transaction/roll-back.ts', '    rollbackMarker(qualifier, startTimestamp),\n', ''),
       change(
@@ -32,7 +32,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P1',
     name: 'prewrite-ignores-marker',
-    mistake: 'A prewrite does not mind that its transaction was rolled back.',
+    mistake: 'A prewrite succeeds although its transaction was rolled back.',
     changes: [
       change(
         'transaction/prewrite.ts',
@@ -46,7 +46,7 @@ export const PREWRITING: readonly Mutant[] = [
     rule: 'P2',
     name: 'absent-primary-is-rolled-back',
     mistake:
-      'Secondaries are locked first, and a primary that is not there yet passes for rolled back.',
+      'Secondaries are locked first, and a primary that is not there yet is taken for rolled back.',
     changes: [
       ...SECONDARIES_FIRST,
       change(
@@ -59,7 +59,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P3',
     name: 'lock-told-by-address',
-    mistake: "Whatever lock stands at the primary's address passes for the transaction's own.",
+    mistake: "Any lock at the primary's address is taken for the transaction's own.",
     changes: [
       ...SECONDARIES_FIRST,
       change(
@@ -77,7 +77,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P5',
     name: 'markers-among-records',
-    mistake: 'Rollback markers stand in the write column.',
+    mistake: 'Rollback markers are in the write column.',
     changes: [
       change('transaction/columns.ts', "ROLLBACK = 'rollback'", "ROLLBACK = 'write' as string"),
       change(
@@ -95,7 +95,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P6',
     name: 'foreign-marker-conflicts',
-    mistake: "Any later transaction's rollback marker passes for a conflict.",
+    mistake: 'The rollback marker of any later transaction is taken for a conflict.',
     changes: [
       change(
         'transaction/prewrite.ts',
@@ -107,7 +107,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P7',
     name: 'roll-back-primary-only',
-    mistake: 'After a conflict only the primary is rolled back, not all that was sent.',
+    mistake: 'After a conflict only the primary is rolled back, not everything that was sent.',
     changes: [
       change(
         'transaction/commit.ts',
@@ -119,7 +119,7 @@ export const PREWRITING: readonly Mutant[] = [
   {
     rule: 'P8',
     name: 'own-roll-back-without-marker',
-    mistake: 'A transaction that rolls itself back leaves no trace of it.',
+    mistake: 'A transaction that rolls itself back leaves no marker.',
     changes: [
       change(
         'transaction/roll-back.ts',

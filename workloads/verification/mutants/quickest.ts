@@ -1,6 +1,7 @@
 /**
- * A seed that catches each mutant, found by `npm run mutants -- --update`: the first that does. Tests run only
- * these. When the engine or the simulator changes, a seed may stop catching its mutant; find another.
+ * A seed that catches each mutant, found by `npm run mutants -- --update`: the first that does.
+ * Tests run only these. A change of the engine or the simulator may stop a seed from catching its
+ * mutant; find another one then.
  */
 import { readFileSync } from 'node:fs';
 

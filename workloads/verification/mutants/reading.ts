@@ -1,4 +1,6 @@
-/** Mistakes in reading, resolving locks and judging who is alive: P19 to P29, and P33. */
+/**
+ * Mistakes in reading, resolving locks and judging whether owners are alive: P19 to P29, and P33.
+ */
 import { change, type Mutant } from './mutant.ts';
 
 const PLAIN_READ = '  return context.store.readRow(target.table, target.row, filters);\n';
@@ -7,7 +9,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P19',
     name: 'reader-ignores-locks',
-    mistake: 'A reader does not look at locks.',
+    mistake: 'A reader ignores locks.',
     changes: [
       change(
         'transaction/snapshot-read.ts',
@@ -19,7 +21,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P19',
     name: 'writer-ignores-newer-locks',
-    mistake: 'A prewrite looks at locks up to its start timestamp only.',
+    mistake: 'A prewrite checks only locks up to its start timestamp.',
     changes: [
       change(
         'transaction/prewrite.ts',
@@ -43,7 +45,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P20',
     name: 'newest-data-version',
-    mistake: 'The newest data is returned, whoever wrote it.',
+    mistake: 'A read returns the newest data, committed or not.',
     changes: [
       change(
         'transaction/snapshot-read.ts',
@@ -55,7 +57,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P21',
     name: 'blind-writer-never-cleans-up',
-    mistake: 'A transaction that loses to a lock does not look whether its owner is dead.',
+    mistake: 'A transaction that loses to a lock does not check whether the owner of the lock is dead.',
     changes: [
       change(
         'transaction/commit.ts',
@@ -79,7 +81,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P23',
     name: 'no-backoff',
-    mistake: 'Who has lost tries again at once.',
+    mistake: 'A transaction that lost tries again at once.',
     changes: [
       change(
         'transaction/backoff.ts',
@@ -115,7 +117,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P25',
     name: 'no-heartbeat',
-    mistake: 'Locks show no sign of life.',
+    mistake: 'Owners do not renew their locks.',
     changes: [
       change('transaction/locks/heartbeat.ts', 'if (!running) void beatAll();', 'void beatAll;'),
     ],
@@ -123,7 +125,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P25',
     name: 'heartbeat-begins-late',
-    mistake: "The primary's lock beats only when the answer to its prewrite has been heard.",
+    mistake: "The primary's lock beats only after the answer to its prewrite arrived.",
     changes: [
       change(
         'transaction/commit.ts',
@@ -135,7 +137,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P25',
     name: 'beats-in-the-lane',
-    mistake: 'A beat waits in a lane of batches until a call of others is answered.',
+    mistake: 'A beat waits in a lane of batches until another caller's call is answered.',
     changes: [
       change(
         'transaction/context.ts',
@@ -151,7 +153,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P27',
     name: 'check-then-act-clean-up',
-    mistake: 'Who finds the owner of a primary dead erases its lock without looking again.',
+    mistake: 'A reader that finds the owner of a primary dead erases the lock without a second look.',
     changes: [
       change(
         'transaction/locks/resolve-lock.ts',
@@ -163,7 +165,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P28',
     name: 'sight-of-lock-remembered',
-    mistake: 'That a lock was there is remembered, and acted on later.',
+    mistake: 'A process remembers that a lock was there, and acts on it later.',
     changes: [
       change(
         'transaction/locks/resolve-lock.ts',
@@ -192,7 +194,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P33',
     name: 'aborted-data-stays',
-    mistake: 'Rolling back leaves the data behind.',
+    mistake: 'Rolling back leaves the data.',
     changes: [
       change(
         'transaction/roll-back.ts',

@@ -5,7 +5,8 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P35',
     name: 'oracle-trusts-its-range',
-    mistake: 'An oracle hands out of its range without looking whether another one has taken over.',
+    mistake:
+      'An oracle hands out timestamps of its range without a check that no other oracle took over.',
     changes: [
       change(
         'oracle/allocator.ts',
@@ -23,7 +24,8 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P36',
     name: 'range-handed-out-before-persisted',
-    mistake: 'Timestamps of a range are handed out while it is still being written down.',
+    mistake:
+      'Timestamps of a range are handed out while the write that takes it is still in flight.',
     changes: [
       change(
         'oracle/allocator.ts',
@@ -36,7 +38,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P36',
     name: 'restart-takes-old-range',
-    mistake: "An oracle started again takes its predecessor's range for its own.",
+    mistake: "A restarted oracle takes its predecessor's range for its own.",
     changes: [
       change(
         'oracle/allocator.ts',
@@ -49,7 +51,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P23',
     name: 'oracles-take-turns-in-vain',
-    mistake: 'An oracle that has taken a range looks once more whether it is still its own.',
+    mistake: 'An oracle that took a range checks once more that it still owns it.',
     changes: [
       change(
         'oracle/allocator.ts',
@@ -61,7 +63,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P37',
     name: 'timestamp-handed-out-twice',
-    mistake: 'The last timestamp of a batch is also the first one of the next.',
+    mistake: 'The last timestamp of a batch is also the first of the next batch.',
     changes: [
       change(
         'oracle/allocator.ts',
@@ -80,7 +82,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P35',
     name: 'lease-of-oracle-never-ends',
-    mistake: 'An oracle hands out of its memory when its lease may have ended.',
+    mistake: 'An oracle hands out timestamps from memory when its lease may have ended.',
     changes: [
       change('oracle/leased-allocator.ts', '    if (!this.isLeased) return undefined;\n', ''),
       change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
@@ -89,8 +91,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P35',
     name: 'oracle-takes-over-at-once',
-    mistake:
-      'An oracle takes the lease over without seeing for a time to live that nobody renews it.',
+    mistake: 'An oracle takes over the lease before it went unrenewed for a whole time to live.',
     changes: [
       change(
         'oracle/leased-allocator.ts',
@@ -103,7 +104,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P36',
     name: 'leased-range-not-persisted',
-    mistake: 'An oracle with the lease hands out more than the row says is given away.',
+    mistake: 'An oracle with the lease hands out timestamps above the limit in its row.',
     changes: [
       change(
         'oracle/leased-allocator.ts',
@@ -116,13 +117,13 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P31',
     name: 'horizon-forgotten-at-take-over',
-    mistake: 'An oracle that takes the lease over does not read how far has been collected.',
+    mistake: 'An oracle that takes over the lease does not read how far collectors have got.',
     changes: [change('oracle/leased-allocator.ts', '      this.#horizon = row.horizon;\n', '')],
   },
   {
     rule: 'P10',
     name: 'served-by-request-underway',
-    mistake: 'Callers who come while a request is underway are served from its answer.',
+    mistake: 'Callers that arrive while a request is in flight are served from its answer.',
     changes: [
       change(
         'oracle/batching.ts',
@@ -134,7 +135,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P35',
     name: 'lease-counted-from-answer',
-    mistake: 'An oracle counts its lease from when it hears of the renewal.',
+    mistake: 'An oracle counts its lease from the answer to the renewal, not from its sending.',
     changes: [
       change('oracle/leased-allocator.ts', '      const sentAt = momentOf(this.#clock);\n', ''),
       change(
@@ -148,7 +149,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P35',
     name: 'lease-renewed-unconditionally',
-    mistake: 'An oracle renews its lease without the condition that nobody has taken it over.',
+    mistake: 'An oracle renews its lease without the condition that no other oracle took it over.',
     changes: [
       change(
         'oracle/leased-allocator.ts',
@@ -161,7 +162,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P59',
     name: 'oracle-of-a-suspended-machine',
-    mistake: 'An oracle counts on its lease by its monotonic clock alone.',
+    mistake: 'An oracle relies on its monotonic clock alone to judge its lease valid.',
     changes: [
       change(
         'oracle/leased-allocator.ts',

@@ -57,7 +57,8 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P21',
     name: 'blind-writer-never-cleans-up',
-    mistake: 'A transaction that loses to a lock does not check whether the owner of the lock is dead.',
+    mistake:
+      'A transaction that loses to a lock does not check whether the owner of the lock is dead.',
     changes: [
       change(
         'transaction/commit.ts',
@@ -137,7 +138,7 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P25',
     name: 'beats-in-the-lane',
-    mistake: 'A beat waits in a lane of batches until another caller's call is answered.',
+    mistake: 'A beat waits in a lane of batches until a call of another caller is answered.',
     changes: [
       change(
         'transaction/context.ts',
@@ -153,7 +154,8 @@ export const READING: readonly Mutant[] = [
   {
     rule: 'P27',
     name: 'check-then-act-clean-up',
-    mistake: 'A reader that finds the owner of a primary dead erases the lock without a second look.',
+    mistake:
+      'A reader that finds the owner of a primary dead erases the lock without a second look.',
     changes: [
       change(
         'transaction/locks/resolve-lock.ts',

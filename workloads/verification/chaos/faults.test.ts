@@ -1,4 +1,4 @@
-/** The claims of the schedule of faults, and of the table of settings. */
+/** The claims of the schedule of faults and of the table of settings. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
@@ -56,7 +56,7 @@ test('any two values of two columns of the table occur together in a round', () 
   }
 });
 
-test('what is given on the command line holds in every round of the table', () => {
+test('a command-line option holds in every round of the table', () => {
   const settings = matrixOf({ store: 'embedded', gc: true, engine: { scanners: 2 } });
   assert.equal(settings.length, TABLE.length);
   for (const { store, gc, engine } of settings) {

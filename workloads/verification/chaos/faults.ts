@@ -1,37 +1,39 @@
 /**
- * The faults of a round, drawn from its seed: which process is killed or stopped, and when. What
- * the fault meets is up to the operating system, so a seed repeats the schedule and not the run.
+ * The faults of a round, drawn from its seed: which process is killed or stopped, and when. The
+ * operating system decides what a fault interrupts, so a seed repeats the schedule and not the run.
  *
  * A round goes through stretches, each with a pace of its own:
  *
  *     start-up    every 50 to 800 ms    processes die while they open the store and resolve locks
  *     working     every 1 to 6 s        processes have met one another in hundreds of cells by then
- *     pausing     every 0.5 to 3 s      only pauses: the processes that are stopped find others far ahead
- *     seldom      every 8 to 20 s       caches are warm, and the collector has come round
+ *     pausing     every 0.5 to 3 s      only pauses: stopped processes find the others far ahead
+ *     seldom      every 8 to 20 s       caches are warm, and a collector has finished a cycle
  *
- * The first stretch is one at the pace of start-up, so that short rounds have faults as well. The
- * working pace has most of the time: faults that come faster mostly hit processes that have done
- * nothing yet.
+ * The first stretch has the pace of start-up, so that short rounds have faults as well. The working
+ * pace has most of the time: faster faults mostly hit processes that have done nothing yet.
  *
  * A pause (SIGSTOP, SIGCONT) is short or long. A short one outlasts the time to live of a lock, so
  * other processes take a live transaction for dead. A long one also outlasts the lease of the
- * process and the lifetime of its messages, so collectors delete what the process still counts
- * on, wherever it was stopped.
+ * process and the lifetime of its messages, so collectors delete what the process still relies on,
+ * wherever it was stopped.
  */
 import type { Random } from '#engine';
 import { LOCK_TIME_TO_LIVE_MS, LONG_PAUSE_MS } from './plan.ts';
 
 interface Timed {
   readonly afterMs: number;
-  /** `afterMs` counts from when all processes are at work, not from the fault before: a slow machine must start them. */
+  /**
+   * `afterMs` counts from the moment when all processes work, not from the previous fault, because
+   * a slow machine needs time to start them.
+   */
   readonly settled: boolean;
-  /** Below 1: picks among the processes there are. */
+  /** Below 1: picks one of the live processes. */
   readonly victim: number;
 }
 
 export interface Kill extends Timed {
   readonly kind: 'kill';
-  /** May hit a process that has not begun its work. */
+  /** Whether it may hit a process that has not begun its work. */
   readonly starting: boolean;
 }
 
@@ -48,7 +50,7 @@ interface Pace extends Pick<Timed, 'settled'> {
   readonly afterMs: readonly [number, number];
   /** How many faults a stretch has. */
   readonly faults: readonly [number, number];
-  /** Share of the faults that only stop a process for a while. */
+  /** The share of faults that only stop a process for a while. */
   readonly pauses: number;
 }
 
@@ -59,13 +61,16 @@ const SELDOM: Pace = { settled: true, afterMs: [8_000, 20_000], faults: [1, 1], 
 /** The pace of a stretch is drawn from these. */
 const PACES = [START_UP, WORKING, WORKING, PAUSING, PAUSING, SELDOM] as const;
 
-/** Share of the kills that may also hit a process which has not begun its work: opening is under test, too. */
+/**
+ * The share of kills that may also hit a process that has not begun its work, because opening is
+ * under test, too.
+ */
 const STARTING = 0.1;
-/** Share of the pauses that are long. */
+/** The share of pauses that are long. */
 const LONG = 0.6;
 const SHORT_PAUSE_MS = [LOCK_TIME_TO_LIVE_MS + 50, 4 * LOCK_TIME_TO_LIVE_MS] as const;
 
-/** Without end. */
+/** An endless schedule. */
 export function* drawFaults(random: Random): Generator<Fault, never> {
   for (let pace: Pace = START_UP; ; pace = random.pick(PACES)) {
     for (let left = random.integer(...pace.faults); left > 0; left--) yield drawFault(random, pace);

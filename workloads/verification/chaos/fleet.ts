@@ -1,8 +1,8 @@
 /**
  * The processes of a round: started, killed, stopped for a while, and started again.
  *
- * A process that is killed here comes back as the next life of its slot. One that ends by itself was
- * not meant to: that is a violation, whatever it says, and it comes back all the same.
+ * A process that is killed here comes back as the next life of its slot. A process that ends on its
+ * own is a violation, whatever its exit code, and it comes back all the same.
  */
 import { execa } from 'execa';
 import { systemClock } from '#engine';
@@ -20,39 +20,42 @@ import { ORACLE_LEASE_MS } from './plan.ts';
 interface Life {
   readonly process: Member;
   readonly isService: boolean;
-  /** Set once it has said that it is at work. */
+  /** Set once the process has reported that it works. */
   isReady: boolean;
-  /** Set before it is killed: its end is no surprise. */
+  /** Set before the process is killed, so that its end is expected. */
   isKilled: boolean;
   isPaused: boolean;
 }
 
-/** Everything a process is told but its name and its role. */
+/** All options of a process except its name and its role. */
 export type Common = Omit<ProcessOptions, 'name' | 'role'>;
 
 export interface FaultCounts {
   readonly kills: number;
-  /** Those of them that hit an oracle or the lock service. */
+  /** Kills that hit an oracle or the lock service. */
   readonly serviceKills: number;
   readonly pauses: number;
-  /** Those of them that outlast leases and messages. */
+  /** Pauses that outlast leases and messages. */
   readonly longPauses: number;
   readonly restarts: number;
 }
 
 const PROGRAM = new URL('process.ts', import.meta.url);
 const WATCHER = 'watcher';
-/** Ends of processes by themselves after which a round is not worth going on. */
+/** A round ends early after this many unexpected ends of processes. */
 const DEATHS_MAX = 5;
-/** Share of the faults that hit services, if these are processes: without an oracle, nobody else does anything. */
+/**
+ * The share of faults that hit services if these are processes. Without an oracle, no client can
+ * work.
+ */
 const SERVICES = 0.2;
-/** How often to look for a process that can be hit, in milliseconds. */
+/** Milliseconds between two searches for a process that can be hit. */
 const LOOK_MS = 5;
 
 export class Fleet implements AsyncDisposable {
   readonly #common: Common;
   readonly #size: number;
-  /** By slot; the watcher has none. Each holds the present life. */
+  /** The present life of each slot; the watcher has no slot number. */
   readonly #lives = new Map<string, Life>();
   readonly #deaths: Violation[] = [];
   readonly #ends = new Set<Promise<void>>();
@@ -68,7 +71,7 @@ export class Fleet implements AsyncDisposable {
     this.#size = size;
   }
 
-  /** Processes that ended by themselves. */
+  /** Processes that ended on their own. */
   get deaths(): readonly Violation[] {
     return this.#deaths;
   }
@@ -83,7 +86,7 @@ export class Fleet implements AsyncDisposable {
     };
   }
 
-  /** All processes are at work. */
+  /** Whether all processes work. */
   get isComplete(): boolean {
     return [...this.#lives.values()].every(({ isReady, isKilled }) => isReady && !isKilled);
   }
@@ -98,7 +101,10 @@ export class Fleet implements AsyncDisposable {
     for (let slot = 1; slot <= this.#size; slot++) this.#start(String(slot), 1);
   }
 
-  /** Kills or stops one of those at work, as soon as there is one, unless it is too late by then. */
+  /**
+   * Kills or stops one of the working processes, as soon as there is one, unless it is too late by
+   * then.
+   */
   async hit(fault: Fault, isLate: () => boolean): Promise<void> {
     while (!isLate() && !this.isHopeless) {
       const life = this.#victimOf(fault);
@@ -113,7 +119,7 @@ export class Fleet implements AsyncDisposable {
     return undefined;
   }
 
-  /** Among the services for the smallest numbers, otherwise among the clients. */
+  /** The smallest numbers pick a service, the others a client. */
   #victimOf(fault: Fault): Life | undefined {
     const services = [...this.#lives.values()].some(({ isService }) => isService) ? SERVICES : 0;
     const isService = fault.victim < services;
@@ -124,7 +130,9 @@ export class Fleet implements AsyncDisposable {
     return candidates[Math.floor(part * candidates.length)]?.[1];
   }
 
-  /** Kills all at once; resolves when they are gone. What they were doing stays as it is. */
+  /**
+   * Kills all processes at once; resolves when they are gone. Their unfinished work stays as it is.
+   */
   async end(): Promise<void> {
     this.#isOver = true;
     for (const life of this.#lives.values()) this.#kill(life);
@@ -148,7 +156,7 @@ export class Fleet implements AsyncDisposable {
       () => {
         life.isReady = true;
       },
-      () => {}, // It has ended first; its end is handled below.
+      () => {}, // The process ended first; its end is handled below.
     );
     const end = this.#awaitEnd(life).then(() => {
       this.#ends.delete(end);
@@ -163,7 +171,7 @@ export class Fleet implements AsyncDisposable {
     const end = await life.process.ended;
     if (life.isKilled) return;
     const message = sentenceOf(life.process, end);
-    this.#deaths.push({ claim: 'processes: none ends by itself', message });
+    this.#deaths.push({ claim: 'processes: none ends on its own', message });
   }
 
   #kill(life: Life): void {
@@ -184,8 +192,9 @@ export class Fleet implements AsyncDisposable {
 }
 
 /**
- * Stops a process for a while. A shell of its own does it, which outlives us: if we are killed meanwhile, the process
- * must go on, to find its parent gone. Stopped, it would stay for ever.
+ * Stops a process for a while, from a separate shell that outlives this program. If this program is
+ * killed meanwhile, the process must continue, to find its parent gone; otherwise it would stay
+ * stopped for ever.
  */
 async function stopFor(pid: number, forMs: number): Promise<void> {
   const script = 'kill -STOP "$1"; sleep "$2"; kill -CONT "$1"';
@@ -194,16 +203,19 @@ async function stopFor(pid: number, forMs: number): Promise<void> {
     stdio: 'ignore',
     detached: true,
     cleanup: false,
-    reject: false, // It may have been killed meanwhile.
+    reject: false, // The process may have been killed meanwhile.
   });
 }
 
-/** Some kills also hit those that are only starting. */
+/** Some kills also hit processes that are only starting. */
 function isExposed({ isReady, isPaused }: Life, fault: Fault): boolean {
   return fault.kind === 'kill' ? isReady || fault.starting : isReady && !isPaused;
 }
 
-/** The processes that are services, by slot: two oracles, of which one stands by, and the lock service. */
+/**
+ * The services that run as processes, by slot: two oracles, one of them on standby, and the lock
+ * service.
+ */
 function servicesOf({ place }: Common): ReadonlyMap<string, ServiceStart> {
   if (place === undefined) return new Map();
   const { store, oracles, lockService } = place;
@@ -220,7 +232,7 @@ interface ServiceStart {
   readonly options: ServiceOptions;
 }
 
-/** What the process said of its end, or how it ended. */
+/** The last error that the process printed, or how it ended. */
 function sentenceOf({ name }: Member, { lastLines, description }: End): string {
   const error = lastLines.findLast((line) => /\w*Error\b/.test(line));
   return error === undefined ? (description.split('\n')[0] ?? '') : `${name}: ${error.trim()}`;

@@ -1,11 +1,11 @@
 /**
- * When a round has seen enough: after so many pairs of overlapping writers (pairs.ts) and so many
- * committed runs of observers, or when its seconds are over.
+ * When a round has seen enough: after a number of pairs of overlapping writers (pairs.ts) and a
+ * number of committed runs of observers, or when its seconds are over.
  *
- * Who does the counting? The parent, which reads the growing history files a few times a second;
- * the processes do nothing for it. What it has not read yet, and transactions whose process was
- * killed, are missing from its number, so a round has rather more than its floor when it ends. The
- * exact numbers are taken from the whole history afterwards.
+ * The parent does the counting: it reads the growing history files a few times a second, and the
+ * processes do nothing for it. Its number lacks what it has not read yet, and transactions whose
+ * process was killed, so a round usually exceeds its floor when it ends. The exact numbers come
+ * from the whole history afterwards.
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
@@ -26,7 +26,7 @@ export class Goal {
     this.#history = new LiveHistory(historyFolder);
   }
 
-  /** At least so many pairs were there when it was last asked whether it is reached. */
+  /** At least this many pairs existed at the last check. */
   get pairs(): number {
     return this.#history.pairs;
   }
@@ -38,17 +38,17 @@ export class Goal {
     return isEnough || this.isLate;
   }
 
-  /** Its seconds are over. */
+  /** Whether the seconds of the round are over. */
   get isLate(): boolean {
     return nowMs() >= this.#untilMs;
   }
 }
 
-/** Counts what the processes write down, as they do it. */
+/** Counts what the processes record while they record it. */
 class LiveHistory {
   readonly #folder: string;
   readonly #files = new Map<string, LiveFile>();
-  /** A writer that is stopped is added late. */
+  /** A writer whose process is stopped is added late. */
   readonly #counter = new PairCounter(2 * LONG_PAUSE_MS[1]);
   #runs = 0;
 
@@ -86,7 +86,10 @@ class LiveHistory {
     }
   }
 
-  /** A run that loses never ends, so every run is counted as if it had ended when it asked for its commit. */
+  /**
+   * The end of a run that loses is never recorded, so every run counts as ended when it asked for
+   * its commit.
+   */
   #begin(file: LiveFile, transaction: RecordedTransaction): void {
     if (transaction.past === true) return;
     file.begun.set(transaction.startTimestamp, transaction);
@@ -101,20 +104,20 @@ class LiveHistory {
 
 const PART = Buffer.alloc(1 << 20);
 
-/** The file of one life, as far as it has been read. */
+/** The file of one life, read up to some position. */
 class LiveFile {
-  /** By start timestamp: of these no end has been read yet. */
+  /** Transactions without an end so far, by start timestamp. */
   readonly begun = new Map<number, RecordedTransaction>();
   readonly #path: string;
   #offset = 0;
-  /** The beginning of a line whose end is still to come. */
+  /** The beginning of a line that is not complete yet. */
   #rest = '';
 
   constructor(file: string) {
     this.#path = file;
   }
 
-  /** The lines that were ended since the last time. */
+  /** The lines that were completed since the last call. */
   readOn(): string {
     const file = openSync(this.#path, 'r');
     try {

@@ -1,4 +1,4 @@
-/** The claims of a history file: what `kill -9` leaves of it is what had happened. */
+/** The claims of a history file: `kill -9` leaves exactly what had happened. */
 import assert from 'node:assert/strict';
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ function began(startTimestamp: number): RecordedTransaction {
   };
 }
 
-test('what ended is known, what only began is not, and a torn last line is none', () => {
+test('an ended transaction has its outcome, a begun one is unknown, and a torn last line does not count', () => {
   const folder = mkdtempSync(path.join(root, 'torn-'));
   {
     using file = openHistoryFile(folder, '1.1');
@@ -58,7 +58,7 @@ test('a line that is torn in the middle of a file is an error, not a gap', () =>
   assert.throws(() => readHistory(folder), SyntaxError);
 });
 
-test('all lives are read, with their violations, what they collected, and the last of their counts', () => {
+test('all lives are read, with their violations, collected cells and last counts', () => {
   const folder = mkdtempSync(path.join(root, 'lives-'));
   for (const life of ['1.1', '1.2', 'watcher.1']) {
     using file = openHistoryFile(folder, life);

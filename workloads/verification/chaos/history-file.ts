@@ -1,7 +1,7 @@
 /**
- * The history of one life of one process, as a file: a JSON object a line, written by one system
- * call each, at once. `kill -9` takes nothing back that a system call has written, and tears the last
- * line at most, which is then no line.
+ * The history of one life of one process, as a file with one JSON object per line, each written at
+ * once by one system call. `kill -9` cannot undo a completed write, and tears at most the last
+ * line, which then does not count.
  */
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
@@ -15,9 +15,9 @@ export type Line =
   | { readonly kind: 'began'; readonly transaction: RecordedTransaction }
   | { readonly kind: 'ended'; readonly ending: Ending }
   | { readonly kind: 'violation'; readonly violation: Violation }
-  /** What collectors of the process were about to erase. */
+  /** Cells that collectors of the process were about to erase. */
   | { readonly kind: 'collected'; readonly collected: RecordedCells }
-  /** Counts since the process opened the store; the last line of a file counts. */
+  /** Counts since the process opened the store; the last such line of a file is valid. */
   | { readonly kind: 'counts'; readonly counts: Counts };
 
 export interface Counts {
@@ -51,13 +51,13 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
 export interface Recorded {
   readonly transactions: readonly RecordedTransaction[];
   readonly violations: readonly Violation[];
-  /** Some of it may stand in the store all the same, or may have been erased by two collectors. */
+  /** Some of these cells may still be in the store, or may have been erased by two collectors. */
   readonly collected: RecordedCells;
-  /** The last counts of each life. What it did after them nobody knows. */
+  /** The last counts of each life. What the life did after them is not counted. */
   readonly counts: readonly Counts[];
 }
 
-/** Everything that the processes of a round have written. */
+/** Everything that the processes of a round have recorded. */
 export function readHistory(folder: string): Recorded {
   const collected = { records: [], markers: [] };
   const recorded = { transactions: [], violations: [], collected, counts: [] };
@@ -86,7 +86,7 @@ function readLife(
       case 'opened':
         break;
       case 'began':
-        // The snapshot of a look at the past may also be somebody's start timestamp.
+        // The snapshot of a look at the past may also be the start timestamp of a transaction.
         if (line.transaction.past === true) recorded.transactions.push(line.transaction);
         else transactions.set(line.transaction.startTimestamp, line.transaction);
         break;
@@ -114,7 +114,7 @@ function readLife(
   if (counts !== undefined) recorded.counts.push(counts);
 }
 
-/** What follows the end of the last line was being written when the process was killed. */
+/** Text after the last line end was being written when the process was killed. */
 export function* parseLines(text: string): Generator<Line> {
   for (const line of text.split('\n').slice(0, -1)) yield JSON.parse(line) as Line;
 }

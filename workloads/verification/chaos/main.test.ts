@@ -30,7 +30,7 @@ describe('the smoke profile', async () => {
   const out = path.join(folder, 'smoke');
   const { exitCode, stdout, stderr } = await start('--profile', 'smoke', '--folder', out);
 
-  test('ends well, with the seed first and a table of what every workload did', () => {
+  test('passes, and prints the seed first and a table of what every workload did', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
     assert.match(stdout, /^chaos, profile smoke, seed \d+/);
     for (const name of ['bank', 'ring', 'overdraft', 'pieces', 'list-append', 'pipeline']) {
@@ -46,35 +46,36 @@ describe('the smoke profile', async () => {
     assert.match(stdout, /^violations: 0$/m);
   });
 
-  test('leaves the store, what every life has written, and what the storage says to it', () => {
+  test('keeps the store, the history of every life, and the records of the storage', () => {
     assert.ok(stdout.endsWith(`: ${out}`));
     const round = path.join(out, 'round-1');
     for (const name of ['store', 'history', 'stored.jsonl', 'violations.json']) {
       assert.ok(existsSync(path.join(round, name)), name);
     }
     const lives = readdirSync(path.join(round, 'history'));
-    assert.ok(lives.length >= 4, 'a life that is killed before it has begun leaves none');
+    assert.ok(lives.length >= 4, 'a life that is killed before it has begun leaves no file');
     assert.ok(lives.includes('watcher.1.jsonl'));
     assert.ok(!lives.includes('watcher.2.jsonl'), 'the watcher is never killed before the end');
   });
 });
 
-test('a process that ends by itself is a violation: exit code 1, and everything is kept', async () => {
+test('a process that ends on its own is a violation: exit code 1, and everything is kept', async () => {
   const out = path.join(folder, 'planted');
-  // It takes longer than we need to kill the watcher, which is started first, however slow the machine.
+  // The round takes longer than the test needs to kill the watcher, which starts first, however
+  // slow the machine.
   const child = start('--pairs', '20', '--workloads', 'bank', '--folder', out);
   kill(await processOf(out, 'watcher'), 'SIGKILL');
   const { exitCode, stdout, stderr } = await child;
   assert.equal(exitCode, 1, `${stdout}\n${stderr}`);
   assert.match(
     stdout,
-    /^violations: 1\n {2}processes: none ends by itself \(1\)\n {4}watcher\.1 .*SIGKILL/m,
+    /^violations: 1\n {2}processes: none ends on its own \(1\)\n {4}watcher\.1 .*SIGKILL/m,
   );
   assert.ok(stdout.endsWith(`: ${out}`));
   assert.ok(existsSync(path.join(out, 'round-1', 'store')));
 });
 
-test('oracles and lock service are processes that are killed as well, and nothing is wrong', async () => {
+test('oracles and lock service can be processes that are killed as well, without a violation', async () => {
   // The schedule of this seed soon kills services.
   const floors = ['--pairs', '300', '--runs', '50'];
   const options = ['--services', '--workloads', 'bank,pipeline', '--seed', '20', ...floors];
@@ -86,7 +87,7 @@ test('oracles and lock service are processes that are killed as well, and nothin
   assert.match(stdout, /^violations: 0$/m);
 });
 
-test('with the settings of a file that tune has written: batching, reading ahead, several workers', async () => {
+test('settings come from a file written by tune: batching, reading ahead, several workers', async () => {
   const file = path.join(folder, 'tuned.json');
   const settings = { batching: 'on', 'batch-delay': 1, prefetch: 'learn', scanners: 2 };
   writeFileSync(file, JSON.stringify(settings));
@@ -96,7 +97,7 @@ test('with the settings of a file that tune has written: batching, reading ahead
   assert.match(stdout, /^violations: 0$/m);
 });
 
-test('on the official emulator, too', async (t) => {
+test('chaos also runs on the official emulator', async (t) => {
   const options = ['--store', 'emulator', '--workloads', 'bank', '--pairs', '5'];
   const { exitCode, stdout, stderr } = await start(...options);
   if (exitCode === 2 && stderr.includes('emulator')) return t.skip('no emulator found');
@@ -108,14 +109,14 @@ for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGKILL', undefined],
 ] as const) {
-  test(`${signal} leaves no process behind`, async () => {
+  test(`${signal} leaves no process running`, async () => {
     const out = path.join(folder, signal);
     const child = start('--seconds', '60', '--workloads', 'bank', '--folder', out);
     await processOf(out, '1');
     await processOf(out, 'watcher');
     child.kill(signal);
     assert.equal((await child).exitCode, code);
-    // Every process that is alive writes its counts twenty times a second; the last may be in a pause.
+    // Every live process writes its counts twenty times a second; the last one may be paused.
     if (signal === 'SIGKILL') await systemClock.sleep(1_500);
     const size = written(out);
     await systemClock.sleep(400);
@@ -123,7 +124,7 @@ for (const [signal, code] of [
   });
 }
 
-test('without a folder nothing is left of a run that found nothing', async () => {
+test('without --folder, a run that found nothing leaves nothing', async () => {
   const temporary = mkdtempSync(path.join(folder, 'temporary-'));
   const env = { TMPDIR: temporary };
   const options = ['--pairs', '50', '--workloads', 'ring', '--seed', '5', '--gc', '--no-fsync'];
@@ -138,7 +139,7 @@ test('a round that ends short of a floor says so', async () => {
   const { exitCode, stdout } = await start(...options);
   assert.match(stdout, /^NOT reached in \d s: [\d,]+ of 1,000,000 pairs of overlapping writers$/m);
   assert.doesNotMatch(stdout, /runs of observers$/m);
-  assert.equal(exitCode, 0, 'it was told to end after so many seconds');
+  assert.equal(exitCode, 0, 'the command line set the seconds');
 });
 
 describe('bad input', () => {
@@ -150,7 +151,7 @@ describe('bad input', () => {
     ['a round of no pairs', ['--pairs', '0'], /--pairs.*"0"/],
   ];
   for (const [name, options, sentence] of cases) {
-    test(`${name} gets one sentence and exit code 2`, async () => {
+    test(`${name} is answered with one sentence and exit code 2`, async () => {
       const never = path.join(folder, 'never');
       const { exitCode, stderr } = await start(...options, '--folder', never);
       assert.equal(exitCode, 2);
@@ -161,7 +162,10 @@ describe('bad input', () => {
   }
 });
 
-/** The process in a slot, as soon as one of its lives has opened its history: the first may be killed before that. */
+/**
+ * The process in a slot, as soon as one of its lives has opened its history. The first life may be
+ * killed before that.
+ */
 async function processOf(out: string, slot: string): Promise<number> {
   const history = path.join(out, 'round-1', 'history');
   for (;;) {

@@ -1,4 +1,4 @@
-/** `npm run chaos`: real processes on one store, killed by `kill -9` at random, and what the judges say. */
+/** `npm run chaos`: real processes on one store are killed by `kill -9` at random, and judged. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -28,14 +28,14 @@ await runCommand(
   {
     name: 'npm run chaos --',
     description:
-      'Lets processes run transactions and observers on one store, kills them with kill -9 at random, or stops ' +
-      'them for so long that others take them for dead, and judges what they saw: snapshot isolation, ' +
+      'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
+      'them for so long that other processes take them for dead, and judges what they saw: snapshot isolation, ' +
       'the invariants of the workloads, and that every change was observed.',
     options: {
       profile: choice({
         choices: PROFILES,
         description:
-          'smoke takes 10 seconds, standard some minutes, full half an hour: a round for each of seven settings',
+          'smoke takes 10 seconds, standard a few minutes, full half an hour: one round for each of seven settings',
         default: 'standard',
       }),
       workloads: text({
@@ -44,47 +44,47 @@ await runCommand(
         placeholder: 'name,...',
       }),
       processes: integer({
-        description: 'processes that are killed; one more watches, and is not',
+        description: 'processes that are killed; one more only watches, and is not killed',
         default: 3,
         min: 1,
         max: 32,
       }),
       pairs: integer({
         description:
-          'a round goes on until so many pairs of transactions wrote one cell at a time; few, and little was tested',
-        defaultText: 'depends on --profile; without end if --seconds are given',
+          'pairs of transactions that wrote one cell at the same time, before a round ends; few pairs test little',
+        defaultText: 'depends on --profile; no limit if --seconds is given',
         min: 1,
         max: 100_000_000,
       }),
       runs: integer({
-        description: 'and until observers have run so often',
+        description: 'committed runs of observers before a round ends',
         defaultText: 'as for --pairs',
         min: 1,
         max: 100_000_000,
       }),
       seconds: number({
-        description: 'a round ends after so long, however little it has tested',
-        defaultText: 'depends on --profile; then it is a failure to end like this',
+        description: 'a round ends after this time, however little it has tested',
+        defaultText: 'depends on --profile; reaching the default is then a failure',
         unit: 'seconds',
         min: 1,
         max: 86_400,
       }),
       seed: integer({
         description:
-          'decides who is hit and when, and what clients draw; what they meet, the machine decides',
-        defaultText: 'another one each time; it is printed first',
+          'decides which process is hit and when, and what clients draw; the machine decides the rest',
+        defaultText: 'a new one each time; it is printed first',
         min: 0,
         max: 2 ** 31,
       }),
       store: text({
         description:
           'embedded (lmdb, shared by the processes), emulator, or bigtable://project/instance[?appProfile=name]',
-        defaultText: 'embedded; in --profile full both',
+        defaultText: 'embedded; both with --profile full',
         placeholder: 'store',
       }),
       rowCache: integer({
         description:
-          'with the embedded store: memory of each process for rows that were read, which must notice other processes',
+          'with the embedded store: cache of read rows in each process, which must notice writes of other processes',
         default: 0,
         min: 0,
         max: 16_384,
@@ -92,28 +92,32 @@ await runCommand(
       }),
       services: flag({
         description:
-          'timestamp oracles (two, one stands by) and lock service as processes, which are killed as well',
+          'two timestamp oracles, one of them on standby, and the lock service run as processes and are killed as well',
       }),
       noFsync: flag({
-        description: 'the embedded store does not wait for the disk; kill -9 does not need it',
+        description:
+          'the embedded store does not wait for the disk; kill -9 loses nothing without it',
       }),
-      gc: flag({ description: 'all processes collect garbage meanwhile' }),
+      gc: flag({ description: 'all processes also collect garbage' }),
       ...ENGINE_OPTIONS,
       folder: outputFolder({
-        description: 'new folder for store, histories and verdict',
+        description: 'new folder for the store, the histories and the verdict',
         defaultText: 'a temporary one, kept only if something was found',
         mustNotHold: 'round-1',
       }),
     },
     examples: [
-      { command: 'npm run chaos', does: 'until 50,000 pairs of overlapping writers were seen' },
+      {
+        command: 'npm run chaos',
+        does: 'runs until 50,000 pairs of overlapping writers were seen',
+      },
       {
         command: 'npm run chaos -- --services --store emulator',
-        does: 'oracles and lock service are killed, too, on the official emulator',
+        does: 'also kills oracles and the lock service, on the official emulator',
       },
       {
         command: 'npm run chaos -- --workloads bank,pipeline --seconds 60 --folder found',
-        does: 'two workloads for a minute, with everything kept',
+        does: 'runs two workloads for a minute and keeps everything',
       },
     ],
   },
@@ -134,7 +138,7 @@ await runCommand(
       if (found || (isStrict && rounds.some(isShort))) process.exitCode = 1;
       if (isWorthKeeping) console.log(`\nStore, histories and verdict: ${folder}`);
     } catch (error) {
-      isWorthKeeping ||= !signal.aborted; // Something failed that nobody has thought of.
+      isWorthKeeping ||= !signal.aborted; // An unexpected error: keep the evidence.
       if (!signal.aborted) console.error(`Store and histories: ${folder}`);
       throw error;
     } finally {
@@ -156,7 +160,7 @@ type Options = EngineValues & {
   readonly noFsync: boolean;
 };
 
-/** One for each round. */
+/** One setting for each round. */
 function settingsOf(options: Options): readonly Setting[] {
   const engine = Object.keys(ENGINE_OPTIONS)
     .map((key) => key as keyof EngineValues)
@@ -190,7 +194,7 @@ function plansOf(
   }));
 }
 
-/** One floor that is given leaves none to the other. */
+/** If only one floor is given, the other has none. */
 function floorsOf({ profile, pairs, runs, seconds }: Options, { store }: Setting): Floors {
   if (pairs !== undefined || runs !== undefined) return { pairs: pairs ?? 0, runs: runs ?? 0 };
   if (seconds !== undefined) return { pairs: Infinity, runs: Infinity };
@@ -206,7 +210,7 @@ async function runRounds(plans: readonly Plan[], signal: AbortSignal): Promise<r
     try {
       rounds.push(await runRound(plan, { progress, signal }));
     } catch (error) {
-      // Without the emulator, the other rounds still tell something.
+      // Without the emulator, the other rounds still test something.
       if (!(error instanceof UsageError) || plans.length === 1) throw error;
       progress.note(`round ${i + 1} is skipped: ${error.message}`);
     }

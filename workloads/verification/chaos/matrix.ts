@@ -1,9 +1,9 @@
 /**
- * The settings that `--profile full` goes through, a round each.
+ * The settings that `--profile full` goes through, one round each.
  *
- * The table is pairwise: any two values of two columns occur together in at least one round, except
- * that only the embedded store has a row cache, so that the cache is a value of the first column.
- * Most mistakes need one setting or two to show; all combinations would be 96 rounds.
+ * The table is pairwise: any two values of two columns occur together in at least one round. Only
+ * the embedded store has a row cache, so the cache is a value of the first column. Most mistakes
+ * need one setting or two to show; all combinations would be 96 rounds.
  */
 import type { StoreName } from '#engine';
 import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
@@ -11,16 +11,16 @@ import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings
 /** How the processes of a round open the database. */
 export interface Setting {
   readonly store: StoreName;
-  /** Memory for rows that were read, of each process, in megabytes; the embedded store only. */
+  /** Memory of each process for rows that were read, in megabytes; the embedded store only. */
   readonly rowCache: number;
-  /** Two oracles and the lock service are processes that are killed, too. */
+  /** Whether two oracles and the lock service are processes that are killed, too. */
   readonly services: boolean;
   readonly engine: EngineValues;
-  /** All processes collect garbage, too. */
+  /** Whether all processes collect garbage, too. */
   readonly gc: boolean;
 }
 
-/** What was given on a command line. */
+/** Settings from the command line. */
 export type Given = Partial<Omit<Setting, 'engine'>> & { readonly engine: Partial<EngineValues> };
 
 type Value = 'embedded' | 'cached' | 'emulator' | 'on' | 'off';
@@ -41,7 +41,7 @@ export const TABLE: readonly (readonly [store: Value, ...Value[]])[] = [
 const ROW_CACHE_MB = 16;
 const SCANNERS = 3;
 
-/** The setting of each round; what was given on the command line holds in all of them. */
+/** The setting of each round; settings from the command line hold in all of them. */
 export function matrixOf(given: Given): readonly Setting[] {
   return TABLE.map(([store, services, batching, prefetch, scanners, gc]) => {
     const engine: Partial<EngineValues> = {
@@ -59,13 +59,13 @@ export function matrixOf(given: Given): readonly Setting[] {
   });
 }
 
-/** The setting that was given, for a single round. */
+/** The given setting, for a single round. */
 export function settingOf({ engine, ...given }: Given): Setting {
   const plain = { store: 'embedded', rowCache: 0, services: false, gc: false } as const;
   return { ...plain, ...given, engine: { ...defaultEngine(), ...engine } };
 }
 
-/** The options of a command line that repeat the setting. */
+/** The command-line options that repeat the setting. */
 export function optionsOf({ store, rowCache, services, engine, gc }: Setting): string {
   const name = typeof store === 'string' ? store : `bigtable://${store.project}/${store.instance}`;
   const { batching, prefetch, scanners } = engine;

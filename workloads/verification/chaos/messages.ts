@@ -1,20 +1,20 @@
-/** What a process of a round is told when it starts. */
+/** The options of a process of a round when it starts. */
 import type { StoreAddress } from '#engine';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 import type { Place } from '../../harness/processes/index.ts';
 
 export interface ProcessOptions {
-  /** One life of one process: `2.17`. */
+  /** The name of one life of one process: `2.17`. */
   readonly name: string;
-  /** Clients are killed; the watcher, which only looks, is not. */
+  /** Clients are killed; the watcher, which only reads, is not. */
   readonly role: 'client' | 'watcher';
   readonly store: StoreAddress;
-  /** Where the services of the database are, if they are processes. */
+  /** The addresses of the services of the database, if they are processes. */
   readonly place: Place | undefined;
   readonly engine: EngineValues;
-  /** Whether it collects garbage, too. */
+  /** Whether the process collects garbage, too. */
   readonly gc: boolean;
-  /** For the file of its history. */
+  /** The folder for the file of its history. */
   readonly history: string;
   readonly seed: number;
   readonly workloads: readonly string[];

@@ -1,4 +1,4 @@
-/** The claims of counting pairs: what a pair is, and that the quick count is the obvious one. */
+/** The claims of counting pairs: what a pair is, and that the fast count equals the obvious one. */
 import assert from 'node:assert/strict';
 import { appendFileSync } from 'node:fs';
 import path from 'node:path';
@@ -32,24 +32,24 @@ function writing(cells: readonly string[], beganAt: number, endedAt: number): Re
 }
 
 describe('a pair of overlapping writers', () => {
-  test('counts once, in however many cells the two met', () => {
+  test('counts once, however many cells the two share', () => {
     const pair = [writing(['a', 'b'], 1, 4), writing(['a', 'b', 'c'], 2, 3)];
     assert.equal(countPairs(pair), 1);
   });
 
-  test('is none if one ended before the other began, or if they wrote other cells', () => {
+  test('is not counted if one ended before the other began, or if they wrote different cells', () => {
     assert.equal(countPairs([writing(['a'], 1, 2), writing(['a'], 2, 3)]), 0);
     assert.equal(countPairs([writing(['a'], 1, 4), writing(['b'], 2, 3)]), 0);
   });
 
-  test('counts whether they committed or not, but not one that failed before it asked for its commit', () => {
+  test('counts whether they committed or not, except if one failed before it asked for its commit', () => {
     const one = writing(['a'], 1, 4);
     const lost = { ...writing(['a'], 2, 3), outcome: 'failed' as const };
     assert.equal(countPairs([one, lost]), 1);
     assert.equal(countPairs([one, { ...lost, sentAt: undefined }]), 0);
   });
 
-  test('may be one that locked, and two runs of one observer for one cell', () => {
+  test('may include one that only locked, or be two runs of one observer for one cell', () => {
     const locked = transaction({ beganAt: 2, sentAt: 3, locks: ['a'] });
     assert.equal(countPairs([writing(['a'], 1, 4), locked]), 1);
     const run = { observer: 'o', cell: 'a', weak: false };
@@ -65,7 +65,7 @@ describe('a pair of overlapping writers', () => {
   });
 });
 
-test('random histories have the pairs that comparing all with all finds, in whatever order they come', () => {
+test('random histories have the pairs that comparing all with all finds, in any order', () => {
   const random = createRandom(7);
   for (let i = 0; i < 30; i++) {
     const history = Array.from({ length: 60 }, () => drawTransaction(random));
@@ -99,7 +99,7 @@ test('a goal is reached when the files hold enough pairs and runs, however the l
     ending: { startTimestamp: run.startTimestamp, outcome: 'committed' },
   });
   appendFileSync(path.join(folder.path, '1.1.jsonl'), line.slice(0, 30));
-  assert.equal(goal.isReached(), false, 'half a line is none');
+  assert.equal(goal.isReached(), false, 'half a line does not count');
   appendFileSync(path.join(folder.path, '1.1.jsonl'), `${line.slice(30)}\n`);
   assert.equal(goal.isReached(), true);
 });

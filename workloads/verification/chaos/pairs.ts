@@ -1,23 +1,23 @@
 /**
- * Pairs of overlapping writers: two transactions that wrote or locked one cell, of which neither had
- * ended when the other began. Whether they committed does not matter. What snapshot isolation
- * forbids can only happen to such a pair, so their number says how much a round has tested.
+ * Pairs of overlapping writers: two transactions that wrote or locked one cell, where neither had
+ * ended when the other began. Whether they committed does not matter. Only such a pair can do what
+ * snapshot isolation forbids, so the number of pairs says how much a round has tested.
  *
- * A pair counts once, in however many cells the two met. A transaction lasts from its beginning to
- * the moment when its client heard the outcome, all on the clock that the processes share. A client
- * that never heard it leaves the moment when it asked for the commit, which is too early. So the
- * number is never too large.
+ * A pair counts once, however many cells the two share. A transaction lasts from its beginning to
+ * the moment when its client heard the outcome, all on the clock that the processes share. If the
+ * client never heard it, the moment when it asked for the commit is used instead, which is too
+ * early. So the number is never too large.
  */
 import type { RecordedTransaction } from '../invariants/index.ts';
 
 export interface Writer {
   readonly fromMs: number;
   readonly untilMs: number;
-  /** That it wrote or locked. */
+  /** The cells that it wrote or locked. */
   readonly cells: readonly string[];
 }
 
-/** Undefined if it wrote nothing, or failed before it asked for its commit. */
+/** Undefined if the transaction wrote nothing, or failed before it asked for its commit. */
 export function writerOf(transaction: RecordedTransaction): Writer | undefined {
   const { beganAt, ranAt, sentAt, endedAt, writes, locks, run } = transaction;
   if (sentAt === undefined) return undefined;
@@ -37,13 +37,14 @@ export function countPairs(transactions: readonly RecordedTransaction[]): number
 
 export class PairCounter {
   readonly #slackMs: number;
-  /** The writers of each cell that one which is still to come may overlap. */
+  /** The writers of each cell that a later writer may overlap. */
   readonly #recent = new Map<string, Writer[]>();
   #pairs = 0;
 
   /**
-   * @param slackMs how much later than one that began after it a writer may be added. Exact if it is
-   * large enough; 0 is, for writers in the order of their beginnings. Larger costs time and memory.
+   * @param slackMs how long after a writer that began later a writer may still be added. The count
+   * is exact if this is large enough; 0 is enough for writers in the order of their beginnings. A
+   * larger value costs time and memory.
    */
   constructor(slackMs = 0) {
     this.#slackMs = slackMs;
@@ -63,7 +64,7 @@ export class PairCounter {
       recent.push(writer);
       this.#recent.set(cell, recent);
     }
-    met.delete(writer); // It may have one cell twice.
+    met.delete(writer); // It may list one cell twice.
     this.#pairs += met.size;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * The program of every process of a round. A client runs some loops of each workload and a worker with
- * their observers until it is killed; the watcher looks at snapshots, of now and of the past.
+ * The program of every process of a round. A client runs some loops of each workload, and a worker
+ * with their observers, until it is killed; the watcher reads snapshots, of now and of the past.
  *
- * Nothing here ends in order, and nothing needs to: what it did is in its file (history-file.ts).
- * If its parent is gone, it goes, too. Started by fleet.ts; of no use by itself.
+ * No process ends in order, and none needs to: its history is in its file (history-file.ts). If its
+ * parent is gone, the process exits, too. fleet.ts starts it; alone it is of no use.
  */
 import {
   type Bigtable,
@@ -35,22 +35,28 @@ import type { ProcessOptions } from './messages.ts';
 import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
 import { sumEach } from './sum-each.ts';
 
-/** Loops of each workload: transactions of one process that meet one another. */
+/** Loops of each workload: transactions of one process that conflict with one another. */
 const CLIENTS = 3;
 /** The longest rest of a loop between two transactions, in milliseconds. */
 const REST_MS_MAX = 4;
-/** Observer runs in flight. Most meet in a few counts; more would only lose more. */
+/**
+ * Observer runs in flight. Most of them conflict in a few counts; more runs would only lose more
+ * often.
+ */
 const CONCURRENCY = 8;
-/** Rest of a collector between two cycles, in milliseconds: as short as the lifetime of messages allows. */
+/**
+ * Rest of a collector between two cycles, in milliseconds: as short as the lifetime of messages
+ * allows.
+ */
 const COLLECTOR_REST_MS = 100;
-/** Between two counts, in milliseconds: what a life did since the last of them goes uncounted. */
+/** Milliseconds between two counts. What a life did after the last of them is not counted. */
 const COUNTS_MS = 50;
-/** Between two looks of the watcher at one workload, in milliseconds. */
+/** Milliseconds between two reads of one workload by the watcher. */
 const WATCH_MS = 10;
 
 /**
- * With collectors, the share of the looks at the past that may go back to the beginning. Each makes the process
- * hold on to it, and were there always one, nothing would be collected.
+ * With collectors, the share of the reads of the past that may go back to the beginning. Each makes
+ * the process hold that snapshot; if there were always one, nothing would be collected.
  */
 const FAR_LOOKS = 0.02;
 
@@ -90,10 +96,13 @@ await serve(async (options: ProcessOptions) => {
 
 /** Processes of a round are killed. */
 async function neverAsked(): Promise<never> {
-  throw new Error('nobody is asked to stop here');
+  throw new Error('no process is asked to stop here');
 }
 
-/** On a store under observation: what its collector erases is in the history first. */
+/**
+ * Opens it on an observed store: the cells that its collector erases are recorded in the history
+ * first.
+ */
 async function openDatabaseOf(
   { store: address, place, engine }: ProcessOptions,
   history: HistoryFile,
@@ -124,7 +133,7 @@ function startWorker(
     rangeLocks,
     onCommitted: recordingCommits(recorder),
     onFailure: ({ error }) => {
-      throw error; // No observer here fails by itself: it is a finding.
+      throw error; // No observer here fails on its own, so a failure is a finding.
     },
   });
 }
@@ -145,7 +154,7 @@ function clientsOf(
   });
 }
 
-/** Looks now, which is recorded as a transaction that only reads, and at a moment of the past. */
+/** Reads now, recorded as a read-only transaction, and at a moment of the past. */
 async function watch(
   percolator: Percolator,
   workload: Workload,

@@ -1,14 +1,15 @@
 /**
  * One round of chaos, on a store of its own:
  *
- *   1. Create the tables, and set the workloads up.
+ *   1. Create the tables, and set up the workloads.
  *   2. Start the processes, and hit them one after another until the goal is reached (goal.ts).
- *      Every process hands out timestamps of a range that it took from the store's row, so each kill
- *      also kills a timestamp oracle in the middle of its range. With --services there are two oracles, of which one
- *      holds the lease, and a lock service: processes that are killed and stopped like the others.
- *   3. Kill all that are left, at once.
- *   4. Open the store, let it come to rest, and take the truth down (truth.ts).
- *   5. Judge what the processes have written down against it (verdict.ts).
+ *      Every process hands out timestamps of a range that it took from the store's row, so each
+ *      kill also kills a timestamp oracle in the middle of its range. With --services there are two
+ *      oracles, one of which holds the lease, and a lock service: processes that are killed and
+ *      stopped like the others.
+ *   3. Kill all remaining processes at once.
+ *   4. Open the store, let it come to rest, and record the truth (truth.ts).
+ *   5. Judge the histories of the processes against it (verdict.ts).
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -42,19 +43,19 @@ export interface Round {
   readonly plan: Plan;
   readonly tallies: Tallies;
   readonly faults: FaultCounts;
-  /** With processes at work. */
+  /** Seconds during which processes worked. */
   readonly seconds: number;
-  /** Pairs of overlapping writers: all of them (pairs.ts). */
+  /** All pairs of overlapping writers (pairs.ts). */
   readonly pairs: number;
   /** Write records and acknowledgments that collectors have erased; some are counted twice. */
   readonly collected: number;
-  /** Summed over all lives, as far as they could tell. */
+  /** Sums over all lives, up to the last counts of each. */
   readonly engine: Readonly<Counters>;
   readonly worker: Readonly<WorkerCounters>;
   readonly verdict: Verdict;
 }
 
-/** How often to look whether the goal is reached, in milliseconds. */
+/** Milliseconds between two checks whether the goal is reached. */
 const LOOK_MS = 250;
 
 interface Surroundings {
@@ -116,7 +117,7 @@ async function withStore<T>(
   return await body(percolator);
 }
 
-/** Resolves with a timestamp at which everything is there. */
+/** Resolves with a timestamp at which all initial data exists. */
 async function setUp(
   percolator: Percolator,
   { workloads }: Plan,
@@ -164,7 +165,7 @@ async function runProcesses(
   return { faults, deaths: fleet.deaths };
 }
 
-/** For at most so long. */
+/** Waits until `isTrue`, but no longer than the given time. */
 async function waitFor(
   isTrue: () => boolean,
   { signal, forMs = Infinity }: { readonly signal: AbortSignal; readonly forMs?: number },
@@ -175,7 +176,7 @@ async function waitFor(
   }
 }
 
-/** Where the services will be, in every life of theirs. */
+/** The addresses of the services, for every life of theirs. */
 async function newPlace(store: StoreAddress): Promise<Place> {
   const oracles = [await freeAddress(), await freeAddress()];
   return { store, oracles, lockService: await freeAddress() };
@@ -188,7 +189,7 @@ function sumOf({ counts }: Recorded): Pick<Round, 'engine' | 'worker'> {
   };
 }
 
-/** Beside the processes' own files: the storage's side, and what came of it. */
+/** Saves the records of the storage and the verdict next to the files of the processes. */
 async function save(
   folder: string,
   { stored }: Truth,

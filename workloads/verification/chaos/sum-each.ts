@@ -1,6 +1,6 @@
 /** Counts of several workers, engines or processes as one. */
 
-/** Field by field. There is at least one. */
+/** Sums field by field. The list must not be empty. */
 export function sumEach<T extends { readonly [K in keyof T]: number }>(all: readonly T[]): T {
   const sums = new Map<string, number>();
   for (const one of all) {

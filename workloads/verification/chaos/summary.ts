@@ -1,4 +1,4 @@
-/** The tables at the end: what the processes did, what was done to them, and what was found. */
+/** The tables at the end: what the processes did, which faults hit them, and what was found. */
 import { optionsOf } from './matrix.ts';
 import type { Round } from './round.ts';
 import { addTallies, type Tally } from './tally.ts';
@@ -12,7 +12,7 @@ const COLUMNS = [
   'observer runs',
   'lost or cut off',
 ] as const;
-/** Violations printed of each claim; the file has all. */
+/** The number of violations printed for each claim; the file has all. */
 const PRINTED_MAX = 3;
 
 export function summaryLines(rounds: readonly Round[]): string[] {
@@ -48,15 +48,15 @@ function faults(rounds: readonly Round[]): readonly string[] {
       `long ones: ${of(({ faults: { longPauses } }) => longPauses)}; ` +
       `restarts: ${of(({ faults: { restarts } }) => restarts)}; ` +
       `seconds: ${of(({ seconds }) => Math.round(seconds))}`,
-    `locks of others rolled forward: ${of(({ engine }) => engine.rolledForward)}, ` +
+    `locks of other transactions rolled forward: ${of(({ engine }) => engine.rolledForward)}, ` +
       `back: ${of(({ engine }) => engine.rolledBack)}; waits for locks: ${of(({ engine }) => engine.lockWaits)}; ` +
       `records collected: ${of(({ collected }) => collected)}`,
     `pairs of overlapping writers: ${of(({ pairs }) => pairs)}; runs of observers: ${of(runsOf)}`,
-    `of the unknown, committed after all: ${count(after)}`,
+    `unknown outcomes that had committed: ${count(after)}`,
   ];
 }
 
-/** With the options that repeat it. */
+/** The line of a round, with the options that repeat it. */
 function roundLine(round: Round, i: number): string {
   const { plan, faults: hits, seconds, pairs, verdict } = round;
   const numbers = [
@@ -70,7 +70,7 @@ function roundLine(round: Round, i: number): string {
   return `round ${i + 1}: ${numbers.join(', ')} (--seed ${plan.seed} ${optionsOf(plan)})`;
 }
 
-/** Whether it ended before it had reached its floors. */
+/** Whether the round ended before it reached its floors. */
 export function isShort(round: Round): boolean {
   return shortfalls(round).length > 0;
 }
@@ -88,12 +88,12 @@ function shortfalls(round: Round): readonly string[] {
   ];
 }
 
-/** Committed ones. */
+/** The committed runs. */
 function runsOf({ tallies }: Round): number {
   return sum([...tallies.values()].map(({ runs }) => runs));
 }
 
-/** By claim: the watcher says the same again and again, and must not drown the others. */
+/** Grouped by claim: the watcher repeats itself, and must not hide other claims. */
 function findings(rounds: readonly Round[]): readonly string[] {
   const violations = rounds.flatMap(({ verdict }) => verdict.violations);
   const allowed = sum(rounds.map(({ verdict }) => verdict.writeSkews));

@@ -1,24 +1,24 @@
-/** How many transactions of each workload ended how. Small, where a history is not. */
+/** The outcomes of the transactions of each workload, as counts. Small, unlike a history. */
 import type { HistoricRecord } from '../judges/index.ts';
 import type { RecordedTransaction } from '../invariants/index.ts';
 
 export interface Tally {
-  /** Of clients: all that came as far as to ask for their commit, or lost before. */
+  /** Transactions of clients that asked for their commit or lost before that. */
   transactions: number;
   committed: number;
-  /** Lost a conflict, were rolled back, or waited too long. */
+  /** The transaction lost a conflict, was rolled back, or waited too long. */
   failed: number;
-  /** Nobody was told: mostly, their process was killed first. */
+  /** The client heard no outcome, mostly because its process was killed first. */
   unknown: number;
-  /** Of the unknown, those that the storage says have committed. */
+  /** Unknown transactions that committed, according to the storage. */
   unknownCommitted: number;
-  /** Runs of observers that were heard to commit. */
+  /** Runs of observers whose commit was reported. */
   runs: number;
-  /** Runs that lost, or were cut off: nobody was told which. */
+  /** Runs that lost or were cut off; which of the two was not reported. */
   runsUntold: number;
 }
 
-/** By workload. */
+/** Tallies by workload. */
 export type Tallies = ReadonlyMap<string, Tally>;
 
 export function tallyTransactions(

@@ -1,12 +1,13 @@
 /**
  * The truth about a round: what the storage was told to keep, read when all processes are gone.
  *
- *   1. Audit what the last kill has left: crashes may leave work behind, and no errors.
- *   2. Read every cell of every table: whoever meets a lock resolves it.
+ *   1. Audit what the last kill has left: crashes may leave unfinished work, but no errors.
+ *   2. Read every cell of every table, which resolves every lock.
  *   3. Run the observers until nothing is dirty.
- *   4. Read every cell once more, recorded as one last transaction; check each workload at rest, and
- *      audit again.
- *   5. Take down every write record, acknowledgment and rollback marker, and what is left that must not be.
+ *   4. Read every cell once more, recorded as one last transaction; check each workload at rest,
+ *      and audit again.
+ *   5. Record every write record, acknowledgment and rollback marker, and everything that must not
+ *      be left.
  */
 import { fsck, type Percolator, systemClock, type WorkerCounters } from '#engine';
 import { readStoredHistory, type StoredHistory, type Violation } from '../judges/index.ts';
@@ -21,7 +22,7 @@ import {
 export interface Truth {
   readonly stored: StoredHistory;
   readonly violations: readonly Violation[];
-  /** Of the worker that ran the observers to the end here. */
+  /** Counters of the worker that ran the observers to the end here. */
   readonly worker: Readonly<WorkerCounters>;
 }
 
@@ -87,7 +88,7 @@ async function auditErrors({ store }: Percolator, when: string): Promise<readonl
   return errors;
 }
 
-/** As one transaction, so that the history ends with what there is. */
+/** Reads everything as one transaction, so that the history ends with the final state. */
 async function readEverything(
   percolator: Percolator,
   workloads: readonly Workload[],
@@ -97,7 +98,7 @@ async function readEverything(
     const client = recordingClient(percolator, name, recorder);
     await client.attempt(async (work) => {
       for (const [table, { columns }] of Object.entries(tables)) {
-        for await (const _ of work.scan({ table, columns })); // Reading is all.
+        for await (const _ of work.scan({ table, columns })); // The read alone matters.
       }
     });
   }

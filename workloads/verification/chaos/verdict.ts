@@ -1,6 +1,6 @@
 /**
- * All judges on one history: what the processes wrote down, against what the storage has kept, and
- * what collectors took from it.
+ * All judges on one history: compares the records of the processes with what the storage has kept,
+ * and what collectors erased from it.
  */
 import {
   judgeListAppend,
@@ -18,7 +18,7 @@ export interface Verdict {
   readonly violations: readonly Violation[];
   /** Cycles that snapshot isolation allows. */
   readonly writeSkews: number;
-  /** The history of list-append in the form that Elle reads; absent if it was not run. */
+  /** The history of list-append in the form that Elle reads; absent if the workload was not run. */
   readonly edn?: string | undefined;
 }
 

@@ -3,10 +3,10 @@ import type { CellAddress } from './index.ts';
 
 export const ACCOUNTS = 24;
 export const BALANCE = 1_000;
-/** Transfers that a child has under way at a time. */
+/** Transfers that a child has in flight at a time. */
 export const UNDER_WAY = 8;
 
-/** What a child tells its parent of each commit that was acknowledged. */
+/** What a child reports to its parent about each acknowledged commit. */
 export interface Acknowledged {
   readonly line: string;
   readonly startTimestamp: number;

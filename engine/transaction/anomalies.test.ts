@@ -1,6 +1,6 @@
 /**
- * The anomalies of Hermitage by their names (Adya's, after github.com/ept/hermitage): all that snapshot
- * isolation prevents are prevented, and the two that it permits are asserted to occur, and to
+ * The anomalies of Hermitage by their names (Adya's, after github.com/ept/hermitage). All that
+ * snapshot isolation prevents are prevented. The two that it permits are asserted to occur, and to
  * vanish with `lock(cell)`.
  */
 import assert from 'node:assert/strict';
@@ -203,7 +203,7 @@ test('G2, anti-dependency cycles through a predicate: occurs', async () => {
   assert.deepEqual(await rowsWith(await database.client('T3').begin(), '30'), ['four', 'three']);
 });
 
-test('G2, anti-dependency cycles: gone with a lock on a cell that stands for the predicate', async () => {
+test('G2, anti-dependency cycles: gone with a lock on a cell that represents the predicate', async () => {
   const { t1, t2 } = await open();
   for (const transaction of [t1, t2]) {
     await transaction.lock(cell('all:of the table'));

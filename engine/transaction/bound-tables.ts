@@ -1,15 +1,16 @@
 /**
- * The tables of one transaction: of each the incarnation that it was bound to when it first used the table.
+ * The tables of one transaction: each is bound to one incarnation when it is first used.
  *
- *     first use ──▶ known here? ──▶ created before the snapshot? ──▶ bound: every read and write goes there
+ *     first use ──▶ known here? ──▶ created before the snapshot? ──▶ bound: all reads and writes
  *                                   └ after: STALE_SNAPSHOT
  *     read ──▶ the storage has no such table ──▶ look ──▶ gone: TABLE_NOT_FOUND
- *                                                     └─▶ another one: bound to that, if the snapshot is not older
- *     commit, with all locks held ──▶ look ──▶ still the ones that were locked, or it fails (P54)
+ *                                                     └─▶ another, not newer than S: bound to it
+ *     commit, with all locks held ──▶ look ──▶ still the locked ones, or it fails (P54)
  *
- * What is known here may be out of date, and need not be right: reads of an incarnation that is gone fail, and a commit
- * looks. Can one transaction read two incarnations of a table? No: the second one's `createdAt` was handed out after the first
- * was gone from the storage. A snapshot that is not older began later still, and all of its reads of the first fail.
+ * What this process knows may be out of date and need not be right: reads of an incarnation that is
+ * gone fail, and a commit checks. Can one transaction read two incarnations of a table? No: the
+ * second one's `createdAt` was handed out after the first was gone from the storage. A snapshot
+ * that is not older began later still, and all of its reads of the first incarnation fail.
  */
 import { assert, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -17,7 +18,7 @@ import type { Incarnation, TableCatalog } from './catalog.ts';
 import type { CellAddress } from './columns.ts';
 import type { RowWrites } from './writes.ts';
 
-/** A cell by the user's name of its table, with the storage's. */
+/** A cell by the user's name of its table, together with the storage's name. */
 export interface BoundCell extends CellAddress {
   readonly stored: string;
 }
@@ -36,7 +37,7 @@ export class BoundTables {
   }
 
   /**
-   * Runs `read` with what the storage calls the table; again, if it was out of date.
+   * Runs `read` with the storage's name of the table; runs it again if that name was out of date.
    * @throws TABLE_NOT_FOUND, STALE_SNAPSHOT if the table is younger than the snapshot
    */
   read<T>(table: string, read: (stored: string) => Promise<T>): Promise<T> {
@@ -54,7 +55,7 @@ export class BoundTables {
     }
   }
 
-  /** Rows as the storage knows them; their tables must be bound. */
+  /** The rows by the storage's names of their tables, which must be bound. */
   inStore(rows: readonly RowWrites[]): readonly RowWrites[] {
     if (this.#catalog === undefined) return rows;
     return rows.map(({ table, row, writes }) => {
@@ -63,27 +64,28 @@ export class BoundTables {
     });
   }
 
-  /** The same for a cell, which keeps its user's name beside the storage's. */
+  /** A cell with the user's name of its table and the storage's. */
   boundCell<T extends CellAddress>(cell: T): T & BoundCell {
     return { ...cell, stored: this.#storedName(cell.table) };
   }
 
-  /** Whether the column is observed in the incarnation that is bound; undefined without a catalog. */
+  /** Whether the column is observed in the bound incarnation; undefined without a catalog. */
   isObserved({ table, column }: CellAddress): boolean | undefined {
     if (this.#catalog === undefined) return undefined;
     return this.#boundTo(table).observedColumns.has(column);
   }
 
   /**
-   * Looks whether the incarnations that the transaction writes are still there; undefined without a catalog.
-   * To be called when all locks are held (P54).
+   * Checks whether the incarnations that the transaction writes still exist; undefined without a
+   * catalog. To be called when all locks are held (P54).
    * @throws TABLE_NOT_FOUND if one was dropped, STALE_SNAPSHOT if it was also created again
    */
   confirm(cells: readonly { readonly table: string }[]): Promise<void> | undefined {
     return this.#catalog === undefined ? undefined : this.#confirm(this.#catalog, cells);
   }
 
-  /** What to tell of a failure: if the storage has no such table, whether there is another one by now. */
+  /** The error to report: if the storage has no such table, tells whether there is a new one by
+   * now. */
   async explain(error: unknown): Promise<unknown> {
     if (!isTableNotFound(error)) return error;
     try {
@@ -106,7 +108,8 @@ export class BoundTables {
       } catch (error) {
         if (!isTableNotFound(error)) throw error;
         const [present] = await catalog.look([table]);
-        if (present?.stored === stored) throw error; // It should be there; or it is about another table.
+        // It should exist; or the error is about another table.
+        if (present?.stored === stored) throw error;
         this.#bound.delete(table);
         this.#bindTo(table, present);
       }
@@ -115,7 +118,8 @@ export class BoundTables {
 
   async #bind(catalog: TableCatalog, table: string): Promise<Incarnation> {
     const known = catalog.known(table) ?? (await catalog.look([table]))[0];
-    return this.#bound.get(table) ?? this.#bindTo(table, known); // Another read may have been faster.
+    // Another read may have been faster.
+    return this.#bound.get(table) ?? this.#bindTo(table, known);
   }
 
   #bindTo(table: string, incarnation: Incarnation | undefined): Incarnation {
@@ -124,7 +128,7 @@ export class BoundTables {
     if (createdAt > this.#startTimestamp) {
       throw new PercolatorError(
         'STALE_SNAPSHOT',
-        `the snapshot at ${this.#startTimestamp} is older than table ${table}, which was created at ${createdAt}`,
+        `the snapshot at ${this.#startTimestamp} is older than table ${table}, created at ${createdAt}`,
       );
     }
     this.#bound.set(table, incarnation);

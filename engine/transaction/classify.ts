@@ -1,9 +1,9 @@
 /**
- * The classifying read: what a conditional mutation's "no" really was (P11, P12).
+ * The classifying read: what a conditional mutation's "no" really meant (P11, P12).
  *
- * The storage answers with one bit. Between "somebody else is there" and "you have been here
- * before" lies the difference between a retry and a write that is applied twice, so every conflict is
- * looked at once before it is believed.
+ * The storage answers with one bit. "Another transaction is there" calls for a retry; "your own
+ * mutation arrived before" does not, and a retry would apply the write twice. So every conflict is
+ * checked by a read once before it is believed.
  */
 import { assert, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
@@ -18,11 +18,11 @@ export interface Conflict {
   readonly kind: 'conflict';
   /**
    * newer write: committed at or after our start timestamp. locked: by another transaction. rolled
-   * back: we were. gone: whatever stood in the way has left since.
+   * back: our transaction was. gone: the obstacle has left since.
    */
   readonly reason: 'newer write' | 'locked' | 'rolled back' | 'gone';
   readonly cell: CellAddress;
-  /** With `locked`: the lock, for whoever wants to resolve it. */
+  /** With `locked`: the lock, for a caller that wants to resolve it. */
   readonly lock?: Lock | undefined;
 }
 
@@ -40,7 +40,8 @@ export async function classifyPrewrite(
   if (cell === undefined) {
     return { kind: 'conflict', reason: 'gone', cell: { table, row, column: '' } };
   }
-  // All cells of a row are locked in one mutation, so our lock on the first stands for all.
+  // All cells of a row are locked in one mutation, so our lock on the first proves our locks on
+  // all.
   if (cell.family === LOCK && cell.timestamp === startTimestamp) return { kind: 'ours' };
   const reason = reasonOf(cell);
   const lock = reason === 'locked' ? decodeLock(cell) : undefined;
@@ -101,7 +102,7 @@ export function describeConflict({ reason, cell, lock }: Conflict): string {
   }
 }
 
-/** Our own lock first: it decides. */
+/** Our own lock comes first: it decides. */
 function evidence(qualifier: string, startTimestamp: Timestamp): CellFilter[] {
   const own = { qualifier, from: startTimestamp, to: startTimestamp };
   return [

@@ -1,27 +1,27 @@
 /**
  * The columns of a Percolator table (Figure 5), as column families of a Bigtable.
  *
- *     lock:c       an uncommitted transaction is writing this cell; says where the primary is
+ *     lock:c       an uncommitted transaction is writing this cell; names its primary
  *     write:c      committed data is present; stores the Bigtable timestamp of the data
  *     data:c       the data itself
- *     rollback:c   the transaction that started at this timestamp will never commit (not in the paper)
+ *     rollback:c   its transaction will never commit (not in the paper)
  *     ack:ack_O:c  observer O has run for c; stores the start timestamp of the last successful run
- *                  (in O, the characters : and % are written %3A and %25, so that the first colon ends it)
+ *                  (in O, : and % are written %3A and %25, so that the first colon ends O)
  *
  * and, in a companion table with the same row keys, because the public API has no locality groups:
  *
  *     notify:c     hint: observers may need to run
- *     weak:c       the same, put there by a weak notification
- *     parked:c     an observer failed for this cell too often; it waits for somebody to look
- *     parked-weak:c  the same, of a weak notification: either is replayed by itself
+ *     weak:c       the same, set by a weak notification
+ *     parked:c     an observer failed for this cell too often; waits for an operator
+ *     parked-weak:c  the same, of a weak notification; each is replayed on its own
  *
  * Rollback markers have a family of their own: in `write` they would share timestamps with commits
- * and be taken for conflicts by transactions they have nothing to do with (P5, P6).
+ * and be taken for conflicts by unrelated transactions (P5, P6).
  *
- * An acknowledgment is a cell like any other, locked, committed and found in conflict like one,
- * but its write record is all there is to it: the record stores the start timestamp of the
- * transaction, and that is what Figure 5 says the cell stores. So it lives in `ack` instead of
- * `write`, and has no data.
+ * An acknowledgment is a cell like any other: locked, committed and found in conflict like one. But
+ * it consists of its write record alone: the record stores the start timestamp of the transaction,
+ * which is what Figure 5 stores in the cell. So it lives in `ack` instead of `write` and has no
+ * data.
  */
 import { PercolatorError } from '../base/index.ts';
 
@@ -58,7 +58,7 @@ export function acknowledgmentColumn(observer: string, column: string): string {
   return `${ACK_PREFIX}${observer.replaceAll(/[%:]/g, encodeURIComponent)}:${column}`;
 }
 
-/** Which observer's run an acknowledgment column tells of, and for which column (P60). */
+/** The observer and the column that an acknowledgment column belongs to (P60). */
 export function acknowledgedBy(acknowledgment: string): {
   readonly observer: string;
   readonly column: string;
@@ -89,12 +89,13 @@ export function checkUserColumn(column: string): void {
   }
 }
 
-/** One string for one cell, and no other, for use as a key of maps: names may contain any character (P60). */
+/** A string for one cell and no other, to be a key of maps: names may contain any character
+ * (P60). */
 export function cellName({ table, row, column }: CellAddress): string {
   return `${row.length}:${row}${table}\0${column}`;
 }
 
-/** How a cell is written in messages. */
+/** How messages name a cell. */
 export function describeCell({ table, row, column }: CellAddress): string {
   return `${table}/${row}/${column}`;
 }

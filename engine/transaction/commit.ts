@@ -6,30 +6,33 @@
  *            └────── roll back what was sent, with markers, and report the conflict
  *
  *     ─▶ commit the primary's row ─▶ answer the caller ─▶ secondaries, in the background
- *            │ lock gone: somebody rolled us back
+ *            │ lock gone: we were rolled back
  *            └ answer lost: look until it is known, never clean up meanwhile (P11)
  *
- * While the commit timestamp is asked for, the definitions of the tables are read: a table that was dropped since it
- * was locked, or dropped and created again, must not be committed to (P54).
+ * While the commit timestamp is asked for, the definitions of the tables are read: a table that was
+ * dropped since it was locked, or dropped and created again, must not be committed to (P54).
  *
  * With the commit timestamp comes the horizon of the garbage collection (P31). If it is above our
  * start timestamp, we are rolled back: write records and markers that should have stopped our
- * prewrites may have been collected. The order makes this complete: whatever was collected before our locks
- * were there had been given up, in the persisted horizon, before that; and the timestamp was asked for after.
+ * prewrites may have been collected. The order makes this complete: whatever was collected before
+ * our locks were there had been given up, in the persisted horizon, before that; and the timestamp
+ * was asked for after.
  *
- * The commit point is the row mutation that turns the primary's lock into a write record. Before it,
- * anyone may roll the transaction back; after it, anyone must roll it forward.
+ * The commit point is the row mutation that turns the primary's lock into a write record. Before
+ * it, any process may roll the transaction back; after it, every process must roll it forward.
  *
  * Why this order: what if we die ...
- *   - while prewriting: the locks point to a primary that is locked or absent; whoever meets them
- *     waits until we are known to be dead and rolls back.
- *   - after the commit timestamp: the same. A timestamp is only a number until it is written.
- *   - after the notifications: the same, and an observer runs for nothing.
- *   - after the commit point: whoever meets a secondary's lock finds the primary's write record and rolls forward.
  *
- * The primary is the first cell written. Locking its row before any other means that transactions
- * which fight over the primary fail before they have locked anything else (P22), and that a lock
- * whose primary was never there is the exception (P2).
+ * - while prewriting: the locks point to a primary that is locked or absent; a process that meets
+ *   them waits until we are known to be dead, and rolls back.
+ * - after the commit timestamp: the same. A timestamp is only a number until it is written.
+ * - after the notifications: the same, and an observer runs for nothing.
+ * - after the commit point: a process that meets a secondary's lock finds the primary's write
+ *   record and rolls forward.
+ *
+ * The primary is the first cell written. Locking its row before any other has two effects.
+ * Transactions that fight over the primary fail before they have locked anything else (P22), and a
+ * lock whose primary was never there is the exception (P2).
  */
 import { assert, PercolatorError } from '../base/index.ts';
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
@@ -98,7 +101,7 @@ async function commitTwoPhases(context: Context, request: CommitRequest): Promis
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
     const next = nextTimestamp(context, startTimestamp);
     const confirming = tables.confirm([...request.rows, ...weak]);
-    confirming?.catch(() => {}); // It is awaited when the timestamp is there.
+    confirming?.catch(() => {}); // Awaited below, once the timestamp is there.
     const commitTimestamp = await orRollBack(context, prewriting, rows, next);
     if (confirming !== undefined) await orRollBack(context, prewriting, rows, confirming);
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
@@ -115,7 +118,7 @@ async function commitTwoPhases(context: Context, request: CommitRequest): Promis
   }
 }
 
-/** Prewrites `rows`; on a conflict, or a failure, rolls back all of `sent`. */
+/** Prewrites `rows`; on a conflict or a failure, rolls back all of `sent`. */
 async function lockRows(
   context: Context,
   rows: readonly RowWrites[],
@@ -139,7 +142,7 @@ async function lockRows(
 }
 
 /**
- * Resolves the locks that stood in the way, now that we hold none. Readers do this when they meet a
+ * Resolves the locks that were in the way, now that we hold none. Readers do this when they meet a
  * lock; a transaction that only writes would lose to a dead one for ever (P21).
  */
 async function cleanUpAfter(context: Context, conflicts: readonly Conflict[]): Promise<void> {
@@ -148,7 +151,8 @@ async function cleanUpAfter(context: Context, conflicts: readonly Conflict[]): P
       if (lock !== undefined) await resolveLock(context, cell, lock);
     }
   } catch (error) {
-    // A courtesy. That the transaction has lost is certain, and what its caller must hear.
+    // This is a courtesy. That the transaction has lost is certain, and its caller must be told
+    // that.
     if (!(error instanceof PercolatorError)) throw error;
   }
 }
@@ -160,7 +164,7 @@ async function nextTimestamp(context: Context, startTimestamp: Timestamp): Promi
   return timestamp;
 }
 
-/** If rolling back fails, the locks stay until somebody meets them: slower, not wrong. */
+/** If rolling back fails, the locks stay until a process meets them: slower, not wrong. */
 async function rollBackQuietly(
   context: Context,
   sent: readonly RowWrites[],
@@ -173,7 +177,7 @@ async function rollBackQuietly(
   }
 }
 
-/** Awaits a step before the commit point; if it fails, nothing of the transaction stays behind. */
+/** Awaits a step before the commit point; if it fails, nothing of the transaction remains. */
 async function orRollBack<T>(
   context: Context,
   { startTimestamp }: Prewriting,
@@ -189,17 +193,17 @@ async function orRollBack<T>(
 }
 
 /**
- * Sets the notify cells. Where the storage applies in order what is sent in one turn, the commit of the
- * primary follows at once: it cannot be applied without them. But both may be lost together, so a commit
- * that is sent again is sent after its marks (P61). Elsewhere we wait until the marks are there, and
- * send them again if the answer was lost: to set a mark twice is to set it once.
+ * Sets the notify cells. Where the storage applies the mutations sent in one turn in order, the
+ * commit of the primary follows at once: it cannot be applied without the marks. But both may be
+ * lost together, so a repeated commit is sent after its marks (P61). Elsewhere we wait until the
+ * marks are there, and send them again if the answer was lost: setting a mark is idempotent.
  */
 async function notify(context: Context, marks: readonly RowMutation[]): Promise<void> {
   if (marks.length === 0) return;
   if (context.store.manifest.ordered) {
     const sent = sendMarks(context, marks);
     inBackground(context, sent);
-    // Still the same turn: only hears of a request that was refused before it was sent.
+    // Still the same turn: this only learns of a request that was refused before it was sent.
     return Promise.race([sent, Promise.resolve()]);
   }
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
@@ -213,27 +217,27 @@ async function notify(context: Context, marks: readonly RowMutation[]): Promise<
   throw new PercolatorError('STORE_UNAVAILABLE', 'the notifications got no answer');
 }
 
-/** Not `async`: the storage's own promise says in this turn if it refuses. */
+/** Not `async`: the storage's own promise tells in this turn if it refuses. */
 function sendMarks(context: Context, marks: readonly RowMutation[]): Promise<void> {
   context.counters.mutations++;
   context.counters.mutatedRows += marks.length;
   return context.store.mutateRows(marks);
 }
 
-/** What the commit point needs to know beside the primary's row. */
+/** What the commit point needs besides the primary's row. */
 interface Committing extends Prewriting {
   readonly commitTimestamp: Timestamp;
   readonly marks: readonly RowMutation[];
 }
 
-/** The commit point. Resolves with the commit timestamp that stands in the write record. */
+/** The commit point. Resolves with the commit timestamp of the write record. */
 async function commitPrimary(
   context: Context,
   { table, row, writes }: RowWrites,
   { startTimestamp, commitTimestamp, primary, marks }: Committing,
 ): Promise<Timestamp> {
   const own = { qualifier: primary.column, from: startTimestamp, to: startTimestamp };
-  // The other cells of the row were locked together with the primary and commit together with it (P16).
+  // The row's other cells were locked together with the primary and commit with it (P16).
   const ifFound = writes.flatMap((write) =>
     commitMutations(write, startTimestamp, commitTimestamp),
   );
@@ -252,11 +256,11 @@ async function commitPrimary(
       const evidence = await classifyCommit(context, primary, startTimestamp);
       if (evidence.kind === 'committed') return evidence.record.commitTimestamp;
       if (evidence.kind === 'rolled back') throw rolledBack(context, primary);
-      if (evidence.kind === 'collected') break; // Looking again will not bring it back.
+      if (evidence.kind === 'collected') break; // Another look will not bring it back.
     } catch (error) {
-      // No answer, or none to the look: try again, which also looks. Nothing may be cleaned up now.
+      // No answer, or none to the read: try again, which also reads. Nothing may be cleaned up now.
       if (!(error instanceof PercolatorError) || error.code === 'ROLLED_BACK') throw error;
-      // Refused, and never sent before: the table was dropped, and with it what we had locked.
+      // Refused, and never sent before: the table was dropped, and our locks with it.
       if (attempt === 1 && !isAnswered && isTableNotFound(error)) throw error;
     }
   }
@@ -277,7 +281,7 @@ function rolledBack(context: Context, primary: CellAddress): PercolatorError {
   );
 }
 
-/** After the commit point: nothing here can change the outcome, so nothing here may fail the caller. */
+/** After the commit point nothing can change the outcome, so nothing here may fail the caller. */
 function finish(
   context: Context,
   secondaryRows: readonly RowWrites[],
@@ -285,11 +289,11 @@ function finish(
   committedAt: Timestamp,
 ): void {
   context.counters.committed++;
-  // If this fails, or we die, the next reader or writer that meets a secondary's lock rolls it forward.
+  // If this fails, or we die, the next process that meets a secondary's lock rolls it forward.
   inBackground(context, rollForwardOwn(context, secondaryRows, startTimestamp, committedAt));
 }
 
-/** Saves a worker of this process the scan; all others find the notify cells. */
+/** Saves this process's workers the scan; all others find the notify cells. */
 function tellWorkers(context: Context, notification: CommittedNotification): void {
   for (const tell of context.notified) tell(notification);
 }

@@ -1,6 +1,7 @@
 /**
- * A cell as a transaction that has committed leaves it: its data, and the write record that points there.
- * For loading a database in bulk, where nobody reads yet and locks would protect nothing.
+ * A cell as a committed transaction leaves it: its data, and the write record that points to the
+ * data. For loading a database in bulk, where there are no readers yet and locks would protect
+ * nothing.
  */
 import type { Mutation, Timestamp } from '../bigtable/index.ts';
 import { DATA, isAcknowledgment, recordFamily } from './columns.ts';

@@ -1,6 +1,6 @@
 /**
- * What all transactions of one process share: the storage, the services, the options, and who is
- * in flight. Passed first to every verb of the protocol.
+ * What all transactions of one process share: the storage, the services, the options, and the
+ * transactions in flight. It is the first argument of every operation of the protocol.
  */
 import type { Clock, Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
@@ -14,7 +14,7 @@ import { createLockWatch, type LockWatch } from './locks/lock-watch.ts';
 import { type Options, type OptionsGiven, withDefaults } from './options.ts';
 import { PrefetchModel } from './prefetch/prefetch-model.ts';
 
-/** Counts since the process opened the database. Each moves when the thing has happened. */
+/** Counts since the process opened the database. Each counts what has already happened. */
 export interface Counters {
   begun: number;
   committed: number;
@@ -32,9 +32,9 @@ export interface Counters {
   readRows: number;
   mutations: number;
   mutatedRows: number;
-  /** Reads that the storage was not asked for, because all of it had been read along with an earlier one. */
+  /** Reads not sent to the storage, because all their cells had been read ahead. */
   readsSaved: number;
-  /** Cells read along on a guess, and those of them that were asked for. The others were for nothing. */
+  /** Cells read ahead on a guess, and how many of them were asked for. The others were wasted. */
   prefetched: number;
   prefetchedUsed: number;
 }
@@ -47,9 +47,9 @@ export interface CommittedNotification {
 }
 
 export interface Context {
-  /** Knows tables by its own names for them (catalog.ts). */
+  /** Uses the storage's own names of tables (catalog.ts). */
   readonly store: Bigtable;
-  /** The same one, which knows tables by the names that users gave them: their incarnations of now. */
+  /** The same storage by the users' names of tables, each meaning its current incarnation. */
   readonly named: Bigtable;
   readonly oracle: TimestampOracle;
   readonly clock: Clock;
@@ -59,27 +59,30 @@ export interface Context {
   readonly counters: Counters;
   readonly heartbeats: Heartbeats;
   readonly lockWatch: LockWatch;
-  /** What transactions went on to read; undefined if nobody wants to know. */
+  /** What transactions went on to read; undefined if prefetching is off. */
   readonly prefetchModel: PrefetchModel | undefined;
-  /** Keeps from collectors what the transactions of this process still see. */
+  /** Keeps what the transactions of this process still see from being collected. */
   readonly leases: Leases;
-  /** Transactions of this process between start and end of their commit; resolved when it ends. */
+  /** Transactions of this process that are committing; each promise resolves when the commit
+   * ends. */
   readonly committing: Map<Timestamp, Promise<void>>;
-  /** Work that nobody waits for: secondaries of committed transactions. `settled` waits for it. */
+  /** Work that no caller waits for: secondaries of committed transactions. `settled` waits for
+   * it. */
   readonly background: Set<Promise<void>>;
-  /** Which columns are observed: writing them leaves a notification. */
+  /** Which columns are observed: a write to one leaves a notification. */
   isObserved(table: string, column: string): Promise<boolean>;
-  /** Undefined: every table is there for ever, under its own name. */
+  /** Undefined: every table exists for ever, under its own name. */
   readonly catalog: TableCatalog | undefined;
-  /** Told of cells whose notifications were committed here, so that a worker of this process need not scan. */
+  /** Called with cells whose notifications were committed here, which saves this process's workers
+   * a scan. */
   readonly notified: Set<(notification: CommittedNotification) => void>;
 }
 
 export interface Services {
   readonly store: Bigtable;
   /**
-   * The same one past all batching: a sign of life must not wait until another call is answered (P25).
-   * Default: `store`.
+   * The same storage without batching: a heartbeat must not wait for the answer to another call
+   * (P25). Default: `store`.
    */
   readonly direct?: Bigtable | undefined;
   readonly oracle: TimestampOracle;
@@ -87,9 +90,9 @@ export interface Services {
   readonly random: Random;
   readonly liveness: Liveness;
   isObserved(table: string, column: string): Promise<boolean>;
-  /** Default: every table is there for ever, under its own name. */
+  /** Default: every table exists for ever, under its own name. */
   readonly catalog?: TableCatalog | undefined;
-  /** The store, with tables by the names that users gave them. Default: `store`. */
+  /** The storage by the users' names of tables. Default: `store`. */
   readonly named?: Bigtable | undefined;
   /** Default: kept in the store, with timestamps of the oracle as bounds. */
   readonly leases?: LeaseSource | undefined;
@@ -134,7 +137,8 @@ export async function settled(context: Context): Promise<void> {
   while (context.background.size > 0) await Promise.all(context.background);
 }
 
-/** Runs `work` without anybody waiting; its failure is of no consequence (see the caller's comment). */
+/** Runs `work` without a waiting caller; its failure has no consequence (see the caller's
+ * comment). */
 export function inBackground(context: Context, work: Promise<void>): void {
   const tracked = work
     .catch(() => {})

@@ -4,9 +4,9 @@
  *
  *     dry run ─▶ count the steps ─▶ for each step, before and after: crash there, recover, compare
  *
- * Whatever the step and whoever recovers: all of the transaction is there or nothing, as the commit
- * point says; no lock is left; and when every message of the dead client arrives a second time, long
- * afterwards, nothing changes any more.
+ * Whatever the step, and whichever process recovers: all of the transaction is visible or nothing,
+ * as the commit point decides, and no lock is left. When every message of the dead client arrives a
+ * second time, long afterwards, nothing changes any more.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -196,7 +196,7 @@ async function assertOutcome(
   assert.deepEqual(await allLocks(database), [], where);
   assert.deepEqual(await observer.read(names), expected, where);
   await dead.store.deliverDuplicates();
-  assert.deepEqual(await allLocks(database), [], `${where}, when everything has arrived twice`);
+  assert.deepEqual(await allLocks(database), [], `${where}, when every message has arrived twice`);
   assert.deepEqual(await observer.read(names), expected, where);
 }
 

@@ -1,4 +1,4 @@
-/** What a transaction gives back when it does not come to its end, and what it never takes. */
+/** What a transaction releases when it does not reach its end, and what it never takes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -80,7 +80,7 @@ test('columns of acknowledgments are refused wherever a column is named', async 
   assert.throws(() => transaction.delete(reserved), refusal);
 });
 
-test('counters begin at nothing', async () => {
+test('counters begin at zero', async () => {
   const database = await openTestDatabase();
   const { counters } = database.client('A').context;
   assert.deepEqual([...new Set(Object.values(counters))], [0]);
@@ -98,10 +98,10 @@ test('a commit that leaves one notification tells the workers of its process at 
   const transaction = await a.begin();
   put(transaction, { 'x:other': '1' });
   await transaction.commit();
-  assert.equal(told.length, 2, 'nobody observes that one');
+  assert.equal(told.length, 2, 'that column is not observed');
 });
 
-test('P24: a lock is dead when it has stood still for its time to live, and not a moment earlier', async () => {
+test('P24: a lock is dead when it has not changed for its time to live, and not a moment earlier', async () => {
   const clock = new VirtualClock();
   const watch = createLockWatch(clock);
   const primary = cell('p');
@@ -120,12 +120,12 @@ test('P24: a lock is dead when it has stood still for its time to live, and not 
   await clock.advance(1);
   assert.equal(watch.isExpired(lock, clock.monotonicMs()), true);
   const beating = { ...lock, heartbeat: 1 };
-  assert.equal(watch.isExpired(beating, clock.monotonicMs()), false, 'it has moved');
+  assert.equal(watch.isExpired(beating, clock.monotonicMs()), false, 'its heartbeat has changed');
   await clock.advance(1_000);
   assert.equal(watch.isExpired(beating, clock.monotonicMs()), true);
 });
 
-test('a mark is what sets a notify cell, strong or weak; to clear one is none', () => {
+test('a mark is a mutation that sets a notify cell, strong or weak, and not one that clears it', () => {
   const at = { qualifier: 'c', timestamp: 1, value: new Uint8Array() };
   const mutation = (family: string, kind: 'set' | 'erase') => ({
     table: 'u',

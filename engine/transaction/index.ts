@@ -4,11 +4,11 @@
  *   columns.ts         what is stored where (Figure 5)
  *   snapshot-read.ts   Get
  *   commit.ts          the two phases: prewrite.ts, roll-forward.ts, roll-back.ts
- *   resolve-lock.ts    what happens when somebody died in between
+ *   resolve-lock.ts    what happens when a process died in between
  *   classify.ts        what happens when an answer was lost
- *   bound-tables.ts    what becomes of it when a table is dropped, and created again
- *   notifications.ts   how observers hear of it
- *   prefetch.ts        reading along what will be read next
+ *   bound-tables.ts    which table it is, when one is dropped and created again
+ *   notifications.ts   how observers learn of a change
+ *   prefetch.ts        reading ahead what will probably be read next
  *   transact.ts        the loop around all of it
  */
 export { backoffMs } from './backoff.ts';

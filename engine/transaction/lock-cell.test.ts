@@ -1,6 +1,6 @@
 /**
- * The claims of `lock(cell)`: it conflicts with every writer and changes nothing, for no reader, at no
- * timestamp, whoever finishes the commit.
+ * The claims of `lock(cell)`: it conflicts with every writer and changes nothing, for no reader, at
+ * no timestamp, whichever process finishes the commit.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -95,7 +95,7 @@ test('a touch that is rolled back leaves the value', async () => {
   assert.deepEqual(await database.locks(), []);
 });
 
-test('a touch conflicts with a writer, and with another touch, whoever commits first', async () => {
+test('a touch conflicts with a writer, and with another touch, in either order', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'value' });
@@ -113,7 +113,7 @@ test('a touch conflicts with a writer, and with another touch, whoever commits f
   await assert.rejects(late.commit(), { code: 'WRITE_CONFLICT' });
 });
 
-test('a write takes the place of the touch, and a touch does not take the place of a write', async () => {
+test('a write replaces a touch, and a touch does not replace a write', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   await a.write({ x: 'old', y: 'old' });
@@ -150,7 +150,7 @@ test('a touch of a cell under a live lock waits for it, and keeps the value it b
   assert.deepEqual(await b.read(['x']), { x: 'fresh' });
 });
 
-test('a touch of an observed column notifies nobody', async () => {
+test('a touch of an observed column sets no notification', async () => {
   const database = await openTestDatabase({ observed: ['c'] });
   const a = database.client('A');
   await a.write({ x: 'value' });

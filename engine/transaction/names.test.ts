@@ -1,4 +1,5 @@
-/** P60: names are any Unicode, and no two cells, rows or acknowledgments share one because of how their names are joined. */
+/** P60: names are any Unicode, and joining names never makes two cells, rows or acknowledgments
+ * one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runObservers } from '../observer/run-observer.ts';
@@ -21,7 +22,7 @@ const AWKWARD = [
   'é\0:',
 ];
 
-test('P60: every cell of awkward names keeps its own value, in the buffer and in the database', async () => {
+test('P60: cells with awkward names keep their own values, in the buffer and in the database', async () => {
   const { context } = (await openTestDatabase()).client('A');
   const cells = AWKWARD.flatMap((row) => AWKWARD.map((column) => ({ table: 't', row, column })));
   const transaction = await begin(context);
@@ -47,7 +48,7 @@ test('P60: two cells whose names join to one string are notified apart', async (
   assert.deepEqual(await database.marks(), [`notify a:b\0c@${at}`, `notify a\0b:c@${at}`]);
 });
 
-test('P60: an acknowledgment column says whose it is and of which column, whatever their names', () => {
+test('P60: an acknowledgment column names its observer and its column, whatever their names', () => {
   const seen = new Set<string>();
   for (const observer of AWKWARD) {
     for (const column of AWKWARD) {

@@ -19,8 +19,8 @@ function openObserved(): Promise<TestDatabase> {
 
 for (const ordered of [true, false]) {
   test(`P40: notifications are set before the commit point and after all locks (ordered: ${ordered})`, async () => {
-    // After the commit point, a crash in between would lose them; before the locks, an observer could
-    // clear them without having seen the change.
+    // After the commit point, a crash in between would lose them; before the locks, an observer
+    // could clear them without having seen the change.
     const database = await openObserved();
     const a = database.client('A', { ordered });
     await a.write({ 'x:seen': '1', 'y:seen': '1', 'u/z': '1' });
@@ -38,7 +38,7 @@ for (const ordered of [true, false]) {
   });
 }
 
-test('P61: a group that is lost with the marks and the commit in it is repeated with both', async () => {
+test('P61: a lost group with the marks and the commit in it is repeated with both', async () => {
   const database = await openObserved();
   const a = database.client('A', { ordered: true });
   const isCommit = ({ mutations }: MutationCall): boolean =>
@@ -70,13 +70,13 @@ test('P43: a weak notification is set when the transaction holds its own locks',
   assert.deepEqual(await database.marks(), [`weak hub:c@${committed}`]);
 });
 
-test('a weak notification alone has no commit to be seen with, and is refused', async () => {
+test('a weak notification in a transaction without writes is refused: it would have no commit', async () => {
   const transaction = await (await openTestDatabase()).client('A').begin();
   transaction.notifyWeakly(cell('hub'));
   await assert.rejects(transaction.commit(), { code: 'INVALID_ARGUMENT' });
 });
 
-test('a transaction that loses notifies nobody', async () => {
+test('a transaction that loses sets no notification', async () => {
   const database = await openObserved();
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await a.begin();
@@ -96,8 +96,8 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
   });
 }
 
-test('a notification that cannot be set leaves nothing behind, and the transaction may run again', async () => {
-  // STORE_IN_DOUBT would say that it may have committed; locks would be in everybody's way.
+test('a notification that cannot be set leaves nothing, and the transaction may run again', async () => {
+  // STORE_IN_DOUBT would say that it may have committed; locks would be in the way of all others.
   const database = await openObserved();
   const a = database.client('A', { ordered: false });
   a.store.loseRequest(isMark);

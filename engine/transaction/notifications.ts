@@ -6,14 +6,14 @@
  *
  * When, exactly? After all locks are held and before the primary is committed (P40, P43).
  *
- *   - Later would lose it: if we die between the commit point and the notification, the change is
- *     committed and nobody will ever look at it.
- *   - Earlier would waste it: an observer could run before our locks are there, see nothing, and
- *     clear a notification for a change that is yet to come.
+ * - Later would lose it: if we die between the commit point and the notification, the change is
+ *   committed and no observer will ever look at it.
+ * - Earlier would waste it: an observer could run before our locks are there, see nothing, and
+ *   clear a notification for a change that is yet to come.
  *
- * At the commit timestamp, because an observer clears what is not above its start timestamp: what it
- * clears is exactly what its snapshot has seen (P41). If we die before the commit point, an
- * observer runs for nothing, once.
+ * The notification is at the commit timestamp, because an observer clears what is not above its
+ * start timestamp: it clears exactly what its snapshot has seen (P41). If we die before the commit
+ * point, an observer runs for nothing, once.
  */
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import type { BoundCell, BoundTables } from './bound-tables.ts';
@@ -53,7 +53,7 @@ export async function weakCells(
   return weak.map((cell) => tables.boundCell(cell));
 }
 
-/** In the incarnation that the transaction is bound to, and not in one that this process hears of meanwhile. */
+/** Asks the bound incarnation, not a newer one that this process may learn of meanwhile. */
 async function isObserved(
   context: Context,
   tables: BoundTables,
@@ -62,7 +62,7 @@ async function isObserved(
   return tables.isObserved(cell) ?? context.isObserved(cell.table, cell.column);
 }
 
-/** The mutations that set the notify cells: of strong notifications, and of weak ones. */
+/** The mutations that set the notify cells of strong and weak notifications. */
 export function notificationMutations(
   strong: readonly BoundCell[],
   weak: readonly BoundCell[],
@@ -80,7 +80,7 @@ export function notificationMutations(
   );
 }
 
-/** Whether a mutation sets notify cells: its transaction's commit waits for it. */
+/** Whether a mutation sets notify cells. The commit of its transaction waits for such mutations. */
 export function isMark({ mutations }: RowMutation): boolean {
   return mutations.some(
     ({ kind, family }) => kind === 'set' && (family === NOTIFY || family === WEAK),

@@ -1,47 +1,51 @@
-/** The options of transactions: unit, default and the cost of a wrong value; validated in one place. */
+/** The options of transactions: unit, default, cost of a wrong value; validated in one place. */
 import { PercolatorError } from '../base/index.ts';
 
 export interface Options {
   /**
-   * Milliseconds after which a lock whose heartbeat stands still belongs to a dead worker.
-   * Default 5,000. Too small: live transactions are rolled back and retried while their process
-   * is busy. Too large: readers wait that long behind the locks of a worker that crashed on another machine.
+   * Milliseconds without a change of a lock's heartbeat after which its worker is taken for dead.
+   * Default 5,000. Too small: live transactions are rolled back and retried while their process is
+   * busy. Too large: readers wait that long for the locks of a worker that crashed on another
+   * machine.
    */
   readonly lockTimeToLiveMs: number;
   /**
    * Milliseconds that a read waits for a live transaction's lock before it fails with LOCKED.
-   * Default 10,000. Too small: reads fail behind large commits. Too large: a stuck writer is noticed late.
+   * Default 10,000. Too small: reads fail while large commits are in flight. Too large: a stuck
+   * writer is noticed late.
    */
   readonly lockWaitMsMax: number;
   /**
    * How often `transact` runs a transaction before it gives up with the last conflict. Default 100.
-   * Too small: hot cells surface as errors. Too large: only time is lost.
+   * Too small: callers see the conflicts of hot cells as errors. Too large: only time is lost.
    */
   readonly attemptsMax: number;
-  /** First and largest backoff in milliseconds between attempts and lock checks. Defaults 1 and 256. */
+  /** First and largest backoff, in milliseconds, between attempts and lock checks. Defaults 1,
+   * 256. */
   readonly backoffMsMin: number;
   readonly backoffMsMax: number;
   /**
-   * How often a mutation without a clear answer is looked up and sent again before the outcome is
+   * How often a mutation without a clear answer is looked up and sent again before its outcome is
    * called unknown. Default 5. Too small: short outages of the store surface as COMMIT_UNKNOWN.
    */
   readonly inDoubtAttemptsMax: number;
   /**
    * Milliseconds for which a transaction or snapshot keeps the versions that it sees from being
-   * collected. Default 600,000. Afterwards it goes on, a read of the horizon for each read, until it
-   * is stale. Too small: long scans fail with STALE_SNAPSHOT. Too large: a forgotten one keeps garbage.
+   * collected. Default 600,000. Afterwards it goes on, reading the horizon after each read, until
+   * it is stale. Too small: long scans fail with STALE_SNAPSHOT. Too large: a forgotten snapshot
+   * keeps garbage.
    */
   readonly snapshotLifetimeMsMax: number;
   /**
    * Milliseconds for which a collector respects the lease of a process that does not renew it.
-   * Default 30,000. Too small: a pause of the process makes its transactions ask for the horizon at
-   * each read. Too large: a dead process keeps garbage that long.
+   * Default 30,000. Too small: after a pause of the process, its transactions ask for the horizon
+   * at each read. Too large: a dead process keeps garbage that long.
    */
   readonly leaseTimeToLiveMs: number;
   /**
-   * 'learn': a read takes along the columns of its row that transactions of its kind have gone on to read
-   * (prefetch.ts). Default 'off': each read brings what was asked for. Learning where rows are read in
-   * one go anyway costs a little time and saves nothing.
+   * 'learn': a read also fetches the columns of its row that transactions of the same kind went on
+   * to read (prefetch.ts). Default 'off': each read fetches what was asked for. Where each row is
+   * read in one go anyway, learning costs a little time and saves nothing.
    */
   readonly prefetch: 'off' | 'learn';
 }
@@ -61,7 +65,8 @@ const DEFAULTS: Omit<Options, 'prefetch'> = {
   leaseTimeToLiveMs: 30_000,
 };
 
-/** @throws INVALID_ARGUMENT naming the option that is wrong: not a number above 0, mostly */
+/** @throws INVALID_ARGUMENT naming the wrong option, which for all but `prefetch` is not a number
+ * above 0 */
 export function withDefaults(given: OptionsGiven): Options {
   const prefetch = given.prefetch ?? 'off';
   if (!PREFETCH.includes(prefetch)) {

@@ -1,7 +1,7 @@
 /**
  * One test for each claim of the paper about transactions and timestamps: "Large-scale Incremental
- * Processing Using Distributed Transactions and Notifications" (Peng and Dabek, OSDI 2010), sections 2.2
- * and 2.3. Where the engine deviates, the test says so.
+ * Processing Using Distributed Transactions and Notifications" (Peng and Dabek, OSDI 2010),
+ * sections 2.2 and 2.3. Where the engine deviates, the test says so.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,8 +11,8 @@ import { snapshotAt, transact } from './index.ts';
 
 describe('Figure 4: the transfer of $7 from Bob to Joe', () => {
   /**
-   * The columns as the figure shows them. Deviation: a write record names its operation and, in fixed
-   * width, the start timestamp: `8: 7 put` stands for the figure's `8: data @ 7`.
+   * The columns as the figure shows them. Deviation: a write record names its operation and, in
+   * fixed width, the start timestamp: `8: 7 put` means the figure's `8: data @ 7`.
    */
   async function figure4(): Promise<{ database: TestDatabase; client: Client }> {
     const database = await openTestDatabase();
@@ -164,7 +164,7 @@ describe('section 2.2, transactions', () => {
   });
 
   test('"reading a cell requires only performing a Bigtable lookup ...; acquiring locks is not necessary"', async () => {
-    // And a transaction that wrote nothing sends nothing, also at its commit.
+    // And a transaction that wrote nothing sends nothing, not even at its commit.
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     await a.write({ x: '1', y: '1' });
@@ -209,7 +209,8 @@ describe('section 2.2, transactions', () => {
     a.store.crashAfter(3);
     await assert.rejects(a.write({ p: '1', x: '1' }));
     assert.deepEqual(await b.read(['p']), { p: '1' });
-    // Not even dead for sure: the primary's write record is enough to roll forward.
+    // Not even an owner that is surely dead is needed: the primary's write record is enough to roll
+    // forward.
     assert.deepEqual(await b.read(['x']), { x: '1' });
   });
 
@@ -226,7 +227,7 @@ describe('section 2.2, transactions', () => {
     assert.ok(b.context.counters.lockWaits > 0);
   });
 
-  test('"Percolator takes a lazy approach to cleanup": locks stay until somebody meets them', async () => {
+  test('"Percolator takes a lazy approach to cleanup": locks stay until a reader meets them', async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     a.store.crashAfter(2);
@@ -267,7 +268,8 @@ describe('section 2.2, transactions', () => {
   });
 
   test('"otherwise it should be rolled back"', async () => {
-    // Deviation: rolling back leaves a marker, without which a late prewrite would lock the cell anew (P1).
+    // Deviation: rolling back leaves a marker; without it a late prewrite would lock the cell again
+    // (P1).
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     a.store.crashAfter(2);
@@ -338,7 +340,7 @@ describe('section 2.3, timestamps', () => {
   });
 
   test('"Get() returns all committed writes before the transaction’s start timestamp"', async () => {
-    // R begins after W was given its commit timestamp, at each moment from then on.
+    // R begins after W received its commit timestamp, at each moment from then on.
     for (const step of [3, 4]) {
       const database = await openTestDatabase();
       const [w, r] = [database.client('W'), database.client('R')];

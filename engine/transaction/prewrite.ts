@@ -1,20 +1,20 @@
 /**
- * Prewrite (Figure 6): "In the first phase of commit, we try to lock all the cells being written. ...
- * The transaction reads metadata to check for conflicts in each cell being written."
+ * Prewrite (Figure 6): "In the first phase of commit, we try to lock all the cells being written.
+ * ... The transaction reads metadata to check for conflicts in each cell being written."
  *
  * One conditional mutation for each row, with all of the row's cells in it:
  *
  *     if   any lock                 "... or locks at any timestamp"
  *     or   any write ≥ start         "abort on writes after our start timestamp ..."
- *     or   our own rollback marker   someone has rolled us back, or this is an old copy (P1)
+ *     or   our own rollback marker   we were rolled back, or this is an old copy (P1)
  *     then nothing, it is a conflict
  *     else data and lock at the start timestamp
  *
- * A conflict is never taken at its word: the mutation is not idempotent, and "conflict" may be the
- * echo of our own lock from a copy that was sent before (P12). classify.ts looks.
+ * A conflict is never believed at once: the mutation is not idempotent, and the "conflict" may be
+ * the echo of our own lock from a copy that was sent before (P12). classify.ts checks.
  *
- * Prewrite does not wait. It holds locks, or is about to, and two that wait for one another would wait
- * for ever (P22).
+ * Prewrite does not wait. It holds locks, or is about to, and two transactions that wait for each
+ * other would wait for ever (P22).
  */
 import { PercolatorError } from '../base/index.ts';
 import type { CellFilter, ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
@@ -32,7 +32,7 @@ export interface Prewriting {
   readonly wallMs: number;
 }
 
-/** Locks the rows' cells, all rows at once. Resolves with the conflicts found; none means all are locked. */
+/** Locks the rows' cells, all rows at once. Resolves with the conflicts; none: all are locked. */
 export async function prewriteRows(
   context: Context,
   rows: readonly RowWrites[],
@@ -52,7 +52,8 @@ export async function prewriteRows(
   return conflicts.filter((conflict) => conflict !== undefined);
 }
 
-/** Looks into an answer that was not a clear yes. Resolves to undefined if the row is locked after all. */
+/** Examines an answer that was not a clear yes. Resolves to undefined if the row is locked after
+ * all. */
 async function examine(
   context: Context,
   row: RowWrites,
@@ -64,7 +65,7 @@ async function examine(
     if (latest instanceof Error && !isDoubtful(latest)) throw latest;
     const found = await classifyPrewrite(context, row, prewriting.startTimestamp);
     if (found.kind === 'ours') return undefined;
-    // Only "nothing is there" after a lost answer leaves it open whether the request will still arrive.
+    // Only a lost answer with "nothing is there" leaves open whether the request will still arrive.
     if (found.kind === 'conflict' && !(latest instanceof Error && found.reason === 'gone')) {
       return found;
     }
@@ -108,7 +109,7 @@ function prewriteMutation(
   };
 }
 
-/** The cells of which none may exist. */
+/** The cells that must not exist: one of them is a conflict. */
 function offending(qualifier: string, startTimestamp: Timestamp): CellFilter[] {
   return [
     { family: recordFamily(qualifier), qualifier, from: startTimestamp },

@@ -1,7 +1,7 @@
 /**
- * Real processes on one folder: two that transfer money while a third one looks, and `kill -9` in the
- * middle of many commits. The total is the same in every snapshot, nothing acknowledged is lost, the
- * dead are found out at once, and no timestamp is given twice.
+ * Real processes on one folder: two transfer money while a third one reads, and `kill -9` hits in
+ * the middle of many commits. The total is the same in every snapshot, nothing acknowledged is
+ * lost, dead processes are found out at once, and no timestamp is handed out twice.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, fork } from 'node:child_process';

@@ -1,4 +1,5 @@
-/** The claims of reads.ts: which calls a read of many cells makes, and that its answers do not depend on that. */
+/** The claims of reads.ts: which calls a read of many cells makes; its answers do not depend on
+ * them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {

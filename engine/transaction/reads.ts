@@ -1,12 +1,12 @@
 /**
- * What one transaction reads of its snapshot: each cell once, cells of a row in one atomic read, and ahead of what is
- * asked for (prefetch.ts).
+ * What one transaction reads of its snapshot: each cell once, cells of one row in one atomic read,
+ * and ahead of what is asked for (prefetch.ts).
  *
  *     cells ──▶ not read yet ──▶ by row ──▶ a read each          each answer is validated (stale.ts),
  *                                      └──▶ with batching, one    then kept
  *                                           call for rows alike
  *
- * Every row is a call of its own where nobody batches: that is what the paper's batching is measured against.
+ * Without batching, every row is a call of its own: the paper's batching is measured against that.
  */
 import { assert } from '../base/index.ts';
 import type { CellAddress } from './columns.ts';
@@ -27,7 +27,7 @@ export class Reads {
   readonly #held: HeldSnapshot;
   /** By row and column. The snapshot does not change, so no cell is read twice. */
   readonly #versions = new RowMap<Map<string, Version | undefined>>();
-  /** What was read ahead; undefined without prefetching. */
+  /** The cells read ahead; undefined without prefetching. */
   readonly #prefetch: Prefetch | undefined;
 
   constructor(context: Context, held: HeldSnapshot, kind: string) {
@@ -48,7 +48,7 @@ export class Reads {
     return cells.map((cell) => this.#versions.get(cell)?.get(cell.column));
   }
 
-  /** The transaction has read what it will read. */
+  /** The transaction will read no more. */
   end(): void {
     this.#prefetch?.end();
   }
@@ -98,7 +98,7 @@ export class Reads {
     });
   }
 
-  /** Only what was validated is kept. */
+  /** Keeps validated answers only. */
   #keep(target: RowToRead, { versions, row }: SeenRow): void {
     const kept = this.#versionsOf(target);
     target.columns.forEach((column, i) => kept.set(column, versions[i]));
@@ -110,7 +110,7 @@ export class Reads {
   }
 }
 
-/** The rows of these cells, in the order of their first mention, and of each the columns. */
+/** The rows of these cells, in order of first mention, each with its columns. */
 function rowsOf(cells: readonly CellAddress[]): readonly RowToRead[] {
   const rows: RowToRead[] = [];
   const columnsOf = new RowMap<string[]>();
@@ -125,11 +125,12 @@ function rowsOf(cells: readonly CellAddress[]): readonly RowToRead[] {
   return rows;
 }
 
-/** Rows that one call can read: of one table, and of each the same columns. */
+/** Groups of rows that one call can read: of one table, and with the same columns. */
 function groupsOf(targets: readonly RowToRead[]): readonly (readonly RowToRead[])[] {
   const groups: [RowToRead, ...RowToRead[]][] = [];
   for (const target of targets) {
-    const group = groups.find(([first]) => areAlike(first, target)); // There are as many as calls: few.
+    // There are as many groups as calls: few.
+    const group = groups.find(([first]) => areAlike(first, target));
     if (group === undefined) groups.push([target]);
     else group.push(target);
   }

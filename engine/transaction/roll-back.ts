@@ -1,10 +1,10 @@
 /**
  * Roll back: erase the lock and the data of a transaction that will not commit, and leave a marker.
  *
- * The marker, at the start timestamp, is what the paper does not have. Without it a prewrite that was
- * delayed on the way, or sent twice, locks the cell anew after it was rolled back, and the
- * transaction may commit although half of it is gone (P1). Prewrite refuses where it finds one.
- * The data goes in the same row mutation as the lock: readers count on it (snapshot-read.ts).
+ * The paper has no such marker; it is at the start timestamp. Without it, a prewrite that was
+ * delayed or sent twice locks the cell again after the rollback, and the transaction may commit
+ * although half of it is gone (P1). Prewrite refuses where it finds its own marker. The data is
+ * erased in the same row mutation as the lock: readers rely on that (snapshot-read.ts).
  */
 import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
 import { isTableNotFound } from './bound-tables.ts';
@@ -13,8 +13,8 @@ import type { Context } from './context.ts';
 import type { RowWrites } from './writes.ts';
 
 /**
- * Rolls back someone else's cell, if its lock is still there; otherwise somebody has rolled it
- * back, or committed it, in the meantime, and there is nothing to do.
+ * Rolls back another transaction's cell if its lock is still there. If not, the cell has been
+ * rolled back or committed in the meantime, and there is nothing to do.
  */
 export async function rollBackCell(
   context: Context,
@@ -33,13 +33,14 @@ export async function rollBackCell(
 }
 
 /**
- * Rolls back our own transaction, before its commit was sent: every row to which a prewrite was
- * sent, whether it was answered or not (P7).
+ * Rolls back this process's own transaction before its commit was sent: every row to which a
+ * prewrite was sent, answered or not (P7).
  *
- * The mutations are blind: nobody can have committed the transaction but us, and a marker on a cell
- * that was never locked keeps a late prewrite away. The primary's row comes first: once it is
- * marked, the transaction is rolled back for everyone, even if we die before the others are. Rows whose
- * table was dropped meanwhile have gone with it, and a primary with them: the others are rolled back all the same.
+ * The mutations are blind: no other process can have committed the transaction, and a marker on a
+ * cell that was never locked keeps a late prewrite away. The primary's row comes first: once it is
+ * marked, the transaction is rolled back for all, even if we die before the other rows are. Rows
+ * whose table was dropped meanwhile are gone with it, perhaps with the primary among them: the
+ * others are rolled back all the same.
  */
 export async function rollBackOwn(
   context: Context,
@@ -62,9 +63,9 @@ async function unlessDropped(work: Promise<void>): Promise<void> {
 }
 
 /**
- * A marker where nothing was found to roll back (P2). It differs from the others because it can be
- * mistaken: if it was decided on before, and put there after, the evidence of a commit was collected
- * (see resolve-lock.ts).
+ * A marker put where nothing was found to roll back (P2); TiKV calls such a rollback record
+ * "protected". It differs from other markers because it can be mistaken: if it was decided on
+ * before the evidence of a commit was collected, and put there after (see resolve-lock.ts).
  */
 export function forbiddingMarker(qualifier: string, startTimestamp: Timestamp): Mutation {
   return rollbackMarker(qualifier, startTimestamp, Buffer.from(FORBIDDEN));

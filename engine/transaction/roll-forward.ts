@@ -1,17 +1,19 @@
 /**
  * Roll forward: replace a lock of a committed transaction by its write record.
  *
- * The transaction does so itself for its secondaries, after the commit point, and so does any reader
- * or writer that meets a lock whose primary has been committed. Both write the same cells, so it does
- * not matter that they may do it twice. The lock is erased at exactly its timestamp: a range "up to the
- * commit timestamp", as in Figure 6, would take a later transaction's lock with it if the mutation is late (P9).
+ * The transaction itself does so for its secondaries, after the commit point; so does any reader or
+ * writer that meets a lock whose primary has been committed. Both write the same cells, so it does
+ * not matter if both do it. The lock is erased at exactly its timestamp: a range "up to the commit
+ * timestamp", as in Figure 6, would also erase a later transaction's lock if the mutation is late
+ * (P9).
  *
- * Both write only if the lock is still there, which Figure 6 does not ask for. Without the condition, a
- * process that stops for an hour between the commit point and its second phase would bring back a write
- * record that has been rolled forward by another process, overwritten, and collected since: a record whose
- * data is gone, so that every read of the cell fails from then on. No look at a clock or a lease before the
- * sending prevents that, because the process may stop after the look. The condition is for each cell, not
- * for a row: of a row's locks one may have been rolled forward and collected while another is still there.
+ * Both write only if the lock is still there, which Figure 6 does not ask for. Without the
+ * condition, a process that stops for an hour between the commit point and its second phase would
+ * bring back a write record that another process has rolled forward, that has been overwritten, and
+ * that has been collected since. The data of such a record is gone, so every read of the cell would
+ * fail from then on. No check of a clock or a lease before the mutation is sent prevents that,
+ * because the process may stop after the check. The condition is per cell, not per row: one of a
+ * row's locks may have been rolled forward and collected while another is still there.
  */
 import type { ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, LOCK, recordFamily } from './columns.ts';
@@ -20,7 +22,8 @@ import type { Lock, Operation, Touched } from './locks/lock.ts';
 import { encodeWriteRecord } from './write-record.ts';
 import type { RowWrites, Write } from './writes.ts';
 
-/** Rolls someone else's cell forward if its lock is still there; otherwise somebody did it before. */
+/** Rolls another transaction's cell forward if its lock is still there; if not, it was resolved
+ * before. */
 export async function rollForwardCell(
   context: Context,
   { table, row, column }: CellAddress,
@@ -37,7 +40,7 @@ export async function rollForwardCell(
   if (found) context.counters.rolledForward++;
 }
 
-/** Second phase: write out write records for secondary cells. */
+/** Second phase: writes the write records of the secondary cells. */
 export async function rollForwardOwn(
   context: Context,
   rows: readonly RowWrites[],
@@ -64,7 +67,7 @@ function rollForwardIfLocked(
   return { table, row, anyOf: [own], ifFound };
 }
 
-/** Put the write record at the commit timestamp, pointing to the data; erase the lock. */
+/** Puts the write record at the commit timestamp, pointing to the data; erases the lock. */
 export function commitMutations(
   write: {
     readonly column: string;

@@ -1,6 +1,6 @@
 /**
- * Values by row: by its table, and there by its key. To make one string of both, and the hash of it, for each look
- * would cost more than the two looks.
+ * Values by row: first by table, then by row key. Making one string of both for each lookup, and
+ * hashing it, would cost more than two lookups.
  */
 interface RowAddress {
   readonly table: string;
@@ -14,7 +14,7 @@ export class RowMap<V> {
     return this.#tables.get(table)?.get(row);
   }
 
-  /** What the row has; what `make` makes, if it has nothing yet. */
+  /** The row's value; made by `make` if there is none yet. */
   getOrMake({ table, row }: RowAddress, make: () => V): V {
     let rows = this.#tables.get(table);
     if (rows === undefined) this.#tables.set(table, (rows = new Map()));
@@ -23,7 +23,7 @@ export class RowMap<V> {
     return value;
   }
 
-  /** Those of one table in the order of their making. */
+  /** All values: table by table, within a table in order of creation. */
   *values(): Generator<V> {
     for (const rows of this.#tables.values()) yield* rows.values();
   }

@@ -1,4 +1,5 @@
-/** The rules of protocol.md about committing, P9 to P18, P37 and P38: each test fails without its rule. */
+/** The rules of protocol.md about committing, P9 to P18, P37, P38: each test fails without its
+ * rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -17,7 +18,7 @@ import { outcomeOf, transact } from './index.ts';
 const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
   row === 'p' && mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
 
-test('P9: phase 2 erases exactly its own lock, so a late copy takes nobody else’s', async () => {
+test('P9: phase 2 erases exactly its own lock, so a late copy erases no other transaction’s lock', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.duplicate(
@@ -51,13 +52,13 @@ test('P10: the commit timestamp is asked for when all locks are held, and not be
   assert.deepEqual(held, [['p:c', 'x:c', 'y:c']]);
 });
 
-test('P10: a reader that starts after a commit timestamp was given out meets the lock or the write', async () => {
+test('P10: a reader that starts after a commit timestamp was handed out meets the lock or the write', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ p: 'old', x: 'old' });
   let read: Promise<unknown> | undefined;
   a.beforeMutation(3, async () => {
-    read = b.read(['p', 'x']); // Its start timestamp is above A's commit timestamp, A's locks are there.
+    read = b.read(['p', 'x']); // It starts above A's commit timestamp, and A's locks are there.
     await database.clock.yield();
   });
   await a.write({ p: 'new', x: 'new' });
@@ -91,7 +92,7 @@ test('P11: a commit that never gets an answer is COMMIT_UNKNOWN, and nothing is 
   assert.deepEqual(await database.client('B').read(['p', 'x']), { p: '1', x: '1' });
 });
 
-test('P11: a commit whose every answer is lost has happened, and outcomeOf says so, to anybody', async () => {
+test('P11: a commit whose every answer is lost has happened, and outcomeOf says so to every client', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.loseAnswer(isCommitPoint);
@@ -140,7 +141,7 @@ test('P11: transact never runs a transaction with an unknown outcome again', asy
 });
 
 test('P12: a prewrite that finds its own lock has succeeded, not lost', async () => {
-  // Believed at its word, the "conflict" would roll back a transaction that was fine.
+  // If it were believed, the "conflict" would roll back a transaction that was fine.
   const database = await openTestDatabase();
   const a = database.client('A');
   const isPrewrite = (row: string) => (call: MutationCall) =>
@@ -313,11 +314,11 @@ function failReadsAfterCommit(client: Client): Client['store']['beforeCall'] {
   };
 }
 
-test('P3: no condition on a lock, and no erasing of one, is about more than one start timestamp', async () => {
+test('P3: no condition on a lock, and no erasure of one, covers more than one start timestamp', async () => {
   const database = await openTestDatabase();
   const [a, b, c] = [database.client('A'), database.client('B'), database.client('C')];
   await a.write({ p: '1', x: '1' });
-  // A commits slowly, and its heart beats; then its second phase is lost, and B rolls it forward.
+  // A commits slowly and sends heartbeats; then its second phase is lost, and B rolls it forward.
   const transaction = await a.begin();
   put(transaction, { p: '2', x: '2' });
   database.oracle.beforeNext = async () => {
@@ -365,7 +366,7 @@ const repeated: readonly (readonly [string, number, (call: MutationCall) => bool
   ['the commit of the primary', ATTEMPTS_MAX, isCommitPoint],
 ];
 for (const [name, times, isIt] of repeated) {
-  test(`P11: of ${name} every request but the last that is allowed may be lost`, async () => {
+  test(`P11: all requests for ${name} but the last allowed one may be lost`, async () => {
     for (const losses of [times - 1, times]) {
       const database = await openTestDatabase({ observed: ['c'] });
       const options = { inDoubtAttemptsMax: ATTEMPTS_MAX, ordered: false };

@@ -1,4 +1,5 @@
-/** The rules of protocol.md about liveness, clocks and resolving, P24 to P29: each test fails without its rule. */
+/** The rules of protocol.md about liveness, clocks and resolving, P24 to P29: each fails without
+ * its rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -22,7 +23,11 @@ test('P24: how far apart the clocks of two machines are does not matter', async 
   const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
   const read = b.read(['x']);
   await future.advance(TIME_TO_LIVE_MS - 1);
-  assert.deepEqual(await database.locks(), ['p:c', 'x:c'], 'young, for somebody who just met it');
+  assert.deepEqual(
+    await database.locks(),
+    ['p:c', 'x:c'],
+    'young, for a reader that has just met it',
+  );
   commit();
   await committing;
   assert.deepEqual(await future.runUntil(read), { x: '1' });
@@ -39,7 +44,7 @@ test('P24: a dead owner of another machine is found out after one time to live, 
   assert.ok(waitedMs >= TIME_TO_LIVE_MS && waitedMs < TIME_TO_LIVE_MS + 1_000, `${waitedMs}`);
 });
 
-test('P25: the heartbeats of more commits than a call takes arguments do not end', async () => {
+test('P25: the heartbeats go on with more commits in flight than a call takes arguments', async () => {
   const database = await openTestDatabase();
   const counted = { beats: 0 };
   const store = new Proxy(database.store, {
@@ -66,7 +71,8 @@ test('P25: the heartbeats of more commits than a call takes arguments do not end
 });
 
 test('P25: heartbeats keep a commit alive that takes many times its time to live', async () => {
-  // The heartbeat begins with the primary's lock; the secondary's lock, which nobody updates, must not count.
+  // The heartbeat begins with the primary's lock; the secondary's lock, which is never updated,
+  // must not count.
   const database = await openTestDatabase();
   const a = database.client('A');
   const b = database.client('B', { lockWaitMsMax: 100 * TIME_TO_LIVE_MS });
@@ -99,7 +105,8 @@ test('P25: a heartbeat that arrives after the commit, or after the rollback, doe
 test('P26: a paused writer that comes back after it was rolled back gets ROLLED_BACK', async () => {
   // Liveness is a hint: what decides is the conditional mutation of the primary.
   const database = await openTestDatabase();
-  const a = database.client('A', { clock: new VirtualClock() }); // Its time stands still: no heartbeats.
+  // Its time stands still: no heartbeats.
+  const a = database.client('A', { clock: new VirtualClock() });
   const b = database.client('B');
   const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
   assert.deepEqual(await database.clock.runUntil(b.read(['x'])), { x: undefined });
@@ -139,7 +146,7 @@ test('P27: a primary that commits between the look and the rollback wins, and it
   assert.equal(b.context.counters.rolledForward, 1);
 });
 
-test('P27: nothing of a secondary is touched before the primary has decided', async () => {
+test('P27: a secondary is not changed before the primary has decided', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.crashAfter(3 - 1);
@@ -166,8 +173,8 @@ test('P28: that a lock was alive once is not remembered', async () => {
   assert.deepEqual(await b.read(['x']), { x: '1' });
 });
 
-test('P29: what this process left behind itself is cleaned up at once', async () => {
-  // The clock does not move: waiting for the time to live of one's own lock would hang.
+test('P29: what this process itself left is cleaned up at once', async () => {
+  // The clock does not move: waiting for the time to live of the process's own lock would hang.
   const database = await openTestDatabase();
   const a = database.client('A', { inDoubtAttemptsMax: 1 });
   a.store.loseRequest(({ mutations }) => mutations.some(({ family }) => family === 'write'));
@@ -187,7 +194,7 @@ test('P29: a transaction of this process that is still committing is not taken f
   assert.deepEqual(await read, { x: '1', p: '1' });
 });
 
-test('a process that is told to stop beats no more', async () => {
+test('a process that is told to stop sends no more heartbeats', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   const { commit, committing } = await stall(database, a, { p: '1' });
@@ -199,7 +206,8 @@ test('a process that is told to stop beats no more', async () => {
   await committing;
 });
 
-/** Starts a commit that has all its locks, and hears of its commit timestamp when `commit` is called. */
+/** Starts a commit that has all its locks, and learns its commit timestamp when `commit` is
+ * called. */
 async function stall(
   database: TestDatabase,
   client: Client,

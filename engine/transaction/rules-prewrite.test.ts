@@ -1,4 +1,5 @@
-/** The rules of protocol.md about prewrite and rolling back, P1 to P8: each test fails without its rule. */
+/** The rules of protocol.md about prewrite and rolling back, P1 to P8: each fails without its
+ * rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -6,8 +7,8 @@ import { cell, once, openTestDatabase, put, type Client } from '../testing/index
 import { prewriteRows } from './prewrite.ts';
 
 test('P1: a prewrite that lands after the rollback is refused', async () => {
-  // Without the marker in rollBackMutations, or without looking for it in `offending`, the copy locks P
-  // anew, and A commits although its X is gone.
+  // Without the marker in rollBackMutations, or without the look for it in `offending`, the copy
+  // would lock P again, and A would commit although its X is gone.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.duplicate(once(() => true));
@@ -56,7 +57,7 @@ test('P2: a lock whose primary was never written waits for its time to live, the
   assert.deepEqual(await database.locks(), []);
 });
 
-test('P2: a primary that was never written is forbidden by a newer record that stands there', async () => {
+test('P2: a primary that was never written is forbidden by a newer record in its cell', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const { startTimestamp } = await a.begin();
@@ -69,7 +70,8 @@ test('P2: a primary that was never written is forbidden by a newer record that s
 });
 
 test('P2: the primary comes while its absence is being settled: then it decides', async () => {
-  // forbidPrimary looks for the lock in its predicate; blind, it would mark a locked primary rolled back.
+  // forbidPrimary looks for the lock in its predicate; blind, it would mark a locked primary as
+  // rolled back.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const { startTimestamp } = await a.begin();
@@ -93,8 +95,9 @@ test('P3: a foreign lock at a primary is not taken for its own', async () => {
   assert.deepEqual(await database.locks(), ['p:c'], "B's lock is B's");
 });
 
-test("P5, P6: someone else's rollback marker is no conflict, whatever its timestamp", async () => {
-  // In the write family, or looked for at any timestamp, the younger marker would abort the older writer.
+test("P5, P6: another transaction's rollback marker is no conflict, whatever its timestamp", async () => {
+  // In the write family, or matched at any timestamp, the younger marker would abort the older
+  // writer.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const older = await a.begin();
@@ -148,7 +151,7 @@ test('P7: where a table was dropped meanwhile, the rows in all other tables are 
 });
 
 test('P7: a row whose prewrite was never answered is rolled back too', async () => {
-  // Rolling back only what was acknowledged leaves X locked.
+  // Rolling back only acknowledged rows would leave X locked.
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.loseAnswer((call) => call.row === 'x' && call.anyOf !== undefined);
@@ -160,7 +163,7 @@ test('P7: a row whose prewrite was never answered is rolled back too', async () 
   assert.deepEqual(Object.keys(await database.stored('x')), ['rollback']);
 });
 
-test('P8: our own rollback of the primary is found by whoever meets a secondary that it missed', async () => {
+test('P8: our own rollback of the primary is found by a reader that meets a secondary that it missed', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await a.begin();
@@ -174,7 +177,7 @@ test('P8: our own rollback of the primary is found by whoever meets a secondary 
 });
 
 test('P33: rolled back data is gone, so that it does not hide the version of a reader', async () => {
-  // Left behind, two rolled back versions would fill the two versions that a read asks for.
+  // If it stayed, two rolled back versions would fill the two versions that a read asks for.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'old' });

@@ -1,4 +1,5 @@
-/** The rules of protocol.md about reading and contention, P19 to P23: each test fails without its rule. */
+/** The rules of protocol.md about reading and contention, P19 to P23: each fails without its
+ * rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -6,7 +7,7 @@ import { cell, once, openTestDatabase, put } from '../testing/index.ts';
 import { backoffMs } from './backoff.ts';
 import { transact } from './index.ts';
 
-test('P19: a lock above the snapshot is nothing to a reader', async () => {
+test('P19: a reader ignores a lock above its snapshot', async () => {
   // The clock does not move: a reader that waited would hang.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
@@ -52,7 +53,7 @@ test('P20: lock, write and data come from one read of the row', async () => {
 });
 
 test('P20: data of a transaction that began before the snapshot and committed after it is passed over', async () => {
-  // With one version of data asked for, the read would come back without the one it needs.
+  // With one version of data asked for, the read would come back without the version it needs.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   await a.write({ x: 'visible' });
@@ -89,7 +90,7 @@ test('P20: a row that changes between two reads of one transaction is seen as it
 });
 
 for (const point of ['before', 'after'] as const) {
-  test(`P21: writers that never read clean up what died ${point} its commit point`, async () => {
+  test(`P21: writers that never read clean up after a client that died ${point} its commit point`, async () => {
     // Without cleanUpAfter they would meet the lock, abort, retry and abort for ever.
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
@@ -132,8 +133,8 @@ test('a read whose clean-up gets no answer looks again', async () => {
   assert.deepEqual(await database.clock.runUntil(b.read(['x', 'p'])), { x: '1', p: '1' });
 });
 
-test('P22: a writer in a conflict fails at once and waits for nobody', async () => {
-  // The clock does not move: whoever slept while it holds locks would hang.
+test('P22: a writer in a conflict fails at once and waits for no other', async () => {
+  // The clock does not move: a writer that slept while it holds locks would hang.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await b.begin();
@@ -143,7 +144,7 @@ test('P22: a writer in a conflict fails at once and waits for nobody', async () 
   assert.deepEqual(await b.read(['x', 'y']), { x: '1', y: undefined });
 });
 
-test('P22: two that fight over the primary: the loser has locked nothing else', async () => {
+test('P22: of two writers that fight over the primary, the loser has locked nothing else', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await a.begin();
@@ -179,7 +180,7 @@ test('P23: a transaction that always loses gives up after attemptsMax with the l
   assert.equal(runs, 4);
 });
 
-test('a reader gives up with LOCKED behind a live transaction that takes too long', async () => {
+test('a reader gives up with LOCKED when a live transaction takes too long', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B', { lockWaitMsMax: 300 })];
   const transaction = await a.begin();

@@ -1,4 +1,5 @@
-/** Scan that sees the transaction's own writes: the snapshot's rows and the buffer's, merged in key order. */
+/** A scan that sees the transaction's own writes: the snapshot's rows and the buffer's, merged by
+ * key. */
 import type { Context } from './context.ts';
 import { type ScannedRow, type ScanRange, scanSnapshot } from './scan.ts';
 import type { HeldSnapshot } from './stale.ts';
@@ -53,7 +54,7 @@ function isWanted(range: ScanRange, { row, column, operation }: Write): boolean 
   return inside && operation !== 'touch' && range.columns.includes(column);
 }
 
-/** Takes from `pending` the rows that the snapshot does not have and that come before `row`. */
+/** Takes from `pending` the rows that come before `row` and that the snapshot does not have. */
 function* rowsBefore(row: string | undefined, pending: WrittenRow[]): Generator<ScannedRow> {
   for (;;) {
     const [next] = pending;

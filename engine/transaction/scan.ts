@@ -1,9 +1,9 @@
 /**
  * Scan: the rows of a range as the snapshot sees them.
  *
- * Rows are read in batches; each row is one atomic read, and the snapshot's timestamp, not any
- * atomicity across rows, makes them belong together. A row with a lock in the way is read again
- * by itself once the lock is resolved.
+ * Rows are read in batches. Each row is one atomic read; what makes the rows consistent is the
+ * snapshot's timestamp, not any atomicity across rows. A row with a lock in the way is read again
+ * alone, and its lock is resolved.
  */
 import type { CellFilter, Row } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
@@ -19,20 +19,20 @@ import { type HeldSnapshot, validateRead } from './stale.ts';
 
 export interface ScanRange {
   readonly table: string;
-  /** First row, inclusive; default: the first of the table. */
+  /** First row, inclusive; default: the first row of the table. */
   readonly start?: string | undefined;
   /** Exclusive; default: the end of the table. */
   readonly end?: string | undefined;
   /** The columns wanted; rows that have none of them are left out. */
   readonly columns: readonly string[];
   /**
-   * Rows per read of the storage. Default 128. Too small: a round trip for every few rows. Too large:
-   * memory, and work thrown away when the caller stops early.
+   * Rows per read of the storage. Default 128. Too small: a round trip for every few rows. Too
+   * large: memory, and work thrown away when the caller stops early.
    */
   readonly batchRows?: number | undefined;
 }
 
-/** A row with the values that its columns have; a column without a value is absent. */
+/** A row and the values of its columns; a column without a value is absent. */
 export interface ScannedRow {
   readonly row: string;
   readonly values: ReadonlyMap<string, Buffer>;
@@ -52,14 +52,14 @@ export async function* scanSnapshot(
     const rows = await held.tables.read(range.table, (table) =>
       readBatch(context, { ...range, table, start, limit }, filters),
     );
-    await validateRead(context, held); // For the rows that are not there, too.
+    await validateRead(context, held); // Also for the rows that were not found.
     for (const row of rows) {
       const values = valuesHere(range, row) ?? (await readAgain(context, range, row, held));
       if (values.size > 0) yield { row: row.key, values };
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < limit) return;
-    start = `${last.key}\0`; // The first key behind the last row.
+    start = `${last.key}\0`; // The first key after the last row.
   }
 }
 
@@ -79,7 +79,7 @@ async function readBatch(
   return rows;
 }
 
-/** Undefined if a lock is in the way, or a value is not among what was read. */
+/** Undefined if a lock is in the way, or if a value is not among the cells that were read. */
 function valuesHere({ columns }: ScanRange, row: Row): ReadonlyMap<string, Buffer> | undefined {
   if (pendingLocks(row).length > 0) return undefined;
   const versions = columns.map((column) => committedVersion(column, row.cells));

@@ -1,19 +1,20 @@
 /**
  * Get (Figure 6): the newest version committed before the start timestamp.
  *
- *   1. Check for locks that signal concurrent writes: a lock at or before our start timestamp may
- *      belong to a transaction that commits before it. Resolve it, or wait, and read again.
- *   2. Find the latest write below our start timestamp.
- *   3. Return the data it points to.
+ * 1. Check for locks that signal concurrent writes: a lock at or before our start timestamp may
+ *    belong to a transaction that commits before it. Resolve it, or wait, and read again.
+ * 2. Find the latest write below our start timestamp.
+ * 3. Return the data it points to.
  *
- * All three come from one atomic read of the row (P20): between two reads a transaction could commit,
- * and we would miss its lock in the first and its write in the second. But which data to ask for is
- * known only when the write record is. So ask for the two newest versions at or before the
- * snapshot: at most one can be newer than the one wanted, because two more would be two
- * transactions that wrote the cell between the same two commits, and one of them lost. (Data of rolled back
- * transactions does not count: rolling back erases it together with the lock.)
+ * All three come from one atomic read of the row (P20): between two reads a transaction could
+ * commit, and we would miss its lock in the first and its write in the second. But which data to
+ * ask for is known only once the write record is. So the read asks for the two newest data versions
+ * at or before the snapshot. At most one of them can be newer than the one wanted: two newer
+ * versions would mean that two transactions wrote the cell between the same two commits, and one of
+ * them lost. (Data of rolled-back transactions does not count: it is erased together with the
+ * lock.)
  *
- * Locks above our start timestamp are not looked at: their commit timestamp is above it too (P19).
+ * Locks above our start timestamp are ignored: their commit timestamps are above it, too (P19).
  */
 import { assert, PercolatorError } from '../base/index.ts';
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable/index.ts';
@@ -28,7 +29,7 @@ import { decodeWriteRecord, type WriteRecord } from './write-record.ts';
 /** A committed version of a cell, as a snapshot sees it. */
 export interface Version {
   readonly record: WriteRecord;
-  /** Undefined if the version says that there is no value, or the column has none (acknowledgments). */
+  /** Undefined if the version is a delete, or if the column has no data (acknowledgments). */
   readonly value: Buffer | undefined;
 }
 
@@ -36,7 +37,8 @@ export interface RowToRead {
   readonly table: string;
   readonly row: string;
   readonly columns: readonly string[];
-  /** Read along, for whoever may ask for them later (prefetch.ts). What is in their way is left there. */
+  /** Columns read ahead, which may be asked for later (prefetch.ts). Locks at them are left
+   * alone. */
   readonly alongside?: readonly string[] | undefined;
 }
 
@@ -44,7 +46,7 @@ export interface RowToRead {
 export interface SeenRow {
   /** For each column asked for, or undefined if the snapshot sees none. */
   readonly versions: readonly (Version | undefined)[];
-  /** The read that they are from, with what was read along. */
+  /** The read that the versions are from, with the columns read ahead. */
   readonly row: Row | undefined;
 }
 
@@ -59,7 +61,8 @@ export async function snapshotRead(
   return seenRow(context, target, { row, filters, startTimestamp });
 }
 
-/** The same for rows of one table, and of each the same columns: in one call. Each row is still a read of its own. */
+/** The same for rows of one table, with the same columns: in one call. Each row is still a read of
+ * its own. */
 export async function snapshotReadRows(
   context: Context,
   targets: readonly RowToRead[],
@@ -98,7 +101,8 @@ interface ReadSoFar {
   readonly startTimestamp: Timestamp;
 }
 
-/** From a row that was read to what is seen of it; a promise only if something is in the way, because that is seldom. */
+/** Turns a row that was read into what the snapshot sees; a promise only if a lock or a far touch
+ * is in the way, which is rare. */
 function seenRow(context: Context, target: RowToRead, read: ReadSoFar): SeenRow | Promise<SeenRow> {
   if (locksInTheWay(target, read.row).length > 0) return seenOnceUnlocked(context, target, read);
   return pickVersions(context, target, read);
@@ -120,7 +124,7 @@ async function seenOnceUnlocked(
   }
 }
 
-/** Those at columns that were asked for; at a column that was only guessed nobody waits. */
+/** The locks at columns that were asked for; no read waits at a column that was only guessed. */
 function locksInTheWay({ columns }: RowToRead, row: Row | undefined): readonly Cell[] {
   const locks = pendingLocks(row);
   return locks.length === 0 ? locks : locks.filter(({ qualifier }) => columns.includes(qualifier));
@@ -133,7 +137,7 @@ function filtersOf(
   return [...columns, ...alongside].flatMap((column) => filtersFor(column, startTimestamp));
 }
 
-/** What to read of one column: step 1, 2 and 3 of the opening comment. */
+/** What to read of one column: steps 1, 2 and 3 of the opening comment. */
 export function filtersFor(column: string, startTimestamp: Timestamp): CellFilter[] {
   const upTo = { qualifier: column, to: startTimestamp };
   const filters: CellFilter[] = [
@@ -150,8 +154,8 @@ export function pendingLocks(row: Row | undefined): readonly Cell[] {
 }
 
 /**
- * Deals with the locks found in a row. Readers may wait, because they hold nothing that others
- * wait for (P22).
+ * Deals with the locks found in a row. Readers may wait, because they hold nothing that others wait
+ * for (P22).
  * @throws LOCKED if a live transaction has held its lock for longer than `lockWaitMsMax`
  */
 async function resolveOrWait(
@@ -177,7 +181,7 @@ async function resolveOrWait(
   }
 }
 
-/** Until its owner, if that is this process, has finished committing; else for a moment. */
+/** Waits until the owner has finished committing, if it is this process; otherwise for a moment. */
 async function waitForOwner(context: Context, lock: Lock, attempt: number): Promise<void> {
   const ours = context.committing.get(lock.startTimestamp);
   await (ours ?? context.clock.sleep(backoffMs(context, attempt)));
@@ -242,12 +246,12 @@ export function committedVersion(column: string, cells: readonly Cell[]): Versio
   return { record, value: data && Buffer.from(data.value) };
 }
 
-/** Whether the current data is not among the versions that were read: a touch can point further back. */
+/** Whether the current data is not among the versions read: a touch can point further back. */
 export function isElsewhere(row: Row | undefined, column: string): boolean {
   return isValueElsewhere(committedVersion(column, row?.cells ?? []), column);
 }
 
-/** Whether a version's value was not among what was read. */
+/** Whether a version's value was not among the cells that were read. */
 export function isValueElsewhere(
   version: Version | undefined,
   column: string | undefined,

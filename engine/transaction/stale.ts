@@ -1,19 +1,19 @@
 /**
  * Stale snapshots: what a snapshot must not read because it may have been collected (P31).
  *
- * A transaction whose hold is covered by its process's lease need not ask: no collector has come near
- * its snapshot. All others ask for the horizon after each read, before anybody sees what was read:
+ * A transaction whose hold is covered by its process's lease need not ask: no collector has come
+ * near its snapshot. All others read the horizon after each read, before the result is returned:
  *
  *     read ─▶ covered? ─ yes ─▶ done
  *                      └ no ──▶ horizon at or below S? ─ yes ─▶ done: it was there when we read
  *                                                      └ no ──▶ STALE_SNAPSHOT
  *
  * After, not before: the collector persists the horizon before it deletes anything, so a read that
- * missed something is followed by a horizon that says so. Because every read is checked by itself,
+ * missed something is followed by a horizon that says so. Because every read is checked on its own,
  * nothing is left to check when a snapshot is closed.
  *
- * A commit is checked whether it is covered or not, because that is free: the commit timestamp
- * brings the horizon along (commit.ts).
+ * A commit is always checked, covered or not, because the check is free: the horizon comes with the
+ * commit timestamp (commit.ts).
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -21,14 +21,15 @@ import type { Hold } from '../leases/index.ts';
 import type { BoundTables } from './bound-tables.ts';
 import type { Context } from './context.ts';
 
-/** The snapshot of a transaction, its claim to it, and the tables that it sees. */
+/** A transaction's snapshot, its hold on it, and the tables that it sees. */
 export interface HeldSnapshot {
   readonly startTimestamp: Timestamp;
   readonly hold: Hold;
   readonly tables: BoundTables;
 }
 
-/** To be awaited after a read, before its result is used; mostly there is nothing to wait for. @throws STALE_SNAPSHOT */
+/** Await it after a read, before the result is used; undefined if there is nothing to wait for.
+ * @throws STALE_SNAPSHOT */
 export function validateRead(
   context: Context,
   { startTimestamp, hold }: HeldSnapshot,

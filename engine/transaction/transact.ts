@@ -1,12 +1,13 @@
 /**
  * Transact: runs a function as a transaction, again and again until it commits.
  *
- * "Applications ... should be retried after a backoff" (section 2.2); the library owns that loop. Each
- * attempt is a new transaction: a new start timestamp, new reads, nothing carried over. To retry only
- * the writes, at a new timestamp, would bring back the lost updates that the conflict prevented (P18).
+ * "Applications ... should be retried after a backoff" (section 2.2); the library owns that loop.
+ * Each attempt is a new transaction: a new start timestamp, new reads, nothing carried over.
+ * Retrying only the writes, at a new timestamp, would bring back the lost updates that the conflict
+ * prevented (P18).
  *
- * The function may run several times, so it must not do anything outside the transaction that cannot
- * be done twice (P51).
+ * The function may run several times, so outside the transaction it must do nothing that cannot be
+ * done twice (P51).
  */
 import { isRetryable, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -42,7 +43,7 @@ export async function snapshotAt(
   return new Transaction(context, held, { readOnly: true, kind });
 }
 
-/** A fresh start timestamp; the hold comes first (see lock-service/leases.ts, step 1 and 3). */
+/** A fresh start timestamp; the hold comes first (see lock-service/leases.ts, steps 1 and 3). */
 async function holdNow(context: Context): Promise<HeldSnapshot> {
   const { leases, oracle } = context;
   const hold = await leases.enter();
@@ -57,8 +58,8 @@ async function holdNow(context: Context): Promise<HeldSnapshot> {
 }
 
 /**
- * A snapshot of the past: hold it, then look whether it was in time. A collector persists the
- * horizon, then looks who holds what. So either we see the horizon, or it sees the hold.
+ * A snapshot of the past: take the hold, then check whether it came in time. A collector persists
+ * the horizon, then reads the holds. So either we see the horizon, or it sees the hold.
  */
 async function holdThen(context: Context, startTimestamp: Timestamp): Promise<HeldSnapshot> {
   const hold = await context.leases.pin(startTimestamp);
@@ -84,7 +85,8 @@ export async function transact<T>(
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
-      transaction = await begin(context, { kind }); // It may fail, too: the oracle may be out of reach for a moment.
+      // May fail, too: the oracle may be unreachable for a moment.
+      transaction = await begin(context, { kind });
       const result = await body(transaction);
       await transaction.commit();
       return result;
@@ -97,8 +99,8 @@ export async function transact<T>(
 }
 
 /**
- * How a transaction that ended with COMMIT_UNKNOWN ended after all. If it has not ended and its owner is
- * this process, which has given it up, or is dead, it is rolled back: the answer is final.
+ * How a transaction that ended with COMMIT_UNKNOWN ended after all. If it has not ended, it is
+ * rolled back if its owner is dead, or is this process, which has given it up: the answer is final.
  * @throws STALE_SNAPSHOT if it is so long ago that the evidence has been collected
  */
 export async function outcomeOf(
@@ -111,19 +113,22 @@ export async function outcomeOf(
     if (outcome.kind === 'collected') {
       throw new PercolatorError(
         'STALE_SNAPSHOT',
-        `how the transaction of ${startTimestamp} ended is not known any more: it is below the horizon ` +
+        `the outcome of the transaction of ${startTimestamp} is no longer known: it is below the horizon ` +
           `${context.oracle.horizon}, or the table of its primary was dropped`,
       );
     }
     if (outcome.kind !== 'alive') return outcome.kind;
     if (attempt >= context.options.attemptsMax) {
-      throw new PercolatorError('LOCKED', `the transaction of ${startTimestamp} is still at work`);
+      throw new PercolatorError(
+        'LOCKED',
+        `the transaction of ${startTimestamp} is still committing`,
+      );
     }
     await context.clock.sleep(backoffMs(context, attempt));
   }
 }
 
-/** The primary's lock as far as it matters for asking: whose it is, and where. */
+/** The primary's lock, as far as asking for the outcome needs it: the owner and the address. */
 function lockOf(
   context: Context,
   primary: TransactionName['primary'],

@@ -1,16 +1,16 @@
 /**
- * One transaction (section 2.2, Figure 6): reads from the snapshot at its start timestamp, buffers its
- * writes, and commits them all at its commit timestamp or none.
+ * One transaction (section 2.2, Figure 6): reads from the snapshot at its start timestamp, buffers
+ * its writes, and commits all of them at its commit timestamp, or none.
  *
  *     begin ── get / getMany / scan / set / delete / lock ──▶ commit ──▶ committed
  *                                                              │
  *                                                              └─▶ conflict, rolled back, unknown
  *
- * Two transactions that write one cell and overlap in time never both commit. That is snapshot isolation, and
- * its one hole is write skew: two transactions that read the same cells and write different ones.
- * `lock(cell)` closes it where it matters.
+ * Two transactions that write one cell and overlap in time never both commit. That is snapshot
+ * isolation. Its one hole is write skew: two transactions that read the same cells and write
+ * different ones. `lock(cell)` closes it where it matters.
  *
- * Most users want `transact`, which also retries; this class is what their function is given.
+ * Most users want `transact`, which also retries; its function receives an object of this class.
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -29,11 +29,11 @@ import type { Version } from './snapshot-read.ts';
 import type { HeldSnapshot } from './stale.ts';
 import { type Write, WriteBuffer } from './writes.ts';
 
-/** What can be read of a snapshot: of a transaction's, or of a read-only one at any timestamp. */
+/** What can be read: by a transaction, or by a read-only snapshot at any timestamp. */
 export interface Reader {
   /** Fixes the snapshot; identifies the transaction. */
   readonly startTimestamp: Timestamp;
-  /** The cell's value, or undefined if it has none. Not a copy: whoever changes it changes later reads. */
+  /** The cell's value, or undefined if it has none. Not a copy: changing it changes later reads. */
   get(cell: CellAddress): Promise<Buffer | undefined>;
   /** The values of several cells; cells of one row are read together. */
   getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]>;
@@ -41,7 +41,8 @@ export interface Reader {
   scan(range: ScanRange): AsyncIterable<ScannedRow>;
 }
 
-/** A read-only view of the database. Close it: until then it keeps what it sees from being collected. */
+/** A read-only view of the database. Close it: until then it keeps what it sees from being
+ * collected. */
 export interface Snapshot extends Reader, AsyncDisposable {
   /** Twice is harmless. */
   close(): Promise<void>;
@@ -49,8 +50,8 @@ export interface Snapshot extends Reader, AsyncDisposable {
 
 export interface TransactionOptions {
   /**
-   * What kind of transaction this is: those of one kind read alike, which is what prefetching learns from. Default:
-   * the name of the function that is given, and of an observer the observer's.
+   * The kind of transaction: transactions of one kind read alike, and prefetching learns from that.
+   * Default: the name of the function passed to `transact`; for an observer, the observer's name.
    */
   readonly kind?: string | undefined;
 }
@@ -65,7 +66,7 @@ export class Transaction implements Snapshot {
   readonly #weak: CellAddress[] = [];
   readonly #reads: Reads;
   readonly #readOnly: boolean;
-  /** Moves forward only; nothing is possible once it is not `open`. */
+  /** Moves forward only; once it is not `open`, nothing is possible. */
   #state: State = 'open';
 
   /** Use `begin` or `snapshotAt`. */
@@ -111,20 +112,21 @@ export class Transaction implements Snapshot {
     return scanWithWrites(this.#context, range, this.#held, this.#writes);
   }
 
-  /** The bytes are kept, not copied: leave them alone until the commit. */
+  /** The bytes are kept, not copied: do not change them before the commit. */
   set(cell: CellAddress, value: Uint8Array | string): void {
     const bytes = typeof value === 'string' ? Buffer.from(value) : value;
     this.#buffer({ ...cell, operation: 'put', value: bytes });
   }
 
-  /** Older snapshots still see the value, and later writers the conflict: a delete is a write (P17). */
+  /** Older snapshots still see the value, and later writers the conflict: a delete is a write
+   * (P17). */
   delete(cell: CellAddress): void {
     this.#buffer({ ...cell, operation: 'delete' });
   }
 
   /**
-   * Makes every transaction that writes the cell, and overlaps this one, conflict with it, although the
-   * value stays as it is. Lock what a decision was based on, and write skew is gone.
+   * Makes every overlapping transaction that writes the cell conflict with this one, although the
+   * value stays as it is. Lock the cells that a decision was based on, and write skew cannot occur.
    */
   async lock(cell: CellAddress): Promise<void> {
     this.#assertOpen();
@@ -135,13 +137,13 @@ export class Transaction implements Snapshot {
       dataTimestamp: record?.dataTimestamp ?? 0,
       changedTimestamp: record?.changedTimestamp ?? 0,
     };
-    // What was written while we looked stays: it conflicts already, and a touch would lose its value.
+    // A write buffered while we read stays: it conflicts already, and a touch would lose its value.
     if (this.#writes.find(cell) !== undefined) return;
     this.#buffer({ ...cell, operation: 'touch', touched });
   }
 
   /**
-   * Marks a cell for its observers without writing it (section 2.4): no two transactions collide
+   * Marks a cell for its observers without writing it (section 2.4): transactions do not conflict
    * over it, and the observer runs at least once, perhaps several times, perhaps twice at a time.
    */
   notifyWeakly(cell: CellAddress): void {
@@ -150,8 +152,10 @@ export class Transaction implements Snapshot {
   }
 
   /**
-   * Commits; resolves with the commit timestamp, or with the start timestamp if nothing was written.
-   * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: nothing was or will be visible; run it again from the beginning
+   * Commits; resolves with the commit timestamp, or with the start timestamp if nothing was
+   * written.
+   * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: nothing is or will be visible; run it
+   * again from the start
    * @throws COMMIT_UNKNOWN: it may have committed; ask `outcomeOf(error.transaction)`
    */
   async commit(): Promise<Timestamp> {
@@ -189,7 +193,7 @@ export class Transaction implements Snapshot {
     return this.#reads.versions(cells);
   }
 
-  /** For observers: records that `observer` has run for `cell` in this transaction's snapshot (P42). */
+  /** For observers: records that `observer` has run for `cell` in this snapshot (P42). */
   acknowledge(observer: string, cell: CellAddress): void {
     const column = acknowledgmentColumn(observer, cell.column);
     this.#writes.put({ table: cell.table, row: cell.row, column, operation: 'put' });
@@ -207,11 +211,11 @@ export class Transaction implements Snapshot {
     if (this.#weak.length > 0) {
       throw new PercolatorError(
         'INVALID_ARGUMENT',
-        `the weak notification of ${this.#weak.map(describeCell).join(', ')} needs a transaction that writes: ` +
-          'it becomes visible when the transaction commits',
+        `weak notification of ${this.#weak.map(describeCell).join(', ')}: the transaction must write, because ` +
+          'the notification becomes visible with its commit',
       );
     }
-    return this.startTimestamp; // The snapshot is all there was to it.
+    return this.startTimestamp; // Nothing was written: the snapshot is all there was.
   }
 
   #buffer(write: Write): void {

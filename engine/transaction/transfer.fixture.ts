@@ -2,8 +2,8 @@
  * A program for tests: transfers money between accounts until its parent disconnects or kills it.
  *
  * Every transfer also writes a line of the ledger, and is reported to the parent when, and only
- * when, its commit was acknowledged. It keeps many transfers under way, so that a kill meets
- * transactions at every step of their commit.
+ * when, its commit was acknowledged. The program keeps many transfers in flight, so that a kill
+ * meets transactions at every step of their commits.
  */
 import process from 'node:process';
 import { createRandom } from '../base/index.ts';
@@ -24,7 +24,7 @@ const percolator = await openPercolator({ folder, fsync: false, lockTimeToLiveMs
 const over = new AbortController();
 let count = 0;
 
-/** Resolves when it is committed, or has lost; the next one will do as well. */
+/** Resolves when it is committed or has lost; after a loss, the next transfer will do as well. */
 async function transfer(): Promise<void> {
   const transaction = await percolator.begin();
   const [from, to] = [random.integer(0, ACCOUNTS - 1), random.integer(0, ACCOUNTS - 1)];

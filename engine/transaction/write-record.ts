@@ -1,15 +1,15 @@
 /**
- * The value of a write cell: committed data is present, and this is where (Figure 5).
+ * The value of a write cell: committed data exists, and this is where (Figure 5).
  *
  *     write:c @ commit timestamp = "0000000000000007 put"                    data is at 7
  *                                  "0000000000000007 delete"                 there is no value
- *                                  "0000000000000009 touch 7 8"              the data of 7 is still current,
+ *                                  "0000000000000009 touch 7 8"              data of 7 still current,
  *                                                                            last changed at 8
  *
  * The record starts with the transaction's start timestamp in fixed width, so that a value filter
  * can find the record of a given transaction. A delete is a record like any other: later writers
- * see the conflict, older snapshots still see the value (P17). A touch is what `lock(cell)` commits:
- * it conflicts with every writer, and changes nothing.
+ * see the conflict, older snapshots still see the value (P17). A touch is the lock record that
+ * `lock(cell)` commits: it conflicts with every writer and changes nothing.
  */
 import { assert, viewOf } from '../base/index.ts';
 import type { Cell, Timestamp } from '../bigtable/index.ts';
@@ -43,7 +43,8 @@ export function encodeWriteRecord(
 export function decodeWriteRecord(cell: Cell): WriteRecord {
   const { value, timestamp } = cell;
   if (!isPut(value)) return decodeAny(cell);
-  // Most are puts, and every read has one: as numbers, without strings in between, in a tenth of the time.
+  // Most records are puts, and every read decodes one. Without strings this takes a tenth of the
+  // time.
   const startTimestamp = startOf(value);
   return {
     commitTimestamp: timestamp,

@@ -1,9 +1,9 @@
 /**
  * The buffered writes of a transaction: "Set() calls are buffered until commit time" (section 2.2).
  *
- * A cell is in the buffer once, with its last value: two writes to one cell would be two prewrites, and
- * the second would find the first one's lock (P16). At commit the writes are grouped by row,
- * because everything of one row goes in one row mutation.
+ * The buffer holds a cell once, with its last value: two writes to one cell would be two prewrites,
+ * and the second would find the first one's lock (P16). At commit the writes are grouped by row,
+ * because all writes of one row go into one row mutation.
  */
 import type { CellAddress } from './columns.ts';
 import { cellName } from './columns.ts';
@@ -18,7 +18,7 @@ export interface Write extends CellAddress {
   readonly touched?: Touched | undefined;
 }
 
-/** All writes to one row, in the order of their first mention. */
+/** All writes to one row, in the order in which they were first mentioned. */
 export interface RowWrites {
   readonly table: string;
   readonly row: string;
@@ -36,7 +36,7 @@ export class WriteBuffer {
     return this.#writes.get(cellName(cell));
   }
 
-  /** A later write to a cell takes the place of the earlier one, also in the order. */
+  /** A later write to a cell replaces the earlier one and takes its place in the order. */
   put(write: Write): void {
     this.#writes.set(cellName(write), write);
   }

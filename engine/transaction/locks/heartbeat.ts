@@ -1,17 +1,20 @@
 /**
- * Heartbeats: a live owner shows that it is alive by changing its primary's lock (section 2.2: "a worker's
- * lock contains a wall-clock time that is updated while the worker works on the transaction").
+ * Heartbeats: a live owner shows that it is alive by changing its primary's lock (section 2.2: "a
+ * worker's lock contains a wall-clock time that is updated while the worker works on the
+ * transaction").
  *
- * Only the primary's lock beats, because only the primary is looked at (P25), and it starts when the
- * primary's prewrite is sent: the lock may stand there long before the answer is heard. Beats go past all batching, where
- * a call without an answer holds up the next ones. One loop serves every transaction of the process, and runs
- * only while there are any; most commits end long before their first beat.
+ * Only the primary's lock beats, because only the primary is checked (P25). Beating starts when the
+ * primary's prewrite is sent: the lock may be in the storage long before the answer arrives. Beats
+ * bypass all batching, where a call without an answer holds up the next ones. One loop serves every
+ * transaction of the process and runs only while there are any; most commits end long before their
+ * first beat.
  *
- * A beat is conditional on the lock still being there: one that arrives late, after the commit,
+ * A beat is conditional on the lock still being there: a beat that arrives late, after the commit,
  * must not bring the lock back.
  *
- * The loop cannot end while there is anything to beat for: nothing in it throws but a clock that does, and every beat
- * keeps its own failures. A process whose beats do not arrive hears of it from its commit: ROLLED_BACK.
+ * The loop cannot end while there is a lock to beat for: only a clock that throws could end it, and
+ * every beat catches its own failures. A process whose beats do not arrive learns it from its
+ * commit: ROLLED_BACK.
  */
 import type { Clock } from '../../base/index.ts';
 import type { Bigtable } from '../../bigtable/index.ts';
@@ -32,7 +35,8 @@ interface Beating {
   unanswered: number;
 }
 
-/** More beats underway would tell nobody more; where mutations queue, they would be all that is in the queue. */
+/** More beats in flight would tell others no more; where mutations queue, they would fill the
+ * queue. */
 const UNANSWERED_MAX = 4;
 
 export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
@@ -43,11 +47,11 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
   async function beatAll(): Promise<void> {
     running = true;
     while (beating.size > 0 && !stopped.signal.aborted) {
-      let nextMs = Infinity; // Not `Math.min` of them all: a call does not take as many arguments.
+      let nextMs = Infinity; // A loop, because `Math.min` does not take arguments without limit.
       for (const { dueMs } of beating) nextMs = Math.min(nextMs, dueMs);
       await clock.sleep(Math.max(1, nextMs - clock.monotonicMs()), stopped.signal);
       const nowMs = clock.monotonicMs();
-      // Nobody waits for a beat's answer: one that is slow must not keep the others from beating.
+      // Beats are not awaited: one slow answer must not keep the other locks from beating.
       for (const one of beating) if (one.dueMs <= nowMs) void beat(one);
     }
     running = false;
@@ -69,7 +73,7 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
         ifFound: [{ kind: 'set', ...cell, timestamp: startTimestamp, value }],
       });
     } catch {
-      // A beat that fails costs nothing now; if none succeeds, the transaction will be rolled back.
+      // A failed beat costs nothing now; if none succeeds, the transaction will be rolled back.
     } finally {
       one.unanswered--;
     }
@@ -90,7 +94,7 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
   };
 }
 
-/** Two beats may be lost before anyone may think us dead. */
+/** Two beats may be lost before another process may take this one for dead. */
 function intervalMs(lock: Lock): number {
   return lock.timeToLiveMs / 3;
 }

@@ -1,13 +1,13 @@
 /**
- * Decides when the owner of a lock is taken for dead, without trusting anybody's clock but ours (P24).
+ * Decides when a lock's owner is taken for dead, trusting no clock but this process's own (P24).
  *
- * A lock's age is counted from the moment this process first saw it with the heartbeat it has now.
- * A live owner counts the heartbeat of its primary's lock up, which starts the age anew; so a long
+ * A lock's age counts from the moment when this process first saw it with its current heartbeat. A
+ * live owner increments the heartbeat of its primary's lock, which restarts the age. So a long
  * transaction is safe as long as its process runs, and a dead one is found out after one time to
- * live, however far the clocks of the two machines are apart.
+ * live, however far apart the clocks of the two machines are.
  *
- * A mistake costs a live transaction its commit, never data: rolling back is a conditional
- * mutation of the primary, which the commit is too (P26).
+ * A mistake costs a live transaction its commit, never data: rolling back is a conditional mutation
+ * of the primary, and so is the commit (P26).
  */
 import type { Clock } from '../../base/index.ts';
 import type { Timestamp } from '../../bigtable/index.ts';
@@ -15,9 +15,9 @@ import type { Lock } from './lock.ts';
 
 export interface LockWatch {
   /**
-   * Whether the lock has stood still for its time to live: it was asked for at `askedMs`, so long after it
-   * was first seen with the heartbeat it had. Not when the answer came: one that takes long shows the lock as
-   * it was long ago.
+   * Whether the heartbeat has not changed for the lock's time to live. The age is the time between
+   * the first sight of this heartbeat and `askedMs`, when the read that returned the lock was sent.
+   * The arrival of the answer does not count: a slow answer shows the lock as it was long ago.
    */
   isExpired(lock: Lock, askedMs: number): boolean;
 }

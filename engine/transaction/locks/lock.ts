@@ -1,6 +1,6 @@
 /**
- * The value of a lock cell: "contains the location of primary lock" (Figure 5), and what whoever meets it
- * needs to decide about it.
+ * The value of a lock cell: "contains the location of primary lock" (Figure 5), and what a process
+ * that meets the lock needs to decide about it.
  *
  * The lock's timestamp is its transaction's start timestamp, which identifies the transaction.
  */
@@ -8,7 +8,7 @@ import type { Cell, Timestamp } from '../../bigtable/index.ts';
 import { assert, viewOf } from '../../base/index.ts';
 import type { CellAddress } from '../columns.ts';
 
-/** What committing the cell will do: point to new data, to nothing, or to the data that is there. */
+/** What committing the cell will do: point to new data, to nothing, or to the existing data. */
 export type Operation = 'put' | 'delete' | 'touch';
 
 export interface Lock {
@@ -17,13 +17,14 @@ export interface Lock {
   /** The cell that decides; in the primary's own lock, its own address (P15: with the table). */
   readonly primary: CellAddress;
   readonly operation: Operation;
-  /** For a touch: which version stays the current one (see write-record.ts). */
+  /** For a touch (a lock record): the version that stays current (see write-record.ts). */
   readonly touched?: Touched | undefined;
   /** Liveness token of the worker that wrote it. */
   readonly owner: string;
-  /** The owner's wall-clock time when it locked; for people who look at old locks, decides nothing (P24). */
+  /** The owner's wall-clock time when it locked; for people who inspect old locks, decides nothing
+   * (P24). */
   readonly wallMs: number;
-  /** How long others wait, without seeing `heartbeat` change, before they take the owner for dead. */
+  /** How long others wait, seeing no change of `heartbeat`, before they take the owner for dead. */
   readonly timeToLiveMs: number;
   /** Counted up by a live owner in the primary's lock; in secondaries it stays 0 (P25). */
   readonly heartbeat: number;

@@ -11,27 +11,29 @@
  *       ├─ rollback marker                  ─▶ it was rolled back:       roll back
  *       ├─ its lock
  *       │    ├─ owner alive                ─▶ leave it
- *       │    └─ owner dead                 ─▶ roll the primary back, unless it commits first: look again
+ *       │    └─ owner dead                 ─▶ roll the primary back unless it commits; look again
  *       └─ nothing of it                  ─▶ its primary was never locked, or not yet (P2):
  *            ├─ owner alive                ─▶ leave it
- *            └─ owner dead                 ─▶ forbid the primary with a marker, unless it comes first: look again
- *                                             (not below the horizon, see there)
+ *            └─ owner dead                 ─▶ forbid the primary by a marker; look again
+ *                                             (not below the horizon, see below)
  *
- * Below the horizon, nothing at the primary means nothing (P30): the transaction was never committed, or
- * its record has been collected since. But a collector resolves all locks before it deletes
- * anything, so if the lock at hand is still there, its transaction was not committed, and will not
- * be, because it is given no commit timestamp any more. So the lock is rolled back if it is
- * there, without a marker at the primary; and who asks about the transaction itself hears that it
- * is too late. A marker would be a lie to the latter. It can become one all the same, if it was decided
- * on above the horizon and sent after a pause. So markers put where nothing was found are told
- * apart from others, and below the horizon they mean nothing either.
+ * Below the horizon (the safe point), finding nothing at the primary proves nothing (P30): the
+ * transaction was never committed, or its record has been collected since. But a collector resolves
+ * all locks before it deletes anything. So if the lock at hand still exists, its transaction was
+ * not committed, and never will be, because the oracle gives it no commit timestamp any more. Such
+ * a lock is rolled back if it is still there, without a marker at the primary. A caller that asks
+ * about the transaction itself is told that it is too late; to that caller a marker would be a lie.
+ * A marker can become that lie all the same, if it was decided on above the horizon and sent after
+ * a pause. So markers that were put where nothing was found differ from all others (they are
+ * "forbidding"), and below the horizon they prove nothing either.
  *
- * If the primary's table has been dropped, its transaction was not committed: before a table goes, all that had locked
- * cells of it and could commit have ended, and their locks were resolved, in all tables (P55). So the
- * lock is rolled back like one below the horizon. The storage may say by mistake that there is no such table; so the table's
- * definition has to say it, too.
+ * If the primary's table has been dropped, the transaction was not committed: before a table goes,
+ * all transactions that had locked cells of it and could commit have ended, and their locks were
+ * resolved, in all tables (P55). So the lock is rolled back like one below the horizon. The storage
+ * may report a missing table by mistake, so the table's definition has to confirm it.
  *
- * Only what the primary says counts; the lock at hand is touched after the outcome is settled, never
+ * Only the primary decides; the lock at hand is changed after the outcome is settled, never before
+ * (P27). What if we die in between? The next process that meets the lock does the rest.
  * before (P27). What if we die in between? The next one who meets the lock does the rest.
  */
 import { assert, PercolatorError, unreachable } from '../../base/index.ts';
@@ -48,8 +50,8 @@ export type Resolution = 'alive' | 'rolled forward' | 'rolled back';
 
 /**
  * What became of the lock found in `cell`. Does not wait: 'alive' leaves that to the caller. If the
- * storage loses an answer, nothing is known, and it is 'alive' too: all of this may be done twice,
- * so whoever meets the lock again looks again.
+ * storage loses an answer, nothing is known, and the result is 'alive', too. All of this may be
+ * done twice, so a caller that meets the lock again checks again.
  */
 export async function resolveLock(
   context: Context,
@@ -91,10 +93,12 @@ export type Outcome =
   | { readonly kind: 'alive' }
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'rolled back' }
-  /** Its start timestamp is below the horizon, or its primary's table was dropped; nothing certain is left of it. */
+  /** Below the horizon, or the primary's table was dropped: no evidence is left that proves
+   * anything. */
   | { readonly kind: 'collected' };
 
-/** Finds out, or if its owner is dead decides, how the transaction of `lock` ended. */
+/** Checks how the transaction of `lock` ended; decides it if the owner is dead ("check transaction
+ * status"). */
 export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
   try {
     return await settleAtPrimary(context, lock);
@@ -117,11 +121,13 @@ async function settleAtPrimary(context: Context, lock: Lock): Promise<Outcome> {
         return { kind: (await isGivenUp(context, lock)) ? 'collected' : 'rolled back' };
       case 'locked':
         if (!isOwnerDead(context, seen.lock, askedMs)) return { kind: 'alive' };
-        // The primary's own lock is rolled back like any other; if it is gone, look what became of it.
+        // The primary's own lock is rolled back like any other; if it is gone, the next look tells
+        // why.
         await rollBackCell(context, lock.primary, lock.startTimestamp);
         break;
       case 'absent':
-        // A lock whose primary is merely in flight belongs to a healthy transaction: wait for its own time to live.
+        // If the primary's prewrite is merely in flight, the transaction is healthy: wait for the
+        // time to live of the lock at hand.
         if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };
         if (await isGivenUp(context, lock)) return { kind: 'collected' };
         await forbidPrimary(context, lock, seen.newestRecord);
@@ -139,7 +145,7 @@ type Sight =
   | { readonly kind: 'locked'; readonly lock: Lock }
   | { readonly kind: 'absent'; readonly newestRecord: Timestamp | undefined };
 
-/** One atomic read of everything that the primary's cell can say about the transaction. */
+/** One atomic read of all that the primary's cell can tell about the transaction. */
 async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
   const { primary, startTimestamp } = lock;
   context.counters.reads++;
@@ -165,21 +171,22 @@ function interpret(row: Row | undefined, primary: CellAddress, startTimestamp: n
   return { kind: 'locked', lock };
 }
 
-/** The transaction's own lock, marker and write record: all that can be at its primary. */
+/** The transaction's own lock, marker and write record: all that it can leave at its primary. */
 function tracesOf({ primary, startTimestamp }: Lock): CellFilter[] {
   const own = { qualifier: primary.column, from: startTimestamp, to: startTimestamp };
   return [
     { family: LOCK, ...own },
     { family: ROLLBACK, ...own },
-    // The record is at the commit timestamp, which nobody has told us.
+    // The record is at the commit timestamp, which we do not know.
     { family: recordFamily(primary.column), qualifier: primary.column, from: startTimestamp },
   ];
 }
 
 /**
- * Puts a rollback marker where the primary should have been locked, unless the lock came, or came
- * and was committed, since we looked. Afterwards a prewrite that is still under way can no longer
- * succeed (P1, P2). A record that we saw and that is not the transaction's own forbids it already.
+ * Puts a rollback marker where the primary should have been locked, unless since we looked the lock
+ * arrived, or arrived and was committed. Afterwards a prewrite that is still in flight can no
+ * longer succeed (P1, P2). A record that we saw and that is not the transaction's own forbids it
+ * already.
  */
 async function forbidPrimary(
   context: Context,
@@ -201,14 +208,15 @@ async function forbidPrimary(
   });
 }
 
-/** Asked after looking: what was not there may have been collected before. */
+/** Asked after the look: what the look did not find may have been collected before it. */
 async function isGivenUp({ oracle }: Context, { startTimestamp }: Lock): Promise<boolean> {
   return (await oracle.readHorizon()) > startTimestamp;
 }
 
 /**
- * Whether nobody will finish the transaction. Our own attempts are known at once (P29), exited
- * processes of this machine too; of all others only their time to live tells.
+ * Whether the owner will never finish the transaction. This process knows its own attempts at once
+ * (P29), and exited processes of this machine, too. About all others, only the lock's time to live
+ * tells.
  * @param askedMs when the lock was asked for, on our monotonic clock
  */
 export function isOwnerDead(

@@ -1,43 +1,47 @@
 /**
- * What transactions have gone on to read: "Percolator attempts to predict, each time a column is read, what
- * other columns in a row will be read later in the transaction. This prediction is made based on past
- * behavior" (section 2.5).
+ * What transactions have gone on to read: "Percolator attempts to predict, each time a column is
+ * read, what other columns in a row will be read later in the transaction. This prediction is made
+ * based on past behavior" (section 2.5).
  *
- * For each kind of transaction, table and column it is counted in how many rows the column was read, and in how many of
- * these each other column was read later, after the column's answer had come. (What is read at the same
- * time cannot be fetched along.) A column is guessed if it followed in at least a quarter of the rows: a wrong
- * guess costs bytes, a missing one a round trip. Old behaviour counts half as much every so often.
+ * The model counts, for each kind of transaction, table and column, the rows in which the column
+ * was read, and in how many of them each other column was read later, after the column's answer had
+ * come. (Columns read at the same time cannot be fetched ahead.) A column is guessed if it followed
+ * in at least a quarter of the rows: a wrong guess costs bytes, a missing guess a round trip. Old
+ * behaviour is halved every so often.
  *
- * Only transactions that have ended are learned from. Of one underway it is not known what it will go on to
- * read, and hundreds that begin at the same time would say that nothing ever follows.
+ * The model learns only from transactions that have ended. What a transaction in flight will go on
+ * to read is unknown, and hundreds that begin at the same time would teach that nothing ever
+ * follows.
  *
- * One for all transactions of a process. It is bounded: column names can be data, and there may be millions.
+ * One model serves all transactions of a process. It is bounded: column names can be data, and
+ * there may be millions.
  */
 
 /** A column is guessed if it was read later in this share of the rows. */
 const LIKELY = 1 / 4;
 /** Rows after which the past counts half as much. */
 const ROWS_REMEMBERED = 64;
-/** Columns that are learned about, and columns learned to follow one; more are ignored. */
+/** Columns learned about, and followers learned per column; more are ignored. */
 const LEADERS_MAX = 10_000;
 const FOLLOWERS_MAX = 64;
 /** Columns guessed for one read: the storage's filters must not become too long. */
 const GUESSES_MAX = 32;
 
 interface Leader {
-  /** Rows in which the column was read; halved together with `followers`. Invariant: at least each of these. */
+  /** Rows in which the column was read; halved with `followers`. Invariant: at least each of
+   * these. */
   rows: number;
   /** In how many of them each other column was read later. */
   readonly followers: Map<string, number>;
 }
 
-/** Whose behaviour it is, and where. */
+/** Whose behaviour is learned, and where. */
 export interface Place {
   readonly kind: string;
   readonly table: string;
 }
 
-/** A column that was read, and the columns of its row whose answers were there when it was asked for. */
+/** A column that was read, and the columns of its row that were answered when it was asked for. */
 export interface ColumnRead {
   readonly column: string;
   readonly earlier: readonly string[];
@@ -46,7 +50,7 @@ export interface ColumnRead {
 export class PrefetchModel {
   readonly #leaders = new Map<string, Leader>();
 
-  /** A transaction has ended that read these columns of a row. */
+  /** Learns from the columns of one row that a transaction, now ended, has read. */
   learn(place: Place, columnsRead: readonly ColumnRead[]): void {
     for (const { column } of columnsRead) this.#addRow(nameOf(place, column));
     for (const { column, earlier } of columnsRead) {
@@ -89,7 +93,7 @@ function addFollower({ followers }: Leader, column: string): void {
   if (rows > 0 || followers.size < FOLLOWERS_MAX) followers.set(column, rows + 1);
 }
 
-/** What has not been seen for long makes room. */
+/** Halves the counts; a column that has not been seen for long makes room. */
 function halve(leader: Leader): void {
   leader.rows /= 2;
   for (const [column, rows] of leader.followers) {

@@ -1,6 +1,7 @@
 /**
- * The claims of prefetching (section 2.5): it "reduces the number of Bigtable reads the system would otherwise do
- * by a factor of 10", it is invisible but for that, and a wrong guess costs bytes and nothing else.
+ * The claims of prefetching (section 2.5): it "reduces the number of Bigtable reads the system
+ * would otherwise do by a factor of 10", it is otherwise invisible, and a wrong guess costs bytes
+ * and nothing else.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -106,7 +107,7 @@ describe('what is guessed', () => {
     assert.equal(b.context.counters.prefetched, 0);
   });
 
-  test('is forgotten when nobody reads it any more', async () => {
+  test('is forgotten when it is not read any more', async () => {
     const database = await openTestDatabase();
     const b = database.client('B', LEARNING);
     for (let i = 0; i < 100; i++) await readInTurn(b, ['x:1', 'x:2']);
@@ -203,7 +204,7 @@ describe('what was read ahead', () => {
 });
 
 describe('a lock at a column that was only guessed', () => {
-  test('keeps nobody waiting, until the column is asked for', async () => {
+  test('keeps no reader waiting until the column is asked for', async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B', LEARNING)];
     await a.write({ 'x:1': 'old', 'x:2': 'old' });
@@ -223,7 +224,7 @@ describe('a lock at a column that was only guessed', () => {
     assert.equal(await database.clock.runUntil(second as Promise<unknown>), 'new');
   });
 
-  test('of a dead owner is cleaned up by whoever asks for the column, not by whoever guessed it', async () => {
+  test('of a dead owner is cleaned up by the reader that asks for the column, not by the one that guessed it', async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B', LEARNING)];
     await a.write({ 'x:1': 'old', 'x:2': 'old' });

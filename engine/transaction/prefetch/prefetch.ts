@@ -1,20 +1,23 @@
 /**
- * Prefetching (section 2.5): "reading two or more values in the same row is essentially the same cost as reading
- * one value", so a read takes along what the transaction will probably read next of the row.
+ * Prefetching (section 2.5): "reading two or more values in the same row is essentially the same
+ * cost as reading one value", so a read also fetches what the transaction will probably read next
+ * of the row.
  *
  *     get a ──▶ guess b, c ──▶ one read of a, b, c ──▶ a to the caller; b, c kept
  *     get b ──▶ kept: no read
  *     end   ──▶ learn: b followed a
  *
- * What is kept is the transaction's own, read at its own start timestamp in one atomic read together with
- * what was asked for, and validated with it (stale.ts). It is as good as a read made now: a transaction that
- * locks the cell after that read gets its commit timestamp later still, so above our start timestamp.
+ * The kept values belong to the transaction alone. They were read at its own start timestamp, in
+ * one atomic read together with what was asked for, and validated with it (stale.ts). They are as
+ * good as a read made now: a transaction that locks the cell after that read receives its commit
+ * timestamp later still, so above our start timestamp.
  *
- * A wrong guess costs bytes and nothing else. So a lock at a guessed column is not resolved, nor waited for:
- * nothing is kept of the column, and if it is asked for after all, it is read then, as if it had not been
- * guessed. The same goes for a value that the read did not bring (a touch that points far back).
+ * A wrong guess costs bytes and nothing else. So a lock at a guessed column is neither resolved nor
+ * waited for: the column is not kept, and if it is asked for after all, it is read then, as if it
+ * had not been guessed. The same goes for a value that the read did not bring (a touch that points
+ * far back).
  *
- * The transaction's own writes are looked at before anything of this.
+ * The transaction's own writes are consulted before any of this.
  */
 import type { Row } from '../../bigtable/index.ts';
 import type { Context } from '../context.ts';
@@ -28,17 +31,17 @@ import {
   type Version,
 } from '../snapshot-read.ts';
 
-/** Columns of a row that are learned from. */
+/** Columns per row that the model learns from. */
 const LEARNED_MAX = 32;
 
-/** What one transaction has read ahead of its row. */
+/** What one transaction has read ahead of one row. */
 interface RowAhead {
   readonly table: string;
-  /** Columns asked for, with those that were answered before; to be learned from in the end. */
+  /** Columns asked for, each with those answered before it; learned from at the end. */
   readonly asked: ColumnRead[];
-  /** Columns whose answer the transaction has, in their order. */
+  /** Columns whose answers the transaction has, in that order. */
   readonly answered: string[];
-  /** Columns read along and not yet asked for. */
+  /** Columns read ahead and not yet asked for. */
   readonly kept: Map<string, Version | undefined>;
 }
 
@@ -55,8 +58,8 @@ export class Prefetch {
   }
 
   /**
-   * Columns of a row are asked for, each for the first time. Gives those that are here to `found`, and returns
-   * the others.
+   * Asks for columns of a row, each for the first time. Passes those that were read ahead to
+   * `found` and returns the others.
    */
   ask(
     target: RowToRead,
@@ -79,7 +82,7 @@ export class Prefetch {
     return columns.filter((column) => !kept.includes(column));
   }
 
-  /** The columns to read along with these of one row. */
+  /** The columns to read ahead together with the asked ones of one row. */
   guess(target: RowToRead): readonly string[] {
     const { table, columns } = target;
     const row = this.#rowOf(target);
@@ -87,7 +90,7 @@ export class Prefetch {
     return guesses.filter((column) => !row.answered.includes(column) && !row.kept.has(column));
   }
 
-  /** The read is done and was found valid; `read` is what it brought. */
+  /** Keeps what a read brought, `read`, after it was found valid. */
   keep(target: RowToRead, read: Row | undefined): void {
     const row = this.#rowOf(target);
     row.answered.push(...target.columns);
@@ -100,7 +103,7 @@ export class Prefetch {
     }
   }
 
-  /** The transaction has read what it will read. */
+  /** The transaction will read no more. */
   end(): void {
     for (const { table, asked } of this.#rows.values()) {
       this.#model.learn({ kind: this.#kind, table }, asked);

@@ -14,7 +14,7 @@ before(() => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'percolator-readme-'));
   writeFileSync(path.join(folder, 'accounts.mts'), block('ts'));
   mkdirSync(path.join(folder, 'node_modules'));
-  symlinkSync(ROOT, path.join(folder, 'node_modules', 'percolator-bench'), 'dir');
+  symlinkSync(ROOT, path.join(folder, 'node_modules', 'percolator-engine'), 'dir');
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 

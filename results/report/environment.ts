@@ -8,7 +8,7 @@ import type { Environment } from './run-record.ts';
 /** `folder` is the one the run writes to; it must exist, for its file system to be asked. */
 export function captureEnvironment(folder: string): Environment {
   return {
-    commit: commitOf(path.dirname(import.meta.dirname)),
+    commit: commitOf(path.resolve(import.meta.dirname, '../..')),
     nodeVersion: process.version,
     cpuModel: os.cpus()[0]?.model.trim() ?? 'unknown',
     cores: os.availableParallelism(),

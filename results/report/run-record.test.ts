@@ -1,6 +1,6 @@
 /** What a run writes is what is read back, and nothing else is taken for a run. */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execa } from 'execa';
@@ -11,9 +11,11 @@ import {
   percentileMs,
   readHistogram,
 } from './histogram.ts';
+import { captureEnvironment } from './environment.ts';
 import { writeHistogram } from './histogram.ts';
 import { readMeasuredRun } from './measured-run.ts';
 import { RECORD_FILE, readRunRecord, writeRunRecord } from './record-file.ts';
+import { defaultRunFolder } from './run.ts';
 import { createSampleRun } from './testing/sample-run.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
 import { UsageError } from './usage-error.ts';
@@ -78,6 +80,16 @@ describe('a run record', () => {
       'time-series',
     ]);
   });
+});
+
+test('a run goes to results/runs of the project, and names the commit of the project', () => {
+  const root = path.resolve(import.meta.dirname, '../..');
+  assert.equal(
+    path.dirname(path.resolve(defaultRunFolder('oracle'))),
+    path.join(root, 'results/runs'),
+  );
+  const { commit } = captureEnvironment(root);
+  if (existsSync(path.join(root, '.git'))) assert.match(commit?.hash ?? '', /^[0-9a-f]{40}$/);
 });
 
 describe('npm run report, given a folder that is no run, says so in one sentence and exits 2', () => {

@@ -63,7 +63,10 @@ type DescribedLater =
 
 /** `results/runs/<experiment>-<UTC time>` in this project: where a run goes unless told otherwise. */
 export function defaultRunFolder(experiment: string): string {
-  return path.relative(process.cwd(), path.join(import.meta.dirname, 'runs', newRunId(experiment)));
+  return path.relative(
+    process.cwd(),
+    path.join(import.meta.dirname, '../runs', newRunId(experiment)),
+  );
 }
 
 /** Makes the folder, and the record of a run that begins now. */

@@ -1,0 +1,95 @@
+/**
+ * The packed engine, as a project outside of this repository meets it: installed from the tarball, run on the oldest and
+ * on this version of Node, and type-checked under the strictest flags of two compilers.
+ *
+ * Needs a registry, for the package's dependencies, Node 22 and TypeScript 5.9. Without one it says so and is skipped.
+ */
+import assert from 'node:assert/strict';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { execa, ExecaError } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { buildPackage } from './build-package.ts';
+
+const OTHERS = ['node@22', 'typescript@5.9'];
+const PRINTED = 'Bob has $3, credit is poor\nJoe has $9, credit is good';
+const STRICTEST = {
+  target: 'es2022',
+  lib: ['es2023', 'esnext.disposable'],
+  module: 'nodenext',
+  types: ['node'],
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  noImplicitOverride: true,
+  noImplicitReturns: true,
+  noFallthroughCasesInSwitch: true,
+  noPropertyAccessFromIndexSignature: true,
+  noUnusedLocals: true,
+  noUnusedParameters: true,
+  verbatimModuleSyntax: true,
+  isolatedModules: true,
+  allowUnreachableCode: false,
+  skipLibCheck: false,
+  outDir: 'out',
+};
+
+test('the packed engine installs, type-checks and runs outside, and carries no tests', async (context) => {
+  await using folder = await temporaryFolder();
+  const cwd = folder.path;
+  const { tarball, files } = await buildPackage(cwd);
+  assert.deepEqual(
+    files.filter((file) => /test|fixture|workloads|results|(?<!\.d)\.ts$/.test(file)),
+    [],
+  );
+  assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'));
+
+  await writeFile(path.join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
+  const install = ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, ...OTHERS];
+  if (!(await installs(install, cwd, context))) return;
+  const modules = path.join(cwd, 'node_modules');
+  const readme = await readFile(path.join(modules, 'percolator-engine/README.md'), 'utf8');
+  const [, program = ''] = /```ts\n([^]*?)```/.exec(readme) ?? [];
+  const projects = await readFile(path.resolve(import.meta.dirname, '../../../README.md'), 'utf8');
+  assert.ok(program !== '' && projects.includes(program), 'both pages show one program');
+  await writeFile(path.join(cwd, 'accounts.mts'), program);
+  await writeFile(
+    path.join(cwd, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: STRICTEST, files: ['accounts.mts'] }),
+  );
+
+  const old = { node: path.join(modules, '.bin/node'), tsc: path.join(modules, '.bin/tsc') };
+  assert.match((await execa(old.node, ['--version'])).stdout, /^v22\./);
+  await execa(old.tsc, { cwd }); // Rejects with the compiler's errors, if there are any.
+  await execa('tsc', ['--project', cwd, '--noEmit'], {
+    preferLocal: true,
+    localDir: import.meta.dirname,
+  });
+  for (const [node, file] of [
+    [old.node, 'out/accounts.mjs'],
+    [process.execPath, 'accounts.mts'],
+  ] as const) {
+    assert.equal((await execa(node, [file], { cwd })).stdout, PRINTED);
+    await rm(path.join(cwd, 'accounts'), { recursive: true });
+  }
+});
+
+/** False, and the test is skipped, if there is no registry. */
+async function installs(
+  words: readonly string[],
+  cwd: string,
+  context: TestContext,
+): Promise<boolean> {
+  try {
+    await execa('npm', words, { cwd });
+    return true;
+  } catch (error) {
+    const isOffline =
+      error instanceof ExecaError &&
+      /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH|network/.test(String(error.stderr));
+    if (!isOffline) throw error;
+    context.skip('npm reaches no registry');
+    return false;
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * `npm run pack:engine`: makes the engine a package of its own, percolator-engine-<version>.tgz, for projects
+ * outside of this repository (build-package.ts).
+ */
+import path from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { outputFolder, runCommand } from '#harness';
+import { buildPackage } from './build-package.ts';
+
+const specification = {
+  name: 'npm run pack:engine --',
+  description:
+    'Builds the engine as a package of its own, in JavaScript with declarations, for Node 22 and newer, and prints ' +
+    'the path of the tarball. Install that with `npm install <tarball>`.',
+  options: {
+    out: outputFolder({
+      description: 'folder in which the tarball is put',
+      default: '.',
+      defaultText: 'the current folder',
+    }),
+  },
+  examples: [
+    { command: 'npm run pack:engine', does: 'Puts percolator-engine-0.1.0.tgz into this folder.' },
+  ],
+} as const;
+
+await runCommand(specification, async ({ out }) => {
+  const folder = path.resolve(out);
+  await mkdir(folder, { recursive: true });
+  const { tarball, files } = await buildPackage(folder);
+  process.stdout.write(`${tarball} (${files.length} files)\n`);
+});

@@ -4,11 +4,12 @@
  *                            pairs of overlapping writers     runs of observers
  *     smoke      1 round                   1,000                       100   in every test run
  *     standard   1 round                  50,000                     5,000   2 to 5 minutes
- *     full       7 rounds                 20,000                     2,000   of each setting (matrix.ts)
+ *     full       7 rounds                 20,000                     2,000   of each setting
  *
  * On stores other than the embedded one, where every call takes longer, a tenth of that is enough.
  * Kills are not part of the floors: processes that are killed all the time do nothing but start.
- * Rounds bound the memory for histories, because a history is judged as a whole.
+ * The settings are in matrix.ts. Rounds bound the memory for histories, because a history is judged
+ * as a whole.
  */
 import type { Workload } from '../invariants/index.ts';
 import type { Setting } from './matrix.ts';

@@ -1,13 +1,13 @@
 /**
- * The end of a story: a last reader comes, to whom everybody else is dead, and reads every cell; then the judges
- * look at what everybody was told and what is there.
+ * The end of a story: a last reader, for which all other processes are dead, reads every cell. Then
+ * the judges check what the clients were told and what is stored:
  *
  *   - no client saw or was told anything that snapshot isolation forbids
- *   - what `outcomeOf` answered is what became of the transaction
+ *   - the answers of `outcomeOf` are the actual outcomes of the transactions
  *   - no assertion of the engine has failed
- *   - the last reader has left no lock; nor has anybody, if nothing went wrong (P7, P16)
+ *   - the last reader has left no lock; if nothing went wrong, no process has (P7, P16)
  *   - every change of an observed column has its notification, at its commit timestamp (P40, P41)
- *   - an audit finds nothing that must never be
+ *   - an audit finds nothing that is forbidden
  */
 import { createRandom } from '../../../engine/base/index.ts';
 import type { Cell } from '../../../engine/bigtable/index.ts';
@@ -39,14 +39,14 @@ import { take, type WorldRules, type WorldState } from './world-state.ts';
 export interface EndingRules extends WorldRules {
   /** The last reader, before it has begun. */
   readonly lastReader: LocalState;
-  /** What was committed before the story began. */
+  /** The transactions committed before the story began. */
   readonly past: readonly HistoricTransaction[];
   readonly observed: readonly string[];
-  /** What may go wrong in all. */
+  /** Everything that may go wrong in total. */
   readonly budget: Budget;
 }
 
-/** A reader that has not finished after so many messages never will. */
+/** A reader that has not finished after this many messages never will. */
 const MESSAGES_MAX = 1_000;
 
 /** Judges endings; equal ones once. */
@@ -59,9 +59,9 @@ export class Endings {
     this.#rules = rules;
   }
 
-  /** @param world in which nobody is at work any more */
+  /** @param world in which no process works any more */
   async judge(world: WorldState): Promise<readonly Violation[]> {
-    // What is still underway does not count here, nor what may still go wrong.
+    // Messages in flight do not count here, and neither does what may still go wrong.
     const { rows, processes, nextTimestamp } = world;
     const key = [nextTimestamp, ...rows, ...processes]
       .map((one) => (typeof one === 'number' ? one : one.id))
@@ -73,10 +73,12 @@ export class Endings {
     return violations;
   }
 
-  /** If nothing went wrong and nobody was taken for dead, everybody has cleaned up behind himself. */
+  /**
+   * If nothing went wrong and no process was taken for dead, every process has removed its locks.
+   */
   judgeDebris({ rows, left }: WorldState): readonly Violation[] {
     const { budget, suspicion } = this.#rules;
-    const isCalm = left === budget && suspicion === 'crashed'; // Whatever goes wrong is deducted from it.
+    const isCalm = left === budget && suspicion === 'crashed'; // Every fault is deducted from it.
     return isCalm ? this.#locksIn(rows, 'debris', 'nothing went wrong') : [];
   }
 
@@ -125,7 +127,7 @@ export class Endings {
     );
   }
 
-  /** Nobody runs observers here, so marks stay. */
+  /** No observers run here, so marks stay. */
   #judgeMarks({ rows }: WorldState): readonly Violation[] {
     const { places, observed } = this.#rules;
     return rows
@@ -156,7 +158,7 @@ export class Endings {
 
 const NEVER_READ: Violation = {
   claim: 'progress: never read',
-  message: 'the last reader, to whom everybody else was dead, did not get to the end',
+  message: 'the last reader, for which all other processes were dead, did not finish',
 };
 
 function judgeError({ error, transactions }: Told): readonly Violation[] {
@@ -176,7 +178,7 @@ function judgeOutcomes({ outcomes }: Told, { records }: History): readonly Viola
     }));
 }
 
-/** The audit looks at a storage of its own with the same cells. */
+/** The audit runs on a separate storage with the same cells. */
 async function auditRows(
   { places, observed }: EndingRules,
   world: WorldState,

@@ -1,4 +1,7 @@
-/** The exhaustive search: what it finds in the engine as it is, in broken ones, and whether it leaves nothing out. */
+/**
+ * The exhaustive search: what it finds in the engine and in broken engines, and whether it is
+ * complete.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { breed } from '../mutants/breed.ts';
@@ -16,7 +19,7 @@ interface Searcher {
   readonly retell: typeof retell;
 }
 
-const EVERYBODY = { suspicion: 'everybody' } as const;
+const ALL_DEAD = { suspicion: 'all' } as const;
 const CRASHED = { suspicion: 'crashed' } as const;
 
 const SI = 'snapshot isolation';
@@ -43,21 +46,21 @@ function scenarioOf(name: string): Scenario {
   return found;
 }
 
-describe('no interleaving does what must not be, in the scenario', () => {
+describe('no interleaving breaks a rule, in the scenario', () => {
   const faulty = { crashes: 1, copies: 1 };
   const searches: readonly (readonly [string, ExhaustOptions])[] = [
-    ['one-cell', { ...EVERYBODY, ...faulty }],
+    ['one-cell', { ...ALL_DEAD, ...faulty }],
     ['one-cell', { ...CRASHED, ...faulty }],
-    ['again', { ...EVERYBODY, ...faulty }],
+    ['again', { ...ALL_DEAD, ...faulty }],
     ['again', { ...CRASHED, ...faulty }],
-    ['two-resolvers', { ...EVERYBODY, ...faulty }],
+    ['two-resolvers', { ...ALL_DEAD, ...faulty }],
     ['two-resolvers', { ...CRASHED, crashes: 1 }],
     ['observed', { ...CRASHED, crashes: 1 }],
     ['unknown', { ...CRASHED, lostAnswers: 1 }],
     ['disjoint', { ...CRASHED, copies: 1 }],
-    ['lost-update', EVERYBODY],
-    ['delete', EVERYBODY],
-    ['one-row', EVERYBODY],
+    ['lost-update', ALL_DEAD],
+    ['delete', ALL_DEAD],
+    ['one-row', ALL_DEAD],
     ['secondary-only', { ...CRASHED, crashes: 1 }],
     ['chain', CRASHED],
     ['crossed', CRASHED],
@@ -65,52 +68,52 @@ describe('no interleaving does what must not be, in the scenario', () => {
   for (const [name, options] of searches) {
     const { suspicion, crashes = 0, copies = 0, lostAnswers = 0 } = options;
     const faults = `${crashes} crashes, ${copies} copies, ${lostAnswers} lost answers`;
-    test(`${name}, where ${suspicion} is dead, with ${faults}`, async () => {
+    test(`${name}, suspicion ${suspicion}, with ${faults}`, async () => {
       const report = await exhaust(scenarioOf(name), options);
       assert.equal(report.failure, undefined, tell(report));
       assert.ok(report.isExhausted);
-      assert.ok(report.executions > report.states, 'what merges is met on many ways');
+      assert.ok(report.executions > report.states, 'many executions share a state');
     });
   }
 });
 
 describe('the search', () => {
-  test('comes to every outcome that there can be, and to no other', async () => {
+  test('finds every possible outcome, and no other', async () => {
     const { outcomes } = await exhaust(scenarioOf('one-cell'), { ...CRASHED, crashes: 1 });
     const expected = [
       'A committed, B committed', // One after the other.
       'A committed, B failed',
       'A failed, B committed',
-      // Never do both fail: who was first to lock the cell commits, unless it dies.
+      // They never both fail: the first to lock the cell commits, unless it dies.
       'A committed, B unknown',
       'A failed, B unknown',
       'A unknown, B committed',
       'A unknown, B failed',
-      // The other one has died before it wrote anything.
+      // The other process died before it wrote anything.
       'A committed',
       'B committed',
     ];
     assert.deepEqual([...outcomes.keys()].toSorted(), expected.toSorted());
   });
 
-  test('of two who read and write one cell lets one fail, or see the other', async () => {
-    const { outcomes } = await exhaust(scenarioOf('lost-update'), EVERYBODY);
+  test('of two transactions that read and write one cell, one fails or sees the other', async () => {
+    const { outcomes } = await exhaust(scenarioOf('lost-update'), ALL_DEAD);
     assert.ok(outcomes.has('A committed, B committed'));
     assert.ok(outcomes.has('A committed, B failed'));
     assert.ok(outcomes.has('A failed, B committed'));
   });
 
-  // Real against dumb: each execution by itself, on processes that nobody has used before.
+  // Compared with a naive search: each execution alone, on fresh processes.
   for (const options of [
-    { ...EVERYBODY },
-    { ...EVERYBODY, crashes: 1 },
+    { ...ALL_DEAD },
+    { ...ALL_DEAD, crashes: 1 },
     { ...CRASHED, crashes: 1 },
     { ...CRASHED, crashes: 2 },
     { ...CRASHED, copies: 1 },
-    { ...EVERYBODY, lostAnswers: 1 },
+    { ...ALL_DEAD, lostAnswers: 1 },
   ]) {
-    test(`counts executions as somebody who walks them all: ${JSON.stringify(options)}`, async () => {
-      // Lost answers are so many ways to go on that one process is enough.
+    test(`counts as many executions as a naive walk: ${JSON.stringify(options)}`, async () => {
+      // Lost answers add so many branches that one process is enough.
       const small = 'lostAnswers' in options ? ALONE : READ;
       const report = await exhaust(small, options);
       const walked = await walkAll(small, options);
@@ -120,7 +123,7 @@ describe('the search', () => {
     });
   }
 
-  test('gives up after as many states as it is allowed, and says so', async () => {
+  test('gives up after the allowed number of states, and says so', async () => {
     const report = await exhaust(scenarioOf('crossed'), { statesMax: 500 });
     assert.equal(report.isExhausted, false);
     assert.equal(report.states, 500);
@@ -137,56 +140,57 @@ describe('the search', () => {
     assert.deepEqual(seen, [5_000, 10_000]);
   });
 
-  test('delivers what the dead have sent, after their death', async () => {
+  test('delivers messages of dead processes after their death', async () => {
     const { story } = await retell(ALONE, { ...CRASHED, crashes: 1 }, [0, 1, 0]);
     assert.equal(story[1], 'A: dies');
     assert.match(story[2] ?? '', /^\(a late message\): t\/p: not found .* set lock:c@3=/);
   });
 
-  test('lets any process die at any moment, if others may know of it', async () => {
+  test('lets any process die at any moment, if the others can know it', async () => {
     const { story } = await retell(READ, { ...CRASHED, crashes: 1 }, [2]);
     assert.equal(story[0], 'A: dies');
-    // To be taken for dead anyway is to be slow; so one dies when the others are through, and no sooner.
-    await assert.rejects(retell(READ, { ...EVERYBODY, crashes: 1 }, [2]), RangeError);
+    // If all others are taken for dead anyway, dying equals being slow, so a process dies only when
+    // the others have finished.
+    await assert.rejects(retell(READ, { ...ALL_DEAD, crashes: 1 }, [2]), RangeError);
   });
 
   test('retells an execution from the numbers of its choices', async () => {
-    const { story, violations } = await retell(scenarioOf('one-cell'), EVERYBODY, [0, 0, 2, 1, 1]);
+    const { story, violations } = await retell(scenarioOf('one-cell'), ALL_DEAD, [0, 0, 2, 1, 1]);
     assert.match(story[0] ?? '', /^A: asks for a timestamp: 3$/);
     assert.match(story[1] ?? '', /^A: t\/p: not found write:c@3\.\. \| lock:c .* set lock:c@3=/);
     assert.match(story[2] ?? '', /^reader: asks for a timestamp: 4$/);
     assert.deepEqual(violations, []);
-    await assert.rejects(retell(scenarioOf('one-cell'), EVERYBODY, [99]), RangeError);
+    await assert.rejects(retell(scenarioOf('one-cell'), ALL_DEAD, [99]), RangeError);
   });
 });
 
 describe('the search catches the mistake', () => {
-  const copies = { ...EVERYBODY, copies: 1 };
+  const copies = { ...ALL_DEAD, copies: 1 };
   const lost = { ...CRASHED, lostAnswers: 1 };
   const dying = { ...CRASHED, crashes: 1 };
   const mistakes: readonly (readonly [string, Scenario, ExhaustOptions, string])[] = [
     ['no-rollback-marker', scenarioOf('one-cell'), copies, SI],
     ['prewrite-ignores-marker', scenarioOf('one-cell'), copies, SI],
-    ['no-write-check', scenarioOf('one-cell'), EVERYBODY, SI],
-    ['writer-ignores-newer-locks', scenarioOf('one-cell'), EVERYBODY, SI],
-    ['reader-ignores-locks', scenarioOf('one-cell'), EVERYBODY, SI],
+    ['no-write-check', scenarioOf('one-cell'), ALL_DEAD, SI],
+    ['writer-ignores-newer-locks', scenarioOf('one-cell'), ALL_DEAD, SI],
+    ['reader-ignores-locks', scenarioOf('one-cell'), ALL_DEAD, SI],
     ['reader-ignores-locks', ALONE, dying, 'progress: lock left'],
-    ['commit-without-lock', scenarioOf('one-cell'), EVERYBODY, SI],
+    ['commit-without-lock', scenarioOf('one-cell'), ALL_DEAD, SI],
     ['commit-without-lock', scenarioOf('unknown'), lost, 'outcome: wrong answer'],
-    ['lock-and-record-read-apart', scenarioOf('one-cell'), EVERYBODY, SI],
-    ['commit-timestamp-too-early', scenarioOf('one-cell'), EVERYBODY, SI],
+    ['lock-and-record-read-apart', scenarioOf('one-cell'), ALL_DEAD, SI],
+    ['commit-timestamp-too-early', scenarioOf('one-cell'), ALL_DEAD, SI],
     ['roll-back-primary-only', scenarioOf('three-and-one'), CRASHED, 'debris: lock left'],
     ['row-of-primary-left-to-phase-two', scenarioOf('one-row'), CRASHED, 'debris: lock left'],
-    ['delete-erases', scenarioOf('delete'), EVERYBODY, SI],
-    ['aborted-data-stays', scenarioOf('one-cell'), EVERYBODY, 'audit: data-without-record'],
-    ['check-then-act-clean-up', scenarioOf('two-resolvers'), EVERYBODY, SI],
-    ['primary-without-table', scenarioOf('two-tables'), EVERYBODY, SI],
-    ['blind-erase', scenarioOf('touch'), EVERYBODY, 'engine: error'],
+    ['delete-erases', scenarioOf('delete'), ALL_DEAD, SI],
+    ['aborted-data-stays', scenarioOf('one-cell'), ALL_DEAD, 'audit: data-without-record'],
+    ['check-then-act-clean-up', scenarioOf('two-resolvers'), ALL_DEAD, SI],
+    ['primary-without-table', scenarioOf('two-tables'), ALL_DEAD, SI],
+    ['blind-erase', scenarioOf('touch'), ALL_DEAD, 'engine: error'],
     ['echo-taken-for-conflict', scenarioOf('one-cell'), lost, SI],
     ['clean-up-after-lost-answer', scenarioOf('one-cell'), lost, SI],
     ['notify-after-commit', scenarioOf('observed'), dying, 'notifications: lost'],
     ['notify-at-start-timestamp', scenarioOf('observed'), CRASHED, 'notifications: lost'],
-    ['sight-of-lock-remembered', scenarioOf('two-resolvers'), EVERYBODY, 'progress: endless'],
+    ['sight-of-lock-remembered', scenarioOf('two-resolvers'), ALL_DEAD, 'progress: endless'],
   ];
   for (const [name, scenario, options, claim] of mistakes) {
     test(`${name}: ${claim}`, async () => {
@@ -216,10 +220,12 @@ async function searchWith(name: string): Promise<Searcher> {
   return (await import(url.href)) as Searcher;
 }
 
-/** Every execution, one after the other, each from the beginning; nothing is remembered between two. */
+/**
+ * Every execution, one after the other, each from the beginning; nothing is remembered between two.
+ */
 async function walkAll(
   scenario: Scenario,
-  { crashes = 0, copies = 0, lostAnswers = 0, suspicion = 'everybody' }: ExhaustOptions,
+  { crashes = 0, copies = 0, lostAnswers = 0, suspicion = 'all' }: ExhaustOptions,
 ): Promise<{ executions: number; steps: number; outcomes: readonly string[] }> {
   const outcomes = new Set<string>();
   let executions = 0;

@@ -1,24 +1,26 @@
 /**
- * Everything that can happen in a scenario: every interleaving, every moment to die, every message that
- * arrives twice, or late, or never. The real engine runs in it; nothing is left to chance.
+ * Everything that can happen in a scenario: every interleaving, every moment to die, every message
+ * that arrives twice, or late, or never. The real engine runs in it; nothing is left to chance.
  *
- *     a state of the world = rows + what each process has heard + what is underway + what may still go wrong
+ *     a state of the world = rows + what each process has heard + messages in flight + faults left
  *
- *   1. Start from the beginning; at each state, list all that can happen next (world-state.ts).
- *   2. Take each of these in turn, and go on from there, depth first. A state that was there
- *      before is not entered again: all that can come of it is known.
- *   3. Where nobody is at work any more, a last reader comes, and the judges look (ending.ts).
+ *   1. Start from the beginning; at each state, list everything that can happen next
+ *      (world-state.ts).
+ *   2. Take each of these in turn, and go on from there, depth first. A state that was visited
+ *      before is not entered again, because all its futures are known.
+ *   3. Where no process works any more, run a last reader and the judges (ending.ts).
  *
- * Why this is complete: what a process does next is decided by what it has heard, and what a message does
- * is decided by the row it finds. So two ways into one state have the same future. States are compared
- * exactly, without hashing. They form no cycle, because with every step something has been heard or used up;
- * so the ways through them, which are the executions, can be counted without being walked.
+ * Why this is complete: what a process does next is decided by what it has heard, and the effect of
+ * a message is decided by the row it finds. So two ways into one state have the same future. States
+ * are compared exactly, without hashing. They form no cycle, because every step hears an answer or
+ * uses something up; so the ways through them, which are the executions, can be counted without
+ * being walked.
  *
- * Why it is fast: a process's code runs once for each thing it can ever have heard (local-states.ts), not
- * once for each interleaving. The rest is tables of what leads where.
+ * Why it is fast: the code of a process runs once for each thing it can ever have heard
+ * (local-states.ts), not once for each interleaving. The rest is transition tables.
  *
- * What it does not do: scans, garbage collection, clocks that differ, leases that end, more than one failure of
- * a kind unless asked. The simulator does (simulation/).
+ * What it does not cover: scans, garbage collection, clocks that differ, leases that end, and more
+ * than one failure of a kind unless asked. The simulator covers these (simulation/).
  */
 import { systemClock } from '../../../engine/base/index.ts';
 import type { Violation } from '../judges/history.ts';
@@ -30,7 +32,7 @@ import { describeChoice, describeOutcomes } from './story.ts';
 import { type Choice, choicesOf, isOver, keyOf, take, type WorldState } from './world-state.ts';
 
 export interface ExhaustOptions extends Partial<Budget> {
-  /** Default: everybody. */
+  /** Default: all. */
   readonly suspicion?: Suspicion | undefined;
   /** States after which the search gives up. Default 1,000,000: some hundreds of megabytes. */
   readonly statesMax?: number | undefined;
@@ -40,26 +42,29 @@ export interface ExhaustOptions extends Partial<Budget> {
 
 export interface Report {
   readonly scenario: string;
-  /** Different ways through all that can happen. May be beyond what a number holds exactly. */
+  /** Different ways through everything that can happen. May exceed what a number holds exactly. */
   readonly executions: number;
   readonly states: number;
-  /** States of single processes: how often the engine's code was run for a step. */
+  /** States of single processes: how often the engine's code ran for a step. */
   readonly processStates: number;
-  /** Whether everything that can happen was looked at. */
+  /** Whether everything that can happen was visited. */
   readonly isExhausted: boolean;
   /** Steps of the longest execution. */
   readonly longest: number;
-  /** What became of the transactions, and in how many endings: `A committed, B failed`. */
+  /**
+   * The outcomes of the transactions, and in how many endings each occurred: `A committed, B
+   * failed`.
+   */
   readonly outcomes: ReadonlyMap<string, number>;
-  /** The first execution that must not be; absent if there is none. */
+  /** The first execution that breaks a rule; absent if there is none. */
   readonly failure?: Failure | undefined;
 }
 
 export interface Failure {
   readonly violations: readonly Violation[];
-  /** What happened, in order, a line each. */
+  /** What happened, in order, one line each. */
   readonly story: readonly string[];
-  /** Which of the things that could happen did, from the beginning on; `retell` takes them again. */
+  /** The number of the choice taken at each step, from the beginning; `retell` takes them again. */
   readonly choices: readonly number[];
 }
 
@@ -67,22 +72,25 @@ interface Frame {
   readonly world: WorldState;
   readonly key: string;
   readonly choices: readonly Choice[];
-  /** The choice that is taken now. */
+  /** The choice taken now. */
   taken: number;
-  /** Ways from here to an ending found so far. */
+  /** Ways from here to an ending, found so far. */
   executions: number;
 }
 
-/** Longer than any execution: only processes that run in circles get there. */
+/** Longer than any execution: only processes that loop reach it. */
 const STEPS_MAX = 2_000;
 const STATES_BETWEEN_BREATHS = 5_000;
 
-/** Looks at everything that can happen in the scenario, until something is wrong. */
+/** Visits everything that can happen in the scenario, until a rule is broken. */
 export async function exhaust(scenario: Scenario, options: ExhaustOptions = {}): Promise<Report> {
   return new Search(scenario, options).run();
 }
 
-/** The story of one execution, given by the numbers of its choices, and what the judges say of its end. */
+/**
+ * The story of one execution, given by the numbers of its choices, and the verdict of the judges on
+ * its end.
+ */
 export async function retell(
   scenario: Scenario,
   options: ExhaustOptions,
@@ -96,14 +104,14 @@ class Search {
   readonly #options: ExhaustOptions;
   readonly #budget: Budget;
   readonly #suspicion: Suspicion;
-  /** Executions from each state on. */
+  /** The executions from each state on. */
   readonly #seen = new SeenStates();
   readonly #outcomes = new Map<string, number>();
   readonly #stack: Frame[] = [];
   #longest = 0;
 
   constructor(scenario: Scenario, options: ExhaustOptions) {
-    const { crashes = 0, copies = 0, lostAnswers = 0, suspicion = 'everybody' } = options;
+    const { crashes = 0, copies = 0, lostAnswers = 0, suspicion = 'all' } = options;
     this.#scenario = scenario;
     this.#options = options;
     this.#budget = { crashes, copies, lostAnswers };
@@ -169,7 +177,7 @@ class Search {
     return setTheScene(this.#scenario, this.#budget, this.#suspicion);
   }
 
-  /** A state that nobody has been in. Says what is wrong with it. */
+  /** Enters a new state, and returns what is wrong with it. */
   async #enter(world: WorldState, endings: Endings): Promise<Failure | undefined> {
     const key = keyOf(world);
     const isEnd = isOver(world);
@@ -194,7 +202,7 @@ class Search {
     parent.taken++;
   }
 
-  /** A process at work waits for something. */
+  /** A process that works must wait for an answer. */
   #judgeProgress({ processes }: WorldState): readonly Violation[] {
     if (this.#stack.length > STEPS_MAX) {
       return [{ claim: 'progress: endless', message: `no end after ${STEPS_MAX} steps` }];

@@ -1,4 +1,4 @@
-/** The front door of the exhaustive search. Start reading at exhaust.ts. */
+/** The public interface of the exhaustive search. Start reading at exhaust.ts. */
 export { exhaust, type ExhaustOptions, type Failure, type Report, retell } from './exhaust.ts';
 export type { Budget, Scenario, ScriptedProcess, Suspicion } from './scenario.ts';
 export { SCENARIOS } from './scenarios.ts';

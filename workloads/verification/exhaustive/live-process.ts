@@ -1,12 +1,12 @@
 /**
  * A process: the real engine, in an environment in which nothing happens until it is told to.
  *
- * Its messages lie in `outstanding` until one is answered with `hear`, which resolves when the process
- * has done all it can and waits again. What it does is decided by what it hears and nothing
- * else: it has a clock of its own, no luck, and its leases go to a storage of their own at once.
+ * Its messages lie in `outstanding` until one is answered with `hear`, which resolves when the
+ * process has done all it can and waits again. Only the answers decide what it does: it has a clock
+ * of its own, no randomness, and its leases go to a separate storage at once.
  *
- * Short sleeps end at once. That loses nothing: whoever sleeps before it sends is like somebody whose message
- * takes long. Long ones never end: heartbeats, renewals of leases.
+ * Short sleeps end at once. That loses nothing: a process that sleeps before it sends acts like one
+ * whose message takes long. Long sleeps never end: heartbeats, renewals of leases.
  */
 import {
   type Clock,
@@ -41,9 +41,9 @@ import type { ScriptedProcess } from './scenario.ts';
 /** What the clients of a process have seen and been told. */
 export interface Told {
   readonly transactions: readonly Recording[];
-  /** What `outcomeOf` answered. */
+  /** The answers of `outcomeOf`. */
   readonly outcomes: readonly ToldOutcome[];
-  /** An error that is none of the engine's: an assertion that failed. */
+  /** An error that does not belong to the engine's interface: a failed assertion. */
   readonly error: string | undefined;
 }
 
@@ -98,7 +98,7 @@ export class LiveProcess {
         leases: { store: createMemoryBigtable(), freshTimestamp: async () => 0 },
       },
       {
-        // A reader waits once for a lock that stays: then its wait is over.
+        // A reader waits once for a lock that stays; then its wait is over.
         lockWaitMsMax: 0.5,
         backoffMsMin: 1,
         backoffMsMax: 1,
@@ -121,7 +121,7 @@ export class LiveProcess {
     return this.#isFinished;
   }
 
-  /** A copy: it does not change any more. */
+  /** A copy, which does not change any more. */
   get told(): Told {
     return structuredClone({
       transactions: this.#transactions,

@@ -1,14 +1,15 @@
 /**
- * What a process is at a moment: decided by what it has heard so far, because processes are
- * deterministic. So the states of a process form a tree, and the real code runs once for each of its edges,
- * however many interleavings of everybody else there are around it.
+ * The state of a process at a moment. It is decided by what the process has heard so far, because
+ * processes are deterministic. So the states of a process form a tree, and the real code runs once
+ * for each of its edges, in however many interleavings of other processes it occurs.
  *
  *     started ──hears: timestamp 3──▶ ● ──hears: locked──▶ ● ──hears: timestamp 4──▶ ...
  *                                     └───hears: conflict─▶ ● ...
  *
- * To go on from a state, its process is needed alive; if it has gone on elsewhere since, another one is
- * started, and hears the same again. States with the same future are one: those of processes that are
- * through, or have died, if their clients were told the same and have sent the same.
+ * To continue from a state, its process must be alive in that state. If it has continued elsewhere
+ * since, another one is started, and hears the same again. States with the same future are one:
+ * those of processes that have finished or died, if their clients were told the same and they have
+ * sent the same.
  */
 import { assert } from '../../../engine/base/index.ts';
 import { LiveProcess, type Told } from './live-process.ts';
@@ -25,7 +26,7 @@ export interface LocalState {
   /** Mutations sent so far, each once. */
   readonly sent: readonly Message[];
   readonly told: Told;
-  /** The state before it and what was heard then; absent at the start. */
+  /** The previous state, and what was heard then; absent at the start. */
   readonly before?: { readonly state: LocalState; readonly heard: Heard } | undefined;
 }
 
@@ -35,10 +36,10 @@ export interface Pending {
 }
 
 export interface Heard {
-  /** Number of the message that this is the answer to. */
+  /** The number of the message that this answers. */
   readonly number: number;
   readonly answer: Answer;
-  /** Who has crashed by then: a bit for each process. */
+  /** The processes that have crashed by then: one bit each. */
   readonly dead: number;
 }
 
@@ -47,21 +48,21 @@ export interface ProcessRules {
   readonly scripts: readonly ScriptedProcess[];
   readonly suspicion: Suspicion;
   readonly observed: readonly string[];
-  /** Whether copies of what was sent may arrive later; otherwise it does not matter any more. */
+  /** Whether copies of sent messages may arrive later; otherwise `sent` does not matter. */
   readonly hasCopies: boolean;
 }
 
 interface Living {
   readonly process: LiveProcess;
-  /** What the process sees of the others' deaths. */
+  /** The deaths of other processes that the process can see. */
   dead: number;
-  /** Whether it has looked, since it heard something. */
+  /** Whether it has checked for deaths since it heard the last answer. */
   hasLooked: boolean;
 }
 
-/** Processes kept alive where they are; the oldest are forgotten first. */
+/** The number of processes kept alive in their states; the oldest are forgotten first. */
 const LIVING_MAX = 2_000;
-/** Instead of who is dead, where nobody has looked. */
+/** Used in place of the deaths where the process has not checked for them. */
 const UNSEEN = -1;
 
 export class LocalStates {
@@ -76,7 +77,7 @@ export class LocalStates {
     this.#rules = rules;
   }
 
-  /** How many there are; the dead and finished count once for each future. */
+  /** The number of states; the dead and finished count once for each future. */
   get size(): number {
     return this.#count;
   }
@@ -86,7 +87,7 @@ export class LocalStates {
     return this.#stateOf(process, living, undefined);
   }
 
-  /** The state after; undefined if nobody has been there yet: then `explore` it. */
+  /** The next state; undefined if it has not been visited yet: then call `explore`. */
   after(state: LocalState, heard: Heard): LocalState | undefined {
     const known = this.#after.get(state);
     return known?.get(nameOf(heard)) ?? known?.get(nameOf({ ...heard, dead: UNSEEN }));
@@ -99,7 +100,7 @@ export class LocalStates {
     await living.process.hear(heard.number, heard.answer);
     const after = this.#stateOf(state.process, living, { state, heard });
     const known = this.#after.get(state) ?? new Map<string, LocalState>();
-    // Who did not look who is dead does the same whoever is.
+    // A process that does not check for deaths acts the same whichever processes are dead.
     const name = nameOf(living.hasLooked ? heard : { ...heard, dead: UNSEEN });
     this.#after.set(state, known.set(name, after));
     return after;
@@ -126,7 +127,7 @@ export class LocalStates {
     return added;
   }
 
-  /** For what comes, only this counts of a process that does nothing any more. */
+  /** All that matters later of a process that does nothing any more. */
   #end(state: LocalState): LocalState {
     const { process, phase, told, sent } = state;
     const copies = this.#rules.hasCopies ? sent.map(({ id }) => id).toSorted((a, b) => a - b) : [];
@@ -138,7 +139,7 @@ export class LocalStates {
     return added;
   }
 
-  /** A living process that is in this state, for the caller to go on with. */
+  /** A living process in this state, for the caller to continue. */
   async #revive(state: LocalState): Promise<Living> {
     const found = this.#living.get(state);
     if (found !== undefined) {
@@ -161,7 +162,7 @@ export class LocalStates {
     const script = scripts[process];
     assert(script !== undefined, 'every process has a script');
     const isDead = (token: string): boolean => {
-      if (suspicion === 'everybody') return true;
+      if (suspicion === 'all') return true;
       living.hasLooked = true;
       return (living.dead & (1 << scripts.findIndex(({ name }) => name === token))) !== 0;
     };

@@ -1,4 +1,7 @@
-/** `npm run exhaust` as a user runs it: a small search, a story told again, and its answers to bad input. */
+/**
+ * `npm run exhaust` as a user runs it: a small search, a replayed story, and the answers to bad
+ * input.
+ */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -24,21 +27,21 @@ describe('exhaust', () => {
     assert.match(head, /^scenario +suspicion +crashes +duplicates +lost +executions +states/);
     const searches = lines.map((line) => line.split(/ +/).slice(0, 5).join(' '));
     assert.deepEqual(searches, [
-      'again everybody 0 1 0',
-      'again everybody 0 0 1',
+      'again all 0 1 0',
+      'again all 0 0 1',
       'again crashed 0 1 0',
       'again crashed 0 0 1',
     ]);
     for (const line of lines) assert.match(line, / yes +0$/);
   });
 
-  test('says when it has not seen everything', async () => {
+  test('says when it has not visited everything', async () => {
     const { exitCode, stdout } = await run(...ONE_SEARCH, '--max-states', '100');
     assert.equal(exitCode, 0);
     assert.match(stdout, / > \d+ +100 +\d+\.\d +no +0$/);
   });
 
-  test('tells the story of the choices it is given', async () => {
+  test('tells the story of the given choices', async () => {
     const { exitCode, stdout } = await run(...ONE_SEARCH, '--replay', '0.0.0');
     assert.equal(exitCode, 0);
     assert.match(stdout, /^ +1 {2}A: asks for a timestamp: 3\n +2 {2}A: t\/p: not found /m);
@@ -47,8 +50,8 @@ describe('exhaust', () => {
   for (const [what, options, expected] of [
     ['an unknown scenario', ['--scenario', 'nonsense'], /^--scenario must be one of one-cell, /],
     ['a story of several searches', ['--replay', '0'], /^--replay needs one --scenario, /],
-    ['choices that there are not', [...ONE_SEARCH, '--replay', '0.99'], /there is no choice 99/],
-    ['choices that are no numbers', [...ONE_SEARCH, '--replay', 'a'], /there is no choice NaN/],
+    ['choices that do not exist', [...ONE_SEARCH, '--replay', '0.99'], /there is no choice 99/],
+    ['choices that are not numbers', [...ONE_SEARCH, '--replay', 'a'], /there is no choice NaN/],
   ] as const) {
     test(`refuses ${what} in one sentence`, async () => {
       const { exitCode, stdout, stderr } = await run(...options);

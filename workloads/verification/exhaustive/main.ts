@@ -1,12 +1,13 @@
 /**
- * `npm run exhaust`: everything that can happen to two transactions and a reader who resolves what it meets, over
- * up to three cells (workloads/verification/exhaustive).
+ * `npm run exhaust`: everything that can happen to two transactions, and a reader that resolves the
+ * locks it meets, over up to three cells (workloads/verification/exhaustive).
  *
- * 1. For each scenario, whom processes take for dead, and what may go wrong: visit every interleaving.
- * 2. Print a line for each: how many executions, in how many states, and whether that was all.
- * 3. A violation is told as a story, with the command that tells it again.
+ * 1. For each scenario, suspicion (which processes are taken for dead) and budget of faults: visit
+ *    every interleaving.
+ * 2. Print one line for each: how many executions, in how many states, and whether that was all.
+ * 3. Print a violation as a story, with the command that replays it.
  *
- * Exit codes: 0 if nothing was wrong in what was visited; 1 if something was; 2 for a mistake on the
+ * Exit codes: 0 if no rule was broken in what was visited; 1 if one was; 2 for a mistake on the
  * command line.
  */
 import {
@@ -22,7 +23,7 @@ import { choice, integer, runCommand, startProgress, text, textList } from '#har
 import { UsageError } from '#results';
 import { reportLine, TABLE_HEAD } from './report-lines.ts';
 
-const SUSPICIONS = ['everybody', 'crashed'] as const;
+const SUSPICIONS = ['all', 'crashed'] as const;
 const some = { default: 1, min: 0, max: 3 } as const;
 
 const specification = {
@@ -30,25 +31,24 @@ const specification = {
   description:
     'Visits every interleaving of two transactions over up to three cells, with a reader that resolves ' +
     'locks, processes that die, and messages that arrive twice, late or never. The engine is the real one; ' +
-    'storage, network and time are modelled. A search with lost answers has no duplicates: that would be the ' +
-    'product of both.',
+    'storage, network and time are modelled. A search with lost answers has no duplicates, because its size ' +
+    'would be the product of both.',
   options: {
     scenario: textList({
-      description: 'a scenario; may be given several times',
+      description: 'the name of a scenario; may be given several times',
       placeholder: 'name',
       defaultText: 'every scenario',
     }),
     suspicion: choice({
-      description: 'whom processes take for dead: everybody else, or who has crashed',
+      description: 'which processes are taken for dead: all others, or only crashed ones',
       choices: SUSPICIONS,
-      defaultText: 'one after the other',
+      defaultText: 'both, one after the other',
     }),
     crashes: integer({ description: 'processes that may die', ...some }),
-    duplicates: integer({ description: 'mutations that may arrive once more', ...some }),
+    duplicates: integer({ description: 'mutations that may arrive a second time', ...some }),
     lostAnswers: integer({ description: 'mutations whose answer may be lost', ...some }),
     maxStates: integer({
-      description:
-        'states of one search after which it gives up; each takes some 150 bytes of memory',
+      description: 'states after which a search gives up; each takes about 150 bytes of memory',
       default: 20_000_000,
       min: 1,
     }),

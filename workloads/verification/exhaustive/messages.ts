@@ -1,9 +1,9 @@
 /**
- * What processes ask of the storage and of the timestamp oracle, as data: so that it can wait to be
- * delivered, be compared, be delivered twice, and be told in a story.
+ * The requests of processes to the storage and to the timestamp oracle, as data: so they can wait
+ * for delivery, be compared, be delivered twice, and be told in a story.
  *
- * Each row of a mutation is a message of its own, because nothing is promised across rows; so is each read
- * of a row. Equal messages are one object, and so are equal answers.
+ * Each row of a mutation is a message of its own, because nothing is promised across rows; so is
+ * each read of a row. Equal messages are one object, and so are equal answers.
  */
 import type {
   CellFilter,
@@ -27,7 +27,7 @@ export type Request =
   | ({ readonly kind: 'mutate' } & RowMutation);
 
 export interface Message {
-  /** Unique to what it says. */
+  /** Unique to its content. */
   readonly id: number;
   readonly request: Request;
   /** `table/row`; empty for the oracle. */
@@ -35,12 +35,12 @@ export interface Message {
   readonly isMutation: boolean;
 }
 
-/** What came back: a value, or no answer at all. */
+/** The answer: a value, or no answer at all. */
 export interface Answer {
-  /** Unique to what it says. */
+  /** Unique to its content. */
   readonly id: number;
   readonly value: Timestamp | boolean | Row | undefined;
-  /** The sender has given up; the message may still be underway. */
+  /** The sender has given up; the message may still be in flight. */
   readonly isLost: boolean;
 }
 
@@ -66,7 +66,7 @@ export class MessageBook {
     return this.#answer(textOf(value), value, false);
   }
 
-  /** As the sender hears of a mutation whose answer was lost. */
+  /** The answer that a sender hears when the answer to its mutation was lost. */
   noAnswer(): Answer {
     return this.#answer('no answer', undefined, true);
   }
@@ -80,12 +80,12 @@ export class MessageBook {
   }
 }
 
-/** The error that tells a sender that nobody knows what became of its mutation. */
+/** The error that a sender hears when the outcome of its mutation is unknown. */
 export function inDoubt({ place }: Message): PercolatorError {
   return new PercolatorError('STORE_IN_DOUBT', `mutating ${place} got no answer`);
 }
 
-/** For stories: what was asked, and what came of it. */
+/** For stories: the request and its answer. */
 export function describeMessage({ request, place }: Message, answer?: Answer): string {
   const value = answer?.value;
   switch (request.kind) {
@@ -125,7 +125,7 @@ function textOf(content: unknown): string {
   );
 }
 
-/** `JSON.stringify` asks a Buffer for its JSON before it asks us. */
+/** `JSON.stringify` converts a Buffer to JSON before it calls the replacer. */
 function isSerializedBuffer(
   value: unknown,
 ): value is { readonly type: 'Buffer'; readonly data: readonly number[] } {

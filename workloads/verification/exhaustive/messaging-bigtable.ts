@@ -1,4 +1,6 @@
-/** A Bigtable that turns every call into messages, one for each row, and waits for their answers. */
+/**
+ * A Bigtable that turns every call into messages, one for each row, and waits for their answers.
+ */
 import type {
   Bigtable,
   CellFilter,
@@ -62,7 +64,7 @@ export class MessagingBigtable implements Bigtable {
     for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
   }
 
-  // A range is read row by row, and scenarios name their rows; tables are there and stay.
+  // A range is read row by row, because scenarios name their rows; tables exist and stay.
   readRange(): Promise<readonly Row[]> {
     return refuse();
   }
@@ -93,5 +95,5 @@ export class MessagingBigtable implements Bigtable {
 }
 
 function refuse(): never {
-  throw new Error('a scenario reads and writes rows that it names, and nothing else');
+  throw new Error('a scenario reads and writes only rows that it names');
 }

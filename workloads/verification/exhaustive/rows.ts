@@ -1,10 +1,11 @@
 /**
- * Rows as values: a row never changes, a mutation leads to another one. Rows with the same content
- * are one object, so worlds are compared by the ids of their rows, and what a message does to a row is
- * worked out once.
+ * Rows as values: a row never changes; a mutation leads to another one. Rows with the same content
+ * are one object, so worlds are compared by the ids of their rows, and the effect of a message on a
+ * row is computed once.
  *
- * Part of a row's content is its trail: every write record and marker that ever stood in it. The judges go by that,
- * whether the cells are still there or not. As long as nobody erases any it adds nothing.
+ * Part of the content of a row is its trail: every write record and marker that it ever held. The
+ * judges use the trail, whether or not the cells are still there. As long as no process erases any
+ * of them, it adds nothing.
  */
 import { assert } from '../../../engine/base/index.ts';
 import type { Cell, Mutation } from '../../../engine/bigtable/index.ts';
@@ -44,7 +45,7 @@ export class RowBook {
     this.empty = this.#row([], [], []);
   }
 
-  /** What becomes of the row when the message is delivered to it, and what the sender hears. */
+  /** The row after the message was delivered to it, and what the sender hears. */
   apply(row: RowState, message: Message): Applied {
     const key = row.id * MESSAGES_MAX + message.id;
     const known = this.#applied.get(key);
@@ -54,7 +55,7 @@ export class RowBook {
     return applied;
   }
 
-  /** A row that somebody has written before the story begins. */
+  /** A row as written before the story begins. */
   written(place: string, mutations: readonly Mutation[]): RowState {
     const table = new ModelTable();
     table.mutateRow(KEY, mutations);
@@ -126,7 +127,7 @@ export function setCell({ family, qualifier, timestamp, value }: Cell): Mutation
   return { kind: 'set', family, qualifier, timestamp, value };
 }
 
-/** In order, so that it does not matter who wrote first. */
+/** In order, so that the order of the writes does not matter. */
 function addOnce<T extends HistoricMarker>(list: T[], added: T): void {
   const text = JSON.stringify(added);
   if (list.some((one) => JSON.stringify(one) === text)) return;

@@ -1,32 +1,34 @@
-/** What a scenario is: who does what, to which cells; and how much may go wrong while they do it. */
+/**
+ * What a scenario is: which process does what to which cells, and how much may go wrong meanwhile.
+ */
 import type { Operation } from '../simulation/plan.ts';
 
 export interface Scenario {
   /** In lower case with hyphens. */
   readonly name: string;
-  /** What it is about, in one sentence. */
+  /** Its subject, in one sentence. */
   readonly about: string;
   /** Committed before the story begins, as `table/row:column`; everything else is empty. */
   readonly initial: readonly string[];
   readonly processes: readonly ScriptedProcess[];
-  /** Columns that leave notifications, of any table. Default: none. */
+  /** Columns of any table that leave notifications. Default: none. */
   readonly observed?: readonly string[] | undefined;
 }
 
 export interface ScriptedProcess {
   /** For stories; also its liveness token. */
   readonly name: string;
-  /** One after the other, each with a commit in the end; those that only read are snapshots. */
+  /** Run one after the other, each with a commit at its end; those that only read are snapshots. */
   readonly transactions: readonly (readonly Operation[])[];
-  /** How often it asks again after a lost answer, before it calls the outcome unknown. Default 2. */
+  /** How many times it sends a commit before it calls the outcome unknown. Default 2. */
   readonly inDoubtAttemptsMax?: number | undefined;
 }
 
-/** Whom a process that meets a lock takes for dead. */
+/** The processes that a process takes for dead when it meets a lock. */
 export type Suspicion =
-  /** Everybody else, at once: nothing may depend on liveness being right (P26). */
-  | 'everybody'
-  /** Whoever has crashed, and nobody else: readers wait for the living. */
+  /** All others, at once: nothing may depend on liveness being right (P26). */
+  | 'all'
+  /** Only processes that crashed: readers wait for the living. */
   | 'crashed';
 
 /** How often each thing may happen. */

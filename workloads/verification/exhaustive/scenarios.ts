@@ -1,6 +1,6 @@
 /**
- * The scenarios: two transactions over up to three cells, and a reader that resolves what it meets.
- * `p` is the primary of A everywhere; cells of the same letter are in the same row.
+ * The scenarios: two transactions over up to three cells, and a reader that resolves the locks it
+ * meets. `p` is the primary of A everywhere; cells of the same letter are in the same row.
  */
 import type { Operation } from '../simulation/plan.ts';
 import type { Scenario, ScriptedProcess } from './scenario.ts';
@@ -8,7 +8,7 @@ import type { Scenario, ScriptedProcess } from './scenario.ts';
 const P = 't/p:c';
 const X = 't/x:c';
 const Y = 't/y:c';
-/** In the row of P. */
+/** A second cell in the row of P. */
 const P2 = 't/p:d';
 const ELSEWHERE = 'u/x:c';
 const SEEN = 't/p:seen';
@@ -35,7 +35,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'lost-update',
-    about: 'Both read a cell and write it: one must lose, or have seen the other.',
+    about: 'Both read a cell and write it: one must fail, or have seen the other.',
     initial: [P],
     processes: [
       writer('A', { do: 'get', cell: P }, ...set(P)),
@@ -45,7 +45,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'delete',
-    about: 'One deletes what the other one writes.',
+    about: 'One deletes the cell that the other writes.',
     initial: [P, X],
     processes: [
       writer('A', { do: 'delete', cell: P }, ...set(X)),
@@ -55,7 +55,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'touch',
-    about: 'Each locks what the other one writes, so that there is no write skew.',
+    about: 'Each locks the cell that the other writes, so that there is no write skew.',
     initial: [P, X],
     processes: [
       writer('A', { do: 'lock', cell: X }, ...set(P)),
@@ -65,7 +65,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'disjoint',
-    about: 'They have nothing in common but a reader, who looks at both.',
+    about: 'They have nothing in common except a reader of both.',
     initial: [P, X],
     processes: [writer('A', ...set(P)), writer('B', ...set(X)), reader(P, X)],
   },
@@ -89,7 +89,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'secondary-only',
-    about: 'One writes only what is a secondary of the other.',
+    about: 'One writes only a secondary of the other.',
     initial: [P, X],
     processes: [writer('A', ...set(P, X)), writer('B', ...set(X)), reader(X, P)],
   },
@@ -107,25 +107,25 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'three-and-one',
-    about: 'Three rows, of which the other one writes the last.',
+    about: 'One writes three rows, the other only the last of them.',
     initial: [P, X, Y],
     processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(Y)), reader(Y, X, P)],
   },
   {
     name: 'three',
-    about: 'Three rows, the same three.',
+    about: 'Both write the same three rows.',
     initial: [P, X, Y],
     processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(P, X, Y)), reader(Y, X, P)],
   },
   {
     name: 'three-crossed',
-    about: 'Three rows, the same three from the other end.',
+    about: 'Both write the same three rows, in opposite order.',
     initial: [P, X, Y],
     processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(Y, X, P)), reader(X, Y, P)],
   },
   {
     name: 'again',
-    about: 'One begins anew after its first transaction, whatever became of it.',
+    about: 'One begins a second transaction after its first, whatever the outcome of that.',
     initial: [P],
     processes: [
       { name: 'A', transactions: [set(P), [{ do: 'append', cell: P }]] },
@@ -134,13 +134,13 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'two-resolvers',
-    about: 'One transaction, and two readers who resolve its locks from different ends.',
+    about: 'One transaction, and two readers that resolve its locks from different ends.',
     initial: [P, X],
     processes: [writer('A', ...set(P, X)), reader(X, P), { ...reader(P, X), name: 'other reader' }],
   },
   {
     name: 'two-tables',
-    about: 'The secondary is in another table than the primary.',
+    about: 'The secondary is not in the table of the primary.',
     initial: [P, ELSEWHERE],
     processes: [
       writer('A', ...set(P, ELSEWHERE)),

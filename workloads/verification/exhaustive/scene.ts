@@ -1,4 +1,4 @@
-/** A scenario as it is before anybody has done anything: rows, processes, and the rules they live by. */
+/** A scenario before any process has acted: rows, processes, and the rules they follow. */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import { committedCell, notifyTable } from '../../../engine/transaction/index.ts';
 import { addressOf, type HistoricTransaction } from '../judges/history.ts';
@@ -9,7 +9,7 @@ import { RowBook, type RowState } from './rows.ts';
 import { type Budget, cellsOf, type Scenario, type Suspicion } from './scenario.ts';
 import type { WorldState } from './world-state.ts';
 
-/** The transaction that wrote what is there at the beginning. */
+/** The transaction that wrote the initial cells. */
 const PAST = { startTimestamp: 1, commitTimestamp: 2 } as const;
 const FIRST: Timestamp = PAST.commitTimestamp + 1;
 

@@ -1,6 +1,6 @@
 /**
- * The states seen so far, and how many executions go on from each. One map holds some 16 million entries and no
- * more, so there are several.
+ * The states seen so far, and how many executions continue from each. One map holds at most some 16
+ * million entries, so there are several.
  */
 const SHARDS = 16;
 

@@ -1,4 +1,4 @@
-/** What happened, for people: a line for each step, with the timestamps in it. */
+/** What happened, for people: one line for each step, with its timestamps. */
 import { unreachable } from '../../../engine/base/index.ts';
 import { describeMessage } from './messages.ts';
 import type { Scenario } from './scenario.ts';

@@ -1,20 +1,20 @@
 /**
  * The whole world at a moment, and everything that can happen next.
  *
- *     a message of a process at work  is delivered and answered
- *                                     or its sender gives up, and it is underway by itself (`lost`)
- *     a message that is by itself     is delivered, and nobody hears the answer
- *     any mutation ever sent          is delivered once more, and nobody hears the answer
- *     a process at work               dies; its mutations are underway by themselves
+ *     a message of a working process    is delivered and answered
+ *                                       or its sender gives up, and it becomes stray (`lost`)
+ *     a stray message                   is delivered, and its answer is not heard
+ *     any mutation ever sent            is delivered once more, and its answer is not heard
+ *     a working process                 dies; its mutations in flight become stray
  *
- * Delivery and answer are one step. An answer that takes long is no other story: until it is heard its
- * sender does nothing about it, as if its next message took long. (It may have others underway, for other
- * rows; but what it does about a row depends on that row's answers, until it has all of them.) A message by
- * itself may never arrive: a story may end with some underway.
+ * Delivery and answer are one step. A slow answer is no other story: until its sender hears it, the
+ * sender does nothing about it, as if its next message took long. (It may have other messages in
+ * flight, for other rows; but what it does about a row depends on the answers for that row, until
+ * it has all of them.) A stray message may never arrive: a story may end with some in flight.
  *
- * What would change nothing is left out: who can arrive and change nothing may as well not arrive yet. For
- * the same reason, where everybody is taken for dead anyway, a process dies only when all others are
- * through: until then, to be dead is to be slow.
+ * Steps that would change nothing are left out: a message that would arrive without effect may as
+ * well arrive later. For the same reason, where all others are taken for dead anyway, a process
+ * dies only when all others have finished; until then, dying equals being slow.
  */
 import { assert, unreachable } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
@@ -27,11 +27,11 @@ export interface WorldState {
   /** By place, in the order of `WorldRules.places`. */
   readonly rows: readonly RowState[];
   readonly processes: readonly LocalState[];
-  /** What the oracle hands out next. */
+  /** The next timestamp of the oracle. */
   readonly nextTimestamp: Timestamp;
-  /** Mutations underway whose sender does not wait for them, by id. */
+  /** Mutations in flight whose sender does not wait for them, by id. */
   readonly stray: readonly Message[];
-  /** Who has crashed: a bit for each process. */
+  /** The processes that have crashed: one bit each. */
   readonly dead: number;
   /** What may still go wrong. */
   readonly left: Budget;
@@ -60,12 +60,12 @@ export function keyOf({ rows, processes, nextTimestamp, stray, dead, left }: Wor
   return key;
 }
 
-/** Nobody is at work any more. */
+/** Whether no process works any more. */
 export function isOver({ processes }: WorldState): boolean {
   return processes.every(({ phase }) => phase !== 'at work');
 }
 
-/** Everything that can happen next, in an order that never changes; some of it may change nothing. */
+/** Everything that can happen next, in a fixed order; some of it may change nothing. */
 export function choicesOf(world: WorldState, suspicion: Suspicion): readonly Choice[] {
   const { processes, stray, left } = world;
   const choices: Choice[] = [];
@@ -90,8 +90,8 @@ export function choicesOf(world: WorldState, suspicion: Suspicion): readonly Cho
 }
 
 /**
- * What comes of a choice; undefined if it changes nothing. A promise where a process gets to a state that it
- * has never been in, so that its code has to run.
+ * The world after a choice; undefined if it changes nothing. A promise where a process enters a
+ * state that it has never been in, so that its code has to run.
  */
 export function take(
   rules: WorldRules,
@@ -123,7 +123,7 @@ export function take(
   }
 }
 
-/** What a message finds where it arrives, and what comes of it there. */
+/** What a message finds where it arrives, and its effect there. */
 export function answerOf(
   { rows, places, messages }: WorldRules,
   world: WorldState,
@@ -152,7 +152,7 @@ function deliver(
   return heard(rules, arrived.world, { process, number, answer: arrived.answer });
 }
 
-/** A process hears an answer, and goes on. */
+/** A process hears an answer, and continues. */
 function heard(
   { locals }: WorldRules,
   world: WorldState,
@@ -160,7 +160,7 @@ function heard(
 ): WorldState | Promise<WorldState> {
   const { process, number, answer } = what;
   const before = world.processes[process];
-  assert(before !== undefined, 'only somebody hears something');
+  assert(before !== undefined, 'a process of the scenario hears it');
   const hears = { number, answer, dead: world.dead };
   const withState = (state: LocalState): WorldState => ({
     ...world,
@@ -170,7 +170,7 @@ function heard(
   return after === undefined ? locals.explore(before, hears).then(withState) : withState(after);
 }
 
-/** A message arrives, and nobody hears the answer. Undefined if it changes nothing. */
+/** A message arrives, and its answer is not heard. Undefined if it changes nothing. */
 function arrive(rules: WorldRules, world: WorldState, message: Message): WorldState | undefined {
   const after = answerOf(rules, world, message).world;
   return after === world ? undefined : after;
@@ -178,12 +178,12 @@ function arrive(rules: WorldRules, world: WorldState, message: Message): WorldSt
 
 function crash({ locals }: WorldRules, world: WorldState, process: number): WorldState {
   const before = world.processes[process];
-  assert(before !== undefined, 'only somebody dies');
-  const underway = before.pending.map(({ message }) => message);
+  assert(before !== undefined, 'a process of the scenario dies');
+  const inFlight = before.pending.map(({ message }) => message);
   return {
     ...world,
     processes: world.processes.with(process, locals.dead(before)),
-    stray: sorted([...world.stray, ...underway.filter(({ isMutation }) => isMutation)]),
+    stray: sorted([...world.stray, ...inFlight.filter(({ isMutation }) => isMutation)]),
     dead: world.dead | (1 << process),
     left: { ...world.left, crashes: world.left.crashes - 1 },
   };

@@ -1,6 +1,6 @@
 /**
  * The bank: transfers between accounts. Money is neither made nor lost, so the total is the same in
- * every snapshot. An account without money has no cell: deletes are part of it.
+ * every snapshot. An account without money has no cell, so the workload also tests deletes.
  */
 import type { CellAddress, Reader } from '#engine';
 import { numberOf, signed } from './values.ts';
@@ -10,14 +10,14 @@ import type { Work, Workload } from './workload.ts';
 const ACCOUNTS = 16;
 const BALANCE = 10;
 const TOTAL = ACCOUNTS * BALANCE;
-/** Steps of which one looks at all accounts instead of transferring. */
+/** One step in this many reads all accounts instead of transferring. */
 const STEPS_PER_AUDIT = 10;
 
 const ALL = Array.from({ length: ACCOUNTS }, (_, i) => account(i));
 
 export const bank: Workload = {
   name: 'bank',
-  invariant: `the accounts hold ${TOTAL} together, and none less than nothing`,
+  invariant: `the accounts hold ${TOTAL} together, and none has a negative balance`,
   tables: { bank: { columns: ['balance'] } },
   observers: [],
 

@@ -1,4 +1,4 @@
-/** The front door of the workloads with invariants. */
+/** The public interface of the workloads with invariants. */
 import { bank } from './bank.ts';
 import { listAppend } from './list-append.ts';
 import { overdraft } from './overdraft.ts';

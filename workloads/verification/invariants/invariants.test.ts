@@ -1,7 +1,7 @@
 /**
- * Each workload keeps its invariant on the engine, and convicts an engine that breaks it: once with one
- * wrong value, planted by hand, and once with clients that read in one transaction and write in
- * another, as an engine without snapshots and conflicts would have them.
+ * Each workload keeps its invariant on the engine, and convicts an engine that breaks it: once with
+ * one wrong value, planted by hand, and once with clients that read in one transaction and write in
+ * another, as an engine without snapshots and conflicts would execute them.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -46,11 +46,11 @@ for (const workload of WORKLOADS) {
   });
 }
 
-describe('a value that is wrong', () => {
+describe('a wrong value', () => {
   const cases: readonly (readonly [string, string, CellAddress, string | undefined, RegExp])[] = [
     ['money made', 'bank', at('bank', 'account 3', 'balance'), '999', /hold 11\d\d together/],
     ['money lost', 'bank', at('bank', 'account 3', 'balance'), undefined, /not 160/],
-    ['less than nothing', 'bank', at('bank', 'account 3', 'balance'), '-4', /account 3 holds -4/],
+    ['a negative balance', 'bank', at('bank', 'account 3', 'balance'), '-4', /account 3 holds -4/],
     ['a ring cut short', 'ring', at('ring', 'node 5', 'next'), '0', /6 of 24 nodes/],
     ['a node reached twice', 'ring', at('ring', 'node 5', 'next'), '3', /back to node 3/],
     ['a node that leads nowhere', 'ring', at('ring', 'node 5', 'next'), undefined, /node 5 has no/],
@@ -68,14 +68,8 @@ describe('a value that is wrong', () => {
       '4 5 4',
       /list 1-1 holds 4 twice/,
     ],
-    [
-      'a piece twice',
-      'pieces',
-      at('board', 'a\0a', 'a/a'),
-      '3',
-      /piece 3 stands on 2 squares: \["a"/,
-    ],
-    ['a piece lost', 'pieces', at('board', 'a', 'a\0a'), undefined, /piece 1 stands on 0 squares/],
+    ['a piece twice', 'pieces', at('board', 'a\0a', 'a/a'), '3', /piece 3 is on 2 squares: \["a"/],
+    ['a piece lost', 'pieces', at('board', 'a', 'a\0a'), undefined, /piece 1 is on 0 squares/],
     ['a total that is ahead', 'pipeline', at('sums', 'all', 'total'), '1', /a total of 1/],
     ['a copy that is ahead', 'pipeline', at('sums', 'bucket 0', 'copied'), '1', /1 copied, but 0/],
     [
@@ -116,7 +110,7 @@ describe('clients that read in one transaction and write in another', () => {
     });
   }
 
-  test('that do not lock what they only read break overdraft alone', async () => {
+  test('that do not lock the cells they only read break overdraft alone', async () => {
     for (const workload of WORKLOADS.filter(({ name }) => ['bank', 'overdraft'].includes(name))) {
       await using run = await open(workload);
       await stepAll(workload, {
@@ -130,7 +124,7 @@ describe('clients that read in one transaction and write in another', () => {
 });
 
 describe('a recording', () => {
-  test('says of every transaction what the storage says, and names all that was seen', async () => {
+  test('agrees with the storage on every transaction, and names everything that was read', async () => {
     const bank = WORKLOADS.find(({ name }) => name === 'bank');
     assert.ok(bank !== undefined);
     await using run = await open(bank);
@@ -146,7 +140,7 @@ describe('a recording', () => {
     assert.ok(transactions.every(({ reads, writes }) => reads.length + writes.length > 1));
   });
 
-  test('leaves the outcome unknown until it is heard', async () => {
+  test('leaves the outcome unknown until the client hears it', async () => {
     const bank = WORKLOADS.find(({ name }) => name === 'bank');
     assert.ok(bank !== undefined);
     await using run = await open(bank);
@@ -167,7 +161,7 @@ describe('a recording', () => {
   });
 });
 
-describe('a recording of a transaction that reads what it wrote', () => {
+describe('a recording of a transaction that reads its own writes', () => {
   const cell = at('bank', 'account 1', 'balance');
   const cases: readonly (readonly [string, (work: Work) => Promise<void>])[] = [
     ['one by one', async (work) => void (await work.get(cell))],
@@ -219,7 +213,7 @@ interface Run extends AsyncDisposable {
   readonly recorder: Recorder;
   /** Starts a worker with the observers. */
   observe(): void;
-  /** Resolves when nothing is left for them to do. */
+  /** Resolves when the observers have nothing left to do. */
   rest(): Promise<void>;
   history(): Promise<Parameters<typeof judgeSnapshotIsolation>[0]>;
 }
@@ -291,7 +285,7 @@ async function lookAt(
   return { watch: await workload.watch(snapshot), check: await workload.check(snapshot) };
 }
 
-/** Reads as it should; what it then writes, another transaction does, which has read nothing. */
+/** Reads as it should, but writes in another transaction, which has read nothing. */
 function careless(percolator: Percolator, client: Client): Client {
   return {
     ...client,
@@ -316,7 +310,7 @@ function careless(percolator: Percolator, client: Client): Client {
 }
 
 async function scanAll(work: Work): Promise<void> {
-  for await (const _ of work.scan({ table: 'bank', columns: ['balance'] })); // Reading is all.
+  for await (const _ of work.scan({ table: 'bank', columns: ['balance'] })); // The read alone matters.
 }
 
 function without<T extends object>(whole: T, method: keyof T): T {

@@ -1,9 +1,9 @@
 /**
- * List append, after Jepsen: transactions append numbers to lists under few hot keys, and read them.
- * No number is appended twice, so that a list that was read tells which appends came before, in
- * which order, and a judge that trusts no timestamps can look for contradictions.
+ * List append, after Jepsen: transactions append numbers to lists under a few hot keys, and read
+ * them. No number is appended twice, so a list that was read tells which appends came before, in
+ * which order. A judge that trusts no timestamps can then look for contradictions.
  *
- * Lists grow, and are copied by each append, so a key is used for a moment only.
+ * Lists grow, and each append copies the whole list, so a key is used only for a short time.
  */
 import type { CellAddress, Reader } from '#engine';
 import type { Work, Workload } from './workload.ts';
@@ -33,17 +33,17 @@ export const listAppend: Workload = {
       for (const [i, key] of keys.entries()) {
         const cell = { table: LISTS, row: `${generation}-${key}`, column: COLUMN };
         if (random.fraction() < 0.4) await work.get(cell);
-        // Unique: the start timestamp is, and no transaction appends more than ten.
+        // Unique: the start timestamp is, and no transaction appends more than ten numbers.
         else await append(work, cell, work.startTimestamp * 10 + i);
       }
     });
   },
 
-  watch: async () => [], // Which lists there are is known to nobody; the judge of histories looks at all.
+  watch: async () => [], // The keys in use are not known; the judge of histories checks all lists.
   check,
 };
 
-/** The numbers of a list's value; a list that nobody has appended to has none, and is not asked about. */
+/** The numbers of a list's value. Not called for an empty list, which has no value. */
 export function parseList(value: string): readonly number[] {
   return value.split(' ').map(Number);
 }

@@ -1,8 +1,8 @@
 /**
- * Overdraft: write skew, closed by `lock`. Two accounts of one person may not owe more together than
- * nothing, though one of them may. A withdrawal reads both and writes one: two at a time, from
- * either side, would each see enough money. Locking the account that is only read makes them
- * collide.
+ * Overdraft: write skew, prevented by `lock`. One of the two accounts of a person may be overdrawn,
+ * but their sum must not be negative. A withdrawal reads both and writes one: two concurrent ones,
+ * from either side, would each see enough money. Locking the account that is only read makes them
+ * conflict.
  */
 import type { CellAddress, Reader } from '#engine';
 import { numberOf, signed } from './values.ts';
@@ -14,7 +14,7 @@ const DEPOSIT = 6;
 
 export const overdraft: Workload = {
   name: 'overdraft',
-  invariant: 'no two accounts of one person owe money together',
+  invariant: 'the two accounts of a person never have a negative sum',
   tables: { overdraft: { columns: ['balance'] } },
   observers: [],
 
@@ -32,7 +32,7 @@ export const overdraft: Workload = {
       const balance = mine ?? 0;
       const together = balance + (others ?? 0);
       if (together === 0) return work.set(written, signed(balance + DEPOSIT, work));
-      // Two that overlap, one from either side, may take more than there is.
+      // Two withdrawals that overlap, one from either side, may take more than there is.
       work.set(written, signed(balance - random.integer(1, together), work));
       return work.lock(read);
     });
@@ -56,7 +56,7 @@ function allSides(): readonly CellAddress[] {
   );
 }
 
-/** In a row each: the transaction is one over rows. */
+/** One row each, so that a transaction covers several rows. */
 function account(person: number, side: string): CellAddress {
   return { table: 'overdraft', row: `person ${person} ${side}`, column: 'balance' };
 }

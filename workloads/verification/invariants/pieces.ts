@@ -1,11 +1,11 @@
 /**
  * Pieces on a board: a few pieces move over many squares. A move deletes a piece in one cell and
- * sets it in another, so every piece stands on exactly one square in every snapshot.
+ * sets it in another, so every piece is on exactly one square in every snapshot.
  *
- * Most squares are empty for seconds after a piece has left. Collectors then take away the last
- * trace of it, and whatever a stopped process sends afterwards finds nothing that would stop it.
+ * Most squares are empty for seconds after a piece has left. Collectors then erase the last trace
+ * of it, and nothing in the cell would stop a late message of a stopped process.
  *
- * Ranks are rows and files are columns. Their names hurt any part of the engine that joins names
+ * Ranks are rows and files are columns. Their names break any part of the engine that joins names
  * with a separator, or does not keep rows in the order of their bytes.
  */
 import type { CellAddress, Reader } from '#engine';
@@ -14,24 +14,27 @@ import type { Work, Workload } from './workload.ts';
 
 const PIECES = 4;
 const TABLE = 'board';
-/** Up to four parts and a separator: many pairs of such names are one name when they are joined by it. */
+/**
+ * Up to four parts and a separator: many pairs of such names become one name when the separator
+ * joins them.
+ */
 const NAMES = [
   'a',
   ...['\0', ':', '/'].flatMap((between) => [2, 3, 4].map((parts) => joined(parts, between))),
-  '\uff71', // And the next, in one order as UTF-8, in the other as UTF-16.
+  '\uff71', // And the next name: UTF-8 and UTF-16 order the two differently.
   '\u{1f600}',
 ];
 const SQUARES = NAMES.flatMap((row) =>
   NAMES.map((column): CellAddress => ({ table: TABLE, row, column })),
 );
-/** Moves of which one looks at the squares one by one; the others scan the board. */
+/** One move in this many reads the squares one by one; the others scan the board. */
 const MOVES_PER_LOOK = 4;
 
 type Square = CellAddress & { readonly piece: number };
 
 export const pieces: Workload = {
   name: 'pieces',
-  invariant: `${PIECES} pieces stand on a board of ${SQUARES.length} squares, each on one`,
+  invariant: `${PIECES} pieces are on a board of ${SQUARES.length} squares, each on one`,
   tables: { [TABLE]: { columns: NAMES } },
   observers: [],
 
@@ -43,7 +46,7 @@ export const pieces: Workload = {
     const piece = random.integer(0, PIECES - 1);
     const target = random.pick(SQUARES);
     const looks = random.integer(1, MOVES_PER_LOOK) === 1;
-    const looksAgain = random.integer(1, MOVES_PER_LOOK) === 1; // At its own writes.
+    const looksAgain = random.integer(1, MOVES_PER_LOOK) === 1; // Reads its own writes.
     return client.attempt(async (work) => {
       const taken = await (looks ? look(work) : scan(work));
       if (taken.some((square) => isSame(square, target))) return;
@@ -91,7 +94,7 @@ function misplaced(taken: readonly Square[]): readonly string[] {
     const squares = taken.filter((square) => square.piece === piece).map(nameOf);
     return squares.length === 1
       ? []
-      : [`piece ${piece} stands on ${squares.length} squares: ${squares.join(', ')}`];
+      : [`piece ${piece} is on ${squares.length} squares: ${squares.join(', ')}`];
   });
 }
 

@@ -1,26 +1,30 @@
 /**
- * The pipeline: observers behind one another, whose results must come out as if each document had
- * been counted exactly once.
+ * The pipeline: a chain of observers, whose results must be as if each document had been counted
+ * exactly once.
  *
  *     documents:body ──count──▶ counts:documents ──sum──▶ sums:copied, sums/all:total
  *           │                     (a bucket: +1)            (what is new since the last copy)
  *           └─ weakly ─▶ shelves:changed ──tally──▶ shelves:documents
- *                                                     (counts its shelf anew, each time)
+ *                                                     (recounts its shelf each time)
  *     documents:title ──copy──▶ titles:title
  *
- * `count` adds blindly, so a second run for one document would show. `sum` is run for a cell
- * that changes all the time, so that one run sees several changes; one that is never seen
- * would leave the total behind. `copy` is run for a cell that is written twice in quick succession, and
- * never again: the second change often falls into the run for the first. `tally` hears only weak notifications, and may run once too often.
+ * `count` adds blindly, so a second run for one document would show. `sum` runs for a cell that
+ * changes all the time, so that one run sees several changes; a change that no run sees would leave
+ * the total too small. `copy` runs for a cell that is written twice in quick succession, and never
+ * again: the second change often falls into the run for the first. `tally` hears only weak
+ * notifications, and may run once too often.
  */
 import type { CellAddress, Reader } from '#engine';
 import { numberOf, signed } from './values.ts';
 import type { Workload, WorkloadObserver } from './workload.ts';
 
 const BUCKETS = 8;
-/** Milliseconds during which a client fills one shelf. Longer: fuller shelves, which cost more to tally. */
+/**
+ * Milliseconds during which a client fills one shelf. A longer time makes fuller shelves, which
+ * cost more to tally.
+ */
 const SHELF_MS = 200;
-/** Steps of which one stores a document: observers need several transactions for each. */
+/** One step in this many stores a document: observers need several transactions for each. */
 const STEPS_PER_DOCUMENT = 2;
 
 const TOTAL: CellAddress = { table: 'sums', row: 'all', column: 'total' };
@@ -113,7 +117,9 @@ export const pipeline: Workload = {
   check,
 };
 
-/** No stage is ahead of the one before it, and the total is what was copied, in every snapshot. */
+/**
+ * In every snapshot, no stage is ahead of its predecessor, and the total is the sum of the copies.
+ */
 async function watch(reader: Reader): Promise<readonly string[]> {
   const numbers = (await reader.getMany(stages())).map(numberOf);
   const wrong: string[] = [];
@@ -160,7 +166,7 @@ async function uncopied(
   });
 }
 
-/** Where a count stands that is not the number of documents. */
+/** The rows whose count is not the number of documents. */
 async function unlike(
   reader: Reader,
   expected: ReadonlyMap<string, number>,
@@ -174,7 +180,7 @@ async function unlike(
   });
 }
 
-/** The total, and of each bucket what was counted and what was copied. */
+/** The total, and for each bucket the count and its copy. */
 function stages(): readonly CellAddress[] {
   return [TOTAL, ...ALL_BUCKETS.flatMap((bucket) => [countOf(bucket), copyOf(bucket)])];
 }

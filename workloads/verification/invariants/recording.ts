@@ -1,15 +1,16 @@
 /**
- * Recording: runs transactions and observers of a workload, and writes down what each saw, asked for
+ * Recording: runs transactions and observers of a workload, and records what each saw, asked for
  * and was told, as the judges want it (workloads/verification/judges/history.ts).
  *
  *     body reads and writes ─▶ sink.began(everything; outcome unknown) ─▶ commit ─▶ sink.ended(outcome)
  *
  * A process that dies in between leaves a transaction whose outcome is unknown, which is the truth.
- * One that dies before has sent nothing, and leaves nothing.
+ * A process that dies before has sent nothing, and leaves nothing.
  *
- * A run of an observer begins and commits inside the engine; what can be seen from here is its body,
- * and that it committed. Its beginning is given as that of the process: not later than the true one,
- * which is all that the real-time order needs. A run that loses is never told, and stays unknown.
+ * A run of an observer begins and commits inside the engine; visible here are its body, and that it
+ * committed. Its beginning is given as that of the process: not later than the true one, which is
+ * all that the real-time order needs. The end of a run that loses is not reported, so it stays
+ * unknown.
  */
 import {
   isRetryable,
@@ -38,27 +39,27 @@ export interface RecordedTransaction extends HistoricTransaction {
   readonly workload: string;
   /** When its commit was asked for, on the clock of `beganAt`; absent if it never was. */
   readonly sentAt?: number | undefined;
-  /** Of a run of an observer: when its body began. `beganAt` is much earlier. */
+  /** For a run of an observer: when its body began. `beganAt` is much earlier. */
   readonly ranAt?: number | undefined;
 }
 
-/** What is learned of a transaction at its end; `startTimestamp` says of which. */
+/** What is learned at the end of the transaction with this `startTimestamp`. */
 export type Ending = Pick<
   HistoricTransaction,
   'startTimestamp' | 'outcome' | 'commitTimestamp' | 'endedAt'
 >;
 
 export interface Sink {
-  /** Before the commit is sent; or, for one that failed before, all there is to say. */
+  /** Called before the commit is sent; for a transaction that failed earlier, the only call. */
   began(transaction: RecordedTransaction): void;
   ended(ending: Ending): void;
-  /** What no history shows: a transaction that did not read its own writes. */
+  /** Something that no history shows: a transaction that did not read its own writes. */
   violation(violation: Violation): void;
 }
 
 export interface Recorder {
   readonly sink: Sink;
-  /** One life of one process. */
+  /** The name of one life of one process. */
   readonly process: string;
   /** Milliseconds on a clock that all processes share. */
   readonly nowMs: () => number;
@@ -100,8 +101,8 @@ export function recordingClient(
 }
 
 /**
- * A look at a snapshot of the past, recorded as such. Resolves with what `body` found, or undefined if the
- * snapshot could not be read.
+ * Reads a snapshot of the past, recorded as such. Resolves with the result of `body`, or undefined
+ * if the snapshot could not be read.
  */
 export async function lookBack<T>(
   percolator: Percolator,
@@ -131,7 +132,7 @@ export async function lookBack<T>(
   }
 }
 
-/** The workload's observers, as a worker takes them, each run recorded. */
+/** The workload's observers for a worker, with each run recorded. */
 export function recordingObservers(
   { name: workload, observers }: Workload,
   { sink, process, nowMs }: Recorder,
@@ -151,7 +152,7 @@ export function recordingObservers(
   }));
 }
 
-/** For the worker's options, `onCommitted`: without it no run is ever known to have committed. */
+/** The option `onCommitted` of the worker: without it no run is ever known to have committed. */
 export function recordingCommits({ sink, nowMs }: Recorder): (run: CommittedRun) => void {
   return ({ startTimestamp, commitTimestamp }) => {
     sink.ended(committed(startTimestamp, commitTimestamp, nowMs()));
@@ -171,7 +172,9 @@ async function commit(transaction: Transaction, nowMs: () => number): Promise<En
   }
 }
 
-/** A transaction that wrote nothing commits at its start timestamp, which is no commit timestamp. */
+/**
+ * A transaction that wrote nothing commits at its start timestamp, which is not a commit timestamp.
+ */
 function committed(startTimestamp: Timestamp, committedAt: Timestamp, endedAt: number): Ending {
   const commitTimestamp = committedAt === startTimestamp ? undefined : committedAt;
   return { startTimestamp, outcome: 'committed', commitTimestamp, endedAt };
@@ -205,7 +208,7 @@ class RecordedReader implements Reader {
     return values;
   }
 
-  /** A scan that is not read to its end says nothing of the rows it did not bring. */
+  /** A scan that is not read to its end says nothing about the rows it did not return. */
   async *scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     const { table, start, end, columns } = range;
     const returned = new Set<string>();
@@ -227,17 +230,17 @@ class RecordedReader implements Reader {
     return { startTimestamp, reads, scans: this.#scans, writes: [], locks: [] };
   }
 
-  /** Whether the transaction has written the cell before; then it must have read what it wrote. */
+  /** Whether the transaction has written the cell before; then it must read its own write. */
   protected isOwn(_cell: string, _value: string | undefined): boolean {
     return false;
   }
 
-  /** @param returned to which own writes are added, since the scan says nothing of what was there before */
+  /** @param returned receives own writes, since the scan does not show what was there before */
   protected scanned(_range: ScanRange, _returned: Set<string>): void {
     // Snapshots have no own writes.
   }
 
-  /** The first read of a cell counts, unless it was of an own write. */
+  /** The first read of a cell counts, unless it read an own write. */
   #remember(cell: string, found: Buffer | undefined): void {
     const value = found?.toString();
     if (this.isOwn(cell, value) || this.#reads.has(cell)) return;
@@ -245,7 +248,7 @@ class RecordedReader implements Reader {
   }
 }
 
-/** Passes every write on to the transaction, too, and remembers the last one of each cell. */
+/** Also passes every write on to the transaction, and remembers the last one of each cell. */
 class RecordedWork extends RecordedReader implements Work {
   readonly #transaction: Transaction;
   readonly #sink: Pick<Sink, 'violation'>;
@@ -314,7 +317,7 @@ class RecordedWork extends RecordedReader implements Work {
 
 interface Written {
   readonly cell: CellAddress;
-  /** Absent: it was deleted. */
+  /** Absent: the cell was deleted. */
   readonly value: string | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The ring, FoundationDB's Cycle: every node names its successor, and they form one ring. A step
- * lets two neighbours change places by writing three nodes; a write that is lost, or seen by half,
- * leaves two rings, or a node that is reached twice.
+ * swaps two neighbours by writing three nodes; a write that is lost, or only half visible, leaves
+ * two rings, or a node that is reached twice.
  *
  *     a ─▶ b ─▶ c ─▶ d      becomes      a ─▶ c ─▶ b ─▶ d
  */

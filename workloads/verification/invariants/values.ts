@@ -1,6 +1,7 @@
 /**
- * Values that say who wrote them. A number alone would repeat, and a stale read of an equal value
- * would look right; with the writer's start timestamp no two values of a history are equal.
+ * Values that name the transaction that wrote them. A number alone would repeat, and a stale read
+ * of an equal value would look right; with the writer's start timestamp no two values of a history
+ * are equal.
  */
 import type { Work } from './workload.ts';
 

@@ -1,13 +1,14 @@
 /**
  * A workload with an invariant: data and transactions that keep a sentence true in every snapshot,
- * unless isolation, atomicity or durability is broken. After FoundationDB's workloads: what is run under
- * faults is simple, and what must hold afterwards fits in a sentence.
+ * unless isolation, atomicity or durability is broken. After FoundationDB's workloads: the load
+ * that runs under faults is simple, and what must hold afterwards fits in a sentence.
  *
  *     setup ─▶ many clients, each one step after another ─▶ check
  *                         ▲
  *                   watch, meanwhile, in any snapshot
  *
- * A workload knows neither faults nor processes. Whoever runs it does: workloads/verification/chaos kills real ones.
+ * A workload knows nothing of faults or processes. Its caller does: workloads/verification/chaos
+ * kills real ones.
  */
 import type { Observer, Random, Reader, TableDefinition, Transaction } from '#engine';
 
@@ -21,35 +22,40 @@ export interface Workload {
   /** One transaction of one client; the loop around it is the caller's. */
   step(client: Client, random: Random): Promise<void>;
   readonly observers: readonly WorkloadObserver[];
-  /** What is wrong in a snapshot, one sentence each. Must be cheap: it runs all the time. */
+  /** The violations in a snapshot, one sentence each. Must be cheap: it runs all the time. */
   watch(reader: Reader): Promise<readonly string[]>;
-  /** What is wrong when everything has come to rest: no client runs, and every observer has. */
+  /**
+   * The violations when everything has come to rest: no client runs, and observers have nothing
+   * left to do.
+   */
   check(reader: Reader): Promise<readonly string[]>;
 }
 
 export interface WorkloadTable extends TableDefinition {
-  /** All that are written. */
+  /** All columns that are written. */
   readonly columns: readonly string[];
 }
 
-/** What a workload may do in a transaction: all but end it. */
+/** What a workload may do in a transaction: everything except ending it. */
 export type Work = Pick<
   Transaction,
   'startTimestamp' | 'get' | 'getMany' | 'scan' | 'set' | 'delete' | 'lock' | 'notifyWeakly'
 >;
 
 export interface WorkloadObserver extends Omit<Observer, 'run'> {
-  /** Its column is only ever marked weakly, so that every run of it is weak. */
+  /** Whether its column is only ever marked weakly, so that every run of it is weak. */
   readonly weak: boolean;
   run(work: Work, row: string): Promise<void>;
 }
 
 /** How a workload's step reaches the database. */
 export interface Client {
-  /** Names one life of one process. */
+  /** The name of one life of one process. */
   readonly process: string;
   /** Milliseconds on a clock that all processes share. */
   nowMs(): number;
-  /** One transaction, tried once: losing a conflict is an outcome, and the next step will do as well. */
+  /**
+   * One transaction, tried once: losing a conflict is an outcome, and the next step tries another.
+   */
   attempt(body: (work: Work) => Promise<void>): Promise<void>;
 }

@@ -44,11 +44,11 @@ const NOT_JUDGES = /\/processes\.test|bigtable\/(?:embedded|remote)|testing\/|re
 
 const FAULTS = { crashes: 1, copies: 1 };
 const SEARCHES: readonly Step[] = [
-  search('one-cell', { suspicion: 'everybody', ...FAULTS }),
+  search('one-cell', { suspicion: 'all', ...FAULTS }),
   search('unknown', { suspicion: 'crashed', lostAnswers: 1 }),
   search('observed', { suspicion: 'crashed', crashes: 1 }),
-  search('one-row', { suspicion: 'everybody' }),
-  search('delete', { suspicion: 'everybody' }),
+  search('one-row', { suspicion: 'all' }),
+  search('delete', { suspicion: 'all' }),
 ];
 const SEEDS: readonly Step[] = [seeds(1, 6), seeds(7, 15), seeds(16, 24)];
 

@@ -9,7 +9,7 @@ export type Step =
       readonly kind: 'search';
       readonly name: string;
       readonly scenario: string;
-      readonly suspicion: 'everybody' | 'crashed';
+      readonly suspicion: 'all' | 'crashed';
       readonly crashes?: number;
       readonly copies?: number;
       readonly lostAnswers?: number;

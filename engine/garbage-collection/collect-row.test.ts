@@ -1,4 +1,4 @@
-/** What of a row is garbage: rows as they are stored, collected, and what is left of them. */
+/** Which cells of a row are garbage: stored rows, collected, and what is left of them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -47,7 +47,7 @@ const put = (start: number, commit: number): Mutation[] =>
 const erased = (start: number, commit: number): Mutation =>
   set('write', commit, encodeWriteRecord(start, 'delete'));
 
-test('a row that is taken to have no garbage has none', () => {
+test('a row that hasOneVersionEach accepts has no garbage', () => {
   const records = fc
     .record({ start: fc.integer({ min: 1, max: 9 }), isPut: fc.boolean() })
     .map(({ start, isPut }) => encodeWriteRecord(start, isPut ? 'put' : 'delete'));
@@ -89,21 +89,21 @@ test('a row that is taken to have no garbage has none', () => {
 });
 
 describe('below the deletion horizon', () => {
-  test('data that a lock guards stays, data of nobody goes', async () => {
+  test('data that a lock guards stays, data of no transaction goes', async () => {
     const store = await openStore();
     await fill(store, [set('data', 3), set('data', 5), set('lock', 5)]);
     await collect(store, 10);
     assert.deepEqual(await left(store), ['lock@5', 'data@5']);
   });
 
-  test('data stays whose record is above', async () => {
+  test('data whose record is above stays', async () => {
     const store = await openStore();
     await fill(store, [...put(3, 4), ...put(8, 12)]);
     await collect(store, 10);
     assert.deepEqual(await left(store), ['write@12', 'write@4', 'data@8', 'data@3']);
   });
 
-  test('markers go, those at or above stay', async () => {
+  test('markers below go, those at or above stay', async () => {
     const store = await openStore();
     await fill(store, [set('rollback', 9), set('rollback', 10), set('rollback', 11)]);
     await collect(store, 10);
@@ -132,11 +132,12 @@ describe('P17: of a cell with more versions than are read at a time', () => {
     const count = 2_500;
     for (let i = 0; i < count; i++) await fill(store, put(10 * i + 1, 10 * i + 2));
     await fill(store, [erased(30_001, 30_002)]);
-    // Data of nobody, so that the records read and the data read are not those of the same versions.
-    const nobodys = [35_000, 35_001, 35_002];
+    // Data of no transaction, so that the records read and the data read belong to different
+    // versions.
+    const orphans = [35_000, 35_001, 35_002];
     await fill(
       store,
-      nobodys.map((timestamp) => set('data', timestamp)),
+      orphans.map((timestamp) => set('data', timestamp)),
     );
     const client = new FaultyBigtable(store);
     let steps = 0;
@@ -148,7 +149,7 @@ describe('P17: of a cell with more versions than are read at a time', () => {
       const records = cells.filter((name) => name.startsWith('write'));
       assert.ok(records.length === 0 || has('write@30002'), 'nothing older becomes visible');
       for (const name of cells.filter((one) => one.startsWith('data'))) {
-        if (nobodys.includes(Number(name.slice(5)))) continue;
+        if (orphans.includes(Number(name.slice(5)))) continue;
         assert.ok(has(`write@${Number(name.slice(5)) + 1}`), `${name} still belongs to a record`);
       }
     };
@@ -157,7 +158,7 @@ describe('P17: of a cell with more versions than are read at a time', () => {
     assert.deepEqual(await left(store), []);
   });
 
-  test('data that many touches point back to stays as long as the last of them', async () => {
+  test('data that many touches point back to stays as long as the last touch', async () => {
     const store = await openStore();
     await fill(store, put(1, 2));
     const touched = { dataTimestamp: 1, changedTimestamp: 2 };
@@ -186,7 +187,7 @@ describe('of a cell with many records above the deletion horizon', () => {
     await fill(store, puts.flat());
   }
 
-  /** Counts the cells that are read from it. */
+  /** Counts the cells that are read from the store. */
   function counting(store: Bigtable): { readonly store: Bigtable; readonly count: () => number } {
     let count = 0;
     const counted = async (rows: Promise<readonly (Row | undefined)[]>) => {
@@ -205,7 +206,7 @@ describe('of a cell with many records above the deletion horizon', () => {
     return { store: new Proxy(store, { get }), count: () => count };
   }
 
-  test('a visit does not read them all', async () => {
+  test('a visit does not read all of them', async () => {
     const store = await openStore();
     await fill(store, [...put(1, 2), ...put(3, 4), ...put(5, 6)]);
     await heat(store, 101);
@@ -216,7 +217,7 @@ describe('of a cell with many records above the deletion horizon', () => {
   });
 
   for (const above of [20, HOT]) {
-    test(`data stays that the oldest of ${above} points to, of a transaction that began below`, async () => {
+    test(`data of a transaction that began below stays if the oldest of ${above} records points to it`, async () => {
       const store = await openStore();
       await fill(store, [...put(1, 2), ...put(3, 4), ...put(99, 101)]);
       const touched = { dataTimestamp: 99, changedTimestamp: 101 };
@@ -227,7 +228,7 @@ describe('of a cell with many records above the deletion horizon', () => {
     });
   }
 
-  test('data of nobody goes as soon as all that are left above can be read at a time', async () => {
+  test('data of no transaction goes as soon as all records left above can be read at a time', async () => {
     const store = await openStore();
     await fill(store, [...put(1, 2), set('data', 50)]);
     await heat(store, 101);
@@ -237,7 +238,7 @@ describe('of a cell with many records above the deletion horizon', () => {
     assert.ok(!(await left(store)).includes('data@50'));
   });
 
-  test('data goes whose record is gone and that only an older touch names', async () => {
+  test('data whose record is gone, and that only an older touch names, goes', async () => {
     const store = await openStore();
     const touched = { dataTimestamp: 1, changedTimestamp: 2 };
     await fill(store, [set('data', 1), set('write', 4, encodeWriteRecord(3, 'touch', touched))]);
@@ -296,7 +297,7 @@ describe('observers', () => {
   const observer = { name: 'o', table: 't', column: 'c', run: async () => {} };
   const notified = { ...cell('x'), weak: false, timestamp: 0 };
 
-  test('a delete that no observer has seen yet stays, until one has; then nothing of the cell is left', async () => {
+  test('a delete that no observer has seen stays until one has; then nothing of the cell is left', async () => {
     const scene = await openScene({ observed: ['c'] });
     const a = scene.client('A');
     await a.write({ x: '1' });
@@ -333,14 +334,14 @@ describe('observers', () => {
     });
     const client = new FaultyBigtable(store);
     client.beforeCall = async ({ kind, table }) => {
-      // Its run is committed and its notification cleared: nothing waits any more.
+      // Its run is committed and its notification cleared: no notification waits any more.
       if (kind === 'read' && table === notifyTable('t')) await fill(store, ack);
     };
     await collect(client, 10);
     assert.deepEqual(await left(store), ['write@4', 'ack@12']);
   });
 
-  test('what an observer has seen it is not shown again after its acknowledgments were collected', async () => {
+  test('an observer is not shown a change again after its acknowledgments were collected', async () => {
     const scene = await openScene({ observed: ['c'] });
     const a = scene.client('A');
     for (const value of ['1', '2', '3']) {
@@ -354,7 +355,7 @@ describe('observers', () => {
     assert.deepEqual(await runObservers(a.context, notified, [observer]), []);
   });
 
-  test('P42: a touch that has seen a delete names it, and when it has been collected, all had seen it', async () => {
+  test('P42: a touch names the delete it has seen, and a collected delete counts as seen by all', async () => {
     const scene = await openScene({ observed: ['c'] });
     const [a, slow] = [scene.client('A'), scene.client('B')];
     await a.write({ x: '1' });
@@ -406,7 +407,7 @@ describe('observers', () => {
   });
 });
 
-test('what nobody changes is not written to', async () => {
+test('a row that does not change is not written to', async () => {
   const store = await openStore();
   await fill(store, put(3, 4));
   const client = new FaultyBigtable(store);
@@ -415,7 +416,7 @@ test('what nobody changes is not written to', async () => {
   assert.deepEqual(mutations, []);
 });
 
-test('data is undecided while records above the deletion horizon of its one column were left out', () => {
+test('data is undecided while records of its column above the deletion horizon were left out', () => {
   const data: Cell = { family: 'data', qualifier: 'c', timestamp: 3, value: Buffer.from('') };
   assert.equal(isUndecided([data], 10, new Set(['c'])), true);
   assert.equal(isUndecided([data], 10, new Set(['other'])), false);

@@ -1,29 +1,34 @@
 /**
- * What of a row is garbage, given that nobody needs a snapshot below the deletion horizon D.
+ * The garbage of a row, given that no snapshot below the deletion horizon D is needed any more.
  *
- *     write   5  7  9 │ 14        of the records up to D the newest stays: a snapshot at D sees it
+ *     write   5  7  9 │ 14        the newest record up to D stays: a snapshot at D sees it
  *             ×  ×    │
- *     data    4  6  8 │ 13        data stays that a record points to that stays
+ *     data    4  6  8 │ 13        data stays if a record that stays points to it
  *             ×  ×    D = 10
  *
- * - Records above D stay, and are as many as the row is hot: only some of the newest are read. What they may point to
- *   below D is the data of the newest record up to D, which stays anyway, if they are touches that nobody has
- *   written over since; and the data of one transaction that began below D, which is the oldest of them, because
- *   two writers of a cell do not overlap. So data that a record up to D has brought is judged by those alone,
- *   and data that no record up to D knows stays as long as there may be records above that were not read.
+ * - Records above D stay. A hot row has many, and only some of the newest are read.
+ *   Below D they can point to two things. Touches with no write since point to the data of the
+ *   newest record up to D, which stays anyway. The oldest record above D may point to the data of a
+ *   transaction that began below D; only the oldest, because two writers of a cell do not overlap.
+ *   So data that a record up to D has brought is judged by the records up to D alone, and data that
+ *   no record up to D knows stays as long as there may be unread records above.
  * - If the newest record up to D says that there is no value, it is a tombstone and goes too: after
- *   everything older, or a deleted value would reappear (P17). It stays as long as a
- *   notification of the cell waits: an observer that has not run yet must still find the delete, also
- *   the one that a touch names; and as long as there is an acknowledgment above D, so that they go together.
- * - Rollback markers below D go: no copy of a prewrite that they are to stop is underway any more (P4; cycle.ts).
+ *   everything older, or a deleted value would reappear (P17). It stays as long as a notification
+ *   of the cell waits: an observer that has not run yet must still find the delete, also the one
+ *   that a touch names. It stays, too, as long as there is an acknowledgment above D, so that they
+ *   go together.
+ * - Rollback markers below D go: no copy of a prewrite that they are to stop is in flight any more
+ *   (P4; cycle.ts).
  * - Acknowledgments are records without data. If the acknowledged column has no records left, the
- *   newest goes too: to an observer, a run long ago and no run are the same for a cell that is written again.
- * - Data below D that no record points to, and that no lock guards, belongs to nobody.
- * - Locks are never touched here.
+ *   newest goes too: for a cell that is written again, an observer does not distinguish a run long
+ *   ago from no run.
+ * - Data below D that no record points to, and that no lock guards, belongs to no transaction, and
+ *   goes.
+ * - Locks are never changed here.
  *
- * The row was read a while ago, and may have changed. Not below D: locks below are resolved, so
- * nobody commits there. Above D somebody may have written since, and may have touched what he sees,
- * but a snapshot above D sees what stays.
+ * The row was read a while ago and may have changed. Not below D: locks below are resolved, so no
+ * transaction commits there. Above D a transaction may have written since, and may have touched
+ * what it sees, but a snapshot above D sees what stays.
  */
 import type { Cell, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
@@ -37,7 +42,8 @@ import {
   type WriteRecord,
 } from '../transaction/index.ts';
 
-/** What to read of a row. Of long columns only the newest versions up to D, and above: see `cutColumns`. */
+/** What to read of a row. Of long columns only the newest versions up to D and above: see
+ * `cutColumns`. */
 export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
   const below = deletionHorizon - 1;
   return [
@@ -51,7 +57,7 @@ export function collectionFilters(deletionHorizon: Timestamp, versions: number):
   ];
 }
 
-/** The columns, each with its family, of which the filters may have left older versions out. */
+/** The columns, each with its family, whose older versions the filters may have left out. */
 export function cutColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -66,7 +72,8 @@ export function cutColumns(
   return new Set([...counts].filter(([, count]) => count >= versions).map(([name]) => name));
 }
 
-/** The columns of which the filters may have left out records above D: not the newest ones, but the oldest. */
+/** The columns whose oldest records above D the filters may have left out; the newest are always
+ * read. */
 export function hiddenColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -79,7 +86,8 @@ export function hiddenColumns(
   return new Set([...counts].filter(([, { length }]) => length >= versions).map(([name]) => name));
 }
 
-/** Whether there is data below D that no record up to D knows, in a column of which records above were left out. */
+/** Whether a column whose records above D were left out has data below D that no record up to D
+ * knows. */
 export function isUndecided(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -96,7 +104,7 @@ export function isUndecided(
   );
 }
 
-/** The columns whose newest record up to D is a tombstone: of these it matters whether a notification waits. */
+/** The columns whose newest record up to D is a tombstone: there a waiting notification matters. */
 export function tombstoneColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -106,7 +114,7 @@ export function tombstoneColumns(
     .map(([column]) => column);
 }
 
-/** What must be known of a row beside its cells. */
+/** What must be known of a row besides its cells. */
 export interface RowToCollect {
   readonly cells: readonly Cell[];
   readonly cut: ReadonlySet<string>;
@@ -116,8 +124,8 @@ export interface RowToCollect {
 }
 
 /**
- * Whether every column has one version, a value, and nothing else: such a row has no garbage, and most rows are such.
- * Only speed depends on it.
+ * Whether every column has one version, a value, and nothing else: such a row has no garbage, and
+ * most rows are such. Only speed depends on it.
  */
 export function hasOneVersionEach(cells: readonly Cell[]): boolean {
   const values = cells.filter(({ family }) => family === DATA);
@@ -133,11 +141,11 @@ export function hasOneVersionEach(cells: readonly Cell[]): boolean {
   });
 }
 
-/** Erases the garbage, a cell at a time, to be applied in this order. */
+/** Erasures of the garbage, one cell each, to be applied in this order. */
 export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readonly Mutation[] {
   const old: Mutation[] = [];
   const tombstones: Mutation[] = [];
-  /** Data that a record which stays points to, and data whose own record was read. */
+  /** Data that a remaining record points to, and data whose own record was read. */
   const used = new Set<string>();
   const owned = new Set<string>();
   const columns = new Set<string>();
@@ -162,7 +170,7 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
     const isCut = row.cut.has(`${WRITE}\0${column}`);
     for (const { startTimestamp, dataTimestamp } of older) {
       owned.add(`${column}\0${startTimestamp}`);
-      // Where all records up to D were read, no older one names it.
+      // Where all records up to D were read, no older record names it.
       if (!isCut) owned.add(`${column}\0${dataTimestamp}`);
     }
     if (staying.length > 0) columns.add(column);
@@ -176,7 +184,7 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
   ];
 }
 
-/** No record goes before the data that it brought: what we have not read we cannot erase with it. */
+/** No record goes before the data that it brought: unread data cannot be erased along with it. */
 function erasableRecords({
   cells,
   cut,
@@ -201,7 +209,7 @@ function columnsWithObservers(
 
 interface Records {
   readonly above: WriteRecord[];
-  /** The newest one up to D. */
+  /** The newest record up to D. */
   newest: WriteRecord | undefined;
   readonly older: WriteRecord[];
 }
@@ -232,8 +240,9 @@ function isTombstone({ dataTimestamp }: WriteRecord): boolean {
 }
 
 /**
- * Of a column that was cut, only data whose own record was read: all touches of it are newer than that. And of one
- * with records above that were not read, only data that a record up to D has brought.
+ * The data that can go. In a column that was cut, only data whose own record was read: all touches
+ * of it are newer than that record. In a column with unread records above D, only data that a
+ * record up to D has brought.
  */
 function unusedData(
   { cells, cut, hidden }: RowToCollect,

@@ -1,9 +1,10 @@
 /**
  * Collecting some rows of a table: reading what waits for observers, erasing what is garbage.
  *
- * Each row is one row mutation, whose order counts (P17). The companion table is read after the row:
- * the notification of a delete is there before the delete, and goes when its observers have run. And the row
- * is read once more after that: when the notification goes, what they have acknowledged is there.
+ * Each row is one row mutation, whose order counts (P17). The companion table is read after the
+ * row: the notification of a delete is there before the delete, and goes when its observers have
+ * run. The row is read once more after that: once the notification is gone, the observers'
+ * acknowledgments are there.
  */
 import { assert } from '../base/index.ts';
 import type { Bigtable, CellFilter, Row, RowMutation, Timestamp } from '../bigtable/index.ts';
@@ -24,12 +25,12 @@ export interface CollectionTarget {
   readonly deletionHorizon: Timestamp;
 }
 
-/** Versions of a column that are read at a time: of many rows at once, and of a row by itself. */
+/** Versions of a column read at a time: of many rows at once, and of one row alone. */
 const VERSIONS_IN_BATCH = 8;
 const VERSIONS_AT_A_TIME = 1_000;
 const WAITING = NOTIFY_FAMILIES.map((family) => ({ family, versions: 1 }));
 
-/** What to ask for in a range of rows that are to be collected. */
+/** What to read of a range of rows that are to be collected. */
 export function batchFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
   return collectionFilters(deletionHorizon, VERSIONS_IN_BATCH);
 }
@@ -55,7 +56,8 @@ export async function collectRows(
   return erased;
 }
 
-/** A row with columns of many versions: some at a time, the newest first, until nothing below is left out. */
+/** A row with columns of many versions: some at a time, the newest first, until none below is left
+ * out. */
 async function collectLongRow(
   store: Bigtable,
   target: CollectionTarget,
@@ -117,7 +119,8 @@ async function readWaiting(
   );
 }
 
-/** Of an observer that ran between the two readings, the acknowledgment is in the row, and keeps the tombstone. */
+/** If an observer ran between the two reads, its acknowledgment is in the row and keeps the
+ * tombstone. */
 async function readAgain(
   store: Bigtable,
   { table, deletionHorizon }: CollectionTarget,

@@ -1,4 +1,5 @@
-/** P56 for the collector: a step that fails is told and tried again, and a collector that ends says so. */
+/** P56 for the collector: a failed step is reported and tried again; a collector that ends says
+ * so. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError, type Trouble } from '../base/index.ts';
@@ -14,7 +15,7 @@ function teller(): { readonly told: string[]; readonly onTrouble: (trouble: Trou
   return { told, onTrouble };
 }
 
-test('P56: a collector that the storage refuses tells it once, tries again, and tells that it is over', async () => {
+test('P56: a collector that the storage refuses reports it once, tries again, and reports the end of it', async () => {
   const scene = await openScene();
   const { told, onTrouble } = teller();
   let refuses = true;

@@ -1,8 +1,9 @@
 /**
- * Running the collector: a whole cycle for those who ask for one, or cycle after cycle until stopped.
+ * Running the collector: one whole cycle for a caller that asks for it, or cycle after cycle until
+ * stopped.
  *
- * A step that fails, because the storage is unavailable or refuses, is tried again after a rest, and told (P56). Two
- * things end a collector: the store was closed, or a bug.
+ * A step that fails, because the storage is unavailable or refuses, is reported and tried again
+ * after a rest (P56). Two things end a collector: the store was closed, or there is a bug.
  */
 import { isFinal, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -19,15 +20,16 @@ import { type CollectorOptions, type CollectorSettings, settingsOf } from './opt
 export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycles'>> {
   /** Snapshots below may have lost versions. */
   readonly horizon: Timestamp;
-  /** What was below has been collected, if the cycle was completed. */
+  /** Everything below has been collected, if the cycle was completed. */
   readonly deletionHorizon: Timestamp;
-  /** False if a lock was in the way for longer than `lockWaitMsMax`; the next cycle goes on there. */
+  /** False if a lock was in the way for longer than `lockWaitMsMax`; the next cycle continues
+   * there. */
   readonly completed: boolean;
-  /** Who keeps versions from being collected; absent if nobody. */
+  /** What keeps versions from being collected; absent if nothing does. */
   readonly heldBackBy: HeldBack | undefined;
 }
 
-/** One cycle, or the rest of one that was interrupted; it takes at least `messageLifetimeMs`. */
+/** One cycle, or the rest of an interrupted one; it takes at least `messageLifetimeMs`. */
 export async function collectGarbage(
   services: CollectorServices,
   options: CollectorOptions,
@@ -86,19 +88,20 @@ export class Collector implements AsyncDisposable {
     this.#collector = new GarbageCollector(services, this.#settings);
     this.#troubles = new Troubles(options.onTrouble);
     this.#running = this.#run();
-    // `ended` and `stop` report it; until they are asked it is nobody's unhandled rejection.
+    // `ended` and `stop` report it; until they are asked, it must not end the process as unhandled.
     this.#running.catch((error: unknown) => {
       const sentence = 'the collector has ended: nothing is collected any more';
       this.#troubles.begin('collector', { kind: 'ended', sentence, error });
     });
   }
 
-  /** Resolves when the collector was stopped. Rejects, as soon as it cannot go on, with what ended it. */
+  /** Resolves when the collector was stopped. Rejects, as soon as it cannot go on, with what ended
+   * it. */
   get ended(): Promise<void> {
     return this.#running;
   }
 
-  /** What is the matter at the moment: what `onTrouble` was told of and is not over. */
+  /** The troubles of the moment: those that `onTrouble` was called for and that are not over. */
   get troubles(): readonly Trouble[] {
     return this.#troubles.current;
   }
@@ -112,12 +115,13 @@ export class Collector implements AsyncDisposable {
     return this.#collector.horizon;
   }
 
-  /** Who keeps versions from being collected; undefined if nobody. */
+  /** What keeps versions from being collected; undefined if nothing does. */
   get heldBackBy(): HeldBack | undefined {
     return this.#collector.heldBackBy;
   }
 
-  /** Resolves when the step in progress has ended. Rejects with what ended the collecting, if that was not the stop. */
+  /** Resolves when the step in progress has ended. Rejects with what ended the collector, if not
+   * the stop. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -143,7 +147,7 @@ export class Collector implements AsyncDisposable {
       return result === 'more' ? 'more' : 'rest';
     } catch (error) {
       if (isFinal(error)) throw error;
-      // It may succeed later: the storage comes back, a table that was dropped is not listed any more.
+      // It may succeed later: the storage comes back, or a dropped table is no longer listed.
       const code = error instanceof PercolatorError ? error.code : 'a bug';
       const sentence = `a step of the collector failed (${code}); it is tried again, and nothing is collected meanwhile`;
       this.#troubles.begin('step', { kind: 'step', sentence, error });

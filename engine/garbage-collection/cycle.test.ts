@@ -1,4 +1,5 @@
-/** The cycle itself: what a step does, when it ends, and what it makes of tables and stores that fail it. */
+/** The cycle itself: what a step does, when it ends, and how it treats tables and stores that
+ * fail. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -9,7 +10,7 @@ import { settingsOf } from './options.ts';
 
 const ROWS = ['a', 'b', 'c', 'd', 'e'];
 
-/** Five rows of two versions each, and a collector that looks at two of them in a step. */
+/** Five rows of two versions each, and a collector that visits two of them in a step. */
 async function openRows(): Promise<{
   readonly scene: Scene;
   readonly collector: GarbageCollector;
@@ -24,7 +25,7 @@ async function openRows(): Promise<{
 }
 
 describe('a cycle', () => {
-  test('visits each row once, however few it takes at a time', async () => {
+  test('visits each row once, however few rows a step takes', async () => {
     const { scene, collector } = await openRows();
     await scene.endCycle(collector);
     assert.equal(collector.counters.rowsVisited, ROWS.length);
@@ -34,14 +35,14 @@ describe('a cycle', () => {
   test('that may delete no more than the last one ends at once', async () => {
     const { scene, collector } = await openRows();
     const reader = scene.client('B');
-    await reader.begin(); // Holds the horizon where it is.
+    await reader.begin(); // Keeps the horizon where it is.
     await scene.renewals();
     await scene.endCycle(collector);
     assert.equal(await scene.database.clock.runUntil(collector.step()), 'cycle ended');
     assert.equal(collector.counters.cycles, 2);
   });
 
-  test('takes a table that is gone, although it was listed, for one without rows', async () => {
+  test('treats a table that is gone, although it was listed, as one without rows', async () => {
     const { scene } = await openRows();
     const services = { ...scene.services, listTables: async () => ['gone', 't', 'u', 'v-gone'] };
     const collector = new GarbageCollector(services, settingsOf({}));
@@ -49,7 +50,7 @@ describe('a cycle', () => {
     assert.equal(collector.counters.rowsVisited, ROWS.length);
   });
 
-  test('leaves out no row that the storage does not give: the step fails, and is taken again', async () => {
+  test('skips no row that the storage does not return: the step fails, and is taken again', async () => {
     const { scene, collector } = await openRows();
     let refused = 0;
     scene.collector.store.beforeCall = (call) => {
@@ -71,7 +72,7 @@ describe('a cycle', () => {
     ['A', 'B'],
     ['B', 'A'],
   ] as const) {
-    test(`names the process with the oldest snapshot: of ${order.join(' and ')} the first`, async () => {
+    test(`names the process with the oldest snapshot: the first of ${order.join(' and ')}`, async () => {
       const scene = await openScene();
       const [first, second] = order;
       const oldest = await scene.client(first).begin();

@@ -1,25 +1,26 @@
 /**
- * The collector of garbage: old versions, tombstones, rollback markers and acknowledgments.
+ * The garbage collector: it deletes old versions, tombstones, rollback markers and acknowledgments.
  *
  *     move the horizon ─▶ wait ─▶ resolve all locks below ─▶ collect all rows ─▶ begin again
  *     (horizon.ts)                 │ one of them is alive        (collect-row.ts)
  *                                  └─ try again; delete nothing meanwhile
  *
  * Why wait? Below the deletion horizon D no transaction is in use any more, but a second copy of a
- * prewrite that it sent before may still be in flight, which the marker or the newer write record must
- * stop (P4, P14). It was sent before D was fixed: what is sent later on behalf of a transaction below D
- * leads to a commit timestamp that comes with a horizon above it (commit.ts). So it is gone after the
- * longest time that a message can be in flight, counted on our own clock. Everything else that may come
- * late is conditional on its own lock (P9), or does no harm.
+ * prewrite that it sent before may still be in flight, and the marker or the newer write record
+ * must stop it (P4, P14). The copy was sent before D was fixed: whatever is sent later on behalf of
+ * a transaction below D leads to a commit timestamp that comes with a horizon above it (commit.ts).
+ * So the copy is gone after the longest time that a message can be in flight, counted on our own
+ * clock. Everything else that may arrive late is conditional on its own lock (P9), or does no harm.
  *
- * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write record or a marker. To
- * collect that before the lock is resolved would roll back half of a committed transaction (P30).
- * Locks that appear below D later are of transactions that will not commit. The tables are listed after
- * the horizon was moved: a table created since has no lock that matters.
+ * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write
+ * record or a marker. Collecting that before the lock is resolved would roll back half of a
+ * committed transaction (P30). Locks that appear below D later belong to transactions that will not
+ * commit. The tables are listed after the horizon was moved: a table created since has no lock that
+ * matters.
  *
- * It works in steps of some rows, each of which may be the last one: its progress is kept in the
- * storage (progress.ts), and to repeat a step is harmless. What it deletes it deletes by
- * exact timestamps. Several collectors may work at a time; they are only in each other's way.
+ * The collector works in steps of some rows, each of which may be its last. Its progress is kept in
+ * the storage (progress.ts), and repeating a step is harmless. It deletes by exact timestamps.
+ * Several collectors may work at a time; they only get in each other's way.
  */
 import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
 import type { LeaseWatch } from '../leases/index.ts';
@@ -45,22 +46,23 @@ import { type Progress, readProgress, writeProgress } from './progress.ts';
 export interface CollectorServices {
   readonly context: Context;
   readonly watch: LeaseWatch;
-  /** What the storage calls the Percolator tables, those that are being dropped included, without their companions. */
+  /** The storage's names of the Percolator tables, those being dropped included, companions
+   * excluded. */
   listTables(): Promise<readonly string[]>;
 }
 
 /** Counts since the collector was made. Each only grows. */
 export interface CollectorCounters {
-  /** Cycles that were ended, those with nothing to do included. */
+  /** Cycles that ended, those with nothing to do included. */
   cycles: number;
   rowsVisited: number;
   cellsDeleted: number;
   locksResolved: number;
 }
 
-/** Who keeps versions from being collected. */
+/** What keeps versions from being collected. */
 export interface HeldBack {
-  /** The liveness token of a process whose lease, or whose lock, it is. */
+  /** The liveness token of the process that the lease or the lock belongs to. */
   readonly process: string;
   /** The bound of the lease, or the start timestamp of the lock. */
   readonly timestamp: Timestamp;
@@ -81,9 +83,9 @@ export class GarbageCollector {
   readonly #services: CollectorServices;
   readonly #context: Context;
   readonly #settings: CollectorSettings;
-  /** Undefined until it was read. What is in the storage is this, or further back. */
+  /** Undefined until it was read. The storage has this progress, or earlier progress. */
   #progress: Progress | undefined;
-  /** Fixed, and waiting for messages to be gone. */
+  /** The deletion horizon that was fixed and waits for messages to be gone. */
   #waiting: { readonly deletionHorizon: Timestamp; readonly sinceMs: number } | undefined;
   #deletionHorizon: Timestamp = 0;
   #heldBackBy: HeldBack | undefined;
@@ -108,7 +110,8 @@ export class GarbageCollector {
     return this.#heldBackBy;
   }
 
-  /** One step. If it fails, it may be tried again. With a `signal` that aborts, a wait ends early. */
+  /** Runs one step. If it fails, it may be tried again. A `signal` that aborts ends a wait early.
+   * Runs one step. If it fails, it may be tried again. A `signal` that aborts ends a wait early. */
   async step(signal?: AbortSignal): Promise<StepResult> {
     this.#progress ??= await readProgress(this.#context.store);
     const { phase } = this.#progress;
@@ -120,7 +123,7 @@ export class GarbageCollector {
 
   async #begin({ deletionHorizon: done }: Progress): Promise<StepResult> {
     const { oracle, leases, clock } = this.#context;
-    await leases.renew(); // Or we would be held back by our own bound of a while ago.
+    await leases.renew(); // Or our own earlier bound would hold us back.
     const moved = await moveHorizon(oracle, this.#services.watch);
     const { heldBackBy: lease } = moved;
     this.#heldBackBy = lease && { process: lease.token, timestamp: lease.bound };
@@ -143,7 +146,7 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** The locks below D of some rows. */
+  /** Resolves the locks below D of some rows. */
   async #resolve(progress: Progress): Promise<StepResult> {
     this.#deletionHorizon = progress.deletionHorizon;
     const place = await this.#placeOf(progress);
@@ -165,11 +168,12 @@ export class GarbageCollector {
       }
     }
     if (this.#heldBackBy?.lock !== undefined) this.#heldBackBy = undefined;
-    await this.#moveTo(this.#behind(place, rows));
+    await this.#moveTo(this.#placeAfter(place, rows));
     return 'more';
   }
 
-  /** Where the table of the primary was taken away, and not dropped, nothing will ever tell. */
+  /** If the table of the primary was taken away other than by a drop, nothing will ever tell the
+   * outcome. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);
@@ -191,7 +195,7 @@ export class GarbageCollector {
     const target = { table: place.table, deletionHorizon };
     this.counters.cellsDeleted += await this.#collectRows(target, rows);
     this.counters.rowsVisited += rows.length;
-    await this.#moveTo(this.#behind(place, rows));
+    await this.#moveTo(this.#placeAfter(place, rows));
     return 'more';
   }
 
@@ -209,7 +213,8 @@ export class GarbageCollector {
     return 'cycle ended';
   }
 
-  /** The table to go on with: that of the progress, or if it is gone, or none, the one behind it. */
+  /** The table to continue with: that of the progress or, if there is none or it is gone, the one
+   * after it. */
   async #placeOf(progress: Progress): Promise<Progress | undefined> {
     const tables = (await this.#services.listTables()).toSorted();
     if (tables.includes(progress.table)) return progress;
@@ -217,10 +222,10 @@ export class GarbageCollector {
     return table === undefined ? undefined : { ...progress, table, row: '' };
   }
 
-  #behind(place: Progress, rows: readonly Row[]): Progress {
+  #placeAfter(place: Progress, rows: readonly Row[]): Progress {
     const last = rows.at(-1);
     const isEnd = last === undefined || rows.length < this.#settings.rowsPerStep;
-    // The first name, or key, behind the last one.
+    // The first table name, or row key, after the last one.
     return isEnd
       ? { ...place, table: `${place.table}\0`, row: '' }
       : { ...place, row: `${last.key}\0` };
@@ -237,14 +242,16 @@ export class GarbageCollector {
     }
   }
 
-  /** If the storage loses the answer, either is true; the old one is only more work. */
+  /** If the storage loses the answer, the old progress may still be stored, which only means more
+   * work. */
   async #moveTo(progress: Progress): Promise<void> {
     await writeProgress(this.#context.store, progress);
     this.#progress = progress;
   }
 }
 
-/** The locks below D, and one cell of every row, so that the limit of a range limits the work too. */
+/** The locks below D, and one cell of every row, so that the limit of a range limits the work,
+ * too. */
 function lockFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
   const anyCell = [WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 }));
   return [{ family: LOCK, to: deletionHorizon - 1 }, ...anyCell];

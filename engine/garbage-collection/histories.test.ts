@@ -1,6 +1,6 @@
 /**
- * Collecting must change nothing that anybody may still see: random histories, with collectors that die,
- * compared with a map that forgets nothing.
+ * Collecting must change nothing that a reader may still see: random histories, with collectors
+ * that die, compared with a map that forgets nothing.
  *
  * One seed decides a run, and its number is in the name of the test that fails.
  */
@@ -26,7 +26,7 @@ const OPTIONS = { messageLifetimeMs: 50, rowsPerStep: 2, restMs: 5 };
 
 type Value = string | undefined;
 
-/** Every version of every cell, by commit timestamp: what nobody collects. */
+/** Every version of every cell, by commit timestamp: here nothing is collected. */
 class Truth {
   readonly #versions = new Map<string, { at: number; value: Value }[]>();
 
@@ -56,7 +56,7 @@ async function startRun(seed: number): Promise<Run> {
   return { database, truth: new Truth(), reads: 0, stale: 0 };
 }
 
-/** Transactions one after the other; those that lose, or are stale, count for nothing. */
+/** Transactions one after the other; those that lose, or are stale, are ignored. */
 async function manyTransactions(run: Run, client: Client, random: Random): Promise<void> {
   for (let i = 0; i < 25; i++) {
     await run.database.clock.sleep(random.integer(0, 40));
@@ -101,7 +101,8 @@ async function readThePast(run: Run, client: Client, random: Random): Promise<vo
     await client.settled();
     for (const name of CELLS) {
       const value = (await snapshot.get(cell(name)))?.toString();
-      // A commit at a smaller timestamp may still be under way: its lock is waited for, so it is known by now.
+      // A commit at a smaller timestamp may still be in flight: its lock is waited for, so its
+      // value is known by now.
       assert.equal(value, run.truth.read(name, timestamp), `${name} at ${timestamp}, pinned`);
       run.reads++;
     }
@@ -148,7 +149,7 @@ function describeStored({ family, qualifier, timestamp }: Cell): string {
   return `${family}:${qualifier}@${timestamp}`;
 }
 
-describe('everybody reads what was committed, with collectors at work', () => {
+describe('every reader sees what was committed, with collectors running', () => {
   const totals = { reads: 0, stale: 0, deleted: 0 };
 
   for (let seed = 1; seed <= 40; seed++) {
@@ -177,14 +178,14 @@ describe('everybody reads what was committed, with collectors at work', () => {
     });
   }
 
-  test('and the histories had what they are about', () => {
+  test('and the histories had enough reads, deletions and stale snapshots', () => {
     assert.ok(totals.reads > 5_000, `${totals.reads} reads`);
     assert.ok(totals.deleted > 1_000, `${totals.deleted} cells deleted`);
     assert.ok(totals.stale > 10, `${totals.stale} stale snapshots`);
   });
 });
 
-/** Every snapshot at or above the horizon is what it was; below, it is refused. */
+/** Every snapshot at or above the horizon is unchanged; below, it is refused. */
 async function assertPast({ database, truth }: Run): Promise<void> {
   const judge = database.client('judge');
   const { horizon } = database.oracle;
@@ -198,7 +199,8 @@ async function assertPast({ database, truth }: Run): Promise<void> {
 }
 
 describe('a collector may die at any mutation', () => {
-  /** Old versions, tombstones, markers, and the lock of somebody who died after the commit point. */
+  /** Old versions, tombstones, markers, and the lock of a client that died after the commit
+   * point. */
   async function prepare(): Promise<{ database: TestDatabase; collector: Client }> {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
@@ -224,7 +226,7 @@ describe('a collector may die at any mutation', () => {
     await database.clock.runUntil(collectGarbage(servicesOf(client), OPTIONS));
   }
 
-  test('and whoever goes on leaves the same behind as if nothing had happened', async () => {
+  test('and its successor leaves the same cells as if nothing had happened', async () => {
     const undisturbed = await prepare();
     await collect(undisturbed.database, undisturbed.collector);
     const expected = await stored(undisturbed.database);

@@ -1,20 +1,20 @@
 /**
- * Moving the horizon (P31): how far may a collector delete, and how does everybody learn of it?
+ * Moving the horizon (P31): how far may a collector delete, and how do all processes learn of it?
  *
  *   1. N = a fresh timestamp; then read all leases. H' = the smallest of N and their bounds.
  *   2. Persist the horizon H = H', or leave it where it is if it is above.
  *   3. Read the leases again. D = the smallest of H and their bounds: delete below D, nothing else.
  *
- * Why N before the leases? A process that is not among them registers later, so it asks for its
- * first start timestamp after we have asked for N, and that is above N. Whoever is among them has nothing in use
- * below its bound.
+ * Why N before the leases? A process that is not among them registers later. So it asks for its
+ * first start timestamp after we have asked for N, and that timestamp is above N. A process that is
+ * among them has nothing in use below its bound.
  *
- * Why a second look? Somebody may pin a snapshot of the past between 1 and 2: it has renewed its
+ * Why a second look? A process may pin a snapshot of the past between 1 and 2: it has renewed its
  * lease with the pin as bound, then read the old horizon, and found that it is in time. It is: its
  * lease was written before it read the horizon, the horizon was persisted after that, and our
- * second look is after that. So we see its bound and stay below. Who renews after our second look
- * reads the horizon after it was persisted, and knows that it is too late. The same goes for processes
- * whose lease has lapsed and is there again.
+ * second look is after that. So we see its bound and stay below. A process that renews after our
+ * second look reads the horizon after it was persisted, and knows that it is too late. The same
+ * goes for processes whose lease has lapsed and is there again.
  *
  * What if we die in between? A horizon without deletions makes some snapshots stale for nothing.
  */
@@ -25,9 +25,9 @@ import type { TimestampOracle } from '../oracle/index.ts';
 export interface MovedHorizon {
   /** Persisted: snapshots below may have lost versions. */
   readonly horizon: Timestamp;
-  /** At or below the horizon: what nobody needs any more. */
+  /** At or below the horizon: below it, no process needs anything any more. */
   readonly deletionHorizon: Timestamp;
-  /** The lease with the smallest bound, if it keeps us from going further. */
+  /** The lease with the smallest bound, if it keeps the horizon from moving further. */
   readonly heldBackBy: Lease | undefined;
 }
 

@@ -1,25 +1,29 @@
-/** The options of a collector: unit, default and the cost of a wrong value; validated in one place. */
+/** The options of a collector: unit, default, cost of a wrong value; validated in one place. */
 import { PercolatorError, type Trouble } from '../base/index.ts';
 
 export interface CollectorOptions {
   /**
-   * Milliseconds after which no message sent before can arrive any more: a mutation that was sent, its copies
-   * included. Default 60,000. Too small: a late copy of a prewrite finds that the
-   * evidence against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
+   * Milliseconds after which no message sent before can arrive any more: no mutation, and no copy
+   * of one. Default 60,000. Too small: a late copy of a prewrite finds that the evidence against it
+   * is gone, and data is lost (P4). Too large: garbage stays that much longer.
    */
   readonly messageLifetimeMs?: number | undefined;
-  /** Rows per step. Default 256. Too small: overhead. Too large: a step takes the storage from others for long. */
+  /** Rows per step. Default 256. Too small: overhead. Too large: a step keeps the storage busy for
+   * long. */
   readonly rowsPerStep?: number | undefined;
-  /** Milliseconds of rest after a step. Default 1. Too small: transactions get slower while it works. */
+  /** Milliseconds of rest after a step. Default 1. Too small: transactions slow down while it
+   * works. */
   readonly pauseMs?: number | undefined;
   /**
    * Milliseconds of rest after a cycle, and after a step that failed or was held back. Default
-   * 1,000. Too small: a busy collector with nothing to do. Too large: garbage stays that much longer.
+   * 1,000. Too small: a collector that is busy with nothing to do. Too large: garbage stays that
+   * much longer.
    */
   readonly restMs?: number | undefined;
   /**
-   * Told once when a step fails, and once more when a step has succeeded again (P56); and of what has ended the
-   * collector. Default: no one; `Collector.troubles` lists them all the same. `collectGarbage` rejects instead.
+   * Called once when a step fails, and once more when a step has succeeded again (P56); and for
+   * what has ended the collector. Default: none; `Collector.troubles` lists all troubles anyway.
+   * `collectGarbage` rejects instead.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
 }

@@ -1,22 +1,26 @@
 /**
- * Where a collector is, kept in the storage: whoever goes on after a crash need not begin again.
+ * A collector's place, kept in the storage: after a crash, the next collector need not begin again.
  *
- * Each entry is true by itself, whoever wrote it and however late it arrives: "no lock below the
- * deletion horizon is left before this place", "everything below it is collected before this place".
- * So several collectors may overwrite one another, and only do some work twice.
+ * Each entry is true on its own, whichever collector wrote it and however late it arrives: "no lock
+ * below the deletion horizon is left before this place", or "everything below it is collected
+ * before this place". So several collectors may overwrite one another's entries, and only do some
+ * work twice.
  *
- * The wait of a cycle is not among the phases: a collector that dies in it begins its cycle anew.
+ * The wait of a cycle is not among the phases: a collector that dies during it begins its cycle
+ * anew.
  */
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 
 export interface Progress {
   /**
-   * resolving: the locks before `table` and `row` are resolved. collecting: all locks are, and the rows before are
-   * collected. done: everything below the deletion horizon is.
+   * resolving: the locks before `table` and `row` are resolved. collecting: all locks are resolved,
+   * and the rows before that place are collected. done: everything below the deletion horizon is
+   * collected.
    */
   readonly phase: 'resolving' | 'collecting' | 'done';
   readonly deletionHorizon: Timestamp;
-  /** The next row to visit is the first one at or behind `row` of `table`, or of the tables behind it. */
+  /** The next row to visit is the first at or after `row` in `table`, or the first of the tables
+   * after it. */
   readonly table: string;
   readonly row: string;
 }

@@ -1,4 +1,5 @@
-/** P31: nothing is read, or committed on, that may have been collected. Each test fails without its part of the rule. */
+/** P31: nothing that may have been collected is read, or committed on. Each fails without its part
+ * of the rule. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRetryable, PercolatorError } from '../base/index.ts';
@@ -26,7 +27,7 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     assert.deepEqual(await scene.database.stored('x'), { write: '7: 6 put', data: '6: 3' });
   });
 
-  test('also while its start timestamp is still on the way to it', async () => {
+  test('also while its start timestamp is still in flight', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A'), scene.client('B')];
     await b.write({ x: '1' });
@@ -44,7 +45,8 @@ describe('P31: a snapshot in use keeps what it sees', () => {
   });
 
   test('whose process registers after the leases were looked at asks for a larger timestamp than the collector', async () => {
-    // Looking first and asking for the timestamp later gives up the newcomer's start timestamp.
+    // If the collector read the leases first and asked for the timestamp later, it would give up
+    // the newcomer's start timestamp.
     const scene = await openScene();
     const newcomer = scene.client('newcomer');
     let transaction: Transaction | undefined;
@@ -60,8 +62,8 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     await transaction.commit();
   });
 
-  test('that was pinned between the collector’s look at the leases and its new horizon', async () => {
-    // Without the second look at the leases the versions that the pin sees are deleted.
+  test('that was pinned between the collector’s first read of the leases and its new horizon', async () => {
+    // Without the second look at the leases, the versions that the pin sees would be deleted.
     const scene = await openScene();
     const a = scene.client('A');
     const first = await a.write({ x: '1' });
@@ -106,7 +108,7 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     assert.deepEqual(await scene.database.stored('x'), { write: '4: 3 put', data: '3: 2' });
   });
 
-  test('and what it sees stays when the pin is below a horizon that was there before', async () => {
+  test('and what it sees stays when the pin is below an earlier horizon', async () => {
     const scene = await openScene();
     const a = scene.client('A');
     const first = await a.write({ x: '1' });
@@ -162,14 +164,14 @@ describe('P31: what may have been collected is not read', () => {
     await assert.rejects(read, { code: 'STALE_SNAPSHOT' });
   });
 
-  test('what was read before stays right', async () => {
+  test('what was read before remains valid', async () => {
     const { reader } = await lapsed();
     assert.equal(await get(reader, 'z'), '1');
   });
 
   test('a lapsed lease that is there again does not cover what began before', async () => {
     const { scene, reader, a } = await lapsed();
-    // The requests of A's lease get through again.
+    // The requests of A's lease succeed again.
     const again = scene.client('A');
     await again.begin();
     await scene.renewals();
@@ -184,7 +186,7 @@ describe('P31: what may have been collected is not read', () => {
     assert.ok(isRetryable(error));
   });
 
-  test('a snapshot that somebody forgot to close gives way in the end', async () => {
+  test('a snapshot that was never closed gives way in the end', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A', { snapshotLifetimeMsMax: 100_000 }), scene.client('B')];
     await b.write({ x: '1' });
@@ -246,7 +248,7 @@ describe('P31: a commit whose conflict may have been collected is refused', () =
     await scene.lapse(a);
     await b.write({ x: undefined }); // The conflict that A must hear of, and
     await scene.renewals();
-    await scene.collect(); // nothing is left of it.
+    await scene.collect(); // Nothing is left of it.
     assert.deepEqual(await scene.database.stored('x'), {});
     put(late, { x: '1 + 1', y: '1' });
     await assert.rejects(late.commit(), { code: 'STALE_SNAPSHOT' });

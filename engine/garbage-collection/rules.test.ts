@@ -1,4 +1,5 @@
-/** The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32 and P34. Each test fails without its rule. */
+/** The rules of protocol.md about what is deleted, and when: P4, P9, P17, P30, P32 and P34. Each
+ * fails without its rule. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError, type TransactionName } from '../base/index.ts';
@@ -58,7 +59,7 @@ describe('what is garbage', () => {
     assert.deepEqual(await a.read(['x']), { x: '1' });
   });
 
-  test('P34: no mutation of a collector erases a lock, but of transactions that it has resolved', async () => {
+  test('P34: a collector erases no lock, except those of transactions that it has resolved', async () => {
     const scene = await openScene();
     const a = scene.client('A', { lockTimeToLiveMs: 1e9 });
     await a.write({ x: '1' });
@@ -79,7 +80,8 @@ describe('what is garbage', () => {
 });
 
 describe('P9: a second phase brings nothing back', () => {
-  /** Between A's commit point and its second phase, others finish it, delete its cells, and collect. */
+  /** Between A's commit point and its second phase, others finish it, delete its cells, and
+   * collect. */
   async function collectInBetween(
     scene: Scene,
     a: Client,
@@ -94,7 +96,7 @@ describe('P9: a second phase brings nothing back', () => {
     assert.deepEqual(await scene.database.stored('x'), {});
   }
 
-  test('of a process whose lease has lapsed in between', async () => {
+  test('of a process whose lease has lapsed meanwhile', async () => {
     const scene = await openScene();
     const a = scene.client('A');
     a.store.afterCall = async (call) => {
@@ -106,7 +108,7 @@ describe('P9: a second phase brings nothing back', () => {
     assert.deepEqual(await scene.database.stored('x'), {});
   });
 
-  test('nor of one cell, if the other one of its row is still locked', async () => {
+  test('nor of one cell, if the other cell of its row is still locked', async () => {
     // A condition on the whole row, "any of its locks", would bring the first cell back.
     const scene = await openScene();
     const a = scene.client('A');
@@ -134,7 +136,7 @@ describe('P9: a second phase brings nothing back', () => {
     assert.deepEqual(await scene.client('C').read(['x:second']), { 'x:second': '1' });
   });
 
-  test('nor one that the process had decided to send when it stopped for longer than every lease', async () => {
+  test('nor one that the process had decided to send before it stopped for longer than every lease', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A'), scene.client('B')];
     const late = Promise.withResolvers<void>();
@@ -160,7 +162,7 @@ describe('P9: a second phase brings nothing back', () => {
     assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: undefined });
   });
 
-  test('nor does a copy of it that is underway when the horizon moves', async () => {
+  test('nor does a copy of it that is in flight when the horizon moves', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A'), scene.client('B')];
     a.store.duplicate(isSecondPhase);
@@ -190,7 +192,7 @@ describe('P4: a marker outlives the copies of the prewrite that it stops', () =>
     return { scene, a };
   }
 
-  test('for as long as a message may be underway', async () => {
+  test('for as long as a message may be in flight', async () => {
     const { scene, a } = await rolledBack();
     const collector = await scene.beginCycle();
     const rest = scene.endCycle(collector);
@@ -201,7 +203,7 @@ describe('P4: a marker outlives the copies of the prewrite that it stops', () =>
     assert.deepEqual(await scene.database.stored('p'), {}, 'and not longer');
   });
 
-  test('and a collector that is started again waits anew', async () => {
+  test('and a collector that is started again waits again', async () => {
     const { scene, a } = await rolledBack();
     await scene.beginCycle();
     await scene.database.clock.advance(MESSAGE_LIFETIME_MS / 2); // It dies.
@@ -251,7 +253,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
     assert.deepEqual(await b.read(['u/x']), { 'u/x': '1' });
   });
 
-  test('while one of them is alive nothing is deleted, and the report says whose it is', async () => {
+  test('while one of them is alive nothing is deleted, and the report names its owner', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A'), scene.client('B')];
     for (const value of ['1', '2']) await b.write({ y: value });
@@ -262,7 +264,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
     oracle.beforeNext = async () => {
       oracle.beforeNext = undefined; // All locks are held.
       await b.write({ z: '1' });
-      await scene.lapse(a); // But its heart beats.
+      await scene.lapse(a); // But its heartbeat goes on.
       await scene.renewals();
       const before = await scene.database.stored('y');
       report = await scene.collect();
@@ -298,7 +300,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
     assert.deepEqual(await scene.database.stored('p'), { write: '4: 3 put', data: '3: 2' });
   });
 
-  test('a marker put where nothing was found says nothing below the horizon; others do', async () => {
+  test('a marker put where nothing was found proves nothing below the horizon; others do', async () => {
     const scene = await openScene();
     const a = scene.client('A');
     const transaction = await a.begin();
@@ -323,7 +325,8 @@ describe('P30: locks are resolved before the evidence goes', () => {
     scene.database.oracle.skipTo(10);
     const seen: unknown[] = [];
     a.beforeMutation(3, async () => {
-      // A's rolling back has not begun; somebody removes the primary's lock, and meets the other one.
+      // A has not begun to roll back; another process removes the primary's lock and meets the
+      // other one.
       const erase = ['lock', 'data'].map((family) => {
         return { kind: 'erase', family, qualifier: 'c', from: 1, to: 1 } as const;
       });

@@ -1,6 +1,6 @@
 /**
- * A crash before and after every storage step, of the writer of an observed cell and of the worker that
- * runs the observer (P40 to P44): no change is lost, and none is processed twice.
+ * A crash before and after every storage step, of the writer of an observed cell and of the worker
+ * that runs the observer (P40 to P44): no change is lost, and none is processed twice.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { runObservers } from './run-observer.ts';
 
 const MOMENTS = ['crashBefore', 'crashAfter'] as const;
 
-/** Counts its committed runs for the row, in another row, so that its commit has a second phase. */
+/** Counts its committed runs for the row in another row, so that its commit has a second phase. */
 const observer: Observer = {
   name: 'counting',
   table: 't',
@@ -52,7 +52,8 @@ for (const ordered of [true, false]) {
           `${moment} ${step}`,
         );
         assert.deepEqual(await database.marks(), []);
-        await worker.read(['x:seen', 'y:seen']); // Clean-up is lazy: nobody may have met these yet.
+        // Clean-up is lazy: the locks may not have been met yet.
+        await worker.read(['x:seen', 'y:seen']);
         assert.deepEqual(await database.locks(), []);
         if (isDone) break;
       }
@@ -93,7 +94,7 @@ test('P41, P42, P44: a worker that dies at any step of a run leaves it to anothe
   }
 });
 
-test('two workers at one change, one paused at any step while the other runs: one run commits', async () => {
+test('two workers work on one change, one paused at any step while the other runs: one run commits', async () => {
   for (let step = 1; step <= 8; step++) {
     const database = await openTestDatabase({ observed: ['seen'] });
     await database.client('writer').write({ 'x:seen': '1' });
@@ -102,7 +103,8 @@ test('two workers at one change, one paused at any step while the other runs: on
     slow.beforeMutation(step, () => gate.promise);
     const running = runMarked(database, slow);
     await database.clock.yield();
-    // At some of the steps the fast one waits for the slow one's locks, until it takes it for dead.
+    // At some of the steps the fast worker waits for the slow one's locks, until it takes it for
+    // dead.
     await database.clock.runUntil(runMarked(database, fast));
     gate.resolve();
     await database.clock.runUntil(running);

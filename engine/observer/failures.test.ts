@@ -37,7 +37,7 @@ test('P45: a worker forgets the cells that fail in it and that other workers fin
   await worker.stop();
 });
 
-test('P45: a cell that is still marked is not forgotten, however long it takes until it is run', async () => {
+test('P45: a cell that is still marked is not forgotten, however long it waits to be run', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const failures: number[] = [];
   const run = (): Promise<never> => Promise.reject(new Error('indigestible'));
@@ -53,27 +53,27 @@ test('P45: a cell that is still marked is not forgotten, however long it takes u
   await worker.stop();
 });
 
-test('P45: after a scan that was not whole only what has rested for long is forgotten, and nothing that is underway', async () => {
+test('P45: after a scan that was not whole, only cells that have rested for long are forgotten, and none that is in flight', async () => {
   const clock = new VirtualClock();
   const failures = new Failures(clock, 10);
   failures.add('x');
   await clock.advance(60_000);
-  const sweep = (isWhole: boolean, isUnderway = false): void =>
-    failures.sweep({ beganMs: clock.monotonicMs(), isWhole }, () => isUnderway);
+  const sweep = (isWhole: boolean, isInFlight = false): void =>
+    failures.sweep({ beganMs: clock.monotonicMs(), isWhole }, () => isInFlight);
   sweep(false);
   assert.equal(failures.add('x'), 2, 'it was remembered');
   await clock.advance(60_000);
   sweep(true, true);
-  assert.equal(failures.add('x'), 3, 'it was underway');
+  assert.equal(failures.add('x'), 3, 'it was in flight');
   await clock.advance(4_000_000);
   sweep(false);
   assert.equal(failures.size, 0);
 });
 
-test('P45: a failure of one observer counts, although another one of the cell met a conflict', async () => {
+test('P45: a failure of one observer counts, although another observer of the cell met a conflict', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const reported = Promise.withResolvers<unknown>();
-  const conflict = new PercolatorError('WRITE_CONFLICT', 'another one was first');
+  const conflict = new PercolatorError('WRITE_CONFLICT', 'another transaction was first');
   const observers = [conflict, new Error('indigestible')].map((error, i): Observer => ({
     name: `o${i}`,
     table: 't',
@@ -106,7 +106,7 @@ for (const code of ['COMMIT_UNKNOWN', 'STORE_IN_DOUBT'] as const) {
   });
 }
 
-test('P45: an observer that asks for a table that is not there fails, and its cell is parked', async () => {
+test('P45: an observer that asks for a table that does not exist fails, and its cell is parked', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const missing = new PercolatorError('TABLE_NOT_FOUND', 'there is no Percolator table missing');
   const run = (): Promise<never> => Promise.reject(missing);
@@ -120,7 +120,7 @@ test('P45: an observer that asks for a table that is not there fails, and its ce
   await worker.stop();
 });
 
-test('P45: what has failed is remembered while other scanners are in the way', async () => {
+test('P45: failures are remembered while other scanners are in the way', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   let isTaken = false;
   const rangeLocks: RangeLocks = {
@@ -139,7 +139,7 @@ test('P45: what has failed is remembered while other scanners are in the way', a
   await worker.stop();
 });
 
-test('a worker is not idle while its only dirty cell is in the way of another scanner', async () => {
+test('a worker is not idle while its only dirty cell is locked by another scanner', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   let isTaken = true;
   const rangeLocks: RangeLocks = {

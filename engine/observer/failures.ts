@@ -1,9 +1,10 @@
 /**
- * Remembers which cells' observers failed, how often, and until when the cell is left alone (P45).
+ * Remembers the cells whose observers failed, how often, and until when each is left alone (P45).
  *
- * A cell that fails here may be finished by another worker, and is then never met again. So what a whole scan has not
- * found is forgotten: it is not marked any more. Where scans are never whole, because other workers' scanners are
- * in the way, what has not been met for long is forgotten as well, count and all.
+ * A cell that fails here may be finished by another worker, and is then never met again. So a cell
+ * that a whole scan has not found is forgotten: it is no longer marked. Where scans are never
+ * whole, because other workers' scanners are in the way, a cell that has not been met for long is
+ * forgotten as well, along with its count.
  */
 import type { Clock } from '../base/index.ts';
 
@@ -12,11 +13,12 @@ interface Failing {
   readonly untilMs: number;
 }
 
-/** The longest rest, in milliseconds: a repaired observer should not have to be waited for. */
+/** The longest rest, in milliseconds: after a repair, an observer should soon run again. */
 const REST_MS_MAX = 60_000;
-/** Milliseconds after its rest after which a cell is forgotten. Smaller than a scan takes, and nothing is ever parked. */
+/** Milliseconds from the end of its rest until a cell is forgotten. Smaller than a scan takes: no
+ * cell is ever parked. */
 const FORGOTTEN_MS = 1_800_000;
-/** Milliseconds between two looks at all of them: it costs as much as there are. */
+/** Milliseconds between two looks at all cells: a look costs as much as there are cells. */
 const SWEEP_MS = 1_000;
 
 export class Failures {
@@ -54,22 +56,22 @@ export class Failures {
   }
 
   /**
-   * A scan has ended. Forgets the cells that it would have found, were they still marked: that rested no more when it
-   * began, and of which `isUnderway` is false.
+   * A scan has ended. Forgets the cells that it would have found if they were still marked: those
+   * whose rest was over when it began and for which `isInFlight` is false.
    */
   sweep(
     { beganMs, isWhole }: { readonly beganMs: number; readonly isWhole: boolean },
-    isUnderway: (name: string) => boolean,
+    isInFlight: (name: string) => boolean,
   ): void {
     if (beganMs - this.#sweptMs < SWEEP_MS) return;
     this.#sweptMs = beganMs;
     const upToMs = isWhole ? beganMs : beganMs - FORGOTTEN_MS;
     for (const [name, { untilMs }] of this.#failing) {
-      if (untilMs <= upToMs && !isUnderway(name)) this.#failing.delete(name);
+      if (untilMs <= upToMs && !isInFlight(name)) this.#failing.delete(name);
     }
   }
 
-  /** Not so a cell that only rests after a conflict: it is work that is still to be done. */
+  /** False for a cell that only rests after a conflict: it is work that is still to be done. */
   hasFailed(name: string): boolean {
     return (this.#failing.get(name)?.failures ?? 0) > 0;
   }

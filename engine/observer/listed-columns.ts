@@ -1,17 +1,20 @@
 /**
- * Whether the tables list the columns that a worker observes: a column that is not listed leaves no
- * notification, so its observers never run, and nothing else would ever tell.
+ * Whether the tables list the columns that a worker observes. A column that is not listed leaves no
+ * notification, so its observers never run, and nothing else would ever report it.
  *
- * Definitions are in the storage, so they are looked at as the worker goes: before the first scan of a table, when
- * the table is back after it was gone, and every few seconds, because it may have been created again in between.
+ * Definitions are in the storage, so the worker reads them as it goes: before the first scan of a
+ * table, when the table is back after it was gone, and every few seconds, because it may have been
+ * created again in between.
  *
- * It is a trouble and not a refusal: weak notifications need no listed column, and a table may be on its way.
+ * A missing column is a trouble and not a refusal: weak notifications need no listed column, and
+ * the table may be about to be created.
  */
 import { type Clock, PercolatorError, type Troubles } from '../base/index.ts';
 import type { Context } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
 
-/** Milliseconds after which a definition is looked at again. Smaller: more reads. Larger: told later. */
+/** Milliseconds after which a definition is read again. Smaller: more reads. Larger: reported
+ * later. */
 const LOOK_MS = 10_000;
 
 export class ListedColumns {
@@ -19,7 +22,7 @@ export class ListedColumns {
   readonly #isListed: Context['isObserved'];
   readonly #troubles: Troubles;
   readonly #observers: ReadonlyMap<string, readonly Observer[]>;
-  /** When the definition of each table was last looked at; absent if it is to be looked at now. */
+  /** When each table's definition was last read; absent if it is to be read now. */
   readonly #lookedMs = new Map<string, number>();
 
   constructor(context: Context, observers: readonly Observer[], troubles: Troubles) {
@@ -29,7 +32,8 @@ export class ListedColumns {
     this.#observers = Map.groupBy(observers, ({ table }) => table);
   }
 
-  /** Looks at the table's definition, if it is time to. What the storage refuses the scan meets as well, and tells. */
+  /** Reads the table's definition if it is time to. If the storage refuses, the scan meets that as
+   * well and reports it. */
   async check(table: string): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - (this.#lookedMs.get(table) ?? -Infinity) < LOOK_MS) return;
@@ -41,7 +45,7 @@ export class ListedColumns {
     }
   }
 
-  /** The table may be another one when it can be scanned again. */
+  /** The table may be a different one when it can be scanned again. */
   doubt(table: string): void {
     this.#lookedMs.delete(table);
   }

@@ -1,16 +1,18 @@
 /**
- * Observers (section 2.4): "Each observer registers a function and a set of columns with Percolator, and
- * Percolator invokes the function after data is written to one of those columns in any row."
+ * Observers (section 2.4): "Each observer registers a function and a set of columns with
+ * Percolator, and Percolator invokes the function after data is written to one of those columns in
+ * any row."
  *
- * What is promised:
+ * Observers are promised:
  *
  * - Every committed change of the column is eventually seen by a run whose snapshot includes it.
  * - "Message collapsing": several changes may be seen by one run.
- * - For each change, at most one run of an observer commits. Runs that lose leave nothing behind.
+ * - For each change, at most one run of an observer commits. Runs that lose leave no trace.
  *
- * What is not: an order, or that `run` is called once. It is a transaction like any other and may be
- * run again, so what it does outside of the transaction may happen more than once (P51). An observer that
- * writes the column it observes triggers itself, until it stops writing (P46).
+ * They are not promised an order, or that `run` is called once. A run is a transaction like any
+ * other and may be run again, so what it does outside of the transaction may happen more than once
+ * (P51). An observer that writes the column it observes triggers itself, until it stops writing
+ * (P46).
  */
 import type { Transaction } from '../transaction/index.ts';
 

@@ -1,11 +1,11 @@
 /**
  * Parking: what happens to a cell whose observer keeps failing (P45).
  *
- * Without it, one document that an observer cannot digest is run again for ever. A parked cell is
- * no longer found by scanners; it stands in a list with the error until somebody replays it, or the
+ * Without it, one document that an observer cannot digest is run again for ever. Scanners no longer
+ * find a parked cell. It is in a list, with the error, until an operator replays it, or until the
  * cell changes again, which marks it anew.
  *
- * Parking is one row mutation: the mark that was seen goes as the entry comes, so that a crash
+ * Parking is one row mutation: it erases the mark that was seen and sets the entry, so that a crash
  * loses neither, and a mark that came later stays.
  */
 import type { Bigtable } from '../bigtable/index.ts';
@@ -41,7 +41,7 @@ export async function park(
   ]);
 }
 
-/** Whether the cell is marked: strongly, or weakly, as `cell.weak` says. */
+/** Whether the cell is marked: weakly if `cell.weak`, otherwise strongly. */
 export async function isMarked(
   store: Bigtable,
   cell: DirtyCell & { readonly weak: boolean },
@@ -90,7 +90,8 @@ export async function replayParked(
   ]);
 }
 
-/** A cell can be marked, and parked, in both ways at once; they are cleared and replayed apart. */
+/** A cell can be marked, and parked, in both ways at once; each is cleared and replayed on its
+ * own. */
 function familiesOf(weak: boolean): { readonly mark: string; readonly parked: string } {
   return weak ? { mark: WEAK, parked: PARKED_WEAK } : { mark: NOTIFY, parked: PARKED };
 }

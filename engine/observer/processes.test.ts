@@ -1,4 +1,4 @@
-/** A worker hears of what other processes commit: it scans, and rests only for milliseconds. */
+/** A worker learns of what other processes commit: it scans, and rests only for milliseconds. */
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

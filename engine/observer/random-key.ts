@@ -1,20 +1,21 @@
 /**
  * "First picks a random Bigtable tablet, then chooses a random key in the tablet" (section 2.4).
  *
- * Which keys a tablet holds is not known, only where it begins and ends. Behind what both ends have in common, a key is
- * made up of the kind of characters that stand there, digits between digits, so that between `user1000` and
- * `user2000` most of what is made up lies among the rows, and not between the last of them and the end. Of the first
- * and the last tablet one end is unknown; it is taken to differ from the other in its last character.
+ * The storage tells where a tablet begins and ends, not which keys it holds. After the prefix that
+ * both ends share, a key is made up of the kind of characters found there, digits between digits.
+ * So most keys made up between `user1000` and `user2000` lie among the rows, and not between the
+ * last row and the end. Of the first and the last tablet one end is unknown; it is assumed to
+ * differ from the other end in the last character.
  *
- * Keys of every length are made up, down to the beginning of the tablet: from a long one, a scan never comes by
- * the first row.
+ * Keys of every length are made up, down to the beginning of the tablet: a scan that starts at a
+ * long key never starts at the first row.
  */
 import type { Random } from '../base/index.ts';
 
 const KINDS = ['0123456789', '0123456789abcdef', 'abcdefghijklmnopqrstuvwxyz'] as const;
 const PRINTABLE =
   ' !"#$%&\'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~';
-/** More of them would fall between the same two rows. */
+/** More characters would fall between the same two rows. */
 const CHARACTERS_MAX = 6;
 
 /** A key from `start` on and before `end`; undefined: the end of the table. */
@@ -47,7 +48,7 @@ function commonPrefix(a: string, b: string): string {
   return a.slice(0, length);
 }
 
-/** The key as the digits behind the point, of a number from 0 up to 1. */
+/** The key as the digits after the point of a number from 0 up to 1. */
 function fractionOf(key: string, characters: string): number {
   let fraction = 0;
   let worth = 1;

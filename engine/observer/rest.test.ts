@@ -1,4 +1,5 @@
-/** The claims of the rest between two scans: fast while something happens, cheap while nothing does. */
+/** The claims of the rest between two scans: short while something happens, cheap while nothing
+ * does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -54,21 +55,21 @@ test('a rest is a sixteenth of the time that nothing has happened, at least 5 ms
   assert.equal(await sleep(), 5);
 });
 
-test('who gives idleMs alone gets rests of that length, whatever is hinted', async () => {
+test('with idleMs alone all rests have that length, whatever is hinted', async () => {
   const { clock, hint, sleep } = open({ idleMs: 20 });
   await clock.advance(10_000);
   assert.equal(await sleep(), 20);
   assert.equal(await sleep({ afterMs: 10, say: hint }), 20);
 });
 
-test('a hint ends a long rest at once, and is looked into twice', async () => {
+test('a hint ends a long rest at once, and is followed by two scans', async () => {
   const { clock, rest, hint, sleep } = open();
   await clock.advance(10_000);
   assert.equal(await sleep({ afterMs: 100, say: hint }), 100);
   rest.scanBegins();
-  assert.equal(await sleep(), 5, 'it may have come a moment too early');
+  assert.equal(await sleep(), 5, 'the hint may have come a moment too early');
   rest.scanBegins();
-  assert.equal(await sleep(), 250, 'it was not about us');
+  assert.equal(await sleep(), 250, 'the hint was not about this worker');
 });
 
 test('a storage that hints without pause is scanned every idleMs, and no more often', async () => {
@@ -80,7 +81,7 @@ test('a storage that hints without pause is scanned every idleMs, and no more of
   }
 });
 
-test('a hint that comes during a scan is not slept over: the scan may have missed what it was about', async () => {
+test('a hint that comes during a scan is followed by a scan at once: the last one may have missed the change', async () => {
   const { clock, rest, hint, sleep } = open();
   await clock.advance(10_000);
   rest.scanBegins();
@@ -93,7 +94,7 @@ test('a hint that comes during a scan is not slept over: the scan may have misse
   assert.equal(await sleep(), 250, 'a hint is good for one scan');
 });
 
-test('nobody listens to the storage after the end, and the rest is over', async () => {
+test('after the end there is no listener to the storage, and the rest is over', async () => {
   const { clock, rest, hint, sleep } = open();
   await clock.advance(10_000);
   assert.equal(await sleep({ afterMs: 50, say: () => rest.end() }), 50);
@@ -123,7 +124,7 @@ test('a worker that rests long scans at once when the storage hints, when it is 
   await database.clock.advance(3_600_000);
   const beganMs = database.clock.monotonicMs();
   await database.clock.runUntil(worker.idle());
-  assert.ok(database.clock.monotonicMs() - beganMs < 100, 'somebody waits');
+  assert.ok(database.clock.monotonicMs() - beganMs < 100, 'a caller waits');
   await database.clock.advance(3_600_000);
   await worker.stop(); // Without time moving on.
   assert.equal(listeners.size, 0);

@@ -5,41 +5,45 @@
  *     none for long:    ──scan─────────250ms─────────scan──
  *     a hint:           ──scan───────╳scan─5ms─scan─────────250ms─────────scan──
  *
- * A rest is a fraction of the time since anything happened, so a change waits at most that fraction of the
- * pause before it, and a worker with nothing to do for long costs almost nothing. Where the storage hints that
- * somebody has written (`Bigtable.onChange`), the rest ends at once; what the hint was about may not be visible
- * yet, so there is one more scan soon after. Most hints are not about us, so they do not count as something happening: an
- * oracle that renews its lease must not keep every worker busy. A hint that is lost costs one rest.
+ * A rest is a fraction of the time since anything happened. So a change waits at most that fraction
+ * of the pause before it, and a worker with nothing to do for long costs almost nothing. Where the
+ * storage hints that another process has written (`Bigtable.onChange`), the rest ends at once. The
+ * change that caused the hint may not be visible yet, so there is one more scan soon after. Most
+ * hints are not about this worker's cells, so they do not count as something happening: an oracle
+ * that renews its lease must not keep every worker busy. A hint that is lost costs one rest.
  *
- * The shortest rest stands between any two scans, whatever is hinted: a busy storage hints without pause.
+ * The shortest rest separates any two scans, whatever is hinted: a busy storage hints without
+ * pause.
+ * The shortest rest separates any two scans, whatever is hinted: a busy storage hints without
+ * pause.
  */
 import type { Clock } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
 import type { Settings } from './worker-options.ts';
 
-/** A rest as a part of the time that nothing has happened. */
+/** A rest as a fraction of the time in which nothing has happened. */
 const PART = 1 / 16;
 
 export class Rest {
   readonly #clock: Clock;
   readonly #settings: Settings;
   readonly #endHints: () => void;
-  /** Aborted by a reason to scan that has come since the last scan began. */
+  /** Aborted by any reason to scan that has come since the last scan began. */
   #woken = new AbortController();
   /** Whether there was such a reason for the last scan. */
   #wasWoken = false;
-  /** When anything happened last, on our clock. Only grows. */
+  /** When anything last happened, on our clock. Only grows. */
   #busyMs: number;
 
   constructor(clock: Clock, store: Bigtable, settings: Settings) {
     this.#clock = clock;
     this.#settings = settings;
     this.#busyMs = clock.monotonicMs();
-    const grows = settings.idleMsMax > settings.idleMs; // Else there is nothing to cut short.
+    const grows = settings.idleMsMax > settings.idleMs; // Otherwise there is nothing to cut short.
     this.#endHints = (grows ? store.onChange?.(() => this.wake()) : undefined) ?? (() => {});
   }
 
-  /** Said before each scan: what comes from now on, the scan may miss. */
+  /** Called before each scan: the scan may miss what comes from now on. */
   scanBegins(): void {
     this.#wasWoken = this.#woken.signal.aborted;
     if (this.#wasWoken) this.#woken = new AbortController();
@@ -50,7 +54,7 @@ export class Rest {
     this.#woken.abort();
   }
 
-  /** There was something to do. */
+  /** The scan found something to do. */
   wasBusy(): void {
     this.#busyMs = this.#clock.monotonicMs();
   }
@@ -64,7 +68,7 @@ export class Rest {
     if (moreMs > 0 && !signal.aborted) await this.#clock.sleep(moreMs, this.#woken.signal);
   }
 
-  /** No more hints, and no more rest. */
+  /** Ends the hints and the rest. */
   end(): void {
     this.#endHints();
     this.#woken.abort();

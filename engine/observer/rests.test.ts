@@ -1,4 +1,5 @@
-/** What a worker remembers of cells: how long they rest after a failure (P45), which rows it has locked, what is marked. */
+/** What a worker remembers: how long cells rest after a failure (P45), which rows it has locked,
+ * what is marked. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LockedRange } from '../lock-service/range-locks.ts';
@@ -46,7 +47,7 @@ test('a cell that only rests is not counted as failing, and keeps the failures t
   assert.equal(scene.failures.add('a'), 2);
 });
 
-test('a cell that is forgotten begins anew, and no other cell rests with it', async () => {
+test('a cell that is forgotten begins anew, and resting affects no other cell', async () => {
   const { failures } = open();
   failures.add('a');
   assert.equal(failures.isResting('b'), false);
@@ -56,7 +57,7 @@ test('a cell that is forgotten begins anew, and no other cell rests with it', as
   assert.equal(failures.add('a'), 1);
 });
 
-test('the rows of a batch are locked from the first to the last, and until the last of its cells is done', async () => {
+test('a batch locks its rows from the first to the last, until the last of its cells is done', async () => {
   const asked: LockedRange[] = [];
   let released = 0;
   const locks = new ScanLocks({
@@ -70,13 +71,13 @@ test('the rows of a batch are locked from the first to the last, and until the l
   assert.deepEqual(asked, [{ table: 't', from: 'a', to: 'c' }]);
   locks.done('of no batch');
   for (const { name } of found.slice(1)) locks.done(name);
-  locks.done('b:c'); // Twice is once.
+  locks.done('b:c'); // Calling it twice counts once.
   assert.equal(released, 0);
   locks.done('a:c');
   assert.equal(released, 1);
 });
 
-test('a cell is marked, strongly or weakly, until its mark is cleared', async () => {
+test('a cell is marked, strongly or weakly, until that mark is cleared', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const client = database.client('A');
   await client.write({ 'x:seen': '1' });

@@ -1,15 +1,15 @@
 /**
  * Running an observer for a dirty cell (section 2.4).
  *
- *   1. Take a start timestamp: now that the notification has been seen, so that the snapshot includes the
- *      change (P47).
- *   2. Dirty? "If the latest write's commit timestamp is larger than the start timestamp of the last run,
- *      which the acknowledgment column stores, run the observer." (P42: not its commit timestamp; what
- *      was committed between the run's start and its commit has not been seen.)
- *   3. The observer's writes and the acknowledgment commit as one transaction; of two runs at the same
- *      time, one loses on the acknowledgment.
- *   4. Clear the notify cells up to the start timestamp, also when there was nothing to do (P44). What
- *      the snapshot has seen goes; what was committed since stays (P41).
+ * 1. Take a start timestamp: now that the notification has been seen, so that the snapshot includes
+ *    the change (P47).
+ * 2. Dirty? "If the latest write's commit timestamp is larger than the start timestamp of the last
+ *    run, which the acknowledgment column stores, run the observer." (P42: not its commit
+ *    timestamp; what was committed between the run's start and its commit has not been seen.)
+ * 3. The observer's writes and the acknowledgment commit as one transaction; of two runs at the
+ *    same time, one loses on the acknowledgment.
+ * 4. Clear the notify cells up to the start timestamp, also when there was nothing to do (P44).
+ *    What the snapshot has seen goes; what was committed since stays (P41).
  *
  * What if we die between 3 and 4? The notification is found again, and 2 says that it is clean.
  * Clearing before 3 would lose the change if we died in between.
@@ -30,11 +30,12 @@ import {
 } from '../transaction/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 
-/** How often a run that lost a conflict is tried again, after a backoff, before it goes back in the queue. */
+/** How often a run is tried in all, with backoff after each conflict, before its cell is queued
+ * again. */
 const CONFLICTS_MAX = 10;
 
 export interface Notified extends DirtyCell {
-  /** Marked by a weak notification: run without asking, and acknowledge nothing. */
+  /** Marked by a weak notification: run without the check of step 2, and acknowledge nothing. */
   readonly weak: boolean;
   /** The newest mark that was seen. */
   readonly timestamp: Timestamp;
@@ -50,7 +51,8 @@ export interface CommittedRun {
 
 /**
  * Runs every observer of the cell that has not seen its latest change, and clears the notification.
- * Resolves with the runs that committed. Rejects with what an observer threw; the notification stays.
+ * Resolves with the runs that committed. Rejects with what an observer threw; then the notification
+ * stays.
  */
 export async function runObservers(
   context: Context,
@@ -70,10 +72,10 @@ export async function runObservers(
       runs.push(run);
       onCommitted(run); // Now, not after the clearing: it has happened.
     } catch (error) {
-      errors.push(error); // The others of the column must not starve behind one that fails.
+      errors.push(error); // One that fails must not starve the column's others.
     }
   }
-  // A failure, rather than a conflict, is what the cell must be known for.
+  // If there was a failure and not only conflicts, the failure is reported for the cell.
   if (errors.length > 0) throw errors.find((error) => !isRetryable(error)) ?? errors[0];
   if (observers.length > 0) await clearNotification(context, cell, seenUpTo);
   return runs;
@@ -99,7 +101,7 @@ async function runObserver(
       if (!isRetryable(error) || attempt >= CONFLICTS_MAX) throw error;
       await context.clock.sleep(backoffMs(context, attempt)); // Or two workers lose in step (P23).
     } finally {
-      transaction.discard(); // Also of a run with nothing to do.
+      transaction.discard(); // Also after a run with nothing to do.
     }
   }
 }
@@ -134,8 +136,9 @@ async function isDirty(
 }
 
 /**
- * Whether the delete is there that a touch of a cell without a value has seen. If it has been collected, so
- * have its acknowledgments, perhaps; and every observer had seen it, because it stays until then (collect-row.ts).
+ * Whether the delete that a touch of a cell without a value has seen is still there. If it has been
+ * collected, its acknowledgments may have been, too. But then every observer had seen it, because
+ * it stays until all have (collect-row.ts).
  */
 async function isThere(
   { named }: Context,
@@ -146,7 +149,7 @@ async function isThere(
   return (await named.readRow(table, row, [filter])) !== undefined;
 }
 
-/** Strong and weak marks are cleared apart: a run for the one need not have run for the other. */
+/** Strong and weak marks are cleared apart: a run for one kind need not have run for the other. */
 async function clearNotification(
   context: Context,
   { table, row, column: qualifier, weak }: Notified,

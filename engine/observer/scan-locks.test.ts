@@ -1,6 +1,7 @@
 /**
- * The claims about scanners that keep off one another's rows (section 2.4): "when a scanning thread discovers that it is
- * scanning the same row as another thread, it chooses a new random location"; and that nothing depends on it (P48, P49).
+ * The claims about scanners that keep off one another's rows (section 2.4): "when a scanning thread
+ * discovers that it is scanning the same row as another thread, it chooses a new random location";
+ * and that nothing depends on it (P48, P49).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,7 +26,7 @@ test('workers that lock what they scan run everything, and hardly any run is for
   await settle(workers);
   assert.equal(sum(workers, 'runs'), ROWS);
   assert.deepEqual(await database.marks(), []);
-  assert.ok(begun.runs < 1.2 * ROWS, `${begun.runs} runs were begun for ${ROWS} rows`);
+  assert.ok(begun.runs < 1.2 * ROWS, `${begun.runs} runs began for ${ROWS} rows`);
   const shares = workers.map(({ counters }) => counters.runs);
   assert.ok(Math.min(...shares) > ROWS / 20, `all have taken part: ${shares.join(', ')}`);
   assert.ok(sum(workers, 'meetings') > 0);
@@ -44,7 +45,7 @@ test('P49: two scanners on one row do no harm: without a service every row is ru
   assert.deepEqual(await database.marks(), []);
 });
 
-test('a scanner that meets another one leaves its rows alone, jumps, and finds what there is elsewhere', async () => {
+test('a scanner that meets another one leaves its rows alone, jumps, and finds dirty cells elsewhere', async () => {
   const { database, rows } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const [from = '', to = ''] = [rows[0], rows[99]];
@@ -65,7 +66,7 @@ test('a scanner that meets another one leaves its rows alone, jumps, and finds w
 });
 
 for (const onMeeting of ['jump', 'skip'] as const) {
-  test(`a scanner that meets another one goes on ${onMeeting === 'jump' ? 'at a random place' : 'behind it'}`, async () => {
+  test(`a scanner that meets another one goes on ${onMeeting === 'jump' ? 'at a random place' : 'after it'}`, async () => {
     const { database, rows } = await openDirty();
     const firsts: number[] = [];
     const refusing: RangeLocks = {
@@ -78,8 +79,8 @@ for (const onMeeting of ['jump', 'skip'] as const) {
     const worker = startWorker(clientOf(database, 'A'), [slowly({ runs: 0 })], options);
     await until(() => firsts.length >= 60);
     await worker.stop();
-    const behind = firsts.filter((first, i) => i > 0 && first === (firsts[i - 1] ?? 0) + 32).length;
-    assert.ok(onMeeting === 'jump' ? behind < 15 : behind > 30, `${behind}: ${firsts.join(', ')}`);
+    const after = firsts.filter((first, i) => i > 0 && first === (firsts[i - 1] ?? 0) + 32).length;
+    assert.ok(onMeeting === 'jump' ? after < 15 : after > 30, `${after}: ${firsts.join(', ')}`);
     assert.equal(worker.counters.runs, 0);
   });
 }
@@ -128,7 +129,7 @@ test('locks are given up as soon as their rows are done, and when the worker sto
   assert.equal(held.now, 0);
 });
 
-test('skipping goes on behind the rows that are taken, and leaves nothing out either', async () => {
+test('skipping goes on after the locked rows, and leaves nothing out either', async () => {
   const { database } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const workers = ['A', 'B', 'C'].map((name) =>
@@ -141,7 +142,7 @@ test('skipping goes on behind the rows that are taken, and leaves nothing out ei
   assert.equal(sum(workers, 'runs'), ROWS);
 });
 
-test('P48: a scan sees every dirty cell, although its map of the tablets is out of date', async () => {
+test('P48: a scan sees every dirty cell, although its list of the tablets is out of date', async () => {
   const database = await openTestDatabase({ tables: ['t'], splits: ['d', 'm'] });
   const rows = ['a', 'b', 'c', 'e', 'k', 'n', 'x'];
   for (const row of rows) await mark(database, row);
@@ -225,7 +226,7 @@ async function openDirty(): Promise<{
   return { database, rows };
 }
 
-/** Takes a moment, in which others may come by. */
+/** Takes a moment, in which other scanners may come by. */
 function slowly(begun: { runs: number }): Observer {
   return {
     name: 'slowly',

@@ -1,18 +1,20 @@
 /**
- * The rows that this worker's scanner has found and its observers are at, locked against other scanners (section 2.4).
+ * The rows that this worker's scanner has found and its observers work on, locked against other
+ * scanners (section 2.4).
  *
- *     batch found ──▶ first to last row locked ──▶ queued ──▶ run ──▶ the last one is done: released
- *                          └ refused: another scanner is there ──▶ jump elsewhere
+ *     batch found ──▶ first to last row locked ──▶ queued ──▶ run ──▶ last one done: released
+ *                          └ refused: another scanner works there ──▶ jump elsewhere
  *
- * "When a scanning thread discovers that it is scanning the same row as another thread, it chooses a new random location
- * in the table to scan." That is the cure for platooning: scanners that follow one another find nothing but what the one
- * in front is at, and catch up with it, because it is slowed down by what it finds.
+ * "When a scanning thread discovers that it is scanning the same row as another thread, it chooses
+ * a new random location in the table to scan." That is the cure for platooning: scanners that
+ * follow one another find only what the front one works on, and catch up with it, because it is
+ * slowed down by what it finds.
  *
- * The locks are advisory (P49): which rows are dirty, and which run counts, is decided without them.
+ * The locks are advisory (P49): they do not decide which rows are dirty or which run counts.
  */
 import type { RangeLock, RangeLocks } from '../lock-service/index.ts';
 
-/** A cell that was found, by the name that the worker knows it by. */
+/** A cell that was found, with the worker's name for it. */
 export interface FoundCell {
   readonly name: string;
   readonly table: string;
@@ -34,7 +36,8 @@ export class ScanLocks {
     this.#locks = locks;
   }
 
-  /** Locks the rows of a batch, which is in order and of one table. False if another scanner is at one of them. */
+  /** Locks the rows of a batch, which is in order and of one table. False if another scanner works
+   * on one of them. */
   async tryLock(cells: readonly FoundCell[]): Promise<boolean> {
     const [first, last] = [cells[0], cells.at(-1)];
     if (first === undefined || last === undefined) return true;
@@ -50,7 +53,7 @@ export class ScanLocks {
     return true;
   }
 
-  /** The cell has been run, or will not be. Cells that no batch has brought are of no consequence. */
+  /** The cell has been run, or will not be. Cells that are in no batch have no effect. */
   done(name: string): void {
     const batch = this.#batches.get(name);
     if (batch === undefined) return;
@@ -59,7 +62,7 @@ export class ScanLocks {
     if (batch.left === 0) batch.lock.release();
   }
 
-  /** Nothing more will be done. */
+  /** Releases all locks: nothing more will be done. */
   releaseAll(): void {
     for (const { lock } of new Set(this.#batches.values())) lock.release();
     this.#batches.clear();

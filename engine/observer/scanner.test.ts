@@ -1,4 +1,4 @@
-/** The claim of the scanner: wherever it begins, by the time it has come round it has seen every dirty cell. */
+/** The claim of the scanner: wherever it begins, once round it has seen every dirty cell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ import { NotificationScanner } from './scanner.ts';
 
 const key = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 4 });
 
-test('every scan sees every dirty cell once, with any rows, splits, batch size and place to begin', async () => {
+test('every scan sees every dirty cell once, with any rows, splits, batch size and starting place', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(key, { maxLength: 20 }),

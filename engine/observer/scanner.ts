@@ -3,19 +3,20 @@
  *
  * "Percolator's notify column is stored in a separate Bigtable locality group so that scanning over
  * the column requires reading only the dirty cells. ... Each Percolator worker chooses a portion of
- * the table to scan by picking a region of the table randomly: it first picks a random Bigtable tablet,
- * then chooses a random key in the tablet, and finally scans the table from that position."
+ * the table to scan by picking a region of the table randomly: it first picks a random Bigtable
+ * tablet, then chooses a random key in the tablet, and finally scans the table from that position."
  *
  *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: come round
  *
  * Where the table is a single tablet, the random place is one of the dirty rows last seen, so that
- * workers spread over what there is to do.
+ * workers spread over the dirty rows.
  *
- * Which tablets there are may have changed since (P48): they only say where to begin. A scan goes by keys, all
- * round the table, and sees every dirty cell wherever it begins.
+ * The list of tablets may be out of date (P48): tablets only tell where to begin. A scan goes by
+ * keys, all round the table, and sees every dirty cell wherever it begins.
  *
- * A scanner that jumps leaves its scan, and begins another one at another place. For that to be far from where it was, it
- * looks for places more carefully: in the whole of a tablet, and among dirty rows of many batches.
+ * A scanner that jumps ends its scan and begins another one at another place. For that place to be
+ * far from the old one, the scanner chooses more carefully: among all keys of a tablet, and among
+ * dirty rows of many batches.
  */
 import type { Random } from '../base/index.ts';
 import type { Bigtable, Row } from '../bigtable/index.ts';
@@ -25,13 +26,14 @@ import type { Notified } from './run-observer.ts';
 
 export interface Batch {
   readonly cells: readonly Notified[];
-  /** With this batch the scan has come round: every cell dirty since it began has been seen. */
+  /** With this batch the scan has come round: it has seen every cell that was dirty when it
+   * began. */
   readonly comeRound: boolean;
 }
 
 /** Dirty rows remembered as places to start from. */
 const REMEMBERED = 64;
-/** Of each batch, by one that jumps. */
+/** Rows remembered of each batch by a scanner that jumps. */
 const REMEMBERED_OF_BATCH = 8;
 /** One version tells that a cell is dirty; how often it was marked does not matter. */
 const MARKS = [
@@ -48,9 +50,9 @@ export class NotificationScanner {
   #remembered: readonly string[] = [];
   /** Where the scan began. */
   #origin = '';
-  /** Where it goes on; undefined between scans. */
+  /** Where it continues; undefined between scans. */
   #next: string | undefined;
-  /** Whether it has passed the end of the table and is on its way from the beginning to the origin. */
+  /** Whether it has passed the end of the table and is between the beginning and the origin. */
   #wrapped = false;
 
   constructor(
@@ -85,7 +87,8 @@ export class NotificationScanner {
     this.#remembered = [...kept, ...this.#remembered].slice(0, REMEMBERED);
   }
 
-  /** Few of each batch, or all places would be of the last one, where everybody else is, too. */
+  /** Few of each batch, or all places would be from the last batch, where the other scanners are,
+   * too. */
   #some(keys: readonly string[]): readonly string[] {
     if (keys.length <= REMEMBERED_OF_BATCH) return keys;
     return Array.from({ length: REMEMBERED_OF_BATCH }, () => this.#random.pick(keys));
@@ -118,7 +121,7 @@ export class NotificationScanner {
   #moveOn(rows: readonly Row[], limit: number): boolean {
     const last = rows.at(-1);
     if (last !== undefined && rows.length === limit) {
-      this.#next = `${last.key}\0`; // The first key behind the last row.
+      this.#next = `${last.key}\0`; // The first key after the last row.
       return false;
     }
     if (this.#wrapped) {

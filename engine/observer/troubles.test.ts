@@ -1,6 +1,6 @@
 /**
- * P56: what goes wrong in a part of a worker costs that part only, and is told, when it begins and when it is
- * over. Each test fails without the rule.
+ * P56: what goes wrong in a part of a worker costs that part only, and is reported when it begins
+ * and when it is over. Each test fails without the rule.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ test('P56: a dropped table costs its own scan only: the others go on, and it is 
   await worker.stop();
 });
 
-test('P56: a worker may start before its tables are there', async () => {
+test('P56: a worker may start before its tables exist', async () => {
   const database = await openTestDatabase({ tables: ['u'], observed: ['seen'] });
   const { worker, saw, told } = startWorker(database);
   await database.clock.runUntil(worker.idle());
@@ -45,7 +45,7 @@ test('P56: a worker may start before its tables are there', async () => {
   await worker.stop();
 });
 
-test('P56: a table that the storage refuses is told, and idle says that nothing is known of it', async () => {
+test('P56: a table that the storage refuses is reported, and idle rejects because its state is unknown', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, saw, told } = startWorker(database);
   let refused = true;
@@ -77,7 +77,7 @@ test('P56: an observed table that is dropped during a run is no failure of the o
   await worker.stop();
 });
 
-test('P56: what a callback throws costs neither the run that it was told of, nor the worker', async () => {
+test('P56: a callback that throws costs neither the run that it was called for, nor the worker', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   let isLogFull = true;
   const log = (): void => {
@@ -92,7 +92,7 @@ test('P56: what a callback throws costs neither the run that it was told of, nor
   await database.clock.runUntil(worker.idle());
   assert.deepEqual(saw, ['t/a', 't/bad', 't/b']);
   assert.deepEqual(worker.counters, { runs: 2, clean: 0, failures: 1, parked: 1, meetings: 0 });
-  assert.equal((await listParked(database.store, 't', 10)).length, 1, 'only what failed');
+  assert.equal((await listParked(database.store, 't', 10)).length, 1, 'only the cell that failed');
   assert.deepEqual(told, ['callback Error', 'callback Error']);
   isLogFull = false;
   await database.clock.runUntil(client.write({ 't/c:seen': '1' }));
@@ -113,7 +113,7 @@ test('P56: an onTrouble that throws costs nothing', async () => {
   await worker.stop();
 });
 
-test('P56: an observer that hangs is told, with its cell, also while the worker stops; and when it has ended', async () => {
+test('P56: a hanging observer is reported, with its cell, also while the worker stops; and so is its end', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const gate = Promise.withResolvers<void>();
   const { worker, client, saw, told } = startWorker(database, {
@@ -134,7 +134,7 @@ test('P56: an observer that hangs is told, with its cell, also while the worker 
   assert.deepEqual(told.slice(1), ['over: slow run t/slow:seen undefined']);
 });
 
-test('P56: an observer that hangs from before the stop is told during the stop', async () => {
+test('P56: an observer that has hung since before the stop is reported during the stop', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const gate = Promise.withResolvers<void>();
   const { worker, client, told } = startWorker(database, {
@@ -149,7 +149,7 @@ test('P56: an observer that hangs from before the stop is told during the stop',
   await database.clock.runUntil(stopping);
 });
 
-test('P56: a scan whose call is not answered is told', async () => {
+test('P56: a scan whose call is not answered is reported', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const gate = Promise.withResolvers<void>();
   const client = database.client('worker');
@@ -163,7 +163,7 @@ test('P56: a scan whose call is not answered is told', async () => {
   await worker.stop();
 });
 
-test('P56: locks on ranges of rows that fail are done without', async () => {
+test('P56: if range locks fail, the worker does without', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, saw } = startWorker(database, {
     options: { rangeLocks: { tryLock: async () => assert.fail('the service is gone') } },
@@ -175,7 +175,7 @@ test('P56: locks on ranges of rows that fail are done without', async () => {
   assert.ok(client.store.trace.length > 0);
 });
 
-test('P56: a column that its table does not list as observed is told, until the table lists it', async () => {
+test('P56: a column that its table does not list as observed is reported until the table lists it', async () => {
   const observed = ['other'];
   const database = await openTestDatabase({ observed });
   const { worker, saw, told } = startWorker(database);
@@ -193,7 +193,7 @@ test('P56: a column that its table does not list as observed is told, until the 
   await worker.stop();
 });
 
-test('P56: a column that is not listed any more, in a table created again between two scans, is told in time', async () => {
+test('P56: a column no longer listed, in a table created again between two scans, is reported in time', async () => {
   const observed = ['seen'];
   const database = await openTestDatabase({ observed });
   const { worker, told } = startWorker(database);
@@ -204,7 +204,7 @@ test('P56: a column that is not listed any more, in a table created again betwee
   await worker.stop();
 });
 
-test('P56: a worker that cannot go on says so: told, ended, idle and stop; and leaves nothing that listens', async () => {
+test('P56: a worker that cannot go on says so: onTrouble, ended, idle and stop; and leaves no listener', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const { worker, client, told, saw } = startWorker(database);
   await database.clock.runUntil(worker.idle());
@@ -246,7 +246,7 @@ test('a worker that was stopped has ended well', async () => {
 interface Started {
   readonly client: ReturnType<TestDatabase['client']>;
   readonly worker: Worker;
-  /** Rows whose observers were run. */
+  /** The rows whose observers ran. */
   readonly saw: string[];
   readonly told: string[];
 }

@@ -1,4 +1,4 @@
-/** The options of a worker: unit, default and the cost of a wrong value; validated in one place. */
+/** The options of a worker: unit, default, cost of a wrong value; validated in one place. */
 import { PercolatorError, type Trouble } from '../base/index.ts';
 import type { RangeLocks } from '../lock-service/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';
@@ -6,53 +6,59 @@ import type { CommittedRun } from './run-observer.ts';
 
 export interface WorkerOptions {
   /**
-   * Observer runs in flight at a time. Default 64. Too small: the storage idles. Too large: more
-   * runs meet one another's locks, and memory.
+   * Observer runs in flight at a time. Default 64. Too small: the storage idles. Too large: memory,
+   * and more runs meet one another's locks.
    */
   readonly concurrency?: number | undefined;
-  /** Rows per scanned batch. Default 256. Too small: scans cost more than runs. Too large: late marks wait. */
+  /** Rows per scanned batch. Default 256. Too small: scans cost more than runs. Too large: late
+   * marks wait. */
   readonly scanRows?: number | undefined;
   /**
-   * Milliseconds of rest after a scan that found nothing new, while there is something to do. Default 5. It is
-   * the latency of changes made by other processes; too small, a worker burns CPU on empty scans.
+   * Milliseconds of rest after a scan that found nothing new, while there is work. Default 5. It is
+   * the latency of changes made by other processes. Too small: a worker burns CPU on empty scans.
    */
   readonly idleMs?: number | undefined;
   /**
-   * Milliseconds that a rest may grow to the longer there is nothing to do (rest.ts). Default 250; if `idleMs`
-   * is given, the same, so that rests do not grow. It is the latency of the first change after a long pause,
-   * where the storage gives no hint; too small, an idle worker burns CPU all the same.
+   * Milliseconds to which a rest may grow the longer there is nothing to do (rest.ts). Default 250;
+   * if `idleMs` is given, the same as `idleMs`, so that rests do not grow. It is the latency of the
+   * first change after a long pause, where the storage gives no hint. Too small: an idle worker
+   * burns CPU all the same.
    */
   readonly idleMsMax?: number | undefined;
   /** Failures of an observer for one cell before the cell is parked. Default 8. */
   readonly failuresMax?: number | undefined;
-  /** First rest of a cell whose observer failed, in milliseconds; doubles with each failure. Default 50. */
+  /** First rest of a cell whose observer failed, in milliseconds; doubled by each failure. Default
+   * 50. */
   readonly failureBackoffMs?: number | undefined;
   /**
-   * Milliseconds after which a run, or a call of the scan, that has not ended is told as a trouble. Default 60,000.
-   * Too small: runs that are only long are told. Too large: an observer that hangs takes its place in silence.
+   * Milliseconds after which a run, or a call of the scan, that has not ended is reported as a
+   * trouble. Default 60,000. Too small: runs that are merely long are reported. Too large: an
+   * observer that hangs occupies its place in silence.
    */
   readonly slowMs?: number | undefined;
   /**
-   * Advisory locks that keep this worker's scanner off the rows that others are at (scan-locks.ts): those of a lock
-   * service, or of this process. Default: none. Worth it from a few workers on: a call for each batch,
-   * against rows that several workers run for nothing.
+   * Advisory locks that keep this worker's scanner off the rows that other workers are working on
+   * (scan-locks.ts): those of a lock service, or of this process. Default: none. They pay off from
+   * a few workers on: they cost a call per batch and save rows that several workers run for
+   * nothing.
    */
   readonly rangeLocks?: RangeLocks | undefined;
   /**
-   * What the scanner does when it meets another one: goes on at a random place, or behind the rows that are taken.
-   * Default `jump`. `skip` is what the paper did first, and how scanners come to follow one another (section 2.4);
-   * it is there to be compared with.
+   * What the scanner does when it meets another one: go on at a random place (`jump`), or after the
+   * locked rows (`skip`). Default `jump`. `skip` is what the paper did first; it is how scanners
+   * come to follow one another (section 2.4), and is kept for comparison.
    */
   readonly onMeeting?: 'jump' | 'skip' | undefined;
   /**
-   * Told once of whatever keeps the worker from a part of its work, and once more when that is over (P56): a
-   * table that is gone, an observed column that its table does not list, an observer that hangs, a callback
-   * that throws, and what has ended the worker. Default: no one; `Worker.troubles` lists them all the same.
+   * Called once for whatever keeps the worker from a part of its work, and once more when that is
+   * over (P56): a table that is gone, an observed column that its table does not list, an observer
+   * that hangs, a callback that throws, and what has ended the worker. Default: none;
+   * `Worker.troubles` lists all troubles anyway.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
-  /** Told of every failure of an observer. Default: nobody. */
+  /** Called for every failure of an observer. Default: none. */
   readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
-  /** Told of every run that has committed, as soon as it has. Default: nobody. */
+  /** Called for every run that has committed, as soon as it has. Default: none. */
   readonly onCommitted?: ((run: CommittedRun) => void) | undefined;
 }
 
@@ -63,7 +69,7 @@ export interface ObserverFailure {
   readonly parked: boolean;
 }
 
-/** The options that are numbers, with their defaults filled in. */
+/** The numeric options, with their defaults filled in. */
 export interface Settings {
   readonly concurrency: number;
   readonly scanRows: number;
@@ -98,8 +104,8 @@ export function settingsOf(options: WorkerOptions): Settings {
 }
 
 /**
- * Observers by table and column. Two of one name would share an acknowledgment: a run of the one would count as a run of
- * the other.
+ * Observers by table and column. Two with one name would share an acknowledgment: a run of one
+ * would count as a run of the other.
  * @throws INVALID_ARGUMENT if two observers of one column have one name
  */
 export function byColumn(observers: readonly Observer[]): Map<string, Observer[]> {
@@ -117,7 +123,7 @@ export function byColumn(observers: readonly Observer[]): Map<string, Observer[]
   return Map.groupBy(observers, ({ table, column }) => columnKey(table, column));
 }
 
-/** The name of a table has no NUL. */
+/** Unambiguous, because the name of a table has no NUL. */
 export function columnKey(table: string, column: string): string {
   return `${table}\0${column}`;
 }

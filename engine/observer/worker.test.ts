@@ -1,6 +1,6 @@
 /**
- * The claims about observers and workers (section 2.4), and the rules of protocol.md about them, P41 to
- * P50: each test fails without its rule.
+ * The claims about observers and workers (section 2.4), and the rules of protocol.md about them,
+ * P41 to P50: each test fails without its rule.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -115,8 +115,8 @@ test('P42: a change committed during a run, after its start, is seen by another 
   assert.deepEqual(saw, ['first', 'second']);
 });
 
-test('P41: what is cleared is what the snapshot has seen, and no more', async () => {
-  // Cleared up to the commit timestamp, or altogether, the second notification would be lost.
+test('P41: a run clears what its snapshot has seen, and no more', async () => {
+  // If all were cleared, or up to the commit timestamp, the second notification would be lost.
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   const first = await a.write({ 'x:seen': 'first' });
@@ -133,7 +133,7 @@ test('P41: what is cleared is what the snapshot has seen, and no more', async ()
   assert.deepEqual(await database.marks(), [`notify x:seen@${second}`]);
 });
 
-test('P44: a run that read or wrote nothing still clears, and so does one that finds it was seen', async () => {
+test('P44: a run that read or wrote nothing still clears, and so does one for a change seen already', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   const committed = await a.write({ 'x:seen': '1' });
@@ -359,7 +359,7 @@ test('P45: the storage’s troubles are not the observer’s failures', async ()
 });
 
 test('a cell that only rests after conflicts is not idle', async () => {
-  // Counted as failing, `idle` would resolve while the change has not been seen.
+  // If it counted as failing, `idle` would resolve before the change has been seen.
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   await a.write({ 'x:seen': '1' });
@@ -387,7 +387,8 @@ test('idle does not wait for columns that only other workers observe', async () 
 });
 
 test('idle resolves with two tables of different sizes, and splits, and the worker rests', async () => {
-  // With scanners counted batch by batch, two that are out of step never come round together.
+  // If scanners were counted batch by batch, two that are out of step would never come round
+  // together.
   const database = await openObserved({ splits: ['g', 'p'] });
   const a = clientOf(database, 'A');
   for (let i = 0; i < 40; i++) await a.write({ [`u/row ${i}:seen`]: '1' });
@@ -401,7 +402,7 @@ test('idle resolves with two tables of different sizes, and splits, and the work
   await worker.stop();
 });
 
-test('a store that is unavailable for a moment is neither idle nor the end of the worker', async () => {
+test('a store that is unavailable for a moment does not make the worker idle and does not end it', async () => {
   const database = await openObserved();
   const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
   await a.write({ 'x:seen': '1' });
@@ -413,7 +414,7 @@ test('a store that is unavailable for a moment is neither idle nor the end of th
   assert.equal(worker?.counters.runs, 1);
 });
 
-test('a worker whose scan has ended says so: idle and stop reject', async () => {
+test('a worker whose scan has failed says so: idle and stop reject', async () => {
   const database = await openObserved();
   const a = clientOf(database, 'A');
   a.store.crash();
@@ -452,7 +453,11 @@ test('P50: stop waits for runs in flight, and begins no more', async () => {
   await a.write({ 'late:seen': '1' });
   await systemClock.sleep(5);
   assert.ok(begun <= 2);
-  assert.equal((await database.marks()).length, 11 - ended, 'what was not run is still marked');
+  assert.equal(
+    (await database.marks()).length,
+    11 - ended,
+    'the cells that did not run are still marked',
+  );
   await worker.stop();
 });
 
@@ -480,7 +485,7 @@ test('an option that is not a number above 0 is refused by name', async () => {
   }
 });
 
-test('two observers of one name on one column are refused: each would take the runs of the other for its own', async () => {
+test('two observers of one name on one column are refused: each would count the runs of the other as its own', async () => {
   const { context } = (await openObserved()).client('A');
   assert.throws(() => new Worker(context, [counting(), counting()]), {
     code: 'INVALID_ARGUMENT',

@@ -6,12 +6,13 @@
  *     commits of ──┘              │ threw
  *     this process               └─▶ left alone for a while, and parked in the end
  *
- * Notifications that this process commits go straight into the queue: their observers run at once, not
- * when a scan comes by. That is a short cut, not a promise; the notify cells are what counts,
- * and what the queue forgets a scan finds.
+ * Notifications that this process commits go straight into the queue: their observers run at once,
+ * not only after the next scan. That is a short cut, not a promise; the notify cells are what
+ * counts, and a scan finds what the queue forgets.
  *
- * Whatever goes wrong in a part of it costs that part only, and is told (P56): a table that cannot be scanned, a
- * callback that throws, an observer that hangs. Two things end the worker: the store was closed, or a bug.
+ * Whatever goes wrong in a part of the work costs that part only, and is reported (P56): a table
+ * that cannot be scanned, a callback that throws, an observer that hangs. Two things end the
+ * worker: the store was closed, or there is a bug.
  */
 import { isFinal, isRetryable, PercolatorError, type Trouble, Troubles } from '../base/index.ts';
 import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
@@ -36,19 +37,20 @@ import {
 export interface WorkerCounters {
   /** Observer runs that committed. */
   runs: number;
-  /** Notifications found to be seen already. */
+  /** Notifications that had been seen already. */
   clean: number;
   failures: number;
   parked: number;
-  /** Batches that were left to another worker's scanner, which was there already. */
+  /** Batches left to another worker's scanner, which was there first. */
   meetings: number;
 }
 
-/** Rows that are locked at a time: few, so that two workers can share a little work; enough to be worth a call. */
+/** Rows locked at a time: few, so that two workers can share a little work; enough to be worth a
+ * call. */
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const QUEUE_MAX = 100_000;
-/** Looks at what is slow, per `slowMs`. */
+/** Checks for slow runs and scans, per `slowMs`. */
 const LOOKS_PER_SLOW = 2;
 
 /** What a scan of all tables has found. */
@@ -98,7 +100,7 @@ export class Worker implements AsyncDisposable {
   /** Marked again while running: the run may not have seen it. */
   readonly #again = new Map<string, Notified>();
   readonly #scanning: Promise<void>;
-  /** The call of the scan that is without an answer. */
+  /** The scan's call that has no answer yet. */
   #asking: { readonly table: string; readonly sinceMs: number } | undefined;
   /** Runs begun. Only grows. */
   #begun = 0;
@@ -106,7 +108,7 @@ export class Worker implements AsyncDisposable {
   #emptyScans = 0;
   /** Scans all round that have ended. Only grows. */
   #scans = 0;
-  /** Whether the scan has found a cell for which the queue had no place. */
+  /** Whether the scan has found a cell for which the queue had no room. */
   #isFull = false;
 
   /** Starts at once. */
@@ -125,7 +127,7 @@ export class Worker implements AsyncDisposable {
     this.#onCommitted = this.#troubles.guard('onCommitted', options.onCommitted ?? (() => {}));
     this.#failures = new Failures(context.clock, this.#options.failureBackoffMs);
     this.#rest = new Rest(context.clock, context.store, this.#options);
-    // A stream of its own for each worker of this process, or they would all jump to the same places.
+    // Each worker of this process has a stream of its own, or all would jump to the same places.
     const random = context.random.fork(`scanner ${context.notified.size}`);
     const tables = [...new Set(observers.map(({ table }) => table))];
     const jumps = rangeLocks !== undefined;
@@ -141,26 +143,27 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the worker was stopped and its runs have ended. Rejects, as soon as it cannot go on, with what
-   * ended it: STORE_CLOSED, INVALID_ARGUMENT for a name that no table can have, or a bug.
+   * Resolves when the worker was stopped and its runs have ended. Rejects, as soon as the worker
+   * cannot go on, with what ended it: STORE_CLOSED, INVALID_ARGUMENT for a name that no table can
+   * have, or a bug.
    */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
 
-  /** Cells whose observers have failed here and that are to be run again: found, queued or resting. */
+  /** Cells whose observers have failed here and will run again: found, queued or resting. */
   get failing(): number {
     return this.#failures.size;
   }
 
-  /** What is the matter at the moment: what `onTrouble` was told of and is not over. */
+  /** The troubles of the moment: those that `onTrouble` was called for and that are not over. */
   get troubles(): readonly Trouble[] {
     return this.#troubles.current;
   }
 
   /**
-   * Begins no more runs, and resolves when those in flight have ended: never, if an observer hangs for ever.
-   * Rejects with what ended the worker, if that was not the stop.
+   * Begins no more runs, and resolves when those in flight have ended: never, if an observer hangs
+   * for ever. Rejects with what ended the worker, if that was not the stop.
    */
   async stop(): Promise<void> {
     this.#beginNoMore();
@@ -179,17 +182,18 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Resolves when a whole scan has found no dirty cell that is not resting after a failure, and nothing
-   * ran meanwhile. A table that is not there has no dirty cells. Rejects with what ended the worker, if that was
-   * not `stop`, and with the storage's error if a table cannot be scanned and trying again will not help.
+   * Resolves when a whole scan has found no dirty cell that is not resting after a failure, and
+   * nothing ran meanwhile. A table that does not exist has no dirty cells. Rejects with what ended
+   * the worker, if that was not `stop`, and with the storage's error if a table cannot be scanned
+   * and trying again will not help.
    */
   async idle(): Promise<void> {
     const { signal } = this.#stopping;
-    // The first one may have begun before the call, and have passed a cell that was marked since.
+    // The first one may have begun before the call, and passed a cell that has been marked since.
     const enough = this.#emptyScans + 2;
     const known = this.#scans + 2;
     while (this.#emptyScans < enough && !signal.aborted) {
-      this.#rest.wake(); // Somebody is waiting.
+      this.#rest.wake(); // A caller is waiting.
       await this.#context.clock.sleep(1, signal);
       if (this.#scans >= known) this.#throwIfRefused();
     }
@@ -236,16 +240,16 @@ export class Worker implements AsyncDisposable {
       this.#isFull = false;
       const { dirty, fresh, isWhole } = await this.#scanTables();
       this.#failures.sweep({ beganMs, isWhole: isWhole && !this.#isFull }, (name) =>
-        this.#isUnderway(name),
+        this.#isInFlight(name),
       );
       if (wasQuiet && dirty === 0 && this.#begun === begunBefore) this.#emptyScans++;
-      // A scan that finds only what is queued, running or resting has nothing to hurry for.
+      // A scan that finds only what is queued, running or resting has no reason to hurry.
       if (fresh === 0) await this.#rest.sleep(signal);
       else this.#rest.wasBusy();
     }
   }
 
-  /** Every table once, all round. Cells that only rest after a failure do not count as dirty. */
+  /** Scans every table once, all round. Cells that rest after a failure do not count as dirty. */
   async #scanTables(): Promise<Scanned> {
     let dirty = 0;
     let fresh = 0;
@@ -259,7 +263,7 @@ export class Worker implements AsyncDisposable {
         const isOthers = this.#locks !== undefined && !(await this.#tryLock(cells, this.#locks));
         if (!isOthers) fresh += this.#enqueueAll(cells);
         if (!batch.isKnown || isOthers) {
-          dirty++; // Who knows.
+          dirty++; // Unknown, so assumed dirty.
           isWhole = false;
         }
         ({ comeRound } = batch);
@@ -273,8 +277,8 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * If a table cannot be scanned, nothing is known of it until the next scan, and the others go on (P56). Of one
-   * that is not there, it is known that it has no dirty cells.
+   * If a table cannot be scanned, its state is unknown until the next scan, and the other tables go
+   * on (P56). A table that does not exist is known to have no dirty cells.
    */
   async #nextBatch(scanner: NotificationScanner): Promise<Batch & { readonly isKnown: boolean }> {
     const { table } = scanner;
@@ -285,7 +289,7 @@ export class Worker implements AsyncDisposable {
       return { ...batch, isKnown: true };
     } catch (error) {
       if (isFinal(error)) throw error;
-      scanner.jump(); // When it is there again, from anywhere, all round.
+      scanner.jump(); // When it is back, scan it all round, from anywhere.
       this.#listed.doubt(table);
       const sentence = `table ${table} cannot be scanned (${codeOf(error)}); every scan tries it again`;
       this.#troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
@@ -296,7 +300,8 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Of those cells that this worker does not know. False if another worker's scanner is at one of their rows. */
+  /** Locks the cells that this worker does not know yet. False if another worker's scanner works on
+   * one of their rows. */
   async #tryLock(cells: readonly Notified[], locks: ScanLocks): Promise<boolean> {
     const unknown = cells
       .map((cell) => ({ name: nameOf(cell), table: cell.table, row: cell.row }))
@@ -305,17 +310,17 @@ export class Worker implements AsyncDisposable {
   }
 
   #isKnown(name: string): boolean {
-    return this.#isUnderway(name) || this.#failures.isResting(name);
+    return this.#isInFlight(name) || this.#failures.isResting(name);
   }
 
-  #isUnderway(name: string): boolean {
+  #isInFlight(name: string): boolean {
     return this.#running.has(name) || this.#queue.has(name);
   }
 
-  /** Another scanner is where this one is. True if it leaves. */
+  /** Another scanner is in the same place. True if this one leaves. */
   #meet(scanner: NotificationScanner): boolean {
     this.counters.meetings++;
-    this.#rest.wasBusy(); // There is something to do, only not here.
+    this.#rest.wasBusy(); // There is work, only not here.
     if (this.#onMeeting === 'skip') return false;
     scanner.jump();
     return true;
@@ -326,12 +331,13 @@ export class Worker implements AsyncDisposable {
     return this.#observers.has(columnKey(table, column));
   }
 
-  /** How many of the cells are new. */
+  /** Returns how many of the cells are new. */
   #enqueueAll(cells: readonly Notified[]): number {
     let fresh = 0;
     for (const cell of cells) {
       if (this.#enqueue(cell)) fresh++;
-      else if (!this.#isUnderway(nameOf(cell))) this.#locks?.done(nameOf(cell)); // It will not be run now.
+      // It will not run now.
+      else if (!this.#isInFlight(nameOf(cell))) this.#locks?.done(nameOf(cell));
     }
     return fresh;
   }
@@ -362,7 +368,8 @@ export class Worker implements AsyncDisposable {
       this.#begun++;
       const sinceMs = this.#context.clock.monotonicMs();
       const run = this.#run(name, cell).then(() => this.#hasRun(name, cell));
-      // Nothing of a run throws that is not caught above: a bug ends the worker, and not in silence.
+      // A run throws nothing that `#run` does not catch, except a bug, which ends the worker and is
+      // reported.
       const ended = run.catch((error: unknown) => this.#end(error));
       this.#running.set(name, { cell, sinceMs, ended });
     }
@@ -396,7 +403,8 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** After a conflict, or without an answer, it only rests; what the observer throws counts towards parking. */
+  /** After a conflict, or without an answer, the cell only rests; other errors count towards
+   * parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
     if (isRetryable(error) || isUnanswered(error) || (await this.#isStorages(cell, error))) {
       this.#failures.rest(name);
@@ -423,18 +431,19 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Whether the observed table is gone, or the store was closed: no failure of the observer's. */
+  /** Whether the observed table is gone, or the store was closed: not a failure of the observer. */
   async #isStorages(cell: Notified, error: unknown): Promise<boolean> {
     if (!isNotFound(error) && codeOf(error) !== 'STORE_CLOSED') return false;
     try {
       await isMarked(this.#context.named, cell);
-      return false; // It was another table, or another store, that the observer asked for.
+      return false; // The observer asked for another table, or another store.
     } catch {
       return true;
     }
   }
 
-  /** Tells of what has been going on for long: an event at its end would come too late, or never. */
+  /** Reports what has taken long while it lasts: a report at its end would come too late, or
+   * never. */
   async #watch(): Promise<void> {
     const { clock } = this.#context;
     const { slowMs } = this.#options;
@@ -465,7 +474,7 @@ export class Worker implements AsyncDisposable {
 
 /**
  * The storage lost an answer. A run that may have committed can be run again all the same: if it
- * has, its acknowledgment says so.
+ * has committed, its acknowledgment says so.
  */
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof PercolatorError)) return false;

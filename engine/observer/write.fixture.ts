@@ -1,4 +1,5 @@
-/** A program for tests: writes an observed cell each time its parent asks, and says when it is committed. */
+/** A program for tests: writes an observed cell each time its parent asks, and reports each
+ * commit. */
 import process from 'node:process';
 import { openPercolator } from '../percolator.ts';
 

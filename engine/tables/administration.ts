@@ -7,15 +7,15 @@ import type { Waiting } from './waiting.ts';
 
 export interface Administration {
   readonly context: Context;
-  /** The storage itself, past all batching. */
+  /** The storage itself, without batching. */
   readonly store: Bigtable;
   readonly catalog: StoredCatalog;
   readonly waiting: Waiting;
-  /** A name for an attempt, by the liveness token of this process. */
+  /** A name for an attempt, made from the liveness token of this process. */
   nextCreator(): string;
 }
 
-/** A step of a definition, which this process then knows of; undefined if another process made one first. */
+/** Makes a step of a definition and notes it here; undefined if another process made one first. */
 export async function stepOf(
   { store, catalog }: Administration,
   table: string,

@@ -1,12 +1,12 @@
 /**
- * What this process knows of tables, and how it looks again.
+ * What this process knows of tables, and how it reads again.
  *
  *     caller ──▶ waiting ─┐
- *     caller ──▶ waiting ─┴▶ one read of all definitions asked for ──▶ remembered, if newer than what is
- *     caller ──▶ waiting ───▶ the next read, because this one began before it asked (P54)
+ *     caller ──▶ waiting ─┴▶ one read of all definitions asked for ──▶ remembered if newer
+ *     caller ──▶ waiting ───▶ the next read: this one began before the call (P54)
  *
- * What is remembered may be out of date at any moment; who relies on it learns of that when it uses the table
- * (transaction/bound-tables.ts). It only moves forward.
+ * What is remembered may be out of date at any moment; a caller that relies on it learns of that
+ * when it uses the table (transaction/bound-tables.ts). The memory only moves forward.
  */
 import type { Bigtable } from '../bigtable/index.ts';
 import type { Incarnation, TableCatalog } from '../transaction/index.ts';
@@ -20,7 +20,7 @@ interface Caller {
 }
 
 interface Known {
-  /** Of the definition that was read; 0 if there was none. */
+  /** Version of the definition that was read; 0 if there was none. */
   readonly version: number;
   /** Undefined if there is no such table. */
   readonly incarnation: Incarnation | undefined;
@@ -30,7 +30,7 @@ export class StoredCatalog implements TableCatalog {
   readonly #store: Bigtable;
   readonly #known = new Map<string, Known>();
   #waiting: Caller[] = [];
-  /** Whether a read is under way, or about to be. */
+  /** Whether a read is in flight, or about to be. */
   #isReading = false;
 
   constructor(store: Bigtable) {
@@ -51,15 +51,15 @@ export class StoredCatalog implements TableCatalog {
   }
 
   async isGone(stored: string): Promise<boolean> {
-    if (!canBeStored(stored)) return false; // What a lock names may be anything.
+    if (!canBeStored(stored)) return false; // A lock may name anything.
     const { table, incarnation } = incarnationOf(stored);
     const definition = await readDefinition(this.#store, table);
-    if (definition === undefined) return true; // Dropped before definitions remembered what there was.
+    if (definition === undefined) return true; // Dropped before definitions were kept.
     if (definition.incarnation !== incarnation) return definition.incarnation > incarnation;
     return definition.state === 'settled' || definition.state === 'gone';
   }
 
-  /** The definition of the table as it was seen. */
+  /** Notes the definition of the table, as it was read. */
   note(table: string, definition: StoredDefinition | undefined): Incarnation | undefined {
     const version = definition?.version ?? 0;
     const known = this.#known.get(table);
@@ -81,7 +81,8 @@ export class StoredCatalog implements TableCatalog {
 
   async #answer(callers: readonly Caller[]): Promise<void> {
     try {
-      // What cannot be the name of a table is not asked for: the storage would refuse it, and all others with it.
+      // Impossible names are not asked for: the storage would refuse them, and the others with
+      // them.
       const tables = [...new Set(callers.flatMap((caller) => caller.tables))].filter(canBeStored);
       const definitions = await readDefinitions(this.#store, tables);
       const seen = new Map(tables.map((table, i) => [table, this.note(table, definitions[i])]));

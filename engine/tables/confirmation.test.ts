@@ -8,7 +8,7 @@ const X = cell('t/x');
 const U = cell('u/x');
 
 describe('P54: a commit is confirmed with its tables when all its locks are held', () => {
-  test('a table dropped before that fails it, and leaves nothing behind', async () => {
+  test('a table dropped before that fails it, and leaves nothing', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -28,7 +28,7 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a table dropped and created again before that has it begin anew', async () => {
+  test('a table dropped and created again before that makes it begin anew', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -66,7 +66,7 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     assert.deepEqual(await scene.observe(a, 't'), ['x']);
   });
 
-  test('commits at the same time share the read, and none is answered by one that began before', async () => {
+  test('commits at the same time share the read, and none is answered by a read that began before', async () => {
     const scene = new Scene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't');

@@ -3,22 +3,25 @@
  *
  *     definition ─┬─ there ──────────────▶ is it the same? ─▶ done, or TABLE_MISMATCH
  *                 ├─ dropping, settled ──▶ finish the drop (drop.ts), look again
- *                 ├─ creating ───────────▶ by another: wait, look again; if it takes too long, drop it
+ *                 ├─ creating ───────────▶ by another: wait, look again; if too long, drop it
  *                 └─ nothing, gone ──────▶ 1. take the next number: creating
  *                                          2. make its table and its companion
  *                                          3. a timestamp: createdAt
- *                                          4. there, unless another process has made a step meanwhile
+ *                                          4. there, unless another process made a step
  *
- * The storage cannot make a table "unless it was dropped", and a request may arrive after an hour. So a name is made by one
- * attempt only, before it is in use: no other process ever asks for it to be made, and it cannot come back, empty, after
- * it was dropped, to be read as if it were in use (P52). That is why a process that finds a table half made does not help,
- * but waits, and in the end drops what there is and takes a number of its own. How long it waits is a matter of taste, not of
+ * The storage cannot make a table "unless it was dropped", and a request may arrive after an hour.
+ * So a name is made by one attempt only, before it is in use. No other process ever asks for it to
+ * be made, so it cannot come back, empty, after it was dropped, and be read as if it were in use
+ * (P52). That is why a process that finds a half-made table does not help. It waits, and in the end
+ * drops what there is and takes a number of its own. How long it waits is a matter of taste, not of
  * safety.
  *
- * createdAt is handed out when the tables of the incarnation before are gone from the storage. So a snapshot that is not
- * older can read nothing of that one, and older snapshots are refused this one (P53).
+ * createdAt is handed out when the tables of the previous incarnation are gone from the storage. So
+ * a snapshot that is not older can read nothing of the previous incarnation, and older snapshots
+ * are refused this one (P53).
  *
- * What if we die? After 1 to 3: the next creator, or dropper, goes on from there; fsck finds what is left.
+ * What if we die? After 1 to 3, the next creator or dropper continues from there; fsck finds the
+ * leftovers.
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
@@ -37,17 +40,17 @@ import { checkFits, checkName, checkNewName, storedName } from './names.ts';
 export interface TableDefinition {
   /** Columns whose changes leave a notification for observers. Default none. */
   readonly observedColumns?: readonly string[] | undefined;
-  /** Rows at which tablets begin, for storage that has tablets, and for scanners to spread over. */
+  /** Rows at which tablets begin, for storage with tablets, and for scanners to spread over. */
   readonly splits?: readonly string[] | undefined;
 }
 
-/** What a table is to be like: columns and splits in order, each once. */
+/** The wanted form of a table: columns and splits in order, each once. */
 interface Wanted {
   readonly observedColumns: readonly string[];
   readonly splits: readonly string[];
 }
 
-/** @throws TABLE_MISMATCH if it exists otherwise, INVALID_ARGUMENT for a name that no table can have */
+/** @throws TABLE_MISMATCH if it exists in another form, INVALID_ARGUMENT for an impossible name */
 export async function createTable(
   administration: Administration,
   table: string,
@@ -78,7 +81,7 @@ export async function createTable(
 }
 
 /**
- * Whether the table is there as wanted; false if it was dropped while we looked.
+ * Whether the table exists as wanted; false if it was dropped while we looked.
  * @throws TABLE_MISMATCH, TABLE_NOT_FOUND if it was taken away by other means
  */
 async function isLike(
@@ -111,7 +114,8 @@ async function tryToCreate(
   const { store, context, waiting } = administration;
   const incarnation = await nextIncarnation(store, table, before);
   const stored = storedName(table, incarnation);
-  validateSchema(stored, { families: [], splits: wanted.splits }); // Or a number would be used up in vain.
+  // Or a number would be used up for nothing.
+  validateSchema(stored, { families: [], splits: wanted.splits });
   const creator = administration.nextCreator();
   const definition = { ...wanted, incarnation, createdAt: 0 };
   waiting.creating.add(creator);
@@ -124,7 +128,7 @@ async function tryToCreate(
     );
     const made = { ...definition, state: 'there', createdAt } as const;
     if ((await stepOf(administration, table, begun, made)) !== undefined) return true;
-    // It was taken for dead, and may have made a table after what it left was dropped.
+    // This process was taken for dead, and may have made a table after its leftovers were dropped.
     if (await context.catalog?.isGone(stored)) await dropLeftovers(store, stored);
     return false;
   } finally {
@@ -133,8 +137,9 @@ async function tryToCreate(
 }
 
 /**
- * The first number whose names are free: the name of another table may look like an incarnation's, from before that was
- * refused. The first incarnation may find its tables made: by an older version that was interrupted, or by hand.
+ * The first number whose names are free: another table may have a name that looks like an
+ * incarnation's, from before such names were refused. The first incarnation may find its tables
+ * made already: by an older version that was interrupted, or by hand.
  */
 async function nextIncarnation(
   store: Bigtable,
@@ -156,7 +161,7 @@ async function nextIncarnation(
   }
 }
 
-/** @throws TABLE_MISMATCH if the table has not the families */
+/** @throws TABLE_MISMATCH if the table lacks one of the families */
 async function checkForm(
   store: Bigtable,
   stored: string,
@@ -167,18 +172,19 @@ async function checkForm(
     await store.readRange(stored, { limit: 1 }, filters);
   } catch (error) {
     if (!(error instanceof PercolatorError && error.code === 'FAMILY_NOT_FOUND')) throw error;
-    const message = `table ${stored} exists, and has not the families of a Percolator table: ${error.message}`;
+    const message = `table ${stored} exists, but lacks the families of a Percolator table: ${error.message}`;
     throw new PercolatorError('TABLE_MISMATCH', message, { cause: error });
   }
 }
 
 /**
- * Makes both tables; resolves with the timestamp from which on they may be used: handed out when they were made, and so
- * when the incarnation before was gone.
+ * Makes both tables. Resolves with the timestamp from which on they may be used: it was handed out
+ * after they were made, and so after the previous incarnation was gone.
  *
- * Families without any age or number of versions at which the storage deletes by itself. It would count data of
- * transactions that never committed, compare our timestamps with the time of day, and know of no snapshot (P32); a
- * lock that vanished would be taken for a transaction rolled back (P34).
+ * The families have no age and no number of versions at which the storage deletes on its own. Such
+ * a policy would count data of transactions that never committed, compare our timestamps with the
+ * time of day, and know of no snapshot (P32). A lock that vanished would be taken for a transaction
+ * that was rolled back (P34).
  */
 async function makeTables(
   { store, context }: Administration,
@@ -190,7 +196,7 @@ async function makeTables(
   return context.oracle.next();
 }
 
-/** So that the next attempt need not wait for this one. If it fails, it will wait. */
+/** Saves the next attempt the wait for this one. If it fails, the next attempt waits. */
 async function giveUp(
   administration: Administration,
   table: string,
@@ -220,7 +226,7 @@ function inOrder(names: readonly string[] = []): readonly string[] {
   return [...new Set(names)].toSorted();
 }
 
-/** One by one: whatever would join the names could be in one of them. */
+/** One by one: any separator that joined the names could be part of one of them. */
 function areEqual(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name, i) => name === b[i]);
 }

@@ -1,27 +1,28 @@
 /**
- * The definition of a table, as it is kept in the storage: one row for each name that a table ever had.
+ * The definition of a table, kept in the storage: one row for each name that a table ever had.
  *
- *     percolator-tables: <table>   table:definition @ version = {state, incarnation, observedColumns, ...}
+ *     percolator-tables: <table>   table:definition @ version = {state, incarnation, ...}
  *
- *     nothing ─▶ creating 1 ─▶ there 1 ─▶ dropping 1 ─▶ settled 1 ─▶ gone 1 ─▶ creating 2 ─▶ there 2 ─▶ ...
+ *     nothing ─▶ creating 1 ─▶ there 1 ─▶ dropping 1 ─▶ settled 1 ─▶ gone 1 ─▶ creating 2 ─▶ ...
  *                    └──────── given up, or taking too long ───▶┘
  *
- * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation, "unless there is a
- * newer version", so of two processes that see the same definition one makes the next step, and what a process
- * decided on an hour ago is refused, however late it arrives. A definition is never erased: it remembers which incarnations
- * there were, so none is taken for another, and no name is used twice.
+ * The version is the cell's timestamp and counts the steps. Each step is one conditional mutation,
+ * "unless there is a newer version". So of two processes that see the same definition, one makes
+ * the next step, and a step that a process decided on an hour ago is refused, however late it
+ * arrives. A definition is never erased: it remembers which incarnations there were, so none is
+ * taken for another, and no name is used twice.
  *
- * Databases made before there were incarnations have definitions of version 1 with observed columns and nothing
- * else: their table is there, as the first incarnation, created before every snapshot.
+ * Databases from before there were incarnations have definitions of version 1 with observed columns
+ * and nothing else: their table exists, as the first incarnation, created before every snapshot.
  */
 import { rowBatches } from '../audit/index.ts';
 import { assert, PercolatorError } from '../base/index.ts';
 import type { Bigtable, Cell, Row, Timestamp } from '../bigtable/index.ts';
 
 /**
- * creating: only its creator makes the tables. there: in use. dropping: no transaction that has not read the
- * definition before will commit to it; those that have are waited for. settled: none of them is left, and its
- * tables go. gone: they are no more.
+ * creating: only its creator makes the tables. there: in use. dropping: no transaction commits to
+ * it, except those that read the definition before; they are waited for. settled: none of those is
+ * left, and its tables are being dropped. gone: its tables no longer exist.
  */
 export type TableState = 'creating' | 'there' | 'dropping' | 'settled' | 'gone';
 
@@ -29,15 +30,15 @@ export interface Definition {
   readonly state: TableState;
   readonly incarnation: number;
   readonly observedColumns: readonly string[];
-  /** Absent: not known, because it was made before splits were remembered. */
+  /** Absent: unknown, because the definition was made before splits were remembered. */
   readonly splits?: readonly string[] | undefined;
-  /** Handed out after the incarnation before had gone; 0 until it is there. */
+  /** Handed out after the previous incarnation was gone; 0 until the state is `there`. */
   readonly createdAt: Timestamp;
-  /** While creating: by whom; no other attempt has the same. */
+  /** While creating: the attempt that creates it; no other attempt has the same name. */
   readonly creator?: string | undefined;
 }
 
-/** With its version: what a step is conditional on. */
+/** A definition with its version, which a step is conditional on. */
 export interface StoredDefinition extends Definition {
   readonly version: number;
 }
@@ -50,7 +51,7 @@ export async function createTablesTable(store: Bigtable): Promise<void> {
   await store.createTable(TABLES_TABLE, { families: [DEFINITION.family] });
 }
 
-/** Of each table its definition; undefined where there never was one, or it is not legible. */
+/** Each table's definition; undefined where there never was one, or where it is not legible. */
 export async function readDefinitions(
   store: Bigtable,
   tables: readonly string[],
@@ -78,8 +79,9 @@ export async function allDefinitions(
 }
 
 /**
- * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if another process made a step
- * first. If it throws, the step may have been made or not, and to look and go on from there is harmless.
+ * Makes the step from `from` to `to`. Resolves to what is now stored; undefined if another process
+ * made a step first. If it throws, the step may have been made or not; reading again and continuing
+ * from there is harmless.
  */
 export async function step(
   store: Bigtable,
@@ -108,13 +110,13 @@ export async function step(
   } catch (error) {
     if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
   }
-  // Perhaps it was this very step: a copy of it, or another process that makes the same one.
+  // It may have been this very step: a copy of it, or another process that makes the same one.
   const row = await store.readRow(TABLES_TABLE, table, NEWEST);
   const isMade = row?.cells[0]?.timestamp === version && value.equals(row.cells[0].value);
   return isMade ? { ...to, version } : undefined;
 }
 
-/** The same incarnation, a step further. */
+/** The same incarnation, one step further. */
 export function as(state: TableState, from: StoredDefinition): Definition {
   const { incarnation, observedColumns, splits, createdAt } = from;
   return { state, incarnation, observedColumns, splits, createdAt };

@@ -1,4 +1,4 @@
-/** The claims about dropping a table while it is in use, and what becomes of locks that it explains (P55). */
+/** The claims about dropping a table in use, and about locks whose fate it records (P55). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -10,7 +10,7 @@ const X = cell('t/x');
 const U = cell('u/x');
 
 describe('P55: a drop ends every transaction that could commit to the table', () => {
-  test('a confirmed writer that lives is waited for, and what it wrote elsewhere stays', async () => {
+  test('a confirmed writer that lives is waited for, and its writes to other tables stay', async () => {
     for (const primary of [X, U]) {
       const scene = new Scene();
       const [a, b] = await scene.processes('a', 'b');
@@ -75,7 +75,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a lock that comes after the drop is of a transaction that does not commit', async () => {
+  test('a lock that comes after the drop belongs to a transaction that does not commit', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -87,7 +87,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     const after = scene.hold(b, readsDefinitions);
     held.release();
     await scene.run(after.reached);
-    assert.equal(await scene.get(a, U), 'old'); // Its owner lives, and nobody waits for it.
+    assert.equal(await scene.get(a, U), 'old'); // Its owner lives, and no process waits for it.
     after.release();
     await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
     assert.deepEqual(await scene.findings(), []);
@@ -107,7 +107,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.equal(await scene.get(a, U), 'old');
   });
 
-  test('how a transaction ended whose primary went with its table is not made up', async () => {
+  test('the outcome of a transaction whose primary went with its table is not made up', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -158,7 +158,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 });
 
-test('P55: rows whose table is dropped between being read and being collected count for nothing', async () => {
+test('P55: rows whose table is dropped between being read and being collected are ignored', async () => {
   const scene = new Scene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
@@ -173,7 +173,7 @@ test('P55: rows whose table is dropped between being read and being collected co
   assert.deepEqual({ completed, cellsDeleted }, { completed: true, cellsDeleted: 0 });
 });
 
-describe('P55: a drop that was interrupted is gone on with', () => {
+describe('P55: an interrupted drop is continued', () => {
   for (const resume of ['dropTable', 'createTable'] as const) {
     test(`by the next ${resume}, wherever its process died`, async () => {
       let steps = 0;
@@ -201,7 +201,7 @@ describe('P55: a drop that was interrupted is gone on with', () => {
     });
   }
 
-  test('by two at the same time, and one that comes an hour late harms nothing', async () => {
+  test('by two processes at the same time, and one that comes an hour late harms nothing', async () => {
     const scene = new Scene();
     const [a, b, c] = await scene.processes('a', 'b', 'c');
     await scene.create(a, 't', 'u');

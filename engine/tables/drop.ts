@@ -2,24 +2,28 @@
  * Dropping a table, while it may be in use.
  *
  *     there ─▶ dropping      1. from now on no commit is confirmed for the table (P54)
- *           ─▶ settled       2. all locks in it, and all locks in other tables whose primary is in it, are resolved
+ *           ─▶ settled       2. all locks in it, or with their primary in it, are resolved
  *           ─▶ gone          3. companion and table are dropped
  *
- * Why 2? What is known of a transaction is known at its primary. Once that is gone, a lock in another table that points to
- * it cannot be told to be of a committed transaction; and a writer that was confirmed a moment ago, and commits after the table
- * was created again, would have committed a write that is not there.
+ * Why 2? A transaction's fate is recorded at its primary. Once the primary is gone, a lock in
+ * another table that points to it can no longer be recognized as a committed transaction's. And a
+ * writer that was confirmed a moment ago, and commits after the table was created again, would have
+ * committed a write that is not there.
  *
- * Why is 2 complete? A transaction commits only after it has read, with all its locks in place, that its tables are
- * there. If that read came before 1, so did its locks, and the scan, which begins after 1, meets those that are
- * left. If it came after 1, the transaction fails. So after 2 every transaction that had a cell of the table and could commit
- * has ended, and no lock of it is left in any table. Locks that appear later are of transactions that will not commit, and
- * where their primary was is no table any more: that is enough to roll them back (P55).
+ * Why is 2 complete? A transaction commits only after it has read, with all its locks in place,
+ * that its tables exist. If that read came before 1, so did its locks, and the scan, which begins
+ * after 1, meets those that are left. If it came after 1, the transaction fails. So after 2 every
+ * transaction that had a cell of the table and could commit has ended, and none of its locks is
+ * left in any table. Locks that appear later belong to transactions that will not commit, and the
+ * table of their primary no longer exists: that is enough to roll them back (P55).
  *
- * The scan meets live owners, too, and waits for them: they commit, or find the table dropped and roll back. An owner that takes
- * longer than `lockWaitMsMax` fails the call with LOCKED; the table stays `dropping`.
+ * The scan meets live owners, too, and waits for them: they commit, or find the table dropped and
+ * roll back. An owner that takes longer than `lockWaitMsMax` fails the call with LOCKED; the table
+ * stays `dropping`.
  *
- * What if we die, or fail? Every step may be done again, and two may do them at the same time: names are of one incarnation, so
- * a process that is an hour late finds nothing to drop. The next `dropTable` or `createTable` of the name goes on.
+ * What if we die, or fail? Every step may be repeated, and two processes may do the same step at
+ * the same time. Names belong to one incarnation, so a process that is an hour late finds nothing
+ * to drop. The next `dropTable` or `createTable` of the name continues.
  */
 import { PercolatorError } from '../base/index.ts';
 import { rowBatches } from '../audit/index.ts';
@@ -54,7 +58,8 @@ export async function dropTable(administration: Administration, table: string): 
   for (;;) {
     const definition = await readDefinition(store, table);
     dropped ??= definition?.incarnation;
-    if (definition !== undefined && definition.incarnation !== dropped) return; // Created again meanwhile.
+    // Created again meanwhile.
+    if (definition !== undefined && definition.incarnation !== dropped) return;
     switch (definition?.state) {
       case 'gone':
         return;
@@ -77,7 +82,7 @@ export async function dropTable(administration: Administration, table: string): 
   }
 }
 
-/** What an older version left of a table when it was interrupted, or another program has made. */
+/** A table left by an older version that was interrupted, or made by another program. */
 const LEFT_BEHIND = {
   state: 'dropping',
   incarnation: 1,
@@ -90,7 +95,7 @@ async function isLeftBehind(store: Bigtable, table: string): Promise<boolean> {
   return existing.includes(table) || existing.includes(notifyTable(table));
 }
 
-/** Goes on with a drop that was begun: by this process, or by one that died. */
+/** Continues a drop that was begun by this process, or by one that died. */
 export async function finishDrop(
   administration: Administration,
   table: string,
@@ -100,7 +105,7 @@ export async function finishDrop(
   if (definition.state === 'dropping') {
     await settle(administration, stored);
     await stepOf(administration, table, definition, as('settled', definition));
-    return; // The caller looks again: another process may be further.
+    return; // The caller reads again: another process may be further.
   }
   await dropLeftovers(administration.store, stored);
   await stepOf(administration, table, definition, as('gone', definition));
@@ -114,12 +119,12 @@ export async function dropLeftovers(store: Bigtable, stored: string): Promise<vo
 
 /** Step 2. */
 async function settle({ context, store }: Administration, dropped: string): Promise<void> {
-  // Taken away by other means, it can tell nothing any more.
+  // If it was taken away by other means, it can tell nothing any more.
   if (!(await store.listTables()).includes(dropped)) return;
   for (const table of await storedTables(store)) await settleLocksIn(context, table, dropped);
 }
 
-/** What the storage calls the tables in which there may be locks that matter. */
+/** The storage's names of the tables in which there may be locks that matter. */
 export async function storedTables(store: Bigtable): Promise<readonly string[]> {
   const definitions = [...(await allDefinitions(store))];
   return definitions.flatMap(([table, definition]) => {
@@ -129,7 +134,8 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
   });
 }
 
-/** Locks, and one cell of every row, so that a batch is never the whole of a table that has none. */
+/** Locks, and one cell of every row, so that a batch is never the whole of a table without locks.
+ * Locks, and one cell of every row, so that a batch is never the whole of a table without locks. */
 const LOCKS = [
   { family: LOCK },
   ...[WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 })),
@@ -143,7 +149,7 @@ async function settleLocksIn(context: Context, table: string, dropped: string): 
     }
   } catch (error) {
     const isDropped = isTableNotFound(error) && !(await context.store.listTables()).includes(table);
-    if (!isDropped) throw error; // Otherwise its locks went with it.
+    if (!isDropped) throw error; // If it was dropped, its locks went with it.
   }
 }
 
@@ -192,7 +198,8 @@ async function isAlive(
   try {
     return (await resolveLock(context, cell, lock)) === 'alive';
   } catch (error) {
-    // A primary in yet another table, which was taken away by other means: this lock will never be resolved.
+    // The primary was in yet another table, taken away by other means: this lock will never be
+    // resolved.
     if (isTableNotFound(error) && lock.primary.table !== dropped) return false;
     throw error;
   }

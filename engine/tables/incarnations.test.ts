@@ -1,4 +1,5 @@
-/** The claims about tables that are dropped and created again: which incarnation is used by whom (P52, P53). */
+/** The claims about tables that are dropped and created again: which process uses which incarnation
+ * (P52, P53). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -9,7 +10,7 @@ import { Scene } from '../testing/table-scene.ts';
 const X = cell('t/x');
 
 describe('P52: a table that was created again is not taken for the one before', () => {
-  test('a process that knew the one before notifies observers of the one after', async () => {
+  test('a process that knew the old incarnation notifies observers of the new one', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -44,7 +45,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a worker goes on with the one after, and so does a list of parked cells', async () => {
+  test('a worker goes on with the new incarnation, and so does a list of parked cells', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
@@ -74,7 +75,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual((await scene.observe(a, 't')).toSorted(), ['bad']);
   });
 
-  test('a bulk load does not go on in the one after', async () => {
+  test('a bulk load does not go on in the new incarnation', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
@@ -126,7 +127,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a creator that takes too long is given up also by a caller whose calls fail meanwhile', async () => {
+  test('a creator that takes too long is given up, also by a caller whose calls fail meanwhile', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     const held = scene.holdNext(a, 'createTable');
@@ -153,7 +154,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
   });
 
-  test('a creator that dies late leaves what fsck finds, and takes away', async () => {
+  test('a creator that dies late leaves tables that fsck finds and removes', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     const held = scene.holdNext(a, 'createTable');
@@ -199,7 +200,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a table that was named like an incarnation before that was refused keeps its name', async () => {
+  test('a table named like an incarnation, before such names were refused, keeps its name', async () => {
     const scene = new Scene();
     await scene.plantTable('t.i2', { observedColumns: [] });
     const [a] = await scene.processes('a');
@@ -251,7 +252,7 @@ describe('P52: a table that was created again is not taken for the one before', 
 
 describe('P53: a snapshot older than a table sees nothing of it, and is told so', () => {
   for (const knows of [true, false]) {
-    const who = knows ? 'that knew the one before' : 'that did not know it';
+    const who = knows ? 'that knew the old incarnation' : 'that did not know it';
     test(`in a process ${who}`, async () => {
       const scene = new Scene();
       const [a, b] = await scene.processes('a', 'b');
@@ -279,7 +280,7 @@ describe('P53: a snapshot older than a table sees nothing of it, and is told so'
     });
   }
 
-  test('a snapshot that has read the one before is not shown the one after', async () => {
+  test('a snapshot that has read the old incarnation is not shown the new one', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
@@ -293,7 +294,7 @@ describe('P53: a snapshot older than a table sees nothing of it, and is told so'
     assert.equal(String(await snapshot.get(X)), 'old'); // It has been read.
   });
 
-  test('a snapshot of now sees the one after, also in a process that knew the one before', async () => {
+  test('a new snapshot sees the new incarnation, also in a process that knew the old one', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');

@@ -1,10 +1,11 @@
 /**
- * Chance instead of scripts: processes that write two tables in one transaction, drop one of them and create it again, over a
- * storage that delays and loses what it is sent. Each seed is a run.
+ * Chance instead of scripts: processes write two tables in one transaction, drop one of them and
+ * create it again, over a storage that delays and loses what it is sent. Each seed is a run.
  *
- * Every writer sets a row of `t` and of `u` to the same value, and `u` is never dropped. So a snapshot that sees `t` sees the same value
- * in both, or in `t` none, if that was created after the value was committed. With every run, in the end, of the values
- * that were told to be committed the last one stands in `u`, and none that was told not to be was ever read.
+ * Every writer sets a row of `t` and of `u` to the same value, and `u` is never dropped. So a
+ * snapshot that sees `t` sees the same value in both, or none in `t` if `t` was created after the
+ * value was committed. At the end of every run, `u` has the last of the values that were reported
+ * as committed, and no value that was reported as failed was ever read.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -36,7 +37,7 @@ class Run {
   readonly wrong: string[] = [];
   readonly #random: Random;
   readonly #store: Bigtable = createMemoryBigtable();
-  /** Values that were told to be committed, by their commit timestamps. */
+  /** Values that were reported as committed, by their commit timestamps. */
   readonly #committed = new Map<string, { readonly row: string; readonly at: Timestamp }>();
   readonly #failed = new Set<string>();
   readonly #read = new Set<string>();
@@ -56,7 +57,7 @@ class Run {
     const names = [...writers, 'administrator', 'another'];
     await Promise.all(names.map((name) => this.#process(name, writers.includes(name))));
     this.#isTroubled = false;
-    await this.clock.sleep(200_000); // What is late has arrived.
+    await this.clock.sleep(200_000); // Late messages have arrived.
     const last = await this.#open('last');
     await last.createTable('t');
     for (let row = 1; row <= ROWS; row++) {
@@ -136,7 +137,7 @@ class Run {
       this.wrong.push(`u/${row} has ${value}, and the last one committed is ${newest}`);
     }
     for (const one of this.#read) {
-      if (this.#failed.has(one)) this.wrong.push(`${one} was read, and told to have failed`);
+      if (this.#failed.has(one)) this.wrong.push(`${one} was read, but reported as failed`);
     }
   }
 
@@ -167,7 +168,7 @@ class Run {
     });
   }
 
-  /** Mostly short; at times longer than anything has patience for. */
+  /** Mostly short; at times longer than any process waits. */
   async #delay(random: Random): Promise<void> {
     if (!this.#isTroubled) return;
     const kind = random.fraction();

@@ -1,13 +1,14 @@
 /**
- * The storage with tables by the names that users gave them: what scanners, parking and clearing of notifications use.
+ * The storage with tables by the users' names: used to scan, park and clear notifications.
  *
- *     t, t.notify ──▶ the incarnation of now ──▶ the storage
+ *     t, t.notify ──▶ the current incarnation ──▶ the storage
  *                       ▲                          │ no such table
  *                       └──────── look again ◀─────┘
  *
- * Each call goes to the incarnation of its own moment. For marks that is as good as any: a mark's timestamp tells for
- * what it is meant, and those of an incarnation are younger than all of the one before. Transactions must not
- * use this: they are bound (transaction/bound-tables.ts).
+ * Each call goes to the incarnation that is current at that moment. For marks any incarnation will
+ * do: a mark's timestamp tells which one it is meant for, because the marks of an incarnation are
+ * younger than all marks of the previous one. Transactions must not use this class: they are bound
+ * (transaction/bound-tables.ts).
  */
 import type {
   Bigtable,
@@ -103,7 +104,8 @@ export class NamedBigtable implements Bigtable {
     await this.close();
   }
 
-  /** A call that the storage refuses for want of the table was not applied, and may be made again. */
+  /** A call that the storage refuses because the table is missing was not applied, and may be
+   * repeated. */
   async #at<T>(name: string, call: (stored: string) => Promise<T>): Promise<T> {
     const table = companionOf(name);
     if (table === undefined) return this.#withTable(name, call);

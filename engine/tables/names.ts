@@ -1,10 +1,11 @@
 /**
- * Names of tables: the user's, and those that the storage has for the incarnations.
+ * Names of tables: the user's, and the storage's names of the incarnations.
  *
- *     t        the first incarnation of t, and   t.notify        its companion (transaction/columns.ts)
+ *     t        the first incarnation of t, and   t.notify        its companion (columns.ts)
  *     t.i2     the second                        t.i2.notify
  *
- * No name is used for two incarnations, and none for two tables: what users may not call a table is refused.
+ * No name is used for two incarnations, or for two tables: a user's name that could clash is
+ * refused.
  */
 import { PercolatorError } from '../base/index.ts';
 import { ORACLE_TABLE } from '../oracle/index.ts';
@@ -26,7 +27,7 @@ export function storedName(table: string, incarnation: number): string {
   return incarnation === 1 ? table : `${table}.i${incarnation}`;
 }
 
-/** Whose incarnation, and which, the storage calls by this name. */
+/** The table and the number of the incarnation that the storage calls by this name. */
 export function incarnationOf(stored: string): {
   readonly table: string;
   readonly incarnation: number;
@@ -36,7 +37,7 @@ export function incarnationOf(stored: string): {
   return { table, incarnation: Number(number) };
 }
 
-/** The name of a companion without what makes it one; undefined if it is none. */
+/** The name of the table of a companion; undefined if this is not the name of a companion. */
 export function companionOf(stored: string): string | undefined {
   const suffix = notifyTable('');
   return stored.endsWith(suffix) ? stored.slice(0, -suffix.length) : undefined;
@@ -54,7 +55,7 @@ export function checkName(table: string): void {
   if (why !== undefined) refuse(table, why);
 }
 
-/** The same, for a table that is to be made. */
+/** The same check, for a table that is to be made. */
 export function checkNewName(table: string): void {
   checkName(table);
   if (table.length > CHARACTERS_MAX) refuse(table, FORM);
@@ -77,13 +78,13 @@ function refuse(table: string, why: string): never {
 
 function whyReserved(table: string): string | undefined {
   if (table.startsWith('percolator-') || table === ORACLE_TABLE) {
-    return 'names that begin with percolator-, and timestamp-oracle, are for tables of the engine itself';
+    return 'names that begin with percolator-, and timestamp-oracle, are reserved for tables of the engine';
   }
   if (companionOf(table) !== undefined) {
-    return 'names that end in .notify are for tables of notifications';
+    return 'names that end in .notify are reserved for tables of notifications';
   }
   if (LATER.test(table)) {
-    return 'names that end in .i and a number are for tables that were created again';
+    return 'names that end in .i and a number are reserved for tables that were created again';
   }
   return undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * The tables of a database, as one process creates, drops and finds them.
  *
- * Definitions are kept in the storage (definition.ts), so that every process notifies observers of the same columns: a
- * loader that did not know that a column is observed would lose its changes.
+ * Definitions are kept in the storage (definition.ts), so that every process notifies observers of
+ * the same columns: a loader that did not know that a column is observed would lose its changes.
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -16,7 +16,7 @@ import { Waiting } from './waiting.ts';
 export class Tables {
   readonly #administration: Administration;
 
-  /** @param store the storage itself, past all batching */
+  /** @param store the storage itself, without batching */
   constructor(context: Context, store: Bigtable, catalog: StoredCatalog) {
     let creators = 0;
     const nextCreator = (): string => `${context.liveness.self}#${++creators}`;
@@ -32,14 +32,14 @@ export class Tables {
     return dropTable(this.#administration, table);
   }
 
-  /** What the storage calls the tables that are there, without their companions. */
+  /** The storage's names of the existing tables, without their companions. */
   list(): Promise<readonly string[]> {
     return storedTables(this.#administration.store);
   }
 }
 
 /**
- * The incarnation that this process heard of last, or that it hears of now.
+ * The incarnation that this process learned of last, or that it reads now.
  * @throws TABLE_NOT_FOUND
  */
 export async function incarnationNow(catalog: StoredCatalog, table: string): Promise<Incarnation> {

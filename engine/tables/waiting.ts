@@ -1,20 +1,22 @@
 /**
  * Waiting for another process to create a table, for as long as that makes sense.
  *
- * What has been waited is remembered for as long as this process has the database open, not for one call: a call that fails
- * meanwhile, because a read of the definition was lost, is made again by its caller, and would begin to wait anew, for ever.
+ * The time waited is remembered for as long as this process has the database open, not for one
+ * call. A call that fails meanwhile, because a read of the definition was lost, is made again by
+ * its caller, and would otherwise begin to wait anew, for ever.
  */
 import { backoffMs, type Context } from '../transaction/index.ts';
 import type { StoredDefinition } from './definition.ts';
 
-/** A definition that is being created, since this process saw it first. */
+/** A definition in state `creating`, since this process saw it first. */
 interface Seen {
   readonly version: number;
   readonly sinceMs: number;
   attempts: number;
 }
 
-/** Milliseconds without a change after which a creator passes for dead: longer than a storage takes to make two tables. */
+/** Milliseconds without a change after which a creator counts as dead: longer than making two
+ * tables takes. */
 const CREATING_MS_MAX = 120_000;
 
 export class Waiting {
@@ -27,7 +29,8 @@ export class Waiting {
     this.#context = context;
   }
 
-  /** Waits a moment, unless the creator is known to be dead, or has been at work for too long. */
+  /** Whether the creator is known to be dead or has taken too long; if not, waits a moment first.
+   * Whether the creator is known to be dead or has taken too long; if not, waits a moment first. */
   async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
     const { clock, liveness } = this.#context;
     const seen = this.#see(table, version);

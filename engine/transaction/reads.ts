@@ -2,8 +2,8 @@
  * What one transaction reads of its snapshot: each cell once, cells of one row in one atomic read,
  * and ahead of what is asked for (prefetch.ts).
  *
- *     cells ──▶ not read yet ──▶ by row ──▶ a read each          each answer is validated (stale.ts),
- *                                      └──▶ with batching, one    then kept
+ *     cells ──▶ not read yet ──▶ by row ──▶ a read each        each answer is validated (stale.ts),
+ *                                      └──▶ with batching, one  then kept
  *                                           call for rows alike
  *
  * Without batching, every row is a call of its own: the paper's batching is measured against that.

@@ -130,7 +130,7 @@ test('P26: a live transaction that is taken for dead loses its commit, never dat
 });
 
 test('P27: a primary that commits between the look and the rollback wins, and its secondaries follow', async () => {
-  // Check-then-act, as in Tera, would erase X's lock without a write record: a committed update lost.
+  // Check-then-act, as in Tera, would erase X's lock and write no record: a committed update lost.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const { commit, committing } = await stall(database, a, { p: '1', x: '1' });

@@ -1,10 +1,10 @@
 /**
  * The value of a write cell: committed data exists, and this is where (Figure 5).
  *
- *     write:c @ commit timestamp = "0000000000000007 put"                    data is at 7
- *                                  "0000000000000007 delete"                 there is no value
- *                                  "0000000000000009 touch 7 8"              data of 7 still current,
- *                                                                            last changed at 8
+ *     write:c @ commit timestamp = "0000000000000007 put"                  data is at 7
+ *                                  "0000000000000007 delete"               there is no value
+ *                                  "0000000000000009 touch 7 8"            data of 7 still current,
+ *                                                                          last changed at 8
  *
  * The record starts with the transaction's start timestamp in fixed width, so that a value filter
  * can find the record of a given transaction. A delete is a record like any other: later writers

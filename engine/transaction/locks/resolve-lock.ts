@@ -1,9 +1,9 @@
 /**
  * Lock resolution (section 2.2): what to do about another transaction's lock.
  *
- * "Percolator handles this by designating one cell in every transaction as a synchronizing point for
- * any commit or cleanup operations. ... Performing either a cleanup or commit operation requires
- * modifying the primary lock; since this modification is performed under a Bigtable row
+ * "Percolator handles this by designating one cell in every transaction as a synchronizing point
+ * for any commit or cleanup operations. ... Performing either a cleanup or commit operation
+ * requires modifying the primary lock; since this modification is performed under a Bigtable row
  * transaction, only one of the cleanup or commit operations will succeed."
  *
  *     look at the primary's cell, in one read

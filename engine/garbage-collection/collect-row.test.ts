@@ -153,7 +153,7 @@ describe('P17: of a cell with more versions than are read at a time', () => {
         assert.ok(has(`write@${Number(name.slice(5)) + 1}`), `${name} still belongs to a record`);
       }
     };
-    assert.equal(await collect(client, 40_000), 2 * count + 1 + nobodys.length);
+    assert.equal(await collect(client, 40_000), 2 * count + 1 + orphans.length);
     assert.ok(steps > 2, `${steps} mutations`);
     assert.deepEqual(await left(store), []);
   });

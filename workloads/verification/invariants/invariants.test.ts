@@ -310,7 +310,7 @@ function careless(percolator: Percolator, client: Client): Client {
 }
 
 async function scanAll(work: Work): Promise<void> {
-  for await (const _ of work.scan({ table: 'bank', columns: ['balance'] })); // The read alone matters.
+  for await (const _ of work.scan({ table: 'bank', columns: ['balance'] })); // Only reads.
 }
 
 function without<T extends object>(whole: T, method: keyof T): T {

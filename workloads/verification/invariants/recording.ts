@@ -2,7 +2,7 @@
  * Recording: runs transactions and observers of a workload, and records what each saw, asked for
  * and was told, as the judges want it (workloads/verification/judges/history.ts).
  *
- *     body reads and writes ─▶ sink.began(everything; outcome unknown) ─▶ commit ─▶ sink.ended(outcome)
+ *     body reads and writes ─▶ sink.began(all; outcome unknown) ─▶ commit ─▶ sink.ended(outcome)
  *
  * A process that dies in between leaves a transaction whose outcome is unknown, which is the truth.
  * A process that dies before has sent nothing, and leaves nothing.

@@ -1,4 +1,4 @@
-/** The benchmark of the simulator at its smallest. How fast it is, is not tested. */
+/** The benchmark of the simulator at its smallest. Its speed is not tested. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { execaNode } from 'execa';
 
 const BENCH = path.join(import.meta.dirname, 'bench.ts');
 
-test('bench:simulate says how many transactions a second it has simulated, and whether that is enough', async () => {
+test('bench:simulate says how many transactions a second it simulates, and whether that is enough', async () => {
   const ended = await execaNode(BENCH, ['--seconds', '1'], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /\d+ runs, [\d,]+ transactions in \d+\.\d s, one thread/);

@@ -1,15 +1,17 @@
 /**
- * `npm run bench:simulate`: how fast is the simulator? A rare mistake is found by simulating much, so its speed
- * decides what a night of simulation can say.
+ * `npm run bench:simulate`: how fast is the simulator? Finding a rare mistake takes much
+ * simulation, so the speed decides what a night of simulation can say.
  *
- * 1. Simulate for a while, so that the engine's code is compiled when it counts.
+ * 1. Simulate for a while, so that the engine's code is compiled before the measurement.
  * 2. Simulate seed after seed in this one thread until the time is over.
- * 3. Print transactions a second, of the clock and of the processor. The latter is the rate of a core that has
- *    nothing else to do, and what the aim is held against; it includes the threads that collect garbage and compile.
+ * 3. Print transactions per second, by the clock and by processor time. The latter is the rate of a
+ *    core without other work, and is compared with the aim; it includes the threads that collect
+ *    garbage and compile.
  *
- * Every run is judged, as always. If one breaks a rule there are no numbers.
+ * Every run is judged, as always. If one breaks a rule, no numbers are printed.
  *
- * Exit codes: 0 if no run broke a rule, however fast; 1 if one did; 2 for a mistake on the command line.
+ * Exit codes: 0 if no run broke a rule, however fast; 1 if one did; 2 for a mistake on the command
+ * line.
  */
 import { tmpdir } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
@@ -36,9 +38,9 @@ const specification = {
   ],
 } as const;
 
-// As the threads of `npm run simulate` have it.
+// The same setting as in the threads of `npm run simulate`.
 setFlagsFromString('--max-semi-space-size=32');
-// Millions of conflicts are errors, too; nobody looks at where they came from.
+// Millions of conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
 
 await runCommand(specification, async ({ seconds, from }, { signal }) => {

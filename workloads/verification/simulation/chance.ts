@@ -1,10 +1,10 @@
 /**
- * Chance without a stream: every draw is decided by the seed and by what it is for, not by how many
- * draws were made before.
+ * Chance without a stream: the seed and the purpose decide every draw, not the number of earlier
+ * draws.
  *
  * A stream of random numbers would do for a single run. But when a failing run is shrunk, a
  * transaction is taken out and everything else should happen as before; with a stream, every draw
- * behind the gap would change. Here the 17th message of client 3 has the same fate in both runs.
+ * after the gap would change. Here the 17th message of client 3 has the same fate in both runs.
  */
 
 /** A number in [0, 1), the same for the same arguments. */
@@ -17,7 +17,7 @@ export function chooseBetween(min: number, max: number, fraction: number): numbe
   return min + Math.floor(fraction * (max - min + 1));
 }
 
-/** Four numbers stirred into 32 bits, with the multipliers of MurmurHash3. */
+/** Four numbers mixed into 32 bits, with the multipliers of MurmurHash3. */
 function hash(a: number, b: number, c: number, d: number): number {
   let h = stir(0x2f6e2b1, a);
   h = stir(h, b);

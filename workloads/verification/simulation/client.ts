@@ -1,9 +1,10 @@
 /**
- * A client process of a simulated run: a database of the public API (percolator.ts) on a simulated connection,
- * clock and oracle, working through its plan, and, if it is so planned, running observers and collecting garbage.
+ * A client process of a simulated run: a database of the public API (percolator.ts) on a simulated
+ * connection, clock and oracle. It works through its plan and, if planned, runs observers and
+ * collects garbage.
  *
- * When it dies, or has closed the database and exited, its next life goes on with the next transaction of the plan,
- * under a new name.
+ * When it dies, or has closed the database and exited, its next life continues with the next
+ * transaction of the plan, under a new name.
  */
 import { createRandom } from '../../../engine/base/index.ts';
 import type { CollectorOptions } from '../../../engine/garbage-collection/index.ts';
@@ -32,19 +33,25 @@ import type { SimulatedClock } from './simulated-clock.ts';
 import { Transactions } from './transactions.ts';
 import { MESSAGE_LIFETIME_MS } from './world.ts';
 
-/** How often `transact` tries: few times in the run, so that its failures are seen too; often at its end. */
+/**
+ * How often `transact` tries: a few times during the run, so that its failures are seen too; often
+ * at its end.
+ */
 const ATTEMPTS_MAX = 4;
 const ATTEMPTS_MAX_AT_LAST = 200;
-/** A collector in a hurry. */
+/** A collector with short pauses. */
 export const COLLECTING: CollectorOptions = {
   messageLifetimeMs: MESSAGE_LIFETIME_MS,
   rowsPerStep: 6,
   pauseMs: 1,
   restMs: 20,
 };
-/** Parked never: more failures than any plan has. */
+/** By default cells are never parked: this is more failures than any plan has. */
 const FAILURES_MAX = 1_000;
-/** Between the closing of the database and the end of the process: nothing may be sent any more. */
+/**
+ * Time between the closing of the database and the end of the process, in which nothing may be sent
+ * any more.
+ */
 const EXIT_MS = 100;
 
 export class Client implements Machine {
@@ -56,7 +63,7 @@ export class Client implements Machine {
   worker: Worker | undefined;
   collector: Collector | undefined;
   runs: ObserverRuns | undefined;
-  /** Loops that still work through the plan. The client is done when there are none. */
+  /** Loops that still work through the plan. The client has finished when there are none. */
   loops = 0;
   readonly #run: Run;
   readonly #plan: ProcessPlan;
@@ -80,7 +87,7 @@ export class Client implements Machine {
     this.transactions = new Transactions(run, this.process, this.clock);
   }
 
-  /** Opens the database, and in its first life sees to it that the tables are there. */
+  /** Opens the database; the first life also creates the tables. */
   async open(): Promise<Percolator> {
     const percolator = await untilOpen(this.clock, () => this.#tryToOpen());
     this.percolator = percolator;
@@ -101,7 +108,7 @@ export class Client implements Machine {
           percolator.createTable(table, { observedColumns, splits: SPLITS }),
         );
       } catch (error) {
-        // Created again with other columns.
+        // The table exists with other columns, because it was created again.
         if (name !== SCRATCH || !hasCode(error, 'TABLE_MISMATCH')) throw error;
       }
     }
@@ -120,7 +127,7 @@ export class Client implements Machine {
     }
   }
 
-  /** Ends what it has begun, closes the database, and exits. */
+  /** Finishes its open work, closes the database, and exits. */
   leave(): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
@@ -136,7 +143,7 @@ export class Client implements Machine {
     const { messages } = this.process;
     this.#run.world.tell?.(this.process.name, 'has closed the database');
     await this.clock.sleep(EXIT_MS);
-    // The reads of one that has failed, which were sent with the one that failed, may still be at work.
+    // If a transaction failed, reads sent together with the failed one may still be in flight.
     if (this.process.messages > messages && this.transactions.failed === 0) {
       const sent = this.process.messages - messages;
       const message = `${this.process.name} has sent ${sent} messages after it had closed the database`;

@@ -1,4 +1,4 @@
-/** How stories write what was asked of the storage: `lock:c@5` for a cell, `5..` for a range. */
+/** How stories write requests to the storage: `lock:c@5` for a cell, `5..` for a range. */
 import {
   type CellFilter,
   type Mutation,

@@ -6,11 +6,11 @@ import { EVENT_FAULTS, type EventFault } from './knobs.ts';
 import type { Machine } from './machine.ts';
 import type { Run } from './run.ts';
 
-/** For the draws: ids that no process has. */
+/** For draws of chance: ids that no process has. */
 const EVENT_ID = 1_000_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** A run that has got no further by then gets its rest: with many events it might never end. */
+/** Trouble ends by then at the latest: with many events a run might never end. */
 const TROUBLE_MS_MAX = 60_000;
 
 /** Keeps events coming at the rates of the knobs, until peace. */
@@ -21,7 +21,7 @@ export function scheduleEvents(run: Run, clients: () => readonly Client[]): void
   });
 }
 
-/** Those that happen to oracles, too. */
+/** The events that also happen to oracles. */
 const MACHINE_FAULTS: ReadonlySet<EventFault> = new Set(['clockJump', 'stop', 'suspend']);
 
 interface Series {
@@ -105,7 +105,10 @@ function happen(
   }
 }
 
-/** Never by less than a minute: by as much as a machine is suspended, no clock could tell that it was (simulated-clock.ts). */
+/**
+ * Never less than a minute. If a jump undid a suspend of the same length, no clock could tell that
+ * the machine was suspended (simulated-clock.ts).
+ */
 function jumpMs(drawn: number): number {
   return Math.sign(drawn) * (MINUTE_MS + Math.abs(drawn) * (HOUR_MS - MINUTE_MS));
 }

@@ -1,12 +1,13 @@
 /**
- * The incarnations of tables, as the storage has heard of them. A table that was dropped and created again is another
- * table to the judges: what they are told of it is renamed to what the storage calls the incarnation.
+ * The incarnations of tables, as the storage has seen them. For the judges, a table that was
+ * dropped and created again is another table: cells in histories are renamed to the storage's name
+ * of the incarnation.
  *
- *     told by clients    the snapshot at S used table s     ─▶ s.i2: the last one created at or before S
- *     in the storage     a record in s.i2                    ─▶ stays
+ *     told by clients   the snapshot at S used table s   ─▶ s.i2: the last one created by S
+ *     in the storage    a record in s.i2                 ─▶ stays
  *
- * For clients it must be so: a snapshot that is older than an incarnation sees nothing of it, and what it sees of the
- * one before has ended with the drop.
+ * Clients need this rule: a snapshot that is older than an incarnation sees nothing of it, and the
+ * earlier incarnation, which it did see, ended with the drop.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import {
@@ -26,7 +27,7 @@ interface Incarnation {
   readonly isThere: boolean;
 }
 
-/** Of a definition, the part that counts here. */
+/** The relevant part of a definition. */
 interface Definition {
   readonly state: string;
   readonly incarnation: number;
@@ -35,10 +36,10 @@ interface Definition {
 }
 
 export class Incarnations {
-  /** Of each table all that were ever there, the oldest first. */
+  /** All incarnations of each table, the oldest first. */
   readonly #tables = new Map<string, Incarnation[]>();
 
-  /** A definition was written. */
+  /** Notes that a definition was written. */
   defined(table: string, value: Uint8Array): void {
     const { state, incarnation, createdAt, observedColumns } = JSON.parse(
       Buffer.from(value).toString(),
@@ -49,11 +50,11 @@ export class Incarnations {
     const last = known.at(-1);
     const isThere = state === 'there';
     if (last?.stored === stored) known.pop();
-    else if (!isThere) return; // Half made: nobody has used it.
+    else if (!isThere) return; // Half created: no process has used it.
     known.push({ stored, createdAt, observedColumns, isThere });
   }
 
-  /** The incarnation of now. */
+  /** The present incarnation. */
   present(table: string): Incarnation | undefined {
     const last = this.#tables.get(table)?.at(-1);
     return last?.isThere === true ? last : undefined;
@@ -72,7 +73,7 @@ export class Incarnations {
     return { ...history, transactions };
   }
 
-  /** The observers of columns that are observed, by the names of the incarnations of now. */
+  /** The observers of columns that are observed, by the names of the present incarnations. */
   observed(observers: readonly ObservedColumn[]): readonly ObservedColumn[] {
     return observers.flatMap(({ name, table, column }) => {
       const present = this.present(table);

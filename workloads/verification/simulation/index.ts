@@ -1,10 +1,10 @@
 /**
- * The front door of the simulator. Read in this order:
+ * The public interface of the simulator. Read in this order:
  *
- *   plan.ts, knobs.ts   what a run is asked to do, and what may go wrong
+ *   plan.ts, knobs.ts   the work of a run, and what may go wrong
  *   simulate.ts         the run
  *   timeline.ts, process.ts, network.ts, simulated-bigtable.ts    time, life and death, messages
- *   client.ts, observers.ts, oracle-service.ts                    who takes part
+ *   client.ts, observers.ts, oracle-service.ts                    the participants
  *   umpire.ts, judgement.ts                                       what must hold
  *   shrink.ts, story.ts                                           what to do if it does not
  */

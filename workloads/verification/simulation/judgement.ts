@@ -36,7 +36,7 @@ export function judge(run: Run, told: History): readonly Violation[] {
   ];
 }
 
-/** What `outcomeOf` answered must be what became of the transaction. */
+/** The answers of `outcomeOf` must be the actual outcomes of the transactions. */
 function judgeAnswers({ answers }: Run, { records }: History): readonly Violation[] {
   if (answers.length === 0) return [];
   const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
@@ -50,7 +50,9 @@ function judgeAnswers({ answers }: Run, { records }: History): readonly Violatio
     }));
 }
 
-/** A run does not know what caused it; one that acknowledged nothing must have been a weak one. */
+/**
+ * A run does not know what caused it; a run that acknowledged nothing must have been a weak one.
+ */
 function markWeakRuns({ transactions }: Run, { records }: History): void {
   const acknowledged = new Set(
     records

@@ -1,25 +1,28 @@
 /**
  * The faults of a simulated run, each with its knob, and swarm testing: every run has a random
- * subset of them switched on. (Groce and others, "Swarm Testing", ISSTA 2012: a fault that is always there
- * hides what only happens without it.)
+ * subset of them switched on. (Groce and others, "Swarm Testing", ISSTA 2012: a fault that is
+ * always present hides what only happens without it.)
  *
- * A rate is the share of messages, or of something else where it says so, that meets the fault.
+ * A rate is the share of messages, or of something else where stated, that meets the fault.
  */
 import type { Random } from '../../../engine/base/index.ts';
 
-/** What can happen to one message; at most one of them. The order is the order of the draws. */
+/** What can happen to one message; at most one of these. The order is the order of the draws. */
 export const MESSAGE_FAULTS = [
-  /** Never arrives. Its sender is told after the deadline that nothing is known. */
+  /** Never arrives. The sender learns after the deadline that the outcome is unknown. */
   'loseRequest',
-  /** Arrives, is applied, and the sender is told after the deadline that nothing is known. */
+  /** Arrives and is applied; the sender learns after the deadline that the outcome is unknown. */
   'loseAnswer',
-  /** Arrives long after its sender has been told that nothing is known: DEADLINE_EXCEEDED, then applied. */
+  /**
+   * Arrives long after its sender learned that the outcome is unknown: DEADLINE_EXCEEDED, then
+   * applied.
+   */
   'late',
   /** Arrives twice within moments. */
   'duplicate',
   /** Arrives a second time much later, at most after the lifetime of a message. */
   'replay',
-  /** Of a request for several rows, some rows never arrive. */
+  /** Some rows of a request for several rows never arrive. */
   'partial',
   /** Its answer takes longer than a lock lives without a heartbeat. */
   'slow',
@@ -27,51 +30,60 @@ export const MESSAGE_FAULTS = [
   'crashBefore',
   /** Its sender dies when it has been sent. */
   'crashAfter',
-  /** Its sender stands still afterwards, perhaps for longer than a lock lives. */
+  /** Its sender pauses afterwards, perhaps for longer than a lock lives. */
   'pause',
-  /** Its sender stands still before it leaves, perhaps for longer than all leases: it leaves when the sender goes on. */
+  /**
+   * Its sender pauses before the message leaves, perhaps for longer than all leases; the message
+   * leaves when the sender continues.
+   */
   'stall',
 ] as const;
 
 export type MessageFault = (typeof MESSAGE_FAULTS)[number];
 
-/** What can happen to the mutations that a process has sent in one turn, where order is kept (lane.ts). */
+/**
+ * What can happen to the mutations that a process sends in one turn, where order is kept (lane.ts).
+ */
 export const GROUP_FAULTS = [
-  /** Refused: nothing of it is applied, and the sender is told so. */
+  /** Refused: nothing is applied, and the sender is told so. */
   'refuseGroup',
-  /** Never applied; the sender is told that nothing is known. */
+  /** Never applied; the sender is told that the outcome is unknown. */
   'loseGroup',
-  /** Applied; the sender is told that nothing is known. */
+  /** Applied; the sender is told that the outcome is unknown. */
   'loseGroupAnswer',
-  /** Takes long, and so does everything sent after it. */
+  /** Delayed, together with everything sent after it. */
   'delayGroup',
 ] as const;
 
 export type GroupFault = (typeof GROUP_FAULTS)[number];
 
-/** What happens to processes and services, as moments of the run. */
+/** What happens to processes and services, at moments of the run. */
 export const EVENT_FAULTS = [
-  /** The lock service says of a live process for a while that it has exited. */
+  /** The lock service reports for a while that a live process has exited. */
   'expireLease',
-  /** The wall clock of a process, or of an oracle, jumps by a minute to an hour, forwards or back. */
+  /**
+   * The wall clock of a process, or of an oracle, jumps by a minute to an hour, forwards or back.
+   */
   'clockJump',
-  /** Some rows' tablet refuses everything for a while. */
+  /** The tablet of some rows refuses everything for a while. */
   'tabletUnavailable',
-  /** A process dies, whatever it is doing, and is started again. */
+  /** A process dies at any point of its work, and is started again. */
   'crash',
-  /** A process ends what it has begun, closes the database and exits; then it is started again. */
+  /** A process finishes its open work, closes the database and exits; then it is started again. */
   'close',
-  /** A process, or an oracle, stands still, perhaps for longer than all leases. */
+  /** A process, or an oracle, pauses, perhaps for longer than all leases. */
   'stop',
-  /** The same, and so does its monotonic clock: its machine is suspended. */
+  /** The same, and its monotonic clock pauses, too: its machine is suspended. */
   'suspend',
-  /** The oracle that is asked is another one from now on; the old one goes on, for those who still ask it. */
+  /**
+   * From now on clients ask the other oracle; the old one continues, for clients that still ask it.
+   */
   'oracleFailOver',
   /** An oracle dies and is started again. */
   'oracleRestart',
-  /** The collector of garbage dies and is started again. */
+  /** The garbage collector dies and is started again. */
   'collectorCrash',
-  /** The lock service starts again, with nothing: it knows of no dead, and of no scanner. */
+  /** The lock service restarts empty: it knows no dead process and no scanner. */
   'lockServiceRestart',
 ] as const;
 
@@ -84,33 +96,47 @@ export interface Knobs {
   readonly groups?: Readonly<Partial<Record<GroupFault, number>>> | undefined;
   /** Events per second of virtual time. Absent: never. */
   readonly events: Readonly<Partial<Record<EventFault, number>>>;
-  /** Longest way of a message, in milliseconds; each takes its own time, so they overtake one another. */
+  /**
+   * Longest way of a message, in milliseconds; each takes its own time, so messages overtake one
+   * another.
+   */
   readonly delayMsMax: number;
   /** Milliseconds after which a sender without an answer gives up. */
   readonly deadlineMs: number;
-  /** Whether a process's mutations arrive in the order sent, in groups; then none is lost without its group. */
+  /**
+   * Whether the mutations of a process arrive in the order sent, in groups; a mutation is then lost
+   * only with its group.
+   */
   readonly ordered: boolean;
-  /** Whether the lock service tells at once who has exited; otherwise only the time to live does. */
+  /** Whether the lock service reports exits at once; otherwise only the time to live shows them. */
   readonly deathIsKnown: boolean;
   /** Whether timestamps come from oracle processes; otherwise each process takes ranges itself. */
   readonly oracleProcesses: boolean;
-  /** Whether an oracle process hands out of its memory while it has the lease; otherwise it asks the storage each time. */
+  /**
+   * Whether an oracle process hands out timestamps from memory while it has the lease; otherwise it
+   * asks the storage each time.
+   */
   readonly leasedOracles?: boolean | undefined;
   /** How each client merges its operations into fewer calls. Absent: not at all. */
   readonly batching?: BatchingKnobs | undefined;
   /** Whether the storage takes many conditional mutations in one call. */
   readonly conditionalBatch?: boolean | undefined;
-  /** Whether the storage's map of tablets is of another day. */
+  /** Whether the storage's map of tablets is out of date. */
   readonly staleTablets?: boolean | undefined;
-  /** Whether scanners keep off the rows that others are at, by the lock service's advisory locks. */
+  /**
+   * Whether scanners avoid rows that other scanners work on, by the lock service's advisory locks.
+   */
   readonly scanLocks?: boolean | undefined;
-  /** Whether transactions read along what those like them went on to read. */
+  /** Whether transactions also read what similar transactions went on to read. */
   readonly prefetch?: boolean | undefined;
   /** The largest difference between two processes' wall clocks, in milliseconds. */
   readonly skewMs: number;
-  /** The largest difference in speed between a process's monotonic clock and virtual time: 0.01 is one percent. */
+  /**
+   * The largest difference in speed between a process's monotonic clock and virtual time: 0.01 is
+   * one percent.
+   */
   readonly drift?: number | undefined;
-  /** What the plan's cells are called in the database (names.ts). Default: the same. */
+  /** The names of the plan's cells in the database (names.ts). Default: the same. */
   readonly names?: 'awkward' | undefined;
   /** Whether a table is dropped and created again while it is in use. */
   readonly drops?: boolean | undefined;
@@ -118,26 +144,28 @@ export interface Knobs {
   readonly hangs?: number | undefined;
   /** Failures of an observer before a cell is parked. Default: never parked. */
   readonly failuresMax?: number | undefined;
-  /** The first timestamp of the run: large ones lose digits where they are mistreated. */
+  /** The first timestamp of the run: large ones lose digits where they are mishandled. */
   readonly firstTimestamp: number;
-  /** Timestamps per range. Small ones are used up often. */
+  /** Timestamps per range. A small range is used up often. */
   readonly rangeSize: number;
-  /** Whether old versions are collected meanwhile. */
+  /** Whether old versions are collected during the run. */
   readonly collector: boolean;
-  /** Milliseconds after which a process that does not renew its lease has no claim to old versions. */
+  /**
+   * Milliseconds after which a process that does not renew its lease has no claim to old versions.
+   */
   readonly leaseTimeToLiveMs: number;
   /** Milliseconds after which a lock without a heartbeat belongs to a dead worker. */
   readonly lockTimeToLiveMs: number;
 }
 
-/** Of engine/bigtable/batching. */
+/** The options of engine/bigtable/batching. */
 export interface BatchingKnobs {
   readonly delayMs: number;
   readonly rowsMax: number;
   readonly inFlightMax: number;
 }
 
-/** Rates at which a run still gets something done. */
+/** Rates at which a run still makes progress. */
 const MESSAGE_RATE: Readonly<Record<MessageFault, number>> = {
   loseRequest: 0.008,
   loseAnswer: 0.01,
@@ -173,7 +201,10 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   lockServiceRestart: 4,
 };
 
-/** A random subset of the faults, at random rates. Some runs have none, or only slowness: less is allowed there. */
+/**
+ * A random subset of the faults, at random rates. Some runs have none, or only slowness; more is
+ * forbidden there.
+ */
 export function swarm(random: Random): Knobs {
   const kind = random.fraction();
   const collector = random.fraction() < 0.5;
@@ -202,7 +233,7 @@ export function swarm(random: Random): Knobs {
     firstTimestamp: random.fraction() < 0.1 ? Number.MAX_SAFE_INTEGER - 2 ** 40 : 1,
     rangeSize: random.pick([20, 1_000, 100_000]),
     collector,
-    // Without a collector nobody looks at leases, and renewing them only takes time.
+    // Without a collector no process reads leases, and renewing them only takes time.
     leaseTimeToLiveMs: collector ? random.pick([100, 300, 1_000]) : 30_000,
     lockTimeToLiveMs: random.pick([50, 150, 400]),
   };

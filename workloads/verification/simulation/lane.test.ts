@@ -1,4 +1,7 @@
-/** What happens to the mutations that a process sends in one turn, where the storage keeps their order. */
+/**
+ * The faults of the mutations that a process sends in one turn, where the storage keeps their
+ * order.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RowMutation } from '../../../engine/bigtable/index.ts';
@@ -47,7 +50,7 @@ async function codesOf(world: World, work: readonly Promise<void>[]): Promise<re
   );
 }
 
-test('a group that is refused, or lost, is so as a whole, and a later one is applied', async () => {
+test('a group is refused or lost as a whole, and a later group is applied', async () => {
   const codes = { refuseGroup: 'STORE_UNAVAILABLE', loseGroup: 'STORE_IN_DOUBT' } as const;
   for (const fault of ['refuseGroup', 'loseGroup'] as const) {
     const { world, store, isThere } = scene(fault);
@@ -62,14 +65,14 @@ test('a group that is refused, or lost, is so as a whole, and a later one is app
   }
 });
 
-test('a group whose answer is lost is there as a whole', async () => {
+test('a group whose answer is lost is applied as a whole', async () => {
   const { world, store, isThere } = scene('loseGroupAnswer');
   const work = [store.mutateRows(set('a')), store.mutateRows(set('b'))];
   assert.deepEqual(await codesOf(world, work), ['STORE_IN_DOUBT', 'STORE_IN_DOUBT']);
   assert.deepEqual(['a', 'b'].map(isThere), [true, true]);
 });
 
-test('what is sent after a group that is held up does not overtake it', async () => {
+test('mutations sent after a delayed group do not overtake it', async () => {
   const { world, store, isThere } = scene('delayGroup');
   const work = [store.mutateRows(set('a'))];
   world.timeline.at(1, () => {
@@ -82,15 +85,15 @@ test('what is sent after a group that is held up does not overtake it', async ()
   assert.deepEqual(await codesOf(world, work), ['done', 'done']);
 });
 
-test('what is sent in one turn is one group, also if its sender stops in the middle of it', async () => {
+test('mutations of one turn are one group, even if the sender stops in the middle', async () => {
   for (const fault of ['pause', 'stall'] as const) {
     const { world, store, isThere } = scene('refuseGroup', { [fault]: 1 });
     const work = [store.mutateRows(set('a')), store.mutateRows(set('b'))];
     world.timeline.at(0, () => {
-      world.troubled = false; // Neither of them leaves later, when nothing is refused any more.
+      world.troubled = false; // Neither leaves later, when nothing is refused any more.
     });
     const codes = await codesOf(world, work);
-    const expected = fault === 'pause' ? 'STORE_UNAVAILABLE' : 'done'; // Both stall before they leave.
+    const expected = fault === 'pause' ? 'STORE_UNAVAILABLE' : 'done'; // Both stalled.
     assert.deepEqual(codes, [expected, expected]);
     assert.deepEqual(['a', 'b'].map(isThere), Array(2).fill(fault === 'stall'));
   }

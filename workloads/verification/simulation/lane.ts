@@ -1,9 +1,11 @@
 /**
- * A connection that keeps the order of mutations, as the embedded store does (group-commit.ts): what a process sends in
- * one turn forms a group, which arrives as one, and never before an earlier group.
+ * A connection that keeps the order of mutations, as the embedded store does (group-commit.ts): the
+ * mutations that a process sends in one turn form a group, which arrives as one, and never before
+ * an earlier group.
  *
- * A group can fail as a whole: refused, so that nothing of it is applied; lost, or applied and its answer lost, so that
- * its sender knows nothing; or held up, with all that comes after it. A later group may succeed after it has failed.
+ * A group can fail as a whole. It is refused, so that nothing of it is applied; or lost, or applied
+ * with its answer lost, so that its sender knows nothing; or delayed, with everything after it. A
+ * later group may succeed after it has failed.
  */
 import { chooseBetween } from './chance.ts';
 import { GROUP_FAULTS, type GroupFault } from './knobs.ts';
@@ -18,7 +20,7 @@ export interface Group {
 /** For draws of chance about the group that begins with a message. */
 const FAULT = 5;
 const DELAY = 6;
-/** So that copies are gone after the lifetime of a message, too. */
+/** Short enough that copies, too, are gone after the lifetime of a message. */
 const DELAY_MS_MAX = MESSAGE_LIFETIME_MS / 2;
 
 export class Lane {
@@ -32,12 +34,18 @@ export class Lane {
     this.#process = process;
   }
 
-  /** Whether a group leaves at this moment: what is sent now leaves with it, whatever stops its sender now. */
+  /**
+   * Whether a group leaves at this moment: mutations sent now leave with it, even if a fault stops
+   * their sender now.
+   */
   get isLeaving(): boolean {
     return this.#leftMs === this.#world.timeline.nowMs;
   }
 
-  /** The group of a message that leaves now, and takes so long if it begins a group. */
+  /**
+   * The group of a message that leaves now. If the message begins a group, the group takes
+   * `delayMs`.
+   */
   join(number: number, delayMs: number): Group {
     const { timeline } = this.#world;
     if (this.isLeaving) return this.#group;

@@ -1,4 +1,7 @@
-/** What all processes that use the storage have, and do: a clock of their own; and trying again to open it. */
+/**
+ * Common to all processes that use the storage: a clock of their own, and repeated attempts to open
+ * it.
+ */
 import { type ErrorCode, isRetryable, PercolatorError } from '../../../engine/base/index.ts';
 import type { SimulatedProcess } from './process.ts';
 import { SimulatedClock } from './simulated-clock.ts';
@@ -9,10 +12,10 @@ export interface Machine {
   readonly clock: SimulatedClock;
 }
 
-/** For the draws about a process as such, which have no message. */
+/** For draws of chance about a process as such, without a message. */
 const SKEW = 20;
 const RATE = 21;
-/** After a failure, before the next attempt. */
+/** The rest after a failure, before the next attempt. */
 const REST_MS = 30;
 
 export function clockOf(world: World, process: SimulatedProcess): SimulatedClock {
@@ -24,7 +27,7 @@ export function clockOf(world: World, process: SimulatedProcess): SimulatedClock
   });
 }
 
-/** Opens something in the storage, as often as it takes. */
+/** Opens something in the storage, with as many attempts as it takes. */
 export async function untilOpen<T>(clock: SimulatedClock, open: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

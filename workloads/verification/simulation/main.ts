@@ -1,10 +1,12 @@
 /**
  * `npm run simulate`: simulated runs of the real engine, seed after seed, on every core.
  *
- * 1. Each seed decides one run: what its clients do, and what goes wrong. Equal seeds, equal runs.
- * 2. Every run is judged. At the end comes what was simulated, and which faults were never met.
- * 3. The first run that fails is shrunk, and its plan written to a file, which every test run replays
- *    from then on; its story is printed.
+ * 1. Each seed decides one run: what its clients do, and what goes wrong. Equal seeds give equal
+ *    runs.
+ * 2. Every run is judged. At the end the program prints what was simulated, and which faults never
+ *    occurred.
+ * 3. The first run that fails is shrunk, and its plan is written to a file, which every test run
+ *    replays from then on; its story is printed.
  *
  * Exit codes: 0 if every run passed; 1 if one failed; 2 for a mistake on the command line.
  */
@@ -36,18 +38,18 @@ const specification = {
     seeds: integer({ description: 'runs to simulate', default: 2_000, min: 1 }),
     from: integer({ description: 'the first seed; the others follow', default: 1, min: 1 }),
     jobs: integer({
-      description: 'runs simulated at the same time, each on a core',
+      description: 'runs simulated at the same time, one per core',
       default: availableParallelism(),
       min: 1,
       max: 256,
     }),
-    story: flag({ description: 'tell the run of the first seed, instead of counting' }),
+    story: flag({ description: 'print the story of the first seed, instead of counts' }),
     keep: flag({ description: 'write no regression file for a run that fails' }),
   },
   examples: [
     { command: 'npm run simulate', does: 'Simulates 2,000 runs.' },
     { command: 'npm run simulate -- --seeds 100000', does: 'Simulates for an hour or two.' },
-    { command: 'npm run simulate -- --from 17 --story', does: 'Tells what happens in run 17.' },
+    { command: 'npm run simulate -- --from 17 --story', does: 'Prints what happens in run 17.' },
   ],
 } as const;
 
@@ -75,7 +77,7 @@ await runCommand(specification, async (options, { signal }) => {
   if (!signal.aborted) await explain(failed, !options.keep);
 });
 
-/** Shrinks the run, writes it down, and tells it. */
+/** Shrinks the run, saves its plan, and prints its story. */
 async function explain(failed: FailedRun, isKept: boolean): Promise<void> {
   process.stdout.write(`\nSeed ${failed.seed} breaks "${failed.claim}". Shrinking it ...\n`);
   const plan = await shrink(planOf(failed.seed), failed.claim);

@@ -1,4 +1,4 @@
-/** What the benchmark of the simulator has measured, for people. */
+/** The measurements of the simulator's benchmark, for people. */
 import type { captureEnvironment } from '#results';
 
 export interface Measured {
@@ -7,15 +7,15 @@ export interface Measured {
   /** Sent from one process to another; answers are not counted. */
   readonly messages: number;
   readonly wallMs: number;
-  /** Of all threads of the process. */
+  /** Processor time of all threads of the process. */
   readonly cpuMs: number;
-  /** Of `wallMs`, what the judges took. */
+  /** The part of `wallMs` that the judges took. */
   readonly judgingMs: number;
   /** Seeds of runs that broke a rule. */
   readonly broken: readonly number[];
 }
 
-/** Transactions a second that the simulator has to reach on one core. */
+/** Transactions per second that the simulator has to reach on one core. */
 const AIM = 20_000;
 
 export function measuredLines(

@@ -1,4 +1,4 @@
-/** The simulator's fast table against the obvious one: random operations, equal answers. */
+/** The simulator's fast table compared with the obvious one: random operations, equal answers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '../../../engine/base/index.ts';
@@ -11,7 +11,7 @@ const ROWS = ['a', 'b', '\u{ffff}', '\u{10000}'];
 const QUALIFIERS = ['c', 'd'];
 
 for (let seed = 1; seed <= 20; seed++) {
-  test(`both tables answer alike in run ${seed}`, () => {
+  test(`both tables give equal answers in run ${seed}`, () => {
     const random = createRandom(seed);
     const simple = new MemoryTable({ families: FAMILIES });
     const fast = new ModelTable();

@@ -1,10 +1,11 @@
 /**
- * One table of the simulator's Bigtable: the same answers as memory-table.ts, which is correct by being
- * obvious, from a structure that is fast. A test compares the two on random operations.
+ * One table of the simulator's Bigtable: the same answers as memory-table.ts, which is obviously
+ * correct, from a structure that is fast. A test compares the two on random operations.
  *
  *     rows ─▶ family ─▶ qualifier ─▶ cells, newest first
  *
- * Cells are shared with whoever reads them, not copied: the engine changes no value that it has sent or read.
+ * Cells are shared with their readers, not copied: the engine changes no value that it has sent or
+ * read.
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
 import { TIMESTAMP_MAX } from '../../../engine/bigtable/index.ts';
@@ -26,7 +27,7 @@ export class ModelTable {
   /** Undefined: any. */
   readonly #families: ReadonlySet<string> | undefined;
   readonly #rows = new Map<string, Families>();
-  /** The keys of `#rows` in order; undefined when a row has come or gone since it was made. */
+  /** The keys of `#rows` in order; undefined when a row was added or removed since. */
   #keys: readonly string[] | undefined;
 
   constructor(splits: readonly string[] = [], families?: readonly string[]) {
@@ -34,7 +35,7 @@ export class ModelTable {
     this.#families = families && new Set(families);
   }
 
-  /** Whether it could have been created so. */
+  /** Whether it could have been created with these families and splits. */
   isLike(families: readonly string[], splits: readonly string[]): boolean {
     const own = this.#families ?? new Set(families);
     return (

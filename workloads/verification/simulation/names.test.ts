@@ -1,4 +1,4 @@
-/** Awkward names: every cell has its own, and some are one where they are joined. */
+/** Awkward names: all cells differ, although some are equal when their names are joined. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { awkwardNames, type Names, PLAIN } from './names.ts';
@@ -10,7 +10,7 @@ const CELLS = ['s', 't', 'u'].flatMap((table) =>
   ROWS.flatMap((row) => COLUMNS.map((column) => `${table}/${row}:${column}`)),
 );
 
-test('plain names are those of the plan', () => {
+test('plain names are the names of the plan', () => {
   for (const cell of CELLS) assert.equal(PLAIN.historic(cell), cell);
 });
 
@@ -22,7 +22,7 @@ test('awkward names are well-formed, and no two cells have the same', () => {
   }
 });
 
-test('joined with a separator, some cells and some acknowledgments are one', () => {
+test('joined with a separator, some cells and some acknowledgments have equal names', () => {
   const collides = (names: Names, separator: string): boolean => {
     const joined = ['t/a:c', 't/b:d'].map((cell) => {
       const { row, column } = names.address(cell);

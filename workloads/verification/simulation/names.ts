@@ -1,9 +1,10 @@
 /**
- * The names of a run. Plans speak of cells by simple names, `t/a:c`; what the database is given for them is decided
- * by the seed: the same, or names that somebody could choose to break an engine with.
+ * The names of a run. Plans use simple names for cells, `t/a:c`; the seed decides their names in
+ * the database: the same, or names that an adversary could choose to break an engine.
  *
- * Awkward names are well-formed Unicode, and nothing else is promised of them. They contain NUL, colons, slashes,
- * percent signs and characters beyond 16 bits, and some of them are one string where they are joined with a separator:
+ * Awkward names are well-formed Unicode, and nothing else is promised of them. They contain NUL,
+ * colons, slashes, percent signs and characters beyond 16 bits, and some of them become one string
+ * when a separator joins them:
  *
  *     rows and columns        (`a\0b`, `c`) and (`a`, `b\0c`)
  *     observers and columns   `a` on `x:y` and `a:x` on `y`
@@ -18,13 +19,13 @@ export interface Names {
   observer(name: string): string;
   /** The address of a cell of the plan. */
   address(cell: string): CellAddress;
-  /** How histories name a cell of the plan. */
+  /** The name of a cell of the plan in histories. */
   historic(cell: string): HistoricCell;
 }
 
 export const PLAIN: Names = namesOf({ tables: {}, rows: {}, columns: {}, observers: {} });
 
-/** What plain names become; others stay. */
+/** The translations of plain names; other names stay. */
 interface Translation {
   readonly tables: Readonly<Record<string, string>>;
   readonly rows: Readonly<Record<string, string>>;

@@ -1,12 +1,13 @@
 /**
  * The way of a message from a process to a service and back, and what can happen to it on the way.
  *
- *     sent ──the process may stand still──▶ leaves ──delay──▶ arrives: applied ──delay──▶ answer heard
- *                                             │                 │    └──▶ a copy arrives again, soon or much later
- *                                             │                 └──▶ answer lost: the sender gives up at its deadline
- *                                             └──▶ lost, or late: the sender gives up first; a late one arrives all the same
+ *     sent ──the process may pause──▶ leaves ──delay──▶ arrives: applied ──delay──▶ answer heard
+ *                                       │                 │    └──▶ a copy arrives, soon or later
+ *                                       │                 └──▶ answer lost: the sender gives up
+ *                                       └──▶ lost or late: the sender gives up; a late one arrives
  *
- * Every message takes its own time, so messages overtake one another; but those in a lane (lane.ts) do not.
+ * A sender gives up at its deadline. Every message takes its own time, so messages overtake one
+ * another, except in a lane (lane.ts).
  */
 import { assert, PercolatorError } from '../../../engine/base/index.ts';
 import { chooseBetween } from './chance.ts';
@@ -18,9 +19,9 @@ import { MESSAGE_LIFETIME_MS, type World } from './world.ts';
 export interface Message<T> {
   /** Applied at its destination, each time it arrives. */
   readonly arrive: () => T;
-  /** Told to a sender who has given up. */
+  /** The error for a sender that has given up. */
   readonly gaveUp: () => PercolatorError;
-  /** Absent: it travels by itself. */
+  /** Absent: it travels on its own. */
   readonly lane?: Lane | undefined;
   /** Faults that cannot happen to it. */
   readonly immuneTo?: ReadonlySet<MessageFault> | undefined;
@@ -28,7 +29,7 @@ export interface Message<T> {
   readonly describe: () => string;
 }
 
-/** What each draw of chance about a message is for; 0 decides which fault it meets. */
+/** The purpose of each draw of chance about a message; 0 decides which fault it meets. */
 const REQUEST_DELAY = 1;
 const ANSWER_DELAY = 2;
 const COPY_DELAY = 3;
@@ -71,7 +72,10 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
   return answer;
 }
 
-/** Perhaps for longer than a lock lives, or until the collector has given the process up and collected. */
+/**
+ * Pauses the process, perhaps for longer than a lock lives, or until the collector has given up the
+ * process and collected.
+ */
 function standStill(
   world: World,
   process: SimulatedProcess,
@@ -84,7 +88,9 @@ function standStill(
   process.pause(ms);
 }
 
-/** One for each caller: a promise that all shared would remember all who ever waited for it. */
+/**
+ * A new promise for each caller: a shared one would keep references to all that ever waited for it.
+ */
 function noAnswer(): Promise<never> {
   return new Promise(() => {});
 }
@@ -113,7 +119,7 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
     giveUp(knobs.deadlineMs);
   }
   if (fault === 'loseRequest' || fault === 'late' || fault === 'partial') return;
-  if (fault === 'stall' && drawn < 0.5) giveUp(0); // Its deadline has passed while it stood still.
+  if (fault === 'stall' && drawn < 0.5) giveUp(0); // Its deadline passed during the pause.
   const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
   timeline.at(arrivesMs, () => {
     applyAndAnswer(world, process, inGroup(message, group), {
@@ -129,7 +135,7 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   }
 }
 
-/** What becomes of a message is what becomes of its group. */
+/** The fate of a message is the fate of its group. */
 function inGroup<T>(message: Message<T>, group: Group | undefined): Message<T> {
   const fault = group?.fault;
   if (fault === undefined || fault === 'delayGroup') return message;

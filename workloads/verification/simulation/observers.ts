@@ -1,10 +1,10 @@
 /**
- * The observers of simulated runs, chained as a crawl's are: a change is copied to another table, the copy is
- * observed in turn; a second observer of the same column counts; and one only looks.
+ * The observers of simulated runs, chained as in a crawl: a change is copied to another table, and
+ * the copy is observed in turn; a second observer of the same column counts; and one only reads.
  *
  *     t/<row>:seen ──copier──▶ u/<row>:copy ──chained──▶ u/<row>:done
  *           └───────counter──▶ t/<row>:count
- *     t/<row>:also ──watcher                  s/<row>:seen ──scratcher, as long as the column is observed
+ *     t/<row>:also ──watcher             s/<row>:seen ──scratcher, while the column is observed
  *
  * Each run is a transaction of the history like any other. Some fail, and some hang for a while.
  */
@@ -21,7 +21,7 @@ import { read, type Recording, write } from './recording.ts';
 import type { Run } from './run.ts';
 import type { Transactions } from './transactions.ts';
 
-/** Who observes what, by the names of plans. */
+/** The observers and their columns, by the names of plans. */
 const OBSERVERS: readonly ObservedColumn[] = [
   { name: 'copier', table: 't', column: 'seen' },
   { name: 'counter', table: 't', column: 'seen' },
@@ -30,7 +30,7 @@ const OBSERVERS: readonly ObservedColumn[] = [
   { name: 'scratcher', table: SCRATCH, column: 'seen' },
 ];
 
-/** For the judge. */
+/** The observers, for the judge. */
 export function observersOf(names: Names): readonly ObservedColumn[] {
   return OBSERVERS.map(({ name, table, column }) => ({
     name: names.observer(name),
@@ -46,7 +46,7 @@ const HANG_FOR = 31;
 /** The rows of plans that have observed cells. */
 const OBSERVED_ROWS = ['d', 'e'];
 
-/** First rest of a cell whose observer failed. */
+/** The first rest of a cell whose observer failed. */
 export const FAILURE_BACKOFF_MS = 5;
 
 /** The runs of one process's observers. */
@@ -56,9 +56,11 @@ export class ObserverRuns {
   readonly #process: SimulatedProcess;
   readonly #transactions: Transactions;
   readonly #recordings = new Map<Timestamp, Recording>();
-  /** Runs whose function is at work, by observer and cell. */
+  /** Runs whose function is executing, by observer and cell. */
   readonly #running = new Set<string>();
-  /** Failures of this process's worker, by observer and cell: how many, and when the last one was. */
+  /**
+   * Failures of this process's worker, by observer and cell: how many, and when the last one was.
+   */
   readonly #failed = new Map<string, { readonly times: number; readonly atMs: number }>();
   #isClosed = false;
 
@@ -75,19 +77,19 @@ export class ObserverRuns {
     }));
   }
 
-  /** The worker has said that it has stopped: nothing may happen any more (P50). */
+  /** The worker has reported that it has stopped: nothing may happen any more (P50). */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Told by the worker: it rests no more when it is marked again. */
+  /** Called by the worker: a parked cell does not rest any more when it is marked again. */
   parked(cell: DirtyCell): void {
     for (const name of this.#failed.keys()) {
       if (name.endsWith(` ${historicCell(cell)}`)) this.#failed.delete(name);
     }
   }
 
-  /** Told by the worker. */
+  /** Called by the worker. */
   committed({ startTimestamp, commitTimestamp }: CommittedRun): void {
     if (this.#isClosed) this.#find('run after the stop', `a run committed at ${commitTimestamp}`);
     const recording = this.#recordings.get(startTimestamp);
@@ -103,7 +105,7 @@ export class ObserverRuns {
     const { names } = this.#run.world;
     const recording = this.#transactions.record(startTimestamp);
     const cell = historicCell(dirty);
-    // Weak ones are told by their lack of an acknowledgment.
+    // Weak runs are recognised by their lack of an acknowledgment.
     recording.run = { observer: names.observer(observer), cell, weak: false };
     this.#recordings.set(startTimestamp, recording);
     const name = `${observer} ${cell}`;
@@ -116,16 +118,16 @@ export class ObserverRuns {
     } finally {
       this.#running.delete(name);
     }
-    recording.outcome = 'unknown'; // From here on its commit may be sent, and only `committed` hears of it.
+    recording.outcome = 'unknown'; // Only `committed` learns the outcome.
   }
 
-  /** The row, by the name that plans have for it. */
+  /** The name of the row in plans. */
   #planned({ row }: DirtyCell): string {
     const { names } = this.#run.world;
     return OBSERVED_ROWS.find((one) => names.address(`t/${one}:`).row === row) ?? row;
   }
 
-  /** @param row by the name that plans have for it, as all cells here */
+  /** @param row by its name in plans, like all cells here */
   async #react(
     observer: string,
     row: string,
@@ -178,13 +180,14 @@ export class ObserverRuns {
     const { nowMs } = this.#run.world.timeline;
     const before = this.#failed.get(name);
     const restMs = FAILURE_BACKOFF_MS * 2 ** ((before?.times ?? 1) - 1);
-    // A weak and a strong notification of one cell fail and rest apart; and a table created again begins anew.
+    // Weak and strong notifications of one cell fail and rest separately, and a table created again
+    // starts afresh.
     const isJudged = !this.#run.hasWeak && !name.startsWith('scratcher ');
     if (before !== undefined && nowMs < before.atMs + restMs && isJudged) {
       this.#find('no rest', `${name} runs ${nowMs - before.atMs} ms after it has failed`);
     }
     if (left <= 0 || !this.#run.world.troubled) return;
-    // After a long time without a mark a worker counts anew.
+    // After a long time without a mark a worker starts counting afresh.
     const isSoon = before !== undefined && nowMs < before.atMs + 2 * restMs;
     this.#failed.set(name, { times: isSoon ? before.times + 1 : 1, atMs: nowMs });
     throw new Error(`planned failure of ${name}`);

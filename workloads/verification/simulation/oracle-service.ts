@@ -1,10 +1,12 @@
 /**
- * The timestamp oracle as processes of its own: two of them, the real allocator in each, on the same row.
+ * The timestamp oracle as processes of its own: two of them, the real allocator in each, on the
+ * same row.
  *
  *     client ──▶ the oracle it believes in ──▶ the allocator ──▶ the storage's row
  *
- * After a fail-over most clients ask the other one; the old one does not know, keeps its range, and answers those
- * who still ask it. Either may die and come back. In some runs the one that has the lease hands out of its memory.
+ * After a fail-over most clients ask the other oracle; the old one does not know this, keeps its
+ * range, and answers clients that still ask it. Either may die and come back. In some runs the
+ * oracle with the lease hands out timestamps from memory.
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
 import {
@@ -21,14 +23,17 @@ import type { World } from './world.ts';
 
 interface Oracle extends Machine {
   readonly source: Promise<TimestampSource | LeasedAllocator>;
-  /** The source, once it is there. */
+  /** The source, once it is open. */
   opened: TimestampSource | LeasedAllocator | undefined;
 }
 
-/** How many of a hundred requests go to the oracle that is no longer meant. */
+/** The percentage of requests that go to the former oracle. */
 const STALE_PERCENT = 20;
 const RESTART_MS = 10;
-/** Of an oracle that hands out of its memory: how long nobody gets a timestamp after it has died. */
+/**
+ * For oracles that hand out timestamps from memory: how long after the death of one no timestamp is
+ * handed out.
+ */
 const LEASE_TTL_MS = 100;
 
 export class OracleService {
@@ -49,7 +54,8 @@ export class OracleService {
   failOver(): void {
     const old = this.#oracles[this.#active];
     this.#active = 1 - this.#active;
-    // As long as it lives it keeps its lease, and the other one has nothing to hand out.
+    // As long as the old oracle lives it keeps its lease, and the other one has nothing to hand
+    // out.
     if (this.#isLeased) this.#world.timeline.after(LEASE_TTL_MS / 2, () => old?.process.kill());
   }
 
@@ -73,7 +79,7 @@ export class OracleService {
     return this.#world.knobs.leasedOracles === true;
   }
 
-  /** Which one to ask: in peace the one that has the lease, or had it last. */
+  /** The oracle to ask: in peace the one that has the lease, or had it last. */
   #meant(): number {
     if (this.#world.troubled || !this.#isLeased) return this.#active;
     const leased = this.#oracles.findIndex(
@@ -107,7 +113,10 @@ export class OracleService {
     return oracle;
   }
 
-  /** One request; without an answer in time it may be made again: lost timestamps cost nothing. */
+  /**
+   * One request; without an answer in time it may be repeated, because lost timestamps cost
+   * nothing.
+   */
   #ask<T>(
     client: SimulatedProcess,
     what: string,
@@ -152,7 +161,7 @@ export class OracleService {
             resolve(answer);
           });
         },
-        gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'nobody waits for it'),
+        gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'no process waits for it'),
         describe: () => `answers ${client.name}`,
       });
       reply.catch(() => {});

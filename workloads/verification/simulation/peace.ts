@@ -1,6 +1,6 @@
 /**
- * What is asked of the last client of a run, when nothing goes wrong any more: that everything which was begun can be
- * ended by those who come after.
+ * The tasks of the last client of a run, when nothing goes wrong any more: later processes must be
+ * able to finish everything that was begun.
  */
 import { isRetryable } from '../../../engine/base/index.ts';
 import { fsck } from '../../../engine/fsck.ts';
@@ -10,7 +10,7 @@ import { CELLS, OBSERVED, type Operation, TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
 const RIVAL_CELLS = ['t/a:c', 't/b:c'];
-/** Until no cell is parked any more: what was replayed fails no more. */
+/** Rounds until no cell is parked any more: observers of replayed cells do not fail again. */
 const REPLAYS_MAX = 10;
 
 export class Peace {
@@ -24,9 +24,12 @@ export class Peace {
     this.#percolator = percolator;
   }
 
-  /** Writes every cell without reading any: whoever holds a lock and is dead must not be in the way for ever (P21). */
+  /**
+   * Writes every cell without reading any: the lock of a dead owner must not block a writer for
+   * ever (P21).
+   */
   async writeBlindly(): Promise<void> {
-    // Not those that are observed: a new change would hide that an old one's notification was lost.
+    // Observed cells are left out: a new change would hide that an old one's notification was lost.
     const observed = TABLES.flatMap((table) => OBSERVED[table].map((column) => `:${column}`));
     for (const cell of CELLS) {
       if (observed.some((ending) => cell.endsWith(ending))) continue;
@@ -40,8 +43,8 @@ export class Peace {
   }
 
   /**
-   * Two rivals who write the same two cells, each beginning with another one, in step with each other: whoever
-   * tries again at once meets the other one again, for ever (P23).
+   * Two rivals write the same two cells in opposite order, in step with each other: if both try
+   * again at once, they conflict again, for ever (P23).
    */
   async contend(): Promise<void> {
     this.#world.isInStep = true;
@@ -54,7 +57,7 @@ export class Peace {
     }
   }
 
-  /** What an audit finds wrong is a finding. Warnings do not count. */
+  /** Errors of an audit are findings. Warnings do not count. */
   async audit(): Promise<void> {
     const { store, clock, process } = this.#client;
     const liveness = { self: `${process.name}'s audit`, isDead: () => false };
@@ -65,12 +68,12 @@ export class Peace {
     }
   }
 
-  /** Resolves every lock on the way. */
+  /** Reads everything, which resolves every lock. */
   async readEverything(): Promise<void> {
     for (const table of TABLES) await this.#read([{ do: 'scan', table }]);
   }
 
-  /** Until observers have nothing left to do, and nothing waits for somebody to look at it. */
+  /** Waits until observers have nothing left to do, and no parked cell waits for an operator. */
   async idle(): Promise<void> {
     for (let i = 0; i < REPLAYS_MAX; i++) {
       await this.#client.worker?.idle();

@@ -1,9 +1,9 @@
 /**
- * What a simulated run is asked to do: everything that its seed decides beforehand, as plain data, so that
+ * The work of a simulated run: everything that its seed decides beforehand, as plain data, so that
  * shrink.ts can take parts of it away, and a regression can be kept in a file.
  *
- * The database is small, so that transactions meet: two tables of few rows, some rows with several
- * columns, observed columns, and cells that hold lists for the second judge.
+ * The database is small, so that transactions conflict: two tables of few rows, some rows with
+ * several columns, observed columns, and cells that hold lists for the second judge.
  */
 import { createRandom, type Random } from '../../../engine/base/index.ts';
 import { addressOf } from '../judges/history.ts';
@@ -12,22 +12,26 @@ import { type Knobs, swarm } from './knobs.ts';
 export type Operation =
   | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
   | { readonly do: 'getMany'; readonly cells: readonly string[] }
-  /** Of the whole table, or of what lies between two rows. */
+  /** Scans the whole table, or the part between two rows. */
   | { readonly do: 'scan'; readonly table: string; readonly part?: readonly string[] | undefined }
   | { readonly do: 'think'; readonly ms: number };
 
 export interface TransactionPlan {
   /**
-   * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past; `replay` marks the
-   * parked cells of the tables again that the operations name; `recreate` drops the scratch table and creates it again.
+   * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past;
+   * `replay` marks the parked cells again in the tables that the operations name; `recreate` drops
+   * the scratch table and creates it again.
    */
   readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay' | 'recreate';
   readonly operations: readonly Operation[];
-  /** Of the scratch table, when it is created again. Default none. */
+  /** The observed columns of the scratch table when it is created again. Default none. */
   readonly observedColumns?: readonly string[] | undefined;
-  /** For a snapshot: of how long ago, in milliseconds. Default: of now. */
+  /** For a snapshot: how many milliseconds ago its moment was. Default: now. */
   readonly agoMs?: number | undefined;
-  /** Begins so long after the next whole multiple of `everyMs` on its process's clock. Default: at once. */
+  /**
+   * Begins `plusMs` after the next whole multiple of `everyMs` on its process's clock. Default: at
+   * once.
+   */
   readonly begins?: { readonly everyMs: number; readonly plusMs: number } | undefined;
 }
 
@@ -35,9 +39,9 @@ export interface ProcessPlan {
   readonly transactions: readonly TransactionPlan[];
   /** Transactions in flight at a time. */
   readonly concurrency: number;
-  /** Whether it runs observers. */
+  /** Whether the process runs observers. */
   readonly worker: boolean;
-  /** Whether it collects garbage. Default false. */
+  /** Whether the process collects garbage. Default false. */
   readonly collector?: boolean | undefined;
 }
 
@@ -45,14 +49,14 @@ export interface Plan {
   readonly seed: number;
   readonly knobs: Knobs;
   readonly processes: readonly ProcessPlan[];
-  /** Observer runs for each cell that throw before one is allowed to succeed. */
+  /** For each cell, the observer runs that throw before one may succeed. */
   readonly observerFailures: number;
 }
 
-/** Dropped and created again, with other observed columns, in some runs. */
+/** A table that is dropped and created again, with other observed columns, in some runs. */
 export const SCRATCH: string = 's';
 export const TABLES = ['t', 'u', 's'] as const;
-/** Columns that leave notifications, of each table as it is created first. */
+/** Columns that leave notifications, for each table as first created. */
 export const OBSERVED: Readonly<Record<(typeof TABLES)[number], readonly string[]>> = {
   t: ['seen', 'also'],
   u: ['copy'],
@@ -84,7 +88,7 @@ export const SCANNED: readonly string[] = [
 ];
 /** Scanners begin at a random one of them. */
 export const SPLITS: readonly string[] = ['c', 'e'];
-/** Tables that are always there. */
+/** Tables that always exist. */
 const USED = ['t', 'u'] as const;
 const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
 
@@ -92,7 +96,7 @@ export function planOf(seed: number): Plan {
   // Forked, because streams of neighbouring seeds begin alike.
   const random = createRandom(seed).fork('plan');
   const knobs = swarm(random);
-  // Few cells make conflicts, many make progress.
+  // Few cells cause conflicts, many allow progress.
   const hot = random.fraction() < 0.3 ? 3 : CELLS.length;
   const cells = shuffled(random, CELLS).slice(0, hot);
   const habits = {
@@ -117,7 +121,10 @@ export function planOf(seed: number): Plan {
   return knobs.drops === true ? withDrops(plan, createRandom(seed).fork('drops')) : plan;
 }
 
-/** Some transactions use the scratch table, too, first or last or alone; some drop it and create it again. */
+/**
+ * Some transactions use the scratch table, too, first or last or alone; some drop it and create it
+ * again.
+ */
 function withDrops(plan: Plan, random: Random): Plan {
   const one = (transaction: TransactionPlan): TransactionPlan => {
     if (random.fraction() < 0.02) {
@@ -150,11 +157,14 @@ function operationOnScratch(random: Random, isRead: boolean): Operation {
 }
 
 interface Habits {
-  /** Some transactions take so long that what they see would be garbage without them. */
+  /**
+   * Whether some transactions take so long that their snapshots would be garbage without their
+   * leases.
+   */
   readonly slow: boolean;
-  /** Some notify weakly. */
+  /** Whether some transactions notify weakly. */
   readonly weak: boolean;
-  /** Some mark again what was parked. */
+  /** Whether some mark parked cells again. */
   readonly parking: boolean;
 }
 
@@ -199,8 +209,9 @@ function planSnapshot(random: Random, cells: readonly string[], slow: boolean): 
 }
 
 /**
- * Snapshots of the past, several at a time, that begin together after a rest in which nothing is held, and outlast a
- * collection: some begin while the lease is being renewed with a timestamp of now, shortly before a collector begins.
+ * Snapshots of the past, several at a time, that begin together after a rest in which the process
+ * holds nothing, and outlast a collection. Some begin while the lease is renewed with a timestamp
+ * of now, shortly before a collector begins.
  */
 function planPins(random: Random, cells: readonly string[]): ProcessPlan {
   const everyMs = random.pick([1_000, 3_000]);

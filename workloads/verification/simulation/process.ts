@@ -1,14 +1,14 @@
 /**
- * A simulated process, in one of its lives: it hears of the world only through `deliver`, and the world of it only
- * through `emit`.
+ * A simulated process, in one of its lives: it hears of the world only through `deliver`, and the
+ * world hears of it only through `emit`.
  *
- *     alive     what arrives is heard at once, what it sends leaves at once
- *     paused    both wait until it goes on; it does not know that it stood still
- *     dead      what arrives is heard by nobody, for ever; its promises never settle; what waited never leaves
+ *     alive     deliveries are heard at once; messages leave at once
+ *     paused    both wait until it continues; it does not know that it was paused
+ *     dead      deliveries are never heard; its promises never settle; waiting messages never leave
  *
- * All that a process does happens in answer to something delivered, so this is a crash, or a pause, at
- * every await that matters: between two of them nobody else can do anything. A message that waits was on its way out
- * when the process stopped: what it was sent for was decided before.
+ * A process acts only in answer to a delivery, so this is a crash, or a pause, at every await that
+ * matters: between two of them nothing else can happen. A message that waits was on its way out
+ * when the process stopped; the decision to send it was made before.
  */
 import type { Timeline } from './timeline.ts';
 
@@ -17,12 +17,12 @@ export class SimulatedProcess {
   readonly name: string;
   /** For draws of chance: unique to this life. */
   readonly id: number;
-  /** Messages sent so far; numbers them. */
+  /** The number of messages sent so far; numbers them. */
   messages = 0;
   readonly #timeline: Timeline;
   readonly #onDeath: (process: SimulatedProcess) => void;
   #alive = true;
-  /** Stands still until then. */
+  /** The process is paused until then. */
   #pausedUntilMs = 0;
   #waiting: (() => void)[] = [];
   #leaving: (() => void)[] = [];
@@ -59,7 +59,7 @@ export class SimulatedProcess {
     if (!this.#alive || until <= this.#pausedUntilMs) return;
     this.#pausedUntilMs = until;
     this.#timeline.at(until, () => {
-      if (this.#timeline.nowMs < this.#pausedUntilMs) return; // Paused again meanwhile.
+      if (this.#timeline.nowMs < this.#pausedUntilMs) return; // It was paused again meanwhile.
       const leaving = this.#leaving;
       this.#leaving = [];
       for (const leave of leaving) this.emit(leave);
@@ -69,7 +69,7 @@ export class SimulatedProcess {
     });
   }
 
-  /** Dies. Harmless if it is dead. */
+  /** Kills the process. Harmless if it is dead. */
   kill(): void {
     if (!this.#alive) return;
     this.#alive = false;

@@ -7,7 +7,7 @@ import { execaNode } from 'execa';
 const SIMULATE = path.join(import.meta.dirname, 'main.ts');
 const MUTANTS = path.join(import.meta.dirname, '../mutants/main.ts');
 
-test('simulate says what it has simulated, and ends well', async () => {
+test('simulate says what it has simulated, and succeeds', async () => {
   const ended = await execaNode(SIMULATE, ['--seeds', '8', '--from', '40'], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /Seeds 40 to 47/);
@@ -15,7 +15,7 @@ test('simulate says what it has simulated, and ends well', async () => {
   assert.match(ended.stdout, /No run broke a rule\./);
 });
 
-test('simulate says which faults these runs have not met', async () => {
+test('simulate lists the faults that never occurred in these runs', async () => {
   const ended = await execaNode(SIMULATE, ['--seeds', '1', '--from', '18'], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   assert.match(ended.stdout, /NOT COVERED, because they never happened: .*loseRequest/);
@@ -27,7 +27,7 @@ test('simulate tells the story of a seed', async () => {
   assert.match(ended.stdout, /ms {2}last: /);
 });
 
-test('mutants hunts the one it is told to, and says who convicted it', async () => {
+test('mutants hunts the named mutant, and says which judge convicted it', async () => {
   const only = ['--only', 'no-write-check', '--seeds', '20'];
   const ended = await execaNode(MUTANTS, only, { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
@@ -42,7 +42,7 @@ test('mutants ends with 1 if one gets away', async () => {
   assert.match(ended.stdout, /GOT AWAY/);
 });
 
-test('mutants refuses a name that is none, in one sentence', async () => {
+test('mutants refuses an unknown name in one sentence', async () => {
   const ended = await execaNode(MUTANTS, ['--only', 'nobody'], { reject: false });
   assert.equal(ended.exitCode, 2);
   assert.match(ended.stderr, /--only must name a mutant/);

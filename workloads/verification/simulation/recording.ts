@@ -1,6 +1,6 @@
 /**
- * Writes down what a client does in a transaction and what it is told: the clients' side of a history. What a
- * transaction reads of its own writes is judged at once: it must be what it wrote last.
+ * Records what a client does in a transaction and what it is told: the clients' side of a history.
+ * Reads of own writes are judged at once: each must return the last write.
  */
 import type { Clock } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
@@ -17,12 +17,12 @@ import { insideOf } from '../judges/scans.ts';
 import type { Names } from './names.ts';
 import { type Operation, SCANNED } from './plan.ts';
 
-/** A transaction in the making; a `HistoricTransaction` whose end may still change. */
+/** A transaction in progress: a `HistoricTransaction` whose outcome may still change. */
 export interface Recording extends HistoricTransaction {
   outcome: HistoricTransaction['outcome'];
   commitTimestamp?: Timestamp | undefined;
   endedAt?: number | undefined;
-  /** Values made up so far: numbers them. */
+  /** The number of values made up so far; numbers them. */
   values: number;
   readonly reads: HistoricValue[];
   readonly scans: HistoricScan[];
@@ -33,13 +33,16 @@ export interface Recording extends HistoricTransaction {
   run?: ObserverRun | undefined;
 }
 
-/** What a client needs to write down what it does. */
+/** The dependencies of a client's recording. */
 export interface Scribe {
   readonly clock: Clock;
   readonly names: Names;
-  /** Told of what must not be. */
+  /** Reports a violation. */
   find(claim: string, message: string): void;
-  /** Told when a read of the snapshot begins; what it returns is called when it was answered without an error. */
+  /**
+   * Called when a read of the snapshot begins; the returned function is called when the read was
+   * answered without an error.
+   */
   reading?(startTimestamp: Timestamp): () => void;
 }
 
@@ -85,7 +88,7 @@ async function performOne(
       await read(scribe, transaction, operation.cell, recording);
       return;
     case 'set': {
-      // Unique, also if the transaction writes the cell twice.
+      // Unique, even if the transaction writes the cell twice.
       const value = `${startTimestamp}.${recording.values++}`;
       write(scribe, transaction, { cell: operation.cell, value }, recording);
       return;
@@ -119,7 +122,7 @@ async function performOne(
   }
 }
 
-/** Reads by themselves, for snapshots too. */
+/** Only the reads; also for snapshots. */
 export async function readOnly(
   scribe: Scribe,
   reader: Reader,
@@ -139,7 +142,7 @@ export async function readOnly(
   }
 }
 
-/** A part of the table lies between the rows of two cells, in whichever order their names are. */
+/** A part of the table is between the rows of two cells, in either order. */
 function rangeOf({ table, part }: Operation & { do: 'scan' }, names: Names): ScanRange {
   const range = { table: names.table(table), columns: SCANNED.map((one) => names.column(one)) };
   if (part === undefined) return range;
@@ -177,7 +180,7 @@ async function scan(
   }
 }
 
-/** Reads a cell and records what was seen. */
+/** Reads a cell and records the value. */
 export async function read(
   scribe: Scribe,
   transaction: Transaction,

@@ -1,6 +1,4 @@
-/**
- * One simulated run: what its clients share, beside the world.
- */
+/** One simulated run: what its clients share besides the world. */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { CellAddress } from '../../../engine/transaction/index.ts';
 import type { OracleService } from './oracle-service.ts';
@@ -16,22 +14,25 @@ export interface Run {
   readonly liveness: SimulatedLiveness;
   /** Absent if each client allocates its own ranges. */
   readonly oracles: OracleService | undefined;
-  /** Absent if scanners do not keep off one another's rows. */
+  /** Absent if scanners do not avoid one another's rows. */
   readonly scanLocks: ScanLockService | undefined;
-  /** The client that collects garbage, if one does. Changes with its lives. */
+  /** The client that collects garbage, if there is one. Changes with its lives. */
   collector: { readonly process: SimulatedProcess } | undefined;
   readonly transactions: Recording[];
-  /** What `outcomeOf` answered. */
+  /** The answers of `outcomeOf`. */
   readonly answers: Answer[];
   /** Commits whose outcome was not known at first. */
   unknowns: number;
   /** Parked cells that were marked again. */
   replayed: number;
-  /** Times that the scratch table was dropped. */
+  /** How often the scratch table was dropped. */
   dropped: number;
   /** Runs of observers that have hung. */
   hung: number;
-  /** Whether weak notifications are part of the plan: then a cell's observer may run twice at a time. */
+  /**
+   * Whether weak notifications are part of the plan; then an observer may run twice at a time for
+   * one cell.
+   */
   readonly hasWeak: boolean;
   /** Runs that are still to fail, by observer and cell. */
   readonly observerFailures: Map<string, number>;
@@ -46,7 +47,10 @@ export interface Answer {
   readonly outcome: 'committed' | 'rolled back';
 }
 
-/** The lock service's list of who is alive: right about the dead, if it knows of them, and sometimes wrong. */
+/**
+ * The lock service's list of live processes: right about the dead that it knows of, and sometimes
+ * wrong about the living.
+ */
 export class SimulatedLiveness {
   readonly #dead = new Set<string>();
   readonly #mistaken = new Set<string>();
@@ -55,7 +59,7 @@ export class SimulatedLiveness {
     return this.#dead.has(token) || this.#mistaken.has(token);
   }
 
-  /** Of those who died before nothing is known any more. */
+  /** Forgets all processes that have died so far. */
   forget(): void {
     this.#dead.clear();
   }

@@ -1,6 +1,6 @@
 /**
- * The lock service's advisory locks for scanners (P49), reached over the same bad network: the real table of locks,
- * which may be lost at any moment.
+ * The lock service's advisory locks for scanners (P49), over the same bad network: the real table
+ * of locks, which may be lost at any moment.
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
 import {
@@ -13,7 +13,7 @@ import { SimulatedClock } from './simulated-clock.ts';
 import { SimulatedProcess } from './process.ts';
 import type { World } from './world.ts';
 
-/** The dead release nothing; their rows must not wait for longer than a run has patience. */
+/** Dead processes release nothing; their rows must become free within the patience of a run. */
 const TTL_MS = 150;
 /** For draws of chance: an id that no other process has. */
 const ID = 20_000;
@@ -31,7 +31,7 @@ export class ScanLockService {
     this.#locks = new RangeLockTable(this.#clock, TTL_MS);
   }
 
-  /** Starts again, with nothing. */
+  /** Restarts empty. */
   lose(): void {
     this.#locks = new RangeLockTable(this.#clock, TTL_MS);
   }
@@ -45,7 +45,7 @@ export class ScanLockService {
           const number = await this.#ask(process, lock, `locks ${what} against scanners`);
           return number === 0 ? undefined : { release: () => this.#release(process, number) };
         } catch {
-          return NO_LOCK; // As its client does: without an answer, as if the rows were free.
+          return NO_LOCK; // As in the real client: without an answer, the rows count as free.
         }
       },
     };

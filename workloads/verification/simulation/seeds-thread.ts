@@ -1,4 +1,4 @@
-/** One thread of simulate-seeds: runs its share, and posts what it has done a few times a second. */
+/** One thread of seeds.ts: runs its share, and posts its tally a few times a second. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../../engine/base/index.ts';
 import { planOf } from './plan.ts';
@@ -8,7 +8,7 @@ import { add, NOTHING, tallyOf } from './tally.ts';
 
 const POST_MS = 250;
 
-// Millions of conflicts are errors, too; nobody looks at where they came from.
+// Millions of conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
 
 const { from, to, step } = workerData as Share;

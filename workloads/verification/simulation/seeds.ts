@@ -1,4 +1,7 @@
-/** Simulates many seeds on several cores: each thread takes every n-th seed, and reports as it goes. */
+/**
+ * Simulates many seeds on several cores: each thread takes every n-th seed, and reports its
+ * progress.
+ */
 import { Worker } from 'node:worker_threads';
 import { add, NOTHING, type Tally } from './tally.ts';
 
@@ -6,14 +9,17 @@ export interface Seeds {
   readonly from: number;
   /** Inclusive. */
   readonly to: number;
-  /** Threads. */
+  /** The number of threads. */
   readonly jobs: number;
 }
 
-/** With what Node takes by itself, short-lived messages survive too often, and a tenth of the time goes. */
+/**
+ * With Node's default size, short-lived messages survive too often, which costs a tenth of the
+ * time.
+ */
 const YOUNG_GENERATION_MB = 96;
 
-/** What a thread is to do. */
+/** The task of a thread. */
 export interface Share {
   readonly from: number;
   readonly to: number;
@@ -21,8 +27,8 @@ export interface Share {
 }
 
 /**
- * Resolves with the tally of all seeds, or of those that were done when `signal` aborted.
- * @param onTally told of all that was done so far, a few times a second
+ * Resolves with the tally of all seeds, or of those that were finished when `signal` aborted.
+ * @param onTally called with the tally so far, a few times a second
  */
 export async function simulateSeeds(
   { from, to, jobs }: Seeds,

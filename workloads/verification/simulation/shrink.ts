@@ -1,20 +1,21 @@
 /**
- * Shrinks a failing run to a small one that fails in the same way, to be read by people.
+ * Shrinks a failing run to a small one that fails in the same way, for people to read.
  *
- *     plan ─▶ leave out a process, a fault, half of the transactions, one, an operation, a message's fault
- *               └─▶ does it still fail with the same claim? then go on from there
+ *     plan ─▶ leave out a process, a fault, half of the transactions, one, an operation,
+ *             a message's fault
+ *               └─▶ does it still fail with the same claim? then continue from there
  *          ─▶ again, until nothing more can be left out
  *
- * It works because chance is decided by what it is for, not by its order (chance.ts): what is left
- * over mostly happens as before.
+ * It works because the purpose of a draw decides chance, not its order (chance.ts): the rest of the
+ * run mostly happens as before.
  */
 import type { Plan, ProcessPlan, TransactionPlan } from './plan.ts';
 import { simulate } from './simulate.ts';
 
 export interface ShrinkOptions {
-  /** Runs to spend. Default 2,000. */
+  /** The limit of runs. Default 2,000. */
   readonly runsMax?: number | undefined;
-  /** Told of every smaller plan. */
+  /** Called with every smaller plan. */
   readonly onSmaller?: ((plan: Plan) => void) | undefined;
 }
 
@@ -45,7 +46,7 @@ export async function shrink(
   }
 }
 
-/** Plans with less in them, those that leave out most first. */
+/** Smaller plans; those that leave out most come first. */
 function* candidates(plan: Plan): Generator<Plan> {
   for (const processes of withoutOne(plan.processes)) yield { ...plan, processes };
   for (const messages of withoutOneKey(plan.knobs.messages)) {

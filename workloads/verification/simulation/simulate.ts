@@ -2,11 +2,12 @@
  * The simulator: one run of the real engine, from a plan, with everything around it simulated.
  *
  *     plan ──▶ trouble: clients work, faults happen
- *          ──▶ peace: no more faults; what is underway arrives; locks are resolved, observers run
+ *          ──▶ peace: no more faults; messages in flight arrive; locks are resolved, observers run
  *          ──▶ judgement: the history, and what is left in the storage
  *
- * The same plan gives the same run, bit for bit: time is virtual, chance is drawn from the seed, and
- * nothing else decides anything. `digest` is the proof: it depends on all that was applied, in order.
+ * The same plan gives the same run, bit for bit: time is virtual, chance is drawn from the seed,
+ * and nothing else decides anything. `digest` is the proof: it depends on everything that was
+ * applied, in order.
  */
 import type { History, Violation } from '../judges/history.ts';
 import { judge } from './judgement.ts';
@@ -43,30 +44,33 @@ export interface RunCounts {
   rolledForward: number;
   rolledBack: number;
   observerRuns: number;
-  /** Of which so many hung for a while; and cells whose observers failed too often, and those marked again. */
+  /**
+   * Observer runs that hung for a while, cells whose observers failed too often, and cells that
+   * were marked again.
+   */
   hung: number;
   parked: number;
   replayed: number;
   tablesDropped: number;
-  /** By the collector. */
+  /** Cells erased by the collector. */
   cellsCollected: number;
 }
 
 export interface SimulationOptions {
-  /** Told of everything that happens: for stories. Default: nobody. */
+  /** Called for everything that happens: for stories. Default: not called. */
   readonly tell?: ((timeMs: number, who: string, what: string) => void) | undefined;
-  /** Told of leases, horizon and reads. Default: nobody. */
+  /** Called for events of leases, horizon and reads. Default: not called. */
   readonly watch?: ((timeMs: number, event: WatchedEvent) => void) | undefined;
-  /** Called when the run is over and the judges begin: for benchmarks. Default: nobody. */
+  /** Called when the run is over and the judges begin: for benchmarks. Default: not called. */
   readonly onJudging?: (() => void) | undefined;
 }
 
-/** No run may take longer, in virtual time: whatever waits that long waits for ever. */
+/** The limit of a run in virtual time: a process that waits that long waits for ever. */
 const LIMIT_MS = 900_000;
 const RESTART_MS = 25;
-/** Times to live of a lock, after which every death is known: others wait for what has no time to live. */
+/** Times to live of a lock after which every death is known: some waits have no time to live. */
 const KNOWN_AFTER_TTLS = 20;
-/** What arrives late may lock something anew, or mark it: the second round finds it. */
+/** A late message may set a lock or a mark again; the second round finds it. */
 const SETTLING_ROUNDS = 2;
 
 export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Result> {
@@ -74,7 +78,8 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
   try {
     await simulation.run();
   } catch (error) {
-    simulation.fail(error); // Not of a client: the storage was asked for something impossible.
+    // An error outside of the clients: the storage got an impossible request.
+    simulation.fail(error);
   }
   options.onJudging?.();
   return simulation.result();
@@ -150,7 +155,7 @@ class Simulation {
     await this.#settle();
   }
 
-  /** Somebody has created the tables, before anything can go wrong. */
+  /** Creates the tables before anything can go wrong. */
   async #found(): Promise<void> {
     this.#world.troubled = false;
     const founder = this.#newClient(
@@ -187,7 +192,7 @@ class Simulation {
     });
   }
 
-  /** Awaits what needs virtual time to pass. */
+  /** Awaits work that needs virtual time to pass. */
   async #await(work: Promise<unknown>, what: string): Promise<void> {
     let isOver = this.#violations.length > 0;
     work.then(
@@ -202,7 +207,7 @@ class Simulation {
     await this.#until(() => isOver, what);
   }
 
-  /** Peace: nothing goes wrong any more, and everything that was begun is finished by somebody. */
+  /** Peace: nothing goes wrong any more, and later processes finish everything that was begun. */
   async #settle(): Promise<void> {
     if (this.#violations.length > 0) return;
     this.#world.troubled = false;
@@ -237,7 +242,7 @@ class Simulation {
     await this.#await(peace.audit(), 'the audit');
   }
 
-  /** When everybody has finished, in a run in which nothing went wrong, nothing is left to be tidied up. */
+  /** When all clients have finished a run in which nothing went wrong, no locks may be left. */
   async #judgeDebris(): Promise<void> {
     for (const { client } of this.#slots) {
       client.runs?.close();
@@ -250,7 +255,7 @@ class Simulation {
     }
   }
 
-  /** Until no copy of a message is underway any more. */
+  /** Waits until no copy of a message is in flight any more. */
   async #untilArrived(): Promise<void> {
     const { timeline, lastArrivalMs } = this.#world;
     timeline.at(lastArrivalMs + 1, () => {});
@@ -312,7 +317,7 @@ class Simulation {
     slot.client.start(() => slot.plan.transactions[slot.begun++]);
   }
 
-  /** Known to be dead, perhaps, and started again. */
+  /** Starts the process again; its death may be known. */
   #died(process: SimulatedProcess): void {
     const { world, liveness } = this.#run;
     const bury = (): void => liveness.bury(process.name);

@@ -1,9 +1,9 @@
 /**
  * One process's connection to the simulated Bigtable: the storage contract over a bad network.
  *
- * Every row of a mutation is a message of its own, because nothing is promised across rows: the rows
- * of one `mutateRows` arrive in any order, and some of them perhaps never. A read is one message, and so is what
- * concerns a whole table.
+ * Every row of a mutation is a message of its own, because nothing is promised across rows: the
+ * rows of one `mutateRows` arrive in any order, and some of them perhaps never. A read is one
+ * message, and so is an operation on a whole table.
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
 import type {
@@ -27,13 +27,16 @@ import type { World } from './world.ts';
 
 /** A copy of a read changes nothing; a read of one row has no parts. */
 const READ_IMMUNITY: ReadonlySet<MessageFault> = new Set(['duplicate', 'replay', 'partial']);
-/** With a connection that keeps order, what is lost is lost with its group. */
+/** On a connection that keeps order, a message is lost only with its group. */
 const ORDERED_IMMUNITY: Set<MessageFault> = new Set(['loseRequest', 'late', 'partial']);
 const SINGLE_IMMUNITY: ReadonlySet<MessageFault> = new Set(['partial']);
-/** Some where there are no rows, one in the middle of them. */
+/** Some are where there are no rows, one is in the middle of them. */
 const SPLITS_OF_YESTERDAY = ['0', 'dx', 'q'];
 const NO_IMMUNITY: ReadonlySet<MessageFault> = new Set();
-/** Of a table created later by another, a copy of a drop would take everything: no name says which table was meant. */
+/**
+ * A copy of a drop would delete a table that another process created later, because names do not
+ * tell incarnations apart.
+ */
 const TABLE_IMMUNITY: ReadonlySet<MessageFault> = new Set([
   'partial',
   'duplicate',

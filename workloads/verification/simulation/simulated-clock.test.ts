@@ -1,4 +1,4 @@
-/** The clocks of simulated machines: what may be wrong with them, and what not. */
+/** The clocks of simulated machines: what may be wrong with them, and what may not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SimulatedProcess } from './process.ts';
@@ -29,7 +29,7 @@ test('a monotonic clock runs at its own speed, and sleepers wake by it', async (
   assert.equal(clock.monotonicMs() - began, 150);
 });
 
-test('while its machine is suspended it stands still, and the wall clock goes on', async () => {
+test('while its machine is suspended, a monotonic clock pauses, and the wall clock continues', async () => {
   const { timeline, clock } = machine(1);
   const began = clock.monotonicMs();
   let wokenAt = 0;

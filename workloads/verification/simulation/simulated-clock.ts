@@ -1,10 +1,12 @@
 /**
- * A process's view of virtual time. Its monotonic clock began elsewhere, runs faster or slower than others by up to one
- * percent, and stands still while its machine is suspended. Its wall clock is wrong by whatever the run decides, and
- * jumps. Its sleepers wake by the monotonic clock, and only while the process is alive.
+ * A process's view of virtual time. Its monotonic clock began elsewhere, runs faster or slower than
+ * others by up to one percent, and pauses while its machine is suspended. Its wall clock is off by
+ * an amount that the run decides, and jumps. Its sleepers wake by the monotonic clock, and only
+ * while the process is alive.
  *
- * What is assumed of clocks: a wall clock does not jump back by just as much as its machine is suspended at the same
- * moment. No clock of the process could tell the two from a moment in which nothing happened.
+ * The one assumption about clocks: a wall clock does not jump back by exactly the time for which
+ * its machine is suspended at that moment. No clock of the process could tell the two from a moment
+ * in which nothing happened.
  */
 import type { Clock } from '../../../engine/base/index.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -18,9 +20,9 @@ export class SimulatedClock implements Clock {
   skewMs: number;
   readonly #timeline: Timeline;
   readonly #process: SimulatedProcess;
-  /** Milliseconds of its monotonic clock in a millisecond of virtual time. */
+  /** Milliseconds of its monotonic clock per millisecond of virtual time. */
   readonly #rate: number;
-  /** Virtual time that it has stood still, without the suspend that goes on. */
+  /** Virtual time for which it has been suspended, without a present suspend. */
   #stoodMs = 0;
   #suspend = { fromMs: 0, untilMs: 0 };
 
@@ -46,7 +48,7 @@ export class SimulatedClock implements Clock {
     return BOOT_MS + (nowMs - this.#stoodMs - inSuspendMs) * this.#rate;
   }
 
-  /** The machine stands still, with everything on it but its wall clock. */
+  /** Pauses the machine, and everything on it except its wall clock. */
   suspend(ms: number): void {
     const { nowMs } = this.#timeline;
     const { fromMs, untilMs } = this.#suspend;
@@ -73,7 +75,7 @@ export class SimulatedClock implements Clock {
         const suspendedMs = Math.max(0, this.#suspend.untilMs - this.#timeline.nowMs);
         this.#timeline.after(suspendedMs + leftMs / this.#rate, wakeWhenDue);
       };
-      // At once, too, means when all that this time has woken waits again.
+      // At once means: when all code that this moment woke waits again.
       if (ms <= 0) this.#timeline.after(0, wake);
       else this.#timeline.after(ms / this.#rate, wakeWhenDue);
       signal?.addEventListener('abort', wake, { once: true });
@@ -81,6 +83,6 @@ export class SimulatedClock implements Clock {
   }
 
   yield(): Promise<void> {
-    return this.sleep(0); // At the same time, when all that this time has woken waits again.
+    return this.sleep(0); // At the same time, after all code that this moment woke waits again.
   }
 }

@@ -1,9 +1,10 @@
 /**
- * The simulator in every test run: 500 seeds of the engine as it is, and the simulator's own promises.
- * A test that fails names its seed: `npm run simulate -- --from <seed> --seeds 1` shrinks and tells it.
+ * The simulator in every test run: 500 seeds of the unchanged engine, and the simulator's own
+ * promises. A test that fails names its seed: `npm run simulate -- --from <seed> --seeds 1` shrinks
+ * the run and prints its story.
  *
- * The seeds run in threads, because the test runner follows every promise of its own, which makes a simulation
- * several times as slow.
+ * The seeds run in threads, because the test runner follows every promise in its own thread, which
+ * makes a simulation several times as slow.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -32,7 +33,7 @@ describe('no rule is broken', () => {
     });
   }
 
-  test('and all that could go wrong has gone wrong', () => {
+  test('and every fault has occurred', () => {
     assert.equal(tally.runs, SEEDS);
     assert.deepEqual(notCovered(tally), []);
     for (const [what, count] of Object.entries(tally.counts)) assert.ok(count > 0, what);
@@ -40,7 +41,7 @@ describe('no rule is broken', () => {
 });
 
 describe('the simulator', () => {
-  test('does the same again, bit for bit, for the same seed', async () => {
+  test('repeats a run bit for bit for the same seed', async () => {
     for (const seed of [3, 5, 8]) {
       const [first, second] = [await simulate(planOf(seed)), await simulate(planOf(seed))];
       assert.equal(first.digest, second.digest);
@@ -50,7 +51,7 @@ describe('the simulator', () => {
     }
   });
 
-  test('does something else for another seed', async () => {
+  test('makes a different run for another seed', async () => {
     const digests = new Set<number>();
     for (const seed of [3, 5, 8]) digests.add((await simulate(planOf(seed))).digest);
     assert.equal(digests.size, 3);
@@ -62,14 +63,14 @@ describe('the simulator', () => {
     assert.equal((await simulate(read)).digest, (await simulate(plan)).digest);
   });
 
-  test('tells a story that is the same each time, and names those who take part', async () => {
+  test('tells the same story each time, with the names of the processes', async () => {
     const plan = { ...planOf(13), processes: planOf(13).processes.slice(0, 1) };
     const story = await tellStory(plan);
     assert.deepEqual(await tellStory(plan), story);
     assert.ok(story.some((line) => /ms {2}client 0: .*set lock:/.test(line)));
   });
 
-  test('does not call a run smaller that does not fail', async () => {
+  test('does not shrink to a run that does not fail', async () => {
     const plan = planOf(13);
     assert.equal(await shrink(plan, 'no such claim', { runsMax: 3 }), plan);
   });

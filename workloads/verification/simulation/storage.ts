@@ -1,4 +1,4 @@
-/** The storage of a simulated run, as it is before the run begins, and what is left in it. */
+/** The storage of a simulated run: its initial state, and what is left in it. */
 import type { Cell } from '../../../engine/bigtable/index.ts';
 import { LOCK, NOTIFY_FAMILIES, notifyTable } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
@@ -17,7 +17,10 @@ export function setFirstTimestamp(world: World): void {
   world.tables.set('timestamp-oracle', oracle);
 }
 
-/** Marks that are left: `notify t/d:seen@12`; parked ones are not, somebody has to look at those. */
+/**
+ * Marks that are left: `notify t/d:seen@12`. Parked marks are not included, because they wait for
+ * an operator.
+ */
 export function leftMarks(world: World): readonly string[] {
   const marks = NOTIFY_FAMILIES.slice(0, 2);
   return storedTables(world).flatMap((table) =>

@@ -1,8 +1,8 @@
-/** The story of a run: who did what, in order, in virtual time. One line for each thing that happened. */
+/** The story of a run: which process did what, in order, in virtual time, one line per event. */
 import type { Plan } from './plan.ts';
 import { simulate } from './simulate.ts';
 
-/** The run told from its beginning to its end, then what is wrong with it. */
+/** The run from its beginning to its end, then its violations. */
 export async function tellStory(plan: Plan): Promise<readonly string[]> {
   const lines: string[] = [];
   const { violations } = await simulate(plan, {

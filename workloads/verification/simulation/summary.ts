@@ -1,4 +1,4 @@
-/** What simulated runs come to, for people. */
+/** The results of simulated runs, for people. */
 import { notCovered, type Tally } from './index.ts';
 
 export function summaryLines(

@@ -1,4 +1,4 @@
-/** What many runs come to: how much was simulated, and which faults were ever met. */
+/** The results of many runs: how much was simulated, and which faults ever occurred. */
 import { EVENT_FAULTS, GROUP_FAULTS, MESSAGE_FAULTS } from './knobs.ts';
 import type { Result, RunCounts } from './simulate.ts';
 import type { FaultCounts } from './world.ts';
@@ -56,7 +56,7 @@ export function add(a: Tally, b: Tally): Tally {
   };
 }
 
-/** Faults that these runs have never met: nothing is known about them. */
+/** Faults that never occurred in these runs: nothing is known about them. */
 export function notCovered({ faults }: Tally): readonly string[] {
   return [...MESSAGE_FAULTS, ...GROUP_FAULTS, ...EVENT_FAULTS].filter(
     (fault) => (faults[fault] ?? 0) === 0,

@@ -1,12 +1,13 @@
 /**
- * Virtual time: a queue of what is going to happen, in whole milliseconds.
+ * Virtual time: a queue of future actions, in whole milliseconds.
  *
  *     at(time, action)   remembered
- *     run(isOver)        takes everything of the earliest time, in the order it was put there; lets all
- *                        code that this woke run until it waits again; then the next time
+ *     run(isOver)        takes all actions of the earliest time, in the order they were added;
+ *                        lets all code that they woke run until it waits again; then the next
+ *                        time
  *
- * Nothing happens between two times, so an hour of waiting costs nothing, and nothing depends on how
- * fast the machine is.
+ * Nothing happens between two times, so an hour of waiting costs nothing, and nothing depends on
+ * the speed of the machine.
  */
 import { nextTick } from 'node:process';
 import { systemClock } from '../../../engine/base/index.ts';
@@ -16,7 +17,10 @@ type Action = () => void;
 export class Timeline {
   /** Now, in milliseconds since the run began. Only grows. */
   nowMs = 0;
-  /** Turns taken so far: a finer clock than `nowMs`, for judges who ask what came first. Only grows. */
+  /**
+   * Turns taken so far: a finer clock than `nowMs`, for judges that ask which event came first.
+   * Only grows.
+   */
   ticks = 0;
   /** Times at which something happens, as a binary heap; each is a key of `#actions`. */
   readonly #times: number[] = [];
@@ -37,7 +41,9 @@ export class Timeline {
     this.at(this.nowMs + delayMs, action);
   }
 
-  /** Resolves to true when `isOver` says so, to false when nothing is left that could happen. */
+  /**
+   * Resolves to true when `isOver` returns true, to false when nothing is left that could happen.
+   */
   async run(isOver: () => boolean): Promise<boolean> {
     await systemClock.yield(); // Once in a while the world outside of the run has its turn.
     for (;;) {
@@ -59,8 +65,8 @@ export class Timeline {
 }
 
 /**
- * Resolves when all code that was woken waits again: the next tick comes when no promise is left whose settling
- * somebody has not heard of. A turn of the event loop would do as well, at ten times the cost.
+ * Resolves when all code that was woken waits again: the next tick comes when all reactions to
+ * settled promises have run. A turn of the event loop would also do, at ten times the cost.
  */
 function quiet(): Promise<void> {
   return new Promise((resolve) => {
@@ -80,7 +86,7 @@ function pushTime(heap: number[], time: number): void {
   heap[i] = time;
 }
 
-/** Removes the smallest. */
+/** Removes the smallest time. */
 function popTime(heap: number[]): void {
   const last = heap.pop() as number;
   const { length } = heap;

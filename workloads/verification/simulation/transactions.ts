@@ -1,6 +1,6 @@
 /**
- * The transactions of one client process, in one of its lives: performs those of the plan through the public API,
- * and writes down what it is told.
+ * The transactions of one client process, in one of its lives: performs those of the plan through
+ * the public API, and records what it is told.
  */
 import { isRetryable, PercolatorError } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
@@ -15,19 +15,19 @@ import type { Run } from './run.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 import { leftLocks } from './storage.ts';
 
-/** After a failure, before the next transaction. */
+/** The rest after a failure, before the next transaction. */
 const REST_MS = 30;
 
 export class Transactions {
   readonly scribe: Scribe;
-  /** How many have failed, with whatever error. */
+  /** The number of transactions that have failed, with any error. */
   failed = 0;
   readonly #run: Run;
   readonly #process: SimulatedProcess;
   readonly #clock: SimulatedClock;
   /** When each start timestamp was asked for, until its transaction is recorded. */
   readonly #askedAt = new Map<Timestamp, number>();
-  /** Every timestamp given, oldest first: moments of the past to look at. */
+  /** Every timestamp received, oldest first: moments of the past for snapshots. */
   readonly #given: { readonly timestamp: Timestamp; readonly atMs: number }[] = [];
 
   constructor(run: Run, process: SimulatedProcess, clock: SimulatedClock) {
@@ -57,7 +57,7 @@ export class Transactions {
       },
       readHorizon: () => oracle.readHorizon(),
       raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
-      // Not `async`: what comes back in one answer is heard in one turn, as without us.
+      // Not `async`: timestamps of one answer must be heard in one turn, as without this wrapper.
       next: () => {
         const askedAt = timeline.ticks;
         return oracle.next().then((timestamp) => {
@@ -114,7 +114,7 @@ export class Transactions {
     if (last !== undefined) this.#heard(last, 'committed');
   }
 
-  /** Resolves to whether it could be read to its end. */
+  /** Resolves to whether the snapshot could be read to its end. */
   async snapshot(
     percolator: Percolator,
     operations: readonly Operation[],
@@ -179,7 +179,7 @@ export class Transactions {
     }
   }
 
-  /** Each by itself may fail; then the table is as it was, or gone for a while. */
+  /** Each step may fail on its own; then the table is unchanged, or missing for a while. */
   async #recreate(
     percolator: Percolator,
     { observedColumns = [] }: TransactionPlan,
@@ -192,7 +192,7 @@ export class Transactions {
       this.#run.dropped++;
       await percolator.createTable(table, { observedColumns: columns, splits: SPLITS });
     } catch (error) {
-      if (hasCode(error, 'TABLE_MISMATCH')) return; // Somebody else was faster.
+      if (hasCode(error, 'TABLE_MISMATCH')) return; // Another client was faster.
       if (!isInDoubt(error)) await this.#failed(percolator, undefined, error);
     }
   }
@@ -201,12 +201,12 @@ export class Transactions {
     const { timeline, knobs, umpire } = this.#run.world;
     if (!umpire.isCalm) return;
     const look = (): void => umpire.committed(startTimestamp, () => leftLocks(this.#run.world));
-    // In a busy lane of batches it takes as long as it takes.
+    // In a busy lane of batches the time is not bounded.
     if (knobs.batching === undefined) timeline.after(3 * knobs.delayMsMax + 2, look);
     else void percolator.settled().then(look);
   }
 
-  /** A start timestamp that this client was given so long ago. */
+  /** A start timestamp that this client received at least `agoMs` ago. */
   #timestampOf(agoMs: number | undefined): Timestamp | undefined {
     if (agoMs === undefined) return undefined;
     const { nowMs } = this.#run.world.timeline;
@@ -240,17 +240,20 @@ export class Transactions {
       const code = error instanceof PercolatorError ? error.code : '';
       world.umpire.failed(recording.startTimestamp, code, () => leftLocks(world));
     }
-    await this.#clock.sleep(REST_MS); // Or a short outage would fail the whole plan.
+    await this.#clock.sleep(REST_MS); // Without it, a short outage would fail the whole plan.
   }
 
-  /** Whether the scratch table is not there. Of the others nobody may say so, whatever their locks point to. */
+  /**
+   * Whether the error says that the scratch table is missing. Other tables are never missing,
+   * wherever their locks point.
+   */
   #isGone(error: unknown): boolean {
     const { plan, world } = this.#run;
     if (plan.knobs.drops !== true || !hasCode(error, 'TABLE_NOT_FOUND')) return false;
     return new RegExp(`\\btable ${world.names.table(SCRATCH)}(\\.|$|[^\\w.])`).test(error.message);
   }
 
-  /** Asks how it ended after all; what is answered must be true. */
+  /** Asks for the actual outcome; the answer must be true. */
   async #ask(percolator: Percolator, { transaction }: PercolatorError): Promise<void> {
     if (transaction === undefined) throw new Error('COMMIT_UNKNOWN names its transaction');
     try {

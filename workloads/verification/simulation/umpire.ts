@@ -1,15 +1,17 @@
 /**
- * The umpire watches a run while it goes on, for what no history tells afterwards:
+ * The umpire watches a run in progress, for rules that no history shows afterwards:
  *
- *   - a prewrite is refused only because of what refuses it by the rules (P6)
- *   - whoever was told that a transaction failed, in a run without faults, finds none of its locks (P7, P16)
- *   - a live transaction whose process keeps its heartbeat up is not rolled back by others (P24, P25)
- *   - a process knows of its own transactions that they have ended (P29)
- *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48), and do
- *     not commit any more when their worker has said that it has stopped (P50)
- *   - a transaction that locked its primary leaves a trace there, of how it ended (P1, P8)
- *   - no read is answered from a snapshot below which any collector had announced to delete when the read was served,
- *     also if what was read is right (P31)
+ *   - a prewrite is refused only for a reason that the rules name (P6)
+ *   - a client that was told that a transaction failed, in a run without faults, finds none of its
+ *     locks (P7, P16)
+ *   - a live transaction whose process keeps up its heartbeat is not rolled back by others (P24,
+ *     P25)
+ *   - a process knows that its own transactions have ended (P29)
+ *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48),
+ *     and do not commit after their worker has reported that it has stopped (P50)
+ *   - a transaction that locked its primary leaves a trace there of how it ended (P1, P8)
+ *   - no read is answered from a snapshot below the deletion horizon that a collector had announced
+ *     when the read was served, even if the values are right (P31)
  */
 import type { ConditionalRowMutation, Timestamp } from '../../../engine/bigtable/index.ts';
 import { decodeLock, isPrimary } from '../../../engine/transaction/locks/lock.ts';
@@ -17,16 +19,16 @@ import { historicCell, type History, type Violation } from '../judges/history.ts
 import type { Knobs } from './knobs.ts';
 import type { ModelTable } from './model-table.ts';
 
-/** Of each claim; one broken rule breaks it many times. */
+/** Violations kept of each claim; one broken rule breaks it many times. */
 const VIOLATIONS_MAX = 5;
 
 export class Umpire {
   readonly violations: Violation[] = [];
   /** Nothing goes wrong in this run. */
   readonly isCalm: boolean;
-  /** Nothing goes wrong but that answers take long, or come twice: nobody may be taken for dead. */
+  /** Nothing goes wrong except slow or repeated answers: no process may be taken for dead. */
   readonly isPatient: boolean;
-  /** Locks that were ever set, to look at in the end. */
+  /** All locks that were ever set, to check at the end. */
   readonly #locks: {
     readonly table: string;
     readonly row: string;
@@ -35,7 +37,7 @@ export class Umpire {
     readonly value: Uint8Array;
   }[] = [];
 
-  /** Below it collectors delete, or are about to. Only grows. */
+  /** Collectors delete below it, or are about to. Only grows. */
   #deletionHorizon: Timestamp = 0;
   /** Snapshots of processes for which a read was served too late, and when the last one was. */
   readonly #servedLate = new Map<string, number>();
@@ -45,7 +47,7 @@ export class Umpire {
     this.isPatient = isPatient(knobs);
   }
 
-  /** A conditional mutation that found an offending cell, before anything was changed. */
+  /** Checks a conditional mutation that found an offending cell, before anything is changed. */
   refused(table: ModelTable, conditional: ConditionalRowMutation): void {
     const locks = (conditional.ifNotFound ?? []).filter(({ family }) => family === 'lock');
     if (locks.length === 0) return; // Not a prewrite.
@@ -64,7 +66,7 @@ export class Umpire {
     this.find('conflicts: groundless', `a prewrite of ${where} was refused without a reason`);
   }
 
-  /** A lock was set. */
+  /** Notes that a lock was set. */
   locked(
     table: string,
     row: string,
@@ -74,7 +76,9 @@ export class Umpire {
     this.#locks.push({ table, row, column, startTimestamp, value });
   }
 
-  /** A client was told that its transaction committed; a while later its second phase must be over (P16). */
+  /**
+   * A client was told that its transaction committed; its second phase must end soon after (P16).
+   */
   committed(startTimestamp: Timestamp, locksLeft: () => readonly string[]): void {
     if (!this.isCalm) return;
     const left = locksLeft().filter((lock) => lock.endsWith(`@${startTimestamp}`));
@@ -100,7 +104,10 @@ export class Umpire {
     );
   }
 
-  /** After a run: what was locked as a primary has left a record or a marker at its primary, unless its table is gone. */
+  /**
+   * After a run: every cell that was locked as a primary has a record or a marker of its
+   * transaction, unless its table is gone.
+   */
   judgeTraces({ records, markers }: History, isThere: (table: string) => boolean): void {
     const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
     const traces = new Set(markers.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`));
@@ -120,7 +127,10 @@ export class Umpire {
     }
   }
 
-  /** A collector has written down how far it is: also, before it deletes anything, below what it will. */
+  /**
+   * A collector has recorded its progress. It also does so before it deletes anything, with the
+   * horizon below which it will.
+   */
   collectorIsAt(progress: Uint8Array): void {
     const { deletionHorizon } = JSON.parse(Buffer.from(progress).toString()) as {
       readonly deletionHorizon: Timestamp;
@@ -128,12 +138,18 @@ export class Umpire {
     this.#deletionHorizon = Math.max(this.#deletionHorizon, deletionHorizon);
   }
 
-  /** The storage has answered a read for a snapshot; the process may still find out that it came too late. */
+  /**
+   * The storage has answered a read for a snapshot; the process may still find out that it came too
+   * late.
+   */
   served(process: string, snapshot: Timestamp, tick: number): void {
     if (snapshot < this.#deletionHorizon) this.#servedLate.set(`${process} ${snapshot}`, tick);
   }
 
-  /** A process has used what it read since then, without an error. Another snapshot of that moment may have failed before. */
+  /**
+   * A process has used what it read since then, without an error. Another snapshot of that moment
+   * may have failed before.
+   */
   answered(process: string, snapshot: Timestamp, since: number): void {
     if (this.#servedLate.size === 0) return;
     if ((this.#servedLate.get(`${process} ${snapshot}`) ?? -1) < since) return;

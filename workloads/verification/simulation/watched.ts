@@ -1,8 +1,9 @@
 /**
- * What a run shows of leases and horizon, as events: for the model of them, which checks that each run is one
- * of its behaviours (workloads/verification/model).
+ * The events of leases and horizon in a run: for their model, which checks that each run is one of
+ * its behaviours (workloads/verification/model).
  *
- * All of it is seen from outside, where messages arrive and answers are heard; the engine knows nothing of it.
+ * All of it is observed from outside, where messages arrive and answers are heard; the engine knows
+ * nothing of it.
  */
 import {
   type Cell,
@@ -22,9 +23,9 @@ export interface WatchedLease {
 }
 
 export type WatchedEvent =
-  /** A copy of a renewal. */
+  /** A copy of a renewal arrives. */
   | { readonly kind: 'lease arrives'; readonly lease: WatchedLease }
-  /** Up to the counter. */
+  /** Erased up to the counter. */
   | { readonly kind: 'lease erased'; readonly process: string; readonly counter: number }
   | {
       readonly kind: 'leases served' | 'leases heard';
@@ -32,7 +33,10 @@ export type WatchedEvent =
       readonly leases: readonly WatchedLease[];
     }
   | { readonly kind: 'horizon persisted'; readonly horizon: Timestamp }
-  /** A collector has fixed its deletion horizon and waited; or has resolved all locks, and begins to delete. */
+  /**
+   * A collector has fixed its deletion horizon and waited; or has resolved all locks, and begins to
+   * delete.
+   */
   | { readonly kind: 'resolving' | 'collecting'; readonly deletionHorizon: Timestamp }
   | {
       readonly kind: 'read served' | 'read answered';
@@ -40,7 +44,7 @@ export type WatchedEvent =
       readonly snapshot: Timestamp;
     };
 
-/** Told of each event, in order. */
+/** Called for each event, in order. */
 export type Watch = (event: WatchedEvent) => void;
 
 const PROGRESS_TABLE = 'percolator-collector';
@@ -82,7 +86,7 @@ function leaseOf(
   return { process, counter: timestamp, bound };
 }
 
-/** The snapshot that a read is for, if it is one of a snapshot. */
+/** The snapshots that a read is for; none if it is no snapshot read. */
 export function snapshotsOf(filters: readonly CellFilter[]): readonly Timestamp[] {
   return filters
     .filter(({ family, from = 0 }) => family === 'write' && from === 0)

@@ -1,6 +1,6 @@
 /**
- * What all processes of one simulated run share: virtual time, the storage's tables, the faults, and the
- * record of what really happened.
+ * The state that all processes of one simulated run share: virtual time, the storage's tables, the
+ * faults, and the record of what really happened.
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
 import {
@@ -29,14 +29,16 @@ import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
 import { snapshotsOf, type Watch, watchMutations } from './watched.ts';
 
-/** Longest time that a copy of a message can be underway; the collector waits for it (P4). */
+/**
+ * The longest time for which a copy of a message can be in flight; the collector waits for it (P4).
+ */
 export const MESSAGE_LIFETIME_MS = 400;
 
 type Fault = MessageFault | GroupFault | EventFault;
 
 export type FaultCounts = Partial<Record<Fault, number>>;
 
-/** Where collectors say how far they are. */
+/** The table in which collectors record their progress. */
 const PROGRESS_TABLE = 'percolator-collector';
 
 export class World {
@@ -49,27 +51,32 @@ export class World {
   readonly umpire: Umpire;
   /** How often each fault has happened. */
   readonly faults: FaultCounts = {};
-  /** Every write record and marker that ever stood in the storage, in the order they came. */
+  /** Every write record and marker that was ever in the storage, in the order they came. */
   readonly records: HistoricRecord[] = [];
   readonly markers: HistoricMarker[] = [];
   /** False at the end of a run: from then on nothing goes wrong any more. */
   troubled = true;
-  /** Every message takes equally long: nothing but backoff keeps rivals from meeting again and again. */
+  /**
+   * Every message takes equally long: only backoff keeps rivals from conflicting again and again.
+   */
   isInStep = false;
-  /** When the last copy that is underway arrives. Only grows. */
+  /** When the last copy in flight arrives. Only grows. */
   lastArrivalMs = 0;
-  /** Sent so far, by all processes. */
+  /** Messages sent so far, by all processes. */
   messages = 0;
-  /** One number that depends on everything that was applied, in order: equal runs have equal digests. */
+  /**
+   * One number that depends on everything that was applied, in order: equal runs have equal
+   * digests.
+   */
   digest = 0;
-  /** Told of everything that happens, if somebody listens: for stories. */
+  /** Called for everything that happens, if set: for stories. */
   tell: ((who: string, what: string) => void) | undefined;
-  /** Told of leases, horizon and reads, if somebody listens: for the model of them. */
+  /** Called for events of leases, horizon and reads, if set: for their model. */
   watch: Watch | undefined;
   readonly #seenRecords = new Set<string>();
   readonly #seenMarkers = new Set<string>();
   readonly #faultsUpTo: readonly { readonly fault: MessageFault; readonly upTo: number }[];
-  /** Rows whose tablet is unavailable: those that begin with this letter or a later one. */
+  /** Rows whose tablet is unavailable: those from this letter on. */
   #unavailable: { readonly from: string; readonly untilMs: number } = { from: '', untilMs: 0 };
 
   constructor(seed: number, knobs: Knobs) {
@@ -84,7 +91,7 @@ export class World {
     });
   }
 
-  /** Long enough for a lock's time to live, or for a collector to give a process up and collect. */
+  /** Long enough for a lock's time to live, or for a collector to give up a process and collect. */
   get longestStopMs(): number {
     const { collector, leaseTimeToLiveMs, lockTimeToLiveMs } = this.knobs;
     if (!collector) return 4 * lockTimeToLiveMs;
@@ -100,7 +107,7 @@ export class World {
     return chance(this.seed, process.id, message, purpose);
   }
 
-  /** What happens to a message, if anything does. */
+  /** The fault of a message, if it has one. */
   faultOf(process: SimulatedProcess, message: number): MessageFault | undefined {
     if (!this.troubled) return undefined;
     const drawn = this.draw(process, message, 0);
@@ -114,7 +121,7 @@ export class World {
   checkAndMutateRow(conditional: ConditionalRowMutation): boolean {
     const table = this.table(conditional.table);
     const found = table.checkAndMutateRow(conditional);
-    // A refused prewrite changes nothing, so the umpire sees what it met.
+    // A refused prewrite changes nothing, so the umpire sees the cells that refused it.
     if (found) this.umpire.refused(table, conditional);
     return found;
   }
@@ -145,7 +152,7 @@ export class World {
     throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
   }
 
-  /** Notes what a mutation that was applied says about the outcome of transactions. */
+  /** Notes what an applied mutation says about the outcome of transactions. */
   observe(table: string, row: string, mutations: readonly Mutation[] | undefined): void {
     if (this.watch !== undefined) watchMutations(this.watch, { table, row }, mutations ?? []);
     for (const mutation of mutations ?? []) {
@@ -161,7 +168,7 @@ export class World {
     }
   }
 
-  /** Notes which snapshot a read was for. */
+  /** Notes the snapshots that a read was for. */
   served(process: SimulatedProcess, filters: readonly CellFilter[]): void {
     for (const snapshot of snapshotsOf(filters)) {
       this.umpire.served(process.name, snapshot, this.timeline.ticks);

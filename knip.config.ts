@@ -1,5 +1,6 @@
 /**
- * What knip takes as the roots of the code; everything else must be reached from them, or is unused.
+ * What knip takes as the roots of the code; everything else must be reached from them, or is
+ * unused.
  *
  * It finds most of them itself: the scripts, `imports` and `exports` of package.json, and programs
  * that are started with `new URL('...', import.meta.url)`. What is left are the tests.

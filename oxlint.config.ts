@@ -6,7 +6,10 @@
  */
 import type { OxlintConfig, OxlintOverride } from 'oxlint';
 
-/** The files of `engine/` itself that put the folders together: of the layers below, `root` stands for them. */
+/**
+ * The files of `engine/` itself that put the folders together: of the layers below, `root` stands
+ * for them.
+ */
 const root = ['bulk-load', 'fsck', 'index', 'percolator'];
 
 /** Who may import whom: a folder of the engine may import itself and the folders listed. */
@@ -37,7 +40,10 @@ const layers: Record<string, readonly string[]> = {
   ],
 };
 
-/** The same for the folders of `workloads/`. An experiment imports no other experiment: what two share is in the harness. */
+/**
+ * The same for the folders of `workloads/`. An experiment imports no other experiment: what two
+ * share is in the harness.
+ */
 const rooms: Record<string, readonly string[]> = {
   harness: [],
   'crawl-rate': ['harness'],

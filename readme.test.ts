@@ -1,4 +1,7 @@
-/** The program in the README does what the README says, as a user would run it: linked, and without a build. */
+/**
+ * The program in the README does what the README says, as a user would run it: linked, and without
+ * a build.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';

@@ -4,9 +4,9 @@
  *
  *   1. npm resolves package.json.
  *   2. The address of each package goes: `npm ci` asks the registry it is configured with.
- *   3. Optional packages for other platforms that the registry at hand did not offer are entered, because
- *      `npm ci` refuses a lockfile that lacks one ("Missing: ... from lock file"). They stand there
- *      without a checksum, which npm could not have known either.
+ *   3. Optional packages for other platforms that the registry at hand did not offer are entered,
+ *      because `npm ci` refuses a lockfile that lacks one ("Missing: ... from lock file"). They
+ *      stand there without a checksum, which npm could not have known either.
  *
  * It installs nothing: run `npm ci` afterwards.
  */
@@ -62,7 +62,9 @@ await runCommand(specification, async () => {
   process.stdout.write(`${LOCKFILE} is written; ${added.length} platform packages were added.\n`);
 });
 
-/** The entry of an optional package as npm writes it, told from its name: `@lmdb/lmdb-win32-x64`. */
+/**
+ * The entry of an optional package as npm writes it, told from its name: `@lmdb/lmdb-win32-x64`.
+ */
 function platformPackage(name: string, version: string, wantedBy: LockedPackage): object {
   if (!/^\d/.test(version)) throw new Error(`${name} is wanted as ${version}, not as one version`);
   const system = SYSTEM.exec(name)?.[0];

@@ -1,6 +1,6 @@
 /**
- * The one error class of the baseline. The code is the contract; the message names the task, file or
- * option concerned, and `cause` keeps what was thrown underneath.
+ * The one error class of the baseline. The code is the contract; the message names the task, file
+ * or option concerned, and `cause` keeps what was thrown underneath.
  */
 
 export type MapReduceErrorCode =

@@ -5,8 +5,8 @@
  * 2. While there are more runs than can be merged at once, merge the first few into a longer one.
  * 3. Merge the runs that are left; equal keys come out side by side, which is a group.
  *
- * Memory goes to one buffer of records in step 1 and to one block per run in steps 2 and 3. Runs are
- * merged in the order they were written, so that the values of a key keep their order.
+ * Memory goes to one buffer of records in step 1 and to one block per run in steps 2 and 3. Runs
+ * are merged in the order they were written, so that the values of a key keep their order.
  */
 import { unlinkSync } from 'node:fs';
 import type { Slice } from './bytes.ts';

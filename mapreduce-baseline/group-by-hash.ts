@@ -9,7 +9,10 @@ import { Slice } from './bytes.ts';
 import type { Values } from './job.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 
-/** What grouping takes per record beside the record itself: at most 4 slots, a link, a tail, a place. */
+/**
+ * What grouping takes per record beside the record itself: at most 4 slots, a link, a tail, a
+ * place.
+ */
 export const HASH_BYTES_PER_RECORD = 28;
 
 /** Calls `visit` once per key with its values. */

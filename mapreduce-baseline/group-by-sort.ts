@@ -4,25 +4,31 @@
  * A comparison function per pair would be the slow part, so most of the order is found by numbers:
  *
  * 1. Leave out the bytes that all keys of the run share.
- * 2. Pack the next four bytes of each key and the number of its record into one double (32 + 21 bits
- *    fit a double's 53), and let the engine sort the doubles, which it does natively.
- * 3. Keys that agree in these four bytes lie together now: the same again for each such run, further
- *    into the key. Short runs are finished by insertion sort with real comparisons.
+ * 2. Pack the next four bytes of each key and the number of its record into one double (32 + 21
+ *    bits fit a double's 53), and let the engine sort the doubles, which it does natively.
+ * 3. Keys that agree in these four bytes lie together now: the same again for each such run,
+ *    further into the key. Short runs are finished by insertion sort with real comparisons.
  */
 import { compareBytes, Slice } from './bytes.ts';
 import type { Values } from './job.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 
-/** What sorting takes per record beside the record itself: a place, a copy of it, a double twice. */
+/**
+ * What sorting takes per record beside the record itself: a place, a copy of it, a double twice.
+ */
 export const SORT_BYTES_PER_RECORD = 24;
 
-/** As many records as a run of step 2 can number. More in one buffer are spilled as further runs. */
+/**
+ * As many records as a run of step 2 can number. More in one buffer are spilled as further runs.
+ */
 export const SORT_RECORDS_MAX: number = 2 ** 21;
 
 /** Below this length insertion sort is cheaper than packing. */
 const INSERTION_LENGTH_MAX = 12;
 
-/** Calls `visit` once per key, in byte order of the keys, with its values in the order they came. */
+/**
+ * Calls `visit` once per key, in byte order of the keys, with its values in the order they came.
+ */
 export function forEachGroupBySort(
   records: RecordBuffer,
   visit: (key: Slice, values: Values) => void,
@@ -44,7 +50,9 @@ export function forEachGroupBySort(
   }
 }
 
-/** Where the records lie, in byte order of their keys; records with equal keys stay in their order. */
+/**
+ * Where the records lie, in byte order of their keys; records with equal keys stay in their order.
+ */
 export function sortedPlaces(records: RecordBuffer): Int32Array {
   const places = new Int32Array(records.recordCount);
   let at = 0;

@@ -1,9 +1,10 @@
 /**
- * The front door of the batch baseline: a MapReduce for one machine, what the engine is compared with.
+ * The front door of the batch baseline: a MapReduce for one machine, what the engine is compared
+ * with.
  *
  * Read job.ts for the contract, run-job.ts for the course of a job, then the files in the order in
- * which data meets them: input-splits, record-reader, map-task, spill-file, reduce-task, group-by-hash
- * or group-by-sort, external-merge, sorted-run, run-merge, line-output.
+ * which data meets them: input-splits, record-reader, map-task, spill-file, reduce-task,
+ * group-by-hash or group-by-sort, external-merge, sorted-run, run-merge, line-output.
  */
 export { ByteBuilder, compareBytes, Slice } from './bytes.ts';
 export { MapReduceError, type MapReduceErrorCode } from './errors.ts';

@@ -2,8 +2,8 @@
  * Cutting the input into the pieces that map tasks work on.
  *
  * An input is a range of bytes of a file of lines. It is cut anywhere, without reading it: the rule
- * that makes this right is in record-reader.ts. Small inputs are put together into one task, so that
- * a thousand small files do not cost a thousand tasks.
+ * that makes this right is in record-reader.ts. Small inputs are put together into one task, so
+ * that a thousand small files do not cost a thousand tasks.
  */
 import { stat } from 'node:fs/promises';
 import { MapReduceError } from './errors.ts';
@@ -13,7 +13,10 @@ export interface Input {
   readonly path: string;
   /** First byte. Default 0. The records taken are those that begin in `start <= position < end`. */
   readonly start?: number | undefined;
-  /** Byte after the last. Default: the size of the file now. Name it if the file is being appended to. */
+  /**
+   * Byte after the last. Default: the size of the file now. Name it if the file is being appended
+   * to.
+   */
   readonly end?: number | undefined;
 }
 

@@ -20,21 +20,33 @@ export interface JobOptions {
   readonly inputs: readonly Input[];
   /** Must not exist; appears when the job has succeeded, with files `part-00000` and so on. */
   readonly outputFolder: string;
-  /** Reduce tasks, and files of output, 1 to 4096. Default: 4 per worker, more for large inputs, so
-   * that one partition stays well below the memory. Too few: external merges; too many: small files. */
+  /**
+   * Reduce tasks, and files of output, 1 to 4096. Default: 4 per worker, more for large inputs, so
+   * that one partition stays well below the memory. Too few: external merges; too many: small
+   * files.
+   */
   readonly partitions?: number | undefined;
-  /** Bytes of buffers and tables per worker, 64 KiB at least. Default 256 MiB. It does not count the
-   * runtime itself, about 60 MB a process. Too small: external merges. */
+  /**
+   * Bytes of buffers and tables per worker, 64 KiB at least. Default 256 MiB. It does not count the
+   * runtime itself, about 60 MB a process. Too small: external merges.
+   */
   readonly memoryBytesPerWorker?: number | undefined;
-  /** `hash` (default) needs no order and is faster; `sort` gives each part in byte order of the keys. */
+  /**
+   * `hash` (default) needs no order and is faster; `sort` gives each part in byte order of the
+   * keys.
+   */
   readonly grouping?: Grouping | undefined;
-  /** Input bytes per map task. Default: a quarter of a worker's share, from 1 to 64 MiB. Too small:
-   * a message and a file per split; too large: one core idles at the end of the map phase. */
+  /**
+   * Input bytes per map task. Default: a quarter of a worker's share, from 1 to 64 MiB. Too small:
+   * a message and a file per split; too large: one core idles at the end of the map phase.
+   */
   readonly splitBytes?: number | undefined;
   /** How often a task may be attempted, 1 or more. Default 4. */
   readonly attempts?: number | undefined;
-  /** Whether the output survives a power failure once the job has succeeded. Default true; costs a
-   * sync per part. For an intermediate output, computed again after a crash, false is right. */
+  /**
+   * Whether the output survives a power failure once the job has succeeded. Default true; costs a
+   * sync per part. For an intermediate output, computed again after a crash, false is right.
+   */
   readonly durable?: boolean | undefined;
 }
 

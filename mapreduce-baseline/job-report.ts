@@ -1,4 +1,7 @@
-/** What a job did, summed over its tasks. Failed attempts count in `failedAttempts` and nowhere else. */
+/**
+ * What a job did, summed over its tasks. Failed attempts count in `failedAttempts` and nowhere
+ * else.
+ */
 import type { MapReport, ReduceReport } from './tasks.ts';
 
 export interface JobReport {
@@ -7,14 +10,18 @@ export interface JobReport {
   readonly cpuSeconds: number;
   readonly inputBytes: number;
   readonly recordsRead: number;
-  /** Records that `map` emitted, and the bytes of those that were left to shuffle after combining. */
+  /**
+   * Records that `map` emitted, and the bytes of those that were left to shuffle after combining.
+   */
   readonly recordsEmitted: number;
   readonly recordsShuffled: number;
   readonly bytesShuffled: number;
   readonly groups: number;
   readonly recordsWritten: number;
   readonly bytesWritten: number;
-  /** External sorting: sorted runs, merges and bytes written to runs. All 0 if everything fitted. */
+  /**
+   * External sorting: sorted runs, merges and bytes written to runs. All 0 if everything fitted.
+   */
   readonly sortedRuns: number;
   readonly merges: number;
   readonly bytesSpilled: number;

@@ -7,9 +7,9 @@
  * record is a key and a value, any bytes at all. In the output, and in the streaming programs, key
  * and value are joined by a tab, or the key stands alone if the value is empty.
  *
- * A job lives in a module of its own, which each worker process loads by its URL. The module exports
- * `createJob(parameters)`; a task gets a fresh job, so a job may keep scratch space but must not
- * expect to see all records.
+ * A job lives in a module of its own, which each worker process loads by its URL. The module
+ * exports `createJob(parameters)`; a task gets a fresh job, so a job may keep scratch space but
+ * must not expect to see all records.
  *
  * Promises of the job, without which the output is wrong:
  * 1. `map`, `combine` and `reduce` depend on their arguments alone. A task may run twice.

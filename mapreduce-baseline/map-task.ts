@@ -31,7 +31,9 @@ export async function runMapTask(
   return { kind: 'map', spillPath, segments, recordsRead, recordsEmitted };
 }
 
-/** Half of the memory to the partitions' buffers; an eighth to each of the two blocks being read. */
+/**
+ * Half of the memory to the partitions' buffers; an eighth to each of the two blocks being read.
+ */
 function bufferBytesFor(memoryBytes: number, partitions: number): number {
   const share = Math.floor(memoryBytes / 2 / partitions);
   return Math.min(PARTITION_BUFFER_BYTES_MAX, Math.max(PARTITION_BUFFER_BYTES_MIN, share));

@@ -5,9 +5,9 @@
  *     │ hash │ key length │ value length │ key │ value │ padding │     padded to whole 4-byte words
  *     └──────┴────────────┴──────────────┴─────┴───────┴─────────┘
  *
- * The lengths let a reducer step from record to record without looking for separators, and the hash,
- * computed once by the mapper, lets it group without touching the key again. Words are in the byte
- * order of the machine: a spill file never leaves it. Positions are counted in words.
+ * The lengths let a reducer step from record to record without looking for separators, and the
+ * hash, computed once by the mapper, lets it group without touching the key again. Words are in the
+ * byte order of the machine: a spill file never leaves it. Positions are counted in words.
  */
 import { assert } from '#engine/base';
 import { copyBytes, type Slice } from './bytes.ts';
@@ -105,13 +105,17 @@ export class RecordBuffer {
     return (this.after(at) - at) * WORD_BYTES;
   }
 
-  /** Forgets what lies before `at` and moves the rest to the front. Records are no longer counted. */
+  /**
+   * Forgets what lies before `at` and moves the rest to the front. Records are no longer counted.
+   */
   dropBefore(at: number): void {
     this.words.copyWithin(0, at, this.wordCount);
     this.wordCount = Math.max(0, this.wordCount - at);
   }
 
-  /** Takes in this many bytes that are read to the end of what is there, by the caller; says where. */
+  /**
+   * Takes in this many bytes that are read to the end of what is there, by the caller; says where.
+   */
   reserve(bytes: number, records: number): number {
     assert(bytes % WORD_BYTES === 0, 'a spill file is read in whole words');
     const at = this.byteLength;

@@ -8,16 +8,16 @@
  *     split           |-----------|                  takes b and c: it skips the rest of a, and
  *                                                    reads on to the end of c
  *
- * 1. A split that does not begin the file starts one byte early and drops everything up to the first
- *    newline. (One byte early, because a record that begins exactly at `start` belongs to it: the
- *    newline before it is then the one found.)
+ * 1. A split that does not begin the file starts one byte early and drops everything up to the
+ *    first newline. (One byte early, because a record that begins exactly at `start` belongs to it:
+ *    the newline before it is then the one found.)
  * 2. It ends after the first newline at or behind its last byte: that record began before `end`.
  *
  * So neighbouring splits lose nothing and repeat nothing, wherever they are cut.
  *
- * Reading overlaps with computing: while a block is worked on, the next is on its way into the other
- * of two buffers. The piece of a record at the end of a block is copied in front of the next one,
- * into space kept free there, so that a record is always in one piece.
+ * Reading overlaps with computing: while a block is worked on, the next is on its way into the
+ * other of two buffers. The piece of a record at the end of a block is copied in front of the next
+ * one, into space kept free there, so that a record is always in one piece.
  */
 import { open, type FileHandle } from 'node:fs/promises';
 import { Slice } from './bytes.ts';
@@ -27,7 +27,9 @@ import type { Split } from './input-splits.ts';
 const NEWLINE = 0x0a;
 /** Space before each block for the piece of a record left over from the one before. */
 const CARRY_BYTES = 64 * 1024;
-/** How much is read at a time behind the end of a split, where only the end of one record is wanted. */
+/**
+ * How much is read at a time behind the end of a split, where only the end of one record is wanted.
+ */
 const TAIL_BYTES = 64 * 1024;
 /** A line longer than this is more likely a file of another kind than a record. */
 const RECORD_BYTES_MAX = 512 * 1024 * 1024;
@@ -44,7 +46,9 @@ export function forEachRecord(block: Slice, visit: (record: Slice) => void): voi
   }
 }
 
-/** Yields the records of the split in blocks of whole records. A block is valid until the next one. */
+/**
+ * Yields the records of the split in blocks of whole records. A block is valid until the next one.
+ */
 export async function* readRecordBlocks(split: Split, blockBytes: number): AsyncGenerator<Slice> {
   const file = await open(split.path);
   try {
@@ -154,7 +158,9 @@ class BlockReader {
     return block;
   }
 
-  /** The last record is the one that holds the split's last byte; if its end is not here, read on. */
+  /**
+   * The last record is the one that holds the split's last byte; if its end is not here, read on.
+   */
   #cutAtEndOfSplit(block: Slice): Slice {
     const lastByte = block.end - (this.#position - (this.#split.end - 1));
     const newline = block.bytes.indexOf(NEWLINE, Math.max(lastByte, block.start));

@@ -6,9 +6,10 @@
  * 3. Sync the folder of parts, rename it to the output folder, sync the folder around it.
  *
  * Everything is written inside one unfinished folder beside the output folder, so the output folder
- * appears whole or not at all: whoever finds it need not ask whether it is complete. A failed attempt
- * at a task is repeated, rather on another worker; its files have names of their own and are never
- * read. When a task has failed too often the unfinished folder is removed and the job has failed.
+ * appears whole or not at all: whoever finds it need not ask whether it is complete. A failed
+ * attempt at a task is repeated, rather on another worker; its files have names of their own and
+ * are never read. When a task has failed too often the unfinished folder is removed and the job has
+ * failed.
  *
  * Not done: backup copies of slow tasks. On one machine a slow worker has no faster neighbour.
  */
@@ -45,7 +46,9 @@ export async function runJob(pool: WorkerPool, options: JobOptions): Promise<Job
   }
 }
 
-/** One run of a job in its unfinished folder: `spills` for the workers, `output` to be published. */
+/**
+ * One run of a job in its unfinished folder: `spills` for the workers, `output` to be published.
+ */
 class JobRun {
   readonly #options: ResolvedOptions;
   readonly #unfinished: string;

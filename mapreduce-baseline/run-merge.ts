@@ -57,13 +57,18 @@ export class RunMerge implements Disposable {
   }
 }
 
-/** The merged records as groups. The key is copied: the block it lay in may be refilled meanwhile. */
+/**
+ * The merged records as groups. The key is copied: the block it lay in may be refilled meanwhile.
+ */
 export class MergedGroups implements Values {
   readonly key: Slice = new Slice();
   readonly value: Slice = new Slice();
   readonly #merge: RunMerge;
   readonly #keyBytes = new ByteBuilder();
-  /** Whether the record on top was handed out and has to be left behind before the next is looked at. */
+  /**
+   * Whether the record on top was handed out and has to be left behind before the next is looked
+   * at.
+   */
   #handedOut = false;
   #started = false;
 

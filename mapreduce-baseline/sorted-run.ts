@@ -1,5 +1,6 @@
 /**
- * A sorted run: a file of records in byte order of their keys, written once and read once, in blocks.
+ * A sorted run: a file of records in byte order of their keys, written once and read once, in
+ * blocks.
  *
  * It has the layout of record-buffer.ts and is not synced: it does not outlive the task.
  */

@@ -5,8 +5,8 @@
  *
  * 1. The hash of a key decides its partition.
  * 2. Each partition has one buffer. Full buffers are appended to the file, whole, as a segment; the
- *    list of segments goes to the coordinator. So memory is bounded however much is emitted, and the
- *    writes are large.
+ *    list of segments goes to the coordinator. So memory is bounded however much is emitted, and
+ *    the writes are large.
  * 3. If the job has a combiner, a full buffer is combined first. If that removes little, the task
  *    stops trying: a combiner pays for skewed keys and costs a grouping for uniform ones.
  *

@@ -3,9 +3,10 @@
  *
  *     mapper < input | LC_ALL=C sort | reducer > output
  *
- * The mapper writes `key`, tab, `value` per line; the reducer takes such lines, sorted, so that equal
- * keys are neighbours. Keys must not hold tabs here, and neither keys nor values newlines. Any engine
- * that keeps this contract (sort, Hadoop Streaming, Spark's pipe) can run the jobs of this baseline.
+ * The mapper writes `key`, tab, `value` per line; the reducer takes such lines, sorted, so that
+ * equal keys are neighbours. Keys must not hold tabs here, and neither keys nor values newlines.
+ * Any engine that keeps this contract (sort, Hadoop Streaming, Spark's pipe) can run the jobs of
+ * this baseline.
  *
  * Input is read with large blocking reads: the process at the other end of the pipe is the one that
  * overlaps with us.

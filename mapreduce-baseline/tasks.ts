@@ -1,10 +1,10 @@
 /**
- * What the coordinator tells a worker, and what the worker reports. Both travel between processes as
- * structured clones.
+ * What the coordinator tells a worker, and what the worker reports. Both travel between processes
+ * as structured clones.
  *
- * A task may be attempted several times, perhaps by two processes at once if a worker is thought dead
- * too early. Each attempt therefore writes to files of its own, and only the report of one of them
- * is believed.
+ * A task may be attempted several times, perhaps by two processes at once if a worker is thought
+ * dead too early. Each attempt therefore writes to files of its own, and only the report of one of
+ * them is believed.
  */
 import type { ExternalMergeReport } from './external-merge.ts';
 import type { TaskInput } from './input-splits.ts';

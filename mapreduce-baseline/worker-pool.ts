@@ -1,9 +1,9 @@
 /**
  * A pool of worker processes, kept from job to job.
  *
- * Starting a process, and warming its compiled code up, costs more than a small job does: a run over
- * a hundred thousand documents would be mostly start-up. So the processes are started once, and jobs
- * come and go. A worker that dies is replaced, and whoever waits for its task is told.
+ * Starting a process, and warming its compiled code up, costs more than a small job does: a run
+ * over a hundred thousand documents would be mostly start-up. So the processes are started once,
+ * and jobs come and go. A worker that dies is replaced, and whoever waits for its task is told.
  *
  * Dispose of the pool when done: its processes end with it, and also if this process dies.
  */
@@ -74,8 +74,8 @@ export class WorkerPool implements AsyncDisposable {
   }
 
   /**
-   * Attempts a task on the next free worker, if possible not on the worker `avoid`. A failed attempt
-   * is an answer, not a rejection; the promise rejects with POOL_CLOSED only.
+   * Attempts a task on the next free worker, if possible not on the worker `avoid`. A failed
+   * attempt is an answer, not a rejection; the promise rejects with POOL_CLOSED only.
    */
   async attempt(task: Task, avoid?: number): Promise<Attempt> {
     if (this.#closed !== undefined) throw this.#closed;
@@ -91,7 +91,9 @@ export class WorkerPool implements AsyncDisposable {
     await this.#ended;
   }
 
-  /** Gives waiting tasks to idle workers; a task that avoids the only idle one waits for another. */
+  /**
+   * Gives waiting tasks to idle workers; a task that avoids the only idle one waits for another.
+   */
   #dispatch(): void {
     for (const worker of this.#workers) {
       if (!worker.idle) continue;

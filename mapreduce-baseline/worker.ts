@@ -2,8 +2,8 @@
  * The program of a worker process: waits for tasks, runs one at a time, reports.
  *
  * A worker holds nothing that matters between tasks and may be killed at any moment. It ends when
- * its parent does: the channel between them closes then, even if the parent was killed, and a worker
- * without a parent has nobody to report to.
+ * its parent does: the channel between them closes then, even if the parent was killed, and a
+ * worker without a parent has nobody to report to.
  */
 import type { CreateJob, MapReduceJob } from './job.ts';
 import { runMapTask } from './map-task.ts';

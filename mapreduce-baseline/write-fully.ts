@@ -1,4 +1,6 @@
-/** Writing all of it: one `write` may take less than it was given, and a full pipe may take nothing. */
+/**
+ * Writing all of it: one `write` may take less than it was given, and a full pipe may take nothing.
+ */
 import { writeSync } from 'node:fs';
 
 const PIPE_WAIT_MS = 1;

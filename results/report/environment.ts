@@ -1,11 +1,11 @@
-/** Where a run takes place: commit, Node, machine, file system. What cannot be found out is null. */
+/** The environment of a run: commit, Node, machine, file system. An unknown fact is null. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, statfsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Environment } from './run-record.ts';
 
-/** `folder` is the one the run writes to; it must exist, for its file system to be asked. */
+/** `folder` is the output folder of the run; it must exist, because its file system is queried. */
 export function captureEnvironment(folder: string): Environment {
   return {
     commit: commitOf(path.resolve(import.meta.dirname, '../..')),
@@ -19,7 +19,7 @@ export function captureEnvironment(folder: string): Environment {
   };
 }
 
-/** Null outside a git checkout, or without git: an unpacked archive runs all the same. */
+/** Null outside a git checkout, or without git: a run from an unpacked archive is allowed. */
 function commitOf(folder: string): Environment['commit'] {
   try {
     const git = (...words: string[]): string =>
@@ -27,7 +27,7 @@ function commitOf(folder: string): Environment['commit'] {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'ignore'],
       }).trim();
-    // Inside somebody else's repository (an archive unpacked there), HEAD would be their commit.
+    // In an archive unpacked inside another repository, HEAD would be a commit of that repository.
     if (git('rev-parse', '--show-cdup') !== '') return null;
     return { hash: git('rev-parse', 'HEAD'), dirty: git('status', '--porcelain') !== '' };
   } catch {
@@ -43,7 +43,7 @@ function distributionName(): string | null {
   }
 }
 
-/** The numbers by which Linux tells file systems apart; see statfs(2). */
+/** Linux's numbers for file systems; see statfs(2). */
 const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   0xef53: 'ext4',
   0x9123683e: 'btrfs',

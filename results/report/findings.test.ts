@@ -1,4 +1,4 @@
-/** Findings: tables and charts of an experiment that has no crawl rates, from the record alone. */
+/** Findings: tables and charts of an experiment without crawl rates, made from the record alone. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -69,7 +69,7 @@ function runWith(folder: string, findings: Findings): Run {
 }
 
 describe('findings', () => {
-  test('are read back as they were written, and make one file for each table and chart', () => {
+  test('are read back as written, and make one file for each table and chart', () => {
     using folder = temporaryFolder();
     const files = runWith(folder.path, FINDINGS).finish();
     assert.deepEqual(readRunRecord(folder.path).findings, FINDINGS);
@@ -83,7 +83,7 @@ describe('findings', () => {
     );
   });
 
-  test('give the same report to the byte when it is made again', () => {
+  test('give the same report, byte for byte, when it is built again', () => {
     using folder = temporaryFolder();
     const made = runWith(folder.path, FINDINGS).finish();
     const files = [...made.tables, ...made.figures, made.page];
@@ -92,7 +92,7 @@ describe('findings', () => {
     for (const [i, file] of files.entries()) assert.ok(before[i]?.equals(readFileSync(file)), file);
   });
 
-  test('stand on a page that asks nothing of any network, and escapes what it shows', () => {
+  test('are on a page that makes no network request, and escapes its texts', () => {
     using folder = temporaryFolder();
     const page = readFileSync(runWith(folder.path, FINDINGS).finish().page, 'utf8');
     assert.match(page, /default-src 'none'|default-src &#39;none&#39;/);
@@ -101,7 +101,7 @@ describe('findings', () => {
     assert.ok(page.includes('<td>1,235</td>'));
   });
 
-  test('of a measurement that was interrupted are none, and the record says so', async () => {
+  test('are missing after an interrupted measurement, and the record says so', async () => {
     using folder = temporaryFolder();
     const { kicker, title, ...found } = FINDINGS;
     const interrupted = new AbortController();
@@ -136,7 +136,7 @@ describe('findings', () => {
     assert.match(readFileSync(run.finish().page, 'utf8'), /THE CHECK FAILED.*a row is missing/);
   });
 
-  test('are drawn with an interval where there is one', () => {
+  test('are drawn with an interval if they have one', () => {
     const [chart] = FINDINGS.charts;
     assert.ok(chart !== undefined);
     const { datasets } = findingsFigure(chart, chartTheme(false)).data;
@@ -147,7 +147,7 @@ describe('findings', () => {
     ]);
   });
 
-  test('are drawn with the line through them, and the surface of its band', () => {
+  test('are drawn with the fitted line and its band', () => {
     using folder = temporaryFolder();
     const [chart] = FINDINGS.charts;
     const [series] = chart?.series ?? [];

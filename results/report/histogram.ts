@@ -2,8 +2,8 @@
  * Latency histograms: recorded in microseconds, merged across repeats, kept as `.hlog` files.
  *
  * The files are HdrHistogram interval logs (V2, compressed), which every HdrHistogram tool reads.
- * Three significant digits: any percentile is right to 0.1 %. Percentiles are never averaged;
- * repeats are merged first.
+ * They keep three significant digits: any percentile is right to 0.1 %. Percentiles are never
+ * averaged; repeats are merged first.
  */
 import { readFileSync } from 'node:fs';
 import { HistogramLogReader, HistogramLogWriter, build, type Histogram } from 'hdr-histogram-js';
@@ -18,14 +18,14 @@ export function createLatencyHistogram(): Histogram {
   return build({ numberOfSignificantValueDigits: 3 });
 }
 
-/** All values of `histograms` in one: what several repeats measured together. */
+/** One histogram with the values of all `histograms`, such as those of several repeats. */
 export function mergeHistograms(histograms: readonly Histogram[]): Histogram {
   const merged = createLatencyHistogram();
   for (const histogram of histograms) merged.add(histogram);
   return merged;
 }
 
-/** The numbers of the record, read off a histogram that is not empty. */
+/** The numbers for the record, from a histogram that is not empty. */
 export function summarize(histogram: Histogram, histogramFile: string): Latency {
   return {
     minMs: percentileMs(histogram, 0),
@@ -57,12 +57,13 @@ export function writeHistogram(file: string, histogram: Histogram, comment: stri
   writeFileAtomically(file, log);
 }
 
-/** Reads what `writeHistogram` wrote. */
+/** Reads a file of `writeHistogram`. */
 export function readHistogram(file: string): Histogram {
   try {
     const histogram = new HistogramLogReader(readFileSync(file, 'utf8')).nextIntervalHistogram();
     // A log without intervals yields null, and only some kinds of histogram can be merged.
-    if (histogram === null || !('totalCount' in histogram)) throw new Error('it holds no interval');
+    if (histogram === null || !('totalCount' in histogram))
+      throw new Error('it does not hold an interval');
     return histogram;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

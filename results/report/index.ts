@@ -1,10 +1,10 @@
-/** The front door of the results: records, and the charts and pages that are made of them. */
+/** The front door of the results: records, and the charts and pages made from them. */
 export { UsageError } from './usage-error.ts';
 export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogram.ts';
 export type { Histogram } from './histogram.ts';
 export { createRun, defaultRunFolder } from './run.ts';
 export type { MeasuredPoint, Run, RunHeader } from './run.ts';
-export { recordFindings, type Found } from './record-findings.ts';
+export { recordFindings, type FindingsParts } from './record-findings.ts';
 export { captureEnvironment } from './environment.ts';
 export { buildReport, type ReportFiles } from './report.ts';
 export { readRunRecord } from './record-file.ts';

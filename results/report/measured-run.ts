@@ -1,4 +1,4 @@
-/** A run as its files tell it: the record, and the histogram of each point that has a latency. */
+/** A run as read from its files: the record, and the histogram of each point that has a latency. */
 import path from 'node:path';
 import { readHistogram, type Histogram } from './histogram.ts';
 import { readRunRecord } from './record-file.ts';

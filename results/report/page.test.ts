@@ -1,4 +1,4 @@
-/** The page in a real browser: it draws every chart, complains about nothing and asks for nothing. */
+/** The page in a real browser: it draws every chart without complaint, and makes no request. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -18,7 +18,7 @@ describe('report.html in a browser', () => {
   after(() => opened[Symbol.asyncDispose]());
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`draws every chart and complains about nothing (${colorScheme})`, async () => {
+    test(`draws every chart without complaint (${colorScheme})`, async () => {
       await withReport(opened.browser, colorScheme, async ({ page }) => {
         const canvases = await page.locator('canvas').evaluateAll((all) => all.map(({ id }) => id));
         assert.deepEqual(canvases, CHARTS);
@@ -40,7 +40,7 @@ describe('report.html in a browser', () => {
     });
   });
 
-  test('draws figure 7 anew when a box is ticked off', async () => {
+  test('redraws figure 7 when a box is unticked', async () => {
     await withReport(opened.browser, 'light', async ({ page }) => {
       const picture = (): Promise<string> =>
         page.locator('#figure-7').evaluate((canvas) => (canvas as unknown as Canvas).toDataURL());
@@ -89,7 +89,7 @@ async function withReport(
   }
 }
 
-/** The little of a browser's canvas that the functions sent to the page use. */
+/** The members of a browser's canvas that the functions sent to the page use. */
 interface Canvas {
   readonly width: number;
   readonly height: number;
@@ -99,7 +99,7 @@ interface Canvas {
   };
 }
 
-/** How many of the canvas's pixels carry anything, in thousandths. */
+/** The share of the canvas's pixels that are drawn, in thousandths. */
 function inkOf(page: Page, id: string): Promise<number> {
   return page.locator(`#${id}`).evaluate((element) => {
     const canvas = element as unknown as Canvas;

@@ -1,6 +1,6 @@
 /**
- * `run.json`: the record on disk. Written whole and atomically; read through one parser, which
- * either returns a `RunRecord` or says in one sentence what is wrong with which file.
+ * `run.json`: the record on disk. It is written whole and atomically. One parser reads it, and
+ * either returns a `RunRecord` or says in one sentence which file is wrong and why.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,10 @@ import { writeFileAtomically } from './write-file.ts';
 
 export const RECORD_FILE = 'run.json';
 
-/** What could not be read back (a NaN, say) is refused here, where its maker can still be seen. */
+/**
+ * Refuses values that could not be read back (a NaN, say), while the stack still shows their
+ * origin.
+ */
 export function writeRunRecord(folder: string, record: RunRecord): void {
   const json = JSON.stringify(record, null, 2);
   parseRunRecord(JSON.parse(json));

@@ -1,14 +1,15 @@
 /**
- * The record around a measurement that ends with tables and charts, all at once: made before anything is measured,
- * finished with what was found; interrupted, it says so and has no numbers.
+ * The record of a measurement that produces all its tables and charts at its end. It is created
+ * before the measurement and finished with the findings; after an interrupt it says so and has no
+ * numbers.
  */
 import { createRun, type Run, type RunHeader } from './run.ts';
 import type { Findings, Target } from './run-record.ts';
 
-/** Where in the paper, and of what: known before anything is measured. */
+/** The place in the paper and the title: known before the measurement. */
 type Subject = Pick<Findings, 'kicker' | 'title'>;
 
-export interface Found extends Omit<Findings, keyof Subject> {
+export interface FindingsParts extends Omit<Findings, keyof Subject> {
   readonly targets: readonly Target[];
 }
 
@@ -17,15 +18,15 @@ interface Recorded {
   readonly page: string;
 }
 
-/** @throws what `measure` throws */
+/** @throws the error of `measure` */
 export async function recordFindings(
   folder: string,
   { kicker, title, ...header }: RunHeader & Subject,
   signal: AbortSignal,
-  measure: () => Promise<Found>,
+  measure: () => Promise<FindingsParts>,
 ): Promise<Recorded> {
   const run = createRun(folder, header);
-  const check = { passed: false, detail: 'nothing has been measured and checked yet' };
+  const check = { passed: false, detail: 'no measurement has finished and been checked yet' };
   const nothing = { headline: 'There are no numbers.', check, tables: [], charts: [] };
   run.describe({ findings: { kicker, title, ...nothing } });
   try {

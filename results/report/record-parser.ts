@@ -1,4 +1,6 @@
-/** From JSON to `RunRecord`: each type of the record with its shape, in the order of the record. */
+/**
+ * Converts JSON to a `RunRecord`: each type of the record with its shape, in the record's order.
+ */
 import {
   aBoolean,
   addedLater,
@@ -15,7 +17,7 @@ import type { Shape } from './shape.ts';
 import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
 import type * as record from './run-record.ts';
 
-/** Throws an error naming the first place where `value` is not a run record of this format. */
+/** @throws an error that names the first place where `value` is not a run record of this format */
 export function parseRunRecord(value: unknown): record.RunRecord {
   const parsed = runRecord(value, '');
   for (const [index, point] of parsed.points.entries()) {

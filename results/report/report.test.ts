@@ -1,4 +1,4 @@
-/** What people read says what was measured: no more, no less, and the same each time. */
+/** The report states the measured numbers: no more, no less, and the same each time. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import { createSampleRun, SAMPLE_SATURATED_BACKLOG } from './testing/sample-run.
 import { temporaryFolder } from './testing/temporary-folder.ts';
 
 describe('a report', () => {
-  test('is the same to the byte when it is made again', () => {
+  test('is the same, byte for byte, when it is built again', () => {
     using folder = temporaryFolder();
     const made = createSampleRun(folder.path).finish();
     const files = [...made.tables, ...made.figures, made.page];
@@ -32,18 +32,18 @@ describe('a report', () => {
   test('shows no latency of a saturated, failed or invalid point anywhere', () => {
     using folder = temporaryFolder();
     const files = createSampleRun(folder.path).finish();
-    const unhappy = ['percolator,10000,', 'percolator,200,', 'percolator,500,'];
+    const bad = ['percolator,10000,', 'percolator,200,', 'percolator,500,'];
 
     const lines = readTable(files, 'points.csv').split('\n');
     const columns = lines[0]?.split(',') ?? [];
-    for (const start of unhappy) {
+    for (const start of bad) {
       const cells = lines.find((line) => line.startsWith(start))?.split(',') ?? [];
       for (const [index, column] of columns.entries()) {
         if (column.startsWith('latency_')) assert.equal(cells[index], '', `${start} ${column}`);
       }
     }
     const percentiles = readTable(files, 'latency-percentiles.csv');
-    for (const start of unhappy) assert.ok(!percentiles.includes(`\n${start}`));
+    for (const start of bad) assert.ok(!percentiles.includes(`\n${start}`));
 
     const data = buildChartData(folder.path, readMeasuredRun(folder.path));
     const without = data.points.filter((point) => point.state !== 'measured');
@@ -58,7 +58,7 @@ describe('a report', () => {
     assert.ok(readFileSync(files.page, 'utf8').includes(growth));
   });
 
-  test('has in its CSV the percentiles of its histograms', () => {
+  test('has the percentiles of its histograms in its CSV', () => {
     using folder = temporaryFolder();
     const files = createSampleRun(folder.path).finish();
     const rows = readTable(files, 'latency-percentiles.csv').trim().split('\n').slice(1);
@@ -80,12 +80,9 @@ describe('a report', () => {
     );
     assert.match(
       headline(record),
-      /Percolator kept up to 1,000 %\/h; at 10,000 %\/h its backlog grew/,
+      /Percolator kept up with rates up to 1,000 %\/h; at 10,000 %\/h its backlog grew/,
     );
-    assert.match(
-      headline(record),
-      /MapReduce kept up at every rate it was tried at, to 10,000 %\/h/,
-    );
+    assert.match(headline(record), /MapReduce kept up at every rate tried, up to 10,000 %\/h/);
     const stumbled = record.points.map((point) =>
       point.system === 'mapreduce' && point.ratePercentPerHour === 100
         ? { ...point, verdict: 'saturated' as const }
@@ -93,7 +90,7 @@ describe('a report', () => {
     );
     assert.match(
       headline({ ...record, points: stumbled }),
-      /MapReduce kept up to 10,000 %\/h, except at 100 %\/h\./,
+      /MapReduce kept up with rates up to 10,000 %\/h, except at 100 %\/h\./,
     );
     const slower = record.points.filter((point) => point.system === 'mapreduce');
     assert.match(
@@ -102,7 +99,7 @@ describe('a report', () => {
     );
   });
 
-  test('can be made of a run that was stopped before its first point', () => {
+  test('can be made from a run that was stopped before its first point', () => {
     using folder = temporaryFolder();
     const { record } = createSampleRun(path.join(folder.path, 'sample'));
     const empty = createRun(path.join(folder.path, 'empty'), { ...record, limitations: [] });
@@ -112,7 +109,7 @@ describe('a report', () => {
     assert.match(headline(empty.record), /^No crawl rate/);
   });
 
-  test('names first what speaks against it', () => {
+  test('names its limitations first', () => {
     using folder = temporaryFolder();
     const { record } = createSampleRun(folder.path);
     const words = limitations({ ...record, label: 'exploratory' }).join('\n');
@@ -135,7 +132,7 @@ describe('the page', () => {
     assert.equal(html`${[html`${evil}`, html`<br />`]}${null}`.text, `${escaped}<br />`);
   });
 
-  test('carries any text as data without ending its script element', () => {
+  test('carries any text as data and does not end its script element', () => {
     fc.assert(
       fc.property(
         fc.string({
@@ -151,7 +148,7 @@ describe('the page', () => {
     assert.equal(inlineScript('"</script>"').text, '"<\\/script>"');
   });
 
-  test('asks nothing of any network', () => {
+  test('makes no network request', () => {
     using folder = temporaryFolder();
     const page = readFileSync(createSampleRun(folder.path).finish().page, 'utf8');
     assert.ok(page.includes('Content-Security-Policy" content="default-src &#39;none&#39;;'));
@@ -161,7 +158,7 @@ describe('the page', () => {
 });
 
 describe('numbers', () => {
-  test('of axes are short, and of measurements always have three digits', () => {
+  test('are short on axes, and always have three digits in measurements', () => {
     assert.deepEqual([1e-6, 0.01, 1, 60, 1800, 3600].map(formatDuration), [
       '1 \u00b5s',
       '10 ms',
@@ -179,7 +176,7 @@ describe('numbers', () => {
     ]);
   });
 
-  test('in the figure are written in a font that the project brings', () => {
+  test('in the figure use a font that the project brings', () => {
     using folder = temporaryFolder();
     createSampleRun(folder.path).finish();
     assert.ok(GlobalFonts.has('Inter'));

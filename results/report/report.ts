@@ -1,9 +1,9 @@
 /**
- * From the files of a run to what people read: CSV tables, PNG charts and `report.html`.
+ * Makes the report of a run from its files: CSV tables, PNG charts and `report.html`.
  *
  * Everything here is a pure function of `run.json`, the histograms and the time series: no clock,
- * no chance, so a rebuilt report is the same to the byte. All is read and made before anything is
- * written: a corrupt run leaves the old report as it was.
+ * no random numbers, so a rebuilt report is the same, byte for byte. Everything is read and made
+ * before anything is written, so a corrupt run leaves the old report as it was.
  */
 import path from 'node:path';
 import { buildChartData } from './charts/build-chart-data.ts';
@@ -20,9 +20,11 @@ import type { Findings, ResultChart, RunRecord } from './run-record.ts';
 import { percentilesCsv, pointsCsv, tableCsv } from './tables.ts';
 import { writeFileAtomically } from './write-file.ts';
 
-/** The paths of what was made. */
+/** The paths of the files made. */
 export interface ReportFiles {
-  /** `points.csv` and `latency-percentiles.csv` of a crawl rate; elsewhere one for each table. */
+  /**
+   * `points.csv` and `latency-percentiles.csv` for the crawl rate; otherwise one file per table.
+   */
   readonly tables: readonly string[];
   readonly figures: readonly string[];
   readonly page: string;
@@ -36,7 +38,7 @@ interface Content {
 
 type NamedContent = readonly [file: string, content: string | Buffer];
 
-/** Makes, or makes again, everything derived from the run in `folder`. */
+/** Builds or rebuilds everything derived from the run in `folder`. */
 export function buildReport(folder: string): ReportFiles {
   const run = readMeasuredRun(folder);
   const { findings } = run.record;

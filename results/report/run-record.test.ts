@@ -1,4 +1,4 @@
-/** What a run writes is what is read back, and nothing else is taken for a run. */
+/** A run's record is read back as written, and no other file is accepted as a run. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -21,13 +21,13 @@ import { temporaryFolder } from './testing/temporary-folder.ts';
 import { UsageError } from './usage-error.ts';
 
 describe('a run record', () => {
-  test('is read back as it was written', () => {
+  test('is read back as written', () => {
     using folder = temporaryFolder();
     const run = createSampleRun(folder.path);
     assert.deepEqual(readRunRecord(folder.path), run.record);
   });
 
-  test('is on disk from the first moment, so an interrupted run keeps what it measured', () => {
+  test('is on disk from the start, so an interrupted run keeps its measurements', () => {
     using folder = temporaryFolder();
     const run = createSampleRun(folder.path);
     const read = readMeasuredRun(folder.path);
@@ -39,9 +39,9 @@ describe('a run record', () => {
   test('gives no latency to a point that is saturated, invalid or failed its check', () => {
     using folder = temporaryFolder();
     const { points } = createSampleRun(folder.path).record;
-    const unhappy = points.filter((point) => point.verdict !== 'sustained' || !point.check.passed);
-    assert.equal(unhappy.length, 3);
-    for (const point of unhappy) assert.equal(point.latency, null);
+    const bad = points.filter((point) => point.verdict !== 'sustained' || !point.check.passed);
+    assert.equal(bad.length, 3);
+    for (const point of bad) assert.equal(point.latency, null);
     assert.equal(readdirSync(path.join(folder.path, 'histograms')).length, points.length - 3);
   });
 
@@ -55,7 +55,7 @@ describe('a run record', () => {
     );
   });
 
-  test('with a number that JSON cannot hold is refused when written', () => {
+  test('with a number that JSON cannot represent is refused when written', () => {
     using folder = temporaryFolder();
     const { record } = createSampleRun(folder.path);
     assert.throws(
@@ -92,7 +92,7 @@ test('a run goes to results/runs of the project, and names the commit of the pro
   if (existsSync(path.join(root, '.git'))) assert.match(commit?.hash ?? '', /^[0-9a-f]{40}$/);
 });
 
-describe('npm run report, given a folder that is no run, says so in one sentence and exits 2', () => {
+describe('npm run report on a folder that is not a run says so in one sentence and exits 2', () => {
   const damages: readonly (readonly [string, (folder: string) => void, RegExp])[] = [
     ['missing record', (folder) => rmSync(path.join(folder, RECORD_FILE)), /must hold a run\.json/],
     [
@@ -123,7 +123,7 @@ describe('npm run report, given a folder that is no run, says so in one sentence
       assert.equal(exitCode, 2, stderr);
       assert.match(stderr, sentence);
       assert.equal(stderr.split('\n').length, 1, 'one line');
-      assert.deepEqual(readdirSync(folder.path), before, 'nothing is half-written');
+      assert.deepEqual(readdirSync(folder.path), before, 'no file is half-written');
     });
   }
 
@@ -150,7 +150,7 @@ describe('a histogram', () => {
     );
   });
 
-  test('is right to 0.1 % after it was written and read', () => {
+  test('is right to 0.1 % after a write and a read', () => {
     using folder = temporaryFolder();
     const file = path.join(folder.path, 'x.hlog');
     fc.assert(

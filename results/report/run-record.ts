@@ -1,29 +1,33 @@
 /**
- * The run record: everything one execution of an experiment leaves behind, except its histograms.
+ * The run record: all results of one execution of an experiment, except its histograms.
  *
  * A run is one folder. `run.json` holds the `RunRecord` below; `histograms/` the latency
- * distribution of each point. Charts, CSV files and the page are made from these alone, so they
- * can be rebuilt at any time and by anybody.
+ * distribution of each point. Charts, CSV files and the page are made from these alone, so any
+ * reader can rebuild them at any time.
  *
  * The rule of the record: A POINT HAS A LATENCY ONLY IF ITS SYSTEM KEPT UP AND ITS RESULT WAS
- * CHECKED AND FOUND RIGHT. A saturated point has none, because its latency is unbounded and what
- * a clock saw is only how long somebody watched; a point whose check failed has none, because a
- * wrong answer has no speed. `pointLatencyAllowed` is that rule; writer and reader both apply it.
+ * CHECKED AND FOUND RIGHT. A saturated point has none, because its latency is unbounded and the
+ * measured value would only show how long the measurement took. A point whose check failed has
+ * none, because the speed of a wrong answer is meaningless. `pointLatencyAllowed` is that rule;
+ * writer and reader both apply it.
  *
  * Units are part of each name. Rates called `...PercentPerHour` are crawl rates: new documents per
  * hour, in percent of the repository.
  */
 
-/** Grows when a reader of the old format would misread the new one. */
+/** Increased when a reader of the old format would misread the new one. */
 export const FORMAT_VERSION = 1;
 
 export interface RunRecord {
   readonly formatVersion: typeof FORMAT_VERSION;
-  /** Which experiment was run: `crawl-rate`. */
+  /** The experiment that was run: `crawl-rate`. */
   readonly experiment: string;
-  /** Names the run among all others: experiment and start, `crawl-rate-20260117T081500Z`. */
+  /** Unique name of the run: experiment and start, `crawl-rate-20260117T081500Z`. */
   readonly runId: string;
-  /** `running` until `finish`; a folder left so was killed, and holds what it had measured. */
+  /**
+   * `running` until `finish`. If it stays so, the run was killed, and its folder holds the
+   * measurements so far.
+   */
   readonly state: 'running' | 'finished' | 'interrupted';
   /** ISO 8601, UTC. */
   readonly startedAt: string;
@@ -34,7 +38,9 @@ export interface RunRecord {
   /** Every parameter in force, defaults included. */
   readonly parameters: Parameters;
   readonly seed: number;
-  /** Independent repeats of each point, their histograms merged. With one, the run is exploratory. */
+  /**
+   * Independent repeats of each point, their histograms merged. With one, the run is exploratory.
+   */
   readonly repeats: number;
   readonly label: 'exploratory' | null;
   readonly environment: Environment;
@@ -44,10 +50,10 @@ export interface RunRecord {
   readonly capacity: Capacity | null;
   readonly mapreduceModel: MapreduceModel | null;
   readonly points: readonly Point[];
-  /** What an experiment without crawl rates has found; null for the crawl rate itself. */
+  /** The findings of an experiment without crawl rates; null for the crawl-rate experiment. */
   readonly findings: Findings | null;
   readonly targets: readonly Target[];
-  /** What a reader must know before believing the numbers; whole sentences. */
+  /** The limitations of the numbers, in whole sentences. */
   readonly limitations: readonly string[];
 }
 
@@ -57,7 +63,7 @@ export type Parameters = Readonly<
   Record<string, string | number | boolean | null | readonly number[]>
 >;
 
-/** Where the run took place. What cannot be found out is null, never guessed. */
+/** Where the run took place. An unknown fact is null, never guessed. */
 export interface Environment {
   /** Null outside a git checkout. `dirty`: files differed from the commit. */
   readonly commit: { readonly hash: string; readonly dirty: boolean } | null;
@@ -67,13 +73,16 @@ export interface Environment {
   readonly memoryBytes: number;
   readonly operatingSystem: string;
   readonly kernel: string;
-  /** Of the output folder: `ext4`, `overlay`, ... */
+  /** The file system of the output folder: `ext4`, `overlay`, ... */
   readonly fileSystem: string | null;
 }
 
 export interface StoreDescription {
   readonly name: string;
-  /** What survives what, in one sentence: "Each commit is on disk before it is acknowledged." */
+  /**
+   * The durability of the store, in one sentence: "Each commit is on disk before it is
+   * acknowledged."
+   */
   readonly durability: string;
 }
 
@@ -97,21 +106,21 @@ export interface CrawlResult {
   readonly clusters: number;
   readonly meanClusterSize: number;
   readonly nonSingletonShare: number;
-  /** How many groups were found in all; the list below may be shorter. */
+  /** The total number of groups; the list below may be shorter. */
   readonly crossHostDuplicateGroups: number;
   readonly crossHostDuplicates: readonly CrossHostDuplicate[];
-  /** How many things of each kind were met: "pages skipped: not HTML" → 12. */
+  /** Counts of items by kind: "pages skipped: not HTML" → 12. */
   readonly counts: Readonly<Record<string, number>>;
   readonly check: Check;
 }
 
-/** URLs on different hosts that were clustered together, and what they share. */
+/** URLs on different hosts that were clustered together, and the keys they share. */
 export interface CrossHostDuplicate {
   readonly urls: readonly string[];
   readonly shares: string;
 }
 
-/** The most each system can do on this machine; null where it was not measured. */
+/** The capacity of each system on this machine; null if it was not measured. */
 export interface Capacity {
   readonly percolatorDocumentsPerSecond: number | null;
   readonly mapreduceDocumentsPerSecond: number | null;
@@ -119,7 +128,9 @@ export interface Capacity {
   readonly costRatio: number | null;
 }
 
-/** Duration of a batch run over a repository of size 1 + arrivals: F + V·size, fitted to the cycles. */
+/**
+ * Duration of a batch run over a repository of size 1 + arrivals: F + V·size, fitted to the cycles.
+ */
 export interface MapreduceModel {
   readonly fixedSeconds: number;
   readonly perRepositorySeconds: number;
@@ -127,7 +138,10 @@ export interface MapreduceModel {
 
 export type System = 'percolator' | 'mapreduce';
 
-/** `invalid`: the measurement broke, not the system: the generator lagged, the run never settled. */
+/**
+ * `invalid`: the measurement failed, not the system: the generator lagged, or the run never
+ * settled.
+ */
 export type Verdict = 'sustained' | 'saturated' | 'invalid';
 
 /** One system at one crawl rate. */
@@ -141,13 +155,13 @@ export interface Point {
   readonly seconds: number;
   readonly verdict: Verdict;
   readonly verdictReason: string;
-  /** By how many documents a second the backlog grew; about 0 where the system kept up. */
+  /** Growth of the backlog in documents per second; about 0 if the system kept up. */
   readonly backlogGrowthPerSecond: number;
   readonly check: Check;
   readonly latency: Latency | null;
-  /** The median of each repeat by itself, for the spread between runs; empty with one repeat. */
+  /** The median of each repeat alone, for the spread between runs; empty with one repeat. */
   readonly repeatMediansMs: readonly number[];
-  /** How late the load generator was; null where nothing is generated in real time. */
+  /** Lateness of the load generator; null if no load is generated in real time. */
   readonly generatorLagP99Ms: number | null;
   readonly cpuSecondsPerDocument: number | null;
   /** Batch cycles measured; null for Percolator. */
@@ -158,11 +172,11 @@ export interface Point {
 
 export interface Check {
   readonly passed: boolean;
-  /** What was compared with what, or what was found wrong. */
+  /** The comparison that was made, or the fault that was found. */
   readonly detail: string;
 }
 
-/** Read off the histogram, never computed beside it: table, chart and CSV cannot disagree. */
+/** Always read from the histogram, so that table, chart and CSV cannot disagree. */
 export interface Latency {
   readonly minMs: number;
   readonly meanMs: number;
@@ -182,12 +196,15 @@ export interface Target {
   readonly met: boolean;
 }
 
-/** Tables and charts of an experiment. If its check failed there are none: a wrong answer has no numbers. */
+/**
+ * Tables and charts of an experiment. If its check failed there are none, because the numbers of a
+ * wrong answer are meaningless.
+ */
 export interface Findings {
-  /** Where in the paper, or of what: "Percolator paper, figure 8". */
+  /** The place in the paper, or the subject: "Percolator paper, figure 8". */
   readonly kicker: string;
   readonly title: string;
-  /** What was found, in a sentence or two. */
+  /** The main finding in a sentence or two. */
   readonly headline: string;
   readonly check: Check;
   readonly tables: readonly ResultTable[];
@@ -200,7 +217,7 @@ export interface ResultTable {
   readonly title: string;
   readonly caption: string;
   readonly columns: readonly string[];
-  /** As many values as columns; null where there is none. */
+  /** One value per column; null for an empty cell. */
   readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
@@ -217,7 +234,10 @@ export interface ResultChart {
 export interface ResultAxis {
   readonly title: string;
   readonly scale: 'linear' | 'logarithmic';
-  /** Words for single values, which are then the only ticks: 1 is "reads". Empty for an axis of numbers. */
+  /**
+   * Labels for single values, which are then the only ticks: 1 is "reads". Empty for a numeric
+   * axis.
+   */
   readonly ticks: readonly { readonly at: number; readonly label: string }[];
 }
 
@@ -231,7 +251,10 @@ export interface ResultSeries {
   readonly fit?: readonly ResultMark[] | null;
 }
 
-/** A point, and where there is one an interval around it: of 95 % confidence, unless the caption says otherwise. */
+/**
+ * A point, with its interval if it has one: a 95 % confidence interval, unless the caption says
+ * otherwise.
+ */
 export interface ResultMark {
   readonly x: number;
   readonly y: number;
@@ -239,7 +262,7 @@ export interface ResultMark {
   readonly high: number | null;
 }
 
-/** Whether a point may have a latency at all; see the rule above. */
+/** Whether a point may have a latency; see the rule above. */
 export function pointLatencyAllowed(point: Pick<Point, 'verdict' | 'check'>): boolean {
   return point.verdict === 'sustained' && point.check.passed;
 }

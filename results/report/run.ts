@@ -1,14 +1,15 @@
 /**
- * A run in progress: the folder a workload writes its results into.
+ * A run in progress: the folder into which a workload writes its results.
  *
  *   1. `createRun` makes the folder and writes `run.json` in state `running`.
  *   2. `addPoint` appends a point: first its histogram and time series, then the record that names
- *      them. If we die in between, a file is left that no record names, which harms nobody; the
- *      other order would leave a record that names a file which does not exist.
- *   3. `describe` fills in what becomes known on the way: repository, capacity, model, targets.
- *   4. `finish` closes the record and makes tables, charts and page from the files.
+ *      them. If the process dies in between, it leaves a file that no record names, which is
+ *      harmless; in the other order it would leave a record that names a missing file.
+ *   3. `describe` adds the parts that become known during the run: repository, capacity, model,
+ *      targets.
+ *   4. `finish` closes the record, and makes tables, charts and page from the files.
  *
- * Each step replaces `run.json` atomically, so an interrupted run keeps all it has measured.
+ * Each step replaces `run.json` atomically, so an interrupted run keeps all its measurements.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -21,20 +22,20 @@ import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './
 import { writeTimeSeries, type TimeSeriesRow } from './time-series.ts';
 import { UsageError } from './usage-error.ts';
 
-/** What is known before anything is measured. */
+/** The parts of the record that are known before the measurement. */
 export interface RunHeader {
   readonly experiment: string;
   readonly profile: Profile;
   readonly commandLine: string;
   readonly parameters: Parameters;
   readonly seed: number;
-  /** Independent repeats of each point; a run with one is labelled exploratory. */
+  /** Independent repeats of each point; a run with one repeat is labelled exploratory. */
   readonly repeats: number;
   readonly store: StoreDescription;
   readonly limitations?: readonly string[];
 }
 
-/** A point as the workload measured it; its latency is read off the histogram that comes with it. */
+/** A point as measured by the workload; its latency is read from the histogram passed with it. */
 export type MeasuredPoint = Omit<Point, 'latency' | 'timeSeriesFile' | OptionalField> &
   Partial<Pick<Point, OptionalField>>;
 type OptionalField =
@@ -42,11 +43,11 @@ type OptionalField =
 
 export interface Run {
   readonly folder: string;
-  /** As it stands; replaced by each step, never changed in place. */
+  /** The current record; each step replaces it and never changes it in place. */
   readonly record: RunRecord;
   /**
    * Adds a point. `histogram` (microseconds, repeats merged) counts only if the point was sustained
-   * and its check passed; otherwise the point has no latency, whatever was recorded.
+   * and its check passed; otherwise the point has no latency, whatever the histogram holds.
    */
   addPoint(
     point: MeasuredPoint,
@@ -61,7 +62,7 @@ export interface Run {
 type DescribedLater =
   'repository' | 'crawl' | 'capacity' | 'mapreduceModel' | 'findings' | 'targets' | 'limitations';
 
-/** `results/runs/<experiment>-<UTC time>` in this project: where a run goes unless told otherwise. */
+/** `results/runs/<experiment>-<UTC time>` in this project: the default output folder of a run. */
 export function defaultRunFolder(experiment: string): string {
   return path.relative(
     process.cwd(),
@@ -69,7 +70,7 @@ export function defaultRunFolder(experiment: string): string {
   );
 }
 
-/** Makes the folder, and the record of a run that begins now. */
+/** Creates the folder, and the record of a run that begins now. */
 export function createRun(folder: string, header: RunHeader): Run {
   if (existsSync(path.join(folder, RECORD_FILE))) {
     throw new UsageError(

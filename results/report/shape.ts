@@ -1,5 +1,5 @@
 /**
- * Shapes: how a value of unknown content, parsed from JSON, becomes a value of a known type.
+ * Shapes convert a value of unknown content, parsed from JSON, to a value of a known type.
  *
  * A shape takes the value and its place (`points[3].check.passed`) and returns the typed value or
  * throws an error that names the place. `object<T>` demands a shape for every field of T, so a
@@ -8,7 +8,7 @@
 
 export type Shape<T> = (value: unknown, place: string) => T;
 
-/** What `T` must look like, field by field. Unknown fields are dropped. */
+/** The shape of an object `T`, field by field. Unknown fields are dropped. */
 export function object<T extends object>(fields: {
   readonly [K in keyof T]-?: Shape<T[K]>;
 }): Shape<T> {
@@ -16,7 +16,7 @@ export function object<T extends object>(fields: {
   return (value, place) => {
     const source = asObject(value, place);
     const entries = shapes.map(([key, shape]) => [key, shape(source[key], join(place, key))]);
-    // Each field passed the shape that the parameter demands for it.
+    // Each field has passed the shape that the parameter requires for it.
     return Object.fromEntries(entries) as T;
   };
 }
@@ -40,12 +40,12 @@ export function nullable<T>(shape: Shape<T>): Shape<T | null> {
   return (value, place) => (value === null ? null : shape(value, place));
 }
 
-/** What records of earlier versions do not have is null. */
+/** A field that records of earlier versions do not have; there it is null. */
 export function addedLater<T>(shape: Shape<T>): Shape<T | null> {
   return (value, place) => (value === undefined || value === null ? null : shape(value, place));
 }
 
-/** The first of `shapes` that fits; the error names what would have been right. */
+/** The first of the two shapes that fits; the error names both. */
 export function either<T, U>(first: Shape<T>, second: Shape<U>): Shape<T | U> {
   return (value, place) => {
     try {
@@ -69,7 +69,7 @@ export const aString: Shape<string> = (value, place) => {
   return value;
 };
 
-/** JSON has no infinity: what was infinite or not a number has become null, and is refused here. */
+/** JSON has no infinity and no NaN: these have become null, and are refused here. */
 export const aNumber: Shape<number> = (value, place) => {
   if (typeof value !== 'number') throw mismatch(place, 'a number', value);
   return value;

@@ -1,7 +1,7 @@
 /**
- * The CSV files of a run: `points.csv`, one line a point, and `latency-percentiles.csv`.
+ * The CSV files of a run: `points.csv`, one line per point, and `latency-percentiles.csv`.
  *
- * A point without a latency has empty cells there, and its verdict says why.
+ * A point without a latency has empty cells, and its verdict says why.
  */
 import { stringify } from 'csv-stringify/sync';
 import type { MeasuredLatency } from './measured-run.ts';
@@ -74,13 +74,16 @@ export function percentilesCsv(latencies: readonly MeasuredLatency[]): string {
 
 const PERCENTILES = [0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999];
 
-/** Those that at least one document lies beyond, then 100: p99.9 of 50 documents is only their maximum. */
+/**
+ * The percentiles with at least one document beyond them, then 100: p99.9 of 50 documents is only
+ * their maximum.
+ */
 export function percentilesOf(histogram: Histogram): readonly number[] {
   const resolved = PERCENTILES.filter((p) => histogram.totalCount * (1 - p / 100) >= 1);
   return [...resolved, 100];
 }
 
-/** Any table of findings. */
+/** The CSV of any table of findings. */
 export function tableCsv({ columns, rows }: ResultTable): string {
   return stringify(
     rows.map((row) => [...row]),

@@ -1,4 +1,4 @@
-/** How a point went, second by second: what arrived, what was clustered, what waited. */
+/** The progress of a point, second by second: documents arrived, clustered and waiting. */
 import { readFileSync } from 'node:fs';
 import { stringify } from 'csv-stringify/sync';
 import { UsageError } from './usage-error.ts';
@@ -19,7 +19,7 @@ export function writeTimeSeries(file: string, rows: readonly TimeSeriesRow[]): v
   writeFileAtomically(file, stringify([...rows], { header: true, columns: [...COLUMNS] }));
 }
 
-/** Reads what `writeTimeSeries` wrote: a header, then lines of three numbers. */
+/** Reads a file of `writeTimeSeries`: a header, then lines of three numbers. */
 export function readTimeSeries(file: string): readonly TimeSeriesRow[] {
   const lines = readLines(file).slice(1);
   return lines.map((line, index) => {
@@ -28,7 +28,7 @@ export function readTimeSeries(file: string): readonly TimeSeriesRow[] {
       return { seconds, arrived, completed };
     }
     throw new UsageError(
-      `The time series ${file} must have three numbers a line, but line ${index + 2} is ` +
+      `The time series ${file} must have three numbers per line, but line ${index + 2} is ` +
         `${JSON.stringify(line)}.`,
     );
   });
@@ -38,7 +38,7 @@ function readLines(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').trimEnd().split('\n');
   } catch (error) {
-    throw new UsageError(`The time series ${file} is named by the record, but cannot be read.`, {
+    throw new UsageError(`The time series ${file} is named in the record, but cannot be read.`, {
       cause: error,
     });
   }

@@ -1,7 +1,8 @@
 /**
- * Writing a file so that a reader sees the old content or the new one, never half of either.
+ * Writes a file so that a reader sees either the old content or the new one, complete.
  *
- * Temporary file beside the target, fsync, rename: a run killed at any moment keeps its last record.
+ * Steps: temporary file next to the target, fsync, rename. So a run killed at any moment keeps its
+ * last record.
  */
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';
@@ -22,7 +23,7 @@ export function writeFileAtomically(file: string, content: string | Uint8Array):
 function writeDurably(file: string, bytes: Uint8Array): void {
   const descriptor = openSync(file, 'w');
   try {
-    // The system may take less than it is given.
+    // The system may write less than it was given.
     for (let written = 0; written < bytes.length;) {
       written += writeSync(descriptor, bytes, written);
     }

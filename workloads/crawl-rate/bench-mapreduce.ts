@@ -1,9 +1,9 @@
 /**
  * `npm run bench:mapreduce`: is the batch baseline any good? Its acceptance test, as a benchmark.
  *
- * A comparison with a slow MapReduce would flatter the engine. So the baseline has to be at least as
- * fast as what anybody would put together without it: the same map and reduce functions as programs
- * on the command line, joined by GNU sort.
+ * A comparison with a slow MapReduce would flatter the engine. So the baseline has to be at least
+ * as fast as what anybody would put together without it: the same map and reduce functions as
+ * programs on the command line, joined by GNU sort.
  *
  * 1. Write a repository of synthetic documents.
  * 2. Cluster it in three phases with either, taking turns, so that both meet the same disturbances;

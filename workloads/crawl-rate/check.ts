@@ -1,4 +1,7 @@
-/** The judgement on a point: is the partition the one that the dumb function finds, document by document? */
+/**
+ * The judgement on a point: is the partition the one that the dumb function finds, document by
+ * document?
+ */
 import {
   clusterDumbly,
   samePartition,
@@ -11,7 +14,9 @@ export interface Check {
   readonly detail: string;
 }
 
-/** @param documents all documents, in the order `inWords` in which the system under test took them */
+/**
+ * @param documents all documents, in the order `inWords` in which the system under test took them
+ */
 export function checkPartition(
   partition: Partition,
   documents: Iterable<KeyedDocument>,

@@ -1,7 +1,7 @@
 /**
- * The clustering of new documents, as in the crawl-rate experiment, in one process and closed: the next document
- * arrives when an earlier one is clustered. So it shows what the engine can do with given settings, not how it
- * copes with a given rate.
+ * The clustering of new documents, as in the crawl-rate experiment, in one process and closed: the
+ * next document arrives when an earlier one is clustered. So it shows what the engine can do with
+ * given settings, not how it copes with a given rate.
  */
 import {
   type CommittedRun,
@@ -33,7 +33,9 @@ export interface Crawl extends AsyncDisposable {
   readonly percolator: Percolator;
   /** Clusters new documents; each takes from its loading to the commit of its clustering. */
   run(options: LoopOptions): Promise<LoopResult>;
-  /** Whether everything is clustered as the dumb function does it. Nothing may be run afterwards. */
+  /**
+   * Whether everything is clustered as the dumb function does it. Nothing may be run afterwards.
+   */
   check(): Promise<Check>;
 }
 

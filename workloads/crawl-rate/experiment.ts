@@ -1,11 +1,12 @@
 /**
- * Figure 7: the latency of clustering a newly crawled document against the crawl rate, for Percolator
- * and for back-to-back MapReduces, on one fixed repository.
+ * Figure 7: the latency of clustering a newly crawled document against the crawl rate, for
+ * Percolator and for back-to-back MapReduces, on one fixed repository.
  *
  *   1. Cluster a real crawl with both, as a demonstration.
  *   2. Make the repository: batch files, and a loaded store.
- *   3. For each repeat, in an order drawn from the seed: every rate on either system, one at a time, each
- *      with the whole machine. After each point its partition is checked; a point that fails has no number.
+ *   3. For each repeat, in an order drawn from the seed: every rate on either system, one at a
+ *      time, each with the whole machine. After each point its partition is checked; a point that
+ *      fails has no number.
  *   4. Merge the repeats, fit the batch's model, compare with the targets, draw.
  */
 import { mkdir, rm } from 'node:fs/promises';
@@ -116,7 +117,10 @@ async function demonstrate(
   );
 }
 
-/** Every rate on either system, each repeat in an order of its own: no point always follows the same one. */
+/**
+ * Every rate on either system, each repeat in an order of its own: no point always follows the same
+ * one.
+ */
 function inRandomOrder(plan: Plan): Measurement[] {
   const random = createRandom(plan.seed).fork('order');
   const order: Measurement[] = [];

@@ -12,7 +12,10 @@ import { documentsPerSecond } from '../harness/load/schedule.ts';
 import { summaryLines } from './summary.ts';
 
 const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sample.warc.gz');
-/** Store, its copy, the batch's files and what a run writes: bytes on the disk for each byte of documents. */
+/**
+ * Store, its copy, the batch's files and what a run writes: bytes on the disk for each byte of
+ * documents.
+ */
 const DISK_FACTOR = 6;
 const PROFILE_DEFAULT = 'depends on --profile';
 

@@ -1,4 +1,7 @@
-/** What follows from the points: the batch's model T = F + V·size, and what each system can do at most. */
+/**
+ * What follows from the points: the batch's model T = F + V·size, and what each system can do at
+ * most.
+ */
 import { linearRegression, median } from 'simple-statistics';
 import type { Capacity, MapreduceModel } from '#results';
 import type { MapReducePoint } from './mapreduce/point.ts';
@@ -24,7 +27,10 @@ export function fitBatchModel(plan: Plan, { mapreduce }: Measured): MapreduceMod
   return m > 0 && b >= 0 ? { fixedSeconds: b, perRepositorySeconds: m } : null;
 }
 
-/** The most that was completed per second in any checked point; for the batch, its rate over a whole run. */
+/**
+ * The most that was completed per second in any checked point; for the batch, its rate over a whole
+ * run.
+ */
 export function capacityOf({ percolator, mapreduce }: Measured): Capacity {
   const completed = [...percolator.values()]
     .flat()

@@ -11,7 +11,10 @@ export interface Plan extends Scale {
   readonly concurrency: number;
   /** Batching, prefetching, and how many workers share the runs in flight. */
   readonly engine: EngineValues;
-  /** Worker processes of the engine, beside oracle, lock service and loader; undefined for one that is all of them. */
+  /**
+   * Worker processes of the engine, beside oracle, lock service and loader; undefined for one that
+   * is all of them.
+   */
   readonly processes: number | undefined;
   /** Worker processes of the batch. */
   readonly workers: number;

@@ -1,8 +1,8 @@
 /**
  * What all points start from: the loaded store, and the batch's input files.
  *
- * Each Percolator point gets a copy of the store, so that no point begins with what an earlier one has
- * added; the batch begins each time with the repository's files and none of the arrivals.
+ * Each Percolator point gets a copy of the store, so that no point begins with what an earlier one
+ * has added; the batch begins each time with the repository's files and none of the arrivals.
  */
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rm } from 'node:fs/promises';
@@ -67,7 +67,9 @@ export async function prepare(
   return { folder, description, repositoryFiles, arrivals };
 }
 
-/** A copy of the loaded store, on the disk before it is used, so that no measurement waits for it. */
+/**
+ * A copy of the loaded store, on the disk before it is used, so that no measurement waits for it.
+ */
 export async function copyStore({ folder }: Prepared): Promise<string> {
   const copy = path.join(folder, 'point');
   await rm(copy, { recursive: true, force: true });

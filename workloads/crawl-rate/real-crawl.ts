@@ -1,8 +1,8 @@
 /**
  * A real crawl, clustered by both systems: the same observers, the same jobs, real pages.
  *
- * Nothing is timed here. It shows what the experiment is about on data that nobody generated, and it
- * is judged like every point: each system's partition against the dumb function's.
+ * Nothing is timed here. It shows what the experiment is about on data that nobody generated, and
+ * it is judged like every point: each system's partition against the dumb function's.
  */
 import { open } from 'node:fs/promises';
 import path from 'node:path';

@@ -3,11 +3,13 @@
  *
  * Saturated, if over the measured interval any of these holds (evaluation, section 2.5):
  *
- *   1. less than 99 % of what arrived was completed, and what is missing is more than a second's worth;
- *   2. the backlog has a slope that is not chance (95 %), and the growth it projects over the interval is
- *      more than one second of arrivals and more than 5 % of all;
+ *   1. less than 99 % of what arrived was completed, and what is missing is more than a second's
+ *      worth;
+ *   2. the backlog has a slope that is not chance (95 %), and the growth it projects over the
+ *      interval is more than one second of arrivals and more than 5 % of all;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
- *      backlog has such a slope; without one, something else on the machine was at work for a while.
+ *      backlog has such a slope; without one, something else on the machine was at work for a
+ *      while.
  *
  * A saturated system has no latency: it would have been longer if somebody had watched longer.
  */
@@ -26,7 +28,9 @@ export interface Observation {
   readonly series: readonly TimeSeriesRow[];
   readonly perSecond: number;
   readonly seconds: number;
-  /** Medians of the documents that arrived in either half, in milliseconds; null if there were none. */
+  /**
+   * Medians of the documents that arrived in either half, in milliseconds; null if there were none.
+   */
   readonly halfMediansMs: readonly [number | null, number | null];
 }
 

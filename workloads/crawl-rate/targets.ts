@@ -1,4 +1,7 @@
-/** What the experiment set out to reach on 2 cores, beside what it measured. Printed, never asserted. */
+/**
+ * What the experiment set out to reach on 2 cores, beside what it measured. Printed, never
+ * asserted.
+ */
 import type { Point, RunRecord, Target } from '#results';
 
 const DOCUMENTS_PER_SECOND = 3_000;

@@ -1,11 +1,11 @@
 /**
- * Chance by address: the draw at (seed, lane, index), without drawing those before it.
+ * Random numbers by address: the draw at (seed, lane, index), without the draws before it.
  *
- * A stream of random numbers must be read in order; a loader, its clients and a checker that live in
- * different processes want document 734,112 alone. So a draw is a hash of its address.
+ * A stream of random numbers must be read in order, but a loader, its clients and a checker in
+ * different processes want document 734,112 alone. So each draw is a hash of its address.
  *
- * Each of the two words is the exclusive-or of two different permutations of the index. One alone
- * would be a permutation too, that is drawing *without* replacement: among a thousand million
+ * Each of the two words is the exclusive-or of two different permutations of the index. A single
+ * word would be a permutation too, and so draw *without* replacement: among a thousand million
  * documents that would make too few duplicates.
  */
 

@@ -1,6 +1,7 @@
 /**
- * The settings of the engine that can be tuned, as options of scripts and as what `openPercolator` and
- * `startWorker` take. `npm run tune` recommends values for these options, in a file for `--config`.
+ * The settings of the engine that can be tuned: as options of scripts, and as arguments of
+ * `openPercolator` and `startWorker`. `npm run tune` recommends values for these options, in a file
+ * for `--config`.
  */
 import type { BatchingOptions } from '#engine';
 import { choice, integer, number, type Option } from '#harness';
@@ -10,7 +11,7 @@ export interface EngineSettings {
   readonly prefetch: 'off' | 'learn';
 }
 
-/** As they are on a command line, and in a file for `--config`. */
+/** The settings as on a command line, and in a file for `--config`. */
 export interface EngineValues {
   readonly batching: 'off' | 'on';
   readonly batchDelay: number;
@@ -20,27 +21,26 @@ export interface EngineValues {
   readonly scanners: number;
 }
 
-/** Those of a database, without its workers. */
+/** The settings of a database, without those of its workers. */
 export type DatabaseValues = Omit<EngineValues, 'scanners'>;
 
 export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<DatabaseValues[K]> } =
   {
     batching: choice({
       choices: ['off', 'on'],
-      description:
-        'merge the operations of concurrent transactions into fewer calls of the storage',
+      description: 'merge the operations of concurrent transactions into fewer storage calls',
       default: 'off',
     }),
     batchDelay: number({
       description:
-        'with --batching on: how long an operation waits for company; too long, and transactions are slow',
+        'with --batching on: how long an operation waits for others; too long, and transactions are slow',
       default: 1,
       min: 0,
       max: 1_000,
       unit: 'ms',
     }),
     batchRows: integer({
-      description: 'with --batching on: rows that make a batch full',
+      description: 'with --batching on: rows in a full batch',
       default: 256,
       min: 1,
       max: 100_000,
@@ -54,7 +54,8 @@ export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<Da
     }),
     prefetch: choice({
       choices: ['off', 'learn'],
-      description: 'read along the columns that transactions of a kind have gone on to read',
+      description:
+        'read in advance the columns that earlier transactions of the same kind went on to read',
       default: 'off',
     }),
   };
@@ -70,7 +71,7 @@ export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<Engine
   }),
 };
 
-/** As a file for `--config` holds them. */
+/** The settings as the content of a file for `--config`. */
 export function asConfig(values: EngineValues): Readonly<Record<string, string | number>> {
   return {
     batching: values.batching,

@@ -1,4 +1,7 @@
-/** Every benchmark takes the file that `npm run tune` writes, be it that a setting means nothing to it. */
+/**
+ * Every benchmark accepts the file that `npm run tune` writes, even if some settings have no effect
+ * on it.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -19,7 +22,8 @@ for (const [script, command] of Object.entries(scripts)) {
   test(`${script} knows every setting that tune recommends`, async () => {
     await using folder = await temporaryFolder();
     const config = path.join(folder.path, 'config.json');
-    // The last one stops the script before it does anything; a setting that it did not know would come first.
+    // The last setting stops the script before it does anything.
+    // // It would report an earlier unknown setting first.
     writeFileSync(config, JSON.stringify({ ...asConfig(DEFAULTS), 'no-such-setting': 1 }));
     const options = { cwd: ROOT, reject: false } as const;
     const { exitCode, stderr } = await execaNode(program, ['--config', config], options);

@@ -1,4 +1,7 @@
-/** Options of a script as the parameters of its run: all but those that say where to write, and how much. */
+/**
+ * Options of a script as the parameters of its run: all except those that say where to write, and
+ * how much to print.
+ */
 import type { Parameters } from '#results';
 
 const NOT_PARAMETERS = new Set(['out', 'directory', 'config', 'verbose']);

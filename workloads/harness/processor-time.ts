@@ -2,29 +2,31 @@
 import { readFileSync } from 'node:fs';
 
 export interface ProcessorTime {
-  /** Of all threads of this process, or of all processes that are the client. */
+  /** The time of all threads of this process, or of all client processes. */
   readonly clientUs: number;
-  /** Of the storage's server; null where it has no process of its own here. */
+  /** The time of the storage's server; null if it has no process of its own here. */
   readonly serverUs: number | null;
-  /** Of oracle and lock service; null where they are in the client. */
+  /** The time of oracle and lock service; null if they run in the client. */
   readonly servicesUs: number | null;
 }
 
 /** The processes that serve the client. */
 export interface Servers {
-  /** The storage's; null where it has none of its own here. */
+  /** The process of the storage; null if it has none of its own here. */
   readonly serverPid: number | null;
-  /** Those of oracle and lock service; none where they are in the client. */
+  /** The processes of oracle and lock service; none if they run in the client. */
   readonly servicePids: readonly number[];
 }
 
 /** Linux counts in ticks of a hundredth of a second, whatever the kernel's own clock is. */
 const TICK_US = 10_000;
-/** Where `utime` and `stime` stand behind the name of the program, which may contain anything. */
+/**
+ * The position of `utime` and `stime` after the name of the program, which may contain anything.
+ */
 const UTIME = 11;
 const STIME = 12;
 
-/** So far, with this process as the client. */
+/** The time so far, with this process as the client. */
 export function processorTime({ serverPid, servicePids }: Servers): ProcessorTime {
   const { user, system } = process.cpuUsage();
   return {
@@ -46,7 +48,7 @@ function difference(before: number | null, after: number | null): number | null 
   return before === null || after === null ? null : after - before;
 }
 
-/** Null if there is none, or the system does not say of all. */
+/** Null if there are no processes, or the system does not report the time of all. */
 function cpuOfProcesses(pids: readonly number[]): number | null {
   const all = pids.map(cpuOfProcess);
   const known = all.filter((us) => us !== null);
@@ -54,7 +56,7 @@ function cpuOfProcesses(pids: readonly number[]): number | null {
   return known.reduce((sum, us) => sum + us, 0);
 }
 
-/** Null where the system does not say: not Linux, or no such process. */
+/** Null if the system does not report it: not Linux, or no such process. */
 function cpuOfProcess(pid: number): number | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -1,4 +1,6 @@
-/** Words and lines drawn onto a chart: chart.js has none of its own. Runs in Node and in the page. */
+/**
+ * Labels and lines drawn onto a chart, which chart.js cannot draw. Runs in Node and in the page.
+ */
 import type { Chart, Plugin } from 'chart.js';
 import type { Theme } from './theme.ts';
 
@@ -7,19 +9,19 @@ export interface Annotations {
   readonly walls: readonly Wall[];
 }
 
-/** Lines of words beside a point of the chart, centred on its height. */
+/** Lines of text next to a point of the chart, centred on its height. */
 export interface Label {
   readonly x: number;
   readonly y: number;
   readonly lines: readonly string[];
   readonly color: string;
-  /** `left`: the words begin to the right of the point. */
+  /** `left`: the text begins to the right of the point. */
   readonly align: 'left' | 'right';
   /** How many pixels lower than the point; none by default. */
   readonly below?: number;
 }
 
-/** A dashed vertical line with its words along it. */
+/** A dashed vertical line with its text along it. */
 export interface Wall {
   readonly x: number;
   readonly text: string;
@@ -33,7 +35,7 @@ export function annotationPlugin(annotations: Annotations, theme: Theme): Plugin
       for (const wall of annotations.walls) drawWall(chart, wall);
     },
     afterDatasetsDraw: (chart) => {
-      // On a telephone the words would lie on the curves and each other; legend and tooltips remain.
+      // On a telephone the texts would overlap the curves; legend and tooltips remain.
       if (chart.width < 560) return;
       for (const wall of annotations.walls) drawWallText(chart, wall, theme);
       for (const label of annotations.labels) drawLabel(chart, label, theme);
@@ -80,7 +82,9 @@ export function drawLabel(chart: Chart, label: Label, theme: Theme): void {
   ctx.restore();
 }
 
-/** Words on a rim of the background's colour, so that a curve below does not strike them out. */
+/**
+ * Text with an outline in the background's colour, so that a curve below does not strike it out.
+ */
 export function drawHaloedText(
   chart: Chart,
   words: { readonly text: string; readonly color: string; readonly align: 'left' | 'right' },

@@ -1,4 +1,4 @@
-/** Documents waiting over the time of a point: a line that climbs is a system that does not keep up. */
+/** Documents waiting over the time of a point: if the line climbs, the system does not keep up. */
 import type { ChartConfiguration } from 'chart.js';
 import type { ChartData } from './chart-data.ts';
 import { shade } from './distribution.ts';

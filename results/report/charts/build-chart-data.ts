@@ -1,4 +1,4 @@
-/** From the files of a run to the data of its charts. */
+/** Makes the data of the charts from the files of a run. */
 import path from 'node:path';
 import type { MeasuredLatency, MeasuredRun } from '../measured-run.ts';
 import { percentileMs } from '../histogram.ts';
@@ -36,7 +36,7 @@ function chartPoint(point: Point): ChartPoint {
   };
 }
 
-/** A failed check outweighs every verdict: of a wrong result not even the speed is worth telling. */
+/** A failed check outweighs every verdict: the speed of a wrong result is meaningless. */
 export function stateOf(point: Point): ChartPoint['state'] {
   if (!point.check.passed) return 'failed';
   if (point.verdict === 'saturated') return 'saturated';
@@ -56,7 +56,7 @@ function modelCurve(model: MapreduceModel, points: readonly Point[]): ChartData[
     const perSecond = rate / 100 / 3600;
     const slack = 1 - perSecond * model.perRepositorySeconds;
     const runSeconds = (model.fixedSeconds + model.perRepositorySeconds) / slack;
-    // Close to its own wall the model says any number one likes.
+    // Close to its own wall the model can give any number.
     return slack > 0.02 ? [{ rate, seconds: 1.5 * runSeconds }] : [];
   });
 }
@@ -70,7 +70,10 @@ function distribution({ point, histogram }: MeasuredLatency): Distribution {
   return { system: point.system, rate: point.ratePercentPerHour, curve };
 }
 
-/** Evenly spaced on the axis of the chart, log 1/(1-p), up to the last percentile that has documents beyond it. */
+/**
+ * Percentiles evenly spaced on the axis of the chart, log 1/(1-p), up to the last one with
+ * documents beyond it.
+ */
 function curvePercentiles(last: number): readonly number[] {
   const nines = Math.log10(1 / (1 - last / 100));
   return Array.from({ length: 120 }, (_, step) => 100 * (1 - 10 ** ((-nines * (step + 1)) / 120)));

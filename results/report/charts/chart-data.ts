@@ -1,19 +1,19 @@
 /**
- * What the charts draw, as plain data: made from a run in Node, carried to the page as JSON.
+ * The data of the charts: made from a run in Node, carried to the page as JSON.
  *
- * Latencies are in seconds. A point that has none (saturated, failed, invalid) has null, so there
- * is no number a chart could draw by mistake.
+ * Latencies are in seconds. A point without one (saturated, failed, invalid) has null, so no chart
+ * can draw a number by mistake.
  */
 import type { System } from '../run-record.ts';
 import type { PaperFigures } from './paper.ts';
 
 export interface ChartData {
   readonly paper: PaperFigures;
-  /** By rate, Percolator and MapReduce mixed. */
+  /** In order of rate, Percolator and MapReduce mixed. */
   readonly points: readonly ChartPoint[];
   /** The batch model between and beyond the measured rates; empty if none was fitted. */
   readonly model: readonly { readonly rate: number; readonly seconds: number }[];
-  /** T0: one batch run over the repository, from the model; null if none was fitted. */
+  /** T0: the time of one batch run over the repository, from the model; null if none was fitted. */
   readonly batchRunSeconds: number | null;
   readonly distributions: readonly Distribution[];
   readonly backlogs: readonly Backlog[];
@@ -45,7 +45,7 @@ export interface Backlog {
   readonly curve: readonly { readonly seconds: number; readonly documents: number }[];
 }
 
-/** Which curves the reader wants to see. */
+/** The curves that the reader has selected. */
 export interface Visible {
   readonly median: boolean;
   readonly p99: boolean;

@@ -1,4 +1,4 @@
-/** CPU time per new document against crawl rate: where the batch becomes the cheaper of the two. */
+/** CPU time per new document against crawl rate; it shows where the batch becomes cheaper. */
 import type { ChartConfiguration } from 'chart.js';
 import type { ChartData, ChartPoint } from './chart-data.ts';
 import { latencyChartOptions, type LatencyDataset, type LatencyMark } from './figure-7.ts';

@@ -2,7 +2,7 @@
  * The whole distribution of each point: latency against percentile, as HdrHistogram draws it.
  *
  * The axis is log 1/(1-p), so that 90 %, 99 % and 99.9 % are equally far apart; a curve ends where
- * fewer than one document lies beyond.
+ * less than one document lies beyond.
  */
 import type { ChartConfiguration } from 'chart.js';
 import type { ChartData } from './chart-data.ts';
@@ -34,7 +34,9 @@ export function distributionFigure(
   };
 }
 
-/** The higher the rate, the fuller the colour: from a third to all of it, as two hexadecimal digits. */
+/**
+ * Opacity by rate, as two hexadecimal digits: from a third for the lowest to full for the highest.
+ */
 export function shade(rank: number, count: number): string {
   const opacity = count <= 1 ? 1 : 0.35 + (0.65 * rank) / (count - 1);
   return Math.round(opacity * 255)
@@ -66,7 +68,7 @@ export function distributionDataset(
   };
 }
 
-/** As many digits as tell it from 100 %. */
+/** A percentile with enough digits to differ from 100 %. */
 export function percentileWords(percentile: number): string {
   const digits = Math.max(0, Math.ceil(-Math.log10(1 - percentile / 100)) - 1);
   return `${percentile.toFixed(digits)} %`;

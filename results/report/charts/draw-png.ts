@@ -1,4 +1,4 @@
-/** A chart as a PNG, drawn without a browser: chart.js on a canvas of its own. */
+/** Draws a chart as a PNG without a browser: chart.js on a canvas from an npm package. */
 import { createCanvas, GlobalFonts } from '@napi-rs/canvas';
 import { Chart, registerables, type ChartConfiguration } from 'chart.js';
 import type { LatencyMark } from './figure-7.ts';
@@ -6,7 +6,10 @@ import { fontFiles } from './fonts.ts';
 import type { Theme } from './theme.ts';
 
 export interface PngOptions {
-  /** Width and height in CSS pixels; the file has twice as many each way, for sharp print and screens. */
+  /**
+   * Width and height in CSS pixels; the file has twice as many each way, for sharp print and
+   * screens.
+   */
   readonly width: number;
   readonly height: number;
   readonly title: string;
@@ -78,8 +81,8 @@ function backgroundPlugin(theme: Theme): {
 }
 
 /**
- * A machine without fonts (a container, say) would draw every word as nothing at all, so the chart
- * brings its own.
+ * A machine without fonts (a container, say) would draw no text at all, so the chart brings its own
+ * font.
  */
 function registerFonts(): void {
   if (GlobalFonts.has('Inter')) return;

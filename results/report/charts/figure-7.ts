@@ -1,11 +1,12 @@
 /**
- * Figure 7: latency against crawl rate, ours and the paper's. Runs in Node (the PNG) and in the page.
+ * Figure 7: latency against crawl rate, ours and the paper's. Runs in Node (the PNG) and in the
+ * page.
  *
  *   solid line, filled points    our median
  *   thin dashed line             our 99th percentile
- *   dotted line                  the batch model, where nothing was measured
+ *   dotted line                  the batch model, where there is no measurement
  *   arrow at the upper edge      saturated: the backlog grows, and the latency with it
- *   grey, hollow                 what the paper states about its own machines
+ *   grey, hollow                 figures that the paper states for its own machines
  *
  * Failed and invalid points are not drawn; the table names them.
  */
@@ -19,7 +20,7 @@ import type { Theme } from './theme.ts';
 
 export type LatencyDataset = ChartDataset<'scatter', LatencyMark[]>;
 
-/** A point of a dataset, with the words shown when it is pointed at. */
+/** A point of a dataset, with the words of its tooltip. */
 export interface LatencyMark {
   readonly x: number;
   readonly y: number;
@@ -55,7 +56,7 @@ export function figure7(
   };
 }
 
-/** All latencies that will be seen, which decide the range of the axis. */
+/** All visible latencies, which determine the range of the axis. */
 export function drawnLatencies(data: ChartData, visible: Visible): readonly number[] {
   const { paper } = data;
   const ours = data.points.flatMap((point) => [
@@ -191,10 +192,10 @@ export function figure7Annotations(
   top: number,
 ): Annotations {
   const { paper } = data;
-  const beside = { x: paper.ratePercentPerHour, color: theme.paper, align: 'right' } as const;
+  const right = { x: paper.ratePercentPerHour, color: theme.paper, align: 'right' } as const;
   const papers = [
     {
-      ...beside,
+      ...right,
       y: paper.mapreduceSeconds,
       lines: [
         'the paper\u2019s',
@@ -203,7 +204,7 @@ export function figure7Annotations(
       ],
     },
     {
-      ...beside,
+      ...right,
       y: paper.percolatorSeconds,
       lines: ['the paper\u2019s', `Percolator: ${formatDuration(paper.percolatorSeconds)}`],
     },
@@ -219,7 +220,7 @@ export function figure7Annotations(
   };
 }
 
-/** One label a system, below its first saturated rate, on the side and the line where there is room. */
+/** One label per system, below its first saturated rate, on the side and line with free space. */
 export function saturatedLabels(data: ChartData, theme: Theme, top: number): Annotations['labels'] {
   const rates = [...data.points.map((point) => point.rate), data.paper.ratePercentPerHour];
   const middleSquared = Math.min(...rates) * Math.max(...rates);
@@ -241,7 +242,7 @@ export function saturatedLabels(data: ChartData, theme: Theme, top: number): Ann
   });
 }
 
-/** A piece of its line for each curve, its mark for each set of single points. */
+/** The legend shows a piece of line for each curve, and a mark for each set of single points. */
 export function legendItems(datasets: readonly LatencyDataset[], theme: Theme): LegendItem[] {
   return datasets.map((dataset, index) => ({
     text: dataset.label ?? '',
@@ -255,7 +256,9 @@ export function legendItems(datasets: readonly LatencyDataset[], theme: Theme): 
   }));
 }
 
-/** What the charts of latencies have in common: nothing moves, and pointing at a mark says its words. */
+/**
+ * Options common to the charts of latencies: no animation, and tooltips with the words of a mark.
+ */
 export function latencyChartOptions(
   scales: { readonly x: object; readonly y: object },
   theme: Theme,

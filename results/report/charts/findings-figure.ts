@@ -1,4 +1,7 @@
-/** A chart of findings: marks, joined or not, each with its interval where that is known, and the line fitted through them. */
+/**
+ * A chart of findings: marks, joined or not, each with its interval if it has one, and the fitted
+ * line.
+ */
 import type { ChartConfiguration } from 'chart.js';
 import type { ResultAxis, ResultChart, ResultMark, ResultSeries } from '../run-record.ts';
 import { latencyChartOptions, type LatencyDataset, type LatencyMark } from './figure-7.ts';
@@ -41,7 +44,7 @@ function named(options: Options): Options {
   };
 }
 
-/** Systems keep their colours; several of one kind get lighter. */
+/** Each look has its colour; further series of the same look are lighter. */
 function colorsOf(series: readonly ResultSeries[], theme: Theme): readonly string[] {
   return series.map(({ look }, i) => {
     const rank = series.slice(0, i).filter((before) => before.look === look).length;
@@ -84,7 +87,7 @@ function intervalDataset({ x, low, high }: ResultMark, color: string): readonly 
   ];
 }
 
-/** The line, and its band as the surface between two edges: the second is filled up to the first. */
+/** The line, and its band as the area between two edges: the second is filled up to the first. */
 function fitDatasets(fit: readonly ResultMark[], color: string): readonly LatencyDataset[] {
   if (fit.length === 0) return [];
   const drawn = (yOf: (mark: ResultMark) => number, look: object): LatencyDataset => ({

@@ -1,23 +1,29 @@
 /**
- * How numbers are written, the same in charts, tables and sentences.
+ * Formats numbers, in the same way for charts, tables and sentences.
  *
- * This file also runs in the page, so it uses nothing but the language, and exports all it has
- * (page/browser-source.ts says why). Only characters of Latin-1: the font of the PNG has no others.
+ * This file also runs in the page, so it uses only the language itself, and exports everything
+ * (page/browser-source.ts says why). It writes only characters of Latin-1: the font of the PNG has
+ * no others.
  */
 
-/** A round duration, of an axis or of the paper: 0.01 → "10 ms", 1800 → "30 min". */
+/** A round duration, from an axis or the paper: 0.01 → "10 ms", 1800 → "30 min". */
 export function formatDuration(seconds: number): string {
   const { value, unit } = inUnit(seconds);
   return `${formatDigits(value)} ${unit}`;
 }
 
-/** A measured duration, always with three digits, so that a column of them can be compared: "1.30 s". */
+/**
+ * A measured duration, always with three digits, so that those in a column can be compared: "1.30
+ * s".
+ */
 export function formatMeasured(seconds: number): string {
   const { value, unit } = inUnit(seconds);
   return `${value < 999.5 ? value.toPrecision(3) : formatCount(value)} ${unit}`;
 }
 
-/** The unit is chosen after rounding to three digits, so that nothing is shown as "1000 ms" or "60.0 s". */
+/**
+ * Chooses the unit after rounding to three digits, so that it never shows "1000 ms" or "60.0 s".
+ */
 export function inUnit(seconds: number): { value: number; unit: string } {
   const rounded = Number(seconds.toPrecision(3));
   if (rounded < 1e-3) return { value: seconds * 1e6, unit: '\u00b5s' };
@@ -58,7 +64,7 @@ export function formatSystem(system: 'percolator' | 'mapreduce'): string {
   return system === 'percolator' ? 'Percolator' : 'MapReduce';
 }
 
-/** The latency of a saturated system is unbounded; what can be said is how fast it falls behind. */
+/** The latency of a saturated system is unbounded, so its text shows how fast the backlog grows. */
 export function formatBacklogGrowth(documentsPerSecond: number): string {
   return `backlog grows ${formatDigits(documentsPerSecond)} documents/s`;
 }

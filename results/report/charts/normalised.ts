@@ -1,9 +1,10 @@
 /**
- * Figure 7 without its machine: everything in units of T0, one batch run over the repository.
+ * Figure 7 independent of the machine: everything in units of T0, one batch run over the
+ * repository.
  *
  * x is the fraction of the repository that arrives during one batch run, rate times T0; y is the
- * latency over T0. A laptop and the paper's 240 machines then lie in one picture: every batch system
- * that keeps up has its median near 1.5, and Percolator's wall stands at one over its cost ratio.
+ * latency over T0. A laptop and the paper's 240 machines then share one picture: every batch system
+ * that keeps up has its median near 1.5, and Percolator's wall is at one over its cost ratio.
  */
 import type { ChartConfiguration } from 'chart.js';
 import { annotationPlugin } from './annotations.ts';
@@ -67,13 +68,13 @@ export function scaled(dataset: LatencyDataset, unit: number): LatencyDataset {
   return { ...dataset, data };
 }
 
-/** A saturated point has a place on the edge of the chart, but no latency to be told. */
+/** The tooltip of a saturated point, on the edge of the chart, states no latency. */
 export function normalisedWords(x: number, y: number, dataset: LatencyDataset): string {
   const arrived = `${formatDigits(x * 100)} % of the repository arrives during a batch run`;
   return dataset.clip === false ? arrived : `${formatDigits(y)} batch runs; ${arrived}`;
 }
 
-/** Saturated points stand on the upper edge of this chart, wherever that of figure 7 was. */
+/** Moves saturated points from the upper edge of figure 7 to the upper edge of this chart. */
 export function onEdge(dataset: LatencyDataset, top: number): LatencyDataset {
   if (dataset.clip !== false) return dataset;
   return { ...dataset, data: dataset.data.map((mark) => ({ ...mark, y: top })) };

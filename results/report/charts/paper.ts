@@ -1,4 +1,4 @@
-/** What the paper states about its figure 7 (section 3.1), and nothing read off the drawing. */
+/** Numbers that the paper states about its figure 7 (section 3.1); none is read off the drawing. */
 export interface PaperFigures {
   readonly ratePercentPerHour: number;
   readonly mapreduceSeconds: number;

@@ -1,4 +1,4 @@
-/** Logarithmic axes: their ranges, their ticks, their words. Runs in Node and in the page. */
+/** Axes: their ranges, ticks and labels. Runs in Node and in the page. */
 import type { ScaleOptionsByType } from 'chart.js';
 import { formatCount, formatDigits, formatDuration } from './format.ts';
 import type { Theme } from './theme.ts';
@@ -64,7 +64,10 @@ export function axisTitle(text: string, theme: Theme): object {
   };
 }
 
-/** Crawl rates, with room on the left for words beside the lowest, and a little on the right. */
+/**
+ * The axis of crawl rates, with space for text to the left of the lowest, and a little on the
+ * right.
+ */
 export function rateAxis(rates: readonly number[], theme: Theme): LogarithmicScale {
   const span = Math.max(10, Math.max(...rates) / Math.min(...rates));
   const min = Math.min(...rates) / span ** 0.17;
@@ -81,7 +84,7 @@ export function rateAxis(rates: readonly number[], theme: Theme): LogarithmicSca
   );
 }
 
-/** Latencies with room above the highest, where the saturated points stand. */
+/** The axis of latencies, with space above the highest for the saturated points. */
 export function latencyAxis(seconds: readonly number[], theme: Theme): LogarithmicScale {
   const min = Math.min(...seconds) / 2;
   const max = Math.max(...seconds) * 8;
@@ -97,7 +100,7 @@ export function latencyAxis(seconds: readonly number[], theme: Theme): Logarithm
   );
 }
 
-/** The durations people think in: decades below a second, then seconds, minutes, hours. */
+/** Familiar durations: decades below a second, then seconds, minutes, hours. */
 export function roundDurations(): readonly number[] {
   return [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 360_000];
 }

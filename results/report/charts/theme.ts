@@ -1,4 +1,6 @@
-/** Colours and fonts of the charts, light and dark. Both hues keep their contrast for the colour-blind. */
+/**
+ * Colours and fonts of the charts, light and dark. Colour-blind readers can tell both hues apart.
+ */
 export interface Theme {
   readonly background: string;
   readonly text: string;

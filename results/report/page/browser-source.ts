@@ -1,10 +1,10 @@
 /**
- * The program of the page, made from the very functions that draw the PNG.
+ * The program of the page, made from the same functions that draw the PNG.
  *
  * Node has already stripped the types when a module is loaded, so the text of a function is
  * JavaScript a browser can run. There is no bundler: the exports of each module below are written
- * one after the other into one scope. Hence the two rules for those modules: everything at their
- * top level is exported, under a name that no other of them uses, and is a function or plain data.
+ * one after the other into one scope. Hence two rules for these modules: everything at their top
+ * level is exported under a name that no other one uses, and is a function or plain data.
  */
 import * as annotations from '../charts/annotations.ts';
 import * as backlog from '../charts/backlog.ts';
@@ -30,7 +30,7 @@ const MODULES: readonly object[] = [
   pageScript,
 ];
 
-/** One expression statement; it needs `Chart` of chart.js, and starts at once. */
+/** One expression statement. It needs `Chart` of chart.js, and runs at once. */
 export function browserSource(): string {
   const functions = MODULES.flatMap((module) => Object.entries(module)).map(([name, value]) => {
     if (typeof value !== 'function') return `const ${name} = ${JSON.stringify(value)};`;

@@ -1,6 +1,7 @@
 /**
- * `report.html` of an experiment that has tables and charts of its own. Complete in itself: the charts are
- * pictures in it, there is no program, and a content policy forbids the page every request.
+ * `report.html` of an experiment that has tables and charts of its own. The file is self-contained:
+ * the charts are embedded pictures, there is no program, and a content policy forbids every
+ * request.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** What was found, in two sentences, and what a reader must hold against it. */
+/** The findings in two sentences, and their limitations. */
 import { stateOf } from '../charts/build-chart-data.ts';
 import { formatMeasured, formatRate, formatRatio, formatSystem } from '../charts/format.ts';
 import type { Point, RunRecord, System } from '../run-record.ts';
@@ -13,7 +13,7 @@ export function headline(record: RunRecord): string {
     .join(' ');
 }
 
-/** At the lowest rate at which both systems have a latency, which is where the paper compares them. */
+/** Compares the systems at the lowest rate at which both have a latency, as the paper does. */
 function comparison(points: readonly Point[]): string {
   const pairs = points
     .filter((point) => point.system === 'percolator')
@@ -42,7 +42,7 @@ function comparative(ratio: number): string {
   return ratio >= 1 ? `${formatRatio(ratio)} faster` : `${formatRatio(1 / ratio)} slower`;
 }
 
-/** Up to which rate a system kept up, and from which it did not. */
+/** The highest rate at which a system kept up, and the first at which it did not. */
 function wall(points: readonly Point[], system: System): string | null {
   const rates = (state: string): number[] =>
     points
@@ -53,18 +53,18 @@ function wall(points: readonly Point[], system: System): string | null {
   const saturated = rates('saturated');
   if (highest === undefined && saturated.length === 0) return null;
   const name = formatSystem(system);
-  if (highest === undefined) return `${name} kept up at none of the rates tried.`;
+  if (highest === undefined) return `${name} did not keep up at any of the rates tried.`;
   const above = saturated.find((rate) => rate > highest);
   const below = saturated.filter((rate) => rate < highest).map(formatRate);
   if (above === undefined && below.length === 0) {
-    return `${name} kept up at every rate it was tried at, to ${formatRate(highest)}.`;
+    return `${name} kept up at every rate tried, up to ${formatRate(highest)}.`;
   }
   const except = below.length === 0 ? '' : `, except at ${below.join(' and ')}`;
   const end = above === undefined ? '' : `; at ${formatRate(above)} its backlog grew`;
-  return `${name} kept up to ${formatRate(highest)}${except}${end}.`;
+  return `${name} kept up with rates up to ${formatRate(highest)}${except}${end}.`;
 }
 
-/** The run's own limitations, after those that any reader could derive from its record. */
+/** The run's own limitations, after those derived from its record. */
 export function limitations(record: RunRecord): readonly string[] {
   return [...derivedLimitations(record), ...record.limitations];
 }
@@ -76,13 +76,13 @@ function derivedLimitations(record: RunRecord): readonly string[] {
   const found: readonly (string | null)[] = [
     record.state === 'finished'
       ? null
-      : 'The run did not finish; what follows is what it had measured.',
-    failed > 0 ? `${countedPoints(failed)} failed its check and therefore has no numbers.` : null,
+      : 'The run did not finish; the numbers below are those it had measured.',
+    failed > 0 ? `${countedPoints(failed)} failed its check and so has no numbers.` : null,
     invalid > 0
-      ? `${countedPoints(invalid)} could not be measured properly and therefore has no latency.`
+      ? `${countedPoints(invalid)} could not be measured properly and so has no latency.`
       : null,
     record.label === 'exploratory'
-      ? 'Each point was measured once, so nothing is known of the spread between runs: exploratory.'
+      ? 'Each point was measured once, so the spread between runs is unknown: the run is exploratory.'
       : null,
     commit === null
       ? 'The run was not made from a git checkout; its code is not identified.'

@@ -1,7 +1,7 @@
 /**
  * HTML from a template in which every value is escaped, unless it is HTML made the same way.
  *
- * A URL from a crawl is written by strangers; no page section has to remember that.
+ * URLs from a crawl are untrusted text; with this, no page section has to escape them.
  */
 export class Html {
   readonly text: string;
@@ -13,21 +13,21 @@ export class Html {
 
 export type HtmlValue = string | number | Html | readonly Html[] | null;
 
-/** `html\`<td>${name}</td>\``: a null is nothing, a list its items one after the other. */
+/** `html\`<td>${name}</td>\``: null gives no text, a list gives its items one after the other. */
 export function html(pieces: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   const text = pieces.map((piece, index) => piece + render(values[index] ?? null));
   return new Html(text.join(''));
 }
 
 /**
- * JSON that can stand inside a script element. Inside one the browser knows no escapes, only the
- * sequences that end it or start a comment, all of which begin with `<`.
+ * JSON for the inside of a script element. There the browser knows no escapes, only the sequences
+ * that end the element or start a comment, and all of them begin with `<`.
  */
 export function inlineJson(value: unknown): Html {
   return new Html(JSON.stringify(value).replaceAll('<', '\\u003c'));
 }
 
-/** A script of ours or of a library, with the one sequence that would end its element defused. */
+/** A script of the project or a library, with the sequences escaped that would end its element. */
 export function inlineScript(source: string): Html {
   return new Html(source.replaceAll(/<\/(script)/gi, '<\\/$1').replaceAll('<!--', '<\\!--'));
 }

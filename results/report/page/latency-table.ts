@@ -1,4 +1,7 @@
-/** The table of figure 7: one row a crawl rate, both systems side by side, and why a cell is empty. */
+/**
+ * The table of figure 7: one row per crawl rate, both systems side by side, and the reason for each
+ * empty cell.
+ */
 import { stateOf } from '../charts/build-chart-data.ts';
 import { formatBacklogGrowth, formatMeasured, formatRate, formatRatio } from '../charts/format.ts';
 import { formatSystem } from '../charts/format.ts';
@@ -52,7 +55,7 @@ function row(points: readonly Point[], rate: number): Html {
   </tr>`;
 }
 
-/** Two cells with a latency, or one across both that says why there is none. */
+/** Two cells with a latency, or one across both with the reason why there is none. */
 function cells(point: Point | undefined): Html {
   if (point === undefined) return html`<td class="none" colspan="2">not measured</td>`;
   const state = stateOf(point);
@@ -76,11 +79,11 @@ function spread(point: Point): string {
 }
 
 function verdict(points: readonly Point[]): Html {
-  const unhappy = points.filter((point) => stateOf(point) !== 'measured');
-  if (unhappy.length === 0) {
+  const bad = points.filter((point) => stateOf(point) !== 'measured');
+  if (bad.length === 0) {
     return html`<span class="ok">${points.length > 1 ? 'both kept up' : 'kept up'}</span>`;
   }
-  return html`${unhappy.map(
+  return html`${bad.map(
     (point) =>
       html`<span class="bad">${formatSystem(point.system)}: ${STATE_WORDS[stateOf(point)]}</span> `,
   )}`;
@@ -93,7 +96,7 @@ const STATE_WORDS = {
   invalid: 'invalid',
 } as const;
 
-/** The points that have no latency or carry a note, each with its reason; null if all is well. */
+/** The points without a latency or with a note, each with its reason; null if there are none. */
 export function pointRemarks(points: readonly Point[]): Html | null {
   const remarks = points
     .toSorted((a, b) => a.ratePercentPerHour - b.ratePercentPerHour)

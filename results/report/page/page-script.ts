@@ -1,6 +1,6 @@
 /**
- * What runs in the page: reads the data, draws the charts, draws them again when a box is ticked or
- * the reader's system turns dark. Bound by the two rules of browser-source.ts.
+ * The program of the page: reads the data, draws the charts, and draws them again when the reader
+ * ticks a box or the reader's system turns dark. It obeys the two rules of browser-source.ts.
  */
 import type { ChartConfiguration } from 'chart.js';
 import { backlogFigure } from '../charts/backlog.ts';
@@ -11,7 +11,10 @@ import { figure7, type LatencyMark } from '../charts/figure-7.ts';
 import { normalisedFigure } from '../charts/normalised.ts';
 import { chartTheme } from '../charts/theme.ts';
 
-/** The little of the browser that is used here; the project is compiled without its types. */
+/**
+ * The members of the browser that this file uses; the project is compiled without the browser's
+ * types.
+ */
 interface PageElement {
   readonly textContent: string;
   readonly checked?: boolean;
@@ -44,13 +47,13 @@ export function startPage(): void {
     box.addEventListener('change', draw);
   }
   draw();
-  // A canvas does not draw itself anew when a font arrives, as text does.
+  // A canvas, unlike text, is not redrawn when a font arrives.
   void Promise.all(
     ['400 12px Inter', '600 12px Inter'].map((font) => document.fonts.load(font)),
   ).then(draw);
 }
 
-/** Every chart the page has a canvas for. */
+/** Draws every chart that has a canvas on the page. */
 export function drawCharts(data: ChartData, dark: boolean): { destroy(): void }[] {
   const theme = chartTheme(dark);
   const visible = visibleCurves();

@@ -1,10 +1,10 @@
 /**
- * `report.html`: one page, complete in itself. Style, font, chart.js, data and program are inlined,
- * and a content policy forbids the page every request, so it can be mailed, archived and opened
- * without a network.
+ * `report.html`: one self-contained page. Style, font, chart.js, data and program are inlined, and
+ * a content policy forbids every request, so it can be mailed, archived and opened without a
+ * network.
  *
- * The order is that of a sceptical reader: what was found, what speaks against it, the figure, its
- * numbers, the targets, and only then the views for those who want to know why.
+ * The order is that of a sceptical reader: the findings, their limitations, the figure, its
+ * numbers, the targets, and only then the views that show why.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -99,15 +99,17 @@ function figureSection(record: RunRecord): Html {
     <p class="small">
       Both axes are logarithmic. An arrow at the upper edge marks a rate at which the system did not
       keep up: its backlog grows, and with it the latency, without bound. Hollow marks and the
-      dashed line are what the paper states about its own 240 machines; the dotted line is the model
-      of the batch, not a measurement.
+      dashed line are the numbers that the paper states for its own 240 machines; the dotted line is
+      the model of the batch, not a measurement.
     </p>
     ${latencyTable(record.points)} ${pointRemarks(record.points)}
-    <noscript><p>The charts need JavaScript; figure-7.png beside this page does not.</p></noscript>
+    <noscript
+      ><p>The charts need JavaScript; figure-7.png in the same folder does not.</p></noscript
+    >
   </section>`;
 }
 
-/** Those of the other charts that this run has data for. */
+/** The other charts for which this run has data. */
 function furtherCharts(data: ChartData): Html {
   const theme = chartTheme(false);
   const visible = { median: true, p99: true, paper: true };
@@ -117,7 +119,7 @@ function furtherCharts(data: ChartData): Html {
         ? null
         : chartSection(
             'normalised',
-            'The same figure without its machine',
+            'The same figure, independent of the machine',
             `Everything in units of one batch run over the whole repository. This is the picture in
           which a laptop and the paper\u2019s cluster can be compared: every batch that keeps up has
           its median near 1.5 batch runs.`,
@@ -129,8 +131,8 @@ function furtherCharts(data: ChartData): Html {
         : chartSection(
             'distribution',
             'The whole distribution of each point',
-            `Repeats are merged before percentiles are taken. The fuller the colour, the higher the
-          crawl rate; a curve ends where fewer than one document lies beyond.`,
+            `Repeats are merged before percentiles are taken. The stronger the colour, the higher the
+          crawl rate; a curve ends where less than one document lies beyond.`,
           )
     }
     ${
@@ -138,9 +140,9 @@ function furtherCharts(data: ChartData): Html {
         ? null
         : chartSection(
             'cost',
-            'What a new document costs',
-            `The batch reads the whole repository for however few documents have arrived; Percolator
-          pays per document. Where the lines cross, the batch becomes the cheaper one.`,
+            'The cost of a new document',
+            `The batch reads the whole repository however few documents have arrived; Percolator
+          pays per document. Where the lines cross, the batch becomes cheaper.`,
           )
     }
     ${
@@ -149,7 +151,7 @@ function furtherCharts(data: ChartData): Html {
         : chartSection(
             'backlog',
             'Documents waiting, over the time of a point',
-            'A line that stays level is a system that keeps up; one that climbs has no latency to tell.',
+            'If the line stays level, the system keeps up; if it climbs, the system has no latency to report.',
           )
     }
   `;
@@ -172,7 +174,7 @@ function canvas(id: string, label: string, size: string): Html {
 function chartLibrary(): string {
   const entry = createRequire(import.meta.url).resolve('chart.js');
   const source = readFileSync(path.join(path.dirname(entry), 'chart.umd.min.js'), 'utf8');
-  // The source map lies beside the library, not beside the page.
+  // The source map is in the folder of the library, not in that of the page.
   return source.replace(/\/\/# sourceMappingURL=.*$/m, '');
 }
 

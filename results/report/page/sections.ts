@@ -1,4 +1,4 @@
-/** The smaller sections of the page, in the order in which they stand on it. */
+/** The smaller sections of the page, in the page's order. */
 import { formatCount, formatDigits, formatDuration, formatShare } from '../charts/format.ts';
 import type { CrawlResult, RunRecord } from '../run-record.ts';
 import { limitations } from './headline.ts';
@@ -8,7 +8,7 @@ export function limitationsSection(record: RunRecord): Html {
   const sentences = limitations(record);
   if (sentences.length === 0) return html``;
   return html`<section class="limitations">
-    <h2>Before you believe this</h2>
+    <h2>Limitations</h2>
     <ul>
       ${sentences.map((sentence) => html`<li>${sentence}</li>`)}
     </ul>
@@ -54,11 +54,8 @@ export function figuresSection(record: RunRecord): Html {
   const figures: readonly (readonly [string, string] | null)[] = [
     repository && ['documents in the repository', formatCount(repository.documents)],
     repository && ['mean cluster size', formatDigits(repository.meanClusterSize)],
-    repository && [
-      'documents not alone in their cluster',
-      formatShare(repository.nonSingletonShare),
-    ],
-    rate('documents/s, most Percolator sustained', capacity?.percolatorDocumentsPerSecond),
+    repository && ['documents that share their cluster', formatShare(repository.nonSingletonShare)],
+    rate('documents/s, highest that Percolator sustained', capacity?.percolatorDocumentsPerSecond),
     rate('documents/s streamed by MapReduce', capacity?.mapreduceDocumentsPerSecond),
     rate('q, cost of a document in Percolator over MapReduce', capacity?.costRatio),
     model && [
@@ -91,7 +88,7 @@ export function crawlSection(crawl: CrawlResult | null): Html {
       ${formatCount(crawl.pages)} pages of <code>${crawl.file}</code> with
       ${formatCount(crawl.distinctContents)} distinct contents fell into
       ${formatCount(crawl.clusters)} clusters of ${formatDigits(crawl.meanClusterSize)} pages on
-      average; ${formatShare(crawl.nonSingletonShare)} of the pages are not alone in theirs.
+      average; ${formatShare(crawl.nonSingletonShare)} of the pages share theirs.
       ${crawl.check.passed ? 'The result was checked: ' : 'THE CHECK FAILED: '}
       ${crawl.check.detail}
     </p>
@@ -104,7 +101,7 @@ export function crawlSection(crawl: CrawlResult | null): Html {
   </section>`;
 }
 
-/** Nothing found by a run that failed its check is shown. */
+/** Shows no finding of a run that failed its check. */
 function duplicates(crawl: CrawlResult): Html {
   const shown = crawl.crossHostDuplicates;
   const total = Math.max(crawl.crossHostDuplicateGroups, shown.length);

@@ -1,17 +1,18 @@
 /**
- * A real browser for the tests of the page: the one installed, or else a headless Chromium out of
- * an npm package.
+ * A real browser for the tests of the page: the installed one, or else a headless Chromium from an
+ * npm package.
  *
  * The package (@sparticuz/chromium) is made for Amazon's functions and brings the shared libraries
- * that a bare machine lacks, but unpacks them and puts them on the library path only where it
- * believes itself at Amazon. So it is told it is, in the environment, before it is loaded.
+ * that a bare machine lacks, but unpacks them and puts them on the library path only if it detects
+ * Amazon's environment. So this file sets the variables of that environment before it loads the
+ * package.
  */
 import { accessSync, constants, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** Also works as root and without a graphics card, and makes no request of its own. */
+/** The browser also works as root and without a graphics card, and makes no requests of its own. */
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -39,7 +40,7 @@ export async function openBrowser(): Promise<OpenBrowser> {
   };
 }
 
-/** CHROME_PATH, or the first of the usual names on PATH; null if there is none. */
+/** CHROME_PATH, or the first of the usual names on PATH; null if none is found. */
 function installedBrowser(): string | null {
   const named = process.env['CHROME_PATH'];
   if (named !== undefined && named !== '') return named;
@@ -59,8 +60,8 @@ function isExecutable(file: string): boolean {
 }
 
 /**
- * Unpacked anew each time, into `folder`: the package takes whatever it finds in the folder for
- * temporary files for its own, and half a browser left there by a killed test would fail for ever.
+ * Unpacks into a new `folder` each time: the package takes any browser in the folder for temporary
+ * files as its own, and half a browser left there by a killed test would fail forever.
  */
 async function packagedBrowser(folder: string): Promise<string> {
   process.env['TMPDIR'] = folder;
@@ -73,8 +74,8 @@ async function packagedBrowser(folder: string): Promise<string> {
 }
 
 /**
- * The package's own settings name the folder that its fonts are in at Amazon. Without any font of the system text stays
- * blank, and a page's own font fails to load wherever it comes later than the first layout.
+ * The package's own settings name the folder that holds its fonts at Amazon. Without any system
+ * font, text stays blank, and a page's own font fails to load if it arrives after the first layout.
  */
 function fontsIn(folder: string): string {
   return `<?xml version="1.0"?>

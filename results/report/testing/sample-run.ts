@@ -1,9 +1,9 @@
 /**
- * A run like a real one, made without running anything: for the tests of record, charts and page.
+ * A sample run made without running anything, for the tests of record, charts and page.
  *
  * Its latencies follow the shapes the real systems have (the batch uniform between T and 2T,
- * Percolator log-normal), and it holds one point of each unhappy kind: saturated, failed check,
- * invalid measurement.
+ * Percolator log-normal), and it holds one point of each bad kind: saturated, failed check, invalid
+ * measurement.
  */
 import { createLatencyHistogram, mergeHistograms, type Histogram } from '../histogram.ts';
 import { createRun, type MeasuredPoint, type Run } from '../run.ts';
@@ -12,7 +12,7 @@ import type { TimeSeriesRow } from '../time-series.ts';
 
 export const SAMPLE_SATURATED_BACKLOG = 412.5;
 
-/** Writes the sample into `folder`, all but its last step. */
+/** Writes the sample into `folder`, except for its last step. */
 export function createSampleRun(folder: string): Run {
   const run = createRun(folder, {
     experiment: 'crawl-rate',
@@ -205,7 +205,7 @@ function sampleCrawl(): CrawlResult {
   };
 }
 
-/** 2,000 values at evenly spaced quantiles: the shape of a distribution without any chance. */
+/** 2,000 values at evenly spaced quantiles: the shape of a distribution without randomness. */
 function histogramOf(microsecondsAt: (share: number) => number): Histogram {
   const histogram = createLatencyHistogram();
   for (let index = 0; index < 2000; index++) {

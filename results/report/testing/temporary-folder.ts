@@ -1,4 +1,4 @@
-/** A folder of its own for a test, gone when the test ends. */
+/** A temporary folder for one test, removed when the test ends. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

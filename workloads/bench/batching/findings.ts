@@ -1,4 +1,4 @@
-/** The findings of `npm run bench:batching`, as the report draws them. */
+/** The findings of `npm run bench:batching`, for the report. */
 import type { Findings, ResultChart, ResultTable, Target } from '#results';
 import type { Measured } from './measure-variants.ts';
 
@@ -9,37 +9,39 @@ export interface BatchingResult {
 }
 
 const READ_RPC_RATIO_MIN = 10;
-/** 9.96 times fewer is ten times fewer: the first transactions have nothing to learn from. */
+/**
+ * 9.96 times fewer counts as ten times fewer: the first transactions cannot use anything learned.
+ */
 const ROUNDING = 0.99;
 
 export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): Findings {
   const target = readTarget(tenColumns);
   return {
     kicker: 'Percolator paper, section 2.5',
-    title: 'What batching and prefetching are worth',
+    title: 'The value of batching and prefetching',
     headline: `Reading ten columns of a row, one after the other: ${target.measured}.`,
     check: {
       passed: true,
       detail:
-        'after each run the clusters are those that the dumb function finds in commit order, and each value read is what was loaded',
+        'after each run the clusters are those that the reference clustering finds in commit order, and each value read is the one that was loaded',
     },
     tables: [
       tableOf('crawl-rate', 'Clustering a new document', crawl, concurrency),
       tableOf('ten-columns', 'Reading ten columns of a row', tenColumns, concurrency),
     ],
     charts: [
-      chartOf('crawl-rate-rpcs', 'RPCs for each document clustered', crawl),
-      chartOf('ten-columns-rpcs', 'RPCs for each transaction of ten reads', tenColumns),
+      chartOf('crawl-rate-rpcs', 'RPCs per clustered document', crawl),
+      chartOf('ten-columns-rpcs', 'RPCs per transaction of ten reads', tenColumns),
     ],
   };
 }
 
-/** What prefetching alone saves of the reads, with the latency beside it. */
+/** The reads that prefetching alone saves, together with its effect on latency. */
 export function readTarget(tenColumns: readonly Measured[]): Target {
   const off = tenColumns.find(({ variant }) => variant === 'off');
   const on = tenColumns.find(({ variant }) => variant === 'prefetch');
   const name = 'read RPCs saved by prefetching';
-  const target = `at least ${READ_RPC_RATIO_MIN} times fewer where rows have ten columns`;
+  const target = `at least ${READ_RPC_RATIO_MIN} times fewer for rows with ten columns`;
   if (off === undefined || on === undefined) {
     return { name, target, measured: 'not measured', met: false };
   }
@@ -62,7 +64,7 @@ function tableOf(
     name,
     title,
     caption:
-      'Operations and RPCs are means for each document, or transaction; the first variant has everything off.',
+      'Operations and RPCs are means per document or transaction; the first variant has everything off.',
     columns: [
       'variant',
       'operations',
@@ -71,9 +73,9 @@ function tableOf(
       'of conditional mutations',
       'of blind mutations',
       'of scans',
-      'cells read along for nothing',
+      'prefetched cells not used',
       'CPU ms of this process',
-      'a second, middle repeat',
+      'per second, median repeat',
       `median ms, ${concurrency} at a time`,
       '99th percentile ms',
       'median ms, one at a time',
@@ -103,7 +105,7 @@ function chartOf(name: string, title: string, measured: readonly Measured[]): Re
   return {
     name,
     title,
-    caption: 'Calls of the storage, as Bigtable’s API would need them; fewer is cheaper.',
+    caption: 'Calls of the storage that Bigtable’s API would need; fewer is cheaper.',
     x: { title: 'Variant', scale: 'linear', ticks },
     y: { title: 'RPCs', scale: 'logarithmic', ticks: [] },
     series: [

@@ -1,11 +1,11 @@
-/** The tables of `npm run bench:batching`, and what they say about the paper's claims. */
+/** The tables of `npm run bench:batching`, and their verdict on the paper's claims. */
 import { readTarget } from './findings.ts';
 import type { Measured } from './measure-variants.ts';
 
 export function crawlLines(measured: readonly Measured[], concurrency: number): readonly string[] {
   const [off] = measured;
   return [
-    'Clustering new documents, for each document (the paper: "around 50 individual Bigtable operations"):',
+    'Clustering new documents, per document (the paper: "around 50 individual Bigtable operations"):',
     '',
     ...table(measured, concurrency, 'documents/s'),
     '',
@@ -19,7 +19,7 @@ export function tenColumnsLines(
   concurrency: number,
 ): readonly string[] {
   return [
-    'Reading ten columns of a row one after the other, for each transaction:',
+    'Reading ten columns of a row one after the other, per transaction:',
     '',
     ...table(measured, concurrency, 'transactions/s'),
     '',
@@ -76,7 +76,7 @@ function table(
   );
 }
 
-/** The middle repeat, and the lowest and highest where there are several. */
+/** The median repeat, with the lowest and highest if there are several. */
 function perSecond(repeats: readonly number[]): string {
   const sorted = repeats.toSorted((a, b) => a - b).map((value) => value.toFixed(0));
   const middle = sorted[Math.floor((sorted.length - 1) / 2)] ?? '?';

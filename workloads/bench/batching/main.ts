@@ -1,4 +1,4 @@
-/** `npm run bench:batching`: what batching and prefetching are worth (section 2.5 of the paper). */
+/** `npm run bench:batching`: the value of batching and prefetching (section 2.5 of the paper). */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { choice, integer, number, outputFolder, runCommand, startProgress } from '#harness';
@@ -12,22 +12,22 @@ import { findingsOf, readTarget } from './findings.ts';
 
 const LIMITATIONS = [
   'Loader, workers and the storage’s client share one process.',
-  'Each of the variants was measured in a run of its own on a fresh storage.',
+  'Each variant was measured in a separate run on a fresh storage.',
 ];
 const OF_TIMERS =
-  'A round trip is added by a timer: it has the latency of a network, and none of its other costs.';
+  'A round trip is added by a timer: it has the latency of a network, but none of its other costs.';
 
 const { batchDelay, batchRows, batchInFlight } = ENGINE_OPTIONS;
 
 const specification = {
   name: 'npm run bench:batching --',
   description:
-    'Counts Bigtable operations and RPCs for each document of the crawl-rate workload, and for each transaction that ' +
-    'reads a row of ten columns, with batching and prefetching off and on, and states the latency beside them.',
+    'Counts Bigtable operations and RPCs per document of the crawl-rate workload, and per transaction that ' +
+    'reads a row of ten columns, with batching and prefetching off and on, and reports the latency of each.',
   options: {
     store: choice({
       choices: STORES,
-      description: 'the storage; emulator is the official one, over the network',
+      description: 'the storage; emulator is the official emulator, over the network',
       default: 'embedded',
     }),
     roundTrip: number({
@@ -44,13 +44,13 @@ const specification = {
       min: 20,
     }),
     repository: integer({
-      description: 'documents, or rows of ten columns, that are there before',
+      description: 'documents, or rows of ten columns, in the storage before the run',
       default: 20_000,
       min: 100,
       max: 10_000_000,
     }),
     concurrency: integer({
-      description: 'documents, or transactions, at a time; too few, and nobody shares anything',
+      description: 'documents, or transactions, at a time; with too few, no transactions share calls',
       default: 256,
       min: 1,
       max: 10_000,
@@ -72,13 +72,13 @@ const specification = {
       mustNotHold: 'run.json',
     }),
   },
-  // It tries them itself.
+  // The benchmark tries these itself.
   ignoredInFiles: ['batching', 'prefetch', 'scanners'],
   examples: [
     { command: 'npm run bench:batching', does: 'both workloads, a minute or two' },
     {
       command: 'npm run bench:batching -- --round-trip 0',
-      does: 'on the embedded storage as it is',
+      does: 'on the embedded storage without a delay',
     },
     { command: 'npm run bench:batching -- --store emulator --round-trip 0', does: 'over gRPC' },
   ],
@@ -99,10 +99,10 @@ await runCommand(specification, async (options, { signal, commandLine }) => {
   const bench = { ...options, roundTripMs: roundTrip, variants: variantsOf(options) };
   const progress = startProgress();
   const work = path.join(out, 'work');
-  const around = { openEmpty: emptyStores(store, work), progress, signal };
+  const context = { openEmpty: emptyStores(store, work), progress, signal };
   try {
-    const crawl = await benchCrawl(bench, around);
-    const tenColumns = await benchTenColumns(bench, around);
+    const crawl = await benchCrawl(bench, context);
+    const tenColumns = await benchTenColumns(bench, context);
     progress.end();
     run.describe({ findings: findingsOf({ crawl, tenColumns, concurrency }) });
     run.describe({ targets: [readTarget(tenColumns)] });
@@ -120,7 +120,7 @@ await runCommand(specification, async (options, { signal, commandLine }) => {
   }
 });
 
-/** The tables, then what to know before believing them. */
+/** Prints the tables, then their limitations. */
 function printLines({ record }: Run, lines: readonly string[], page: string): void {
   const { cpuModel, cores, nodeVersion } = record.environment;
   const machine = `${cpuModel}, ${cores} cores, Node ${nodeVersion}`;

@@ -1,6 +1,6 @@
 /**
- * What is measured by `npm run bench:batching`: the same work on the same storage, with each optimisation off and
- * on; all variants once in each repeat, in an order drawn from the seed.
+ * The measurements of `npm run bench:batching`: the same work on the same storage, with each
+ * optimisation off and on. Each repeat measures all variants once, in an order drawn from the seed.
  */
 import {
   batchTimestamps,
@@ -26,15 +26,15 @@ import { loadTenColumns, openTenColumns } from './ten-columns.ts';
 export interface Variant {
   readonly name: string;
   readonly settings: EngineSettings;
-  /** Whether conditional mutations may share an RPC; of the public API they may not. */
+  /** Whether conditional mutations may share an RPC; in the public API they may not. */
   readonly conditionalBatch: boolean;
 }
 
-/** One workload under one variant, all repeats together; counts are for each document, or transaction. */
+/** One workload under one variant, all repeats together; counts are per document or transaction. */
 export interface Measured {
   readonly variant: string;
   readonly done: number;
-  /** Of the repeats, one by one. */
+  /** The rate of each repeat. */
   readonly perSecond: readonly number[];
   readonly operations: number;
   readonly rpcs: number;
@@ -43,13 +43,13 @@ export interface Measured {
   readonly conditionalRpcs: number;
   readonly blindRpcs: number;
   readonly scanRpcs: number;
-  /** Cells read along for nothing. */
+  /** Prefetched cells that were not used. */
   readonly wasted: number;
-  /** Of the processor, by this process: engine, workload and an embedded storage. */
+  /** CPU time of this process: engine, workload and an embedded storage. */
   readonly cpuMs: number;
   readonly medianMs: number;
   readonly p99Ms: number;
-  /** The same with one at a time: nobody is there to share anything with. */
+  /** The median with one at a time, when there is no other transaction to share calls with. */
   readonly aloneMedianMs: number;
 }
 
@@ -64,8 +64,8 @@ export interface BenchOptions {
   readonly seed: number;
 }
 
-export interface BenchSurroundings {
-  /** An empty storage that nobody else uses; disposing of it takes its data along. */
+export interface BenchContext {
+  /** Opens an empty storage without other users; disposing of it deletes its data. */
   readonly openEmpty: () => Promise<Bigtable>;
   readonly progress: Progress;
   readonly signal: AbortSignal;
@@ -81,32 +81,34 @@ interface Part {
   readonly alone: Histogram;
 }
 
-/** Share of a run, before it, that is not measured; and transactions that run one at a time. */
+/**
+ * Warm-up before a run, as a share of it; also the share of transactions that run one at a time.
+ */
 const WARM_UP = 0.15;
 const ALONE = 50;
 
 export async function benchCrawl(
   options: BenchOptions,
-  around: BenchSurroundings,
+  context: BenchContext,
 ): Promise<readonly Measured[]> {
-  return inTurns('clustering documents', options, around, (variant, seed) =>
-    measureCrawl(options, variant, { ...around, seed }),
+  return inTurns('clustering documents', options, context, (variant, seed) =>
+    measureCrawl(options, variant, { ...context, seed }),
   );
 }
 
 export async function benchTenColumns(
   options: BenchOptions,
-  around: BenchSurroundings,
+  context: BenchContext,
 ): Promise<readonly Measured[]> {
-  return inTurns('reading rows of ten columns', options, around, (variant, seed) =>
-    measureTenColumns(options, variant, { ...around, seed }),
+  return inTurns('reading rows of ten columns', options, context, (variant, seed) =>
+    measureTenColumns(options, variant, { ...context, seed }),
   );
 }
 
 async function inTurns(
   name: string,
   { variants, repeats, seed }: BenchOptions,
-  { progress, signal }: BenchSurroundings,
+  { progress, signal }: BenchContext,
   measure: (variant: Variant, seed: number) => Promise<Part>,
 ): Promise<readonly Measured[]> {
   const random = createRandom(seed).fork(name);
@@ -129,7 +131,7 @@ async function inTurns(
 async function measureCrawl(
   { repository, documents: count, concurrency, roundTripMs }: BenchOptions,
   variant: Variant,
-  { openEmpty, signal, seed }: BenchSurroundings & { readonly seed: number },
+  { openEmpty, signal, seed }: BenchContext & { readonly seed: number },
 ): Promise<Part> {
   await using store = await openEmpty();
   const documents = crawlDocuments(repository, seed);
@@ -156,7 +158,7 @@ async function measureCrawl(
 async function measureTenColumns(
   { repository: rows, transactions: count, concurrency, roundTripMs }: BenchOptions,
   variant: Variant,
-  { openEmpty, signal, seed }: BenchSurroundings & { readonly seed: number },
+  { openEmpty, signal, seed }: BenchContext & { readonly seed: number },
 ): Promise<Part> {
   await using store = await openEmpty();
   await loadTenColumns(store, rows);
@@ -170,7 +172,10 @@ async function measureTenColumns(
   });
 }
 
-/** The oracle is a service of its own, as far away; what it keeps in the storage is not counted. */
+/**
+ * The oracle is a separate service at the same distance; its own writes to the storage are not
+ * counted.
+ */
 async function countedStore(
   store: Bigtable,
   { conditionalBatch }: Variant,

@@ -1,6 +1,7 @@
 /**
- * Rows with ten columns, and transactions that read all ten of a row, one after the other, each deciding on the
- * next: the work that prefetching is for. The rows are drawn from the seed, so each variant reads the same.
+ * Rows with ten columns, and transactions that read all ten of a row, one after the other, as if
+ * each read depended on the one before: the work that prefetching is for. The rows are drawn from
+ * the seed, so each variant reads the same ones.
  */
 import {
   type Bigtable,
@@ -18,7 +19,7 @@ const COLUMNS = Array.from({ length: 10 }, (_, i) => `column-${i}`);
 
 export interface TenColumns extends AsyncDisposable {
   readonly percolator: Percolator;
-  /** Reads rows. Rejects if a value is not what was loaded. */
+  /** Reads rows. Rejects if a value is not the one that was loaded. */
   run(options: LoopOptions & { readonly rows: number; readonly seed: number }): Promise<LoopResult>;
 }
 
@@ -54,7 +55,7 @@ async function readRow(percolator: Percolator, n: number): Promise<void> {
       for (const column of COLUMNS) {
         const value = await transaction.get({ table: TABLE, row: rowOf(n), column });
         if (value?.equals(valueOf(n, column)) === true) continue;
-        throw new Error(`column ${column} of row ${n} is not what was loaded`);
+        throw new Error(`column ${column} of row ${n} is not the value that was loaded`);
       }
     },
     { kind: 'ten-columns' },

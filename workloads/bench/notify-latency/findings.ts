@@ -1,6 +1,8 @@
-/** The findings of `npm run bench:notify-latency`, as the report draws them, and the targets that are printed. */
+/**
+ * The findings of `npm run bench:notify-latency` for the report, and the targets that it prints.
+ */
 import {
-  type Found,
+  type FindingsParts,
   percentileMs,
   type ResultChart,
   type ResultTable,
@@ -8,12 +10,12 @@ import {
 } from '#results';
 import type { NotifyMeasured, RateMeasured } from './measure.ts';
 
-/** The issue's: milliseconds of the median, from a write to the run of its observer. */
+/** Targets for the median in milliseconds, from a write to the run of its observer. */
 const TARGET_MS = { embedded: 10, elsewhere: 50 } as const;
-/** An idle worker, in percent of a core. */
+/** Target for an idle worker, in percent of a core. */
 const TARGET_IDLE_PERCENT = 1;
 
-/** What is printed of each rate, and what stands in the table: a heading, and its value. */
+/** The columns printed for each rate, also those of the table: a heading and its value. */
 export const COLUMNS: readonly (readonly [heading: string, of: (rate: RateMeasured) => number])[] =
   [
     ['median', ({ fromDue }) => percentileMs(fromDue, 50)],
@@ -25,16 +27,16 @@ export const COLUMNS: readonly (readonly [heading: string, of: (rate: RateMeasur
     ['lag p99', ({ lagP99Ms }) => lagP99Ms],
   ];
 
-export function foundIn(measured: NotifyMeasured, store: string): Found {
+export function foundIn(measured: NotifyMeasured, store: string): FindingsParts {
   const { rates, idlePercent } = measured;
   const medians = rates.map(
-    (rate) => `${medianMs(rate).toFixed(1)} ms at ${rate.perSecond} a second`,
+    (rate) => `${medianMs(rate).toFixed(1)} ms at ${rate.perSecond} per second`,
   );
   return {
     headline:
       `From a write to the run of its observer in another process, median: ${medians.join(', ')}. ` +
       `An idle worker takes ${idlePercent.toFixed(2)} % of a core.`,
-    check: { passed: true, detail: 'the observer has run for each of the writes' },
+    check: { passed: true, detail: 'the observer has run for every write' },
     tables: [tableOf(rates)],
     charts: [chartOf(rates)],
     targets: targetsOf(measured, store),
@@ -68,8 +70,8 @@ function tableOf(rates: readonly RateMeasured[]): ResultTable {
     name: 'rates',
     title: 'From a write to the run of its observer',
     caption:
-      'Milliseconds from when a write was due until its observer ran in another process; the commit is until the ' +
-      'writer knew of it, "run after it" from then on, and the lag is how late the writer began.',
+      'Milliseconds from when a write was due until its observer ran in another process. The commit ends when the ' +
+      'writer knows of it, "run after it" counts from then on, and the lag is the lateness of the writer.',
     columns: ['writes/s', ...COLUMNS.map(([heading]) => heading)],
     rows: rates.map((rate) => [
       rate.perSecond,
@@ -90,7 +92,7 @@ function chartOf(rates: readonly RateMeasured[]): ResultChart {
     name: 'notify-latency',
     title: 'From a write to the run of its observer in another process',
     caption: 'From when a write was due, so the write and its commit are part of it.',
-    x: { title: 'Writes a second', scale: 'logarithmic', ticks: [] },
+    x: { title: 'Writes per second', scale: 'logarithmic', ticks: [] },
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
     series: [
       { name: 'median', look: 'percolator', isLine: true, points: points(50) },

@@ -1,4 +1,4 @@
-/** The benchmark of notifications at its smallest. How fast they are, is not tested. */
+/** The benchmark of notifications at its smallest size. Their speed is not tested. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { asConfig } from '../../harness/engine-settings.ts';
 const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--rates', '50,100', '--seconds', '0.5', '--idle-seconds', '0.5', '--no-fsync'];
 
-test('bench:notify-latency measures each rate, and what an idle worker costs', async () => {
+test('bench:notify-latency measures each rate, and the cost of an idle worker', async () => {
   await using folder = await temporaryFolder();
   const [out, config] = ['run', 'config.json'].map((name) => path.join(folder.path, name));
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;

@@ -1,4 +1,7 @@
-/** `npm run bench:notify-latency`: how soon another process hears of a write, and what listening costs. */
+/**
+ * `npm run bench:notify-latency`: the delay until another process reacts to a write, and the cost
+ * of an idle worker.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -12,16 +15,16 @@ import { COLUMNS, foundIn, targetsOf } from './findings.ts';
 import { measureNotifications, type NotifyMeasured } from './measure.ts';
 
 const LIMITATIONS = [
-  'Oracle, lock service, writer and worker, a process each, share the cores of one machine with the storage.',
-  'When writes are due is by the clock, at equal distances; no seed decides anything.',
+  'Oracle, lock service, writer and worker are separate processes, and share the cores of one machine with the storage.',
+  'Writes are due at equal intervals by the clock; there is no random choice and no seed.',
 ];
 
 await runCommand(
   {
     name: 'npm run bench:notify-latency --',
     description:
-      'Measures the time from a write to the run of its observer, with oracle, writer and worker in a process each, ' +
-      'open loop, and what the worker costs while nobody writes.',
+      'Measures the time from a write to the run of its observer, in an open loop with oracle, writer and worker ' +
+      'in separate processes, and the cost of the worker while there are no writes.',
     options: {
       store: text({
         description: 'embedded, emulator, or bigtable://project/instance[?appProfile=name]',
@@ -29,27 +32,27 @@ await runCommand(
         placeholder: 'store',
       }),
       rates: numberList({
-        description: 'writes to measure with, one rate after the other',
+        description: 'rates of writes, measured one after the other',
         default: [2, 20, 200],
         unit: 'per second',
         max: 10_000,
       }),
       seconds: number({
-        description: 'how long each rate is measured',
+        description: 'measured time per rate',
         default: 15,
         unit: 'seconds',
         min: 0.5,
         max: 3_600,
       }),
       idleSeconds: number({
-        description: 'how long the idle worker is measured',
+        description: 'measured time of the idle worker',
         default: 15,
         unit: 'seconds',
         min: 0.5,
         max: 3_600,
       }),
       noFsync: flag({
-        description: 'the embedded store does not wait for the disk: what is left is not the disk',
+        description: 'the embedded store does not wait for the disk, so the result excludes the disk',
       }),
       ...ENGINE_OPTIONS,
       out: outputFolder({

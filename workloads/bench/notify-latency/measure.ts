@@ -1,11 +1,11 @@
 /**
- * How long from a write to the run of its observer, when writer and worker are two processes, and what the worker
- * costs while nobody writes:
+ * Measures the time from a write to the run of its observer, with writer and worker in two
+ * processes, and the cost of the worker while there are no writes:
  *
  *   1. Start the oracle, the worker and the writer, each in a process of its own, and warm up.
- *   2. For each rate: write on schedule, and ask either side for its times. From the moment a write was
- *      due, so lateness of the writer counts, as do the write itself and its commit.
- *   3. Let the worker be for a moment, then measure its CPU time.
+ *   2. For each rate: write on schedule, and ask both sides for their times. Times count from the
+ *      moment a write was due, so they include the writer's lateness, the write and its commit.
+ *   3. Leave the worker idle for a moment, then measure its CPU time.
  */
 import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
 import { createLatencyHistogram, type Histogram } from '#results';
@@ -27,7 +27,7 @@ export interface RateMeasured {
   readonly perSecond: number;
   /** From when a write was due until its observer ran. */
   readonly fromDue: Histogram;
-  /** From when the writer knew of its commit; an observer may well run before, which counts as 0. */
+  /** From when the writer knew of its commit; if the observer ran before that, the time is 0. */
   readonly fromCommit: Histogram;
   /** From when a write was due until the writer knew of its commit. */
   readonly commit: Histogram;
@@ -36,12 +36,15 @@ export interface RateMeasured {
 
 export interface NotifyMeasured {
   readonly rates: readonly RateMeasured[];
-  /** Of one core. */
+  /** CPU time of the idle worker, in percent of one core. */
   readonly idlePercent: number;
 }
 
 const WARM_UP = { writes: 300, perSecond: 150 } as const;
-/** After the last write, until the rests of the worker have grown: the pause before it is what counts. */
+/**
+ * Wait after the last write, until the worker's pauses between scans have grown to their idle
+ * length.
+ */
 const SETTLE_MS = 5_000;
 
 const WRITER = new URL('writer-process.ts', import.meta.url);

@@ -1,27 +1,30 @@
-/** What the processes of bench:notify-latency tell one another. Times are of the machine's monotonic clock. */
+/**
+ * The messages between the processes of bench:notify-latency. Times are those of the machine's
+ * monotonic clock.
+ */
 import type { Place } from '../../harness/processes/index.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 
-/** The writer and the worker are told the same. */
+/** The options of the writer and of the worker. */
 export interface ProcessOptions {
   readonly place: Place;
   readonly engine: EngineValues;
 }
 
-/** To the writer: writes these cells, each at its time, whatever becomes of the others (open loop). */
+/** To the writer: write these cells, each at its time, independent of the others (open loop). */
 export interface Write {
   readonly kind: 'write';
-  /** The number of the first one; its row is called so. */
+  /** The number of the first cell, which also names its row. */
   readonly first: number;
   readonly writes: number;
   readonly perSecond: number;
 }
 
-/** From the writer, when all are committed. */
+/** From the writer, after all commits. */
 export interface Written {
   readonly kind: 'written';
   readonly times: readonly WriteTimes[];
-  /** How late the writer began, 99th percentile; counted as latency. */
+  /** Lateness of the writer, 99th percentile; counted as latency. */
   readonly lagP99Ms: number;
 }
 
@@ -34,7 +37,7 @@ export interface WriteTimes {
 /** To the worker. */
 export type ToWorker =
   | { readonly kind: 'report observed' }
-  /** What does it cost the worker to wait for that long? */
+  /** Measure the CPU time of the idle worker for this long. */
   | { readonly kind: 'measure cpu'; readonly seconds: number };
 
 /** When the observer first ran for each cell, since the last report. */
@@ -45,6 +48,6 @@ export interface Observed {
 
 export interface Cpu {
   readonly kind: 'cpu';
-  /** Of one core. */
+  /** Percent of one core. */
   readonly percent: number;
 }

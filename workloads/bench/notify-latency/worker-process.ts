@@ -1,4 +1,7 @@
-/** The worker of bench:notify-latency as a process: says when its observer ran, and what waiting costs it. */
+/**
+ * The worker of bench:notify-latency as a process: reports when its observer ran, and its CPU time
+ * while idle.
+ */
 import { type Observer, systemClock, unreachable } from '#engine';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { openDatabase, serve, tellParent } from '../../harness/processes/index.ts';
@@ -15,10 +18,10 @@ await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
     column: COLUMN,
     run: async (_, { row }) => {
       const n = Number(row);
-      if (!runs.has(n)) runs.set(n, monotonicUs()); // A run that loses is run again.
+      if (!runs.has(n)) runs.set(n, monotonicUs()); // A run that loses a conflict is repeated.
     },
   };
-  // One alone meets nobody.
+  // A single scanner meets no others.
   const options = engine.scanners > 1 ? { rangeLocks } : {};
   const workers = Array.from({ length: engine.scanners }, () =>
     percolator.startWorker([observer], options),

@@ -1,4 +1,7 @@
-/** The writer of bench:notify-latency as a process: writes observed cells on schedule, and says when each was committed. */
+/**
+ * The writer of bench:notify-latency as a process: writes observed cells on schedule, and reports
+ * when each was committed.
+ */
 import { generate } from '../../harness/load/generator.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { dueUs, type Schedule } from '../../harness/load/schedule.ts';
@@ -7,7 +10,7 @@ import { settingsOf } from '../../harness/engine-settings.ts';
 import type { ProcessOptions, Write, WriteTimes, Written } from './messages.ts';
 import { cellOf } from './table.ts';
 
-/** Before the first write, so that starting is no lateness. */
+/** Lead time before the first write, so that the start does not count as lateness. */
 const AHEAD_US = 10_000;
 
 await serve<Write>(async ({ place, engine }: ProcessOptions) => {

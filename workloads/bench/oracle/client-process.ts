@@ -1,9 +1,10 @@
 /**
  * One client process of bench:oracle: callers that ask for a timestamp, await it, and ask again.
  *
- * Every caller has a promise of its own for each timestamp, as transactions have. Looking at the clock twice a
- * timestamp would cost a third of what there is to measure, so one caller in 64 does; which one, does not
- * matter, because all of a batch are answered in one turn. The others check that what they get increases.
+ * Every caller has its own promise for each timestamp, as transactions have. Two looks at the clock
+ * per timestamp would cost a third of the measured time, so only one caller in 64 takes them. It
+ * does not matter which one, because all callers of a batch are answered in one turn. The others
+ * check that their timestamps increase.
  */
 import { argv } from 'node:process';
 import { getOneMessage, sendMessage } from 'execa';
@@ -12,7 +13,7 @@ import type { ClientOptions, Connected, Measured } from './messages.ts';
 
 const CALLERS_PER_CLOCK = 64;
 
-/** What the callers of this process have in common. */
+/** The state shared by the callers of this process. */
 interface Shared {
   timestamps: number;
   smallest: number;

@@ -1,19 +1,19 @@
-/** The findings of `npm run bench:oracle`, as the report draws them. */
-import type { Found, ResultChart, ResultTable, Target } from '#results';
+/** The findings of `npm run bench:oracle`, for the report. */
+import type { FindingsParts, ResultChart, ResultTable, Target } from '#results';
 import type { Point } from './measure.ts';
 
 /** Section 2.3 of the paper. */
 export const PAPER_PER_SECOND = 2_000_000;
 export const AIM_PER_SECOND = 4_000_000;
 
-/** @param few the point with few callers, which comes beside the others */
-export function foundIn(points: readonly Point[], few: Point): Found {
+/** @param few the point with few callers, shown next to the others */
+export function foundIn(points: readonly Point[], few: Point): FindingsParts {
   const target = targetOf([...points, few]);
   return {
     headline: `One oracle hands out ${target.measured}; the paper: around ${whole(PAPER_PER_SECOND)}.`,
     check: {
       passed: true,
-      detail: 'the timestamps of each caller increase, and no two callers were given the same',
+      detail: 'the timestamps of each caller increase, and no two callers received the same one',
     },
     tables: [tableOf([...points, few])],
     charts: [rateChart(points, few), latencyChart(points, few)],
@@ -24,9 +24,9 @@ export function foundIn(points: readonly Point[], few: Point): Found {
 export function targetOf(points: readonly Point[]): Target {
   const most = Math.max(...points.map(({ perSecond }) => perSecond));
   return {
-    name: 'timestamps a second',
+    name: 'timestamps per second',
     target: `at least ${whole(AIM_PER_SECOND)}`,
-    measured: `${whole(most)} timestamps a second`,
+    measured: `${whole(most)} timestamps per second`,
     met: most >= AIM_PER_SECOND,
   };
 }
@@ -38,10 +38,10 @@ export function whole(value: number): string {
 function tableOf(points: readonly Point[]): ResultTable {
   return {
     name: 'timestamps',
-    title: 'Timestamps a second, each to a caller that awaits it',
+    title: 'Timestamps per second, each to a caller that awaits it',
     caption:
-      'Latency is that of every 64th caller, from asking to having it. Server and clients share the machine. ' +
-      'The paper: around 2 million a second from a single machine, latency not stated.',
+      'Latency is that of every 64th caller, from request to answer. Server and clients share the machine. ' +
+      'The paper: around 2 million per second from a single machine, latency not stated.',
     columns: [
       'clients',
       'callers',
@@ -70,10 +70,10 @@ function rateChart(points: readonly Point[], few: Point): ResultChart {
     some.map(({ load, perSecond }) => mark(load.clients, perSecond));
   return {
     name: 'timestamps',
-    title: 'Timestamps a second from one oracle process',
-    caption: 'Each timestamp is handed to a caller of its own, which awaits it.',
+    title: 'Timestamps per second from one oracle process',
+    caption: 'Each timestamp goes to a different caller, which awaits it.',
     x: { title: 'Client processes', scale: 'linear', ticks: ticksOf(points, few) },
-    y: { title: 'Timestamps a second', scale: 'logarithmic', ticks: [] },
+    y: { title: 'Timestamps per second', scale: 'logarithmic', ticks: [] },
     series: [
       { name: callers(points[0] ?? few), look: 'percolator', isLine: true, points: marks(points) },
       { name: callers(few), look: 'other', isLine: false, points: marks([few]) },
@@ -92,8 +92,8 @@ function latencyChart(points: readonly Point[], few: Point): ResultChart {
     some.map((point) => mark(point.load.clients, of(point)));
   return {
     name: 'latency',
-    title: 'From asking for a timestamp to having it',
-    caption: 'The more callers wait, the more share a request, and the longer each waits.',
+    title: 'Latency of a timestamp',
+    caption: 'The more callers wait, the more of them share a request, and the longer each waits.',
     x: { title: 'Client processes', scale: 'linear', ticks: ticksOf(points, few) },
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
     series: [

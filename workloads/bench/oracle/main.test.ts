@@ -1,4 +1,4 @@
-/** The benchmark of the oracle at its smallest. How fast it is, is not tested. */
+/** The benchmark of the oracle at its smallest size. Its speed is not tested. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { readRunRecord } from '#results';
 const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--clients', '1,2', '--callers', '1000', '--seconds', '0.2', '--warm-up', '0.1'];
 
-test('bench:oracle measures each number of clients, and few callers, and says whether it is enough', async () => {
+test('bench:oracle measures each number of clients, and few callers, and compares with the target', async () => {
   await using folder = await temporaryFolder();
   const out = path.join(folder.path, 'run');
   const ended = await execaNode(BENCH, [...SMOKE, '--out', out], { reject: false });

@@ -1,15 +1,19 @@
 /**
- * `npm run bench:oracle`: how many timestamps a second does one oracle hand out, each to a caller of its own that
- * awaits it? The paper's: "around 2 million timestamps per second from a single machine" (section 2.3).
+ * `npm run bench:oracle`: the timestamps per second of one oracle, each for a different caller that
+ * awaits it. The paper's oracle: "around 2 million timestamps per second from a single machine"
+ * (section 2.3).
  *
- * 1. One server process, as in production: it hands out of its memory under a lease, and its ranges are durable.
- * 2. For each number of client processes: connect, warm up, and let all callers ask, await and ask again. A client
- *    has one request underway at a time, whatever its callers ask for meanwhile (section 2.3).
- * 3. The same with few callers: what a timestamp takes when nobody has to wait for others.
+ * 1. One server process, as in production: it serves timestamps from memory under a lease, and its
+ *    ranges are durable.
+ * 2. For each number of client processes: connect, warm up, and let all callers ask, await and ask
+ *    again. A client has one request in flight at a time; its callers' later requests wait for the
+ *    next one (section 2.3).
+ * 3. The same with few callers: the latency of a timestamp when no caller waits for others.
  *
- * Every caller checks that its timestamps increase. Latency is that of every 64th caller, from asking to having it.
+ * Every caller checks that its timestamps increase. Latency is that of every 64th caller, from
+ * request to answer.
  *
- * Exit codes: 0, however fast; 1 if a timestamp was wrong; 2 for a mistake on the command line.
+ * Exit codes: 0 at any speed; 1 if a timestamp was wrong; 2 for a mistake on the command line.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,15 +30,15 @@ import type { Serving } from './messages.ts';
 const SERVER = new URL('server-process.ts', import.meta.url);
 const FEW_CALLERS = 100;
 const LIMITATIONS = [
-  'Server and clients share the cores of one machine, and the network between them is its loopback.',
-  'Each point is measured once; no seed decides anything.',
+  'Server and clients share the cores of one machine, and the network between them is the loopback interface.',
+  'Each point is measured once; there is no random choice and no seed.',
 ];
 
 const specification = {
   name: 'npm run bench:oracle --',
   description:
-    'Measures how many timestamps a second an oracle process hands out to callers in client processes, ' +
-    'and how long each waits.',
+    'Measures how many timestamps per second an oracle process serves to callers in client processes, ' +
+    'and how long each caller waits.',
   options: {
     clients: numberList({
       description: 'numbers of client processes, one point each',
@@ -43,18 +47,18 @@ const specification = {
       max: 64,
     }),
     callers: integer({
-      description: 'callers of all clients together, each with one timestamp asked for at a time',
+      description: 'callers of all clients together, each with one request at a time',
       default: 60_000,
       min: 1,
       max: 10_000_000,
     }),
     seconds: number({
-      description: 'time measured for each point',
+      description: 'measured time per point',
       default: 5,
       min: 0.1,
       unit: 'seconds',
     }),
-    warmUp: number({ description: 'time before that', default: 2, min: 0.1, unit: 'seconds' }),
+    warmUp: number({ description: 'warm-up before that', default: 2, min: 0.1, unit: 'seconds' }),
     out: outputFolder({
       description: 'new folder for the record, the charts and the report',
       default: () => defaultRunFolder('oracle'),
@@ -62,7 +66,7 @@ const specification = {
       mustNotHold: 'run.json',
     }),
   },
-  // There is no database here, only its oracle.
+  // This benchmark has only an oracle, no database.
   ignoredInFiles: Object.keys(ENGINE_OPTIONS),
   examples: [
     { command: 'npm run bench:oracle', does: 'one to four clients, less than a minute' },
@@ -73,7 +77,7 @@ const specification = {
 await runCommand(specification, async (options, { signal, commandLine }) => {
   const header = {
     kicker: 'Percolator paper, section 2.3',
-    title: 'Timestamps a second',
+    title: 'Timestamps per second',
     experiment: 'oracle',
     profile: 'custom',
     commandLine,
@@ -82,7 +86,7 @@ await runCommand(specification, async (options, { signal, commandLine }) => {
     repeats: 1,
     store: {
       name: 'embedded',
-      durability: 'a range of timestamps is on disk (fsync) before one of them is handed out',
+      durability: 'a range of timestamps is on disk (fsync) before the oracle serves one of them',
     },
     limitations: LIMITATIONS,
   } as const;
@@ -96,15 +100,15 @@ await runCommand(specification, async (options, { signal, commandLine }) => {
   process.stdout.write(`${linesOf(points, run).join('\n')}\n\nReport: ${page}\n`);
 });
 
-interface Given {
+interface LoadOptions {
   readonly clients: readonly number[];
   readonly callers: number;
   readonly seconds: number;
   readonly warmUp: number;
 }
 
-/** The one with few callers comes last. */
-function loadsOf({ clients, callers, seconds, warmUp }: Given): readonly Load[] {
+/** The loads of all points; the one with few callers is the last. */
+function loadsOf({ clients, callers, seconds, warmUp }: LoadOptions): readonly Load[] {
   const timing = { seconds, warmUpSeconds: warmUp };
   return [
     ...clients.map((count) => ({ clients: count, callers, ...timing })),
@@ -141,14 +145,14 @@ function linesOf(points: readonly Point[], { record }: Run): readonly string[] {
   const { cpuModel, cores, nodeVersion } = record.environment;
   const best = Math.max(...points.map(({ perSecond }) => perSecond));
   return [
-    'clients   callers   timestamps a second   of the paper   CPU of clients   latency p50        p99      p99.9',
+    'clients   callers   timestamps per second   of the paper   CPU of clients   latency p50        p99      p99.9',
     ...points.map(lineOf),
-    'The paper: around 2 million a second from a single machine, latency not stated.',
+    'The paper: around 2 million per second from a single machine, latency not stated.',
     'Latency is that of every 64th caller. Server and clients share the machine.',
     `machine: ${cpuModel}, ${cores} cores, Node ${nodeVersion}`,
     targetOf(points).met
-      ? `Met: at least ${whole(AIM_PER_SECOND)} timestamps a second.`
-      : `NOT met: ${whole(AIM_PER_SECOND)} timestamps a second; the most was ${whole(best)}.`,
+      ? `Met: at least ${whole(AIM_PER_SECOND)} timestamps per second.`
+      : `NOT met: ${whole(AIM_PER_SECOND)} timestamps per second; the highest rate was ${whole(best)}.`,
   ];
 }
 

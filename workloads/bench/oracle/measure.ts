@@ -1,21 +1,21 @@
-/** One point of bench:oracle: so many client processes with so many callers, for so long. */
+/** One point of bench:oracle: a number of client processes and callers, for a given time. */
 import { execaNode } from 'execa';
 import type { ClientOptions, Measured } from './messages.ts';
 
 export interface Load {
   readonly clients: number;
-  /** Of all clients together. */
+  /** Callers of all clients together. */
   readonly callers: number;
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
 
-/** What all clients of a point have measured together. */
+/** The measurements of all clients of a point together. */
 export interface Point {
   readonly load: Load;
   readonly timestamps: number;
   readonly perSecond: number;
-  /** Of the clients' processors, for each timestamp. */
+  /** CPU time of the clients, per timestamp. */
   readonly clientCpuNs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -24,7 +24,10 @@ export interface Point {
 
 const CLIENT = new URL('client-process.ts', import.meta.url);
 
-/** @throws if a client ends early, or a timestamp was handed out that the oracle has not got to yet */
+/**
+ * @throws if a client ends early, or if the callers received more timestamps than the oracle
+ * advanced by
+ */
 export async function measurePoint(
   address: string,
   load: Load,
@@ -60,9 +63,10 @@ function pointOf(load: Load, all: readonly Measured[]): Point {
     Math.max(...all.map(({ largest }) => largest)) -
     Math.min(...all.map(({ smallest }) => smallest)) +
     1;
-  // Each caller has seen its own increase. That no two callers were given the same shows in their number.
+  // Each caller checked that its own timestamps increase. If two callers had received the same one,
+  // the count would be too high.
   if (timestamps > between) {
-    throw new Error(`${timestamps} callers were given one of ${between} timestamps: some twice`);
+    throw new Error(`${timestamps} callers received one of ${between} timestamps: some twice`);
   }
   const times = new Map<number, number>();
   for (const [microseconds, count] of all.flatMap(({ latencies }) => latencies)) {
@@ -80,7 +84,7 @@ function pointOf(load: Load, all: readonly Measured[]): Point {
   };
 }
 
-/** @param sorted microseconds and how often they were met, smallest first */
+/** @param sorted microseconds with their counts, smallest first */
 function percentileMs(sorted: readonly (readonly [number, number])[], fraction: number): number {
   let left = fraction * sum(sorted.map(([, count]) => count));
   for (const [microseconds, count] of sorted) {

@@ -1,4 +1,4 @@
-/** What the processes of bench:oracle tell each other. */
+/** The messages between the processes of bench:oracle. */
 
 export interface Serving {
   readonly kind: 'serving';
@@ -12,20 +12,20 @@ export interface ClientOptions {
   readonly seconds: number;
 }
 
-/** A client is connected, and waits to be told to begin, so that all begin together. */
+/** A client is connected, and waits for the command to begin, so that all begin together. */
 export interface Connected {
   readonly kind: 'connected';
 }
 
-/** What a client has measured. */
+/** The measurements of a client. */
 export interface Measured {
   readonly kind: 'measured';
-  /** Timestamps handed to callers. */
+  /** Timestamps that callers received. */
   readonly timestamps: number;
   readonly smallest: number;
   readonly largest: number;
   readonly wallMs: number;
   readonly cpuMs: number;
-  /** How often a value, in microseconds, was met by the callers that look at the clock. */
+  /** Latencies in microseconds with their counts, from the callers that look at the clock. */
   readonly latencies: readonly (readonly [microseconds: number, times: number])[];
 }

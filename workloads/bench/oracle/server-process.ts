@@ -1,6 +1,6 @@
 /**
- * The oracle of bench:oracle as a process: from memory under a lease, its ranges durable in an embedded store.
- * Ends when its parent does.
+ * The oracle of bench:oracle as a process: it serves from memory under a lease, and its ranges are
+ * durable in an embedded store. It ends when its parent does.
  */
 import { argv } from 'node:process';
 import { sendMessage } from 'execa';

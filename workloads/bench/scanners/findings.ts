@@ -1,11 +1,11 @@
-/** The findings of `npm run bench:scanners`, as the report draws them, and the points that are printed. */
-import type { Found, ResultChart, ResultTable } from '#results';
+/** The findings of `npm run bench:scanners` for the report, and the points that it prints. */
+import type { FindingsParts, ResultChart, ResultTable } from '#results';
 import type { Plan, Point } from './measure.ts';
 import { type Mode, MODES } from './messages.ts';
 
 export const MEANINGS: Readonly<Record<Mode, string>> = {
   none: 'no locks',
-  skip: 'locks, going on behind',
+  skip: 'locks, skipping ahead',
   jump: 'locks, jumping elsewhere',
 };
 
@@ -14,26 +14,26 @@ export function mediansOf(points: readonly Point[]): readonly Point[] {
   return MODES.map((mode) => medianOf(points.filter((point) => point.mode === mode)));
 }
 
-/** How many times as many rows a second as without locks. */
+/** Rows per second relative to the rate without locks. */
 export function gainOf(point: Point, medians: readonly Point[]): number {
   const without = medians.find(({ mode }) => mode === 'none');
   return point.rowsPerSecond / (without?.rowsPerSecond ?? Number.NaN);
 }
 
-/** If no run met another: all that the scanners can do. */
+/** The highest possible rate, if no run met another. */
 export function mostPerSecond({ scanners, concurrency, thinkMs }: Plan): number {
   return (scanners * concurrency * 1_000) / Math.max(1, thinkMs);
 }
 
-export function foundIn(plan: Plan, points: readonly Point[]): Found {
+export function foundIn(plan: Plan, points: readonly Point[]): FindingsParts {
   const medians = mediansOf(points);
   const [, ...locked] = medians;
   const gains = locked.map(
     (point) => `${gainOf(point, medians).toFixed(2)} with ${MEANINGS[point.mode]}`,
   );
   return {
-    headline: `Times as many rows a second as without locks: ${gains.join('; ')}.`,
-    check: { passed: true, detail: 'every row was run to its commit exactly once' },
+    headline: `Rows per second relative to no locks: ${gains.join('; ')}.`,
+    check: { passed: true, detail: 'every row has exactly one committed run' },
     tables: [mediansTable(plan, medians), measurementsTable(points)],
     charts: [chartOf(points, medians)],
     targets: [],
@@ -51,11 +51,11 @@ function mediansTable(plan: Plan, medians: readonly Point[]): ResultTable {
   const { scanners, concurrency, thinkMs } = plan;
   return {
     name: 'modes',
-    title: 'Rows cleaned a second',
+    title: 'Rows cleaned per second',
     caption:
       `${scanners} scanners, ${concurrency} runs of ${thinkMs} ms at a time each: at most ` +
-      `${Math.round(mostPerSecond(plan))} rows a second. The median measurement of each.`,
-    columns: ['scanners have', 'rows a second', 'of no locks', 'runs begun per row', 'meetings'],
+      `${Math.round(mostPerSecond(plan))} rows per second. The median measurement of each mode.`,
+    columns: ['mode', 'rows per second', 'of no locks', 'runs begun per row', 'meetings'],
     rows: medians.map((point) => [
       MEANINGS[point.mode],
       Math.round(point.rowsPerSecond),
@@ -70,8 +70,8 @@ function measurementsTable(points: readonly Point[]): ResultTable {
   return {
     name: 'measurements',
     title: 'Each measurement',
-    caption: 'In the order in which they were made.',
-    columns: ['scanners have', 'seconds', 'rows a second', 'runs begun per row', 'meetings'],
+    caption: 'In order of measurement.',
+    columns: ['mode', 'seconds', 'rows per second', 'runs begun per row', 'meetings'],
     rows: points.map(({ mode, seconds, rowsPerSecond, runsPerRow, meetings }) => [
       MEANINGS[mode],
       rounded(seconds),
@@ -88,14 +88,14 @@ function chartOf(points: readonly Point[], medians: readonly Point[]): ResultCha
     some.map(({ mode, rowsPerSecond: y }) => ({ x: at(mode), y, low: null, high: null }));
   return {
     name: 'rows-per-second',
-    title: 'Rows cleaned a second, without and with the cure for platooning',
+    title: 'Rows cleaned per second, without and with the cure for platooning',
     caption: 'Each measurement, and the median of each mode.',
     x: {
-      title: 'Scanners have',
+      title: 'Mode of the scanners',
       scale: 'linear',
       ticks: MODES.map((mode) => ({ at: at(mode), label: MEANINGS[mode] })),
     },
-    y: { title: 'Rows a second', scale: 'linear', ticks: [] },
+    y: { title: 'Rows per second', scale: 'linear', ticks: [] },
     // The first is drawn on top.
     series: [
       { name: 'median', look: 'percolator', isLine: false, points: marks(medians) },

@@ -1,4 +1,4 @@
-/** The benchmark of scanners at its smallest. How fast they are, is not tested. */
+/** The benchmark of scanners at its smallest size. Their speed is not tested. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { asConfig } from '../../harness/engine-settings.ts';
 const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--scanners', '2', '--rows', '60', '--think', '5', '--repeats', '1'];
 
-test('bench:scanners cleans every row in each mode, and says what locks and jumps were worth', async () => {
+test('bench:scanners cleans every row in each mode, and reports the value of locks and jumps', async () => {
   await using folder = await temporaryFolder();
   const [out, config] = ['run', 'config.json'].map((name) => path.join(folder.path, name));
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;
@@ -20,7 +20,7 @@ test('bench:scanners cleans every row in each mode, and says what locks and jump
   const options = [...SMOKE, '--config', config ?? '', '--out', out ?? ''];
   const ended = await execaNode(BENCH, options, { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
-  for (const mode of ['no locks', 'locks, going on behind', 'locks, jumping elsewhere']) {
+  for (const mode of ['no locks', 'locks, skipping ahead', 'locks, jumping elsewhere']) {
     const line = new RegExp(
       `^${mode} +[1-9][\\d,]* +\\d+\\.\\d\\d × +[1-9]\\d*\\.\\d\\d +[\\d,]+$`,
       'm',

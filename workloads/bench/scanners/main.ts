@@ -1,20 +1,22 @@
 /**
- * `npm run bench:scanners`: what is the cure for platooning worth? (Section 2.4: "scanning threads would tend to clump
- * together in a few regions of the table, effectively reducing the parallelism of the scan".)
+ * `npm run bench:scanners`: the value of the cure for platooning. (Section 2.4: "scanning threads
+ * would tend to clump together in a few regions of the table, effectively reducing the parallelism
+ * of the scan".)
  *
- * 1. A table of dirty rows, in tablets, over an oracle and a lock service of their own processes.
- * 2. Scanners, each a process, run an observer for every row that takes most of its time waiting, so that how many rows
- *    are done a second depends on how many different rows are underway, and not on the processor.
- * 3. Measured until the last row is clean, without locks, with locks, and with locks and jumps:
+ * 1. A table of dirty rows, in tablets, with oracle and lock service in separate processes.
+ * 2. Scanners, each a process, run an observer for every row. It spends most of its time waiting,
+ *    so the rows per second depend on the number of different rows in flight, not on the processor.
+ * 3. Measure until the last row is clean, without locks, with locks, and with locks and jumps:
  *
- *        none   a scanner knows nothing of the others; two on one row both run it, and one run loses
- *        skip   it locks what it scans, and goes on behind the rows that are taken
- *        jump   it locks what it scans, and goes on at a random place when it meets another: the paper's cure
+ *        none   a scanner knows nothing about the others; two on one row both run it, and one loses
+ *        skip   it locks the rows it scans, and continues after the rows of another scanner
+ *        jump   the paper's cure: it locks the rows it scans, and jumps at random if it meets another
  *
- * Every row is run to its commit exactly once, or there are no numbers. The modes take turns, so that all meet
- * the same disturbances.
+ * Every row must have exactly one committed run, or there are no numbers. The modes take turns, so
+ * that all meet the same disturbances.
  *
- * Exit codes: 0, whatever was measured; 1 if a row was run twice; 2 for a mistake on the command line.
+ * Exit codes: 0 for any measurement; 1 if a row has two committed runs; 2 for a mistake on the
+ * command line.
  */
 import { tmpdir } from 'node:os';
 import { defaultRunFolder, recordFindings, type Run } from '#results';
@@ -26,14 +28,14 @@ import { measurePoint, type Plan, type Point } from './measure.ts';
 import { MODES } from './messages.ts';
 
 const LIMITATIONS = [
-  'Scanners, oracle and lock service share the cores of one machine; a run mostly waits, so that the processor is not the limit.',
-  'Where a scanner begins, and where it jumps to, is drawn anew in each measurement, from no seed.',
+  'Scanners, oracle and lock service share the cores of one machine; a run mostly waits, so the processor is not the limit.',
+  'The start of a scanner and the targets of its jumps are random in each measurement, without a seed.',
 ];
 
 const specification = {
   name: 'npm run bench:scanners --',
   description:
-    'Measures how many dirty rows a second scanners in processes of their own clean, ' +
+    'Measures how many dirty rows per second scanners in separate processes clean, ' +
     'without and with the locks and jumps that keep them apart.',
   options: {
     scanners: integer({ description: 'scanner processes', default: 8, min: 1, max: 64 }),
@@ -45,11 +47,11 @@ const specification = {
     }),
     tablets: integer({ description: 'tablets of the table', default: 16, min: 1, max: 1_000 }),
     concurrency: integer({
-      description: 'observer runs of a scanner at a time',
+      description: 'concurrent observer runs per scanner',
       default: 4,
       min: 1,
     }),
-    think: integer({ description: 'what a run waits', default: 40, min: 0, unit: 'ms' }),
+    think: integer({ description: 'waiting time of a run', default: 40, min: 0, unit: 'ms' }),
     repeats: integer({
       description: 'measurements of each mode; the median counts',
       default: 3,
@@ -57,7 +59,7 @@ const specification = {
     }),
     ...DATABASE_OPTIONS,
     directory: outputFolder({
-      description: 'where the temporary folders of the databases are made',
+      description: 'parent of the temporary folders of the databases',
       default: tmpdir(),
       defaultText: "the system's folder for temporary files",
     }),
@@ -70,7 +72,7 @@ const specification = {
   },
   examples: [
     { command: 'npm run bench:scanners', does: 'eight scanners, a minute or two' },
-    { command: 'npm run bench:scanners -- --tablets 1', does: 'with no splits to start from' },
+    { command: 'npm run bench:scanners -- --tablets 1', does: 'without splits to start from' },
   ],
 } as const;
 
@@ -124,8 +126,8 @@ function linesOf(plan: Plan, points: readonly Point[], { record }: Run): readonl
   const { cpuModel, cores, nodeVersion } = record.environment;
   const medians = mediansOf(points);
   return [
-    `${plan.scanners} scanners, ${plan.concurrency} runs of ${plan.thinkMs} ms at a time each: at most ${whole(mostPerSecond(plan))} rows a second`,
-    '                             rows a second   of no locks   runs begun per row   meetings',
+    `${plan.scanners} scanners, ${plan.concurrency} runs of ${plan.thinkMs} ms at a time each: at most ${whole(mostPerSecond(plan))} rows per second`,
+    '                           rows per second   of no locks   runs begun per row   meetings',
     ...medians.map((point) => lineOf(point, gainOf(point, medians))),
     `machine: ${cpuModel}, ${cores} cores, Node ${nodeVersion}`,
   ];

@@ -1,4 +1,7 @@
-/** One point of bench:scanners: a table full of dirty rows, and scanners of one mode until all of it is clean. */
+/**
+ * One point of bench:scanners: a table full of dirty rows, and scanners of one mode that run until
+ * all of them are clean.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '#engine';
@@ -25,9 +28,9 @@ export interface Plan {
   readonly tablets: number;
   readonly concurrency: number;
   readonly thinkMs: number;
-  /** Of each scanner. */
+  /** Settings of each scanner. */
   readonly engine: EngineSettings;
-  /** Where the temporary folder of each point is made. */
+  /** Parent of the temporary folder of each point. */
   readonly directory: string;
 }
 
@@ -35,7 +38,7 @@ export interface Point {
   readonly mode: Mode;
   readonly seconds: number;
   readonly rowsPerSecond: number;
-  /** Observer runs begun for each row; 1 is the least. */
+  /** Observer runs begun per row; the minimum is 1. */
   readonly runsPerRow: number;
   readonly meetings: number;
 }
@@ -49,12 +52,12 @@ const PROGRAM = new URL('scanner-process.ts', import.meta.url);
 const ROWS_PER_TRANSACTION = 100;
 const LOOK_MS = 10;
 
-/** @throws if a row was run twice, or a process ends early */
+/** @throws if a row has two committed runs, or a process ends early */
 export async function measurePoint(mode: Mode, plan: Plan, watched: Watched): Promise<Point> {
   const folder = await mkdtemp(path.join(plan.directory, 'bench-scanners-'));
   try {
     await using crew = new Crew(watched.signal);
-    // What is on the disk after a power failure does not matter here, and waiting for it is not measured.
+    // Durability does not matter here, and waiting for the disk is not measured.
     const place = await startServices(crew, { kind: 'embedded', folder, fsync: false });
     await crew.during(load(place, plan));
     const point = await crew.during(run(crew, mode, { place, plan, watched }));

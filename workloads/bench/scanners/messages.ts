@@ -1,8 +1,8 @@
-/** What bench:scanners and its scanner processes tell each other, and what they share. */
+/** The messages between bench:scanners and its scanner processes, and their shared constants. */
 import type { Place } from '../../harness/processes/index.ts';
 import type { EngineSettings } from '../../harness/engine-settings.ts';
 
-/** How scanners keep off one another's rows. */
+/** How scanners avoid one another's rows. */
 export const MODES = ['none', 'skip', 'jump'] as const;
 
 export type Mode = (typeof MODES)[number];
@@ -14,18 +14,18 @@ export interface ScannerOptions {
   readonly place: Place;
   readonly mode: Mode;
   readonly engine: EngineSettings;
-  /** Observer runs of a scanner at a time. */
+  /** Concurrent observer runs of a scanner. */
   readonly concurrency: number;
-  /** What a run takes beside its reads and writes, in milliseconds. */
+  /** Time of a run besides its reads and writes, in milliseconds. */
   readonly thinkMs: number;
 }
 
-/** Says when to begin, so that all begin together. */
+/** The command to begin, so that all begin together. */
 export interface Begin {
   readonly kind: 'begin';
 }
 
-/** Counts since the beginning; the last ones count. */
+/** Counts since the start; the last message is valid. */
 export interface Counts {
   readonly kind: 'counts';
   /** Observer runs that were begun, and that committed. */

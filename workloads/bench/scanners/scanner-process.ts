@@ -1,4 +1,4 @@
-/** A scanner of bench:scanners: a worker in a process of its own, whose observer takes its time. */
+/** A scanner of bench:scanners: a worker in a process of its own, with a slow observer. */
 import {
   connectLockService,
   connectOracle,
@@ -14,7 +14,7 @@ import { serve, tellParent } from '../../harness/processes/index.ts';
 import { type Begin, COLUMN, type Counts, type ScannerOptions, TABLE } from './messages.ts';
 
 const COUNTS_MS = 20;
-/** The same for all modes, or one of them would read more at a time. */
+/** The same for all modes; otherwise one of them would read more at a time. */
 const SCAN_ROWS = 32;
 
 await serve<Begin>(async (options: ScannerOptions) => {
@@ -45,7 +45,9 @@ await serve<Begin>(async (options: ScannerOptions) => {
   return { onMessage: begin, stop };
 });
 
-/** What a document costs, without its processor: reads, thinks, writes. */
+/**
+ * An observer that takes the time of a document without its CPU cost: it reads, thinks and writes.
+ */
 function observerThat(counts: { begun: number }, thinkMs: number): Observer {
   return {
     name: 'reader',

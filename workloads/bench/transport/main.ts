@@ -1,17 +1,17 @@
 /**
- * `npm run bench:transport`: what does a call to a Bigtable cost the client, by the path it takes?
+ * `npm run bench:transport`: the client's CPU cost of a call to a Bigtable, for each path.
  *
  *     promise            the official client's own promises, over grpc-js
- *     stub               its generated stub, over grpc-js
+ *     stub               the official client's generated stub, over grpc-js
  *     remote, grpc-js    the engine's remote store as with TLS, and so with Cloud Bigtable
- *     remote             the same without TLS: our own class under the official client, over node:http2
+ *     remote             the same without TLS: our own class under the official client, over http2
  *
- * Each path runs against an emulator of its own and in a process of its own, since the official client keeps
- * what it has loaded for all clients of a process. CPU is that of the whole process, its garbage
- * collection and threads included, divided by operations; the server's is the emulator's.
+ * Each path runs in a process of its own with its own emulator, because the official client keeps
+ * its loaded modules for all clients of a process. Client CPU is that of the whole process, with
+ * garbage collection and threads, divided by operations; server CPU is the emulator's.
  *
- * The paths `promise` and `stub` stop at the answer as the client gives it; the store also checks what it
- * sends, and makes a row of what it gets.
+ * The paths `promise` and `stub` end with the client's answer; the store also checks its requests,
+ * and makes a row of the answer.
  */
 import { execaNode } from 'execa';
 import { PercolatorError, openRemote, startEmulator } from '#engine';
@@ -39,7 +39,7 @@ await runCommand(
       'official emulator, for each path through the official client.',
     options: {
       operations: integer({
-        description: 'operations of each kind that are measured on each path',
+        description: 'measured operations of each kind on each path',
         default: 40_000,
         min: 100,
         max: 10_000_000,
@@ -51,7 +51,7 @@ await runCommand(
         max: 10_000,
       }),
     },
-    ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The calls are made without the engine.
+    ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The calls do not use the engine.
     examples: [{ command: 'npm run bench:transport', does: 'Takes about a minute.' }],
   },
   async (size, { signal }) => {

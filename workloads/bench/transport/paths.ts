@@ -1,6 +1,6 @@
 /**
- * The paths that a call to a Bigtable may take, each with the same two operations: the prewrite of one cell, and
- * the read of its lock, write record and data.
+ * The possible paths of a call to a Bigtable, each with the same two operations: the prewrite of
+ * one cell, and the read of its lock, write record and data.
  */
 import { credentials, Metadata } from '@grpc/grpc-js';
 import type { v2 } from '@google-cloud/bigtable';
@@ -55,7 +55,7 @@ async function openStore(plainAddress: string, plainGrpc: boolean): Promise<Path
   };
 }
 
-/** The same requests, as the official client takes them. */
+/** The same requests in the form of the official client. */
 async function openOfficial(name: 'promise' | 'stub', address: string): Promise<Path> {
   const { v2: api } = await import('@google-cloud/bigtable');
   const [host, port] = address.split(':');

@@ -1,9 +1,9 @@
 /**
- * One path of `npm run bench:transport`, in a process of its own. Told what to do by one argument of JSON; prints
- * what it measured as a line of JSON.
+ * One path of `npm run bench:transport`, in a process of its own. It takes its task as one JSON
+ * argument, and prints its measurements as a line of JSON.
  *
- * Rows are prewritten at rising timestamps: the first time they are locked, afterwards the lock is found.
- * Half of the measured prewrites find one.
+ * It prewrites rows at rising timestamps: the first prewrite locks a row, later ones find the lock.
+ * Half of the measured prewrites find a lock.
  */
 import { closedLoop } from '../../harness/load/closed-loop.ts';
 import { processorTime, since } from '../../harness/processor-time.ts';
@@ -17,7 +17,7 @@ export interface TransportTask {
   readonly concurrency: number;
 }
 
-/** Microseconds of CPU for one operation, and operations in a second. */
+/** CPU microseconds per operation, and operations per second. */
 export interface OperationCost {
   readonly clientUs: number;
   readonly serverUs: number | null;

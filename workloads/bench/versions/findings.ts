@@ -1,33 +1,36 @@
-/** The findings of `npm run bench:versions`, as the report draws them. */
-import type { Found as Recorded, ResultChart, ResultTable } from '#results';
+/** The findings of `npm run bench:versions`, for the report. */
+import type { FindingsParts, ResultChart, ResultTable } from '#results';
 import type { ReadTimes } from './read-in-turns.ts';
 
 export interface Outcome {
-  /** Versions of the rewritten cell in the storage while it was read. */
+  /** Versions of the rewritten cell in the storage during the reads. */
   readonly versions: number;
   readonly times: ReadTimes;
 }
 
-export interface Found {
+export interface VersionsResult {
   readonly without: Outcome;
   readonly collected: Outcome;
 }
 
-/** How many times as long a read of the rewritten cell may take while a collector is at work. */
+/**
+ * Highest allowed ratio of read times, rewritten cell to cell written once, with a running
+ * collector.
+ */
 export const RATIO_MAX = 2;
 
-export function isAccepted({ collected }: Found): boolean {
+export function isAccepted({ collected }: VersionsResult): boolean {
   return collected.times.ratio <= RATIO_MAX;
 }
 
-export function foundIn(found: Found, { versions }: { readonly versions: number }): Recorded {
+export function foundIn(found: VersionsResult, { versions }: { readonly versions: number }): FindingsParts {
   const { without, collected } = found;
   const ratio = ({ times }: Outcome): string => times.ratio.toFixed(2);
   return {
     headline:
       `A cell that was written ${versions.toLocaleString('en')} times takes ${ratio(without)} times as long to read ` +
-      `as one that was written once; with a collector at work, ${ratio(collected)} times.`,
-    check: { passed: true, detail: 'each of the values read is what was written last' },
+      `as one that was written once; with a running collector, ${ratio(collected)} times.`,
+    check: { passed: true, detail: 'each value read is the one written last' },
     tables: [tableOf(found)],
     charts: [chartOf(found)],
     targets: [
@@ -41,21 +44,21 @@ export function foundIn(found: Found, { versions }: { readonly versions: number 
   };
 }
 
-function tableOf({ without, collected }: Found): ResultTable {
+function tableOf({ without, collected }: VersionsResult): ResultTable {
   const row = (label: string, { versions, times }: Outcome): ResultTable['rows'][number] => {
     const { onceMs, oftenMs, ratio } = times;
     return [label, versions, rounded(onceMs * 1_000), rounded(oftenMs * 1_000), rounded(ratio)];
   };
   return {
     name: 'reads',
-    title: 'Reads of either cell',
-    caption: 'Medians, in turns; versions are those that were in the storage meanwhile.',
+    title: 'Reads of both cells',
+    caption: 'Medians of alternating reads; versions are those in the storage during the reads.',
     columns: ['', 'versions', 'written once, us', 'rewritten, us', 'ratio'],
-    rows: [row('without a collector', without), row('with a collector at work', collected)],
+    rows: [row('without a collector', without), row('with a running collector', collected)],
   };
 }
 
-function chartOf({ without, collected }: Found): ResultChart {
+function chartOf({ without, collected }: VersionsResult): ResultChart {
   const points = (of: (times: ReadTimes) => number): ResultChart['series'][number]['points'] =>
     [without, collected].map(({ times }, i) => ({
       x: i + 1,
@@ -72,7 +75,7 @@ function chartOf({ without, collected }: Found): ResultChart {
       scale: 'linear',
       ticks: [
         { at: 1, label: 'without' },
-        { at: 2, label: 'at work' },
+        { at: 2, label: 'running' },
       ],
     },
     y: { title: 'Median of a read, in microseconds', scale: 'logarithmic', ticks: [] },

@@ -1,4 +1,4 @@
-/** The benchmark at smoke size, and its answer to what it cannot do. */
+/** The benchmark at smoke size, and its answer to bad input. */
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const TUNED = JSON.stringify(
 );
 const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url));
 
-test('a small run prints both ratios, reads few versions once they are collected, and leaves nothing', async () => {
+test('a small run prints both ratios, reads few versions after collection, and leaves no files', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'bench-test-'));
   const work = join(folder, 'work');
   const out = join(folder, 'run');
@@ -33,9 +33,9 @@ test('a small run prints both ratios, reads few versions once they are collected
   const { exitCode, stdout } = await execa(process.execPath, [PROGRAM, ...small], {
     reject: false,
   });
-  assert.ok(exitCode === 0 || exitCode === 1, stdout); // So small a run may go either way.
+  assert.ok(exitCode === 0 || exitCode === 1, stdout); // A run this small may end either way.
   assert.match(stdout, /^without a collector +300 +[\d.]+ µs +[\d.]+ µs +[\d.]+$/m);
-  assert.match(stdout, /^with a collector at work +1 +[\d.]+ µs +[\d.]+ µs +[\d.]+$/m);
+  assert.match(stdout, /^with a running collector +1 +[\d.]+ µs +[\d.]+ µs +[\d.]+$/m);
   assert.match(stdout, /^(NOT a|A)ccepted: /m);
   assert.deepEqual(await readdir(work), []);
   const { state, findings, targets, parameters } = readRunRecord(out);
@@ -44,7 +44,7 @@ test('a small run prints both ratios, reads few versions once they are collected
     findings?.tables[0]?.rows.map(([label, versions]) => [label, versions]),
     [
       ['without a collector', 300],
-      ['with a collector at work', 1],
+      ['with a running collector', 1],
     ],
   );
   assert.equal(targets[0]?.met, exitCode === 0);
@@ -52,7 +52,7 @@ test('a small run prints both ratios, reads few versions once they are collected
   await rm(folder, { recursive: true });
 });
 
-test('a wrong option is answered with one sentence that names it, and code 2', async () => {
+test('a wrong option is answered with one sentence that names it, and exit code 2', async () => {
   const run = await execa(process.execPath, [PROGRAM, '--versions', '0'], { reject: false });
   assert.equal(run.exitCode, 2);
   assert.match(run.stderr, /--versions/);

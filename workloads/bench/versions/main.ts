@@ -1,14 +1,16 @@
 /**
- * `npm run bench:versions`: does a cell that is rewritten again and again get slow to read?
+ * `npm run bench:versions`: does a cell that is rewritten many times become slow to read?
  *
- * Every version of a cell stays until it is collected. Two cells are read, one written once, one rewritten
- * many times; their reads take turns, so that both meet the same disturbances:
+ * Every version of a cell stays until garbage collection. The benchmark reads two cells, one
+ * written once and one rewritten many times. Their reads alternate, so that both meet the same
+ * disturbances:
  *
  * 1. without a collector: all versions are there;
- * 2. with a collector at work: it runs while the cell is rewritten as often again, and while both are read.
+ * 2. with a collector, which runs while the cell is rewritten the same number of times again, and
+ *    during the reads of both.
  *
- * Every value read is checked; without that there are no numbers. Accepted if, with the collector,
- * the median read of the rewritten cell takes at most twice as long.
+ * Every value read is checked; if one is wrong there are no numbers. The result is accepted if,
+ * with the collector, the median read of the rewritten cell takes at most twice as long.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,10 +30,10 @@ import {
   settingsOf,
 } from '../../harness/engine-settings.ts';
 import { parametersOf } from '../../harness/parameters.ts';
-import { type Found, foundIn, isAccepted, type Outcome, RATIO_MAX } from './findings.ts';
+import { type VersionsResult, foundIn, isAccepted, type Outcome, RATIO_MAX } from './findings.ts';
 import { readInTurns } from './read-in-turns.ts';
 
-/** Width of the first column of what is printed. */
+/** Width of the first printed column. */
 const LABEL = 24;
 const TABLE = 'versions';
 const ONCE: CellAddress = { table: TABLE, row: 'written-once', column: 'value' };
@@ -44,13 +46,13 @@ const specification = {
     'written once: without garbage collection, and with it.',
   options: {
     versions: integer({
-      description: 'how often the one cell is written',
+      description: 'number of writes of the rewritten cell',
       default: 10_000,
       min: 1,
       max: 10_000_000,
     }),
     reads: integer({
-      description: 'reads of each cell that are measured',
+      description: 'measured reads of each cell',
       default: 20_000,
       min: 10,
       max: 10_000_000,
@@ -64,7 +66,7 @@ const specification = {
     }),
     messageLifetime: integer({
       description:
-        'how long the collector waits before it deletes; in one process nothing is underway for long',
+        'how long the collector waits before it deletes; in one process no request is in flight for long',
       default: 1_000,
       min: 1,
       max: 3_600_000,
@@ -77,7 +79,7 @@ const specification = {
       min: 0,
     }),
     directory: outputFolder({
-      description: 'where the temporary folder of the database is made',
+      description: 'parent of the temporary folder of the database',
       default: tmpdir(),
       defaultText: "the system's folder for temporary files",
     }),
@@ -88,9 +90,9 @@ const specification = {
       mustNotHold: 'run.json',
     }),
   },
-  ignoredInFiles: ['scanners'], // Nothing is observed.
+  ignoredInFiles: ['scanners'], // There are no observers.
   examples: [
-    { command: 'npm run bench:versions', does: '10,000 versions, half a minute or so' },
+    { command: 'npm run bench:versions', does: '10,000 versions, about half a minute' },
     { command: 'npm run bench:versions -- --versions 100000', does: 'ten times as many' },
   ],
 } as const;
@@ -119,12 +121,12 @@ await runCommand(specification, async (settings, { signal, commandLine }) => {
       name: 'embedded',
       durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
     },
-    limitations: ['One reader, one cell of each kind, all in memory: how long a read takes alone.'],
+    limitations: ['One reader, one cell of each kind, all in memory: the results show the time of a read alone.'],
   } as const;
   try {
-    let found: Found | undefined;
+    let found: VersionsResult | undefined;
     const { run, page } = await recordFindings(settings.out, header, signal, async () => {
-      // What is on the disk after a power failure does not matter here, and waiting for it is not measured.
+      // Durability does not matter here, and waiting for the disk is not measured.
       const options = { folder, fsync: false, ...settingsOf(settings) };
       await using percolator = await openPercolator(options);
       found = await measure(percolator, settings, signal);
@@ -136,12 +138,12 @@ await runCommand(specification, async (settings, { signal, commandLine }) => {
   }
 });
 
-/** @throws if it is interrupted */
+/** @throws if the run is interrupted */
 async function measure(
   percolator: Percolator,
   settings: Settings,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<VersionsResult> {
   const progress = startProgress();
   const random = createRandom(settings.seed);
   const { versions, reads, messageLifetime: messageLifetimeMs } = settings;
@@ -167,7 +169,7 @@ async function measure(
 
     await using collector = percolator.startCollector({ messageLifetimeMs });
     await rewrite();
-    const enough = collector.counters.cycles + 2; // The one underway may have begun before the last write.
+    const enough = collector.counters.cycles + 2; // One may have begun earlier.
     progress.phase('waiting for the collector', 1, 'cycles');
     while (collector.counters.cycles < enough && !signal.aborted) {
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -195,7 +197,7 @@ async function versionsOf({ store }: Percolator): Promise<number> {
   return row?.cells.length ?? 0;
 }
 
-function conclude(settings: Settings, found: Found, run: Run, page: string): void {
+function conclude(settings: Settings, found: VersionsResult, run: Run, page: string): void {
   const { cpuModel, cores, memoryBytes, nodeVersion } = run.record.environment;
   const memory = `${Math.round(memoryBytes / 2 ** 30)} GiB`;
   const lines = [
@@ -205,7 +207,7 @@ function conclude(settings: Settings, found: Found, run: Run, page: string): voi
     '',
     `${''.padEnd(LABEL)}  versions   written once    rewritten   ratio of the medians`,
     line('without a collector', found.without),
-    line('with a collector at work', found.collected),
+    line('with a running collector', found.collected),
     '',
     `${cpuModel}, ${cores} cores, ${memory}, Node ${nodeVersion}`,
     '',

@@ -1,19 +1,19 @@
-/** Reads two cells in turns, each read in a snapshot of its own, so that nothing was read before. */
+/** Reads two cells in turns, each read in a new snapshot, so that no cell is cached. */
 import { median } from 'simple-statistics';
 import type { CellAddress, Percolator, Random } from '#engine';
 
 export interface ReadTimes {
-  /** Medians, in milliseconds: of the cell that was written once, and of the one that was rewritten. */
+  /** Medians in milliseconds: of the cell that was written once, and of the rewritten one. */
   readonly onceMs: number;
   readonly oftenMs: number;
-  /** How many times as long the rewritten cell takes. */
+  /** Read time of the rewritten cell relative to the other one. */
   readonly ratio: number;
 }
 
-/** Reads before the measured ones: the code is compiled, the pages are in memory. */
+/** Reads before the measured ones, which compile the code and load the pages into memory. */
 const WARM_UP = 1_000;
 
-/** @throws if a read does not give what the first one gave */
+/** @throws if a read gives another value than the first one */
 export async function readInTurns(
   percolator: Percolator,
   cells: { readonly once: CellAddress; readonly often: CellAddress },
@@ -51,7 +51,7 @@ async function timerOf(
       const value = await snapshot.get(cell);
       if (isMeasured) timesMs.push(performance.now() - startedMs);
       if (expected === undefined || value?.equals(expected) !== true) {
-        throw new Error(`the value of ${cell.row} is not what it was`);
+        throw new Error(`the value of ${cell.row} has changed`);
       }
     },
   };

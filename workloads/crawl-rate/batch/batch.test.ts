@@ -1,4 +1,7 @@
-/** The clustering by MapReduce and by streaming programs, against a definition too plain to be wrong. */
+/**
+ * The clustering by MapReduce and by streaming programs, against a definition too plain to be
+ * wrong.
+ */
 import assert from 'node:assert/strict';
 import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

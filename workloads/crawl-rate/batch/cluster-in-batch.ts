@@ -2,8 +2,8 @@
  * Clustering the repository in batch, as it was done before Percolator: three MapReduces in a row.
  *
  * Phase 1 reads the documents, phases 2 and 3 the representatives that the phase before left. Only
- * the clusters, the output of phase 3, are synced to the disk: what the phases before wrote is of no
- * use without the run that wrote it, and is removed at its end.
+ * the clusters, the output of phase 3, are synced to the disk: what the phases before wrote is of
+ * no use without the run that wrote it, and is removed at its end.
  */
 import { mkdtemp, mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -13,13 +13,17 @@ import { PHASES, type ClusterJobParameters, type Phase } from './cluster-job.ts'
 const JOB_URL = new URL('cluster-job.ts', import.meta.url).href;
 
 export interface BatchOptions {
-  /** Files of documents, one line each; see cluster-job.ts. Name `end` if a file is being written. */
+  /**
+   * Files of documents, one line each; see cluster-job.ts. Name `end` if a file is being written.
+   */
   readonly inputs: readonly Input[];
   /** Must not exist; holds the clusters when the run has succeeded. See `readClusters`. */
   readonly outputFolder: string;
   /** Reduce tasks per phase. Default: the MapReduce's own choice from the size of its input. */
   readonly partitions?: number | undefined;
-  /** Memory for buffers and tables per worker. Default 256 MiB; less makes reducers sort on disk. */
+  /**
+   * Memory for buffers and tables per worker. Default 256 MiB; less makes reducers sort on disk.
+   */
   readonly memoryBytesPerWorker?: number | undefined;
   /** Default `hash`: clusters need no order. */
   readonly grouping?: Grouping | undefined;

@@ -1,19 +1,21 @@
 /**
- * One phase of the clustering as a MapReduce job: group by one key, keep the smallest id of a group.
+ * One phase of the clustering as a MapReduce job: group by one key, keep the smallest id of a
+ * group.
  *
- * Clustering takes three jobs, one per key. A document enters phase 1 with its id and three keys; of
- * each group the document with the smallest id goes on as the representative, and the ids of the
- * others travel with it as members. So phases 2 and 3 see representatives only, the 1 KB of contents
- * is read once, in phase 1, and what phase 3 writes is the clusters themselves: no join at the end.
+ * Clustering takes three jobs, one per key. A document enters phase 1 with its id and three keys;
+ * of each group the document with the smallest id goes on as the representative, and the ids of the
+ * others travel with it as members. So phases 2 and 3 see representatives only, the 1 KB of
+ * contents is read once, in phase 1, and what phase 3 writes is the clusters themselves: no join at
+ * the end.
  *
  *     repository     id  key1  key2  key3  url  contents       one line per document, tabs between
  *     after phase 1  key2  representative  key3  members ...
  *     after phase 2  key3  representative  members ...
  *     after phase 3  representative  members ...               one line per cluster
  *
- * Between map and reduce the key of the phase is the key, and the rest of the line the value: the id,
- * the keys still to come, the members. Merging two values keeps the smaller id with its keys and
- * turns the other into a member, which is why the combiner is the same function as the reducer.
+ * Between map and reduce the key of the phase is the key, and the rest of the line the value: the
+ * id, the keys still to come, the members. Merging two values keeps the smaller id with its keys
+ * and turns the other into a member, which is why the combiner is the same function as the reducer.
  */
 import {
   ByteBuilder,
@@ -35,7 +37,9 @@ export interface ClusterJobParameters {
   readonly phase: Phase;
 }
 
-/** Loaded by the workers of the MapReduce and by the streaming programs `mr-map` and `mr-reduce`. */
+/**
+ * Loaded by the workers of the MapReduce and by the streaming programs `mr-map` and `mr-reduce`.
+ */
 export function createJob(parameters: unknown): MapReduceJob {
   const { phase } = parameters as ClusterJobParameters;
   const merge = new GroupMerge(3 - phase);
@@ -89,7 +93,9 @@ function tabAfter({ bytes, start, end }: Slice, from: number): number {
   throw new MapReduceError('RECORD_INVALID', `this line lacks a field: ${beginning}`);
 }
 
-/** The values of one group made one: the smallest id with its keys, and all other ids as members. */
+/**
+ * The values of one group made one: the smallest id with its keys, and all other ids as members.
+ */
 class GroupMerge {
   /** How many keys follow the id in a value. */
   readonly #keysLeft: number;

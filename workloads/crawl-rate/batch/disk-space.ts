@@ -6,7 +6,9 @@ import { UsageError } from '#results';
 
 const GIGABYTE = 1e9;
 
-/** Throws a UsageError unless the disk below `folder`, which need not exist yet, has so much free. */
+/**
+ * Throws a UsageError unless the disk below `folder`, which need not exist yet, has so much free.
+ */
 export async function refuseFullDisk(folder: string, neededBytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(nearestExisting(path.resolve(folder)));
   const freeBytes = bavail * bsize;

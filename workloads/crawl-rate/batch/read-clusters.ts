@@ -1,4 +1,6 @@
-/** Reading the clusters that a batch run left: one line each, the representative and the members. */
+/**
+ * Reading the clusters that a batch run left: one line each, the representative and the members.
+ */
 import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

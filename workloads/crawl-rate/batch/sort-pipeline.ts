@@ -1,4 +1,6 @@
-/** Runs the clustering through GNU sort; see sort-pipeline.sh for what runs and why in this shape. */
+/**
+ * Runs the clustering through GNU sort; see sort-pipeline.sh for what runs and why in this shape.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

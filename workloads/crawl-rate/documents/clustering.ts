@@ -1,8 +1,9 @@
 /**
  * What the clusters should be: two definitions so plain that neither can hide a mistake.
  *
- * Clustering by three keys finds groups of duplicates, not connected components (those would put 97 %
- * of the paper's documents into one). A cluster is named by its representative, its first document.
+ * Clustering by three keys finds groups of duplicates, not connected components (those would put 97
+ * % of the paper's documents into one). A cluster is named by its representative, its first
+ * document.
  *
  *   One at a time, as the observers do it. Look the document's keys up in three indexes, in order,
  *   and stop at the first hit: the document joins that cluster. With no hit it founds one. Every

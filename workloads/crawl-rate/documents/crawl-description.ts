@@ -1,5 +1,6 @@
 /**
- * What the clusters of a real crawl say about it: how much of it is duplicated, and across which hosts.
+ * What the clusters of a real crawl say about it: how much of it is duplicated, and across which
+ * hosts.
  */
 import type { Partition } from './clustering.ts';
 import type { Document } from './document.ts';
@@ -9,8 +10,8 @@ import { hostOf } from './url-form.ts';
 export type CrawledPage = Omit<Document, 'contents'>;
 
 /**
- * What all pages of a cluster share, the strongest first. `several`: no key is common to all of them,
- * they were found one by one through different keys.
+ * What all pages of a cluster share, the strongest first. `several`: no key is common to all of
+ * them, they were found one by one through different keys.
  */
 type Sharing = 'contents' | 'text' | 'url' | 'several';
 

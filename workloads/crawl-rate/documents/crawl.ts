@@ -1,9 +1,9 @@
 /**
  * A real crawl as documents for the experiment.
  *
- * The files are read twice. The first reading collects the redirects, which may stand after the pages
- * they concern, counts the records, and finds any damage before a single document is handed out. The
- * second makes the documents, one at a time, so that a crawl may be larger than memory.
+ * The files are read twice. The first reading collects the redirects, which may stand after the
+ * pages they concern, counts the records, and finds any damage before a single document is handed
+ * out. The second makes the documents, one at a time, so that a crawl may be larger than memory.
  *
  * Pages are numbered in the order of the files: their ids are that order.
  */

@@ -2,8 +2,8 @@
  * A document and its two written forms.
  *
  * A document is what a crawler hands over: an address, the bytes found there, and three keys, each
- * of which can say "this is a duplicate of that". Its id is its arrival number, fixed-width decimal,
- * so that the order of the strings is the order of arrival.
+ * of which can say "this is a duplicate of that". Its id is its arrival number, fixed-width
+ * decimal, so that the order of the strings is the order of arrival.
  *
  * Form 1, the record: one line of bytes, for files that a MapReduce splits at line ends.
  *
@@ -59,7 +59,9 @@ export function decodeRecord(line: Uint8Array): Document {
   return { id, url, keys: [key1, key2, key3], contents: unescape(rest) };
 }
 
-/** The id and keys of a record; the contents are not looked at, so a batch phase may pass them on. */
+/**
+ * The id and keys of a record; the contents are not looked at, so a batch phase may pass them on.
+ */
 export function decodeRecordKeys(line: Uint8Array): KeyedDocument {
   const [id, key1, key2, key3] = splitHead(asBuffer(line), 4).fields as [
     string,

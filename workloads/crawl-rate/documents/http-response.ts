@@ -34,7 +34,9 @@ export function decodeBody({ headers, rawBody }: HttpResponse): Buffer {
   return encodings.toReversed().reduce((bytes, encoding) => decompress(bytes, encoding), body);
 }
 
-/** Servers end lines with CR LF; some with LF alone. Whichever blank line comes first ends the head. */
+/**
+ * Servers end lines with CR LF; some with LF alone. Whichever blank line comes first ends the head.
+ */
 function splitHead(block: Buffer): { head: string; rawBody: Buffer } {
   const ends = ['\r\n\r\n', '\n\n']
     .map((blank) => ({ at: block.indexOf(blank), length: blank.length }))

@@ -47,7 +47,8 @@ export function expectedPartition(
 
 /**
  * Nothing if both say the same of every document, otherwise one sentence with the first difference.
- * Representatives count: a cluster is named by its first document, and a wrong name is a difference.
+ * Representatives count: a cluster is named by its first document, and a wrong name is a
+ * difference.
  */
 export function samePartition(actual: Partition, expected: Partition): string | undefined {
   for (const [id, representative] of expected) {

@@ -1,4 +1,7 @@
-/** The claims of the sample crawl: how many pages it has, how many are different, and where they meet. */
+/**
+ * The claims of the sample crawl: how many pages it has, how many are different, and where they
+ * meet.
+ */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** The claims of the synthetic documents: each stands alone, and together they cluster as the paper's did. */
+/**
+ * The claims of the synthetic documents: each stands alone, and together they cluster as the
+ * paper's did.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';

@@ -1,10 +1,10 @@
 /**
  * Synthetic documents: any number of them, made on the spot, clustering as the paper's did.
  *
- * The paper's repository has 1,000 million documents, and "each document has three clustering keys",
- * drawn from 750 million: clusters hold 3.3 documents on average and 93 % of the documents have a
- * duplicate. What decides these two numbers is only how many documents share one key, so they stay
- * the same at every size as long as the key space keeps its proportion:
+ * The paper's repository has 1,000 million documents, and "each document has three clustering
+ * keys", drawn from 750 million: clusters hold 3.3 documents on average and 93 % of the documents
+ * have a duplicate. What decides these two numbers is only how many documents share one key, so
+ * they stay the same at every size as long as the key space keeps its proportion:
  *
  *   1. the key space has 0.75 times as many keys as the repository has documents *before* a run;
  *   2. each of the three keys has a key space of its own;
@@ -14,7 +14,8 @@
  * the same document, in any order, without having made those before it.
  *
  * Documents with the same first key have the same contents, because the first key stands for a
- * checksum of the contents. Addresses are merely plausible: they are not derived from the third key.
+ * checksum of the contents. Addresses are merely plausible: they are not derived from the third
+ * key.
  */
 import { documentId, type Document, type Keys } from './document.ts';
 import { fractionAt, integerAt } from '../../harness/chance.ts';

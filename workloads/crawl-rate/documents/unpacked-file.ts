@@ -45,7 +45,9 @@ async function* gunzip(file: string, bytes: number): AsyncGenerator<Buffer> {
   }
 }
 
-/** The same bytes in chunks of at least `CHUNK_BYTES`, but for the last before the end or an error. */
+/**
+ * The same bytes in chunks of at least `CHUNK_BYTES`, but for the last before the end or an error.
+ */
 async function* inLargeChunks(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];
   let size = 0;

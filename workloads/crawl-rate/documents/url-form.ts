@@ -4,7 +4,8 @@
  *   1. The scheme goes: http and https serve the same page. (Other schemes stay.)
  *   2. User, password and fragment go; so does the port when it is the scheme's own.
  *   3. The host is lower-case, without a final dot and without `www.`.
- *   4. `.` and `..` are resolved. Percent-encoding stays only where it must, with upper-case digits.
+ *   4. `.` and `..` are resolved. Percent-encoding stays only where it must, with upper-case
+ *      digits.
  *   5. An index file goes (`index.html` and its kin), then slashes at the end of the path.
  *   6. An empty query goes. Any other query stays as it is: its order may matter to the server.
  *

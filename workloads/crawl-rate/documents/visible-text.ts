@@ -2,9 +2,9 @@
  * What a reader sees of an HTML page, as one line: two pages that differ only in their markup,
  * scripts or white space have the same visible text.
  *
- * The title counts, comments and the contents of `script`, `style`, `template` and `noscript` do not.
- * Elements end words, except those that stand inside one (`<b>`, `<a>`...): `un<b>do</b>` is one word.
- * Nothing is laid out, so text that a style sheet hides counts as visible.
+ * The title counts, comments and the contents of `script`, `style`, `template` and `noscript` do
+ * not. Elements end words, except those that stand inside one (`<b>`, `<a>`...): `un<b>do</b>` is
+ * one word. Nothing is laid out, so text that a style sheet hides counts as visible.
  */
 import { TextDecoder } from 'node:util';
 import { Parser } from 'htmlparser2';

@@ -1,16 +1,17 @@
 /**
- * One point of the MapReduce curve: back-to-back runs over the repository and what has arrived (section 3.1).
+ * One point of the MapReduce curve: back-to-back runs over the repository and what has arrived
+ * (section 3.1).
  *
  *     arrivals   ────────────────────────────────────────────────▶
  *     runs       [ repository + a ][ repository + a + b ][ repository + a + b + c ] ...
  *
- * A document waits for the next run to begin, then for that run to end: with runs of length T its latency
- * lies between T and 2T. Every document is measured, from its scheduled arrival to the moment its
- * run's output has been made durable.
+ * A document waits for the next run to begin, then for that run to end: with runs of length T its
+ * latency lies between T and 2T. Every document is measured, from its scheduled arrival to the
+ * moment its run's output has been made durable.
  *
  * In the batch's favour: the documents lie in its input file before they are due, so that crawling
- * costs it nothing; a run reads the file up to where documents have arrived. Its worker processes and their
- * compiled code are kept from run to run.
+ * costs it nothing; a run reads the file up to where documents have arrived. Its worker processes
+ * and their compiled code are kept from run to run.
  */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -59,7 +60,9 @@ export interface MapReducePoint {
   readonly cpuSecondsPerDocument: number | null;
 }
 
-/** Runs before the measured ones: compiled code, warm caches, and a first run that found no backlog. */
+/**
+ * Runs before the measured ones: compiled code, warm caches, and a first run that found no backlog.
+ */
 const WARMUP_CYCLES = 2;
 /** Measured runs at least, however short the interval; a long run is waited for. */
 const CYCLES_MIN = 5;
@@ -152,7 +155,10 @@ function halfMedians(medians: readonly number[]): readonly [number | null, numbe
   return [medianOf(medians.slice(0, middle)), medianOf(medians.slice(middle))];
 }
 
-/** The batch takes the smallest id of a group, and ids are arrival numbers: its order is the order of arrival. */
+/**
+ * The batch takes the smallest id of a group, and ids are arrival numbers: its order is the order
+ * of arrival.
+ */
 async function checkLastRun(options: MapReducePointOptions, arrived: number): Promise<Check> {
   const partition = await readRepresentatives(outputOf(options.folder));
   const documents = createSyntheticDocuments(options.documents);

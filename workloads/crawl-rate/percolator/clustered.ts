@@ -1,4 +1,7 @@
-/** What a worker has clustered during a point: which documents, in which order, and how long after they were due. */
+/**
+ * What a worker has clustered during a point: which documents, in which order, and how long after
+ * they were due.
+ */
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import type { CommittedRun } from '#engine';
 import { createLatencyHistogram } from '#results';

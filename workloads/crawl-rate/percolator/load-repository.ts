@@ -1,9 +1,10 @@
 /**
- * Loads the repository that is there before the crawl begins, clustered, as if it had always been there.
+ * Loads the repository that is there before the crawl begins, clustered, as if it had always been
+ * there.
  *
- * In bulk: the paper measures the latency of new documents in a repository that exists, so how it came
- * to exist is not part of the measurement. What is loaded is what the observers would have left,
- * acknowledgments included; `checkPartition` would tell if it were not.
+ * In bulk: the paper measures the latency of new documents in a repository that exists, so how it
+ * came to exist is not part of the measurement. What is loaded is what the observers would have
+ * left, acknowledgments included; `checkPartition` would tell if it were not.
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { encodeDocument, type Document, type Partition } from '../documents/index.ts';

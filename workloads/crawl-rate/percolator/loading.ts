@@ -7,8 +7,9 @@ import { documentCell } from './tables.ts';
 /** Loading transactions in flight; more wait in the order they arrived. */
 const LOADING_MAX = 256;
 /**
- * Documents between arrival and clustering at which loading pauses. Beyond what the engine can do, loading would
- * otherwise take the machine away from clustering, and less would be finished. Arrivals do not pause.
+ * Documents between arrival and clustering at which loading pauses. Beyond what the engine can do,
+ * loading would otherwise take the machine away from clustering, and less would be finished.
+ * Arrivals do not pause.
  */
 const UNCLUSTERED_MAX = 2048;
 
@@ -16,7 +17,10 @@ export class Loading {
   readonly #percolator: Percolator;
   readonly #first: number;
   readonly #documents: ReturnType<typeof createSyntheticDocuments>;
-  /** Documents of the schedule that have arrived, that have begun to load, that are loading, that are loaded. */
+  /**
+   * Documents of the schedule that have arrived, that have begun to load, that are loading, that
+   * are loaded.
+   */
   #due = 0;
   #begun = 0;
   #loading = 0;

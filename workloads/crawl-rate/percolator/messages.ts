@@ -6,7 +6,10 @@ import type { Schedule } from '../../harness/load/schedule.ts';
 
 /** What each process is told at its start. */
 export interface ProcessOptions {
-  /** The database, with the repository in it: a folder for one process alone, else a place for several. */
+  /**
+   * The database, with the repository in it: a folder for one process alone, else a place for
+   * several.
+   */
   readonly database: { readonly folder: string } | { readonly place: Place };
   readonly documents: SyntheticOptions;
   readonly schedule: Schedule;
@@ -35,8 +38,13 @@ export type FromWorker = { readonly kind: 'progress'; readonly completed: number
 
 export interface WorkerResult {
   readonly kind: 'result';
-  /** HdrHistograms of microseconds, compressed, base64: the first half of the measured interval, and the second. */
+  /**
+   * HdrHistograms of microseconds, compressed, base64: the first half of the measured interval, and
+   * the second.
+   */
   readonly halves: readonly [string, string];
-  /** Documents (their number in the schedule) with their commit timestamps, as they were committed. */
+  /**
+   * Documents (their number in the schedule) with their commit timestamps, as they were committed.
+   */
   readonly commits: readonly (readonly [n: number, commitTimestamp: number])[];
 }

@@ -100,7 +100,9 @@ async function checkPoint(options: PercolatorPointOptions, engine: EngineResult)
 
 /**
  * Every miss was validated at commit and no hit ever changes, so the commit order is a serial order
- * of the transactions: the dumb function must find the very partition that stands in the table. The repository's documents, then the new ones by commit timestamp. */
+ * of the transactions: the dumb function must find the very partition that stands in the table. The
+ * repository's documents, then the new ones by commit timestamp.
+ */
 function* inCommitOrder(
   { documents: given, schedule }: PercolatorPointOptions,
   { commits }: EngineResult,

@@ -1,5 +1,6 @@
 /**
- * The processes of a point, as the generator sees them: somebody loads, some cluster, and the rest is services.
+ * The processes of a point, as the generator sees them: somebody loads, some cluster, and the rest
+ * is services.
  *
  *     --processes not given     one process loads and clusters; the oracle is kept in the store
  *     --processes N             oracle, lock service, loader, and N workers, in a process each
@@ -85,7 +86,10 @@ export class EngineProcesses {
     this.#tellLoader({ kind: 'due', end });
   }
 
-  /** Gives up what has not begun to load, waits until everything else is clustered, and stops all processes. */
+  /**
+   * Gives up what has not begun to load, waits until everything else is clustered, and stops all
+   * processes.
+   */
   async finish(): Promise<EngineResult> {
     this.#tellLoader({ kind: 'finish' });
     const drained = await this.#drain(await this.#crew.during(this.#loaded.promise));

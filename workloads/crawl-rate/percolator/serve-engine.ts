@@ -1,4 +1,7 @@
-/** What the processes of the engine have in common: opening the database, loading and clustering as parts of it. */
+/**
+ * What the processes of the engine have in common: opening the database, loading and clustering as
+ * parts of it.
+ */
 import {
   type Observer,
   openPercolator,

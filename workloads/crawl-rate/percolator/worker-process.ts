@@ -1,4 +1,7 @@
-/** A worker as a process, with the observer of the experiment linked in. What is to do it finds by scanning. */
+/**
+ * A worker as a process, with the observer of the experiment linked in. What is to do it finds by
+ * scanning.
+ */
 import { serve } from '../../harness/processes/index.ts';
 import { clusteringObserver } from './clustering-observer.ts';
 import type { ProcessOptions, ToWorker } from './messages.ts';

@@ -29,7 +29,7 @@ const specification = {
 } as const;
 
 describe('options in a file', () => {
-  test('count like those of the command line, which count more', () => {
+  test('work like those of the command line, which take precedence', () => {
     using folder = temporaryFolder();
     const config = path.join(folder.path, 'config.json');
     const given = {
@@ -54,7 +54,7 @@ describe('options in a file', () => {
     { holds: '{"documents": 0}', says: /^--documents must be .* but is "0"\.$/ },
     { holds: '{"documents": {}}', says: /documents is \{\}\.$/ },
     { holds: '{"fast": false, "profile": null}', says: /profile is null\.$/ },
-    { holds: '[1]', says: /holds no object\.$/ },
+    { holds: '[1]', says: /does not hold an object\.$/ },
     { holds: 'documents', says: /is not JSON\.$/ },
   ];
   for (const { holds, says } of mistakes) {
@@ -73,8 +73,8 @@ describe('options in a file', () => {
   });
 });
 
-describe('a right command line', () => {
-  test('without options gives the defaults, and undefined where there is none', () => {
+describe('a correct command line', () => {
+  test('without options gives the defaults, and undefined for an option without one', () => {
     const options = parseCommandLine(specification, []);
     assert.equal(options?.documents, 1000);
     assert.equal(options.keysPerTable, undefined);
@@ -84,7 +84,7 @@ describe('a right command line', () => {
     assert.deepEqual(options.table, []);
   });
 
-  test('may give an option several times that is a list of texts', () => {
+  test('may repeat an option that is a list of texts', () => {
     const options = parseCommandLine(specification, [
       '--table',
       'a',
@@ -107,7 +107,7 @@ describe('a right command line', () => {
   });
 });
 
-describe('a wrong command line names the option, the value, and what would be right', () => {
+describe('the message for a wrong command line names the option, the value, and what is allowed', () => {
   const wrong: readonly (readonly [string, RegExp])[] = [
     [
       '--documents abc',
@@ -170,7 +170,7 @@ describe('a script as its user meets it', () => {
     }
   });
 
-  test('a file may hold what means nothing here, if the script says so; it is named', async () => {
+  test('a file may hold options without effect here, if the script lists them; they are reported', async () => {
     using folder = temporaryFolder();
     const config = path.join(folder.path, 'config.json');
     writeFileSync(config, '{"seconds": 7, "batch-rows": "many"}');
@@ -187,13 +187,13 @@ describe('a script as its user meets it', () => {
     assert.match((await runScript(body, ['--config', config])).stderr, /there is no --batch-size/);
   });
 
-  test('a usage error found while running is its sentence alone, exit code 2', async () => {
+  test('a usage error found while running prints its sentence alone and exits 2', async () => {
     const { stderr, exitCode } = await runScript("throw new UsageError('The file is corrupt.')");
     assert.equal(stderr, 'The file is corrupt.');
     assert.equal(exitCode, 2);
   });
 
-  test('an unexpected error is its message, exit code 1, and its stack with --verbose', async () => {
+  test('an unexpected error prints its message, with --verbose its stack, and exits 1', async () => {
     const plain = await runScript("throw new Error('boom')");
     assert.deepEqual([plain.stderr, plain.exitCode], ['Error: boom', 1]);
     const verbose = await runScript("throw new Error('boom')", ['--verbose']);
@@ -202,7 +202,7 @@ describe('a script as its user meets it', () => {
     assert.match(debug.stderr, /\n +at /);
   });
 
-  test('an error in a callback is a message too, not a crash', async () => {
+  test('an error in a callback prints a message too, and does not crash the script', async () => {
     const { stderr, exitCode } = await runScript(
       "setImmediate(() => { throw new Error('late') }); await new Promise(() => {});",
     );

@@ -1,15 +1,16 @@
 /**
- * How every script of this project meets its user: `--help`, options, exit codes, ctrl-C.
+ * The user interface of every script in this project: `--help`, options, exit codes, ctrl-C.
  *
- *   1. Parse the options (commander), those of a file (config-file.ts), and each value (options.ts).
- *   2. Look at the world: may the output folder be written, can the input files be read?
+ *   1. Parse the options (commander), those of a file (config-file.ts), and each value
+ *      (options.ts).
+ *   2. Check the paths: may the output folder be written, can the input files be read?
  *   3. Only then run the action.
  *
- * So a mistake on the command line is answered at once, with nothing half-written. Exit codes:
- * 0 done; 1 an error of this program or of the machine, its stack only with `--verbose` or
+ * So a mistake on the command line is reported at once, before anything is written. Exit codes: 0
+ * done; 1 an error of this program or of the machine, its stack only with `--verbose` or
  * PERCOLATOR_DEBUG; 2 a `UsageError`, one sentence; 130 or 143 interrupted by a signal.
  *
- * This file knows nothing of any experiment, and does not retry, log or measure.
+ * This file knows nothing about any experiment, and does not retry, log or measure.
  */
 import path from 'node:path';
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
@@ -18,25 +19,27 @@ import { flag, parseOption, text, type Option } from './options.ts';
 import { UsageError } from '#results';
 
 export interface CommandSpecification<O extends Options, A extends Options> {
-  /** As the user starts it: `npm run bench:crawl-rate --`. */
+  /** The command the user types: `npm run bench:crawl-rate --`. */
   readonly name: string;
-  /** What the script is for, in a few sentences; the head of `--help`. */
+  /** The purpose of the script in a few sentences, printed at the top of `--help`. */
   readonly description: string;
   /** Options by the camelCase name of their value: `keysPerTable` is `--keys-per-table`. */
   readonly options: O;
   /** Values given by position, in this order; one without a default must be given. */
   readonly positionals?: A;
   /**
-   * Options of other scripts, by the same names, that a file for `--config` may hold although they have no effect
-   * here: so one file does for all.
+   * Names of options of other scripts that a file for `--config` may hold although they have no
+   * effect here, so that one file works for all scripts.
    */
   readonly ignoredInFiles?: readonly string[];
-  /** Whole command lines, each with what it does. */
+  /** Complete command lines, each with a description of its effect. */
   readonly examples: readonly { readonly command: string; readonly does: string }[];
 }
 
 export interface CommandContext {
-  /** Aborted by the first ctrl-C: stop, keep what was measured, clean up. The second exits at once. */
+  /**
+   * The first ctrl-C aborts it: stop, keep the measurements, clean up. The second exits at once.
+   */
   readonly signal: AbortSignal;
   /** The command that repeats this run, quoted for a shell. */
   readonly commandLine: string;
@@ -47,12 +50,14 @@ type Options = Readonly<Record<string, Option<unknown>>>;
 type ValueOf<S> = S extends Option<infer T> ? T : never;
 type Values<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
 /** A positional without a default is required, so its value is never `undefined`. */
-type Given<S> = { readonly [K in keyof S]: Exclude<ValueOf<S[K]>, undefined> };
+type PositionalValues<S> = { readonly [K in keyof S]: Exclude<ValueOf<S[K]>, undefined> };
 
-/** Runs `action` with the options of this process's command line, then ends as the exit codes say. */
+/**
+ * Runs `action` with the options of this process's command line, then exits with the code above.
+ */
 export async function runCommand<const O extends Options, const A extends Options = {}>(
   specification: CommandSpecification<O, A>,
-  action: (options: Values<O> & Given<A>, context: CommandContext) => Promise<void>,
+  action: (options: Values<O> & PositionalValues<A>, context: CommandContext) => Promise<void>,
 ): Promise<void> {
   const verbose = process.argv.includes('--verbose') || Boolean(process.env['PERCOLATOR_DEBUG']);
   process.on('uncaughtException', (error) => fail(error, verbose));
@@ -72,11 +77,11 @@ export async function runCommand<const O extends Options, const A extends Option
   if (interrupt.exitCode !== null) process.exit(interrupt.exitCode);
 }
 
-/** The typed options in `argv`, checked against the world; null if `--help` was printed instead. */
+/** The typed options in `argv`, their paths checked; null if `--help` was printed instead. */
 export function parseCommandLine<const O extends Options, const A extends Options = {}>(
   specification: CommandSpecification<O, A>,
   argv: readonly string[],
-): (Values<O> & Given<A>) | null {
+): (Values<O> & PositionalValues<A>) | null {
   const command = commandFrom(specification);
   const texts = textsGiven(command, argv, Object.keys(specification.positionals ?? {}));
   if (texts === null) return null;
@@ -98,14 +103,15 @@ export function parseCommandLine<const O extends Options, const A extends Option
   for (const { name, option, value } of values) {
     if (typeof value === 'string') option.check(name, value);
   }
-  // Each value was made by the option of the same key, which is what `Values` says.
-  return Object.fromEntries(values.map(({ key, value }) => [key, value])) as Values<O> & Given<A>;
+  // The option of the same key made each value, as `Values` requires.
+  return Object.fromEntries(values.map(({ key, value }) => [key, value])) as Values<O> &
+    PositionalValues<A>;
 }
 
 const STANDARD_OPTIONS = {
   config: text({
     description:
-      'JSON file with options of this script by their names; the command line counts more',
+      'JSON file with options of this script by their names; the command line takes precedence',
     placeholder: 'file',
   }),
   verbose: flag({ description: 'print the stack of an unexpected error' }),
@@ -132,7 +138,7 @@ function commandFrom(specification: CommandSpecification<Options, Options>): Com
   return command;
 }
 
-/** Nothing on a command line can hold the character that is put in between. */
+/** No argument of a command line can hold the separator, a NUL character. */
 function joined(given: string, before: string | undefined): string {
   return before === undefined ? given : `${before}\0${given}`;
 }
@@ -148,7 +154,7 @@ function textsGiven(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return null;
-    throw new UsageError(`${sentenceOf(error)}; ${command.name()} --help lists what is right.`);
+    throw new UsageError(`${sentenceOf(error)}; ${command.name()} --help lists the options.`);
   }
   const given = Object.entries(command.opts()).map(([key, value]) => [key, String(value)]);
   const placed = positionals.map((key, index) => [key, command.args[index]]);
@@ -169,7 +175,7 @@ function textsOfConfig(
   const isIgnored = (name: string): boolean => !Object.hasOwn(options, keyOf.get(name) ?? name);
   const ignored = texts.map(([name]) => name).filter(isIgnored);
   if (ignored.length > 0) {
-    process.stderr.write(`Of ${file}, without effect here: ${ignored.join(', ')}.\n`);
+    process.stderr.write(`Settings in ${file} without effect here: ${ignored.join(', ')}.\n`);
   }
   return ofKey;
 }
@@ -221,7 +227,9 @@ function abortOnSignals(): Interrupt {
   const interrupted = (code: number): void => {
     if (exitCode !== null) process.exit(code);
     exitCode = code;
-    process.stderr.write('\nInterrupted; keeping what was measured (again to stop at once).\n');
+    process.stderr.write(
+      '\nInterrupted; keeping what was measured (press again to stop at once).\n',
+    );
     controller.abort(new Error('interrupted'));
   };
   const onInterrupt = (): void => interrupted(130);
@@ -236,7 +244,7 @@ function abortOnSignals(): Interrupt {
   };
 }
 
-/** Does not wait for open handles: an error may have left a store or a child process behind it. */
+/** Does not wait for open handles: an error may have left a store or a child process open. */
 function fail(error: unknown, verbose: boolean): never {
   process.stderr.write(`${describe(error, verbose)}\n`);
   process.exit(error instanceof UsageError ? 2 : 1);
@@ -248,7 +256,10 @@ function describe(error: unknown, verbose: boolean): string {
   return error instanceof UsageError ? error.message : `Error: ${error.message}`;
 }
 
-/** `| head` closes our output early; a run of an hour must not die of that before its record is written. */
+/**
+ * `| head` closes the output early; that must not end an hour-long run before its record is
+ * written.
+ */
 function survivePipeClosed(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }

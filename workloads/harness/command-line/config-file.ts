@@ -3,17 +3,17 @@
  *
  *     { "batching": "on", "batch-delay": 2, "rates": [1, 10] }
  *
- * The names are those of the command line, without their dashes; what is given on the command line as well counts
- * more. The values become texts, and are then parsed like any others, so that a file cannot say what a command
- * line could not. `npm run tune` writes such files; a script to which one of its settings means nothing may say so,
- * and take the file all the same (`ignoredInFiles`).
+ * The names are those of the command line, without their dashes; the command line takes precedence.
+ * The values become texts and are parsed like any others, so a file cannot say more than a command
+ * line. `npm run tune` writes such files; a script without use for one of its settings may list it
+ * in `ignoredInFiles`, and accepts the file.
  */
 import { readFileSync } from 'node:fs';
 import { UsageError } from '#results';
 
 /**
- * The texts in `file`, by the names of their options.
- * @throws UsageError if it is no such file, or names an option that is not among `names`
+ * The texts of the options in `file`, by name.
+ * @throws UsageError if it is not such a file, or names an option that is not among `names`
  */
 export function readConfigFile(
   file: string,
@@ -52,10 +52,10 @@ function parseFile(file: string): object {
   } catch (cause) {
     throw new UsageError(`${sentence} is not JSON.`, { cause });
   }
-  throw new UsageError(`${sentence} holds no object.`);
+  throw new UsageError(`${sentence} does not hold an object.`);
 }
 
-/** As it would be typed; undefined if it could not be. */
+/** The text a user would type for it; undefined if there is none. */
 function textOf(value: unknown): string | undefined {
   if (Array.isArray(value)) {
     const texts = value.map(textOf);

@@ -1,45 +1,45 @@
 /**
  * The kinds of options a script may have: whole number, number, list of numbers, choice, flag,
- * text, output folder, input file, input folder.
+ * text, list of texts, output folder, input file, input folder.
  *
- * An option is parsed once, here, into a typed value; scripts never see its text. Each kind says
- * in the words of its `expected` what would be right, and that text appears in `--help` and in the
- * sentence printed for a wrong value, so the two cannot disagree.
+ * This file parses an option once into a typed value; scripts never see its text. Each kind
+ * describes the right values in `expected`. That text appears both in `--help` and in the sentence
+ * printed for a wrong value, so the two cannot disagree.
  *
- * An option without a default is `undefined` when it was not given; the types know.
+ * An option without a default is `undefined` when it was not given, as its type says.
  */
 import { UsageError } from '#results';
 import { checkFolderWritable, checkReadableFile, checkReadableFolder } from './path-checks.ts';
 
 /** One option, as data. Made by the functions below; read by `command-line.ts`. */
 export interface Option<T> {
-  /** What the option does and, where it matters, what a wrong value costs. */
+  /** The effect of the option and, where it matters, the cost of a bad value. */
   readonly description: string;
   /** Shown in `--help` in place of the value; null for a flag, which takes none. */
   readonly placeholder: string | null;
-  /** What would be right, as it follows "must be": "a whole number from 1 to 10". */
+  /** The right values, in words that follow "must be": "a whole number from 1 to 10". */
   readonly expected: string;
   /** The default in the words of `--help`; null if there is none to show. */
   readonly defaultText: string | null;
-  /** The value for the text given; null if the text is not as `expected`. */
+  /** The value of a text; null if the text is not as `expected`. */
   readonly parse: (text: string) => { readonly value: T } | null;
   /** The value when the option was not given. */
   readonly fallback: () => T;
-  /** Looks at the world, once all texts have been parsed; called only for the kinds that are paths. */
+  /** Checks a path once all texts have been parsed; called only for the kinds that are paths. */
   readonly check: (name: string, path: string) => void;
-  /** May be given several times; `parse` then gets the texts with a `\0` between them. */
+  /** May be given several times; `parse` then receives the texts with a `\0` between them. */
   readonly repeats?: boolean;
 }
 
-/** What every kind has in common; `default` makes the option's type lose its `undefined`. */
+/** The options common to every kind; a `default` removes `undefined` from the option's type. */
 interface Common<D> {
   readonly description: string;
   readonly default?: D;
-  /** The default in words, where the value does not speak for itself: "depends on --profile". */
+  /** The default in words, where the value alone is unclear: "depends on --profile". */
   readonly defaultText?: string;
 }
 
-/** The unit is part of `--help`: "seconds", "% of the repository per hour". */
+/** `--help` prints the unit: "seconds", "% of the repository per hour". */
 interface Measured {
   readonly unit?: string;
   readonly min?: number;
@@ -143,9 +143,9 @@ export function textList(
 }
 
 /**
- * A folder to write into. It is proven writable before anything runs, and neither it nor a parent
- * is left behind by the proof: the run creates it once it really begins. `mustNotHold` names a file
- * that would be overwritten, such as `run.json`: results are immutable.
+ * A folder to write into. A check proves it writable before anything runs, and leaves neither it
+ * nor a parent on disk: the run creates it when it begins. `mustNotHold` names a file that would be
+ * overwritten, such as `run.json`: results are immutable.
  */
 export function outputFolder<const D extends string | undefined = undefined>(
   options: Omit<Common<D>, 'default'> & {
@@ -165,7 +165,7 @@ export function outputFolder<const D extends string | undefined = undefined>(
   };
 }
 
-/** A file that exists and can be read. Whether its content is right is for its reader to say. */
+/** A file that exists and can be read. Its reader checks the content. */
 export function inputFile<const D extends string | undefined = undefined>(
   options: Common<D>,
 ): Option<string | D> {
@@ -189,7 +189,10 @@ export function inputFolder<const D extends string | undefined = undefined>(
   };
 }
 
-/** The value of `given`, or the sentence that says what is wrong with it. `name` is as the user typed it. */
+/**
+ * The value of `given`. `name` is as the user typed it.
+ * @throws UsageError a sentence that says why the text is wrong
+ */
 export function parseOption<T>(name: string, option: Option<T>, given: string): T {
   const parsed = option.parse(given);
   if (parsed !== null) return parsed.value;
@@ -206,7 +209,7 @@ function common<D>(options: Common<D>, expected: string): CommonParts<D> {
     description: options.description,
     expected,
     defaultText: options.defaultText ?? defaultAsText(options.default),
-    // Without a default the type parameter D is `undefined`, which is what this then returns.
+    // Without a default, D is `undefined`, and this returns `undefined`.
     fallback: () => options.default as D,
     check: () => {},
   };
@@ -226,7 +229,7 @@ function rangeText({ min, max, unit }: Measured): string {
   return of;
 }
 
-/** `Number` alone takes '' for 0 and '0x10' for 16; neither is what somebody meant to type. */
+/** `Number` alone takes '' for 0 and '0x10' for 16; a user means neither. */
 function parseNumber(given: string): number {
   return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(given) ? Number(given) : Number.NaN;
 }

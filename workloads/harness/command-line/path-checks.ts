@@ -1,15 +1,15 @@
 /**
- * What can be said about a path before a run begins: it can be written, or it can be read.
+ * Checks of a path before a run begins: it can be written, or it can be read.
  *
- * Permission bits do not answer this (root passes every `access`, a read-only mount or `/proc`
- * refuses it all the same), so each check tries the real thing and undoes it.
+ * Permission bits do not answer this: root passes every `access`, but a read-only mount or `/proc`
+ * still refuses the write. So each check tries the operation and undoes it.
  */
 import { accessSync, closeSync, constants, existsSync, mkdtempSync, openSync } from 'node:fs';
 import { readdirSync, rmdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from '#results';
 
-/** Throws unless `folder` could be created and written now. Leaves nothing behind. */
+/** Throws unless `folder` could be created and written now. Leaves no files. */
 export function checkFolderWritable(name: string, folder: string, mustNotHold?: string): void {
   const existing = nearestExisting(path.resolve(folder));
   attempt(`${name} must be a folder that can be written, but ${JSON.stringify(folder)}`, () => {
@@ -47,7 +47,7 @@ function attempt(sentence: string, action: () => void): void {
   }
 }
 
-/** The system's reason in words that complete "but <path> ...". */
+/** The system's reason, in words that continue "but <path> ...". */
 function reasonOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const message = error instanceof Error ? error.message : String(error);

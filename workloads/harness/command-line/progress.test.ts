@@ -1,10 +1,10 @@
-/** Progress is a bar only for people; a log gets lines. */
+/** Progress is a bar on a terminal, and lines in a log. */
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { startProgress } from './progress.ts';
 
-test('into a pipe go plain lines: the start and end of each phase, and notes', () => {
+test('a pipe receives plain lines: the start and end of each phase, and notes', () => {
   const written = writeProgress(false);
   assert.doesNotMatch(written, /[^\n\x20-\x7e]/, 'no control character');
   const lines = written.trimEnd().split('\n');
@@ -15,7 +15,7 @@ test('into a pipe go plain lines: the start and end of each phase, and notes', (
   assert.match(lines[4] ?? '', /^measuring: 0\.\d s$/);
 });
 
-test('onto a terminal goes a bar, and the line of each phase remains', () => {
+test('a terminal shows a bar, and the line of each phase remains', () => {
   const written = writeProgress(true);
   assert.match(written, /loading {2}.*documents, 0\.\d s/);
   assert.match(written, /percolator at 1 %\/h: sustained\n/);
@@ -30,7 +30,7 @@ function writeProgress(isTTY: boolean): string {
     clearLine: () => true,
     moveCursor: () => true,
   });
-  // Only what progress uses of a terminal is here.
+  // Only the members of a terminal that progress uses.
   const progress = startProgress({ stream: stream as unknown as NodeJS.WriteStream });
   progress.phase('loading', 1000, 'documents');
   for (let done = 0; done <= 1000; done++) progress.update(done);

@@ -1,6 +1,6 @@
 /**
- * What a script says while it works: a bar with elapsed and remaining time on a terminal, plain
- * lines anywhere else.
+ * Progress messages of a script: a bar with elapsed and remaining time on a terminal, plain lines
+ * anywhere else.
  *
  *   const progress = startProgress();
  *   progress.phase('loading the repository', documents, 'documents');
@@ -8,17 +8,19 @@
  *   progress.note('percolator at 10 %/h: sustained, median 4 ms');
  *   progress.end();
  *
- * Into a file or a pipe goes one line at the start and end of each phase, and between them at most
- * one every `QUIET_MS`; never a control character, so that a log stays readable.
+ * A file or a pipe receives one line at the start and end of each phase, and between them at most
+ * one every `QUIET_MS`. There are no control characters, so that a log stays readable.
  */
 import { SingleBar } from 'cli-progress';
 
 export interface Progress {
-  /** Ends the phase before it, if any. `total` 0: the amount of work is not known. */
+  /**
+   * Begins a phase, and ends the one before it, if any. `total` 0: the amount of work is not known.
+   */
   phase(name: string, total: number, unit?: string): void;
   /** How much of the phase is done. Cheap: call it as often as you like. */
   update(done: number): void;
-  /** A line of its own, above the bar. */
+  /** Prints a line of its own, above the bar. */
   note(line: string): void;
   /** Ends the last phase. Ending twice is harmless. */
   end(): void;
@@ -34,7 +36,10 @@ export function startProgress(options: ProgressOptions = {}): Progress {
   return stream.isTTY ? new Bar(stream) : new Lines(stream);
 }
 
-/** Between two lines about the same phase, in milliseconds. Shorter floods a log; longer looks stuck. */
+/**
+ * Minimum time between two lines about the same phase, in milliseconds. Shorter floods a log;
+ * longer looks stuck.
+ */
 const QUIET_MS = 5000;
 
 interface Phase {
@@ -48,7 +53,7 @@ interface Phase {
 class Lines implements Progress {
   readonly #stream: NodeJS.WriteStream;
   #phase: Phase | null = null;
-  /** When the last line was written; moves with each line. */
+  /** When the last line was written. */
   #spokeMs = 0;
 
   constructor(stream: NodeJS.WriteStream) {
@@ -86,12 +91,12 @@ class Bar implements Progress {
   readonly #stream: NodeJS.WriteStream;
   #phase: Phase | null = null;
   #bar: SingleBar | null = null;
-  /** Redraws while nothing is reported: the elapsed time must be seen to move. */
+  /** Redraws the bar between reports, so that the elapsed time moves. */
   #ticker: NodeJS.Timeout | null = null;
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
-    // The bar switches line wrapping off; whoever exits in its middle must not leave it so.
+    // The bar switches line wrapping off; an exit in the middle must switch it on again.
     process.once('exit', () => this.#bar?.stop());
   }
 
@@ -123,7 +128,7 @@ class Bar implements Progress {
   note(line: string): void {
     if (this.#phase === null || this.#bar === null) this.#stream.write(`${line}\n`);
     else {
-      // The bar is taken away, the line written in its place, and the bar drawn anew below it.
+      // Remove the bar, write the line in its place, and draw the bar again below it.
       this.#bar.stop();
       this.#stream.write(`${line}\n`);
       this.#bar.start(Math.max(this.#phase.total, 1), this.#phase.done, this.#payload(this.#phase));

@@ -1,11 +1,16 @@
 /**
- * A closed loop: a fixed number of callers, each of which begins its next operation when the last has ended.
+ * A closed loop: a fixed number of callers, each of which begins its next operation when its last
+ * one ends.
  *
- * It measures throughput, not latency: when the storage is slow, the callers ask less, so how long an
- * operation took says nothing about how long somebody who came at a given moment would have waited.
+ * It measures throughput, not latency: when the storage is slow, the callers send fewer requests,
+ * so the time of an operation does not show how long a user who arrived at a given moment would
+ * have waited.
  */
 
-/** Runs the operations numbered from `first` on, begun in that order; rejects with the first failure. */
+/**
+ * Begins the operations in the order of their numbers, from `first` on; rejects with the first
+ * failure.
+ */
 export async function closedLoop(
   operate: (operation: number) => Promise<void>,
   run: {

@@ -1,17 +1,17 @@
 /**
- * The load generator: says when documents are due, at their scheduled moments, and never skips one.
+ * The load generator: announces documents at their scheduled moments, and never skips one.
  *
- * It runs in a process of its own (the experiment's), so that a busy engine cannot slow it down and so
- * flatter itself. How late it was is measured and reported; its lateness counts as latency.
+ * It runs in the experiment's own process, so that a busy engine cannot slow it down and so improve
+ * the engine's numbers. The run measures and reports its lateness, which counts as latency.
  */
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { createLatencyHistogram, percentileMs } from '#results';
 import { monotonicUs } from './monotonic-clock.ts';
 import { dueBy, dueUs, endUs, scheduledDocuments, type Schedule } from './schedule.ts';
 
-/** Timers of the system fire up to this late; the rest of a wait is spent looking at the clock. */
+/** System timers fire up to this late; the generator polls the clock for the rest of a wait. */
 const TIMER_SLACK_MS = 1.5;
-/** With more arrivals per second than this, several are announced together, once a millisecond. */
+/** Above this many arrivals per second, arrivals are announced together, once a millisecond. */
 const PRECISE_PER_SECOND_MAX = 50;
 
 export interface Generated {
@@ -57,7 +57,7 @@ async function waitFor(untilUs: number, perSecond: number): Promise<void> {
     await setTimeout(Math.max(1, waitMs));
     return;
   }
-  // At most a second at a time, so that an interrupt is heard.
+  // At most a second at a time, so that an interrupt is noticed.
   if (waitMs > TIMER_SLACK_MS) await setTimeout(Math.min(1000, waitMs - TIMER_SLACK_MS));
   else await setImmediate();
 }

@@ -38,7 +38,7 @@ test('even the slowest rate measures a document', () => {
   assert.equal(createSchedule({ ...OPTIONS, ratePercentPerHour: 0.001 }).documents, 1);
 });
 
-test('what is due by a moment is what is scheduled before it', () => {
+test('the documents due by a moment are those scheduled before it', () => {
   const rates = fc.double({ min: 0.1, max: 5_000, noNaN: true });
   fc.assert(
     fc.property(rates, fc.integer({ min: 0, max: 20_000_000 }), (ratePercentPerHour, elapsedUs) => {

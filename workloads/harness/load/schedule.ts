@@ -1,11 +1,13 @@
 /**
- * When documents arrive: fixed before the run begins, and whatever the system does (open loop).
+ * Arrival times of documents, fixed before the run begins and independent of the system (open
+ * loop).
  *
  *     warm-up:   a burst at its own rate; compiled code and warm caches, not measured
  *     measured:  uniform spacing at the crawl rate, as in the paper
  *
- * A document is named by its arrival number, so everybody who knows the schedule knows when each was due.
- * A latency counted from that moment includes every wait, the generator's own lateness as well.
+ * A document is named by its arrival number, so every process that has the schedule knows when each
+ * was due. A latency measured from that moment includes every wait, and the generator's own
+ * lateness.
  */
 
 export interface Schedule {
@@ -25,7 +27,9 @@ export interface ScheduleOptions {
   readonly warmupSeconds: number;
 }
 
-/** Arrivals per second during the warm-up of slow rates; fast ones are warmed up at their own rate. */
+/**
+ * Arrivals per second during the warm-up of slow rates; fast ones are warmed up at their own rate.
+ */
 const WARMUP_PER_SECOND_MIN = 200;
 
 export function createSchedule(options: ScheduleOptions): Schedule {

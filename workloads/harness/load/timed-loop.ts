@@ -1,4 +1,4 @@
-/** So many at a time, and as many as there are; and how long each took. */
+/** A closed loop that measures the latency of each operation, and ends after a count or a time. */
 import { performance } from 'node:perf_hooks';
 import { createLatencyHistogram, type Histogram } from '#results';
 
@@ -11,13 +11,13 @@ export interface LoopResult {
 
 export interface LoopOptions {
   readonly concurrency: number;
-  /** Ends when so many have been begun, or so much time is over. */
+  /** The loop ends when this many operations have begun, or when the time is over. */
   readonly count?: number | undefined;
   readonly seconds?: number | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Begins the next one whenever one has ended. Rejects with the first failure. */
+/** Begins the next operation whenever one ends. Rejects with the first failure. */
 export async function closedLoop(
   one: (n: number) => Promise<void>,
   { concurrency, count = Infinity, seconds = Infinity, signal }: LoopOptions,

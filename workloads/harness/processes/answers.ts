@@ -1,9 +1,9 @@
-/** What a process answers, one after the other, to whoever asks one thing at a time. */
+/** The answers of a process, one after the other, for a caller that asks one question at a time. */
 export class Answers {
   readonly #answers: unknown[] = [];
   #waiting: ((answer: unknown) => void) | undefined;
 
-  /** To be given to the process as its `onMessage`. */
+  /** Pass it to the process as its `onMessage`. */
   readonly take = (answer: unknown): void => {
     if (this.#waiting === undefined) this.#answers.push(answer);
     else this.#waiting(answer);

@@ -1,4 +1,4 @@
-/** A process for tests: does what its options say, and adds a byte to a file as long as it is alive. */
+/** A process for tests: follows its options, and adds bytes to a file while it is alive. */
 import { appendFileSync } from 'node:fs';
 import process from 'node:process';
 import { serve, tellParent } from './serve.ts';
@@ -6,7 +6,7 @@ import { serve, tellParent } from './serve.ts';
 export interface ChildOptions {
   /** Grows while the process is alive. */
   readonly alive: string;
-  /** What goes wrong, and when. */
+  /** The fault to simulate. */
   readonly fault?:
     'at start' | 'never ready' | 'on message' | 'does not stop' | 'leaves' | undefined;
 }
@@ -19,7 +19,7 @@ await serve<string>(async ({ alive, fault }: ChildOptions) => {
   return {
     ready: { pid: process.pid },
     onMessage: (message) => {
-      if (fault === 'on message') throw new Error(`nobody understands ${message}`);
+      if (fault === 'on message') throw new Error(`cannot understand ${message}`);
       if (fault === 'leaves') process.exit(0);
       tellParent(message.toUpperCase());
     },

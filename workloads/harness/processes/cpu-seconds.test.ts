@@ -1,4 +1,4 @@
-/** The claims of processor time: it is what was burned, by whatever descendant, alive or gone. */
+/** Claims about CPU time: it includes the time of every descendant, alive or ended. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { execaNode } from 'execa';
@@ -15,7 +15,7 @@ const PROGRAM = `
   child.stdout.once('data', () => console.log(1));
 `;
 
-test('children count, those that have ended as well; nobody counts who is not there', async () => {
+test('children count, also those that have ended; a process that does not exist does not', async () => {
   if (cpuSecondsOf([process.pid]) === null) return; // Not Linux.
   const parent = execaNode('--input-type=module', ['--eval', PROGRAM], { reject: false });
   await new Promise((resolve) => parent.stdout.once('data', resolve));
@@ -23,8 +23,8 @@ test('children count, those that have ended as well; nobody counts who is not th
   const family = cpuSecondsOf([pid]) ?? 0;
   assert.ok(family >= 0.6, `${family} s`);
   const both = cpuSecondsOf([pid, process.pid]) ?? 0;
-  assert.ok(both > family, 'a grandparent has all of it');
-  assert.ok(both <= (cpuSecondsOf([process.pid]) ?? 0), 'nobody counts twice');
+  assert.ok(both > family, 'a grandparent includes all of it');
+  assert.ok(both <= (cpuSecondsOf([process.pid]) ?? 0), 'no process counts twice');
   parent.kill('SIGTERM');
   await parent;
   assert.equal(cpuSecondsOf([pid]), null);

@@ -1,9 +1,9 @@
 /**
- * What processes have used of the processor, their descendants included: a server that forks one for each connection
- * would otherwise look cheap.
+ * CPU time of processes, including their descendants: otherwise a server that forks a process for
+ * each connection would look cheap.
  *
- * A process that has ended counts where its parent has waited for it, as the system keeps it. What the kernel does
- * in its own threads, such as writing to the disk, counts for nobody.
+ * A process that has ended counts if its parent has waited for it, as in the system's own sums.
+ * Work in the kernel's own threads, such as writing to the disk, is not counted.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -15,12 +15,15 @@ interface ProcessTimes {
   readonly seconds: number;
 }
 
-/** In seconds since they began; null where the system does not say: not Linux, or no such process. */
+/**
+ * CPU seconds since the processes began; null if the system does not report them: not Linux, or no
+ * such process.
+ */
 export function cpuSecondsOf(pids: readonly number[]): number | null {
   const all = readProcesses();
   if (all === null || pids.some((pid) => !all.has(pid))) return null;
   const family = new Set(pids);
-  // A child's number may be below its parent's, so once is not enough.
+  // A child's number may be below its parent's, so one pass is not enough.
   for (let before = -1; before !== family.size;) {
     before = family.size;
     for (const [pid, { parent }] of all) if (family.has(parent)) family.add(pid);
@@ -46,7 +49,8 @@ function readProcesses(): ReadonlyMap<number, ProcessTimes> | null {
 function timesOf(pid: string): ProcessTimes | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name of the program stands in parentheses and may contain anything; `state` is the first behind it.
+    // The name of the program is in parentheses and may contain anything.
+    // // `state` is the first field after it.
     const [, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [own, ownSystem, waited, waitedSystem] = rest.slice(9, 13).map(Number);
     const ticks = (own ?? 0) + (ownSystem ?? 0) + (waited ?? 0) + (waitedSystem ?? 0);

@@ -1,4 +1,7 @@
-/** The claims of a crew: it is there when it says so, nobody is left behind, and whoever fails is named. */
+/**
+ * Claims about a crew: a process is ready when it says so, none is left running, and an error names
+ * the one that failed.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,11 +61,11 @@ test('a process is ready when it says so, with what it says, and messages go eit
   member.send('hello');
   assert.equal(await crew.during(answered.promise), 'HELLO');
   const [end] = await crew.stop();
-  assert.ok((end?.cpuSeconds ?? 0) > 0.01, 'starting alone takes longer');
+  assert.ok((end?.cpuSeconds ?? 0) > 0.01, 'the start alone takes longer');
   assert.ok(!exists(member.pid));
 });
 
-test('whoever leaves the block leaves no process behind', async () => {
+test('leaving the block leaves no process running', async () => {
   const alive = newFile();
   {
     await using crew = new Crew(NEVER);
@@ -80,12 +83,12 @@ test('a process that fails before it is ready is named, with its last lines', as
   );
 });
 
-test('a process that fails later ends what is done meanwhile, and is named', async () => {
+test('a process that fails later ends the work in flight, and is named', async () => {
   await using crew = new Crew(NEVER);
   const member = await start(crew, 'on message');
   const work = crew.during(new Promise(() => {}));
   member.send('mumbling');
-  await assert.rejects(work, /^Error: worker 7 .*exit code 1(.*\n)*.*nobody understands mumbling/);
+  await assert.rejects(work, /^Error: worker 7 .*exit code 1(.*\n)*.*cannot understand mumbling/);
 });
 
 test('a process that is killed, or leaves as if it were done, is named too', async () => {
@@ -116,7 +119,7 @@ test('a process that is never ready, or does not stop, is named and killed', asy
   assert.ok(!(await isAlive(alive)));
 });
 
-test('an error in whoever listens ends what is done meanwhile; telling someone who has left is none', async () => {
+test('an error in a listener ends the work in flight; a message to a process that has left is no error', async () => {
   await using crew = new Crew(NEVER);
   const options = { alive: newFile() };
   const onMessage = (): void => {
@@ -133,11 +136,11 @@ test('an error in whoever listens ends what is done meanwhile; telling someone w
 test('a program that is not there is named', async () => {
   await using crew = new Crew(NEVER);
   const program = new URL('there-is-none.ts', import.meta.url);
-  const started = crew.start({ name: 'nobody', program, options: {} });
-  await assert.rejects(started, /^Error: nobody .*exit code 1(.*\n)*.*there-is-none/);
+  const started = crew.start({ name: 'ghost', program, options: {} });
+  await assert.rejects(started, /^Error: ghost .*exit code 1(.*\n)*.*there-is-none/);
 });
 
-test('an abort ends the waiting, and starts nobody', async () => {
+test('an abort ends the waiting, and starts no process', async () => {
   const controller = new AbortController();
   await using crew = new Crew(controller.signal);
   await start(crew);
@@ -147,7 +150,7 @@ test('an abort ends the waiting, and starts nobody', async () => {
   await assert.rejects(start(crew), /interrupted/);
 });
 
-/** The experiment with its two processes, as a program; when both are at work. */
+/** Starts the experiment as a program; resolves when its two processes are running. */
 async function startParent(options: { readonly detached?: boolean } = {}) {
   const child = execaNode(PARENT, ['--alive', newFile()], { reject: false, ...options });
   const pids = Promise.withResolvers<readonly number[]>();
@@ -160,7 +163,7 @@ for (const [how, signal, exitCode] of [
   ['a polite kill', 'SIGTERM', 143],
   ['kill -9', 'SIGKILL', undefined],
 ] as const) {
-  test(`${how} of the parent alone leaves no process behind`, async () => {
+  test(`${how} of the parent alone leaves no process running`, async () => {
     const { child, pids } = await startParent();
     assert.equal(pids.length, 2);
     child.kill(signal);
@@ -169,17 +172,17 @@ for (const [how, signal, exitCode] of [
   });
 }
 
-test('ctrl-C at a terminal, which reaches all of them, is no crash and leaves no process behind', async () => {
+test('ctrl-C at a terminal, which reaches all processes, is no crash and leaves none running', async () => {
   const { child, pids } = await startParent({ detached: true });
   process.kill(-(child.pid ?? 0), 'SIGINT');
   const { exitCode, stderr } = await child;
   assert.equal(exitCode, 130);
   assert.match(stderr, /Interrupted/);
-  assert.doesNotMatch(stderr, /first|second/, 'nobody is blamed');
+  assert.doesNotMatch(stderr, /first|second/, 'no process is blamed');
   for (const pid of pids) assert.ok(await isGone(pid), `${pid} is still there`);
 });
 
-test('a child that is killed ends the experiment with exit code 1 and its name, and nobody is left', async () => {
+test('a child that is killed ends the experiment with exit code 1 and its name, and no process is left', async () => {
   const { child, pids } = await startParent();
   process.kill(pids[1] ?? 0, 'SIGKILL');
   const { exitCode, stderr } = await child;

@@ -1,13 +1,13 @@
 /**
- * The processes of an experiment: all are needed, so the end of one is the end of the run.
+ * The processes of an experiment. All are needed, so the run ends when one of them ends.
  *
  *     await using crew = new Crew(signal);
  *     const oracle = await crew.start({ name: 'oracle', program, options });
- *     await crew.during(measure());     // Rejects as soon as a process has ended, and says which, and what it said.
- *     await crew.stop();                // In good order, the last one first.
+ *     await crew.during(measure());     // Rejects when a process ends; the error names it.
+ *     await crew.stop();                // In reverse start order.
  *
- * However the block is left, no process is: what has not been stopped is killed. If we are killed
- * ourselves, the processes see to it (serve.ts).
+ * When the block is left in any way, no process remains: those not stopped are killed. If this
+ * process is killed, the others end themselves (serve.ts).
  */
 import { systemClock } from '#engine';
 import { type End, Member, type MemberOptions } from './member.ts';
@@ -25,22 +25,22 @@ export class Crew implements AsyncDisposable {
   readonly #stopMsMax: number;
   /** In the order in which they were started. */
   readonly #members = new Set<Member>();
-  /** Rejected by the first end that was not meant to be, and by the signal. */
+  /** The first unexpected end rejects it, and so does the signal. */
   readonly #failed = Promise.withResolvers<never>();
-  /** Those that were asked to stop, or were killed: their end is no surprise. */
+  /** Processes that were asked to stop, or were killed: their end is expected. */
   readonly #leaving = new Set<Member>();
 
   constructor(signal: AbortSignal, { readyMsMax = 60_000, stopMsMax = 30_000 }: CrewTimes = {}) {
     this.#signal = signal;
     this.#readyMsMax = readyMsMax;
     this.#stopMsMax = stopMsMax;
-    this.#failed.promise.catch(() => {}); // Whoever waits in `during` hears of it.
+    this.#failed.promise.catch(() => {}); // `during` reports it.
     signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   /**
    * Resolves when the process is ready.
-   * @throws an error that names the process, if it ends or takes too long; or why the signal was aborted
+   * @throws an error that names the process, if it ends or takes too long; or the signal's reason
    */
   async start(options: MemberOptions): Promise<Member> {
     this.#signal.throwIfAborted();
@@ -51,20 +51,23 @@ export class Crew implements AsyncDisposable {
     return member;
   }
 
-  /** Of all that are alive, in the order in which they were started. */
+  /** Ids of all live processes, in start order. */
   get pids(): readonly number[] {
     return [...this.#members].map(({ pid }) => pid);
   }
 
-  /** As `work`; but rejects as soon as a process has ended that should not have, or the signal is aborted. */
+  /**
+   * Settles as `work` does, but rejects as soon as a process ends unexpectedly or the signal is
+   * aborted.
+   */
   during<T>(work: Promise<T>): Promise<T> {
     return Promise.race([this.#failed.promise, work]);
   }
 
   /**
-   * Stops some of them, or all, one after the other and the last one first: who was started first, others
-   * may need to the end. Resolves with how they ended.
-   * @throws an error that names the first one that did not end in good order
+   * Stops some or all processes, one after the other in reverse start order, because later ones may
+   * need the earlier ones. Resolves with their ends.
+   * @throws an error that names the first process that did not end in good order
    */
   async stop(members: readonly Member[] = [...this.#members]): Promise<readonly End[]> {
     const ends: End[] = [];
@@ -100,7 +103,7 @@ export class Crew implements AsyncDisposable {
       const seconds = this.#readyMsMax / 1000;
       throw new Error(`${member.name} (process ${member.pid}) was not ready after ${seconds} s`);
     });
-    late.catch(() => {}); // The race below has it.
+    late.catch(() => {}); // The race below reports it.
     try {
       await Promise.race([member.ready, late]);
     } finally {

@@ -1,11 +1,12 @@
 /**
- * The database of an experiment in several processes: where it is, as plain data that each of them is told, and how
- * each opens it.
+ * The database of an experiment in several processes: its place, as plain data that each process
+ * receives, and how each opens it.
  *
  *     parent ──▶ oracle (oracle-process.ts), lock service (lock-service-process.ts)
- *            └─▶ workers, loaders ...: `openDatabase(place)`, with a client of either
+ *            └─▶ workers, loaders ...: `openDatabase(place)`, with a client of each service
  *
- * They share the store, by its address; the embedded one is a folder that lmdb lets them share.
+ * The processes share the store by its address; the embedded store is a folder that lmdb lets them
+ * share.
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -36,26 +37,29 @@ export interface Place {
 
 export interface OpenDatabase {
   readonly percolator: Percolator;
-  /** Those of the lock service. */
+  /** The range locks of the lock service. */
   readonly rangeLocks: NonNullable<WorkerOptions['rangeLocks']>;
   readonly close: () => Promise<void>;
 }
 
-/** What the process of a service is told; the lock service has no store. */
+/** The options of a service's process; the lock service has no store. */
 export interface ServiceOptions {
   readonly store: StoreAddress;
-  /** Host and port; a free port if there is none. */
+  /** Host and port; default: a free port. */
   readonly address?: string | undefined;
-  /** Of the oracle: how long nobody gets a timestamp after it was killed. Default: the engine's. */
+  /** For the oracle: how long clients receive no timestamp after a kill. Default: the engine's. */
   readonly leaseTimeToLiveMs?: number | undefined;
 }
 
-/** What it says when it is ready. */
+/** The message of a service that is ready. */
 export interface ServiceReady {
   readonly address: string;
 }
 
-/** How long a process waits for an oracle, in milliseconds: an experiment rather waits than fails. */
+/**
+ * How long a process waits for an oracle, in milliseconds: an experiment should wait rather than
+ * fail.
+ */
 const ORACLE_MS_MAX = 60_000;
 const HOST = '127.0.0.1';
 const ORACLE = new URL('oracle-process.ts', import.meta.url);
@@ -69,13 +73,16 @@ export async function startServices(crew: Crew, store: StoreAddress): Promise<Pl
   return { store, oracles: [await addressOf(oracle)], lockService: await addressOf(locks) };
 }
 
-/** How a service is started, for whoever starts it again when it has been killed. */
+/** The programs of the services, for an experiment that restarts a killed service. */
 export const SERVICE_PROGRAMS: { readonly oracle: URL; readonly lockService: URL } = {
   oracle: ORACLE,
   lockService: LOCK_SERVICE,
 };
 
-/** A port of this machine that nobody listens on, for a service that others must find again. */
+/**
+ * A port of this machine without a listener, for a service that clients must find again after a
+ * restart.
+ */
 export async function freeAddress(): Promise<string> {
   const server = createServer().listen(0, HOST);
   await once(server, 'listening');
@@ -90,8 +97,9 @@ async function addressOf(service: Member): Promise<string> {
 }
 
 /**
- * Close it with `close`, which closes the store and the clients as well. `rangeLocks` are for its workers.
- * @param observed makes of the store the one that the database uses, for a process that watches what it does
+ * Opens the database. Its `close` also closes the store and the clients. `rangeLocks` are for its
+ * workers.
+ * @param observed wraps the store that the database uses, for a process that watches its calls
  */
 export async function openDatabase(
   { store: address, oracles, lockService }: Place,

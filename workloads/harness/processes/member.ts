@@ -1,62 +1,63 @@
 /**
- * One process of an experiment, as its parent sees it: started with execa, ready when it says so, and
- * remembered by what it said last.
+ * One process of an experiment, as its parent sees it: started with execa, ready when it says so,
+ * and reported with its last lines.
  *
- *     start ─▶ options as JSON on its command line ─▶ "ready" over IPC ─▶ messages, either way ─▶ its end
+ *     start ─▶ options as JSON in argv ─▶ "ready" over IPC ─▶ messages, either way ─▶ its end
  *
- * The other half is serve.ts. Whether an end was meant to be, who starts it knows (crew.ts, chaos/fleet.ts).
+ * The other half is serve.ts. Whether an end was expected is for the starter to judge (crew.ts,
+ * chaos/fleet.ts).
  */
 import { ExecaError, execaNode, type Message as ExecaMessage } from 'execa';
 import { systemClock } from '#engine';
 
-/** What every process says first, in its own words. */
+/** The first message of every process; its value is the program's own. */
 export interface ReadyMessage {
   readonly kind: 'ready';
   readonly value: unknown;
 }
 
-/** What it says last, when it leaves because it was asked to. */
+/** The last message of a process that was asked to stop. */
 export interface LeavingMessage {
   readonly kind: 'leaving';
-  /** From its start: what its work has cost, and its loading. */
+  /** CPU time since its start, including the loading of the program. */
   readonly cpuSeconds: number;
 }
 
-/** What its parent says last. */
+/** The last message of its parent. */
 export interface StopMessage {
   readonly kind: 'stop';
 }
 
 /** How a process ended. */
 export interface End {
-  /** It was done, and left with exit code 0. */
+  /** The process finished, and left with exit code 0. */
   readonly isOrderly: boolean;
-  /** A sentence for people: how it ended, and its last lines on stderr. */
+  /** A sentence for the user: how it ended, and its last lines on stderr. */
   readonly description: string;
   /** The last lines alone. */
   readonly lastLines: readonly string[];
-  /** That it has used; 0 if it did not come to say. */
+  /** CPU time used; 0 if the process ended before it could report it. */
   readonly cpuSeconds: number;
 }
 
 export interface MemberOptions {
-  /** For people: `worker 2`. */
+  /** Name in messages: `worker 2`. */
   readonly name: string;
   readonly program: URL;
-  /** What it is told at its start. */
+  /** Options for the process, sent at its start. */
   readonly options: unknown;
-  /** Told of every message after the first. */
+  /** Called with every message after the first. */
   readonly onMessage?: ((message: unknown) => void) | undefined;
 }
 
-/** Lines of stderr that are remembered: a stack trace, and what was said before it. */
+/** Lines of stderr that are kept: a stack trace, and the lines before it. */
 const LINES_MAX = 24;
 
 export class Member {
   readonly name: string;
-  /** Resolves with what it said when it was ready; rejects if it ends before. */
+  /** Resolves with the value of its ready message; rejects if it ends before. */
   readonly ready: Promise<unknown>;
-  /** Resolves when it is gone; never rejects. */
+  /** Resolves when the process has ended; never rejects. */
   readonly ended: Promise<End>;
   readonly #child: ReturnType<typeof startProgram>;
   readonly #lines: string[] = [];
@@ -74,20 +75,20 @@ export class Member {
     this.ended = this.#end([listened, this.#rememberLines()]);
     void this.ended.then(({ description }) => ready.reject(new Error(description)));
     this.ready = ready.promise;
-    this.ready.catch(() => {}); // Whoever awaits it hears of it.
+    this.ready.catch(() => {}); // A caller that awaits it sees the error.
   }
 
   get pid(): number {
-    return this.#child.pid ?? 0; // Without one it could not be started, which `ended` says.
+    return this.#child.pid ?? 0; // Without an id it could not be started, and `ended` says so.
   }
 
-  /** Harmless if it has ended: who waits for an answer waits for the end as well. */
+  /** Harmless if it has ended: a caller that waits for an answer also waits for the end. */
   send(message: unknown): void {
     const sent = async (): Promise<void> => this.#child.sendMessage(message as ExecaMessage);
     sent().catch(() => {});
   }
 
-  /** Asks it to stop; resolves with its end, which is by force if it takes longer than `forMs`. */
+  /** Asks it to stop, and kills it after `forMs`; resolves with its end. */
   async stop(forMs: number): Promise<End> {
     this.send({ kind: 'stop' } satisfies StopMessage);
     const over = new AbortController();
@@ -110,7 +111,7 @@ export class Member {
         onMessage(message);
       } catch (error) {
         this.#lines.push(`${error instanceof Error ? error.stack : String(error)}`);
-        this.signal('SIGKILL'); // Nobody listens to it any more.
+        this.signal('SIGKILL'); // The parent no longer listens to it.
         return;
       }
     }
@@ -124,7 +125,7 @@ export class Member {
     }
   }
 
-  /** Last comes what it has said: all of it, or as far as it came. */
+  /** Waits for its output first: all of it, or the part that was sent. */
   async #end(said: readonly Promise<void>[]): Promise<End> {
     const error = await this.#child.then(
       () => undefined,
@@ -150,7 +151,7 @@ function isLeaving(message: unknown): message is LeavingMessage {
 function startProgram(program: URL, options: unknown) {
   return execaNode(program, [JSON.stringify(options)], {
     ipc: true,
-    // Only the last lines are kept, and messages by whoever wants them.
+    // Only the last lines are kept; `onMessage` receives the messages.
     buffer: false,
     stdio: ['ignore', 'inherit', 'pipe'],
   });

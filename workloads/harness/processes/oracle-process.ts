@@ -1,4 +1,7 @@
-/** The timestamp oracle as a process: out of its memory under a lease, until its parent asks it to stop. */
+/**
+ * The timestamp oracle as a process: serves timestamps from memory under a lease, until its parent
+ * asks it to stop.
+ */
 import { openLeasedAllocator, openStore, serveOracle, systemClock } from '#engine';
 import type { ServiceOptions, ServiceReady } from './database.ts';
 import { serve } from './serve.ts';
@@ -10,7 +13,7 @@ await serve(async (options: ServiceOptions) => {
   const server = await serveOracle(source, { address });
   const stop = async (): Promise<void> => {
     await server.close();
-    await source.close(); // So that the next oracle need not wait for the end of the lease.
+    await source.close(); // Then the next oracle need not wait for the lease to expire.
     await store.close();
   };
   return { ready: { address: server.address } satisfies ServiceReady, stop };

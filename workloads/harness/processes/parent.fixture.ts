@@ -1,4 +1,4 @@
-/** An experiment for tests: two processes, which are left to themselves until something happens to somebody. */
+/** An experiment for tests: two processes that run until one of them or their parent ends. */
 import { runCommand, text } from '#harness';
 import type { ChildOptions } from './child.fixture.ts';
 import { Crew } from './index.ts';

@@ -1,5 +1,5 @@
 /**
- * The child's half of a process of an experiment: every program of one is a call of `serve`.
+ * The child's half of a process in an experiment: each of its programs is a call of `serve`.
  *
  *     await serve(async (options: Options) => {
  *       const percolator = await openPercolator({ ... });
@@ -9,36 +9,37 @@
  *
  * It ends in one of four ways:
  *
- * - asked by its parent: `stop`, and then there is nothing left to keep it;
- * - its parent is gone, however that came about: the system closes the channel, and it kills itself. Not
- *   by `exit`, which may wait for a storage; whatever it was doing, the engine survives `kill -9`;
- * - killed by its parent, which has been interrupted or has failed;
- * - by itself, with an error on stderr: its parent names it and ends the run.
+ * - Its parent asks it to: `stop` runs, and then no open handle keeps it alive.
+ * - Its parent is gone for any reason: the system closes the channel, and the process kills itself.
+ *   It does not call `exit`, which may wait for a storage; the engine survives `kill -9` at any
+ *   point.
+ * - Its parent kills it, because the parent was interrupted or has failed.
+ * - It fails with an error on stderr: its parent names it and ends the run.
  *
- * A ctrl-C at the terminal reaches the whole group. It is the parent's to handle, which may still want to
- * know what was measured.
+ * A ctrl-C at the terminal reaches the whole group. Only the parent handles it, because it may
+ * still want the measurements.
  */
 import process from 'node:process';
 import type { LeavingMessage, ReadyMessage, StopMessage } from './member.ts';
 
 export interface Served<To> {
-  /** Told to the parent with "ready". */
+  /** Sent to the parent with "ready". */
   readonly ready?: unknown;
   readonly onMessage?: ((message: To) => void) | undefined;
-  /** Ends everything that was begun, so that nothing keeps the process. */
+  /** Ends all work and closes all handles, so that nothing keeps the process alive. */
   stop(): Promise<void>;
 }
 
 /**
- * `start` gets what the parent has given to `Member`, whatever that is: the two are one program in two files.
- * Resolves when the parent has been told that this process is ready.
+ * `start` receives the options that the parent passed to `Member`, unchecked: the two are one
+ * program in two files. Resolves when the parent has been told that this process is ready.
  */
 export async function serve<To = never>(
   start: (options: never) => Promise<Served<To>>,
 ): Promise<void> {
   process.on('SIGINT', () => {});
   process.on('disconnect', killSelf);
-  if (!process.connected) killSelf(); // It left before we could listen.
+  if (!process.connected) killSelf(); // It left before this process could listen.
   const served = await start(JSON.parse(process.argv[2] ?? '') as never);
   process.on('message', (message: To | StopMessage) => {
     if (isStop(message)) void leave(served);
@@ -47,7 +48,7 @@ export async function serve<To = never>(
   tellParent({ kind: 'ready', value: served.ready } satisfies ReadyMessage);
 }
 
-/** Harmless if there is no parent any more. */
+/** Harmless if the parent is gone. */
 export function tellParent(message: unknown): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

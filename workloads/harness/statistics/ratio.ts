@@ -1,9 +1,9 @@
 /**
  * A mean of ratios, with its 95 % confidence interval.
  *
- * Each round measures both sides one after the other, so what disturbs a round disturbs both, and the ratio of a
- * round is less noisy than the rates. Ratios multiply: so their logarithms are averaged, and Student's t says
- * how far the mean may be off. With fewer than three rounds there is no interval worth the name.
+ * Each round measures both sides one after the other, so a disturbance affects both, and the ratio
+ * of a round is less noisy than the rates. Ratios multiply, so their logarithms are averaged, and
+ * Student's t gives the interval. With fewer than three rounds the interval would be meaningless.
  */
 import { mean, sampleStandardDeviation } from 'simple-statistics';
 
@@ -25,12 +25,15 @@ export function estimate(values: readonly number[]): Estimate {
   return { value, low: Math.exp(middle - off), high: Math.exp(middle + off) };
 }
 
-/** Ratios of what two sides reached in the same rounds. */
+/** The mean ratio of the results of two sides in the same rounds. */
 export function estimateRatio(ours: readonly number[], theirs: readonly number[]): Estimate {
   return estimate(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
 }
 
-/** 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond, the normal distribution's will do. */
+/**
+ * 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond 30, the normal
+ * distribution's is close enough.
+ */
 const T = [
   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145,
   2.131, 2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048,

@@ -1,4 +1,4 @@
-/** What a run prints at its end: the tables as text, the targets, and what speaks against the numbers. */
+/** The summary a run prints at its end: the tables as text, the targets, and the limitations. */
 import type { ResultTable, RunRecord } from '#results';
 
 export function summaryLines(record: RunRecord, missing: readonly string[]): string[] {

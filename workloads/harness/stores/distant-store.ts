@@ -1,15 +1,18 @@
 /**
- * A storage that is far away: every call takes a round trip longer. Stands in for a network where there is none;
- * it has latency, but neither the network's limits nor its costs on the processor.
+ * A distant storage: every call takes one round trip longer. It simulates a network; it has a
+ * network's latency, but neither its limits nor its CPU cost.
  *
- * The manifest says what a network leaves of it: calls overtake one another, so nothing is ordered.
+ * As in a network, calls overtake one another, so the manifest promises no order.
  */
 import { type Bigtable, systemClock } from '#engine';
 import { overlay } from './store-counts.ts';
 
 export interface Distance {
   readonly roundTripMs: number;
-  /** Whether conditional mutations may share a call. Bigtable's public API has no such call; the paper's had. */
+  /**
+   * Whether conditional mutations may share a call. Bigtable's public API has no such call; the
+   * paper's had.
+   */
   readonly conditionalBatch: boolean;
 }
 

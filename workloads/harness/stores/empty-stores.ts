@@ -1,4 +1,4 @@
-/** Storages with nothing in them, one after the other: each is gone, with its data, when it is disposed of. */
+/** Empty storages, one after the other: disposing of one deletes its data. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { type Bigtable, openStore } from '#engine';
@@ -8,9 +8,9 @@ import { overlay } from './store-counts.ts';
 
 export const STORES = ['embedded', 'emulator'] as const;
 
-/** What survives what, for reports. */
+/** The durability of each storage, for reports. */
 export const DURABILITY: Readonly<Record<(typeof STORES)[number], string>> = {
-  embedded: 'every commit is on disk (fsync, in groups) before it is answered',
+  embedded: 'every commit is on disk (group fsync) before the client has the answer',
   emulator: 'nothing survives the emulator',
 };
 
@@ -46,7 +46,7 @@ async function emptyEmulator(): Promise<Bigtable> {
   });
 }
 
-/** `store`, for which both ways of closing do all of `close`, once. */
+/** `store`, with both ways of closing replaced by `close`, which runs once. */
 function closingWith(store: Bigtable, close: () => Promise<void>): Bigtable {
   let closed: Promise<void> | undefined;
   const once = (): Promise<void> => (closed ??= close());

@@ -1,11 +1,11 @@
 /**
- * The store of a script: what `--store` names, made ready for the script and whatever processes it starts.
+ * The store of a script: the one that `--store` names, made ready for the script and its processes.
  *
  *     embedded      a folder that the script gives
- *     emulator      the one that BIGTABLE_EMULATOR_HOST names, or one that is started here and stopped at the end
- *     bigtable://   Cloud Bigtable; nothing to be made ready
+ *     emulator      the one BIGTABLE_EMULATOR_HOST names, or one started here and stopped at the end
+ *     bigtable://   Cloud Bigtable; needs no preparation
  *
- * A script gives the address to its processes, and each opens the store with `openStore`.
+ * A script passes the address to its processes, and each opens the store with `openStore`.
  */
 import {
   type Emulator,
@@ -20,11 +20,14 @@ import { UsageError } from '#results';
 
 export interface ProvidedStore extends AsyncDisposable {
   readonly address: StoreAddress;
-  /** The process that serves it on this machine; null if it has none of its own, or none that is ours. */
+  /**
+   * The process that serves it on this machine; null if it has none, or if this script did not
+   * start it.
+   */
   readonly serverPid: number | null;
 }
 
-/** @throws UsageError for a name that is none */
+/** @throws UsageError for a name that is not a store's */
 export function checkStoreName(name: string): StoreName {
   try {
     return parseStoreName(name);
@@ -33,7 +36,7 @@ export function checkStoreName(name: string): StoreName {
   }
 }
 
-/** @throws UsageError if there is no emulator to be found: it says how to get one */
+/** @throws UsageError if no emulator is found; the message says how to get one */
 export async function provideStore(
   name: StoreName,
   embedded: Omit<Extract<StoreAddress, { readonly kind: 'embedded' }>, 'kind'>,

@@ -1,6 +1,7 @@
 /**
- * Counts what goes to a storage, twice: as operations, which name a row each ("around 50 individual Bigtable
- * operations to process a single document", section 2.5), and as RPCs, as Bigtable's API would need them:
+ * Counts the requests to a storage in two ways: as operations, each of which names a row ("around
+ * 50 individual Bigtable operations to process a single document", section 2.5), and as the RPCs
+ * that Bigtable's API would need:
  *
  *     reads of rows, a range           one RPC
  *     conditional mutations together   one RPC where the storage batches them, else one for each
@@ -60,7 +61,7 @@ export function countCalls(store: Bigtable): {
   return { store: overlay(store, counting), counts };
 }
 
-/** `store`, with some of its parts replaced. */
+/** `store`, with some of its members replaced. */
 export function overlay(store: Bigtable, parts: Partial<Bigtable>): Bigtable {
   return new Proxy(store, {
     get: (target, property) => {
@@ -75,7 +76,7 @@ export function copyCounts(counts: StoreCounts): StoreCounts {
   return structuredClone(counts);
 }
 
-/** What came after `before`, for each of `units`. */
+/** The increase since `before`, per unit. */
 export function countsPerUnit(
   counts: StoreCounts,
   before: StoreCounts,

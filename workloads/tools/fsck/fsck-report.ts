@@ -1,6 +1,6 @@
 /**
- * What `fsck` has found, as counts and examples, in memory that does not grow with the database. It is
- * what `--json` prints.
+ * What `fsck` has found, as counts and examples, in memory that does not grow with the database. It
+ * is what `--json` prints.
  */
 import type { Finding, FindingCode } from '#engine';
 

@@ -1,4 +1,7 @@
-/** `fsck` as a user runs it: on a store of its own, sound, damaged and repaired; and its answers to bad input. */
+/**
+ * `fsck` as a user runs it: on a store of its own, sound, damaged and repaired; and its answers to
+ * bad input.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -53,7 +56,9 @@ async function plant(
   );
 }
 
-/** A lock of an hour ago, whose primary was rolled back, as a crash in the middle of that leaves it. */
+/**
+ * A lock of an hour ago, whose primary was rolled back, as a crash in the middle of that leaves it.
+ */
 async function plantLeftLock(row: string): Promise<void> {
   const lock = {
     primary: ['accounts', 'primary', 'rating'],

@@ -2,11 +2,12 @@
  * `npm run fsck -- --store <store>`: is everything in a database as it must be? (engine/audit)
  *
  * 1. Open the store for reading only: what is no store is refused, and nothing is made in it.
- * 2. Audit its tables; with `--repair` the store is opened again, for writing, and repaired on the way.
+ * 2. Audit its tables; with `--repair` the store is opened again, for writing, and repaired on the
+ *    way.
  * 3. Print what was found, by code, with the first few of each; or the same as JSON.
  *
- * Exit codes: 0 if there is no error, or none that was not repaired; 1 if there is; 2 for a mistake on
- * the command line.
+ * Exit codes: 0 if there is no error, or none that was not repaired; 1 if there is; 2 for a mistake
+ * on the command line.
  */
 import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
 import { flag, integer, runCommand, startProgress, text, textList } from '#harness';

@@ -1,6 +1,6 @@
 /**
- * What the field calls the things that must not happen, and what the literature does: Berenson et al. 1995
- * (P1 to P4, A5), Adya 1999 (G0 to G2, G-SI), Cerone and Gotsman 2018, and Jepsen's Elle.
+ * What the field calls the things that must not happen, and what the literature does: Berenson et
+ * al. 1995 (P1 to P4, A5), Adya 1999 (G0 to G2, G-SI), Cerone and Gotsman 2018, and Jepsen's Elle.
  */
 /** `also`: as in the literature, and as Elle says it. `means`: what happened, in one clause. */
 export const ANOMALIES = {

@@ -1,11 +1,15 @@
-/** Which kind of history a file holds: its name says whether it is EDN, and its first object what it is about. */
+/**
+ * Which kind of history a file holds: its name says whether it is EDN, and its first object what it
+ * is about.
+ */
 import { createReadStream } from 'node:fs';
 import { UsageError } from '#results';
 
 export async function kindOfHistory(file: string): Promise<'timestamps' | 'list-append'> {
   if (isEdn(file)) return 'list-append';
   const beginning = await beginningOf(file);
-  // Jepsen's form has a type, and may be an array; ours is one object a line, with a start timestamp.
+  // Jepsen's form has a type, and may be an array; ours is one object a line, with a start
+  // timestamp.
   if (/^\s*\[/.test(beginning) || /^[^\n]*"type"\s*:/.test(beginning.trimStart())) {
     return 'list-append';
   }

@@ -11,12 +11,17 @@ export interface Line {
   readonly text: string;
 }
 
-/** What is wrong with a line or an operation: the half of a sentence that follows `file, line 7: `. */
+/**
+ * What is wrong with a line or an operation: the half of a sentence that follows `file, line 7: `.
+ */
 export class BadLineError extends Error {
   override readonly name = 'BadLineError';
 }
 
-/** Calls `take` with each line that is not blank. Its `BadLineError` becomes a `UsageError` that names the line. */
+/**
+ * Calls `take` with each line that is not blank. Its `BadLineError` becomes a `UsageError` that
+ * names the line.
+ */
 export async function forEachLine(
   file: string,
   take: (line: Line) => void,

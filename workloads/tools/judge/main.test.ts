@@ -1,4 +1,7 @@
-/** `npm run judge` as a user runs it: each anomaly and its clean twin, the report, and answers to bad input. */
+/**
+ * `npm run judge` as a user runs it: each anomaly and its clean twin, the report, and answers to
+ * bad input.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

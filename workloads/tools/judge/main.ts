@@ -1,8 +1,8 @@
 /**
  * `npm run judge -- <history>`: is a history one of snapshot isolation, and if not, why not?
  *
- * 1. Read the file: JSON lines with timestamps, of any store, or list-append histories in Jepsen's form, as EDN
- *    or JSON, without. docs/judge.md describes both.
+ * 1. Read the file: JSON lines with timestamps, of any store, or list-append histories in Jepsen's
+ *    form, as EDN or JSON, without. docs/judge.md describes both.
  * 2. Judge it by the judges that judge our own engine (workloads/verification/judges).
  * 3. Print what was judged and, of each kind of violation, the first few as stories.
  *

@@ -1,11 +1,11 @@
 /**
- * Pairs of overlapping writers: two transactions that wrote one key, of which neither had ended when the other
- * began. What snapshot isolation forbids mostly needs such a pair, so a history without them proves
- * little. A pair is counted once for each key that it shares.
+ * Pairs of overlapping writers: two transactions that wrote one key, of which neither had ended
+ * when the other began. What snapshot isolation forbids mostly needs such a pair, so a history
+ * without them proves little. A pair is counted once for each key that it shares.
  *
  *   1. Sort the writes by key: count those of each, and put each into the room of its key.
- *   2. The pairs of a key are those of each beginning with whatever had begun and not ended by then: two
- *      sorted lists and one sweep. What ends and begins at the same moment overlaps.
+ *   2. The pairs of a key are those of each beginning with whatever had begun and not ended by
+ *      then: two sorted lists and one sweep. What ends and begins at the same moment overlaps.
  *
  * Flat arrays of numbers, for millions of keys.
  */

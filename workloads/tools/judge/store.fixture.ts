@@ -1,7 +1,7 @@
 /**
- * A store with snapshot isolation that is too simple to be wrong, and ways to make it wrong: random clients
- * run transactions on it, a step at a time, and what they did is written down in the formats of docs/judge.md.
- * Every value is written once.
+ * A store with snapshot isolation that is too simple to be wrong, and ways to make it wrong: random
+ * clients run transactions on it, a step at a time, and what they did is written down in the
+ * formats of docs/judge.md. Every value is written once.
  */
 import { createRandom, type Random } from '#engine/base';
 
@@ -38,7 +38,10 @@ export interface StoreOptions {
   readonly mistake?: Mistake;
   /** Added to each timestamp. */
   readonly offset?: bigint;
-  /** Whether some clients die before they hear the outcome, and some do not hear the commit timestamp. */
+  /**
+   * Whether some clients die before they hear the outcome, and some do not hear the commit
+   * timestamp.
+   */
   readonly deaths?: boolean;
 }
 

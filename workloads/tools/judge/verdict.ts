@@ -27,7 +27,10 @@ export interface Verdict {
   /** Including those of rows, and of rows that scans did not find. */
   readonly reads: number;
   readonly readsNotJudged: number;
-  /** Pairs of transactions that wrote one key while both were running, each counted once for each key. */
+  /**
+   * Pairs of transactions that wrote one key while both were running, each counted once for each
+   * key.
+   */
   readonly overlappingWriters: number;
   /** Violations; `stories` may tell fewer. */
   readonly found: number;

@@ -1,4 +1,6 @@
-/** `npm run report -- <folder>`: makes tables, charts and page of a run again, from its files alone. */
+/**
+ * `npm run report -- <folder>`: makes tables, charts and page of a run again, from its files alone.
+ */
 import { runCommand } from '#harness';
 import { inputFolder } from '#harness';
 import { buildReport } from '#results';

@@ -1,4 +1,7 @@
-/** The settings that are tried: the defaults, and others drawn at random from values that make a difference. */
+/**
+ * The settings that are tried: the defaults, and others drawn at random from values that make a
+ * difference.
+ */
 import type { Random } from '#engine';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 

@@ -9,7 +9,7 @@ import { distantStore } from '../../harness/stores/distant-store.ts';
 import { DURABILITY, emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 import { parametersOf } from '../../harness/parameters.ts';
-import { type Found, search, type Trial, trialsOf } from './search.ts';
+import { type SearchResult, search, type Trial, trialsOf } from './search.ts';
 import { certaintyOf, configText, findingsOf, recommended } from './tune-findings.ts';
 import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
 
@@ -94,7 +94,7 @@ const specification = {
   ],
 } as const;
 
-interface Given {
+interface TuneOptions {
   readonly workload: (typeof TUNED)[number];
   readonly store: (typeof STORES)[number];
   readonly objective: 'throughput' | 'latency';
@@ -145,7 +145,7 @@ await runCommand(specification, async (options, { signal, commandLine }) => {
   }
 });
 
-async function searchWithin(options: Given, signal: AbortSignal): Promise<Found> {
+async function searchWithin(options: TuneOptions, signal: AbortSignal): Promise<SearchResult> {
   const { workload, store, out, size, concurrency, roundTrip: roundTripMs, repeats } = options;
   const random = createRandom(options.seed).fork('tune');
   const candidates = drawCandidates(options.candidates, random.fork('candidates'));
@@ -161,9 +161,9 @@ async function searchWithin(options: Given, signal: AbortSignal): Promise<Found>
     await using empty = await openEmpty();
     const data = { size, concurrency, seed: trial.seed };
     const distance = { ...empty.manifest, roundTripMs };
-    const around = (one: Bigtable): Bigtable =>
+    const wrap = (one: Bigtable): Bigtable =>
       roundTripMs > 0 ? distantStore(one, distance) : one;
-    const details = { values, data, seconds: trial.seconds, around, signal };
+    const details = { values, data, seconds: trial.seconds, wrap, signal };
     return await tryOut(WORKLOADS[workload], empty, details);
   };
   const onTrial = (done: number): void => progress.update(done);

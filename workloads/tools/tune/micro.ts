@@ -1,6 +1,7 @@
 /**
- * Single-cell transactions on random rows, in turns a read and a rewrite: the work of the paper's figure 8, for tuning.
- * A rewrite adds one to the cell's number, so the sum of all is the number of rewrites, or an update was lost.
+ * Single-cell transactions on random rows, in turns a read and a rewrite: the work of the paper's
+ * figure 8, for tuning. A rewrite adds one to the cell's number, so the sum of all is the number of
+ * rewrites, or an update was lost.
  */
 import {
   type Bigtable,

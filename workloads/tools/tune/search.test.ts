@@ -4,14 +4,16 @@ import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
 import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
 import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
-import { type Found, isSignificant, paretoFront, search, type Trial, trialsOf } from './search.ts';
+import { type SearchResult, isSignificant, paretoFront, search, type Trial, trialsOf } from './search.ts';
 import { certaintyOf, configText, recommended } from './tune-findings.ts';
 
-/** Settings whose throughput is `goodness` of them, give or take `noise`; the default reaches 100. */
+/**
+ * Settings whose throughput is `goodness` of them, give or take `noise`; the default reaches 100.
+ */
 async function find(
   goodness: (values: EngineValues) => number,
   { noise = 0.02, seed = 1 } = {},
-): Promise<Found & { readonly lengths: number; readonly trials: number }> {
+): Promise<SearchResult & { readonly lengths: number; readonly trials: number }> {
   const random = createRandom(seed);
   const chance = random.fork('noise');
   const candidates = drawCandidates(12, random.fork('candidates'));
@@ -32,7 +34,7 @@ async function find(
   return { ...found, lengths, trials };
 }
 
-function certainty(found: Found): string {
+function certainty(found: SearchResult): string {
   return certaintyOf({ found, objective: 'throughput', unit: 'things', workload: 'test' });
 }
 

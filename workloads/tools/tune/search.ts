@@ -1,12 +1,12 @@
 /**
- * The search for settings, within a budget of time: successive halving, and then the one question that matters,
- * whether the winner is really better than the defaults.
+ * The search for settings, within a budget of time: successive halving, and then the one question
+ * that matters, whether the winner is really better than the defaults.
  *
  *     8 candidates, short trials ─▶ the better 4, twice as long ─▶ 2, four times ─▶ the winner
  *     winner and defaults, in turns, on fresh seeds ─▶ ratio with its 95 % confidence interval
  *
- * The defaults are always among the candidates. The last step is measured anew, also the defaults: of many
- * candidates the luckiest looks best, and its luck must not count.
+ * The defaults are always among the candidates. The last step is measured anew, also the defaults:
+ * of many candidates the luckiest looks best, and its luck must not count.
  *
  * Knows nothing of engines: what a trial is, is handed in.
  */
@@ -47,7 +47,7 @@ export interface SearchOptions {
   readonly onTrial?: ((done: number) => void) | undefined;
 }
 
-export interface Found {
+export interface SearchResult {
   readonly tried: readonly Tried[];
   readonly winner: EngineValues;
   /** Winner over defaults, in the objective: above 1 is better. Null if the defaults won. */
@@ -57,11 +57,13 @@ export interface Found {
   readonly defaultTrials: readonly Trial[];
 }
 
-/** Length of a final trial, in units of the first round's; and seeds that no earlier round has had. */
+/**
+ * Length of a final trial, in units of the first round's; and seeds that no earlier round has had.
+ */
 const FINAL_LENGTH = 4;
 const FIRST_FINAL_SEED = 1_000;
 
-export async function search(options: SearchOptions): Promise<Found> {
+export async function search(options: SearchOptions): Promise<SearchResult> {
   const { candidates, objective, random } = options;
   const [defaults] = candidates;
   if (defaults === undefined) throw new Error('there is nothing to search among');
@@ -98,7 +100,7 @@ async function compare(
   },
   winner: EngineValues,
   defaults: EngineValues,
-): Promise<Pick<Found, 'winnerTrials' | 'defaultTrials'>> {
+): Promise<Pick<SearchResult, 'winnerTrials' | 'defaultTrials'>> {
   const winnerTrials: Trial[] = [];
   const defaultTrials: Trial[] = [];
   const seconds = options.seconds * FINAL_LENGTH;
@@ -112,7 +114,10 @@ async function compare(
   return { winnerTrials, defaultTrials };
 }
 
-/** How many trials there are at most, for whoever shows progress; the lengths in units of the first round's. */
+/**
+ * How many trials there are at most, for whoever shows progress; the lengths in units of the first
+ * round's.
+ */
 export function trialsOf(
   candidates: number,
   repeats: number,

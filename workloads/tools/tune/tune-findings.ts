@@ -3,17 +3,17 @@ import type { Findings, ResultChart, ResultSeries, ResultTable } from '#results'
 import type { Estimate } from '../../harness/statistics/ratio.ts';
 import { DEFAULTS, nameOf } from './candidates.ts';
 import { asConfig, type EngineValues } from '../../harness/engine-settings.ts';
-import { type Found, isSignificant, type Objective, paretoFront, type Tried } from './search.ts';
+import { type SearchResult, isSignificant, type Objective, paretoFront, type Tried } from './search.ts';
 
 export interface TuneResult {
   readonly workload: string;
   readonly unit: string;
   readonly objective: Objective;
-  readonly found: Found;
+  readonly found: SearchResult;
 }
 
 /** What is recommended: the winner, if it is certain that it is better; otherwise the defaults. */
-export function recommended({ winner, gain }: Found): EngineValues {
+export function recommended({ winner, gain }: SearchResult): EngineValues {
   return gain !== null && isSignificant(gain) && gain.value > 1 ? winner : DEFAULTS;
 }
 
@@ -31,7 +31,7 @@ export function certaintyOf({ found, objective }: TuneResult): string {
     : `The best candidate was worse when measured anew: ${words}. Keep the defaults.`;
 }
 
-export function configText(found: Found): string {
+export function configText(found: SearchResult): string {
   return `${JSON.stringify(asConfig(recommended(found)), null, 2)}\n`;
 }
 

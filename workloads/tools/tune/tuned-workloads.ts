@@ -1,6 +1,6 @@
 /**
- * The workloads that can be tuned. One more is one more entry: how to load an empty storage, and how to run on it
- * with given settings, for some time and with so many at a time.
+ * The workloads that can be tuned. One more is one more entry: how to load an empty storage, and
+ * how to run on it with given settings, for some time and with so many at a time.
  */
 import type { Bigtable } from '#engine';
 import { percentileMs } from '#results';
@@ -66,14 +66,14 @@ export async function tryOut(
     readonly data: Data;
     readonly seconds: number;
     /** Between engine and storage: what makes it more distant, say. */
-    readonly around: (store: Bigtable) => Bigtable;
+    readonly wrap: (store: Bigtable) => Bigtable;
     readonly signal: AbortSignal;
   },
 ): Promise<Trial> {
   const { values, data, seconds, signal } = trial;
   const { concurrency } = data;
   await workload.load(store, data);
-  await using running = await workload.open(trial.around(store), values, data);
+  await using running = await workload.open(trial.wrap(store), values, data);
   await running.run({ concurrency, seconds: seconds * WARM_UP, signal });
   const busy = await running.run({ concurrency, seconds, signal });
   const alone = await running.run({ concurrency: 1, seconds: seconds * ALONE, signal });

@@ -1,13 +1,13 @@
 /**
- * A reader of EDN, one form after another, each with its line. It also reads JSON, which is nearly a part of
- * EDN: the colon after a name is left out.
+ * A reader of EDN, one form after another, each with its line. It also reads JSON, which is nearly
+ * a part of EDN: the colon after a name is left out.
  *
  *     #jepsen.history.Op{:type :ok, :process 3, :value [[:append 5 1] [:r 6 [1 2]]]} ; a comment
  *
- * Why not a library: the one there is takes what is broken for nil, rounds whole numbers above 2^53, and does not
- * know lines; `edn-reader.test.ts` compares the two on what is right. Keywords become symbols
- * (`Symbol.for('ok')`), maps become `Map`s by the names of their keys, and lists, vectors and sets become arrays.
- * Tags and metadata are left out: what is tagged counts.
+ * Why not a library: the one there is takes what is broken for nil, rounds whole numbers above
+ * 2^53, and does not know lines; `edn-reader.test.ts` compares the two on what is right. Keywords
+ * become symbols (`Symbol.for('ok')`), maps become `Map`s by the names of their keys, and lists,
+ * vectors and sets become arrays. Tags and metadata are left out: what is tagged counts.
  */
 import { BadLineError, naming } from '../lines.ts';
 

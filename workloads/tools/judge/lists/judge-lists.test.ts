@@ -1,4 +1,7 @@
-/** The claims of the reader of Jepsen's histories: EDN and JSON agree, and the judge hears what was written down. */
+/**
+ * The claims of the reader of Jepsen's histories: EDN and JSON agree, and the judge hears what was
+ * written down.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -60,7 +63,9 @@ function asJson(edn: string): readonly string[] {
   );
 }
 
-/** Transactions that see a list as it is, or as it was, or twice; some fail, and are seen or not. */
+/**
+ * Transactions that see a list as it is, or as it was, or twice; some fail, and are seen or not.
+ */
 function randomLists(random: Random): readonly ListTransaction[] {
   const lists: Record<string, number[]> = { a: [], b: [], c: [] };
   return Array.from({ length: 25 }, (_, i) => {

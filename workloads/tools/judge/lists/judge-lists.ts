@@ -1,10 +1,12 @@
 /**
- * Judges a history of list append without timestamps, in the form of Jepsen (docs/judge.md describes it).
+ * Judges a history of list append without timestamps, in the form of Jepsen (docs/judge.md
+ * describes it).
  *
  *   1. Read the operations, and pair beginnings with ends (operations.ts).
- *   2. Judge them by the judge that judges our own engine: it finds the order of appends from what was read, and
- *      cycles of dependencies.
- *   3. Tell what was found. Cycles that snapshot isolation allows are violations of serializability.
+ *   2. Judge them by the judge that judges our own engine: it finds the order of appends from what
+ *      was read, and cycles of dependencies.
+ *   3. Tell what was found. Cycles that snapshot isolation allows are violations of
+ *      serializability.
  */
 import { readFile, stat } from 'node:fs/promises';
 import {

@@ -4,9 +4,9 @@
  *     {:type :invoke, :f :txn, :process 0, :value [[:append 5 1] [:r 6 nil]],   :index 0}
  *     {:type :ok,     :f :txn, :process 0, :value [[:append 5 1] [:r 6 [1 2]]], :index 3}
  *
- * As in Jepsen: a process does one thing at a time; `info` leaves open what became of it; the order of the
- * file is the order of time; what processes without a number do (the nemesis) is no transaction. An end
- * without an invocation is taken for both.
+ * As in Jepsen: a process does one thing at a time; `info` leaves open what became of it; the order
+ * of the file is the order of time; what processes without a number do (the nemesis) is no
+ * transaction. An end without an invocation is taken for both.
  */
 import type {
   Element,

@@ -1,6 +1,7 @@
 /**
- * What the judge of list append has found, told. A cycle is told edge by edge, with the lists that prove
- * each edge, and then as a chain of moments, each before the next, that leads back to where it began:
+ * What the judge of list append has found, told. A cycle is told edge by edge, with the lists that
+ * prove each edge, and then as a chain of moments, each before the next, that leads back to where
+ * it began:
  *
  *     ww, wr, real time   the first had committed before the second began
  *     rw                  the first had begun before the second committed
@@ -198,7 +199,10 @@ const NAMES: Readonly<Record<string, AnomalyName>> = {
   'read of what nobody appended': 'read of a value that was never written',
 };
 
-/** Of two transactions alone, a cycle has a more telling name; of one key it is what two writers did to it. */
+/**
+ * Of two transactions alone, a cycle has a more telling name; of one key it is what two writers did
+ * to it.
+ */
 function anomalyOf(claim: string, edges: readonly ListEdge[]): AnomalyName {
   const name = NAMES[claim];
   if (name === undefined) return 'stale snapshot'; // It needs real time.

@@ -1,8 +1,9 @@
 /**
- * The keys of a history, each with the one name that the judge knows it by: its JSON text, so that the
- * number 1 and the string "1" are two keys.
+ * The keys of a history, each with the one name that the judge knows it by: its JSON text, so that
+ * the number 1 and the string "1" are two keys.
  *
- * Their order, which scans need: numbers before strings, numbers by size, strings by their bytes in UTF-8.
+ * Their order, which scans need: numbers before strings, numbers by size, strings by their bytes in
+ * UTF-8.
  */
 import type { Key } from './transaction.ts';
 

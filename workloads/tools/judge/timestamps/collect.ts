@@ -1,15 +1,19 @@
 /**
- * A history with timestamps as the judge of snapshot isolation takes it (workloads/verification/judges/history.ts).
+ * A history with timestamps as the judge of snapshot isolation takes it
+ * (workloads/verification/judges/history.ts).
  *
- *   1. Each transaction, as its line is read (`Collector.add`): operations become reads of the snapshot and the last
- *      write to each key. What a transaction reads of its own writes is judged here, at once.
+ *   1. Each transaction, as its line is read (`Collector.add`): operations become reads of the
+ *      snapshot and the last write to each key. What a transaction reads of its own writes is
+ *      judged here, at once.
  *   2. Timestamps become positions (positions.ts).
  *   3. Scans become reads (scans.ts).
  *   4. Outcomes that no client knows are decided by what was seen of them (unknown.ts).
- *   5. The versions of each key are those that committed transactions wrote. The judge calls them records; a
- *      store that is judged from outside shows none, so they are as the clients were told.
+ *   5. The versions of each key are those that committed transactions wrote. The judge calls them
+ *      records; a store that is judged from outside shows none, so they are as the clients were
+ *      told.
  *
- * Where reads tell versions instead of values, a value is the version: `v` and the commit timestamp.
+ * Where reads tell versions instead of values, a value is the version: `v` and the commit
+ * timestamp.
  */
 import type { History, HistoricRecord, HistoricValue } from '../../../verification/judges/index.ts';
 import { BadLineError } from '../lines.ts';
@@ -43,7 +47,9 @@ export class Collector {
   readonly lines: number[] = [];
   readonly starts: RawTimestamp[] = [];
   readonly commits: (RawTimestamp | undefined)[] = [];
-  /** Writes that their own transaction replaced, by cell and value: the index of the transaction. */
+  /**
+   * Writes that their own transaction replaced, by cell and value: the index of the transaction.
+   */
   readonly replaced: Map<string, number> = new Map<string, number>();
   /** Reads of own writes. */
   ownReads = 0;
@@ -58,7 +64,10 @@ export class Collector {
   /** The first line of a write without a value. */
   #lineWithoutValue: number | undefined;
 
-  /** @param ownWritesSeen whether transactions read what they have written themselves, or always their snapshot */
+  /**
+   * @param ownWritesSeen whether transactions read what they have written themselves, or always
+   * their snapshot
+   */
   constructor({ ownWritesSeen }: { readonly ownWritesSeen: boolean }) {
     this.#ownWritesSeen = ownWritesSeen;
   }

@@ -1,4 +1,6 @@
-/** A transaction while its history is being collected: what the judge takes, and may still change. */
+/**
+ * A transaction while its history is being collected: what the judge takes, and may still change.
+ */
 import type { HistoricTransaction, HistoricValue } from '../../../verification/judges/index.ts';
 import type { Cell } from './cells.ts';
 

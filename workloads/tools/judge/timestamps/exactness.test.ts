@@ -1,6 +1,6 @@
 /**
- * The judge of histories with timestamps against the definition of snapshot isolation, on thousands of small random
- * histories: whatever is unknown is tried in every possible way.
+ * The judge of histories with timestamps against the definition of snapshot isolation, on thousands
+ * of small random histories: whatever is unknown is tried in every possible way.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -116,7 +116,10 @@ function judge(history: readonly Small[]): {
   return { found: findings.kept.length + own.length, unknownSeen };
 }
 
-/** Tries every commit timestamp for what has none: one between any two others; and none for unknown outcomes. */
+/**
+ * Tries every commit timestamp for what has none: one between any two others; and none for unknown
+ * outcomes.
+ */
 function isPossible(
   history: readonly Small[],
   decided: readonly (number | undefined)[] = [],

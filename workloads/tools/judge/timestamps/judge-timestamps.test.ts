@@ -1,4 +1,7 @@
-/** The claims of the judge of histories with timestamps: correct stores are acquitted, each mistake is found. */
+/**
+ * The claims of the judge of histories with timestamps: correct stores are acquitted, each mistake
+ * is found.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -29,7 +32,7 @@ function anomalies({ stories }: Verdict): readonly string[] {
   return [...new Set(stories.map(({ anomaly }) => anomaly))];
 }
 
-interface Given {
+interface LineOptions {
   start: number | string;
   commit?: number | string;
   outcome?: string;
@@ -38,7 +41,7 @@ interface Given {
   ops: readonly object[];
 }
 
-function line({ outcome = 'ok', ...given }: Given): string {
+function line({ outcome = 'ok', ...given }: LineOptions): string {
   return JSON.stringify({ ...given, outcome });
 }
 

@@ -1,9 +1,11 @@
 /**
- * Judges a history with timestamps, of any store with snapshot isolation (docs/judge.md describes the file).
+ * Judges a history with timestamps, of any store with snapshot isolation (docs/judge.md describes
+ * the file).
  *
  *   1. Read the file into a history as the judge takes it (collect.ts).
- *   2. Judge it by the judge that judges our own engine: every read against the newest version committed at
- *      or below the start, every writer against the one before it, and real time if that counts.
+ *   2. Judge it by the judge that judges our own engine: every read against the newest version
+ *      committed at or below the start, every writer against the one before it, and real time if
+ *      that counts.
  *   3. Tell what was found.
  */
 import {
@@ -99,7 +101,10 @@ class Times {
   }
 }
 
-/** @param ends not above the beginning: of a transaction of which all that is known is that it was running then */
+/**
+ * @param ends not above the beginning: of a transaction of which all that is known is that it was
+ * running then
+ */
 function overlapsOf(
   drafts: readonly Draft[],
   beginOf: (index: number) => number,

@@ -1,6 +1,6 @@
 /**
- * A judged history as stories need it: by index of the transaction, with the timestamps of the file instead
- * of positions, and with the versions of the keys that the stories are about.
+ * A judged history as stories need it: by index of the transaction, with the timestamps of the file
+ * instead of positions, and with the versions of the keys that the stories are about.
  */
 import type { HistoricValue } from '../../../verification/judges/index.ts';
 import type { Cell } from './cells.ts';

@@ -1,9 +1,10 @@
 /**
  * Which anomaly a violation is, and why no snapshot allows it.
  *
- * The judge of snapshot isolation knows three kinds of wrong reads. What else the reader has read says
- * which of the field's names fits: it saw another part of the transaction that it missed (fractured read), something
- * newer (read skew), the same key otherwise (non-repeatable read), or an old snapshot as a whole (stale read).
+ * The judge of snapshot isolation knows three kinds of wrong reads. What else the reader has read
+ * says which of the field's names fits: it saw another part of the transaction that it missed
+ * (fractured read), something newer (read skew), the same key otherwise (non-repeatable read), or
+ * an old snapshot as a whole (stale read).
  */
 import type { HistoricValue, TimestampProof } from '../../../verification/judges/index.ts';
 import type { AnomalyName } from '../anomalies.ts';
@@ -118,7 +119,10 @@ function missedSentence(
   );
 }
 
-/** Another read of the transaction that shows that its snapshot is not older than the version that it missed. */
+/**
+ * Another read of the transaction that shows that its snapshot is not older than the version that
+ * it missed.
+ */
 function newerRead(
   reader: number,
   missed: KnownVersion,

@@ -2,9 +2,9 @@
  * Positions instead of timestamps: the whole numbers 1, 2, ... in the order of the timestamps.
  *
  * The judge of snapshot isolation takes timestamps that are numbers and handed out once. Those of a
- * foreign store may be larger than 2^53, and may be shared: FoundationDB gives one read version to many
- * transactions, and one commit version to a batch. Which of equal timestamps comes first is chosen so that nothing
- * that the store may do becomes a mistake:
+ * foreign store may be larger than 2^53, and may be shared: FoundationDB gives one read version to
+ * many transactions, and one commit version to a batch. Which of equal timestamps comes first is
+ * chosen so that nothing that the store may do becomes a mistake:
  *
  *   1. A commit comes before a start: a snapshot contains what is committed at its timestamp.
  *   2. Of two starts, the one that began first comes first, so that real time is respected.
@@ -48,7 +48,10 @@ export function positionsOf(
   };
 }
 
-/** Numbers in the same order: the distance from the smallest or, if that is too large for a double, the rank. */
+/**
+ * Numbers in the same order: the distance from the smallest or, if that is too large for a double,
+ * the rank.
+ */
 function asNumbers(timestamps: readonly (RawTimestamp | undefined)[]): Float64Array {
   let smallest: RawTimestamp = Infinity;
   let largest: RawTimestamp = 0;

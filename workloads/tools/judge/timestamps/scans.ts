@@ -1,7 +1,7 @@
 /**
- * Scans as reads. The rows that a scan returned are reads of those keys; each other key of its range that
- * occurs anywhere in the history was read as absent. So the judge of reads finds rows that a scan has missed
- * (phantoms), and needs to know nothing of scans.
+ * Scans as reads. The rows that a scan returned are reads of those keys; each other key of its
+ * range that occurs anywhere in the history was read as absent. So the judge of reads finds rows
+ * that a scan has missed (phantoms), and needs to know nothing of scans.
  */
 import type { Cell, Cells, KeyRange } from './cells.ts';
 import type { Draft, OwnContradiction } from './draft.ts';
@@ -15,7 +15,10 @@ export interface PendingScan {
   readonly own: ReadonlyMap<Cell, string | undefined>;
 }
 
-/** Adds the reads of what the scans did not return. @returns own writes that they should have returned */
+/**
+ * Adds the reads of what the scans did not return. @returns own writes that they should have
+ * returned
+ */
 export function addMissed(
   scans: readonly PendingScan[],
   drafts: readonly Draft[],

@@ -1,5 +1,6 @@
 /**
- * One transaction of a history with timestamps, as docs/judge.md describes its line, and its reader.
+ * One transaction of a history with timestamps, as docs/judge.md describes its line, and its
+ * reader.
  *
  *     {"process": 1, "start": 10, "commit": 12, "outcome": "ok", "ops": [
  *       {"read": "x", "value": 1}, {"write": "x", "value": 2}, {"delete": "y"}, {"lock": "z"},

@@ -1,30 +1,35 @@
 /**
- * Transactions whose commit timestamp nobody was told: those of unknown outcome, and those that are known to
- * have committed at a time that the history does not give. What others have read decides.
+ * Transactions whose commit timestamp nobody was told: those of unknown outcome, and those that are
+ * known to have committed at a time that the history does not give. What others have read decides.
  *
- *   1. Of unknown outcome: it has committed if a value that only it wrote was read; else it counts for nothing.
- *   2. Its commit timestamp is the latest that is possible: below the start of each reader that has seen it, of
- *      the next committed writer of each of its keys (which did not overlap it), and, if real time
- *      counts, of whatever began after it had ended.
+ *   1. Of unknown outcome: it has committed if a value that only it wrote was read; else it counts
+ *      for nothing.
+ *   2. Its commit timestamp is the latest that is possible: below the start of each reader that has
+ *      seen it, of the next committed writer of each of its keys (which did not overlap it), and,
+ *      if real time counts, of whatever began after it had ended.
  *
- * The latest is as good as any. What speaks for an earlier time are readers and writers, which 2 obeys; what
- * speaks for a later one are readers that have not seen it. If they contradict the latest, they contradict each.
+ * The latest is as good as any. What speaks for an earlier time are readers and writers, which 2
+ * obeys; what speaks for a later one are readers that have not seen it. If they contradict the
+ * latest, they contradict each.
  *
- * A value that others wrote to the same key too, or a delete, says of no one that it was seen. Reads
- * of such a value are left out, of the keys of such transactions only, and are counted.
+ * A value that others wrote to the same key too, or a delete, says of no one that it was seen.
+ * Reads of such a value are left out, of the keys of such transactions only, and are counted.
  */
 import type { Cell } from './cells.ts';
 import { type Draft, isWriter } from './draft.ts';
 import type { Positions } from './positions.ts';
 
 export interface Decided {
-  /** The position of each transaction's commit; 0 of those that have not committed, or wrote nothing. */
+  /**
+   * The position of each transaction's commit; 0 of those that have not committed, or wrote
+   * nothing.
+   */
   readonly commits: Float64Array;
   readonly unknownSeen: number;
   readonly readsNotJudged: number;
 }
 
-interface Given {
+interface DecideOptions {
   readonly positions: Positions;
   /** Whether real time counts. */
   readonly strict: boolean;
@@ -32,7 +37,7 @@ interface Given {
   readonly versions: boolean;
 }
 
-export function decideUnknown(drafts: readonly Draft[], given: Given): Decided {
+export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): Decided {
   const { positions } = given;
   const commits = new Float64Array(drafts.length);
   const open: number[] = [];
@@ -65,11 +70,14 @@ const SEVERAL = -1;
 const KNOWN = -2;
 type Writers = Map<Cell, Map<string | undefined, number>>;
 
-/** By transaction: the position of the first reader that saw it. Takes out the reads that cannot be judged. */
+/**
+ * By transaction: the position of the first reader that saw it. Takes out the reads that cannot be
+ * judged.
+ */
 function lookForReaders(
   drafts: readonly Draft[],
   open: readonly number[],
-  { positions, versions }: Given,
+  { positions, versions }: DecideOptions,
 ): { readonly seenFrom: ReadonlyMap<number, number>; readonly readsNotJudged: number } {
   const writers = writersOf(drafts, open, versions);
   const seenFrom = new Map<number, number>();
@@ -119,7 +127,9 @@ class Bounds {
   readonly #starts: Float64Array;
   /** By key: the starts of its committed writers, in order. */
   readonly #writers = new Map<Cell, number[]>();
-  /** If real time counts: when each transaction began, in order, and the least start from each on. */
+  /**
+   * If real time counts: when each transaction began, in order, and the least start from each on.
+   */
   readonly #begun: Float64Array;
   readonly #least: Float64Array;
 
@@ -130,7 +140,7 @@ class Bounds {
       strict,
       committed,
       commits,
-    }: Given & { readonly committed: readonly number[]; readonly commits: Float64Array },
+    }: DecideOptions & { readonly committed: readonly number[]; readonly commits: Float64Array },
   ) {
     this.#drafts = drafts;
     this.#starts = starts;

@@ -62,8 +62,7 @@ export function readHistogram(file: string): Histogram {
   try {
     const histogram = new HistogramLogReader(readFileSync(file, 'utf8')).nextIntervalHistogram();
     // A log without intervals yields null, and only some kinds of histogram can be merged.
-    if (histogram === null || !('totalCount' in histogram))
-      throw new Error('it does not hold an interval');
+    if (histogram === null || !('totalCount' in histogram)) throw new Error('it has no interval');
     return histogram;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

@@ -2,7 +2,7 @@
  * The store of a script: the one that `--store` names, made ready for the script and its processes.
  *
  *     embedded      a folder that the script gives
- *     emulator      the one BIGTABLE_EMULATOR_HOST names, or one started here and stopped at the end
+ *     emulator      the one of BIGTABLE_EMULATOR_HOST, or one started here and stopped at the end
  *     bigtable://   Cloud Bigtable; needs no preparation
  *
  * A script passes the address to its processes, and each opens the store with `openStore`.

@@ -1,4 +1,4 @@
-/** The benchmark at smoke size, and its answers to what it cannot do. */
+/** The benchmark at smoke size, and its answers to bad input. */
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,16 +26,16 @@ async function bench(
   return { exitCode: result.exitCode, stdout: result.stdout, stderr: result.stderr };
 }
 
-test('a small run prints both rates and the same clusters by both, and leaves nothing', async () => {
+test('a small run prints both rates, reports the same clusters, and leaves no files', async () => {
   const { exitCode, stdout } = await bench(['--documents', '2000', '--repeats', '2']);
-  assert.ok(exitCode === 0 || exitCode === 1, stdout); // So small a run may go either way.
+  assert.ok(exitCode === 0 || exitCode === 1, stdout); // A run this small may end either way.
   assert.match(stdout, /^MapReduce +[\d.]+ s +[\d,]+ documents\/s/m);
   assert.match(stdout, /^map \| sort \| reduce +[\d.]+ s +[\d,]+ documents\/s/m);
-  assert.match(stdout, /^clusters +\d+, the same by both in every repeat/m);
+  assert.match(stdout, /^clusters +\d+, the same from both in every repeat/m);
   assert.deepEqual(await readdir(folder), []);
 });
 
-test('a wrong option is answered with one sentence that names it, and code 2', async () => {
+test('a wrong option is answered with one sentence that names it, and exit code 2', async () => {
   const wrong: [string[], RegExp][] = [
     [['--documents', '0'], /--documents/],
     [['--workers', 'two'], /--workers/],
@@ -54,7 +54,7 @@ test('a wrong option is answered with one sentence that names it, and code 2', a
   assert.deepEqual(await readdir(folder), []);
 });
 
-test('without sort on PATH it says so and ends with code 2', async () => {
+test('without sort on PATH it says so and ends with exit code 2', async () => {
   const { exitCode, stderr } = await bench([], { PATH: folder });
   assert.equal(exitCode, 2);
   assert.match(stderr, /sort is not found on PATH/);

@@ -1,14 +1,14 @@
 /**
- * `npm run bench:mapreduce`: is the batch baseline any good? Its acceptance test, as a benchmark.
+ * `npm run bench:mapreduce`: the acceptance test of the batch baseline, as a benchmark.
  *
- * A comparison with a slow MapReduce would flatter the engine. So the baseline has to be at least
- * as fast as what anybody would put together without it: the same map and reduce functions as
- * programs on the command line, joined by GNU sort.
+ * A comparison with a slow MapReduce would make the engine look too good. So the baseline must be
+ * at least as fast as the obvious alternative: the same map and reduce functions as programs on the
+ * command line, joined by GNU sort.
  *
  * 1. Write a repository of synthetic documents.
- * 2. Cluster it in three phases with either, taking turns, so that both meet the same disturbances;
- *    who begins changes from repeat to repeat.
- * 3. Check that both found the same clusters; without that there are no numbers.
+ * 2. Cluster it in three phases with both in turns, so that both meet the same disturbances; the
+ *    first one alternates from repeat to repeat.
+ * 3. Check that both found the same clusters; otherwise there are no numbers.
  * 4. Print the rates, the ratio of the medians, and where the time went.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -26,7 +26,7 @@ import { whyNoGnuSort } from './batch/sort-pipeline.ts';
 import { createSyntheticDocuments } from './documents/index.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** What the two leave on the disk between the phases and at the end, on top of the documents. */
+/** Disk space of both between the phases and at the end, in addition to the documents. */
 const WORKING_BYTES_PER_DOCUMENT = 400;
 /** The baseline is accepted if it is at least this many times as fast as the pipeline. */
 const RATIO_MIN = 1;
@@ -52,32 +52,32 @@ const specification = {
     }),
     seed: integer({ description: 'the same seed makes the same documents', default: 1, min: 0 }),
     workers: integer({
-      description: 'worker processes, and mapper processes of the pipeline; best one per core',
+      description: 'worker processes, and mapper processes of the pipeline; best: one per core',
       default: availableParallelism(),
       min: 1,
       max: 64,
     }),
     memory: integer({
-      description: 'memory for records per worker; the sorts of the pipeline share as much',
+      description: 'memory for records per worker; the sorts of the pipeline share the same total',
       default: 256,
       min: 1,
       max: 1_048_576,
       unit: 'MiB',
     }),
     repeats: integer({
-      description: 'how often each of the two clusters all documents',
+      description: 'how many times each of the two clusters all documents',
       default: 5,
       min: 1,
       max: 1000,
     }),
     directory: outputFolder({
-      description: 'where the temporary folder with documents and clusters is made',
+      description: 'parent of the temporary folder with documents and clusters',
       default: tmpdir(),
       defaultText: "the system's folder for temporary files",
     }),
-    keep: flag({ description: 'keep that folder' }),
+    keep: flag({ description: 'keep the temporary folder' }),
   },
-  ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The engine takes no part.
+  ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The engine is not used.
   examples: [
     { command: 'npm run bench:mapreduce', does: 'a million documents of 1 KB, five times' },
     {
@@ -86,7 +86,7 @@ const specification = {
     },
     {
       command: 'npm run bench:mapreduce -- --memory 8',
-      does: 'so little memory that both must sort on disk',
+      does: 'little memory, so that both must sort on disk',
     },
   ],
 } as const;
@@ -129,7 +129,7 @@ async function measure(settings: Settings, folder: string, signal: AbortSignal):
     const inputs = await writeRepository(documents, { folder, files: workers, signal, onProgress });
 
     await using pool = await openWorkerPool({ workers });
-    // Without workers a job under way ends at once, instead of when it is done.
+    // Without workers a running job fails at once, instead of running to its end.
     signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
     const memoryBytesPerWorker = settings.memory * MEBIBYTE;
     const contest = new Contest(pool, { inputs, folder, memoryBytesPerWorker, signal });

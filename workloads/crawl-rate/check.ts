@@ -1,9 +1,8 @@
 /**
- * The judgement on a point: is the partition the one that the dumb function finds, document by
- * document?
+ * The check of a point: is the partition that of the reference clustering, document by document?
  */
 import {
-  clusterDumbly,
+  clusterOneByOne,
   samePartition,
   type KeyedDocument,
   type Partition,
@@ -15,17 +14,18 @@ export interface Check {
 }
 
 /**
- * @param documents all documents, in the order `inWords` in which the system under test took them
+ * @param documents all documents, in the order in which the system under test took them
+ * @param inWords the name of that order
  */
 export function checkPartition(
   partition: Partition,
   documents: Iterable<KeyedDocument>,
   inWords: string,
 ): Check {
-  const difference = samePartition(partition, clusterDumbly(documents));
+  const difference = samePartition(partition, clusterOneByOne(documents));
   if (difference !== undefined) return { passed: false, detail: difference };
   return {
     passed: true,
-    detail: `all ${partition.size} documents are in the clusters that the dumb function finds in ${inWords}`,
+    detail: `all ${partition.size} documents are in the clusters that the reference clustering finds in ${inWords}`,
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The clustering of new documents, as in the crawl-rate experiment, in one process and closed: the
- * next document arrives when an earlier one is clustered. So it shows what the engine can do with
- * given settings, not how it copes with a given rate.
+ * Clusters new documents as in the crawl-rate experiment, in one process and a closed loop: the
+ * next document arrives when an earlier one is clustered. So it shows the capacity of the engine
+ * with given settings, not its behaviour at a given rate.
  */
 import {
   type CommittedRun,
@@ -13,7 +13,7 @@ import {
 } from '#engine';
 import { checkPartition, type Check } from './check.ts';
 import {
-  clusterDumbly,
+  clusterOneByOne,
   createSyntheticDocuments,
   documentId,
   encodeDocument,
@@ -31,11 +31,12 @@ const DOCUMENT_BYTES = 1_024;
 
 export interface Crawl extends AsyncDisposable {
   readonly percolator: Percolator;
-  /** Clusters new documents; each takes from its loading to the commit of its clustering. */
-  run(options: LoopOptions): Promise<LoopResult>;
   /**
-   * Whether everything is clustered as the dumb function does it. Nothing may be run afterwards.
+   * Clusters new documents; the latency of each runs from its loading to the commit of its
+   * clustering.
    */
+  run(options: LoopOptions): Promise<LoopResult>;
+  /** Checks that everything is clustered as by the reference clustering. Call nothing after it. */
   check(): Promise<Check>;
 }
 
@@ -44,7 +45,7 @@ export interface CrawlOptions {
   /** Default: kept in the storage. */
   readonly oracle?: TimestampOracle | undefined;
   readonly documents: SyntheticDocuments;
-  /** Workers that scan and run observers. Their runs in flight are `concurrency` together. */
+  /** Workers that scan and run observers. Together they have `concurrency` runs in flight. */
   readonly scanners: number;
   readonly concurrency: number;
 }
@@ -55,7 +56,7 @@ export function crawlDocuments(repository: number, seed: number): SyntheticDocum
 
 /** Loads the repository into an empty storage. */
 export async function loadCrawl(store: Bigtable, documents: SyntheticDocuments): Promise<void> {
-  const partition = clusterDumbly(keyed(documents, 0, documents.repository));
+  const partition = clusterOneByOne(keyed(documents, 0, documents.repository));
   await using percolator = await openPercolator({ store });
   await loadRepository(percolator, {
     documents: documents.range(0, documents.repository),
@@ -73,7 +74,7 @@ class RunningCrawl implements Crawl {
   readonly percolator: Percolator;
   readonly #documents: SyntheticDocuments;
   readonly #workers: readonly Worker[];
-  /** Told when a document is clustered, by its row. */
+  /** Callbacks by row, called when the document is clustered. */
   readonly #waiting = new Map<string, () => void>();
   readonly #commits: { readonly n: number; readonly commitTimestamp: number }[] = [];
   /** New documents so far. */

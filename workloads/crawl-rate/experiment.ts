@@ -4,9 +4,9 @@
  *
  *   1. Cluster a real crawl with both, as a demonstration.
  *   2. Make the repository: batch files, and a loaded store.
- *   3. For each repeat, in an order drawn from the seed: every rate on either system, one at a
- *      time, each with the whole machine. After each point its partition is checked; a point that
- *      fails has no number.
+ *   3. For each repeat, in an order drawn from the seed: every rate on both systems, one at a time,
+ *      each with the whole machine. After each point, check its partition; a point that fails has
+ *      no number.
  *   4. Merge the repeats, fit the batch's model, compare with the targets, draw.
  */
 import { mkdir, rm } from 'node:fs/promises';
@@ -27,12 +27,12 @@ import { copyStore, prepare, type Prepared } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
 
-/** Runs the plan; resolves with the run, its record complete, its report drawn. */
+/** Runs the plan; resolves with the run and its report, the record complete. */
 export async function runExperiment(
   plan: Plan,
   { commandLine, signal }: { readonly commandLine: string; readonly signal: AbortSignal },
 ): Promise<{ readonly run: Run; readonly page: string }> {
-  const crawl = await openCrawl([plan.input]); // A damaged file is found before anything is written.
+  const crawl = await openCrawl([plan.input]); // Finds damage before anything is written.
   const run = createRun(plan.out, header(plan, commandLine));
   const work = path.join(plan.out, 'work');
   const progress = startProgress();
@@ -45,7 +45,7 @@ export async function runExperiment(
     return { run, page: run.finish('finished').page };
   } catch (error) {
     progress.end();
-    // What was measured stays measured, whatever ended the run.
+    // Keep the measurements, whatever ended the run.
     conclude(plan, run, measured);
     run.finish('interrupted');
     throw error;
@@ -54,7 +54,7 @@ export async function runExperiment(
   }
 }
 
-interface Surroundings {
+interface Context {
   readonly crawl: Crawl;
   readonly work: string;
   readonly progress: Progress;
@@ -63,13 +63,13 @@ interface Surroundings {
   readonly measured: Measured;
 }
 
-async function measureAll(plan: Plan, run: Run, around: Surroundings): Promise<void> {
-  const { work, progress, signal, measured } = around;
+async function measureAll(plan: Plan, run: Run, context: Context): Promise<void> {
+  const { work, progress, signal, measured } = context;
   await using pool = await openWorkerPool({ workers: plan.workers });
-  // Without workers a job under way ends at once, instead of when it is done.
+  // Without workers a running job fails at once, instead of running to its end.
   signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
 
-  await demonstrate(plan, run, { ...around, pool });
+  await demonstrate(plan, run, { ...context, pool });
   const prepared = await prepare(plan, { folder: work, progress, signal });
   run.describe({ repository: prepared.description });
   const { meanClusterSize, nonSingletonShare } = prepared.description;
@@ -86,7 +86,7 @@ async function measureAll(plan: Plan, run: Run, around: Surroundings): Promise<v
   }
 }
 
-/** Merges the repeats into points, and says what follows from them. */
+/** Merges the repeats into points, and derives capacity, model and targets from them. */
 function conclude(plan: Plan, run: Run, measured: Measured): void {
   for (const rate of plan.rates.toSorted((a, b) => a - b)) {
     addMapReducePoint(run, plan, rate, measured.mapreduce.get(rate) ?? []);
@@ -100,7 +100,7 @@ function conclude(plan: Plan, run: Run, measured: Measured): void {
 async function demonstrate(
   plan: Plan,
   run: Run,
-  { crawl, work, progress, signal, pool }: Surroundings & { readonly pool: WorkerPool },
+  { crawl, work, progress, signal, pool }: Context & { readonly pool: WorkerPool },
 ): Promise<void> {
   progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
   const folder = path.join(work, 'crawl');
@@ -118,8 +118,8 @@ async function demonstrate(
 }
 
 /**
- * Every rate on either system, each repeat in an order of its own: no point always follows the same
- * one.
+ * Every rate on both systems, each repeat in its own order, so that no point always follows the
+ * same one.
  */
 function inRandomOrder(plan: Plan): Measurement[] {
   const random = createRandom(plan.seed).fork('order');
@@ -135,7 +135,7 @@ function inRandomOrder(plan: Plan): Measurement[] {
 async function measure(
   plan: Plan,
   { system, rate }: Measurement,
-  around: {
+  context: {
     readonly prepared: Prepared;
     readonly pool: WorkerPool;
     readonly signal: AbortSignal;
@@ -143,7 +143,7 @@ async function measure(
     readonly progress: Progress;
   },
 ): Promise<void> {
-  const { prepared, pool, signal, measured, progress } = around;
+  const { prepared, pool, signal, measured, progress } = context;
   signal.throwIfAborted();
   const { repository, seconds, warmupSeconds, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
@@ -211,7 +211,7 @@ function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1
     repeats,
     store: {
       name: 'embedded (lmdb)',
-      durability: 'every commit is on disk (fsync, in groups) before it is answered',
+      durability: 'every commit is on disk (group fsync) before the client has the answer',
     },
     limitations: LIMITATIONS,
   };

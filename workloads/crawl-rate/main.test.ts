@@ -26,14 +26,14 @@ describe('the smoke profile', async () => {
   const out = path.join(folder, 'smoke');
   const { exitCode, stdout, stderr } = await run('--profile', 'smoke', '--out', out);
 
-  test('ends well, with a table and the path of the report', () => {
+  test('succeeds, and prints a table and the path of the report', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
     assert.match(stdout, /crawl rate +MapReduce median +p99 +Percolator median +p99 +ratio/);
     assert.match(stdout, /Report: .*report\.html/);
     assert.match(stdout, /seed 1/);
   });
 
-  test('leaves a finished record in which every point was checked and found right', () => {
+  test('leaves a finished record in which every point passed its check', () => {
     const record = readRunRecord(out);
     assert.equal(record.state, 'finished');
     assert.equal(record.points.length, 4);
@@ -48,7 +48,7 @@ describe('the smoke profile', async () => {
     assert.ok((crawl?.crossHostDuplicates.length ?? 0) > 0);
   });
 
-  test('leaves the results and nothing else', () => {
+  test('leaves only the results', () => {
     assert.deepEqual(readdirSync(out).toSorted(), [
       'figure-7.png',
       'histograms',
@@ -81,13 +81,13 @@ test('--processes 2 gives the same answer from oracle, lock service, loader and 
 describe('bad input', () => {
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['an unknown option', ['--ratse', '1'], /--ratse/],
-    ['a rate of nothing', ['--rates', '0'], /--rates.*"0"/],
+    ['a rate of zero', ['--rates', '0'], /--rates.*"0"/],
     ['a repository that is too small', ['--repository', '10'], /--repository.*"10"/],
     ['an unknown store', ['--store', 'floppy'], /--store.*"floppy"/],
     ['a crawl that is not there', ['--input', 'no-such-file.warc.gz'], /--input.*no-such-file/],
   ];
   for (const [name, options, sentence] of cases) {
-    test(`${name} gets one sentence and exit code 2`, async () => {
+    test(`${name} is answered with one sentence and exit code 2`, async () => {
       const { exitCode, stderr } = await run(...options, '--out', path.join(folder, 'never'));
       assert.equal(exitCode, 2);
       assert.match(stderr, sentence);
@@ -96,7 +96,7 @@ describe('bad input', () => {
     });
   }
 
-  test('a corrupt crawl gets one sentence, exit code 2, and leaves nothing half-written', async () => {
+  test('a corrupt crawl is answered with one sentence and exit code 2, and leaves no files', async () => {
     const corrupt = path.join(folder, 'corrupt.warc.gz');
     writeFileSync(corrupt, 'this is not a crawl');
     const out = path.join(folder, 'from-corrupt');
@@ -109,7 +109,7 @@ describe('bad input', () => {
   });
 });
 
-test('an interrupt keeps what was measured and leaves neither work files nor processes', async () => {
+test('an interrupt keeps the measurements and leaves neither work files nor processes', async () => {
   const out = path.join(folder, 'interrupted');
   const options = ['--profile', 'smoke', '--seconds', '60', '--out', out];
   const child = execaNode(MAIN, options, { reject: false });

@@ -13,8 +13,8 @@ import { summaryLines } from './summary.ts';
 
 const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sample.warc.gz');
 /**
- * Store, its copy, the batch's files and what a run writes: bytes on the disk for each byte of
- * documents.
+ * Bytes on the disk for each byte of documents: the store, its copy, the batch's files and the
+ * output of a run.
  */
 const DISK_FACTOR = 6;
 const PROFILE_DEFAULT = 'depends on --profile';
@@ -23,8 +23,8 @@ await runCommand(
   {
     name: 'npm run bench:crawl-rate --',
     description:
-      'Measures how long a newly crawled document waits until it is clustered, against the crawl rate, ' +
-      'on Percolator and on back-to-back MapReduces (figure 7 of the paper). Ends with a table and a report.',
+      'Measures how long a newly crawled document waits until it is clustered, as a function of the crawl rate, ' +
+      'on Percolator and on back-to-back MapReduces (figure 7 of the paper). Prints a table and writes a report.',
     options: {
       profile: choice({
         choices: PROFILES,
@@ -79,21 +79,21 @@ await runCommand(
       }),
       concurrency: integer({
         description:
-          'observer runs in flight; too few idle the storage, too many meet one another in conflicts',
+          'observer runs in flight; too few idle the storage, too many conflict with one another',
         default: 256,
         min: 1,
         max: 10_000,
       }),
       processes: integer({
         description:
-          'worker processes; oracle, lock service and loader are then processes of their own as well',
-        defaultText: 'one process that is all of them',
+          'worker processes; oracle, lock service and loader are then separate processes too',
+        defaultText: 'one process for everything',
         min: 1,
         max: 64,
       }),
       ...ENGINE_OPTIONS,
       workers: integer({
-        description: 'worker processes of the batch; best one per core',
+        description: 'worker processes of the batch; best: one per core',
         default: availableParallelism(),
         min: 1,
         max: 64,
@@ -112,7 +112,7 @@ await runCommand(
       }),
       out: outputFolder({
         description:
-          'new folder for the record, the charts and the report; its disk is what is measured',
+          'new folder for the record, the charts and the report; the run measures its disk',
         default: () => defaultRunFolder('crawl-rate'),
         defaultText: 'results/runs/crawl-rate-<UTC time>',
         mustNotHold: 'run.json',
@@ -151,7 +151,7 @@ await runCommand(
   },
 );
 
-type Given = EngineValues &
+type CrawlRateOptions = EngineValues &
   Pick<
     Plan,
     'seed' | 'documentBytes' | 'concurrency' | 'processes' | 'workers' | 'out' | 'input'
@@ -164,34 +164,37 @@ type Given = EngineValues &
     readonly repeats: number | undefined;
   };
 
-/** What was given, and for the rest the profile. A run that differs from its profile is custom. */
-function planOf(given: Given): Plan {
-  const scale = SCALES[given.profile];
-  const { repository, rates, seconds, batchSeconds, repeats } = given;
+/**
+ * The options, with the profile's values for the missing ones. A run that differs from its profile
+ * is custom.
+ */
+function planOf(options: CrawlRateOptions): Plan {
+  const scale = SCALES[options.profile];
+  const { repository, rates, seconds, batchSeconds, repeats } = options;
   const custom = [repository, rates, seconds, batchSeconds, repeats].some(
     (value) => value !== undefined,
   );
   return {
-    profile: custom ? 'custom' : given.profile,
+    profile: custom ? 'custom' : options.profile,
     repository: repository ?? scale.repository,
     rates: [...new Set(rates ?? scale.rates)],
     seconds: seconds ?? scale.seconds,
     warmupSeconds: scale.warmupSeconds,
     batchSeconds: batchSeconds ?? scale.batchSeconds,
     repeats: repeats ?? scale.repeats,
-    seed: given.seed,
-    documentBytes: given.documentBytes,
-    concurrency: given.concurrency,
-    processes: given.processes,
-    engine: engineOf(given),
-    workers: given.workers,
-    out: given.out,
-    input: given.input,
+    seed: options.seed,
+    documentBytes: options.documentBytes,
+    concurrency: options.concurrency,
+    processes: options.processes,
+    engine: engineOf(options),
+    workers: options.workers,
+    out: options.out,
+    input: options.input,
   };
 }
 
-function engineOf(given: EngineValues): EngineValues {
-  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = given;
+function engineOf(options: EngineValues): EngineValues {
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = options;
   return { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
 }
 

@@ -1,6 +1,6 @@
 /**
- * What follows from the points: the batch's model T = F + V·size, and what each system can do at
- * most.
+ * Results derived from the points: the batch's model T = F + V·size, and the capacity of each
+ * system.
  */
 import { linearRegression, median } from 'simple-statistics';
 import type { Capacity, MapreduceModel } from '#results';
@@ -14,10 +14,10 @@ export interface Measured {
   readonly mapreduce: Map<number, MapReducePoint[]>;
 }
 
-/** Sizes must differ by this share of the repository before a line through them means anything. */
+/** Sizes must differ by this share of the repository for a meaningful line through them. */
 const SPREAD_MIN = 0.02;
 
-/** Least squares over all measured runs; null if they were all of about one size. */
+/** Least squares over all measured runs; null if all had about the same size. */
 export function fitBatchModel(plan: Plan, { mapreduce }: Measured): MapreduceModel | null {
   const cycles = [...mapreduce.values()].flat().flatMap((point) => point.cycles);
   const points = cycles.map(({ documents, seconds }) => [documents / plan.repository, seconds]);
@@ -27,10 +27,7 @@ export function fitBatchModel(plan: Plan, { mapreduce }: Measured): MapreduceMod
   return m > 0 && b >= 0 ? { fixedSeconds: b, perRepositorySeconds: m } : null;
 }
 
-/**
- * The most that was completed per second in any checked point; for the batch, its rate over a whole
- * run.
- */
+/** The highest completion rate of any checked point; for the batch, its rate over a whole run. */
 export function capacityOf({ percolator, mapreduce }: Measured): Capacity {
   const completed = [...percolator.values()]
     .flat()

@@ -1,4 +1,4 @@
-/** Everything that decides a run of the experiment, settled before it begins. */
+/** All parameters of a run of the experiment, fixed before it begins. */
 import type { EngineValues } from '../harness/engine-settings.ts';
 import type { SyntheticOptions } from './documents/index.ts';
 import type { ProfileName, Scale } from './profiles.ts';
@@ -9,11 +9,11 @@ export interface Plan extends Scale {
   readonly documentBytes: number;
   /** Observer runs in flight in all processes of the engine. */
   readonly concurrency: number;
-  /** Batching, prefetching, and how many workers share the runs in flight. */
+  /** Batching, prefetching, and the number of workers that share the runs in flight. */
   readonly engine: EngineValues;
   /**
-   * Worker processes of the engine, beside oracle, lock service and loader; undefined for one that
-   * is all of them.
+   * Worker processes of the engine, in addition to oracle, lock service and loader; undefined for
+   * one process that does everything.
    */
   readonly processes: number | undefined;
   /** Worker processes of the batch. */
@@ -28,7 +28,7 @@ export function syntheticOptions(plan: Plan): SyntheticOptions {
   return { repository, documentBytes, seed };
 }
 
-/** Names a point among the repeats. */
+/** Identifies the measurement of a point among the repeats. */
 export interface Measurement {
   readonly system: 'percolator' | 'mapreduce';
   readonly rate: number;

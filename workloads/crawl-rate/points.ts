@@ -1,4 +1,4 @@
-/** From measurements to points of the record: repeats merged, verdicts kept. */
+/** Makes points of the record from measurements: it merges repeats and keeps verdicts. */
 import { mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
 import type { Check } from './check.ts';
 import type { MapReducePoint } from './mapreduce/point.ts';
@@ -7,7 +7,10 @@ import type { Plan } from './plan.ts';
 import type { KeptUp } from './saturation.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 
-/** A generator that was later than this measured itself, in milliseconds. */
+/**
+ * Highest allowed lateness of the generator in milliseconds; above it, the run measured the
+ * generator.
+ */
 const LAG_MS_MAX = 10;
 
 export function addPercolatorPoint(
@@ -89,7 +92,7 @@ function common(
   };
 }
 
-/** Verdicts are asymmetric: one repeat that could not keep up is enough. */
+/** Verdicts are asymmetric: one repeat that did not keep up makes the point saturated. */
 function worst(
   repeats: readonly Judged[],
   lagMs: number,

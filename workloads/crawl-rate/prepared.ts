@@ -1,8 +1,8 @@
 /**
- * What all points start from: the loaded store, and the batch's input files.
+ * The starting state of all points: the loaded store, and the batch's input files.
  *
- * Each Percolator point gets a copy of the store, so that no point begins with what an earlier one
- * has added; the batch begins each time with the repository's files and none of the arrivals.
+ * Each Percolator point gets a copy of the store, so that no point begins with the additions of an
+ * earlier one. The batch always begins with the repository's files and none of the arrivals.
  */
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rm } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import type { Progress } from '#harness';
 import type { RepositoryDescription } from '#results';
 import { writeRepository } from './batch/index.ts';
 import {
-  clusterDumbly,
+  clusterOneByOne,
   createSyntheticDocuments,
   describePartition,
   documentId,
@@ -32,9 +32,9 @@ export interface Prepared {
   readonly arrivals: { readonly file: string; readonly documents: number };
 }
 
-/** The one file of a closed lmdb environment that matters; its lock file is made anew. */
+/** The only file of a closed lmdb environment that is copied; the lock file is created again. */
 const DATA_FILE = 'data.mdb';
-/** The batch may take this many times its interval, and so much longer, at the highest rate. */
+/** At the highest rate, the batch may run past its interval by this factor and this addition. */
 const ARRIVALS_FACTOR = 1.5;
 const ARRIVALS_EXTRA_SECONDS = 5;
 
@@ -47,7 +47,7 @@ export async function prepare(
   const { repository } = plan;
 
   progress.phase('clustering the repository in memory', 0);
-  const partition = clusterDumbly(keyedDocuments(documents, repository));
+  const partition = clusterOneByOne(keyedDocuments(documents, repository));
   const description = describeRepository(plan, documents, partition);
 
   progress.phase("writing the batch's files", repository, 'documents');
@@ -67,9 +67,7 @@ export async function prepare(
   return { folder, description, repositoryFiles, arrivals };
 }
 
-/**
- * A copy of the loaded store, on the disk before it is used, so that no measurement waits for it.
- */
+/** Copies the loaded store and syncs it before use, so that no measurement waits for the disk. */
 export async function copyStore({ folder }: Prepared): Promise<string> {
   const copy = path.join(folder, 'point');
   await rm(copy, { recursive: true, force: true });
@@ -102,7 +100,7 @@ function describeRepository(
   };
 }
 
-/** As many documents as can arrive while the batch is measured at the highest rate. */
+/** Writes as many documents as can arrive while the batch is measured at the highest rate. */
 async function writeArrivals(
   plan: Plan,
   documents: SyntheticDocuments,

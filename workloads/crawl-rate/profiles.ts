@@ -1,5 +1,5 @@
 /**
- * The sizes at which the experiment is run.
+ * The sizes of the experiment.
  *
  *     smoke      seconds       in every test run: does it still work?
  *     quick      5 minutes     the default: a first look, one repeat, labelled exploratory

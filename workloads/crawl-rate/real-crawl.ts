@@ -1,8 +1,8 @@
 /**
- * A real crawl, clustered by both systems: the same observers, the same jobs, real pages.
+ * Clusters a real crawl with both systems: the same observers, the same jobs, real pages.
  *
- * Nothing is timed here. It shows what the experiment is about on data that nobody generated, and
- * it is judged like every point: each system's partition against the dumb function's.
+ * Nothing is timed here. It demonstrates the clustering on data that was not generated, and is
+ * checked like every point: each system's partition must equal the reference clustering.
  */
 import { open } from 'node:fs/promises';
 import path from 'node:path';
@@ -29,7 +29,7 @@ export interface RealCrawlOptions {
   readonly file: string;
   /** The opened file. */
   readonly crawl: Crawl;
-  /** Empty; for the store and the batch's files. */
+  /** An empty folder for the store and the batch's files. */
   readonly folder: string;
   readonly pool: WorkerPool;
   readonly signal: AbortSignal;
@@ -127,7 +127,7 @@ function bothChecks(
   return {
     passed: true,
     detail:
-      `Percolator and MapReduce have all ${pages.length} pages in the clusters that the dumb function ` +
+      `Percolator and MapReduce have all ${pages.length} pages in the clusters that the reference clustering ` +
       'finds, in commit order and in order of arrival',
   };
 }

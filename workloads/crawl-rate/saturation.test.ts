@@ -1,4 +1,4 @@
-/** The claims of the verdict: a backlog that grows is saturation, one that only wobbles is not. */
+/** Claims about the verdict: a growing backlog is saturation, a fluctuating one is not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TimeSeriesRow } from '#results';
@@ -7,7 +7,7 @@ import { judge } from './saturation.ts';
 const PER_SECOND = 1_000;
 const SECONDS = 20;
 
-/** Ten samples a second; `backlog` says how many documents wait at a moment. */
+/** Ten samples a second; `backlog` gives the number of waiting documents at a moment. */
 function series(backlog: (seconds: number) => number): TimeSeriesRow[] {
   return Array.from({ length: SECONDS * 10 + 1 }, (_, i) => {
     const seconds = i / 10;
@@ -32,7 +32,7 @@ test('a backlog that stays is sustained', () => {
   assert.equal(verdict(() => 12).saturated, false);
 });
 
-test('a backlog that wobbles by half a second of arrivals is sustained', () => {
+test('a backlog that fluctuates by half a second of arrivals is sustained', () => {
   assert.equal(verdict((s) => 250 + 250 * Math.sin(s * 3)).saturated, false);
 });
 

@@ -1,17 +1,18 @@
 /**
- * Did the system keep up? Decided from how the backlog went, not from how long anybody waited.
+ * Did the system keep up? The verdict depends on the backlog, not on latencies.
  *
- * Saturated, if over the measured interval any of these holds (evaluation, section 2.5):
+ * The system is saturated if any of these holds over the measured interval (evaluation, section
+ * 2.5):
  *
- *   1. less than 99 % of what arrived was completed, and what is missing is more than a second's
- *      worth;
- *   2. the backlog has a slope that is not chance (95 %), and the growth it projects over the
- *      interval is more than one second of arrivals and more than 5 % of all;
+ *   1. less than 99 % of the arrivals were completed, and the missing ones are more than one second
+ *      of arrivals;
+ *   2. the backlog has a significant slope (95 %), and the growth it projects over the interval is
+ *      more than one second of arrivals and more than 5 % of all arrivals;
  *   3. the second half was more than 1.5 times as slow as the first, slow enough to matter, and the
- *      backlog has such a slope; without one, something else on the machine was at work for a
+ *      backlog has such a slope; without one, another process on the machine was active for a
  *      while.
  *
- * A saturated system has no latency: it would have been longer if somebody had watched longer.
+ * A saturated system has no latency: a longer measurement would have given a longer one.
  */
 import { linearRegression } from 'simple-statistics';
 import type { TimeSeriesRow } from '#results';
@@ -29,14 +30,14 @@ export interface Observation {
   readonly perSecond: number;
   readonly seconds: number;
   /**
-   * Medians of the documents that arrived in either half, in milliseconds; null if there were none.
+   * Medians of the documents that arrived in each half, in milliseconds; null if there were none.
    */
   readonly halfMediansMs: readonly [number | null, number | null];
 }
 
-/** A backlog of so many documents is what is in flight anyway. */
+/** A backlog of up to this many documents is normal: they are in flight. */
 const IN_FLIGHT = 50;
-/** Below this a slower second half is noise, in milliseconds. */
+/** Below this many milliseconds a slower second half is noise. */
 const SLOW_MS = 100;
 
 export function judge({ series, perSecond, seconds, halfMediansMs }: Observation): KeptUp {

@@ -1,4 +1,4 @@
-/** The table at the end of a run: what the user came for, in a terminal's width. */
+/** The table at the end of a run: the main results, in a terminal's width. */
 import type { Point, RunRecord } from '#results';
 
 const COLUMNS = [

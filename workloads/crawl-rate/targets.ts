@@ -1,6 +1,5 @@
 /**
- * What the experiment set out to reach on 2 cores, beside what it measured. Printed, never
- * asserted.
+ * The experiment's targets on 2 cores, next to its measurements. They are printed, never asserted.
  */
 import type { Point, RunRecord, Target } from '#results';
 
@@ -45,7 +44,7 @@ function ratioTarget(record: RunRecord): Target {
   const documents = record.repository?.documents ?? 0;
   const size = `${documents} documents at ${batch?.ratePercentPerHour} %/hour`;
   return {
-    name: 'latency against the batch',
+    name: 'latency compared with the batch',
     target: `at 1 %/hour of ${RATIO_REPOSITORY} documents, a median ${RATIO} times below the batch's`,
     measured: ratio === undefined ? 'no ratio' : `${ratio.toFixed(0)} times, with ${size}`,
     met: ratio !== undefined && ratio >= RATIO && documents >= RATIO_REPOSITORY,

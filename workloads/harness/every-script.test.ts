@@ -23,7 +23,7 @@ for (const [script, command] of Object.entries(scripts)) {
     await using folder = await temporaryFolder();
     const config = path.join(folder.path, 'config.json');
     // The last setting stops the script before it does anything.
-    // // It would report an earlier unknown setting first.
+    // It would report an earlier unknown setting first.
     writeFileSync(config, JSON.stringify({ ...asConfig(DEFAULTS), 'no-such-setting': 1 }));
     const options = { cwd: ROOT, reject: false } as const;
     const { exitCode, stderr } = await execaNode(program, ['--config', config], options);

@@ -1,6 +1,6 @@
 /**
- * The clustering by MapReduce and by streaming programs, against a definition too plain to be
- * wrong.
+ * The clustering by MapReduce and by streaming programs, compared with a definition too simple to
+ * be wrong.
  */
 import assert from 'node:assert/strict';
 import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** In the order of their ids as bytes, which is what the obvious function takes for granted. */
+/** Documents in the order of their ids as bytes, as the reference clustering requires. */
 function randomDocuments(random: Random, documents: number, keysPerTable: number): KeyedDocument[] {
   const key = (): string => random.integer(1, keysPerTable).toString(36);
   const keys = (): Keys => [key(), key(), key()];
@@ -106,7 +106,7 @@ test('the streaming programs, joined by sort, find the same clusters', async () 
   assert.equal(samePartition(await readRepresentatives(outputFolder), expected), undefined);
 });
 
-test('documents appended behind the end of an input do not count', async () => {
+test('documents appended after the end of an input do not count', async () => {
   const random = createRandom(3);
   const documents = randomDocuments(random, 100, 50);
   const path = await writeDocuments(random, 'growing', documents);
@@ -125,7 +125,7 @@ test('only the clusters are left on the disk', async () => {
   assert.ok((await readdir(outputFolder)).every((name) => name.startsWith('part-')));
 });
 
-test('a line that is no document ends the run with an error that quotes it', async () => {
+test('a line that is not a document ends the run with an error that quotes it', async () => {
   const path = join(folder, 'no-documents');
   await writeFile(path, 'just one field\n');
   await assert.rejects(clusterFile(path), (error) => {
@@ -136,7 +136,7 @@ test('a line that is no document ends the run with an error that quotes it', asy
   });
 });
 
-test('a streaming program answers a wrong option with one sentence and code 2', async () => {
+test('a streaming program answers a wrong option with one sentence and exit code 2', async () => {
   for (const options of [[], ['--phase', '4'], ['--fase', '1']]) {
     const program = join(import.meta.dirname, 'mr-map.ts');
     const result = await execa(process.execPath, [program, ...options], { reject: false });

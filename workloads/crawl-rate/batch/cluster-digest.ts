@@ -1,4 +1,6 @@
-/** Comparing clusters: one digest for a partition, whatever the order of clusters and members. */
+/**
+ * Compares clusters by one digest per partition, independent of the order of clusters and members.
+ */
 import { createHash } from 'node:crypto';
 import type { Cluster } from './index.ts';
 

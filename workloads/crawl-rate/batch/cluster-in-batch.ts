@@ -1,9 +1,9 @@
 /**
- * Clustering the repository in batch, as it was done before Percolator: three MapReduces in a row.
+ * Clusters the repository in batch, as was done before Percolator: three MapReduces in a row.
  *
- * Phase 1 reads the documents, phases 2 and 3 the representatives that the phase before left. Only
- * the clusters, the output of phase 3, are synced to the disk: what the phases before wrote is of
- * no use without the run that wrote it, and is removed at its end.
+ * Phase 1 reads the documents; phases 2 and 3 read the representatives from the phase before. Only
+ * the clusters, the output of phase 3, are synced to the disk: the outputs of the earlier phases
+ * are useless without their run, and are removed at its end.
  */
 import { mkdtemp, mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -14,7 +14,7 @@ const JOB_URL = new URL('cluster-job.ts', import.meta.url).href;
 
 export interface BatchOptions {
   /**
-   * Files of documents, one line each; see cluster-job.ts. Name `end` if a file is being written.
+   * Files of documents, one line each; see cluster-job.ts. Set `end` if a file is being written.
    */
   readonly inputs: readonly Input[];
   /** Must not exist; holds the clusters when the run has succeeded. See `readClusters`. */
@@ -39,7 +39,7 @@ export interface BatchReport {
   readonly secondsPerPhase: readonly number[];
   /** Processor time of the workers, in seconds. */
   readonly cpuSeconds: number;
-  /** What each phase's job says of itself. */
+  /** The report of each phase's job. */
   readonly phases: readonly JobReport[];
 }
 

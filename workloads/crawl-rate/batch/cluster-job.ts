@@ -3,10 +3,10 @@
  * group.
  *
  * Clustering takes three jobs, one per key. A document enters phase 1 with its id and three keys;
- * of each group the document with the smallest id goes on as the representative, and the ids of the
- * others travel with it as members. So phases 2 and 3 see representatives only, the 1 KB of
- * contents is read once, in phase 1, and what phase 3 writes is the clusters themselves: no join at
- * the end.
+ * the document with the smallest id of each group continues as the representative, and the ids of
+ * the others travel with it as members. So phases 2 and 3 see only representatives, the 1 KB of
+ * contents is read once, in phase 1, and the output of phase 3 is the clusters themselves: no join
+ * at the end.
  *
  *     repository     id  key1  key2  key3  url  contents       one line per document, tabs between
  *     after phase 1  key2  representative  key3  members ...
@@ -37,9 +37,7 @@ export interface ClusterJobParameters {
   readonly phase: Phase;
 }
 
-/**
- * Loaded by the workers of the MapReduce and by the streaming programs `mr-map` and `mr-reduce`.
- */
+/** The workers of the MapReduce and the streaming programs `mr-map` and `mr-reduce` load it. */
 export function createJob(parameters: unknown): MapReduceJob {
   const { phase } = parameters as ClusterJobParameters;
   const merge = new GroupMerge(3 - phase);
@@ -56,7 +54,7 @@ export function createJob(parameters: unknown): MapReduceJob {
   };
 }
 
-/** Phase 1: of a whole document only the id and the keys are passed on. */
+/** Phase 1: passes on only the id and the keys of a document. */
 function documentMapper(): MapReduceJob['map'] {
   const key = new Slice();
   const value = new Slice();
@@ -75,7 +73,7 @@ function documentMapper(): MapReduceJob['map'] {
   };
 }
 
-/** Phases 2 and 3: the reducer before has put the key of this phase first. */
+/** Phases 2 and 3: the reducer of the phase before has put the key of this phase first. */
 function mapRepresentative(): MapReduceJob['map'] {
   const key = new Slice();
   const value = new Slice();
@@ -86,18 +84,16 @@ function mapRepresentative(): MapReduceJob['map'] {
   };
 }
 
-/** Where the next tab is; a line without it is not a document. */
+/** The position of the next tab; a line without it is not a document. */
 function tabAfter({ bytes, start, end }: Slice, from: number): number {
   for (let i = from; i < end; i++) if (bytes[i] === TAB) return i;
   const beginning = bytes.toString('utf8', start, Math.min(end, start + 60));
   throw new MapReduceError('RECORD_INVALID', `this line lacks a field: ${beginning}`);
 }
 
-/**
- * The values of one group made one: the smallest id with its keys, and all other ids as members.
- */
+/** Merges the values of one group: the smallest id with its keys, and all other ids as members. */
 class GroupMerge {
-  /** How many keys follow the id in a value. */
+  /** The number of keys after the id in a value. */
   readonly #keysLeft: number;
   /** The representative so far and its keys: `id`, or `id key3`, or `id key2 key3`. */
   readonly #head = new ByteBuilder();
@@ -119,14 +115,14 @@ class GroupMerge {
     for (let first = true; values.next(); first = false) this.#add(values.value, first);
   }
 
-  /** As a value of the phase it came from. */
+  /** The merged value, as a value of the same phase. */
   representativeWithKeysAndMembers(): Slice {
     this.#line.clear();
     this.#line.append(this.#head.bytes, 0, this.#head.length);
     return this.#lineWithMembers();
   }
 
-  /** As a line of the phase after: its key first, or the cluster if there is no key left. */
+  /** Emits a line for the next phase: its key first, or the cluster if there is no key left. */
   emitForNextPhase(output: Output): void {
     const { bytes, length } = this.#head;
     const idLength = this.#idLength;

@@ -1,4 +1,4 @@
-/** What `bench:mapreduce` says in the end. */
+/** The final output of `bench:mapreduce`. */
 import { median } from 'simple-statistics';
 import type { captureEnvironment } from '#results';
 import type { Repeat } from './contest.ts';
@@ -11,7 +11,7 @@ export interface ContestSettings {
   readonly memory: number;
 }
 
-/** How many times as fast as the pipeline the MapReduce is: the ratio of the median times. */
+/** Speed of the MapReduce relative to the pipeline: the ratio of the median times. */
 export function medianRatio(repeats: readonly Repeat[]): number {
   const batch = median(repeats.map((repeat) => repeat.batchSeconds));
   return median(repeats.map((repeat) => repeat.pipelineSeconds)) / batch;
@@ -30,11 +30,11 @@ export function contestLines(settings: ContestSettings, repeats: readonly Repeat
     `${'ratio'.padEnd(LABEL)}  ${medianRatio(repeats).toFixed(2)}   (of the medians; above 1 the MapReduce is faster)`,
     '',
     phaseLine(repeats),
-    `${'first repeat'.padEnd(LABEL)}  ${seconds(batch[0] ?? 0)} by MapReduce, its code not compiled yet`,
+    `${'first repeat'.padEnd(LABEL)}  ${seconds(batch[0] ?? 0)} by MapReduce, with its code not compiled yet`,
     spillLine(repeats),
-    `${'clusters'.padEnd(LABEL)}  ${count(repeats[0]?.batch.clusters ?? 0)}, the same by both in every repeat, ` +
+    `${'clusters'.padEnd(LABEL)}  ${count(repeats[0]?.batch.clusters ?? 0)}, the same from both in every repeat, ` +
       `digest ${repeats[0]?.digest.slice(0, 16)}`,
-    `${'synced to the disk'.padEnd(LABEL)}  by both: the clusters at the end; by neither: what lies between the phases`,
+    `${'synced to the disk'.padEnd(LABEL)}  by both: the final clusters; by neither: the data between the phases`,
   ];
 }
 

@@ -1,10 +1,10 @@
 /**
- * The MapReduce against the sort pipeline, over the same documents: one repeat after the other.
+ * Compares the MapReduce with the sort pipeline on the same documents, one repeat after the other.
  *
- * Both are timed from the call to durable clusters. Both sync the clusters and nothing else: what
- * lies between the phases is of no use after a crash. The workers of the MapReduce live through all
- * repeats, as they do in the crawl-rate experiment, so its first repeat is also its slowest; the
- * programs of the pipeline start anew each time, as programs in a pipeline do.
+ * Both are timed from the call to durable clusters. Both sync only the clusters: the data between
+ * the phases is useless after a crash. The workers of the MapReduce live through all repeats, as in
+ * the crawl-rate experiment, so its first repeat is also its slowest. The programs of the pipeline
+ * are started for each repeat, as is usual in a pipeline.
  */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,18 +17,21 @@ import { clusterBySortPipeline } from './sort-pipeline.ts';
 export interface ContestOptions {
   /** Files of documents, one per worker. */
   readonly inputs: readonly string[];
-  /** For the clusters of both, which are removed before each repeat, and for what sort spills. */
+  /**
+   * For the clusters of both, which are removed before each repeat, and for the spill files of
+   * sort.
+   */
   readonly folder: string;
   readonly memoryBytesPerWorker: number;
   readonly signal: AbortSignal;
 }
 
-/** One repeat; the clusters of both were the same, or it would have thrown. */
+/** One repeat in which both found the same clusters; otherwise the repeat throws. */
 export interface Repeat {
   readonly batch: BatchReport;
   readonly batchSeconds: number;
   readonly pipelineSeconds: number;
-  /** Of the clusters; the same documents always have the same. */
+  /** Digest of the clusters; the same documents always give the same digest. */
   readonly digest: string;
 }
 

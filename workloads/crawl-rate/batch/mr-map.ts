@@ -2,8 +2,8 @@
 /**
  * The mapper of one clustering phase as a streaming program: `mr-map --phase 1 < documents`.
  *
- * Under Hadoop Streaming's contract: lines in, `key` tab `value` lines out. The map function is the
- * one the MapReduce runs.
+ * It follows Hadoop Streaming's contract: lines in, lines of `key` tab `value` out. It runs the
+ * same map function as the MapReduce.
  */
 import { streamMap } from '#mapreduce';
 import { createJob } from './cluster-job.ts';

@@ -2,9 +2,9 @@
 /**
  * The reducer of one clustering phase as a streaming program: `sort | mr-reduce --phase 1`.
  *
- * Under Hadoop Streaming's contract: it takes what `mr-map` wrote, sorted so that equal keys are
- * neighbours, and writes what the next phase's `mr-map` takes. The reduce function is the one the
- * MapReduce runs.
+ * It follows Hadoop Streaming's contract: it reads the output of `mr-map`, sorted so that equal
+ * keys are adjacent, and writes the input of the next phase's `mr-map`. It runs the same reduce
+ * function as the MapReduce.
  */
 import { streamReduce } from '#mapreduce';
 import { createJob } from './cluster-job.ts';

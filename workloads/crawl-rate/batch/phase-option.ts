@@ -1,8 +1,10 @@
-/** The one option of the streaming programs, `--phase`; anything else ends them with code 2. */
+/**
+ * The only option of the streaming programs, `--phase`; anything else ends them with exit code 2.
+ */
 import { parseArgs } from 'node:util';
 import { PHASES, type Phase } from './cluster-job.ts';
 
-/** Node's own parser, not a library's: these programs start many times and must start fast. */
+/** Uses Node's own parser, not a library: these programs start many times and must start fast. */
 export function phaseFromCommandLine(program: string): Phase {
   try {
     return parsePhase();

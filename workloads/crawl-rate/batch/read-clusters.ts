@@ -1,6 +1,4 @@
-/**
- * Reading the clusters that a batch run left: one line each, the representative and the members.
- */
+/** Reads the clusters of a batch run: one line each, the representative and the members. */
 import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +24,7 @@ export async function readRepresentatives(outputFolder: string): Promise<Map<str
   return representatives;
 }
 
-/** Not with `node:readline`: it ends lines at other characters too, which an id may hold. */
+/** Does not use `node:readline`, which also ends lines at other characters that an id may hold. */
 export async function* readClusterFile(path: string): AsyncGenerator<Cluster> {
   let carry = '';
   for await (const text of createReadStream(path, 'utf8') as AsyncIterable<string>) {

@@ -1,4 +1,4 @@
-/** Writing documents to files of records, as the batch reads them. */
+/** Writes documents to files of records, the input of the batch. */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeRecord, type SyntheticDocuments } from '../documents/index.ts';
@@ -7,15 +7,15 @@ const PIECE_DOCUMENTS = 2048;
 
 export interface RepositoryOptions {
   readonly folder: string;
-  /** The documents are spread over so many files, in order and evenly. */
+  /** Number of files, over which the documents are spread evenly and in order. */
   readonly files: number;
-  /** Stops between two pieces, with the signal's reason. */
+  /** Stops the writing between two pieces, with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Called now and then with the number of documents written. */
+  /** Called from time to time with the number of documents written. */
   readonly onProgress?: ((documents: number) => void) | undefined;
 }
 
-/** Writes the whole repository, synced; gives the paths of the files. */
+/** Writes and syncs the whole repository; resolves with the paths of the files. */
 export async function writeRepository(
   documents: SyntheticDocuments,
   options: RepositoryOptions,
@@ -45,5 +45,5 @@ async function writeDocuments(
     await file.write(Buffer.concat([...documents.range(next, pieceEnd)].map(encodeRecord)));
     onProgress?.(pieceEnd);
   }
-  await file.sync(); // Else the first measurement would share the disk with what is written back.
+  await file.sync(); // Else the first measurement would share the disk with the write-back.
 }

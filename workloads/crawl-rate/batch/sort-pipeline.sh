@@ -1,18 +1,20 @@
 #!/bin/sh
-# The clustering as a pipeline of streaming programs joined by GNU sort: what our MapReduce must beat.
+# The clustering as a pipeline of streaming programs joined by GNU sort, which the MapReduce must
+# beat.
 #
 #   documents-0 -> map 1 -> sort \
-#                                 merge -> reduce 1 -> map 2 -> sort -> reduce 2 -> map 3 -> sort -> reduce 3
-#   documents-1 -> map 1 -> sort /
+#                                 merge -> reduce 1
+#   documents-1 -> map 1 -> sort /           -> map 2 -> sort -> reduce 2
+#                                            -> map 3 -> sort -> reduce 3
 #
-# It was made as fast as we could make it: phase 1, where nearly all the bytes are, maps and sorts
-# every input file in a process of its own, and merges; the later phases run while the earlier ones
-# still write, with no files between them. Whole lines are compared as bytes (no -k), which is faster
-# and brings equal keys together all the same. Of five arrangements tried this was the fastest.
+# It is the fastest of the five arrangements that we tried. Phase 1, which handles nearly all the
+# bytes, maps and sorts every input file in a process of its own, and merges; the later phases run
+# while the earlier ones still write, with no files between them. Whole lines are compared as bytes
+# (no -k), which is faster and still brings equal keys together.
 #
-# Environment: NODE, MAP, REDUCE (programs), WORK (an empty folder), OUTPUT (a file),
-# MEMORY_EACH and MEMORY_ALL (for one of the parallel sorts of phase 1, and for the sorts after it, in
-# KiB), THREADS (for the latter). Arguments: the input files. All pipes are made before anything runs.
+# Environment: NODE, MAP, REDUCE (programs), WORK (an empty folder), OUTPUT (a file), MEMORY_EACH
+# (in KiB, for each parallel sort of phase 1), MEMORY_ALL (in KiB, for the later sorts), THREADS
+# (for the later sorts). Arguments: the input files. All pipes are made before anything runs.
 set -eu
 export LC_ALL=C
 

@@ -1,5 +1,5 @@
 /**
- * Runs the clustering through GNU sort; see sort-pipeline.sh for what runs and why in this shape.
+ * Runs the clustering through GNU sort; sort-pipeline.sh describes the arrangement and its reasons.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,20 +16,20 @@ export interface SortPipelineOptions {
   readonly inputs: readonly string[];
   /** File for the clusters; synced when the promise resolves. */
   readonly output: string;
-  /** What all sorts of one phase may use together, as for the workers of the MapReduce. */
+  /** Memory of all sorts of one phase together, as for the workers of the MapReduce. */
   readonly memoryBytes: number;
   /** Kills the pipeline. */
   readonly signal?: AbortSignal | undefined;
-  /** For pipes and what sort spills. Default: the system's folder for temporary files. */
+  /** For pipes and the spill files of sort. Default: the system's folder for temporary files. */
   readonly temporaryFolder?: string | undefined;
 }
 
 /** Why the pipeline cannot run here, as a sentence; undefined if it can. */
 export async function whyNoGnuSort(): Promise<string | undefined> {
   const { stdout, failed } = await execa('sort', ['--version'], { reject: false });
-  if (failed) return 'sort is not found on PATH, and the pipeline to compare with needs GNU sort.';
+  if (failed) return 'sort is not found on PATH, and the comparison needs GNU sort.';
   if (stdout.includes('GNU coreutils')) return undefined;
-  return 'sort on PATH is not GNU sort (coreutils), which the pipeline to compare with needs.';
+  return 'sort on PATH is not GNU sort (coreutils), which the comparison needs.';
 }
 
 /** Clusters the documents of the inputs into one file, a cluster per line. */
@@ -64,7 +64,7 @@ function killGroup(leader: number | undefined): void {
   try {
     if (leader !== undefined) process.kill(-leader, 'SIGKILL');
   } catch {
-    // The group has just ended by itself.
+    // The group has just ended on its own.
   }
 }
 

@@ -1,12 +1,15 @@
-/** The claims of the judge: two definitions, one partition; and a difference is found and named. */
+/**
+ * Claims about the reference clustering: both definitions give one partition, and a difference is
+ * found and named.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { clusterDumbly, clusterInPhases } from './clustering.ts';
+import { clusterOneByOne, clusterInPhases } from './clustering.ts';
 import { documentId, type KeyedDocument } from './document.ts';
 import { describePartition, expectedPartition, samePartition } from './partition.ts';
 
-/** Documents that meet often: few different keys, the three kinds of keys spelt alike. */
+/** Documents that often share keys: few different keys, and all three kinds spelt alike. */
 const manyDuplicates = fc
   .integer({ min: 1, max: 12 })
   .chain((keySpace) => {
@@ -18,7 +21,7 @@ const manyDuplicates = fc
 test('one at a time and in three phases give the same partition', () => {
   fc.assert(
     fc.property(manyDuplicates, (documents) => {
-      const difference = samePartition(clusterInPhases(documents), clusterDumbly(documents));
+      const difference = samePartition(clusterInPhases(documents), clusterOneByOne(documents));
       assert.equal(difference, undefined);
     }),
     { numRuns: 1000 },
@@ -28,7 +31,7 @@ test('one at a time and in three phases give the same partition', () => {
 test('a representative is the first document of its cluster and represents itself', () => {
   fc.assert(
     fc.property(manyDuplicates, (documents) => {
-      const partition = clusterDumbly(documents);
+      const partition = clusterOneByOne(documents);
       for (const [id, representative] of partition) {
         assert.ok(representative <= id);
         assert.equal(partition.get(representative), representative);
@@ -37,8 +40,8 @@ test('a representative is the first document of its cluster and represents itsel
   );
 });
 
-test('the first key that hits decides, and later keys are not looked at', () => {
-  const partition = clusterDumbly([
+test('the first key that hits decides, and later keys are not looked up', () => {
+  const partition = clusterOneByOne([
     { id: 'a', keys: ['1', '1', '1'] },
     { id: 'b', keys: ['2', '2', '2'] },
     { id: 'c', keys: ['1', '2', '3'] }, // Joins a by key 1, though key 2 would lead to b.
@@ -48,7 +51,7 @@ test('the first key that hits decides, and later keys are not looked at', () => 
 });
 
 test('a key that missed leads to the cluster that a later key found', () => {
-  const partition = clusterDumbly([
+  const partition = clusterOneByOne([
     { id: 'a', keys: ['1', '1', '1'] },
     { id: 'b', keys: ['2', '2', '1'] }, // Joins a by key 3; keys 1 and 2 now lead to a.
     { id: 'c', keys: ['2', '9', '9'] },

@@ -1,20 +1,22 @@
 /**
- * What the clusters should be: two definitions so plain that neither can hide a mistake.
+ * The reference clustering: two definitions of the right clusters, so simple that neither can hide
+ * a mistake.
  *
  * Clustering by three keys finds groups of duplicates, not connected components (those would put 97
  * % of the paper's documents into one). A cluster is named by its representative, its first
  * document.
  *
- *   One at a time, as the observers do it. Look the document's keys up in three indexes, in order,
- *   and stop at the first hit: the document joins that cluster. With no hit it founds one. Every
- *   key that missed now leads to the cluster.
+ *   One at a time, as the observers do. Look up the document's keys in three indexes, in order, and
+ *   stop at the first hit: the document joins that cluster. Without a hit it founds one. Every key
+ *   that missed now leads to the cluster.
  *
- *   In three phases, as the MapReduces do it. Group all documents by key 1; the first of each group
- *   survives and the others follow it. Group the survivors by key 2, and theirs by key 3.
+ *   In three phases, as the MapReduces do. Group all documents by key 1; the first of each group
+ *   survives and the others follow it. Group the survivors by key 2, and the survivors of that by
+ *   key 3.
  *
- * On documents in the same order both give the same partition, representatives included: whoever
- * comes first with a key is also the one that survives its group. So either can judge both systems.
- * Percolator's documents must be given in the order of their commits, the baseline's by id.
+ * On documents in the same order both give the same partition, representatives included: the first
+ * document with a key is also the survivor of its group. So each definition can check both systems.
+ * Pass Percolator's documents in the order of their commits, the baseline's by id.
  */
 import type { KeyedDocument } from './document.ts';
 
@@ -22,7 +24,7 @@ import type { KeyedDocument } from './document.ts';
 export type Partition = ReadonlyMap<string, string>;
 
 /** The partition by looking up one document after the other, in the order given. */
-export function clusterDumbly(documents: Iterable<KeyedDocument>): Partition {
+export function clusterOneByOne(documents: Iterable<KeyedDocument>): Partition {
   const indexes = [new Map<string, string>(), new Map<string, string>(), new Map<string, string>()];
   const partition = new Map<string, string>();
   for (const { id, keys } of documents) {
@@ -33,7 +35,7 @@ export function clusterDumbly(documents: Iterable<KeyedDocument>): Partition {
       looked++;
     }
     representative ??= id;
-    // The key that hit leads there already; setting it again changes nothing.
+    // The key that hit already leads there; setting it again changes nothing.
     for (let k = 0; k < looked; k++) indexes[k]?.set(keys[k] as string, representative);
     partition.set(id, representative);
   }

@@ -1,7 +1,7 @@
 /** The claims of a crawl's description, on a crawl small enough to count by hand. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clusterDumbly } from './clustering.ts';
+import { clusterOneByOne } from './clustering.ts';
 import { describeCrawl, type CrawledPage } from './crawl-description.ts';
 
 const pages: readonly CrawledPage[] = [
@@ -15,8 +15,8 @@ const pages: readonly CrawledPage[] = [
   { id: '7', url: 'http://a.example/4', keys: ['c7', 't7', 'u6'] }, // The address of 5.
 ];
 
-test('a description counts pages, clusters, keys, hosts and what holds clusters together', () => {
-  const { acrossHosts, ...counts } = describeCrawl(pages, clusterDumbly(pages));
+test('a description counts pages, clusters, keys, hosts, and the keys that join clusters', () => {
+  const { acrossHosts, ...counts } = describeCrawl(pages, clusterOneByOne(pages));
   assert.deepEqual(counts, {
     pages: 8,
     clusters: 4,

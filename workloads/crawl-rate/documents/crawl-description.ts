@@ -1,17 +1,14 @@
-/**
- * What the clusters of a real crawl say about it: how much of it is duplicated, and across which
- * hosts.
- */
+/** Describes a real crawl by its clusters: how much of it is duplicated, and across which hosts. */
 import type { Partition } from './clustering.ts';
 import type { Document } from './document.ts';
 import { hostOf } from './url-form.ts';
 
-/** A page without its contents, which a description does not need to hold. */
+/** A page without its contents, which a description does not need. */
 export type CrawledPage = Omit<Document, 'contents'>;
 
 /**
- * What all pages of a cluster share, the strongest first. `several`: no key is common to all of
- * them, they were found one by one through different keys.
+ * The key that all pages of a cluster share, the strongest first. `several`: no key is common to
+ * all of them; different keys joined them one by one.
  */
 type Sharing = 'contents' | 'text' | 'url' | 'several';
 
@@ -30,7 +27,7 @@ export interface CrawlDescription {
   readonly distinctUrls: number;
   /** Pages by host as written, the host with most pages first. */
   readonly hosts: readonly { readonly host: string; readonly pages: number }[];
-  /** Clusters of two pages and more, by what holds them together. */
+  /** Clusters of two or more pages, by the key that their pages share. */
   readonly groups: Readonly<Record<Sharing, number>>;
   /** The clusters with pages on more than one host. */
   readonly acrossHosts: readonly DuplicateGroup[];

@@ -1,20 +1,20 @@
 /**
  * A real crawl as documents for the experiment.
  *
- * The files are read twice. The first reading collects the redirects, which may stand after the
- * pages they concern, counts the records, and finds any damage before a single document is handed
- * out. The second makes the documents, one at a time, so that a crawl may be larger than memory.
+ * The files are read twice. The first pass collects the redirects, which may come after the pages
+ * they concern, counts the records, and finds any damage before the first document is returned. The
+ * second pass makes the documents, one at a time, so that a crawl may be larger than memory.
  *
- * Pages are numbered in the order of the files: their ids are that order.
+ * Pages are numbered in the order of the files, and these numbers are their ids.
  */
 import { documentId, type Document } from './document.ts';
 import { keysOfPage, Redirects } from './page-keys.ts';
 import { readWarc, type CrawlRecord } from './warc.ts';
 
 export interface Crawl {
-  /** How many records of each kind (see warc.ts). */
+  /** The number of records of each kind (see warc.ts). */
   readonly records: RecordCounts;
-  /** The pages, from the first, as documents. May be called again. */
+  /** All pages as documents, from the first. May be called again. */
   documents(): AsyncGenerator<Document>;
 }
 

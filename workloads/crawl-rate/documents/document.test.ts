@@ -1,4 +1,4 @@
-/** The claims of the written forms: whatever the bytes, what was written is what is read. */
+/** Claims about the encoded forms: any bytes are read back as written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
@@ -14,10 +14,7 @@ import {
 } from './index.ts';
 
 const field = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll(/[\t\n\r]/gu, '_'));
-/**
- * Half of the bytes are those that need escaping: uniform bytes would hardly ever hold two in a
- * row.
- */
+/** Half of the bytes need escaping: uniform bytes would hardly ever contain two in a row. */
 const byte = fc.oneof(fc.nat(255), fc.constantFrom(0x09, 0x0a, 0x0d, 0x5c, 0x6e, 0x72, 0x74));
 const documents: fc.Arbitrary<Document> = fc
   .tuple(fc.nat(), field, fc.tuple(field, field, field), fc.array(byte))

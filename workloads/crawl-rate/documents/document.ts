@@ -1,8 +1,8 @@
 /**
- * A document and its two written forms.
+ * A document and its two encoded forms.
  *
- * A document is what a crawler hands over: an address, the bytes found there, and three keys, each
- * of which can say "this is a duplicate of that". Its id is its arrival number, fixed-width
+ * A crawler delivers documents: an address, the bytes found there, and three keys, each of which
+ * can mark the document as a duplicate of another one. Its id is its arrival number, fixed-width
  * decimal, so that the order of the strings is the order of arrival.
  *
  * Form 1, the record: one line of bytes, for files that a MapReduce splits at line ends.
@@ -10,20 +10,20 @@
  *     <id> TAB <key 1> TAB <key 2> TAB <key 3> TAB <url> TAB <contents, escaped> LF
  *
  *   Only the contents are escaped (backslash, tab, line feed, carriage return become `\\` `\t` `\n`
- *   `\r`); the other five fields must be free of the last three, and `encodeRecord` insists on it.
+ *   `\r`); the other five fields must not hold the last three, and `encodeRecord` checks this.
  *   A record is bytes, not text: contents may be anything, so never turn a line into a string.
  *
- * Form 2, the cell value: what one Bigtable cell holds, the id being its row.
+ * Form 2, the cell value: the content of one Bigtable cell, whose row is the id.
  *
  *     (u16 length, key) three times, (u32 length, url), contents
  *
- *   The keys come first with their lengths, so that an observer that looks for duplicates reads them
- *   without touching the contents.
+ *   The keys come first with their lengths, so that an observer that looks for duplicates reads
+ *   them without touching the contents.
  */
 
 export type Keys = readonly [string, string, string];
 
-/** What clustering needs to know of a document. */
+/** The parts of a document that clustering needs. */
 export interface KeyedDocument {
   readonly id: string;
   readonly keys: Keys;
@@ -34,10 +34,10 @@ export interface Document extends KeyedDocument {
   readonly contents: Uint8Array;
 }
 
-/** Wide enough for the ten thousand million documents that a repository will not reach. */
+/** Enough digits for ten thousand million documents, more than any repository here. */
 const ID_DIGITS = 10;
 
-/** The id of the document that arrived as number `arrival`, counted from 0. */
+/** The id of the document with arrival number `arrival`, counted from 0. */
 export function documentId(arrival: number): string {
   return arrival.toString().padStart(ID_DIGITS, '0');
 }
@@ -60,7 +60,7 @@ export function decodeRecord(line: Uint8Array): Document {
 }
 
 /**
- * The id and keys of a record; the contents are not looked at, so a batch phase may pass them on.
+ * The id and keys of a record. Does not look at the contents, so a batch phase may pass them on.
  */
 export function decodeRecordKeys(line: Uint8Array): KeyedDocument {
   const [id, key1, key2, key3] = splitHead(asBuffer(line), 4).fields as [
@@ -106,7 +106,7 @@ const LINE_END = Buffer.from('\n');
 /** Five fields, each closed by a tab, and no other tab or line end in between. */
 const HEAD_FORM = /^(?:[^\t\n\r]*\t){5}$/;
 
-/** The byte that stands after the backslash, by the byte it stands for. */
+/** The byte after the backslash, by the byte that it represents. */
 const ESCAPES: ReadonlyMap<number, number> = new Map([
   [BACKSLASH, BACKSLASH],
   [TAB, 't'.charCodeAt(0)],
@@ -117,7 +117,7 @@ const UNESCAPES: ReadonlyMap<number, number> = new Map(
   [...ESCAPES].map(([plain, escaped]) => [escaped, plain]),
 );
 
-/** Contents with none of the four bytes, as most have, are passed on as they are. */
+/** Returns contents without any of the four bytes, the usual case, as they are. */
 function escape(contents: Uint8Array): Uint8Array {
   const bytes = asBuffer(contents);
   if (![...ESCAPES.keys()].some((byte) => bytes.includes(byte))) return bytes;
@@ -165,7 +165,7 @@ function splitHead(line: Buffer, count: number): { fields: string[]; rest: Buffe
 function withLength(text: string, lengthBytes: 2 | 4): Buffer {
   const bytes = Buffer.from(text);
   const length = Buffer.alloc(lengthBytes);
-  length.writeUIntBE(bytes.length, 0, lengthBytes); // Throws by itself when the text is too long.
+  length.writeUIntBE(bytes.length, 0, lengthBytes); // Throws when the text is too long.
   return Buffer.concat([length, bytes]);
 }
 

@@ -1,22 +1,22 @@
 /**
  * The HTTP response inside a WARC record: status, headers, and the body as the author wrote it.
  *
- * A WARC keeps the bytes of the wire, so the body may be cut into chunks (Transfer-Encoding) and
- * compressed (Content-Encoding). Both are undone here, or the same page served twice in different
- * ways would look like two. Many crawlers store the body already decoded but leave the headers as
- * they were; a body that does not decode is therefore taken as it stands, and is not an error.
+ * A WARC keeps the bytes of the wire, so the body may be chunked (Transfer-Encoding) and compressed
+ * (Content-Encoding). This file undoes both; otherwise the same page served in two ways would look
+ * like two pages. Many crawlers store the body already decoded but keep the original headers, so a
+ * body that does not decode is taken as it is, and is not an error.
  */
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 
 export interface HttpResponse {
   readonly status: number;
-  /** By lower-case name. Of a header that is repeated, the first. */
+  /** By lower-case name. If a header is repeated, the first value. */
   readonly headers: ReadonlyMap<string, string>;
-  /** As in the WARC; `decodeBody` undoes the encodings. */
+  /** The body as in the WARC; `decodeBody` undoes the encodings. */
   readonly rawBody: Buffer;
 }
 
-/** The response, or nothing if the block does not begin like one. */
+/** The response; undefined if the block does not begin like one. */
 export function parseHttpResponse(block: Buffer): HttpResponse | undefined {
   const { head, rawBody } = splitHead(block);
   const [statusLine = '', ...lines] = head.split(/\r?\n/u);
@@ -35,7 +35,8 @@ export function decodeBody({ headers, rawBody }: HttpResponse): Buffer {
 }
 
 /**
- * Servers end lines with CR LF; some with LF alone. Whichever blank line comes first ends the head.
+ * Servers end lines with CR LF, some with LF alone. The first blank line of either form ends the
+ * head.
  */
 function splitHead(block: Buffer): { head: string; rawBody: Buffer } {
   const ends = ['\r\n\r\n', '\n\n']
@@ -77,7 +78,7 @@ function joinChunks(body: Buffer): Buffer {
   }
 }
 
-/** Unpacked bodies above this are left packed: a page this large is an attack, not a page. */
+/** Bodies that would unpack to more than this stay packed: such a page is an attack. */
 const UNPACKED_BYTES_MAX = 2 ** 27;
 
 const DECOMPRESSORS: Readonly<Record<string, (body: Buffer) => Buffer>> = {
@@ -92,6 +93,6 @@ function decompress(body: Buffer, encoding: string): Buffer {
   try {
     return DECOMPRESSORS[encoding]?.(body) ?? body;
   } catch {
-    return body; // Stored decoded, or cut off: what is there is what can be compared.
+    return body; // Stored decoded, or cut off: compare the bytes as they are.
   }
 }

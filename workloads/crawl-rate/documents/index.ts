@@ -1,4 +1,4 @@
-/** The front door of the documents: what is clustered, and what its clusters should be. */
+/** The front door of the documents: the documents themselves, and their right clusters. */
 export {
   decodeDocument,
   decodeKeys,
@@ -16,7 +16,7 @@ export {
   type SyntheticDocuments,
   type SyntheticOptions,
 } from './synthetic.ts';
-export { clusterDumbly, clusterInPhases, type Partition } from './clustering.ts';
+export { clusterOneByOne, clusterInPhases, type Partition } from './clustering.ts';
 export {
   describePartition,
   expectedPartition,

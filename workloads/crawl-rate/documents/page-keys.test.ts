@@ -1,4 +1,4 @@
-/** The claims of the page keys: which hand-made pages are the same document, by which key. */
+/** Claims about the page keys: which hand-made pages are the same document, and by which key. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keysOfPage, Redirects } from './page-keys.ts';
@@ -24,14 +24,14 @@ test('the same bytes at two addresses share keys 1 and 2, not 3', () => {
   assert.notEqual(one?.[2], other?.[2]);
 });
 
-test('other markup around the same words shares key 2 only', () => {
+test('the same words in other markup share only key 2', () => {
   const one = keysOfPage(page('http://a.example/1', '<p>Hello  <b>world</b></p>'), none);
   const other = keysOfPage(page('http://a.example/2', '<div>Hello\nworld<script>x</script>'), none);
   assert.notEqual(one[0], other[0]);
   assert.equal(one[1], other[1]);
 });
 
-test('other words at the same address share key 3 only', () => {
+test('other words at the same address share only key 3', () => {
   const one = keysOfPage(page('http://www.a.example/', 'monday'), none);
   const other = keysOfPage(page('https://a.example/index.html', 'tuesday'), none);
   assert.notEqual(one[0], other[0]);
@@ -46,7 +46,7 @@ test('pages without visible text are not all one document', () => {
   assert.notEqual(one?.[1], other?.[1]);
 });
 
-test('an address takes the key of the page that it redirects to, through a whole chain', () => {
+test('an address has the key of the page at the end of its chain of redirects', () => {
   const redirects = new Redirects();
   redirects.add('http://a.example/old', 'http://a.example/older');
   redirects.add('http://a.example/older', 'https://www.b.example/new/');
@@ -55,7 +55,7 @@ test('an address takes the key of the page that it redirects to, through a whole
   }
 });
 
-test('a circle of redirects leads nowhere', () => {
+test('a circle of redirects is not followed', () => {
   const redirects = new Redirects();
   redirects.add('http://a.example/1', 'http://a.example/2');
   redirects.add('http://a.example/2', 'http://a.example/1');
@@ -69,7 +69,7 @@ test('a redirect to another spelling of the same address changes nothing', () =>
   assert.equal(redirects.follow('a.example'), 'a.example');
 });
 
-test('an address too long for a row key is cut, and stays different from its like', () => {
+test('an address too long for a row key is cut, and stays different from similar ones', () => {
   const long = `http://a.example/${'x'.repeat(5000)}`;
   const [one, other] = [`${long}1`, `${long}2`].map((url) => keysOfPage(page(url, ''), none)[2]);
   assert.ok(one !== undefined && one.length < 500);
@@ -83,7 +83,7 @@ test('visible text is title and body, entities decoded, white space collapsed', 
   assert.equal(textOf(html), 'Q&A Café undone a b');
 });
 
-test('elements end words unless they stand inside one', () => {
+test('elements end words, except for inline elements', () => {
   assert.equal(textOf('<td>a<td>b'), 'a b');
   assert.equal(textOf('<i>a</i>b'), 'ab');
 });

@@ -2,14 +2,14 @@
  * The three keys of a page: three ways for two addresses to be the same document.
  *
  *   key 1, the contents: SHA-256 of the payload, byte by byte.
- *   key 2, the text: SHA-256 of what a reader sees (visible-text.ts). A page without any visible text
- *          takes its contents instead, or all empty pages of the web would be one document.
+ *   key 2, the text: SHA-256 of the visible text (visible-text.ts). A page without any visible text
+ *          uses its contents instead; otherwise all empty pages of the web would be one document.
  *   key 3, the address: the normal form of the URL (url-form.ts) after following the redirects that
- *          the crawl met. A page that is found where another address redirects to, and at that other
- *          address itself at another time, is one document. (The price: a page that once sent the
- *          crawler to a log-in form is taken for that form.)
+ *          the crawl met. So a page found through a redirect and the same page found at the
+ *          redirecting address at another time are one document. (The price: a page that once sent
+ *          the crawler to a log-in form counts as that form.)
  *
- * Keys become row keys, so an address too long for one is cut and completed with its hash.
+ * Keys become row keys, so an address too long for one is cut, and its hash is appended.
  */
 import { hash } from 'node:crypto';
 import type { Keys } from './document.ts';
@@ -17,7 +17,7 @@ import { normalizeUrl } from './url-form.ts';
 import { visibleText } from './visible-text.ts';
 import type { Page } from './warc.ts';
 
-/** The keys of a page in a crawl that met these redirects. */
+/** The keys of a page in a crawl with these redirects. */
 export function keysOfPage({ url, contents, contentType }: Page, redirects: Redirects): Keys {
   const contentsKey = hash('sha256', contents, 'base64url');
   const text = visibleText(contents, contentType);
@@ -29,11 +29,11 @@ export function keysOfPage({ url, contents, contentType }: Page, redirects: Redi
 export class Redirects {
   readonly #targets = new Map<string, string>();
 
-  /** Of an address that was redirected to different places, the last counts. */
+  /** If an address was redirected to different places, the last one counts. */
   add(url: string, target: string): void {
     const from = normalizeUrl(url);
     const to = normalizeUrl(target);
-    if (from !== to) this.#targets.set(from, to); // From http to https, say, is no news.
+    if (from !== to) this.#targets.set(from, to); // From http to https, say, changes nothing.
   }
 
   /** The end of the chain that begins at `form`; `form` itself if the chain runs in a circle. */
@@ -49,7 +49,7 @@ export class Redirects {
   }
 }
 
-/** Far below the 4 KiB that a Bigtable row key may have: others put prefixes before it. */
+/** Far below the 4 KiB limit of a Bigtable row key: callers add prefixes. */
 const KEY_LENGTH_MAX = 400;
 
 function bound(key: string): string {

@@ -1,5 +1,6 @@
 /**
- * Partitions described and compared: their size in a few numbers, their difference in one sentence.
+ * Describes and compares partitions: their sizes in a few numbers, their difference in one
+ * sentence.
  */
 import type { Partition } from './clustering.ts';
 
@@ -31,8 +32,9 @@ export function describePartition(partition: Partition): PartitionDescription {
 }
 
 /**
- * What theory expects of many documents whose three keys are drawn uniformly, `load` documents to a
- * key (the paper: 4/3). A phase that finds x documents per key leaves 1 - e^-x of them per key.
+ * The partition that theory expects of many documents whose three keys are drawn uniformly, with
+ * `load` documents per key (the paper: 4/3). A phase that finds x documents per key leaves 1 - e^-x
+ * of them per key.
  */
 export function expectedPartition(
   load: number,
@@ -46,7 +48,7 @@ export function expectedPartition(
 }
 
 /**
- * Nothing if both say the same of every document, otherwise one sentence with the first difference.
+ * Undefined if both agree on every document, otherwise one sentence with the first difference.
  * Representatives count: a cluster is named by its first document, and a wrong name is a
  * difference.
  */

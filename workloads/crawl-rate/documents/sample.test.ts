@@ -1,12 +1,11 @@
 /**
- * The claims of the sample crawl: how many pages it has, how many are different, and where they
- * meet.
+ * Claims about the sample crawl: the number of its pages, of distinct contents, and of clusters.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import {
-  clusterDumbly,
+  clusterOneByOne,
   clusterInPhases,
   decodeDocument,
   decodeRecord,
@@ -22,7 +21,7 @@ import {
 const crawl = await openCrawl([path.join(import.meta.dirname, 'sample', 'sqlite-sample.warc.gz')]);
 const documents: Document[] = [];
 for await (const document of crawl.documents()) documents.push(document);
-const partition = clusterDumbly(documents);
+const partition = clusterOneByOne(documents);
 
 test('the sample has 442 HTML pages and 221 distinct contents', () => {
   assert.equal(crawl.records.page, 442);
@@ -51,7 +50,7 @@ test('every page of the sample is found on both hosts', () => {
   });
 });
 
-test('real pages survive both written forms', () => {
+test('real pages survive both encoded forms', () => {
   for (const document of documents.slice(0, 20)) {
     assert.deepEqual(decodeRecord(encodeRecord(document)), document);
     assert.deepEqual(decodeDocument(document.id, encodeDocument(document)), document);

@@ -1,27 +1,29 @@
 /**
- * Synthetic documents: any number of them, made on the spot, clustering as the paper's did.
+ * Synthetic documents: any number of them, made on demand, that cluster as the paper's did.
  *
  * The paper's repository has 1,000 million documents, and "each document has three clustering
  * keys", drawn from 750 million: clusters hold 3.3 documents on average and 93 % of the documents
- * have a duplicate. What decides these two numbers is only how many documents share one key, so
- * they stay the same at every size as long as the key space keeps its proportion:
+ * have a duplicate. These two numbers depend only on how many documents share a key, so they stay
+ * the same at every size if the key space keeps its proportion:
  *
  *   1. the key space has 0.75 times as many keys as the repository has documents *before* a run;
  *   2. each of the three keys has a key space of its own;
  *   3. a key is drawn uniformly from its key space.
  *
- * Document i depends on the seed and on i alone: a loader and a checker in different processes make
- * the same document, in any order, without having made those before it.
+ * Document i depends only on the seed and on i: a loader and a checker in different processes make
+ * the same document, in any order, without making those before it.
  *
- * Documents with the same first key have the same contents, because the first key stands for a
- * checksum of the contents. Addresses are merely plausible: they are not derived from the third
- * key.
+ * Documents with the same first key have the same contents, because the first key represents a
+ * checksum of the contents. Addresses are only plausible: they are not derived from the third key.
  */
 import { documentId, type Document, type Keys } from './document.ts';
 import { fractionAt, integerAt } from '../../harness/chance.ts';
 
 export interface SyntheticOptions {
-  /** Documents in the repository before the run; sizes the key spaces. More may be made. */
+  /**
+   * Documents in the repository before the run, which set the size of the key spaces. More may be
+   * made.
+   */
   readonly repository: number;
   /** Bytes of the whole record of a document (see document.ts). Below about 120: no contents. */
   readonly documentBytes: number;
@@ -30,7 +32,7 @@ export interface SyntheticOptions {
 }
 
 export interface SyntheticDocuments extends SyntheticOptions {
-  /** How many different keys each of the three key spaces holds. */
+  /** The number of different keys in each of the three key spaces. */
   readonly keySpace: number;
   /** The keys of document i, without making the document. */
   keysOf(i: number): Keys;
@@ -82,8 +84,8 @@ const KEY_DIGITS = 12;
 const HALF_KEYS = 16 ** (KEY_DIGITS / 2);
 
 /**
- * A key as 12 hexadecimal digits, spread evenly over all of them as a checksum's would be, so that
- * tablets cut at even prefixes get even shares. The order of the keys is kept.
+ * A key as 12 hexadecimal digits, spread evenly over their whole range as a checksum would be, so
+ * that tablets split at even prefixes have even shares. The order of the keys is kept.
  */
 function spellKey(fraction: number): string {
   const scaled = fraction * HALF_KEYS;
@@ -99,22 +101,22 @@ function spellHalf(half: number): string {
 const SECTIONS = ['archive', 'article', 'gallery', 'library', 'product', 'project', 'storage'];
 const HOSTS = 10_000;
 
-/** Of one length for all documents, so that records are too; `.example` belongs to nobody. */
+/** All URLs have the same length, so that all records do; `.example` is a reserved domain. */
 function urlOf(seed: number, i: number): string {
   const host = integerAt(seed, 4, i, HOSTS).toString().padStart(4, '0');
   const section = SECTIONS[integerAt(seed, 5, i, SECTIONS.length)];
   return `https://www.site-${host}.example/${section}/${documentId(i)}.html`;
 }
 
-/** What a record holds besides its contents. */
+/** Bytes of a record besides its contents. */
 const HEAD_BYTES = `${documentId(0)}\t${urlOf(0, 0)}\t`.length + 3 * (KEY_DIGITS + 1) + 1;
 
 /** Contents are slices of one block of this size: long enough that neighbours seldom overlap. */
 const TEXT_BYTES = 2 ** 20;
 
 /**
- * Words of random letters. Compression cannot do much better than the letters' own 60 %, so a store
- * that compresses is not flattered by documents that say the same thing over and over.
+ * Words of random letters. Compression cannot do much better than the 60 % of the letters
+ * themselves, so repetitive text does not give a compressing store an advantage.
  */
 function createText(seed: number, length: number): Buffer {
   const text = Buffer.alloc(length);

@@ -1,8 +1,8 @@
 /**
  * The bytes of a WARC file, unpacked if they are gzipped, in large chunks.
  *
- * Chunks are large for the WARC parser's sake: it looks for the end of a header in at most two
- * chunks, and would miss one that small chunks cut in three. Unpacking ends chunks where it likes.
+ * Chunks are large because the WARC parser looks for the end of a header in at most two chunks, and
+ * would miss one that small chunks cut in three. Unpacking may end a chunk at any byte.
  */
 import { createReadStream } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
@@ -38,15 +38,16 @@ async function* gunzip(file: string, bytes: number): AsyncGenerator<Buffer> {
   } finally {
     packed.destroy();
   }
-  // Zeros after a member end a gzip file; a download that was given its space but not its bytes has
-  // them in the middle, and all that follows would be lost without a word.
+  // Zeros after a member end a gzip file. A download whose space was allocated but not filled has
+  // zeros in the middle, and all the data after them would be lost silently.
   if (unpacked.bytesWritten < bytes) {
     throw new Error(`zeros from packed byte ${unpacked.bytesWritten} on`);
   }
 }
 
 /**
- * The same bytes in chunks of at least `CHUNK_BYTES`, but for the last before the end or an error.
+ * The same bytes in chunks of at least `CHUNK_BYTES`, except for the last before the end or an
+ * error.
  */
 async function* inLargeChunks(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = [];
@@ -62,7 +63,7 @@ async function* inLargeChunks(source: AsyncIterable<Buffer>): AsyncGenerator<Buf
       size = 0;
     }
   } catch (error) {
-    failure = { error }; // Whole records may be held; they are read before the damage is told.
+    failure = { error }; // Whole buffered records are read before the damage is reported.
   }
   if (size > 0) yield Buffer.concat(held);
   if (failure !== undefined) throw failure.error;

@@ -1,4 +1,7 @@
-/** The claims of the normal form of a URL: a table of what is one page and what is not. */
+/**
+ * Claims about the normal form of a URL: a table of addresses that are one page, and of those that
+ * are not.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
@@ -38,7 +41,7 @@ test('addresses that differ in path, query or case of the path are different pag
   );
 });
 
-test('a normal form made into a URL again has the same normal form', () => {
+test('a normal form turned into a URL again has the same normal form', () => {
   const urls = fc.webUrl({ withQueryParameters: true, withFragments: true });
   fc.assert(
     fc.property(urls, (url) => {
@@ -48,7 +51,7 @@ test('a normal form made into a URL again has the same normal form', () => {
   );
 });
 
-test('the host of a URL keeps its www, and nothing has no host', () => {
+test('the host of a URL keeps its www, and a text that is not a URL has no host', () => {
   assert.equal(hostOf('http://www.sqlite.org/x'), 'www.sqlite.org');
   assert.equal(hostOf('nothing'), '');
 });

@@ -1,15 +1,16 @@
 /**
  * The normal form of a URL: equal for two addresses that a crawler should expect to be one page.
  *
- *   1. The scheme goes: http and https serve the same page. (Other schemes stay.)
- *   2. User, password and fragment go; so does the port when it is the scheme's own.
+ *   1. The scheme is removed: http and https serve the same page. (Other schemes stay.)
+ *   2. User, password and fragment are removed, and the port if it is the scheme's default.
  *   3. The host is lower-case, without a final dot and without `www.`.
- *   4. `.` and `..` are resolved. Percent-encoding stays only where it must, with upper-case
+ *   4. `.` and `..` are resolved. Percent-encoding stays only where necessary, with upper-case
  *      digits.
- *   5. An index file goes (`index.html` and its kin), then slashes at the end of the path.
- *   6. An empty query goes. Any other query stays as it is: its order may matter to the server.
+ *   5. An index file (`index.html` and similar) is removed, then slashes at the end of the path.
+ *   6. An empty query is removed. Any other query stays as it is: its order may matter to the
+ *      server.
  *
- * What cannot be parsed as a URL is its own normal form.
+ * A text that cannot be parsed as a URL is its own normal form.
  */
 export function normalizeUrl(url: string): string {
   const parsed = URL.parse(url);
@@ -21,7 +22,7 @@ export function normalizeUrl(url: string): string {
   return `${scheme}${host}${port && `:${port}`}${path}${normalizePercents(search)}`;
 }
 
-/** The host as written in the URL, `www.` included: two of them may serve the same pages. */
+/** The host as written in the URL, `www.` included: two hosts may serve the same pages. */
 export function hostOf(url: string): string {
   return URL.parse(url)?.host ?? '';
 }

@@ -1,15 +1,15 @@
 /**
- * What a reader sees of an HTML page, as one line: two pages that differ only in their markup,
- * scripts or white space have the same visible text.
+ * The visible text of an HTML page, as one line. Two pages that differ only in markup, scripts or
+ * white space have the same visible text.
  *
- * The title counts, comments and the contents of `script`, `style`, `template` and `noscript` do
- * not. Elements end words, except those that stand inside one (`<b>`, `<a>`...): `un<b>do</b>` is
- * one word. Nothing is laid out, so text that a style sheet hides counts as visible.
+ * The title counts; comments and the contents of `script`, `style`, `template` and `noscript` do
+ * not. Elements end words, except for inline elements (`<b>`, `<a>`...): `un<b>do</b>` is one word.
+ * There is no layout, so text that a style sheet hides counts as visible.
  */
 import { TextDecoder } from 'node:util';
 import { Parser } from 'htmlparser2';
 
-/** The visible text of a page; `contentType` is what the server said, for its charset. */
+/** The visible text of a page; `contentType` is that of the server, for its charset. */
 export function visibleText(contents: Uint8Array, contentType: string): string {
   const pieces: string[] = [];
   let hiddenDepth = 0;
@@ -40,7 +40,7 @@ const INSIDE_WORDS: ReadonlySet<string> = new Set(
   q s samp small span strike strong sub sup tt u var wbr`.split(/\s+/u),
 );
 
-/** How far a page may be read to find its own word on its charset, as browsers do. */
+/** Bytes of a page in which to look for its own charset declaration, as browsers do. */
 const CHARSET_BYTES = 1024;
 const CONTENT_TYPE_CHARSET = /charset\s*=\s*["']?\s*([\w-]+)/iu;
 const META_CHARSET = /<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)/iu;
@@ -49,7 +49,7 @@ function decodeText(contents: Uint8Array, contentType: string): string {
   return decoderFor(charsetOf(contents, contentType)).decode(contents);
 }
 
-/** Asks, in this order, the byte order mark, the server and the page. */
+/** The charset from, in this order, the byte order mark, the server and the page. */
 function charsetOf(contents: Uint8Array, contentType: string): string | undefined {
   const start = Buffer.from(contents.subarray(0, CHARSET_BYTES)).toString('latin1');
   if (start.startsWith('\xEF\xBB\xBF')) return 'utf-8';
@@ -58,7 +58,7 @@ function charsetOf(contents: Uint8Array, contentType: string): string | undefine
   return CONTENT_TYPE_CHARSET.exec(contentType)?.[1] ?? META_CHARSET.exec(start)?.[1];
 }
 
-/** UTF-8 when nothing is said, or when it is a charset that nobody knows. */
+/** UTF-8 if there is no charset, or if it is unknown. */
 function decoderFor(charset: string | undefined): TextDecoder {
   try {
     return new TextDecoder(charset);

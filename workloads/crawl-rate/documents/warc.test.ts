@@ -1,4 +1,7 @@
-/** The claims of the WARC reader: what counts as a page, what is undone, and how damage is told. */
+/**
+ * Claims about the WARC reader: what counts as a page, which encodings are undone, and how damage
+ * is reported.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,7 +46,7 @@ async function readAll(file: string): Promise<CrawlRecord[]> {
   return records;
 }
 
-/** How one record reads: its kind and what it says. */
+/** Reads one record: its kind and its fields. */
 async function readOne(name: string, bytes: Buffer): Promise<CrawlRecord | undefined> {
   return (await readAll(write(`${name}.warc`, bytes)))[0];
 }
@@ -95,7 +98,7 @@ test('a page is a response with status 200 and an HTML content type', async () =
   });
 });
 
-test('gzipped in one member or in one per record, a WARC reads as it does unpacked', async () => {
+test('a WARC reads the same plain, gzipped in one member, and gzipped in one per record', async () => {
   const plain = await readAll(write('plain.warc', Buffer.concat(crawl)));
   const one = write('one.warc.gz', gzipSync(Buffer.concat(crawl)));
   const many = write('many.warc.gz', Buffer.concat(crawl.map((bytes) => gzipSync(bytes))));
@@ -103,7 +106,7 @@ test('gzipped in one member or in one per record, a WARC reads as it does unpack
   assert.deepEqual(await readAll(many), plain);
 });
 
-test('records of any size read whole', async () => {
+test('records of any size are read whole', async () => {
   const sizes = fc.array(fc.integer({ min: 0, max: 200_000 }), { minLength: 1, maxLength: 12 });
   const property = fc.asyncProperty(sizes, async (bodySizes) => {
     const members = bodySizes.map((size, i) => gzipSync(response(`${i}`, OK, 'x'.repeat(size))));
@@ -116,7 +119,7 @@ test('records of any size read whole', async () => {
   await fc.assert(property, { numRuns: 30 });
 });
 
-test('records read whole wherever the chunks of the file end', async () => {
+test('records are read whole wherever the chunks of the file end', async () => {
   const chunkBytes = 2 ** 18;
   const next = response('next', OK, HTML);
   const around = response('first', OK, '').length + 'digits'.length;
@@ -144,7 +147,7 @@ test(
     for (const file of files) {
       for await (const { kind } of readWarc(file)) if (kind === 'page') break;
     }
-    // Closing takes a moment of its own; five seconds are for a machine that is busy.
+    // Closing takes a moment; five seconds allow for a busy machine.
     for (let tries = 0; openFiles() > before && tries < 500; tries++) await sleep(10);
     assert.equal(openFiles(), before);
   },
@@ -158,7 +161,7 @@ const bodies: readonly (readonly [string, string, string | Buffer])[] = [
   ['said to be gzipped, stored unpacked', 'Content-Encoding: gzip\r\n', HTML],
   ['in brotli', 'Content-Encoding: br\r\n', brotliCompressSync(HTML)],
   ['in zstd', 'Content-Encoding: zstd\r\n', zstdCompressSync(HTML)],
-  ['in an encoding nobody knows', 'Content-Encoding: identity\r\n', HTML],
+  ['in an unknown encoding', 'Content-Encoding: identity\r\n', HTML],
   [
     'gzipped, then in chunks',
     'transfer-encoding: Chunked\r\ncontent-encoding: GZIP\r\n',
@@ -182,7 +185,7 @@ function inChunks(body: Buffer): Buffer {
   return Buffer.concat([...pieces, Buffer.from('0\r\n\r\n')]);
 }
 
-test('an address never holds what would end a field of a record', async () => {
+test('an address never holds a character that would end a field of a record', async () => {
   const read = await readOne('tab', record('response', 'http://a.example/\t1', `${OK}\r\n`));
   assert.equal(read?.kind === 'page' && read.url, 'http://a.example/1');
 });
@@ -201,7 +204,7 @@ test('a WARC that is cut off says where', async () => {
   );
 });
 
-test('wherever a WARC is cut, it reads whole records and then ends or says so', async () => {
+test('wherever a WARC is cut, whole records are read, and then it ends or an error says so', async () => {
   const whole = Buffer.concat(crawl.slice(0, 3));
   for (let length = 5; length < whole.length; length++) {
     const file = write('any.warc', whole.subarray(0, length));
@@ -260,12 +263,12 @@ function flip(bytes: Buffer, at: number): Buffer {
 }
 
 for (const [what, bytes, message] of damages) {
-  test(`${what} is told in one sentence with the record and the byte`, async () => {
+  test(`${what} is reported in one sentence with the record and the byte`, async () => {
     assert.match(await messageOf(write('damaged.warc', bytes)), message);
   });
 }
 
-test('what is no WARC at all is told in one sentence', async () => {
+test('a file that is not a WARC is reported in one sentence', async () => {
   assert.equal(
     await messageOf(write('empty', '')),
     'A WARC file is needed, but "./empty" is empty.',
@@ -281,7 +284,7 @@ test('what is no WARC at all is told in one sentence', async () => {
   assert.equal(await messageOf(folder), 'A WARC file is needed, but ".": it is a folder.');
 });
 
-test('damage is found before the first document is handed out', async () => {
+test('damage is found before the first document is returned', async () => {
   const file = write('late.warc', Buffer.concat([...crawl, Buffer.from('garbage')]));
   await assert.rejects(openCrawl([file]), UsageError);
 });

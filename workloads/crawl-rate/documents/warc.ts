@@ -1,18 +1,18 @@
 /**
- * Reads a WARC file, plain or gzipped, as a stream of what the crawler met.
+ * Reads a WARC file, plain or gzipped, as a stream of crawl records.
  *
  *   page          a response with status 200 and an HTML content type
- *   redirect      a response with status 301, 302, 303, 307 or 308 that says where to
+ *   redirect      a response with status 301, 302, 303, 307 or 308 that names its target
  *   failure       a response with any other status, 404 above all
- *   not-html      a response with status 200 and something else: a picture, a style sheet
+ *   not-html      a response with status 200 and other content: a picture, a style sheet
  *   not-response  a record about the crawl: request, metadata, and revisits, which hold no page
  *
- * The gzip form is one member per record (wget, Heritrix, Common Crawl) or one for all; we unpack
- * before we look for records, because zlib, unlike the WARC parser's own inflater, notices a file
- * that was cut off or damaged. Nothing is guessed about a damaged file: reading stops with one
- * `UsageError` that names the file, the record and the byte.
+ * The gzip form has one member per record (wget, Heritrix, Common Crawl) or one for all. The file
+ * is unpacked before the search for records, because zlib, unlike the WARC parser's own inflater,
+ * notices a file that was cut off or damaged. A damaged file is never repaired: reading stops with
+ * one `UsageError` that names the file, the record and the byte.
  *
- * One record is held in memory at a time, of whatever size.
+ * One record of any size is held in memory at a time.
  */
 import { AsyncIterReader, WARCParser, type WARCRecord } from 'warcio';
 import { UsageError } from '#results';
@@ -23,7 +23,7 @@ export type CrawlRecord =
   | {
       readonly kind: 'page';
       readonly url: string;
-      /** As the server named it, with its charset if it did. */
+      /** The server's content type, with its charset if it has one. */
       readonly contentType: string;
       /** Without chunks and compression. */
       readonly contents: Buffer;
@@ -47,11 +47,11 @@ export async function* readWarc(file: string): AsyncGenerator<CrawlRecord> {
       yield record;
     }
   } finally {
-    await bytes.return(undefined); // Closes the file for a caller who stops early.
+    await bytes.return(undefined); // Closes the file for a caller that stops early.
   }
 }
 
-/** Where reading stands; the sentence about a damaged file says so. */
+/** The current position, for the sentence about a damaged file. */
 interface Place {
   readonly file: string;
   /** Counted from 1. */
@@ -63,7 +63,7 @@ interface Place {
 async function nextRecord(reader: AsyncIterReader, place: Place): Promise<CrawlRecord | undefined> {
   place.byte = reader.getReadOffset();
   place.record++;
-  // A parser of its own for every record: one that reads on would skip over damage between records.
+  // A new parser for every record: a parser that reads on would skip damage between records.
   const record = await new WARCParser(reader, { parseHttp: false }).parse();
   if (record === null && reader.getReadOffset() === place.byte) return undefined;
   if (record?.warcHeaders.statusline.startsWith('WARC/') !== true) {
@@ -99,7 +99,7 @@ const HTML = /^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/iu;
 function classify(record: WARCRecord, block: Buffer): CrawlRecord {
   const response = record.warcType === 'response' ? parseHttpResponse(block) : undefined;
   if (response === undefined) return { kind: 'not-response' };
-  // No URL holds a tab or a line end; our records end fields with them.
+  // No valid URL holds a tab or a line end; document records end their fields with them.
   const url = (record.warcTargetURI ?? '').replaceAll(/[\t\n\r]/gu, '');
   const { status, headers } = response;
   const target = URL.parse(headers.get('location') ?? '', url)?.href;
@@ -112,10 +112,10 @@ function classify(record: WARCRecord, block: Buffer): CrawlRecord {
   return { kind: 'page', url, contentType, contents: decodeBody(response) };
 }
 
-/** What is wrong with a record, as the end of the sentence that begins with its place. */
+/** The fault of a record, as the end of the sentence that begins with its place. */
 class Damage extends Error {}
 
-/** Runs one step of reading and turns what goes wrong into the sentence that says where. */
+/** Runs one step of reading, and turns an error into the sentence that names the place. */
 async function namingPlace<T>(place: Place, step: () => Promise<T>): Promise<T> {
   try {
     return await step();

@@ -1,5 +1,5 @@
 /**
- * One point of the MapReduce curve: back-to-back runs over the repository and what has arrived
+ * One point of the MapReduce curve: back-to-back runs over the repository and the arrived documents
  * (section 3.1).
  *
  *     arrivals   ────────────────────────────────────────────────▶
@@ -9,9 +9,9 @@
  * latency lies between T and 2T. Every document is measured, from its scheduled arrival to the
  * moment its run's output has been made durable.
  *
- * In the batch's favour: the documents lie in its input file before they are due, so that crawling
- * costs it nothing; a run reads the file up to where documents have arrived. Its worker processes
- * and their compiled code are kept from run to run.
+ * Two things favour the batch. The documents are in its input file before they are due, so crawling
+ * costs it nothing; a run reads the file up to the last arrived document. Its worker processes and
+ * their compiled code are kept from run to run.
  */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -30,7 +30,7 @@ import { judge, type KeptUp } from '../saturation.ts';
 
 export interface MapReducePointOptions {
   readonly pool: WorkerPool;
-  /** For the output of the runs; emptied. */
+  /** For the output of the runs, which is removed. */
   readonly folder: string;
   readonly documents: SyntheticOptions;
   /** Files with the repository's records. */
@@ -61,10 +61,11 @@ export interface MapReducePoint {
 }
 
 /**
- * Runs before the measured ones: compiled code, warm caches, and a first run that found no backlog.
+ * Runs before the measured ones, which compile the code and warm the caches; the first finds no
+ * backlog.
  */
 const WARMUP_CYCLES = 2;
-/** Measured runs at least, however short the interval; a long run is waited for. */
+/** Minimum number of measured runs, however short the interval; a long run is not cut short. */
 const CYCLES_MIN = 5;
 
 export async function measureMapReduce(options: MapReducePointOptions): Promise<MapReducePoint> {
@@ -113,7 +114,7 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
   while (elapsedSeconds() < seconds || cycles.length < WARMUP_CYCLES + CYCLES_MIN) {
     signal.throwIfAborted();
     const arrived = Math.floor(elapsedSeconds() * perSecond) + 1;
-    if (arrived > arrivals.documents) break; // No more to arrive: the interval ends here.
+    if (arrived > arrivals.documents) break; // No more documents to arrive: the interval ends here.
     cycles.push(await runOnce(options, arrived));
     const endSeconds = elapsedSeconds();
     if (cycles.length > WARMUP_CYCLES) {
@@ -141,7 +142,7 @@ async function runOnce(options: MapReducePointOptions, arrived: number): Promise
   return { documents: report.documents, seconds: report.seconds, cpuSeconds: report.cpuSeconds };
 }
 
-/** Of the arrivals `first` to `end` - 1, all completed at the same moment. */
+/** Latencies of the arrivals `first` to `end` - 1, all completed at the same moment. */
 function latencies(first: number, end: number, perSecond: number, atSeconds: number): number[] {
   return Array.from({ length: end - first }, (_, i) =>
     Math.round((atSeconds - (first + i) / perSecond) * 1e6),
@@ -156,8 +157,8 @@ function halfMedians(medians: readonly number[]): readonly [number | null, numbe
 }
 
 /**
- * The batch takes the smallest id of a group, and ids are arrival numbers: its order is the order
- * of arrival.
+ * The batch takes the smallest id of a group, and ids are arrival numbers, so its order is the
+ * order of arrival.
  */
 async function checkLastRun(options: MapReducePointOptions, arrived: number): Promise<Check> {
   const partition = await readRepresentatives(outputOf(options.folder));

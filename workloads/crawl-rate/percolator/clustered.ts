@@ -1,5 +1,5 @@
 /**
- * What a worker has clustered during a point: which documents, in which order, and how long after
+ * The documents that a worker has clustered during a point: their order, and their latency since
  * they were due.
  */
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
@@ -11,7 +11,7 @@ import type { WorkerResult } from './messages.ts';
 
 export class Clustered {
   readonly #schedule: Schedule;
-  /** Latencies in microseconds, for either half of the measured interval. */
+  /** Latencies in microseconds, for each half of the measured interval. */
   readonly #halves = [createLatencyHistogram(), createLatencyHistogram()] as const;
   /** Arrival numbers in commit order, with their commit timestamps. */
   readonly #commits: [n: number, commitTimestamp: number][] = [];

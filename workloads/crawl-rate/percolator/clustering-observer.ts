@@ -1,9 +1,9 @@
 /**
  * The experiment's observer (section 3.1): puts a newly crawled document into its cluster.
  *
- * "When a document is crawled, it is clustered ... by three different keys" (section 3.1).
- * Sequential representatives with early exit, the definition that gives the paper's mean cluster of
- * 3.3:
+ * "When a document is crawled, it is clustered ... by three different keys" (section 3.1). The
+ * definition is sequential representatives with early exit, which gives the paper's mean cluster
+ * size of 3.3:
  *
  *     look up key 1 ─▶ found: the document joins that cluster, done
  *        │ missing: remember to insert it
@@ -12,11 +12,10 @@
  *        │ all missing
  *     the document founds a cluster
  *
- * All missed keys then lead to the cluster found. Two documents with the same new key at the same
- * time both insert its row, so one of them loses the conflict, runs again, and joins. Under
- * snapshot isolation this is serializable: a hit never changes, and a miss is followed by a write
- * of the row that was missing. Replaying the documents in commit order therefore gives the same
- * partition (check.ts).
+ * All missed keys then lead to that cluster. Two concurrent documents with the same new key both
+ * insert its row, so one of them loses the conflict, runs again, and joins. Under snapshot
+ * isolation this is serializable: a hit never changes, and a miss is followed by a write of the row
+ * that was missing. So replaying the documents in commit order gives the same partition (check.ts).
  */
 import type { CellAddress, Observer, Transaction } from '#engine';
 import { decodeKeys, type Keys } from '../documents/index.ts';

@@ -1,11 +1,11 @@
-/** The observers against the dumb function, with everything happening at once. */
+/** The observers compared with the reference clustering, under high concurrency. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type CommittedRun, openPercolator, type Percolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { checkPartition } from '../check.ts';
 import {
-  clusterDumbly,
+  clusterOneByOne,
   createSyntheticDocuments,
   documentId,
   encodeDocument,
@@ -17,7 +17,7 @@ import { loadRepository } from './load-repository.ts';
 import { countDirty, readPartition } from './read-partition.ts';
 import { createTables, documentCell } from './tables.ts';
 
-/** Few keys, so that documents meet one another's locks all the time. */
+/** Few keys, so that transactions meet one another's locks all the time. */
 function heavilyColliding(): SyntheticDocuments {
   return createSyntheticDocuments({ repository: 120, documentBytes: 200, seed: 7 });
 }
@@ -51,13 +51,13 @@ function keyed(documents: SyntheticDocuments, first: number, end: number): Keyed
   }));
 }
 
-test('in commit order, concurrent observers find exactly the dumb partition', async () => {
+test('in commit order, concurrent observers find exactly the reference partition', async () => {
   const store = createMemoryBigtable();
   await using percolator = await openPercolator({ store });
   await createTables(percolator);
   const documents = heavilyColliding();
   const commits = await crawl(percolator, documents, { first: 0, end: 600, workers: 3 });
-  assert.ok(percolator.counters.conflicts > 0, 'the documents did meet');
+  assert.ok(percolator.counters.conflicts > 0, 'the documents did conflict');
   assert.equal(commits.length, 600, 'each document was clustered once');
   const byId = new Map(keyed(documents, 0, 600).map((document) => [document.id, document]));
   const inCommitOrder = commits.flatMap(({ cell }) => byId.get(cell.row) ?? []);
@@ -66,12 +66,12 @@ test('in commit order, concurrent observers find exactly the dumb partition', as
   assert.equal(await countDirty(percolator), 0);
 });
 
-test('a repository loaded in bulk is one that the observers would have left', async () => {
+test('a repository loaded in bulk is the one that the observers would have made', async () => {
   const documents = heavilyColliding();
   const repository = keyed(documents, 0, 300);
   const store = createMemoryBigtable();
   await using percolator = await openPercolator({ store });
-  const partition = clusterDumbly(repository);
+  const partition = clusterOneByOne(repository);
   await loadRepository(percolator, { documents: documents.range(0, 300), partition });
   assert.equal((await crawl(percolator, documents, { first: 0, end: 0, workers: 1 })).length, 0);
 
@@ -84,7 +84,7 @@ test('a repository loaded in bulk is one that the observers would have left', as
 
 test('the check notices a single document in the wrong cluster', async () => {
   const documents = keyed(heavilyColliding(), 0, 100);
-  const partition = new Map(clusterDumbly(documents));
+  const partition = new Map(clusterOneByOne(documents));
   const [id] = [...partition].find(([one, representative]) => one !== representative) ?? [''];
   partition.set(id, id);
   assert.equal(checkPartition(partition, documents, 'order of arrival').passed, false);

@@ -1,7 +1,7 @@
 /**
- * The engine in one process: loads the documents it is told of, and clusters them.
+ * The engine in one process: loads the announced documents, and clusters them.
  *
- *     generator (the parent) ──"these are due"──▶ loading transactions ─▶ notifications ─▶ observers
+ *     generator (the parent) ──"due"──▶ loading transactions ─▶ notifications ─▶ observers
  *
  * Notifications of its own transactions reach its worker without a scan. Started by processes.ts.
  */
@@ -18,7 +18,7 @@ await serve<ToLoader | ToWorker>(async (options: ProcessOptions) => {
   return {
     onMessage: (message) => {
       if (message.kind === 'begin' || message.kind === 'report') clustering.hear(message);
-      else if (message.kind !== 'clustered') hearAsLoader(message); // It knows that earlier.
+      else if (message.kind !== 'clustered') hearAsLoader(message); // The loader is told directly.
     },
     stop: async () => {
       await clustering.stop();

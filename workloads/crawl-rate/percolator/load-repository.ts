@@ -1,10 +1,9 @@
 /**
- * Loads the repository that is there before the crawl begins, clustered, as if it had always been
- * there.
+ * Loads the repository that exists before the crawl begins, already clustered.
  *
- * In bulk: the paper measures the latency of new documents in a repository that exists, so how it
- * came to exist is not part of the measurement. What is loaded is what the observers would have
- * left, acknowledgments included; `checkPartition` would tell if it were not.
+ * It loads in bulk: the paper measures the latency of new documents in an existing repository, so
+ * its creation is not part of the measurement. The loaded cells are those that the observers would
+ * have left, acknowledgments included; `checkPartition` would notice a difference.
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { encodeDocument, type Document, type Partition } from '../documents/index.ts';
@@ -21,14 +20,14 @@ import {
 
 export interface RepositoryToLoad {
   readonly documents: Iterable<Document>;
-  /** Of exactly these documents. */
+  /** The partition of exactly these documents. */
   readonly partition: Partition;
-  /** Told now and then how many documents are loaded. */
+  /** Called from time to time with the number of loaded documents. */
   readonly onProgress?: ((documents: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Documents between two looks at the signal and two words of progress. */
+/** Documents between two checks of the signal and two reports of progress. */
 const PIECE_DOCUMENTS = 5_000;
 
 export async function loadRepository(
@@ -50,7 +49,7 @@ export async function loadRepository(
   await loader.finish();
 }
 
-/** Loads the documents; gives the entries of the key table that clustering them has made. */
+/** Loads the documents; resolves with the entries of the key table that their clustering makes. */
 async function loadDocuments(
   loader: BulkLoader,
   { documents, partition, onProgress, signal }: RepositoryToLoad,
@@ -77,7 +76,7 @@ async function loadDocuments(
   return entries;
 }
 
-/** The keys that the document was the first to look up in vain, up to the first that was there. */
+/** Adds the keys that the document is the first to look up, up to the first one found. */
 function addEntries(
   entries: Map<string, string>,
   document: Document,

@@ -1,4 +1,6 @@
-/** The loader as a process: loads the documents it is told of. Their observers run elsewhere. */
+/**
+ * The loader as a process: loads the announced documents. Their observers run in other processes.
+ */
 import { serve } from '../../harness/processes/index.ts';
 import type { ProcessOptions, ToLoader } from './messages.ts';
 import { openAsTold, startLoading } from './serve-engine.ts';

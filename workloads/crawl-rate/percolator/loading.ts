@@ -1,14 +1,14 @@
-/** Loads the documents that have arrived, in order, a transaction each. */
+/** Loads the arrived documents in order, one transaction each. */
 import type { Percolator } from '#engine';
 import { createSyntheticDocuments, documentId, encodeDocument } from '../documents/index.ts';
 import type { ProcessOptions } from './messages.ts';
 import { documentCell } from './tables.ts';
 
-/** Loading transactions in flight; more wait in the order they arrived. */
+/** Loading transactions in flight; further documents wait in order of arrival. */
 const LOADING_MAX = 256;
 /**
- * Documents between arrival and clustering at which loading pauses. Beyond what the engine can do,
- * loading would otherwise take the machine away from clustering, and less would be finished.
+ * Documents between arrival and clustering at which loading pauses. Above the engine's capacity,
+ * loading would otherwise take CPU time from clustering, and fewer documents would be finished.
  * Arrivals do not pause.
  */
 const UNCLUSTERED_MAX = 2048;
@@ -18,14 +18,13 @@ export class Loading {
   readonly #first: number;
   readonly #documents: ReturnType<typeof createSyntheticDocuments>;
   /**
-   * Documents of the schedule that have arrived, that have begun to load, that are loading, that
-   * are loaded.
+   * Documents of the schedule that have arrived, have begun to load, are loading, and are loaded.
    */
   #due = 0;
   #begun = 0;
   #loading = 0;
   #loaded = 0;
-  /** As far as we have been told. */
+  /** As far as reported to this process. */
   #clustered = 0;
   readonly #finished = Promise.withResolvers<number>();
   #isFinishing = false;
@@ -47,7 +46,10 @@ export class Loading {
     this.#fill();
   }
 
-  /** Gives up what has not begun to load; resolves to how many are loaded, once all others are. */
+  /**
+   * Drops the documents that have not begun to load; resolves with the number loaded, once all
+   * others are.
+   */
   finish(): Promise<number> {
     this.#due = this.#begun;
     this.#isFinishing = true;

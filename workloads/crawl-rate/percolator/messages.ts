@@ -1,14 +1,13 @@
-/** What the generator and the processes of the engine tell one another during a point. */
+/** Messages between the generator and the processes of the engine during a point. */
 import type { EngineValues } from '../../harness/engine-settings.ts';
 import type { Place } from '../../harness/processes/index.ts';
 import type { SyntheticOptions } from '../documents/index.ts';
 import type { Schedule } from '../../harness/load/schedule.ts';
 
-/** What each process is told at its start. */
+/** Options of each process, sent at its start. */
 export interface ProcessOptions {
   /**
-   * The database, with the repository in it: a folder for one process alone, else a place for
-   * several.
+   * The database, with the repository in it: a folder for a single process, a place for several.
    */
   readonly database: { readonly folder: string } | { readonly place: Place };
   readonly documents: SyntheticOptions;
@@ -21,15 +20,15 @@ export interface ProcessOptions {
 export type ToLoader =
   /** All documents of the schedule before `end` have arrived. */
   | { readonly kind: 'due'; readonly end: number }
-  /** So many are clustered, by whomever. */
+  /** Documents clustered so far, by all workers. */
   | { readonly kind: 'clustered'; readonly documents: number }
-  /** Gives up what has not begun to load. */
+  /** Drop the documents that have not begun to load. */
   | { readonly kind: 'finish' };
 
 export type ToWorker =
   /** The schedule begins at `startUs`, in microseconds of the machine's monotonic clock. */
   | { readonly kind: 'begin'; readonly startUs: number }
-  /** What did you cluster, and how fast? */
+  /** Report the clustered documents and their latencies. */
   | { readonly kind: 'report' };
 
 export type FromLoader = { readonly kind: 'loaded'; readonly documents: number };
@@ -39,12 +38,10 @@ export type FromWorker = { readonly kind: 'progress'; readonly completed: number
 export interface WorkerResult {
   readonly kind: 'result';
   /**
-   * HdrHistograms of microseconds, compressed, base64: the first half of the measured interval, and
-   * the second.
+   * Compressed HdrHistograms of microseconds in base64, for the first and the second half of the
+   * measured interval.
    */
   readonly halves: readonly [string, string];
-  /**
-   * Documents (their number in the schedule) with their commit timestamps, as they were committed.
-   */
+  /** Documents (their numbers in the schedule) with their commit timestamps, in commit order. */
   readonly commits: readonly (readonly [n: number, commitTimestamp: number])[];
 }

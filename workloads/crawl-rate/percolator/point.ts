@@ -1,10 +1,11 @@
 /**
  * One point of the Percolator curve: one crawl rate, on a fresh copy of the loaded repository.
  *
- *   1. Start the engine's processes on the copy; they load and cluster what arrives.
+ *   1. Start the engine's processes on the copy; they load and cluster the arriving documents.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
  *   3. Let them drain, take their histograms, and stop them.
- *   4. Open the store again, from here, and check the partition against the dumb function.
+ *   4. Open the store again in this process, and compare the partition with the reference
+ *      clustering.
  */
 import { openPercolator } from '#engine';
 import type { Histogram, TimeSeriesRow } from '#results';
@@ -66,7 +67,7 @@ interface EngineRun {
   readonly generatorLagP99Ms: number;
 }
 
-/** From the start of the processes to their result. */
+/** Runs the processes from their start to their result. */
 async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
   const { schedule, signal } = options;
   const series: TimeSeriesRow[] = [];
@@ -82,26 +83,26 @@ async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
   processes.begin(startUs);
   const announce = (end: number): void => processes.announce(end);
   const { lagP99Ms } = await crew.during(generate(schedule, startUs, announce, signal));
-  const inTime = series.length; // What comes later is the drain.
+  const inTime = series.length; // Later samples are the drain.
   const engine = await processes.finish();
   return { engine, series: series.slice(0, inTime), generatorLagP99Ms: lagP99Ms };
 }
 
 async function checkPoint(options: PercolatorPointOptions, engine: EngineResult): Promise<Check> {
   if (!engine.drained) {
-    return { passed: false, detail: 'documents were left that nobody clustered within a minute' };
+    return { passed: false, detail: 'some documents were not clustered within a minute' };
   }
   await using percolator = await openPercolator({ folder: options.folder });
   const dirty = await countDirty(percolator);
-  if (dirty > 0) return { passed: false, detail: `${dirty} notifications were left uncleared` };
+  if (dirty > 0) return { passed: false, detail: `${dirty} notifications were not cleared` };
   const partition = await readPartition(percolator);
   return checkPartition(partition, inCommitOrder(options, engine), 'commit order');
 }
 
 /**
  * Every miss was validated at commit and no hit ever changes, so the commit order is a serial order
- * of the transactions: the dumb function must find the very partition that stands in the table. The
- * repository's documents, then the new ones by commit timestamp.
+ * of the transactions: the reference clustering must find exactly the partition in the table.
+ * Yields the repository's documents, then the new ones by commit timestamp.
  */
 function* inCommitOrder(
   { documents: given, schedule }: PercolatorPointOptions,

@@ -1,9 +1,9 @@
 /**
- * The processes of a point, as the generator sees them: somebody loads, some cluster, and the rest
- * is services.
+ * The processes of a point, as the generator sees them: a loader, workers that cluster, and
+ * services.
  *
  *     --processes not given     one process loads and clusters; the oracle is kept in the store
- *     --processes N             oracle, lock service, loader, and N workers, in a process each
+ *     --processes N             oracle, lock service, loader and N workers, one process each
  */
 import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { systemClock } from '#engine';
@@ -19,12 +19,12 @@ import type {
 } from './messages.ts';
 
 export interface EngineResult {
-  /** Everything loaded was clustered in time. */
+  /** Whether all loaded documents were clustered in time. */
   readonly drained: boolean;
   readonly histogram: Histogram;
   readonly halfMediansMs: readonly [number | null, number | null];
   readonly commits: readonly (readonly [n: number, commitTimestamp: number])[];
-  /** Of all processes of the engine, from start to end. */
+  /** CPU time of all processes of the engine, from start to end. */
   readonly cpuSeconds: number;
 }
 
@@ -45,12 +45,12 @@ export class EngineProcesses {
   readonly #onProgress: (completed: number) => void;
   readonly #workers: Member[] = [];
   #loader: Member | undefined;
-  /** Documents that each worker has clustered, as far as it has said. */
+  /** Documents that each worker has clustered, by its last report. */
   readonly #completed: number[] = [];
   readonly #loaded = Promise.withResolvers<number>();
   readonly #results: PromiseWithResolvers<WorkerResult>[] = [];
 
-  /** `onProgress` is told how many documents are clustered, some times a second. */
+  /** Calls `onProgress` with the number of clustered documents, several times a second. */
   constructor(crew: Crew, onProgress: (completed: number) => void) {
     this.#crew = crew;
     this.#onProgress = onProgress;
@@ -87,8 +87,8 @@ export class EngineProcesses {
   }
 
   /**
-   * Gives up what has not begun to load, waits until everything else is clustered, and stops all
-   * processes.
+   * Drops the documents that have not begun to load, waits until all others are clustered, and
+   * stops all processes.
    */
   async finish(): Promise<EngineResult> {
     this.#tellLoader({ kind: 'finish' });

@@ -1,4 +1,4 @@
-/** What stands in the tables after the observers have run. */
+/** Reads the tables after the observers have run. */
 import type { Percolator } from '#engine';
 import type { Partition } from '../documents/index.ts';
 import { CLUSTER, DOCUMENT, DOCUMENTS } from './tables.ts';
@@ -14,7 +14,7 @@ export async function readPartition(percolator: Percolator): Promise<Partition> 
   return partition;
 }
 
-/** Cells that still wait for an observer; none may be left when everything is done. */
+/** The number of cells that still wait for an observer; it must be zero at the end. */
 export async function countDirty(percolator: Percolator): Promise<number> {
   const marks = [{ family: 'notify', qualifier: DOCUMENT }];
   const rows = await percolator.store.readRange(`${DOCUMENTS}.notify`, { limit: 100_000 }, marks);

@@ -1,7 +1,4 @@
-/**
- * What the processes of the engine have in common: opening the database, loading and clustering as
- * parts of it.
- */
+/** Code common to the processes of the engine: opening the database, loading, and clustering. */
 import {
   type Observer,
   openPercolator,
@@ -33,7 +30,7 @@ export async function openAsTold({ database, engine }: ProcessOptions): Promise<
   return { percolator, close: () => percolator.close() };
 }
 
-/** The loader's part. */
+/** The loading part of a process. */
 export function startLoading(
   percolator: Percolator,
   options: ProcessOptions,
@@ -57,7 +54,7 @@ export function startLoading(
   return { loading, hear };
 }
 
-/** The worker's part: runs the observers, and tells the parent how far it is. */
+/** The clustering part of a process: runs the observers, and reports progress to the parent. */
 export function startClustering(
   { percolator, rangeLocks }: OpenDatabase,
   observers: readonly Observer[],

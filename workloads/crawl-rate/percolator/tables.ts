@@ -2,7 +2,7 @@
  * The tables of the clustering on Percolator.
  *
  *     documents   row: document id   document (observed), cluster: the id of its representative
- *     keys        row: n/key          representative: of the cluster that the n-th key leads to
+ *     keys        row: n/key          representative: that of the cluster of the n-th key
  */
 import type { CellAddress, Percolator } from '#engine';
 
@@ -25,7 +25,7 @@ export function clusterCell(row: string): CellAddress {
   return { table: DOCUMENTS, row, column: CLUSTER };
 }
 
-/** Where the `index`-th key (0 to 2) of a document leads. */
+/** The cell that the `index`-th key (0 to 2) of a document leads to. */
 export function keyCell(index: number, key: string): CellAddress {
   return { table: KEYS, row: keyRow(index, key), column: REPRESENTATIVE };
 }

@@ -1,5 +1,5 @@
 /**
- * A worker as a process, with the observer of the experiment linked in. What is to do it finds by
+ * A worker as a process, with the observer of the experiment linked in. It finds its work by
  * scanning.
  */
 import { serve } from '../../harness/processes/index.ts';

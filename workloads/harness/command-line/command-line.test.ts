@@ -179,7 +179,7 @@ describe('a script as its user meets it', () => {
     assert.equal(exitCode, 0, stderr);
     const options = JSON.parse(stdout) as Record<string, unknown>;
     assert.deepEqual([options['seconds'], options['batchRows']], [7, undefined]);
-    assert.match(stderr, /^Of .*config\.json, without effect here: batch-rows\.$/);
+    assert.match(stderr, /^Settings in .*config\.json without effect here: batch-rows\.$/);
 
     const typed = await runScript(body, ['--batch-rows', '5']);
     assert.equal(typed.exitCode, 2);

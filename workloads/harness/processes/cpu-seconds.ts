@@ -50,7 +50,7 @@ function timesOf(pid: string): ProcessTimes | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name of the program is in parentheses and may contain anything.
-    // // `state` is the first field after it.
+    // `state` is the first field after it.
     const [, parent, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const [own, ownSystem, waited, waitedSystem] = rest.slice(9, 13).map(Number);
     const ticks = (own ?? 0) + (ownSystem ?? 0) + (waited ?? 0) + (waitedSystem ?? 0);

@@ -145,7 +145,7 @@ function linesOf(points: readonly Point[], { record }: Run): readonly string[] {
   const { cpuModel, cores, nodeVersion } = record.environment;
   const best = Math.max(...points.map(({ perSecond }) => perSecond));
   return [
-    'clients   callers   timestamps per second   of the paper   CPU of clients   latency p50        p99      p99.9',
+    'clients   callers          timestamps/s   of the paper   CPU of clients   latency p50        p99      p99.9',
     ...points.map(lineOf),
     'The paper: around 2 million per second from a single machine, latency not stated.',
     'Latency is that of every 64th caller. Server and clients share the machine.',

@@ -10,7 +10,7 @@
  *
  *        none   a scanner knows nothing about the others; two on one row both run it, and one loses
  *        skip   it locks the rows it scans, and continues after the rows of another scanner
- *        jump   the paper's cure: it locks the rows it scans, and jumps at random if it meets another
+ *        jump   the paper's cure: it locks the rows it scans, and jumps at random on meeting another
  *
  * Every row must have exactly one committed run, or there are no numbers. The modes take turns, so
  * that all meet the same disturbances.

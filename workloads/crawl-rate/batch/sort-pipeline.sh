@@ -3,9 +3,10 @@
 # beat.
 #
 #   documents-0 -> map 1 -> sort \
-#                                 merge -> reduce 1
-#   documents-1 -> map 1 -> sort /           -> map 2 -> sort -> reduce 2
-#                                            -> map 3 -> sort -> reduce 3
+#                                 merge -> reduce 1 -> later phases
+#   documents-1 -> map 1 -> sort /
+#
+#   later phases: map 2 -> sort -> reduce 2 -> map 3 -> sort -> reduce 3
 #
 # It is the fastest of the five arrangements that we tried. Phase 1, which handles nearly all the
 # bytes, maps and sorts every input file in a process of its own, and merges; the later phases run

@@ -1,4 +1,4 @@
-/** What every part of the experiment has around it, and does alike. */
+/** The context that all parts of the experiment share, and what they do alike. */
 import type { Random } from '#engine';
 import type { Progress } from '#harness';
 import type { Offered } from './clients.ts';
@@ -11,7 +11,7 @@ import type { LoadedDatabase } from './systems/database.ts';
 export interface Around {
   readonly plan: Plan;
   readonly population: Population;
-  /** For everything that is deleted at the end. */
+  /** Folder for everything that is deleted at the end. */
   readonly work: string;
   readonly random: Random;
   readonly progress: Progress;
@@ -23,7 +23,7 @@ export function unpacedLoad({ users, warmupSeconds, seconds }: Plan): Offered {
   return { tradesPerSecond: null, users, warmupSeconds, seconds };
 }
 
-/** Sentences, each with the name of the system. */
+/** Returns sentences that each begin with the name of the system. */
 export async function whatIsWrong(
   name: string,
   database: LoadedDatabase,

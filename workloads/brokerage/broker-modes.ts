@@ -1,6 +1,7 @@
 /**
- * The broker's update, which the paper left out because it conflicts: left out, in the transaction, and by way of a side
- * table. All as fast as it goes, far above what so few customers would do: 100 customers share a broker.
+ * The update of the broker, which the paper left out because it conflicts. It is measured in three
+ * modes: left out, inside the transaction, and by way of a side table. All modes run at full speed,
+ * far above the load of so few customers: 100 customers share a broker.
  */
 import type { Ran } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';

@@ -1,7 +1,8 @@
 /**
- * A client of the brokerage as a process: customers, exchange and the client library of the system, as the paper has
- * them. It stays for all runs on a system, so that compiled code and connections are warm. Before each run
- * limit orders that still wait for their price are cancelled, as the specification wants it.
+ * A client of the brokerage as a process: customers, exchange and the client library of the system,
+ * as in the paper. It serves all runs on a system, so that compiled code and connections are warm.
+ * Before each run it cancels the limit orders that still wait for their price, as the specification
+ * requires.
  */
 import process from 'node:process';
 import { type Clock, createRandom, systemClock } from '#engine';
@@ -73,7 +74,7 @@ function rangeOf(
   return { first: at(client), end: at(client + 1) };
 }
 
-/** What is counted between the ends of the interval. */
+/** Counts the calls of the store between the ends of the interval. */
 async function watchStore(
   counts: StoreCounts | null,
   { fromMs, toMs }: RunOrder,
@@ -86,7 +87,7 @@ async function watchStore(
   return countsPerUnit(copyCounts(counts), before, 1);
 }
 
-/** The parent names this process and ends the run. */
+/** The error ends this process; the parent then reports its name and ends the run. */
 function fail(error: unknown): void {
   setImmediate(() => {
     throw error;

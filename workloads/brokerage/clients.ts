@@ -1,6 +1,6 @@
 /**
- * The client processes of one system, as the experiment sees them: told when to begin, watched while they measure,
- * and asked what they have seen.
+ * The client processes of one system, as the experiment sees them: it tells them when to begin,
+ * watches them while they measure, and asks for their results.
  *
  *     now ──▶ begin ──warm-up──▶ from: look at the processors ──▶ to: look again ──drain──▶ answers
  */
@@ -18,11 +18,11 @@ import {
 import { cpuSecondsOf } from '../harness/processes/cpu-seconds.ts';
 import type { StoreCounts } from '../harness/stores/store-counts.ts';
 
-/** Everything whose processor time counts, by what it is for. */
+/** The processes whose processor time counts, by what they are for. */
 export type Parts = Readonly<Record<string, readonly number[]>>;
 
 export interface Offered {
-  /** Trade-Results a second, of all clients; null: as fast as `users` can. */
+  /** Trade-Results per second of all clients together; null: as many as `users` can complete. */
   readonly tradesPerSecond: number | null;
   readonly users: number;
   readonly warmupSeconds: number;
@@ -32,22 +32,22 @@ export interface Offered {
 export interface Ran {
   readonly offered: Offered;
   readonly records: Records;
-  /** Processor seconds in the measured interval, by part; null where the system does not say. */
+  /** Processor seconds in the measured interval, by part; null if the system does not report it. */
   readonly cpuSeconds: Readonly<Record<string, number>> | null;
   readonly backlogFrom: number;
   readonly backlogTo: number;
   readonly isOverrun: boolean;
   readonly waitingOrders: number;
-  /** Of the first client. */
+  /** Counts of the first client. */
   readonly store: StoreCounts | null;
 }
 
 const PROGRAM = new URL('client-process.ts', import.meta.url);
-/** Messages are on their way so long at most. */
+/** Upper bound on how long messages are on their way. */
 const LEAD_MS = 200;
-/** Customers' transactions for each Trade-Result. */
+/** Customers' transactions per Trade-Result. */
 const CUSTOMER_TRANSACTIONS = 8.9;
-/** How long orders may take to be completed after the end. */
+/** Longest time that orders may take to complete after the end. */
 const DRAIN_MS_MAX = 120_000;
 
 export class Clients {
@@ -65,7 +65,7 @@ export class Clients {
     return this.#members.map(({ pid }) => pid);
   }
 
-  /** Acknowledged by the brokerage since the start. */
+  /** Trade-Results that the brokerage has acknowledged since the start. */
   get tradeResults(): number {
     return this.#trades.reduce((sum, count) => sum + count, 0);
   }
@@ -108,12 +108,12 @@ export class Clients {
     return { offered, ...merged(answers), cpuSeconds: difference(before, after) };
   }
 
-  /** Nobody is at work: each run has drained before it answered. */
+  /** No client has work in flight: each run drains before it answers. */
   async #prepare(): Promise<void> {
     await this.#within(this.#tell((client) => ({ kind: 'prepare', cleansUp: client === 0 })));
   }
 
-  /** Resolves with the answer of each. */
+  /** Resolves with the answers of all clients. */
   #tell(orderOf: (client: number) => Order): Promise<readonly Answer[]> {
     const answers = this.#members.map((member, client) => {
       const answer = Promise.withResolvers<Answer>();
@@ -144,7 +144,7 @@ export class Clients {
     } finally {
       over.abort();
     }
-    throw new Error(`orders were left that nobody completed within ${DRAIN_MS_MAX / 1_000} s`);
+    throw new Error(`some orders were not completed within ${DRAIN_MS_MAX / 1_000} s`);
   }
 }
 
@@ -178,7 +178,7 @@ function difference(
   return used;
 }
 
-/** By the clock that all processes of the machine share. */
+/** Reads the clock that all processes of the machine share. */
 export function nowMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

@@ -1,4 +1,7 @@
-/** An experiment on a copy of the loaded embedded store: opened, run as fast as it goes, checked, and gone. */
+/**
+ * An experiment on a copy of the loaded embedded store, which is opened, run at full speed, checked
+ * and deleted.
+ */
 import path from 'node:path';
 import { nowMs, type Ran } from './clients.ts';
 import { type Around, unpacedLoad, whatIsWrong } from './around.ts';
@@ -11,7 +14,7 @@ import {
 
 export type Changes = Pick<PercolatorDatabaseOptions, 'brokerUpdate' | 'engine' | 'countsCalls'>;
 
-/** What is wrong afterwards goes to the results. */
+/** Adds to the results what the check finds wrong afterwards. */
 export async function runOnCopy(
   around: Around,
   {
@@ -32,10 +35,10 @@ export async function runOnCopy(
     signal,
   });
   const [way] = database.ways;
-  if (way === undefined) throw new Error('a database of ours has one way');
+  if (way === undefined) throw new Error('a Percolator database has one variant');
   const options = { population, clients: 1, number: 0, originMs: nowMs(), signal };
   await using session = await Session.open(way, options);
-  progress.phase(`${name}: as fast as ${plan.users} users can`, 0);
+  progress.phase(`${name}: ${plan.users} users at full speed`, 0);
   const ran = await session.run(unpacedLoad(plan));
   await session.stop();
   progress.phase(`${name}: checking`, 0);

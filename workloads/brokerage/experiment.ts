@@ -1,11 +1,14 @@
 /**
- * Figure 9: what the brokerage costs, at loads from little to as much as goes, on our system and on PostgreSQL.
+ * Figure 9: what the brokerage costs, from low load to saturation, on Percolator and on PostgreSQL.
  *
- *   1. Load everybody: embedded store, emulator, PostgreSQL. Then each has its clients, which stay.
- *   2. Each as fast as it can (unpaced), in an order drawn from the seed.
- *   3. The ladder (paced): loads relative to that, system by system in rounds, in orders drawn from the seed.
- *   4. Stop the clients and check every database. One that is wrong leaves no numbers, of nobody.
- *   5. On copies of the loaded embedded store: reads saved by batching and prefetching; the broker's update in three modes.
+ * 1. Load all systems: embedded store, emulator, PostgreSQL. Then start the clients of each, which
+ *    serve all runs.
+ * 2. Run each at full speed (unpaced), in an order drawn from the seed.
+ * 3. Climb the ladder (paced): loads relative to that maximum, system by system in rounds, in
+ *    orders drawn from the seed.
+ * 4. Stop the clients and check every database. If one is wrong, no system has numbers.
+ * 5. On copies of the loaded embedded store: the reads that batching and prefetching save, and the
+ *    update of the broker in three modes.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -99,7 +102,7 @@ function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1
     repeats: rounds,
     store: {
       name: ways.join(', '),
-      durability: 'What a commit survives stands in the table of each.',
+      durability: 'The table of each system says what a commit survives.',
     },
     limitations: limitationsOf(plan),
   };

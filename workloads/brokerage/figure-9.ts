@@ -6,7 +6,7 @@ import { type WayName, WAYS } from './plan.ts';
 import { cores, cpuPerTrade, type Point, saturation, tradesPerSecond } from './point.ts';
 import type { Results } from './results.ts';
 
-/** For people. */
+/** Names for the report. */
 export const NAMES: Readonly<Record<WayName, string>> = {
   embedded: 'Percolator, embedded',
   emulator: 'Percolator, emulator',
@@ -14,27 +14,33 @@ export const NAMES: Readonly<Record<WayName, string>> = {
   frames: 'PostgreSQL, frames',
 };
 
-/** Section 3.3: 11,200 transactions a second on 15,000 cores, and the ratio to a database on the same work. */
+/**
+ * Section 3.3: 11,200 transactions per second on 15,000 cores, and the ratio to a database on the
+ * same work.
+ */
 export const PAPER = { cores: 15_000, tradesPerSecond: 11_200, inflation: 30 } as const;
 
-/** The edges of a band are curves: so many points make them smooth. */
+/** The edges of a band are curves; this number of points makes them smooth. */
 const BAND_POINTS = 25;
 
 export interface Line {
   /** Null with fewer than three loads. */
   readonly fit: LineFit | null;
-  /** The runs of loads that were kept up with, ascending. */
+  /** The runs that kept up with their load, ascending. */
   readonly kept: readonly Point[];
-  /** One point for all rounds of a load, ascending: what disturbs a machine for some seconds is nobody's cost. */
+  /**
+   * One point for all rounds of a load, ascending. A disturbance of the machine for some seconds is
+   * not a cost of the system.
+   */
   readonly loads: readonly LoadPoint[];
-  /** Trade-Results a second. */
+  /** Trade-Results per second. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Trade-Results a second, and cores, of the round in the middle. */
+/** Trade-Results per second and cores of the median round. */
 interface LoadPoint extends XY {
-  /** Cores of the cheapest and of the dearest round; null if there was but one. */
+  /** Cores of the cheapest and of the most expensive round; null if there was only one. */
   readonly low: number | null;
   readonly high: number | null;
 }
@@ -51,7 +57,10 @@ export function lineOf({ ladder }: Results, way: WayName): Line {
   return { fit: fitLine(loads), kept, loads, from, to };
 }
 
-/** The round of median cost, or the two of them together. Nothing if the system does not tell its processor time. */
+/**
+ * Returns the round of median cost, or the mean of the two middle ones; nothing if the system does
+ * not report its processor time.
+ */
 function loadOf(rounds: readonly Ran[]): readonly LoadPoint[] {
   const costOf = (ran: Ran): number => cpuPerTrade([ran]) ?? Number.NaN;
   const byCost = rounds.toSorted((a, b) => costOf(a) - costOf(b));
@@ -69,11 +78,11 @@ export function figure9Chart(results: Results): ResultChart {
   const ways = WAYS.filter((way) => results.ladder.some((point) => point.way === way));
   return {
     name: 'figure-9',
-    title: 'Cores used by all processes against Trade-Results a second',
+    title: 'Cores used by all processes against Trade-Results per second',
     caption:
-      'Marks are loads that were kept up with: the round of median cost, and bars from the cheapest to the dearest. Lines are ' +
-      'least squares, the surface around them the 95 % confidence band of the mean.',
-    x: { title: 'Trade-Results a second', scale: 'linear', ticks: [] },
+      'Marks are loads that the system kept up with: the round of median cost, with bars from the cheapest to the most expensive round. Lines are ' +
+      'least-squares fits; the area around them is the 95 % confidence band of the mean.',
+    x: { title: 'Trade-Results per second', scale: 'linear', ticks: [] },
     y: { title: 'Cores', scale: 'linear', ticks: [] },
     series: ways.map((way) => seriesOf(results, way)),
   };

@@ -1,4 +1,7 @@
-/** The claims of the findings: numbers follow from what was measured, and there are none unless all of it was right. */
+/**
+ * The claims of the findings: the numbers follow from the measurements, and there are none unless
+ * every check passed.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLatencyHistogram } from '#results';
@@ -15,7 +18,7 @@ import { targetsOf } from './targets.ts';
 const SECONDS = 10;
 const plan = { scale: PRESETS.small } as Plan;
 
-/** As if every transaction of the mix had come exactly as often as it should. */
+/** Records in which every transaction of the mix occurred exactly as often as it should. */
 function recordsOf(trades: number): Records {
   const types = Object.keys(TRANSACTIONS) as TransactionType[];
   const records = types.map((type) => {
@@ -27,7 +30,7 @@ function recordsOf(trades: number): Records {
   return Object.fromEntries(records) as Records;
 }
 
-/** `cores` are used at so many Trade-Results a second. */
+/** A run that used `cores` cores at the given number of Trade-Results per second. */
 function ranAt(tradesPerSecond: number, cores: number, changes: Partial<Ran> = {}): Ran {
   return {
     offered: { tradesPerSecond, users: 0, warmupSeconds: 1, seconds: SECONDS },
@@ -75,7 +78,7 @@ describe('a run that is right', () => {
     ['three rounds', [0.03, 0.9], 0.03],
     ['four rounds', [0.9, 0.05, 0.03], 0.04],
   ] as const) {
-    test(`has one point for ${rounds} of a load, the one in the middle`, () => {
+    test(`has one point for ${rounds} of a load, the median one`, () => {
       const more = measured({ embedded: 0.02 });
       for (const rate of [2, 8, 20, 40]) {
         for (const cores of idle) {
@@ -92,7 +95,7 @@ describe('a run that is right', () => {
     });
   }
 
-  test('counts the processor time of all processes for each Trade-Result', () => {
+  test('counts the processor time of all processes per Trade-Result', () => {
     assert.ok(Math.abs((cpuPerTrade([ranAt(20, 0.4)]) ?? 0) - 0.02) < 1e-9);
     assert.equal(cpuPerTrade([ranAt(20, 0.4, { cpuSeconds: null })]), null);
   });
@@ -110,13 +113,13 @@ describe('a run that is right', () => {
     assert.match(inflation?.measured ?? '', /^3\.7 times: 20\.6 ms against 5\.6 ms$/);
   });
 
-  test('says nothing of the throughput with another number of customers', () => {
+  test('says nothing about the throughput with another number of customers', () => {
     const names = targetsOf({ scale: PRESETS.paperlike } as Plan, results).map(({ name }) => name);
     assert.ok(!names.includes('throughput of the embedded store'));
     assert.equal(names.length, 3);
   });
 
-  test('misses targets that it misses', () => {
+  test('reports the targets that it misses', () => {
     const slow = measured({ embedded: 0.03, functions: 0.005 });
     slow.ladder.splice(0, 2);
     const met = targetsOf(plan, slow).filter((target) => target.met);
@@ -140,10 +143,10 @@ describe('a run that is right', () => {
   });
 });
 
-describe('a load that was not kept up with', () => {
+describe('a load that the system did not keep up with', () => {
   const late = ranAt(20, 1.9, { backlogFrom: 3, backlogTo: 500 });
 
-  test('is told, and is no point of the line', () => {
+  test('is reported, and is not a point of the line', () => {
     assert.match(saturation(late) ?? '', /497 transactions more were waiting/);
     assert.match(saturation(ranAt(20, 1, { isOverrun: true })) ?? '', /given up/);
     assert.equal(saturation(ranAt(20, 1, { backlogFrom: 3, backlogTo: 15 })), null);

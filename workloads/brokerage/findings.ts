@@ -1,4 +1,4 @@
-/** From what was measured to the tables and charts of the record. */
+/** Turns the measurements into the tables and charts of the record. */
 import type { Findings } from '#results';
 import { figure9Chart, NAMES, PAPER } from './figure-9.ts';
 import { cpuPerTrade, tradesPerSecond } from './point.ts';
@@ -16,7 +16,7 @@ import {
 } from './tables.ts';
 
 const CHECKED =
-  'broker totals, positions, histories, settlements, balances, indexes and row counts hold, no order is left half done, ' +
+  'broker totals, positions, histories, settlements, balances, indexes and row counts hold, no order is left incomplete, ' +
   'and every acknowledged Trade-Result is there';
 
 export function findingsOf(results: Results): Findings {

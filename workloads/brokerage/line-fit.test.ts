@@ -1,4 +1,7 @@
-/** The claims of the fit: exact where the answer is known by hand, and honest about what it cannot know. */
+/**
+ * The claims of the fit: it is exact where the answer is known by hand, and reports the correct
+ * uncertainty.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
@@ -8,7 +11,7 @@ const near = (actual: number | undefined, expected: number): void => {
   assert.ok(Math.abs((actual ?? Number.NaN) - expected) < 1e-3, `${actual} is not ${expected}`);
 };
 
-test('points on a line give that line, R² of 1 and a band without width', () => {
+test('points on a line give that line, R² of 1 and a band of zero width', () => {
   const fit = fitLine([1, 2, 5, 10].map((x) => ({ x, y: 3 + 2 * x })));
   near(fit?.intercept, 3);
   near(fit?.slope, 2);
@@ -17,7 +20,8 @@ test('points on a line give that line, R² of 1 and a band without width', () =>
   near(fit?.at(7).high, 17);
 });
 
-// By hand: mean x 3, Sxx 10, b = 6/10, a = 2.2; residuals −.8 .6 1 −.6 −.2 square to 2.4, s² = 0.8; t(3) = 3.182.
+// By hand: mean x 3, Sxx 10, b = 6/10, a = 2.2; residuals −.8 .6 1 −.6 −.2 have squares that sum to
+// 2.4, s² = 0.8; t(3) = 3.182.
 test('five points by hand: line, R² and band are those of the textbook', () => {
   const ys = [2, 4, 5, 4, 5];
   const fit = fitLine(ys.map((y, i) => ({ x: i + 1, y })));
@@ -43,7 +47,7 @@ test('in 95 of 100 noisy experiments the true slope is within its error', () => 
   assert.ok(Math.abs(held / experiments - 0.95) < 0.015, `${held} of ${experiments}`);
 });
 
-test('two points, or points above one another, have no line', () => {
+test('two points, or points with the same x, have no line', () => {
   assert.equal(
     fitLine([
       { x: 1, y: 1 },

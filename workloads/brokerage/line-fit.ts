@@ -1,12 +1,14 @@
 /**
- * A straight line through points, how well it fits, and between which lines the true one runs.
+ * A straight line through points, how well it fits, and the band that contains the true line.
  *
  *     y = a + b x        least squares
  *     R²                 share of the variance of y that the line explains
- *     band at x          ŷ ± t · s · √(1/n + (x − x̄)² / Sxx), with s² = Σ(y − ŷ)² / (n − 2), Sxx = Σ(x − x̄)²
+ *     band at x          ŷ ± t · s · √(1/n + (x − x̄)² / Sxx), with s² = Σ(y − ŷ)² / (n − 2),
+ *                        Sxx = Σ(x − x̄)²
  *
- * The band is where the mean of y at x is with 95 % confidence; t is Student's, with n − 2 degrees of freedom
- * (the mean confidence limits of statistics packages; JMP, "Statistical Details for the Fit Line Option").
+ * The band contains the mean of y at x with 95 % confidence; t is Student's, with n − 2 degrees of
+ * freedom (the mean confidence limits of statistics packages; JMP, "Statistical Details for the Fit
+ * Line Option").
  */
 import { linearRegression, linearRegressionLine, mean, rSquared } from 'simple-statistics';
 import { studentT } from '../harness/statistics/ratio.ts';
@@ -31,7 +33,10 @@ export interface BandPoint {
   readonly high: number;
 }
 
-/** Null for fewer than three points, or points above one another: there is nothing to be wrong about. */
+/**
+ * Returns null for fewer than three different values of x: then nothing can be said about the
+ * error.
+ */
 export function fitLine(points: readonly XY[]): LineFit | null {
   if (new Set(points.map(({ x }) => x)).size < 3) return null;
   const pairs = points.map(({ x, y }) => [x, y]);

@@ -1,4 +1,4 @@
-/** The benchmark at smoke size, run as a user would run it. How fast anything is, is not tested. */
+/** The benchmark at smoke size, run as a user would run it. Speed is not tested. */
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,12 +11,12 @@ import { tryPostgres } from './postgres/postgres.fixture.ts';
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const PLANTED = new URL('planted-mistake.fixture.ts', import.meta.url).href;
 const folder = mkdtempSync(path.join(tmpdir(), 'brokerage-test-'));
-chmodSync(folder, 0o755); // If we are root, PostgreSQL runs as somebody else.
+chmodSync(folder, 0o755); // If we are root, PostgreSQL runs under another account.
 after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A tenth of the smallest brokerage, and points of a second. */
+/** A tenth of the smallest brokerage, and points of one second. */
 const TINY = ['--customers', '100', '--days', '0.25', '--price-period', '2'];
 const SHORT = ['--seconds', '1', '--warmup', '0.5', '--users', '4'];
 const OURS = ['--system', 'percolator', '--store', 'embedded'];
@@ -48,7 +48,7 @@ describe('the ladder', async () => {
     ...(noPostgres === false ? ['PostgreSQL, functions', 'PostgreSQL, frames'] : []),
   ];
 
-  test('ends well, with a line for each system and load, and every target as met or not', () => {
+  test('succeeds, with a line for each system and load, and every target as met or not', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
     assert.match(stdout, /seed 1/);
     for (const name of names) {
@@ -59,13 +59,17 @@ describe('the ladder', async () => {
     }
     assert.match(stdout, /^ +paper +- +- +1,339 +30$/m);
     assert.match(stdout, /^ +Percolator, embedded +4 +\d/m, 'four users, unpaced');
-    assert.doesNotMatch(stdout, /met +throughput/, 'of 1,000 customers, and here are 100');
+    assert.doesNotMatch(
+      stdout,
+      /met +throughput/,
+      'the target is for 1,000 customers, and this run has 100',
+    );
     assert.match(stdout, /^Checked: .*embedded/m);
     assert.doesNotMatch(stdout, /tpsE/);
   });
 
   test(
-    'says how the numbers were made where there is no PostgreSQL',
+    'says how the numbers were made if there is no PostgreSQL',
     { skip: noPostgres === false },
     () => {
       assert.match(stdout, /^Not measured: PostgreSQL\. /m);
@@ -141,11 +145,11 @@ describe('bad input', () => {
     ['customers of no load unit', ['--customers', '150'], /--customers.*multiple of 100.*"150"/],
     ['an unknown system', ['--system', 'oracle'], /--system.*"oracle"/],
     ['an unknown mode of the broker', ['--broker', 'maybe'], /--broker.*"maybe"/],
-    ['a rate of nothing', ['--rates', '0'], /--rates.*"0"/],
+    ['a rate of zero', ['--rates', '0'], /--rates.*"0"/],
     ['an unknown option', ['--tpse', '1'], /--tpse/],
   ];
   for (const [name, options, sentence] of cases) {
-    test(`${name} gets one sentence and exit code 2`, async () => {
+    test(`${name} prints one sentence and ends with exit code 2`, async () => {
       const out = path.join(folder, 'never');
       const { exitCode, stderr } = await run([...options, '--out', out]);
       assert.equal(exitCode, 2);
@@ -155,10 +159,10 @@ describe('bad input', () => {
     });
   }
 
-  test('a PostgreSQL that does not answer is no reason to be silent, and alone it is an error', async () => {
-    const out = path.join(folder, 'nobody');
+  test('a PostgreSQL that does not answer is reported, and is an error if it is the only system', async () => {
+    const out = path.join(folder, 'unreachable');
     const options = ['--system', 'postgres', '--unpaced', ...TINY, ...SHORT, '--out', out];
-    const env = { DATABASE_URL: 'postgres://127.0.0.1:1/nobody' };
+    const env = { DATABASE_URL: 'postgres://127.0.0.1:1/unreachable' };
     const { exitCode, stderr } = await execaNode(MAIN, options, { reject: false, env });
     assert.equal(exitCode, 2);
     assert.match(stderr, /^Not measured: PostgreSQL\. DATABASE_URL .*$/);
@@ -171,7 +175,7 @@ test('an interrupt leaves a record without numbers, no work files and no process
   const child = execaNode(MAIN, options, { reject: false });
   const measuring = Promise.withResolvers<void>();
   child.stdout.on('data', (text: Buffer) => {
-    if (text.includes('as fast as')) measuring.resolve();
+    if (text.includes('at full speed')) measuring.resolve();
   });
   await Promise.race([measuring.promise, child]);
   child.kill('SIGINT');
@@ -184,7 +188,10 @@ test('an interrupt leaves a record without numbers, no work files and no process
   assert.deepEqual(processesNaming(out), []);
 });
 
-/** Processes whose command line names the folder: clients are told of their store so. */
+/**
+ * Finds the processes whose command line names the folder: clients receive the path of their store
+ * there.
+ */
 function processesNaming(name: string): readonly string[] {
   if (!existsSync('/proc')) return [];
   return readdirSync('/proc').filter((pid) => {
@@ -192,7 +199,7 @@ function processesNaming(name: string): readonly string[] {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(name);
     } catch {
-      return false; // It has ended meanwhile.
+      return false; // The process has ended in the meantime.
     }
   });
 }

@@ -1,4 +1,7 @@
-/** `npm run bench:brokerage`: the paper's figure 9 on this machine, and PostgreSQL on the same work. */
+/**
+ * `npm run bench:brokerage`: figure 9 of the paper on this machine, and PostgreSQL on the same
+ * work.
+ */
 import { choice, flag, integer, number, numberList, outputFolder, runCommand } from '#harness';
 import { defaultRunFolder, UsageError } from '#results';
 import { summaryLines } from '../harness/statistics/summary.ts';
@@ -13,14 +16,14 @@ await runCommand(
   {
     name: 'npm run bench:brokerage --',
     description:
-      'Measures what a brokerage like that of TPC-E costs, at loads from little to as much as goes (figure 9 of the ' +
-      'paper), on Percolator and on PostgreSQL; then reads saved by batching and prefetching, and the conflicts of ' +
+      'Measures what a brokerage like that of TPC-E costs, from low load to saturation (figure 9 of the ' +
+      'paper), on Percolator and on PostgreSQL; then the reads that batching and prefetching save, and the conflicts of ' +
       'the broker update that the paper left out. Ends with tables and a report.',
     options: {
       system: choice({
         choices: ['both', 'percolator', 'postgres'],
         description:
-          'what is measured; PostgreSQL as functions in the server and as frames from the client, on DATABASE_URL or a server of its own',
+          'systems to measure; PostgreSQL runs as functions in the server and as frames from the client, on DATABASE_URL or on a private server',
         default: 'both',
       }),
       store: choice({
@@ -31,17 +34,17 @@ await runCommand(
       preset: choice({
         choices: ['smoke', 'small', 'paperlike'],
         description:
-          'size of the brokerage and length of the points: smoke takes half an hour or so, small an hour and more, paperlike hours',
+          'size of the brokerage and length of the points: smoke takes about half an hour, small an hour or more, paperlike hours',
         default: 'smoke',
       }),
       broker: choice({
         choices: ['omit', 'inline', 'side-table'],
         description:
-          'the update of the broker in Trade-Result: omitted as in the paper, in the transaction, or summed up by an observer',
+          'the update of the broker in Trade-Result: omitted as in the paper, in the transaction, or aggregated by an observer',
         default: 'omit',
       }),
       customers: integer({
-        description: 'a multiple of 100; the specification begins at 5,000',
+        description: 'a multiple of 100; the specification requires at least 5,000',
         defaultText: PRESET_DEFAULT,
         min: 100,
         max: 1_000_000,
@@ -54,7 +57,7 @@ await runCommand(
       }),
       pricePeriod: number({
         description:
-          'prices go up and down in so long; much longer than a point, and most limit orders never come to trade',
+          'time in which prices go up and down once; if it is much longer than a point, most limit orders never trade',
         defaultText: PRESET_DEFAULT,
         min: 1,
         max: 3_600,
@@ -62,59 +65,62 @@ await runCommand(
       }),
       paced: flag({
         description:
-          'only this and others named: the ladder; transactions begin when the clock says so',
+          'only this and other named parts: the ladder; an open loop, in which a clock starts transactions',
       }),
       unpaced: flag({
         description:
-          'only this and others named: the most that goes; each user begins again at once',
+          'only this and other named parts: the maximum; a closed loop, in which each user begins again at once',
       }),
       reads: flag({
-        description: 'only this and others named: reads that batching and prefetching save',
+        description:
+          'only this and other named parts: the reads that batching and prefetching save',
       }),
       brokers: flag({
-        description: 'only this and others named: the update of the broker in its three modes',
+        description: 'only this and other named parts: the update of the broker in its three modes',
       }),
       rates: numberList({
-        description: 'the ladder in Trade-Results a second; the range should be tenfold',
-        defaultText: 'from 5 to 65 % of what each system can do',
+        description: 'the ladder in Trade-Results per second; the range should be tenfold',
+        defaultText: 'from 5 to 65 % of the maximum of each system',
         unit: 'TR/s',
         max: 1e6,
       }),
       users: integer({
-        description: 'users of unpaced runs; few leave the system idle, many only wait',
+        description: 'users of unpaced runs; too few leave the system idle, too many only wait',
         default: 32,
         min: 1,
         max: 1_000,
       }),
       seconds: number({
-        description: 'measured interval of each point; short ones measure few transactions',
+        description: 'measured interval of each point; a short one measures few transactions',
         defaultText: PRESET_DEFAULT,
         min: 0.5,
         max: 86_400,
         unit: 'seconds',
       }),
       warmup: number({
-        description: 'before each point; too short, and orders of the point before are measured',
+        description:
+          'warm-up before each point; if it is too short, orders of the previous point are measured',
         defaultText: PRESET_DEFAULT,
         min: 0,
         max: 86_400,
         unit: 'seconds',
       }),
       rounds: integer({
-        description: 'the whole ladder so many times',
+        description: 'how often the whole ladder is measured',
         defaultText: PRESET_DEFAULT,
         min: 1,
         max: 100,
       }),
       processes: integer({
-        description: 'client processes of each system; ours then have an oracle and a lock service',
-        defaultText: 'one client, which has the oracle in the store',
+        description:
+          'client processes of each system; Percolator then also has an oracle and a lock service',
+        defaultText: 'one client, with the oracle in the store',
         min: 1,
         max: 64,
       }),
       rowCache: integer({
         description:
-          'with the embedded store: memory for rows that were read; too little, and they are forgotten before they are read again',
+          'with the embedded store: memory for rows that were read; if it is too small, they are evicted before they are read again',
         default: 64,
         min: 0,
         max: 16_384,
@@ -124,7 +130,7 @@ await runCommand(
       batching: choice({
         choices: ['off', 'on'],
         description:
-          'merge the operations of concurrent transactions into fewer calls of the storage, as the paper does',
+          'merge the operations of concurrent transactions into fewer calls of the store, as in the paper',
         default: 'on',
       }),
       seed: integer({
@@ -134,22 +140,26 @@ await runCommand(
         max: 2 ** 31 - 1,
       }),
       out: outputFolder({
-        description: 'new folder for the record, the charts and the report; its disk is measured',
+        description:
+          'new folder for the record, the charts and the report; the run measures its disk',
         default: () => defaultRunFolder('brokerage'),
         defaultText: 'results/runs/brokerage-<UTC time>',
         mustNotHold: 'run.json',
       }),
     },
-    ignoredInFiles: ['scanners'], // The only observer sums up brokers.
+    ignoredInFiles: ['scanners'], // The only observer aggregates the side table of brokers.
     examples: [
-      { command: 'npm run bench:brokerage', does: 'figure 9 and everything after it, small' },
+      {
+        command: 'npm run bench:brokerage',
+        does: 'figure 9 and everything after it, with the default preset',
+      },
       {
         command: 'npm run bench:brokerage -- --system percolator --store embedded --paced',
         does: 'the ladder of one system',
       },
       {
         command: 'npm run bench:brokerage -- --unpaced --broker inline --users 64',
-        does: 'the most that goes, with the conflicts that the paper avoided',
+        does: 'the maximum, with the conflicts that the paper avoided',
       },
     ],
   },
@@ -189,7 +199,7 @@ interface Given extends DatabaseValues {
   readonly out: string;
 }
 
-/** What was given, and for the rest the preset. A run that differs from its preset is custom. */
+/** Combines the given options with the preset. A run that differs from its preset is custom. */
 function planOf(given: Given): Plan {
   const { preset, customers, days, pricePeriod, seconds, warmup, rounds } = given;
   const { batching, batchDelay, batchRows, batchInFlight, prefetch } = given;
@@ -239,7 +249,7 @@ function waysOf({ system, store }: Given): readonly WayName[] {
   );
 }
 
-/** What was named; otherwise all that there is of these systems. */
+/** Returns the parts that were named; otherwise all that apply to these systems. */
 function partsOf({ paced, unpaced, reads, brokers, system, store }: Given): Plan['parts'] {
   if (paced || unpaced || reads || brokers) return { paced, unpaced, reads, brokers };
   const hasEmbedded = system !== 'postgres' && store !== 'emulator';

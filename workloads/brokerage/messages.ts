@@ -1,4 +1,4 @@
-/** What the experiment and its client processes tell each other: plain data. */
+/** The messages between the experiment and its client processes: plain data. */
 import { decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import { mergeHistograms } from '#results';
 import type { Load } from './driver/customer-emulator.ts';
@@ -7,25 +7,28 @@ import type { Scale, TransactionType } from './model/index.ts';
 import type { DatabaseAddress } from './systems/address.ts';
 import type { StoreCounts } from '../harness/stores/store-counts.ts';
 
-/** What a client is told at its start. */
+/** What a client receives at its start. */
 export interface ClientOptions {
   readonly database: DatabaseAddress;
   readonly scale: Scale;
   readonly seed: number;
-  /** Which of how many clients this is, from 0. */
+  /** Index of this client, from 0. */
   readonly client: number;
   readonly clients: number;
-  /** Ids of new trades begin here: others, on the same data, have others. */
+  /** First id for new trades: sessions on the same data have different ones. */
   readonly firstTradeId: number;
-  /** By the clock that all processes share: when the initial trades ended. */
+  /** When the initial trades ended, by the clock that all processes share. */
   readonly originMs: number;
 }
 
-/** What it is told, of which it answers each when it is done. */
+/** Messages to a client, which answers each one when it is done. */
 export type Order = PrepareOrder | RunOrder;
 export type Answer = { readonly kind: 'prepared' } | RunAnswer;
 
-/** Forget the limit orders of the last run; and one client cleans up after all of them. */
+/**
+ * Tells the client to forget the limit orders of the last run; one client also cleans up for all of
+ * them.
+ */
 export interface PrepareOrder {
   readonly kind: 'prepare';
   readonly cleansUp: boolean;
@@ -34,7 +37,7 @@ export interface PrepareOrder {
 export interface RunOrder {
   readonly kind: 'run';
   readonly load: Load;
-  /** By the clock that all processes share. */
+  /** Times by the clock that all processes share. */
   readonly beginMs: number;
   readonly fromMs: number;
   readonly toMs: number;
@@ -48,14 +51,17 @@ export interface RunAnswer {
   readonly waitingOrders: number;
   readonly isOverrun: boolean;
   readonly firstFailure: string | null;
-  /** Trade-Results that the brokerage has acknowledged, in all runs so far and outside of intervals, too. */
+  /**
+   * Trade-Results that the brokerage has acknowledged in all runs so far, including outside of
+   * intervals.
+   */
   readonly tradeResults: number;
-  /** What went to the store in the measured interval; null unless it was asked for. */
+  /** Calls of the store in the measured interval; null unless they were asked for. */
   readonly store: StoreCounts | null;
 }
 
 export interface TypeAnswer extends Omit<TypeRecord, 'histogram'> {
-  /** Compressed. */
+  /** The histogram, compressed. */
   readonly histogram: string;
 }
 
@@ -66,10 +72,10 @@ export function encodeRecords(records: Records): RunAnswer['records'] {
   }));
 }
 
-/** What several clients have measured, as one. */
+/** Merges the measurements of several clients. */
 export function mergeRecords(answers: readonly RunAnswer[]): Records {
   const [first] = answers;
-  if (first === undefined) throw new Error('nobody has measured anything');
+  if (first === undefined) throw new Error('there are no measurements to merge');
   return mapTypes(first.records, (_, type) => {
     const all = answers.map(({ records }) => records[type]);
     const sum = (of: 'ended' | 'rolledBack' | 'conflicts' | 'retried' | 'failed'): number =>

@@ -1,8 +1,10 @@
-/** Everything that decides a run of the benchmark, settled before it begins. */
+/** All settings of a run of the benchmark, decided before it begins. */
 import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { BrokerUpdate, PresetName, Scale } from './model/index.ts';
 
-/** What is compared: our system by its store, and PostgreSQL by where transactions run. */
+/**
+ * The systems that are compared: Percolator by its store, and PostgreSQL by where transactions run.
+ */
 export type WayName = 'embedded' | 'emulator' | 'functions' | 'frames';
 
 export const WAYS: readonly WayName[] = ['embedded', 'emulator', 'functions', 'frames'];
@@ -18,7 +20,7 @@ export interface Plan extends Durations {
   readonly processes: number | undefined;
   /** Memory of each client for rows of the embedded store, in millions of bytes. */
   readonly rowCache: number;
-  /** Offered Trade-Results a second; undefined for shares of what each system can do. */
+  /** Offered Trade-Results per second; undefined for shares of the maximum of each system. */
   readonly rates: readonly number[] | undefined;
   /** Users of unpaced runs. */
   readonly users: number;
@@ -26,14 +28,17 @@ export interface Plan extends Durations {
   readonly out: string;
 }
 
-/** What is measured: the ladder of loads, the most that goes, reads saved, and modes of the broker's update. */
+/**
+ * The parts that can be measured: the ladder of loads, the maximum, reads saved, and modes of the
+ * broker's update.
+ */
 export type PartName = 'paced' | 'unpaced' | 'reads' | 'brokers';
 
 export interface Durations {
-  /** Of each point, before it is measured. */
+  /** Warm-up before the measurement of each point. */
   readonly warmupSeconds: number;
   readonly seconds: number;
-  /** The whole ladder so many times. */
+  /** How often the whole ladder is measured. */
   readonly rounds: number;
 }
 
@@ -43,18 +48,24 @@ export const DURATIONS: Readonly<Record<PresetName, Durations>> = {
   paperlike: { warmupSeconds: 15, seconds: 60, rounds: 3 },
 };
 
-/** The specification's price period of 15 minutes would leave most limit orders waiting when a short run ends. */
+/**
+ * The specification's price period of 15 minutes would leave most limit orders waiting at the end
+ * of a short run.
+ */
 export const PRICE_PERIOD_SECONDS: Readonly<Record<PresetName, number>> = {
   smoke: 3,
   small: 5,
   paperlike: 900,
 };
 
-/** The ladder, relative to the most that a system can do: a range of more than ten. */
+/** The ladder, relative to the maximum of a system: a range of more than ten. */
 export const RUNGS: readonly number[] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65];
 
-/** A load of the ladder is measured for so many Trade-Results, or twice as long as others. */
+/**
+ * Each load of the ladder is measured for this many Trade-Results, but at most twice as long as the
+ * other loads.
+ */
 export const TRADES_OF_LOAD = 150;
 
-/** One trade per customer and 500 seconds (6.6.8). */
+/** The specification has one trade per customer and 500 seconds (6.6.8). */
 export const SECONDS_PER_TRADE = 500;

@@ -1,6 +1,6 @@
 /**
- * A mistake in Trade-Result, put in while it is loaded (`node --import`): a sale brings the account a cent too much, once in
- * a while. For the test that a wrong run has no numbers.
+ * A mistake in Trade-Result, planted while the module is loaded (`node --import`): every fifth sale
+ * brings the account a cent too much. The test shows that a wrong run has no numbers.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** One system under one load: what follows from what was measured. */
+/** One system under one load: values derived from the measurement. */
 import { TRANSACTIONS, type TransactionType } from './model/index.ts';
 import type { Ran } from './clients.ts';
 import type { WayName } from './plan.ts';
@@ -8,12 +8,12 @@ export interface Point {
   readonly ran: Ran;
 }
 
-/** Of all transactions of the mix, in percent. */
+/** The share of all transactions of the mix, in percent. */
 export function mixShare(ran: Ran, type: TransactionType): number {
   return (100 * ran.records[type].ended) / transactions(ran);
 }
 
-/** Of the mix: without what runs beside it. */
+/** Transactions of the mix, without those that run next to it. */
 export function transactions({ records }: Ran): number {
   return MIX.reduce((sum, type) => sum + records[type].ended, 0);
 }
@@ -26,12 +26,12 @@ export function tradesPerSecond({ records, offered }: Ran): number {
   return records.tradeResult.ended / offered.seconds;
 }
 
-/** Processor seconds a second, of all processes. */
+/** Processor seconds per second, of all processes. */
 export function cores(ran: Ran): number | null {
   return ran.cpuSeconds === null ? null : total(ran.cpuSeconds) / ran.offered.seconds;
 }
 
-/** Processor seconds of all processes for each Trade-Result, over all of the runs. */
+/** Processor seconds of all processes per Trade-Result, over all runs. */
 export function cpuPerTrade(runs: readonly Ran[]): number | null {
   const trades = runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
   const used = runs.map(({ cpuSeconds }) => (cpuSeconds === null ? Number.NaN : total(cpuSeconds)));
@@ -39,15 +39,17 @@ export function cpuPerTrade(runs: readonly Ran[]): number | null {
   return Number.isFinite(perTrade) ? perTrade : null;
 }
 
-/** Why the system did not keep up with what was offered, decided from its backlog; null if it did. */
+/**
+ * Why the system did not keep up with the offered load, decided from its backlog; null if it did.
+ */
 export function saturation(ran: Ran): string | null {
   const { offered, backlogFrom, backlogTo, isOverrun } = ran;
   if (offered.tradesPerSecond === null) return null;
-  if (isOverrun) return 'so far behind that it was given up';
+  if (isOverrun) return 'the backlog was so large that the run was given up';
   const perSecond = 8.9 * offered.tradesPerSecond;
   const growth = backlogTo - backlogFrom;
   const tooMuch = Math.max(0.05 * perSecond * offered.seconds, Math.min(perSecond, 200), 20);
-  return growth > tooMuch ? `${growth} transactions more were waiting at the end` : null;
+  return growth > tooMuch ? `${growth} more transactions were waiting at the end` : null;
 }
 
 export function conflictsOf({ records }: Ran): number {

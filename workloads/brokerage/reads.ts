@@ -1,4 +1,4 @@
-/** Section 2.5 on this workload: what batching and prefetching save of the calls of the store. */
+/** Section 2.5 on this workload: how many calls of the store batching and prefetching save. */
 import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { Ran } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
@@ -14,7 +14,7 @@ const VARIANTS: readonly (readonly [string, Switches])[] = [
   [VARIANT.both, { batching: 'on', prefetch: 'learn' }],
 ];
 
-/** In the order above, whatever the order of measuring. */
+/** Results come in the order above, whatever the order of measuring. */
 export async function measureReads(
   around: Around,
   loaded: string,

@@ -1,28 +1,28 @@
-/** What a run of the benchmark has found so far; the findings are made of it. */
+/** What a run of the benchmark has measured so far; the findings are made from it. */
 import type { BrokerUpdate } from './model/index.ts';
 import type { Ran } from './clients.ts';
 import type { WayName } from './plan.ts';
 import type { Point } from './point.ts';
 
-/** Filled on the way. */
+/** Filled during the run. */
 export interface Results {
-  /** Of each way that was there, what a commit survives. */
+  /** What a commit survives, for each system that was measured. */
   readonly durability: Map<WayName, string>;
   readonly unpaced: Point[];
   readonly ladder: Point[];
   readonly reads: ReadsVariant[];
   readonly brokers: BrokerMode[];
-  /** What the checks have found wrong, each with its system. */
+  /** What the checks found wrong, each with its system. */
   readonly wrong: string[];
-  /** Systems whose check has passed. */
+  /** Systems whose check passed. */
   readonly checked: string[];
-  /** Sentences about systems that are not there. */
+  /** Sentences about systems that are missing. */
   readonly missing: string[];
   /** Set when the last check is done. */
   isComplete: boolean;
 }
 
-/** Section 2.5, switched off and on. */
+/** The variants of section 2.5, switched off and on. */
 export const VARIANT = {
   off: 'everything off',
   prefetching: 'prefetching',
@@ -55,7 +55,7 @@ export function noResults(): Results {
   };
 }
 
-/** Everything was measured, checked, and found right: only then are there numbers. */
+/** Whether everything was measured, checked and found right: only then are there numbers. */
 export function isRight({ wrong, isComplete }: Results): boolean {
   return isComplete && wrong.length === 0;
 }

@@ -1,4 +1,4 @@
-/** The clients of one way to run the transactions, from the first load to the last. */
+/** The clients of one system, from the first load to the last. */
 import { Crew } from '../harness/processes/index.ts';
 import { Clients, type Offered, type Ran } from './clients.ts';
 import type { Population } from './model/index.ts';
@@ -9,7 +9,7 @@ export interface SessionOptions {
   readonly clients: number;
   /** Differs between sessions on one database, so that their trades have different ids. */
   readonly number: number;
-  /** By the clock that all processes share: when the initial trades ended. */
+  /** When the initial trades ended, by the clock that all processes share. */
   readonly originMs: number;
   readonly signal: AbortSignal;
 }
@@ -48,7 +48,7 @@ export class Session implements AsyncDisposable {
     return this.#clients.tradeResults;
   }
 
-  /** A transaction that has failed; null if none has. */
+  /** The error of the first transaction that failed; null if none has. */
   get firstFailure(): string | null {
     return this.#clients.firstFailure;
   }
@@ -58,7 +58,7 @@ export class Session implements AsyncDisposable {
     return this.#clients.run(offered, parts);
   }
 
-  /** Ends the clients in good order: nothing of theirs is underway afterwards. */
+  /** Ends the clients in an orderly way: afterwards none of their work is in flight. */
   async stop(): Promise<void> {
     await this.#crew.stop();
   }

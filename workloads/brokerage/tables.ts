@@ -1,4 +1,4 @@
-/** The tables of the report, from the points. */
+/** Makes the tables of the report from the points. */
 import { percentileMs, type ResultTable } from '#results';
 import { TRANSACTIONS } from './model/index.ts';
 import type { Ran } from './clients.ts';
@@ -27,8 +27,8 @@ export function ladderTable({ ladder }: Results): ResultTable {
     name: 'ladder',
     title: 'The ladder of loads',
     caption:
-      'Paced: transactions begin when the clock says so, and response times count from then. TR/s are Trade-Results ' +
-      '(TPC-E-like, not comparable with results of the TPC); a tenth of all transactions.',
+      'Open loop: a clock starts transactions, and response times count from then. TR/s are Trade-Results per second ' +
+      '(TPC-E-like, not comparable with results of the TPC), a tenth of all transactions.',
     columns: [
       'system',
       'TR/s offered',
@@ -66,7 +66,10 @@ function ladderRow({ way, ran }: Point): Row {
   ];
 }
 
-/** Of orders that were not rolled back; far from 100, and the exchange is the bottleneck, or the run too short. */
+/**
+ * Trade-Results per order that was not rolled back. If it is far from 100, the exchange is the
+ * bottleneck or the run is too short.
+ */
 function tradesPerOrder({ records: { tradeOrder, tradeResult } }: Ran): number {
   return (100 * tradeResult.ended) / (tradeOrder.ended - tradeOrder.rolledBack);
 }
@@ -76,7 +79,7 @@ export function lineTable(results: Results): ResultTable {
     name: 'lines',
     title: 'Cores against TR/s: the straight line',
     caption:
-      'Least squares through the loads that were kept up with, of each the round of median cost. The interval holds ' +
+      'A least-squares fit through the loads that the system kept up with; of each load, the round of median cost. The interval holds ' +
       'the true slope with 95 % confidence.',
     columns: [
       'system',
@@ -137,8 +140,8 @@ export function costTable(results: Results): ResultTable {
 export function unpacedTable({ unpaced, durability }: Results): ResultTable {
   return {
     name: 'unpaced',
-    title: 'As fast as users can',
-    caption: 'Closed loop: response times say nothing here, so there are none.',
+    title: 'Maximum throughput',
+    caption: 'Closed loop: response times are meaningless here, so there are none.',
     columns: [
       'system',
       'users',
@@ -162,13 +165,13 @@ export function unpacedTable({ unpaced, durability }: Results): ResultTable {
   };
 }
 
-/** Of each system at the highest load that it kept up with. */
+/** The transactions of each system at the highest load that it kept up with. */
 export function transactionsTable(results: Results): ResultTable {
   return {
     name: 'transactions',
-    title: 'The transactions, at the highest load that was kept up with',
+    title: 'The transactions, at the highest load that the system kept up with',
     caption:
-      'Shares and limits of the specification (6.3.1, 6.5.1): 90 % must be faster than the limit, and the mean must not be above that percentile.',
+      'Shares and limits of the specification (6.3.1, 6.5.1): 90 % must be faster than the limit, and the mean must not exceed the 90th percentile.',
     columns: [
       'system',
       'transaction',
@@ -221,10 +224,10 @@ export function readsTable({ reads }: Results): ResultTable {
   const calls = ({ store }: Ran): number => (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
   return {
     name: 'reads',
-    title: 'Batching and prefetching: reads of the store for each transaction',
+    title: 'Batching and prefetching: reads of the store per transaction',
     caption:
-      'Means over the mix, each variant on a copy of the same store, as fast as it goes. The paper’s prefetching ' +
-      'saves a factor of ten, where rows have many columns; here a row is one, and batching merges the reads of many rows.',
+      'Means over the mix, each variant on a copy of the same store, at full speed. The paper’s prefetching ' +
+      'saves a factor of ten on rows with many columns; here each row has one column, and batching merges the reads of many rows.',
     columns: [
       'variant',
       'rows read',
@@ -257,10 +260,10 @@ export function readsTable({ reads }: Results): ResultTable {
 export function brokersTable({ brokers }: Results): ResultTable {
   return {
     name: 'brokers',
-    title: 'The broker’s update in Trade-Result, and what conflicts it brings',
+    title: 'The broker’s update in Trade-Result, and the conflicts that it causes',
     caption:
-      'As fast as it goes, on a copy of the same store each: many times what so few customers would do, so brokers are hot. ' +
-      'Omitted, as in the paper; in the transaction; or as a row of a side table, which an observer sums up.',
+      'Each mode at full speed on a copy of the same store: many times the load of so few customers, so brokers are hot. ' +
+      'The update is omitted, as in the paper; part of the transaction; or a row of a side table, which an observer aggregates.',
     columns: [
       'update',
       'TR/s',
@@ -285,7 +288,7 @@ export function brokersTable({ brokers }: Results): ResultTable {
   };
 }
 
-/** In the order in which they are told everywhere. */
+/** Systems in the order that all tables use. */
 export function waysOf(points: readonly Point[]): readonly WayName[] {
   const names = Object.keys(NAMES) as WayName[];
   return names.filter((name) => points.some(({ way }) => way === name));

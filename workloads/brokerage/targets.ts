@@ -1,4 +1,4 @@
-/** What was set out to be reached on 2 cores. Printed, never asserted. */
+/** The targets for 2 cores. They are printed, never asserted. */
 import type { Target } from '#results';
 import type { Ran } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
@@ -14,7 +14,7 @@ const TRADES_PER_SECOND_MIN = 100;
 const CUSTOMERS = 1_000;
 const READ_RATIO_MIN = 5;
 
-/** None of a run whose check failed. */
+/** Returns none for a run whose check failed. */
 export function targetsOf(plan: Plan, results: Results): readonly Target[] {
   if (!isRight(results)) return [];
   return [
@@ -56,7 +56,7 @@ function inflationTarget(results: Results): readonly Target[] {
   ];
 }
 
-/** Says nothing of brokerages of another size. */
+/** This target does not apply to brokerages of another size. */
 function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Target[] {
   if (scale.customers !== CUSTOMERS) return [];
   return runsOf(unpaced, 'embedded').map((ran) => ({
@@ -67,7 +67,10 @@ function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Targe
   }));
 }
 
-/** The paper's prefetching reads along other columns of a row; here a row is one column, so batching has to do it. */
+/**
+ * The paper's prefetching reads other columns of the same row; here a row is one column, so
+ * batching has to do it.
+ */
 function readsTargets({ reads }: Results): readonly Target[] {
   const calls = (name: string): number | null => {
     const ran = reads.find((variant) => variant.name === name)?.ran;
@@ -82,7 +85,7 @@ function readsTargets({ reads }: Results): readonly Target[] {
       {
         name: `reads of the store saved by ${variant === VARIANT.both ? 'batching and prefetching' : 'prefetching alone'}`,
         target: `at least ${READ_RATIO_MIN} times fewer calls in the mix (the paper: ten times)`,
-        measured: `${ratio.toFixed(1)} times fewer, ${on.toFixed(1)} instead of ${off.toFixed(1)} for a transaction`,
+        measured: `${ratio.toFixed(1)} times fewer, ${on.toFixed(1)} instead of ${off.toFixed(1)} per transaction`,
         met: ratio >= READ_RATIO_MIN,
       },
     ];

@@ -1,6 +1,6 @@
 /**
- * Our system and PostgreSQL, one beside the other: loaded, driven as fast as they go, driven up the ladder of loads in
- * turns, and checked.
+ * Percolator and PostgreSQL next to each other: loaded, driven at full speed, driven up the ladder
+ * of loads in turns, and checked.
  */
 import path from 'node:path';
 import { UsageError } from '#results';
@@ -14,8 +14,8 @@ import { openPercolatorDatabase } from './systems/percolator-database.ts';
 import { openPostgresDatabase } from './systems/postgres-database.ts';
 
 /**
- * To PostgreSQL, at each of three levels of isolation, of either way: more than it can use on two cores, and fewer than
- * the hundred that a server allows by default.
+ * Connections to PostgreSQL, at each of three isolation levels, for either variant. This is more
+ * than it can use on two cores, and fewer than the default limit of 100 of a server.
  */
 const CONNECTIONS = 16;
 
@@ -39,7 +39,7 @@ export async function measureWays(around: Around, loaded: string): Promise<void>
   for (const database of opened) await checkDatabase(around, database, all);
 }
 
-/** @throws UsageError if none of them is there */
+/** @throws UsageError if none of the systems is available */
 async function openDatabases(around: Around, loaded: string): Promise<readonly LoadedDatabase[]> {
   const { plan, population, work, progress, signal, results } = around;
   const { ways, brokerUpdate, engine, processes } = plan;
@@ -85,8 +85,8 @@ async function openDatabases(around: Around, loaded: string): Promise<readonly L
 }
 
 /**
- * As fast as each can: Trade-Results a second. Clients have just begun: nothing is compiled, and no cache has a row. So each runs
- * once unmeasured.
+ * Runs each system at full speed, and returns its Trade-Results per second. The clients have just
+ * started, with nothing compiled and empty caches, so each system first runs once unmeasured.
  */
 async function measureUnpaced(
   { plan, random, progress, signal, results }: Around,
@@ -96,7 +96,7 @@ async function measureUnpaced(
   const needsThem = plan.parts.unpaced || plan.rates === undefined;
   for (const session of needsThem ? shuffled(random, sessions) : []) {
     signal.throwIfAborted();
-    progress.phase(`${session.way.name}: as fast as ${plan.users} users can`, 0);
+    progress.phase(`${session.way.name}: ${plan.users} users at full speed`, 0);
     await session.run(unpacedLoad(plan));
     const ran = await session.run(unpacedLoad(plan));
     results.unpaced.push({ way: session.way.name, ran });
@@ -107,9 +107,10 @@ async function measureUnpaced(
 }
 
 /**
- * The ladder. In a round one system after the other goes through all of its loads, in orders drawn from the seed: what
- * is compared on a line was measured within two minutes; what is compared between systems, in every round. A system has
- * then rested for minutes, and its first transactions cost up to half as much again: so it runs warm at first, unmeasured.
+ * The ladder. In a round, one system after the other runs all of its loads, in orders drawn from
+ * the seed. So the points of one line are measured within two minutes, and systems are compared
+ * within every round. Before its turn a system has rested for minutes, and its first transactions
+ * cost up to half as much again; so it first runs a warm-up, unmeasured.
  */
 async function climb(
   { plan, random, progress, signal, results }: Around,
@@ -137,13 +138,16 @@ async function climb(
   }
 }
 
-/** Low loads are measured for longer, as they measure little in a second. */
+/** Low loads are measured for longer, because they yield few transactions per second. */
 function pacedLoad({ warmupSeconds, seconds }: Plan, rate: number): Offered {
   const enough = Math.min(2 * seconds, Math.max(seconds, TRADES_OF_LOAD / rate));
   return { tradesPerSecond: rate, users: 0, warmupSeconds, seconds: enough };
 }
 
-/** Not below what the customers would do by themselves, if shares of the maximum are asked for. */
+/**
+ * If the rates are shares of the maximum, they are not below what the customers would do on their
+ * own.
+ */
 function ratesFor({ rates, scale }: Plan, fastest = 0): readonly number[] {
   const nominal = scale.customers / SECONDS_PER_TRADE;
   return rates ?? RUNGS.map((share) => share * Math.max(fastest, nominal));

@@ -1,4 +1,7 @@
-/** The claims of the checks: a population is innocent, and each planted mistake is convicted of what it is. */
+/**
+ * The claims of the checks: a fresh population passes, and each planted mistake is reported under
+ * its own condition.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Row, type TableName, type TableReader, TINY } from '../model/index.ts';
@@ -13,7 +16,7 @@ interface Tables {
   <T extends TableName>(table: T): Mutable<T>[];
 }
 
-/** Copies of the population's rows, to be spoiled. */
+/** Copies of the population's rows, for tests to corrupt. */
 function copies(): { readonly tables: Tables; readonly reader: TableReader } {
   const known = new Map<TableName, unknown[]>();
   const tables = <T extends TableName>(table: T): Mutable<T>[] => {
@@ -44,7 +47,7 @@ async function conditionsAfter(
   return [...new Set(report.findings.map(({ condition }) => condition))];
 }
 
-test('what was loaded is innocent', async () => {
+test('a loaded population passes', async () => {
   assert.deepEqual(await conditionsAfter(() => {}), []);
 });
 
@@ -66,7 +69,7 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
     (t) => t('holding_summary').shift(),
   ],
   [
-    'a position of nothing',
+    'a position of 0 shares',
     ['positions are their lots'],
     (t) => t('holding_summary').push({ hs_ca_id: 1, hs_s_symb: 'AAAA', hs_qty: 0 }),
   ],
@@ -81,23 +84,23 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
     (t) => t('holding').push({ ...first(t('holding')), h_t_id: 1 }),
   ],
   [
-    'a change of a lot that was not written down',
+    'a change of a lot that was not recorded',
     ['lots are their history', 'trades have moved lots'],
     (t) => t('holding_history').splice(changeOf(t), 1),
   ],
   [
-    'a change that found what was not there',
+    'a change that found shares that were not there',
     ['lots are their history', 'trades have moved lots'],
     (t) => (at(t('holding_history'), changeOf(t)).hh_before_qty += 1),
   ],
   [
-    'a trade that moved less than it has',
+    'a trade that moved fewer shares than it has',
     ['positions are their trades', 'trades have moved lots', 'settlements'],
     (t) => (first(t('trade')).t_qty += 100),
   ],
   ['a history without completion', ['trade status'], (t) => t('trade_history').shift()],
   [
-    'a history of a trade that is not there',
+    'a history of a trade that does not exist',
     ['trade status'],
     (t) => t('trade_history').push({ th_t_id: 1, th_st_id: 'SBMT', th_dts: 1 }),
   ],
@@ -110,7 +113,7 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
     },
   ],
   [
-    'a pending order that nobody waits for',
+    'a pending order without a request',
     ['trade status'],
     (t) => {
       t('trade').push({ ...limitOrder(t), t_id: lastId + 1, t_st_id: 'PNDG' });
@@ -144,12 +147,12 @@ const MISTAKES: readonly (readonly [string, readonly Condition[], (tables: Table
 ];
 
 for (const [mistake, conditions, spoil] of MISTAKES) {
-  test(`convicted: ${mistake}`, async () => {
+  test(`finds ${mistake}`, async () => {
     assert.deepEqual(await conditionsAfter(spoil), conditions);
   });
 }
 
-test('trades may be on their way while a run is not drained', async () => {
+test('trades may be in flight while a run is not drained', async () => {
   const spoil = (t: Tables): void => {
     t('trade').push({ ...first(t('trade')), t_id: lastId + 1, t_st_id: 'SBMT' });
     t('trade_history').push(...historyOf(t, lastId + 1, ['SBMT']));
@@ -157,12 +160,12 @@ test('trades may be on their way while a run is not drained', async () => {
   assert.deepEqual(await conditionsAfter(spoil, { isDrained: false }), []);
 });
 
-test("the paper's variant may leave brokers as they were", async () => {
+test("the paper's variant may leave brokers unchanged", async () => {
   const spoil = (t: Tables): void => void first(t('broker')).b_num_trades--;
   assert.deepEqual(await conditionsAfter(spoil, { brokerUpdate: 'omit' }), []);
 });
 
-test('an acknowledged trade that is not there is found, and so is one too many', async () => {
+test('finds an acknowledged trade that is missing, and one trade too many', async () => {
   const check = (acknowledged: number): Promise<readonly Condition[]> =>
     conditionsAfter(() => {}, { tradeResults: { acknowledged, inFlightMax: 2 } });
   assert.deepEqual(await check(1), ['acknowledged trades']);
@@ -191,7 +194,7 @@ function at<R>(rows: readonly R[], i: number): R {
   return row;
 }
 
-/** Where a trade has closed a part of another trade's lot. */
+/** Returns the place of a trade that has closed a part of another trade's lot. */
 function changeOf(t: Tables): number {
   const i = t('holding_history').findIndex(
     ({ hh_after_qty, hh_before_qty }) => hh_before_qty !== 0 && hh_after_qty === 0,
@@ -206,7 +209,7 @@ function limitOrder(t: Tables): Mutable<'trade'> {
   return order;
 }
 
-/** With PNDG if the first trade is a limit order: copies of it are, too. */
+/** Adds PNDG if the first trade is a limit order: copies of it are limit orders, too. */
 function historyOf(t: Tables, tradeId: number, statuses: string[]): Mutable<'trade_history'>[] {
   const isMarket = first(t('trade')).t_tt_id.startsWith('TM');
   const all = isMarket ? statuses : ['PNDG', ...statuses];

@@ -1,8 +1,10 @@
 /**
- * All conditions that hold at rest, whatever the system (brokerage.md 1.10). A run that breaks one has no number.
+ * All conditions that hold at rest, on every system (brokerage.md 1.10). A run that breaks one has
+ * no numbers.
  *
- * Written once over "all rows of a table", so that nobody is judged by checks of their own. What only one system can get
- * wrong, the index entries of Percolator, is checked beside the system, and its findings are of the same kind.
+ * The conditions are written once over "all rows of a table", so that every system faces the same
+ * checks. What only one system can get wrong, the index entries of Percolator, is checked in that
+ * system's folder, and its findings are of the same kind.
  */
 import type { Brokerage, Population } from '../model/index.ts';
 import { checkBrokers } from './conditions/brokers.ts';
@@ -14,26 +16,29 @@ import { type Facts, gatherFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 
 export interface CheckOptions {
-  /** What was loaded. */
+  /** The population that was loaded. */
   readonly population: Pick<Population, 'rows' | 'roster'>;
   /** Whether every submitted trade should be completed by now. */
   readonly isDrained: boolean;
-  /** Trade-Results that were acknowledged to drivers, and how many may have committed without an answer. */
+  /**
+   * Trade-Results that were acknowledged to drivers, and the maximum that may have committed
+   * without an answer.
+   */
   readonly tradeResults?:
     { readonly acknowledged: number; readonly inFlightMax: number } | undefined;
 }
 
 export interface CheckReport {
-  /** Of each condition the first few. */
+  /** The first few findings of each condition. */
   readonly findings: readonly Finding[];
   readonly broken: number;
-  /** Trades that were looked at. */
+  /** Number of trades that were checked. */
   readonly trades: number;
 }
 
 const FINDINGS_MAX = 20;
 
-/** Nothing else may run meanwhile. */
+/** Nothing else may run during the check. */
 export async function checkBrokerage(
   brokerage: Pick<Brokerage, 'tables' | 'brokerUpdate' | 'settled'>,
   options: CheckOptions,
@@ -46,7 +51,7 @@ export async function checkBrokerage(
     lastTradeId: roster.trades.lastId,
   };
   const found = [
-    // The paper's variant leaves the totals as they were.
+    // The paper's variant leaves the totals unchanged.
     brokerage.brokerUpdate === 'omit' ? [] : checkBrokers(facts),
     checkPositions(facts),
     checkLots(facts),
@@ -61,14 +66,17 @@ export async function checkBrokerage(
   };
 }
 
-/** Of each condition the first few, and how many there were. */
+/** Returns the first few findings of each condition, and the number of all findings. */
 export function shorten(findings: readonly Finding[]): Pick<CheckReport, 'findings' | 'broken'> {
   const groups = Map.groupBy(findings, ({ condition }) => condition);
   const first = [...groups.values()].flatMap((group) => group.slice(0, FINDINGS_MAX));
   return { findings: first, broken: findings.length };
 }
 
-/** What was acknowledged is there; and what is there was acknowledged, or on its way (7.5.7, step 13). */
+/**
+ * Acknowledged trades are present, and all present trades were acknowledged or in flight (7.5.7,
+ * step 13).
+ */
 function* checkAcknowledged(
   { settlements, trades }: Facts,
   { tradeResults, population }: CheckOptions,
@@ -81,7 +89,7 @@ function* checkAcknowledged(
   ).length;
   if (acknowledged <= added && added <= acknowledged + inFlightMax) return;
   const message =
-    `${acknowledged} Trade-Results were acknowledged, at most ${inFlightMax} more were on their way, ` +
+    `${acknowledged} Trade-Results were acknowledged, at most ${inFlightMax} more were in flight, ` +
     `and ${added} of ${settlements} settlements are new`;
   yield { condition: 'acknowledged trades', message };
 }

@@ -1,10 +1,10 @@
 /**
- * What the checks look at: the rows that trades have written, put together once and compactly, so that every condition
- * is a plain loop. Any system's tables will do.
+ * The input of the checks: the rows that trades have written, collected once and compactly, so that
+ * every condition is a plain loop. It works with the tables of any system.
  */
 import type { Row, TableReader } from '../model/index.ts';
 
-/** A trade with what belongs to it. */
+/** A trade and the rows that belong to it. */
 export interface TradeFacts {
   readonly trade: Row<'trade'>;
   readonly statuses: readonly string[];
@@ -75,7 +75,7 @@ export async function gatherFacts(tables: TableReader): Promise<Facts> {
   };
 }
 
-/** Bought: above zero; sold: below. */
+/** Positive for a buy, negative for a sale. */
 export function signedQuantity({ tradeTypes }: Facts, { t_tt_id, t_qty }: Row<'trade'>): number {
   return tradeTypes.get(t_tt_id)?.tt_is_sell === true ? -t_qty : t_qty;
 }

@@ -1,4 +1,4 @@
-/** What a check has found: a sentence about a row, and which condition it breaks. */
+/** The result of a check: a sentence about a row, and the condition that it breaks. */
 
 export type Condition =
   | 'broker trades'
@@ -18,7 +18,7 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Adds up numbers by key, and gives what does not agree between two such sums. */
+/** Sums numbers by key, and reports the keys on which two such sums differ. */
 export class Sums<K> {
   readonly #sums = new Map<K, number>();
 

@@ -1,4 +1,4 @@
-/** The claims of the emulator, on a clock that obeys and a brokerage that does what it is told. */
+/** The claims of the emulator, on a simulated clock and a fake brokerage. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
@@ -15,7 +15,7 @@ import {
 import { FakeBrokerage, type FakeBrokerageOptions } from './fake-brokerage.ts';
 import { DECK_SIZE } from './inputs/index.ts';
 
-/** Of so short a period that limit orders come round within a run. */
+/** The price period is so short that limit orders trigger within a run. */
 const population = createPopulation({ ...PRESETS.smoke, pricePeriodMs: 8_000 }, 1);
 const SECONDS = 60;
 const WARMUP_MS = 20_000;
@@ -62,7 +62,7 @@ describe('a paced run', async () => {
   const scene = await emulate(PACED);
   const { records } = scene.emulated;
 
-  test('begins a transaction whenever the clock says so', () => {
+  test('begins a transaction at each scheduled moment', () => {
     const issued = scene.brokerage.calls.filter(({ type }) =>
       ['tradeResult', 'marketFeed', 'dataMaintenance'].every((other) => other !== type),
     );
@@ -75,7 +75,8 @@ describe('a paced run', async () => {
   test('has the mix of the specification, Trade-Results and Market-Feeds included', () => {
     const all = Object.values(records).reduce((sum, { ended }) => sum + ended, 0);
     const share = (type: TransactionType): number => (100 * records[type].ended) / all;
-    // Three decks: exact but for what the ends cut off, and orders that wait for their price.
+    // Three decks: exact except for transactions that the ends of the interval cut off, and orders
+    // that wait for their price.
     assert.ok(Math.abs(share('tradeStatus') - 19) < 0.5, `${share('tradeStatus')}`);
     assert.ok(Math.abs(share('tradeOrder') - 10.1) < 0.5, `${share('tradeOrder')}`);
     assert.ok(Math.abs(share('tradeResult') - 10) < 1, `${share('tradeResult')}`);
@@ -116,21 +117,21 @@ describe('a paced run', async () => {
     );
   });
 
-  test('of the same seed is the same to the last call', async () => {
+  test('with the same seed repeats every call', async () => {
     assert.deepEqual((await emulate(PACED)).brokerage.calls, scene.brokerage.calls);
     const another = (await emulate(PACED, { seed: 2 })).brokerage.calls;
     assert.notDeepEqual(another, scene.brokerage.calls);
   });
 });
 
-test('latency counts from the scheduled moment: who comes while the brokerage stands still has waited', async () => {
-  // Every transaction takes 2 s; nobody who is due meanwhile is held back.
+test('latency counts from the scheduled moment: arrivals during a stall of the brokerage have waited', async () => {
+  // Every transaction takes 2 s; transactions that are due in the meantime are not held back.
   const { emulated } = await emulate(PACED, { responseMs: 2_000 });
   assert.ok(Math.abs(percentileMs(emulated.records.tradeStatus.histogram, 50) - 2_000) < 2);
-  assert.equal(emulated.backlogTo, 89, '2 s of arrivals are underway');
+  assert.equal(emulated.backlogTo, 89, '2 s of arrivals are in flight');
 });
 
-test('an unpaced run keeps each user busy: three users at 10 ms make 300 a second', async () => {
+test('an unpaced run keeps each user busy: three users at 10 ms complete 300 per second', async () => {
   const { emulated, brokerage } = await emulate({ kind: 'unpaced', users: 3 });
   const { tradeResult, marketFeed, dataMaintenance, ...customers } = emulated.records;
   const ended = Object.values(customers).reduce((sum, record) => sum + record.ended, 0);
@@ -141,7 +142,7 @@ test('an unpaced run keeps each user busy: three users at 10 ms make 300 a secon
   assert.ok(brokerage.calls.length > 20 * DECK_SIZE);
 });
 
-test('what ends before or after the interval is not counted', async () => {
+test('transactions that end before or after the interval are not counted', async () => {
   const { emulated } = await emulate(PACED, {}, { fromMs: 79_000, toMs: 80_000 });
   const ended = Object.values(emulated.records).reduce((sum, record) => sum + record.ended, 0);
   assert.ok(ended > 40 && ended < 60, `${ended}`);
@@ -161,7 +162,7 @@ test('a transaction that fails is counted and named, and the run goes on to its 
     if (type === 'tradeOrder' && failures++ === 5) throw new Error('the store is gone');
   };
   const { emulated, endedMs } = await emulate(PACED, { failing });
-  assert.equal(emulated.records.tradeOrder.failed, 1, 'in the warm-up, too');
+  assert.equal(emulated.records.tradeOrder.failed, 1, 'also in the warm-up');
   assert.equal(emulated.firstFailure, 'Trade-Order: the store is gone');
   assert.ok(endedMs >= 80_000);
 });

@@ -1,13 +1,14 @@
 /**
- * The customers (CE), the exchange they trade at (MEE), and the upkeep (DM), as one client of a brokerage: in a process
- * with the client library, as the paper merges them (section 3.3).
+ * One client of a brokerage: the customers (CE), the exchange that they trade at (MEE), and the
+ * upkeep (DM). They run in one process with the client library, as the paper merges them (section
+ * 3.3).
  *
- *     paced      open loop: transactions begin when the clock says so, whether earlier ones have ended or not
- *     unpaced    closed loop: so many users, each of whom begins the next when the last has ended
+ *     paced      open loop: a clock starts transactions, whether earlier ones have ended or not
+ *     unpaced    closed loop: each user begins the next transaction when the last has ended
  *
  *     begin ──warm-up──▶ from ──measured──▶ to ──drain──▶ every order completed, everything settled
  *
- * Nobody thinks or types: a user is there to keep the brokerage busy.
+ * Users have no think time or typing time: they keep the brokerage busy.
  */
 import type { Clock, Random } from '#engine';
 import type { Brokerage, Population } from '../model/index.ts';
@@ -29,9 +30,12 @@ export interface CustomerEmulatorOptions {
 export type Load =
   | {
       readonly kind: 'paced';
-      /** Transactions of customers; Trade-Results are a 8.9th of them. */
+      /** Customers' transactions; Trade-Results are a 8.9th of them. */
       readonly perSecond: number;
-      /** Where in the gap between two transactions this client begins theirs, from 0 to 1: several take turns. */
+      /**
+       * Where in the gap between two transactions this client begins its own, from 0 to 1: several
+       * clients take turns.
+       */
       readonly phase: number;
     }
   | { readonly kind: 'unpaced'; readonly users: number };
@@ -39,27 +43,33 @@ export type Load =
 export interface EmulatedRun extends Interval {
   readonly load: Load;
   readonly beginMs: number;
-  /** One client does it for all. */
+  /** Whether this client runs Data-Maintenance; one client does it for all. */
   readonly hasMaintenance: boolean;
   readonly signal: AbortSignal;
 }
 
 export interface Emulated {
   readonly records: Records;
-  /** Customers' transactions that were due and had not ended, at either end of the measured interval. */
+  /**
+   * Customers' transactions that were due and had not ended, at either end of the measured
+   * interval.
+   */
   readonly backlogFrom: number;
   readonly backlogTo: number;
-  /** Limit orders that waited for their price at the end. */
+  /** Limit orders that still waited for their price at the end. */
   readonly waitingOrders: number;
-  /** So far behind that it was given up. */
+  /** Whether the run was given up because the backlog was too large. */
   readonly isOverrun: boolean;
-  /** Of all runs so far. */
+  /** The first failure in all runs so far. */
   readonly firstFailure: string | null;
   /** Trade-Results that the brokerage has acknowledged in all runs so far. */
   readonly tradeResults: number;
 }
 
-/** More than this in flight, and the brokerage does not keep up; we stop rather than fill the memory. */
+/**
+ * With more than this in flight, the brokerage does not keep up; the run stops rather than fill the
+ * memory.
+ */
 const IN_FLIGHT_MAX = 20_000;
 const MAINTENANCE_GAP_MS = 60_000;
 
@@ -95,8 +105,8 @@ export class CustomerEmulator {
   }
 
   /**
-   * Before a run, with nobody at work: orders that still wait for their price are forgotten here, and cancelled in the
-   * brokerage if this client `cleansUp` for all.
+   * Runs before a run, with no transaction in flight. The client forgets orders that still wait for
+   * their price, and if it `cleansUp` for all, cancels them in the brokerage.
    * @throws if that fails
    */
   async prepare({ cleansUp }: { readonly cleansUp: boolean }): Promise<void> {
@@ -116,7 +126,7 @@ export class CustomerEmulator {
     const customers =
       run.load.kind === 'paced' ? this.#pace(run, run.load) : this.#users(run, run.load);
     await Promise.all([customers, this.#maintain(run)]);
-    // Users that were driven too fast may end early.
+    // In an overrun, users may end early.
     const backlogs = await Promise.all([backlogFrom, backlogTo]);
     await this.#drain(run);
     run.signal.throwIfAborted();
@@ -131,7 +141,7 @@ export class CustomerEmulator {
     };
   }
 
-  /** Each transaction has a moment of its own, whatever became of those before. */
+  /** Each transaction has its own scheduled moment, regardless of earlier ones. */
   async #pace(
     { beginMs, toMs, signal }: EmulatedRun,
     { perSecond, phase }: Extract<Load, { readonly kind: 'paced' }>,
@@ -162,7 +172,7 @@ export class CustomerEmulator {
     await Promise.all(Array.from({ length: users }, user));
   }
 
-  /** Never rejects: the recorder knows of failures. */
+  /** Never rejects: the recorder collects failures. */
   async #issue(dueMs: number): Promise<void> {
     this.#inFlight++;
     await this.#execute(this.#inputs.next(this.#now()), dueMs);

@@ -1,6 +1,6 @@
 /**
- * A brokerage for tests of the driver: remembers orders and nothing else, takes as long as it is told, and meets
- * conflicts when it is told.
+ * A brokerage for tests of the driver: it remembers only orders, and has configurable response
+ * times and conflicts.
  */
 import type { Clock } from '#engine';
 import type {
@@ -19,7 +19,7 @@ export interface FakeBrokerageOptions {
   /** How long each transaction takes. */
   readonly responseMs: number;
   readonly attemptsOf?: ((type: TransactionType) => number) | undefined;
-  /** Throws, for a transaction that fails. */
+  /** Throws for a transaction that fails. */
   readonly failing?: ((type: TransactionType) => void) | undefined;
 }
 
@@ -63,7 +63,7 @@ export class FakeBrokerage implements Brokerage {
     return this.calls.flatMap((call) => (call.type === type ? [call.input as Inputs[T]] : []));
   }
 
-  /** What the driver looks at, and nothing else. */
+  /** Returns only what the driver reads. */
   #resultOf(type: TransactionType, input: Inputs[TransactionType]): unknown {
     if (type === 'tradeOrder') return this.#order(input as TradeOrderInput);
     if (type === 'marketFeed') return { triggered: this.#trigger(input as MarketFeedInput) };

@@ -1,4 +1,4 @@
-/** The claims of the exchange, on a clock that obeys: what it sends, when, and at which price. */
+/** The claims of the exchange, on a simulated clock: what it sends, when, and at which price. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
@@ -19,7 +19,7 @@ interface Scene {
   readonly exchange: MarketExchange;
   readonly results: { readonly input: TradeResultInput; readonly atMs: number }[];
   readonly feeds: { readonly input: MarketFeedInput; readonly atMs: number }[];
-  /** What the next Market-Feeds will trigger. */
+  /** Orders that the next Market-Feeds will trigger. */
   readonly triggers: TriggeredOrder[][];
 }
 
@@ -52,7 +52,7 @@ function order(tradeTypeId: string, price = 0, security = 0): SubmittedOrder {
   return { tradeId: ++trades, tradeTypeId, symbol: `S${security}`, quantity: 100, price };
 }
 
-/** All that an order brings, in 30 s: enough for a market order. */
+/** Advances the clock by 30 s after an order: enough for a market order. */
 async function after(scene: Scene, orders: readonly SubmittedOrder[], ms = 30_000): Promise<void> {
   for (const one of orders) scene.exchange.submit(one);
   await scene.clock.advance(ms);
@@ -82,13 +82,14 @@ describe('a market order', () => {
       Array.from({ length: 2_000 }, () => order('TMS')),
     );
     const mean = scene.results.reduce((sum, { atMs }) => sum + atMs, 0) / 2_000;
-    // An exponential cut at 5 has a mean of 0.993 and a deviation below 1: 4 of those of a mean of 2,000.
+    // An exponential distribution cut at 5 has a mean of 0.993 and a deviation below 1; the test
+    // allows 4 deviations of a mean of 2,000.
     assert.ok(Math.abs(mean - 993) < 4 * (1_000 / Math.sqrt(2_000)), `${mean} ms`);
   });
 });
 
 describe('the ticker', () => {
-  test('has one Market-Feed of 20 entries for 10 Trade-Results, each of which brings its own trade', async () => {
+  test('has one Market-Feed of 20 entries for 10 Trade-Results, each of which contributes its own trade', async () => {
     const scene = open();
     await after(
       scene,
@@ -109,7 +110,7 @@ describe('the ticker', () => {
     assert.ok(new Set(others.map(({ symbol }) => symbol)).size > 1);
   });
 
-  test('shows a limit order whose price has come instead of a trade of others', async () => {
+  test('shows a limit order that reached its price instead of a trade of others', async () => {
     const scene = open();
     // All prices are at most $30: in the money at once.
     scene.exchange.submit(order('TLB', 3_000, 3));
@@ -186,12 +187,12 @@ describe('draining', () => {
     assert.equal(scene.clock.monotonicMs(), 700);
     assert.equal(scene.feeds.length, 0);
     scene.exchange.resume();
-    assert.equal(scene.feeds.length, 3, 'nothing of the ticker is lost');
+    assert.equal(scene.feeds.length, 3, 'no ticker entry is lost');
     await after(scene, [order('TMB')]);
     assert.ok((scene.results.at(-1)?.atMs ?? 0) > 700, 'the market takes its time again');
   });
 
-  test('of an idle exchange is immediate, and limit orders that wait are not waited for', async () => {
+  test('of an idle exchange is immediate, and does not wait for limit orders', async () => {
     const scene = open();
     scene.exchange.submit(order('TLB', 2_010, 1));
     await scene.exchange.drain();
@@ -199,7 +200,7 @@ describe('draining', () => {
   });
 });
 
-test('limit orders that are forgotten are never shown, be their price come or not', async () => {
+test('limit orders that are forgotten are never shown, whether they reached their price or not', async () => {
   const scene = open();
   scene.exchange.submit(order('TLB', 3_000, 3));
   scene.exchange.submit(order('TLB', 2_010, 1));
@@ -214,7 +215,7 @@ test('limit orders that are forgotten are never shown, be their price come or no
   assert.ok(shown.length > 0 && shown.every(({ quantity }) => quantity !== 375));
 });
 
-test('what is closed sends nothing any more', async () => {
+test('a closed exchange sends nothing any more', async () => {
   const scene = open();
   for (let i = 0; i < 30; i++) scene.exchange.submit(order('TMB'));
   scene.exchange.submit(order('TLB', 2_010, 1));
@@ -224,7 +225,7 @@ test('what is closed sends nothing any more', async () => {
   assert.equal(scene.exchange.waiting, 0);
 });
 
-test('the same seed sends the same at the same moments', async () => {
+test('the same seed repeats every message at the same moment', async () => {
   const story = async (seed: number): Promise<string> => {
     const scene = open({ seed });
     trades = 0;

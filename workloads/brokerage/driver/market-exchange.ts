@@ -1,14 +1,17 @@
 /**
- * The market exchange (MEE), which completes what the brokerage sends it:
+ * The market exchange (MEE), which completes the orders that the brokerage sends:
  *
  *     market order ──▶ a second or so ──▶ Trade-Result at the present price ──▶ ticker
- *     limit order ──▶ when its price comes ──▶ ticker ──▶ Market-Feed triggers it ──▶ as a market order
+ *     limit order ──▶ when its price comes ──▶ ticker ──▶ Market-Feed triggers it
+ *                     ──▶ as a market order
  *
- * Each Trade-Result puts two entries on the ticker: its own trade, and one more, which is a limit order whose price has
- * come, if there is one, else somebody's trade that this brokerage has no part in. Twenty entries are a
- * Market-Feed, so there is one for 10 Trade-Results. Which orders a Market-Feed triggers, the brokerage says, not we.
+ * Each Trade-Result puts two entries on the ticker: its own trade, and one more. The second is a
+ * limit order that reached its price, if there is one, else a trade in which this brokerage has no
+ * part. Twenty entries are a Market-Feed, so there is one for 10 Trade-Results. The brokerage, not
+ * the exchange, decides which orders a Market-Feed triggers.
  *
- * Prices follow from the time alone, so a limit order needs no watching: a timer rings when its price comes.
+ * Prices depend on the time alone, so limit orders need no polling: a timer fires when an order
+ * reaches its price.
  */
 import type { Clock, Random } from '#engine';
 import type {
@@ -30,7 +33,10 @@ export interface MarketExchangeOptions {
   readonly transactions: ExchangeTransactions;
 }
 
-/** `dueMs`: the moment of the clock at which it should begin. Null if it has failed; somebody else knows why. */
+/**
+ * `dueMs`: the moment of the clock at which the transaction should begin. Resolves to null if it
+ * has failed; the recorder has the reason.
+ */
 export interface ExchangeTransactions {
   readonly tradeResult: (input: TradeResultInput, dueMs: number) => Promise<unknown>;
   readonly marketFeed: (input: MarketFeedInput, dueMs: number) => Promise<MarketFeedResult | null>;
@@ -42,7 +48,9 @@ export type SubmittedOrder = TriggeredOrder;
 export const TICKER_ENTRIES = 20;
 const DELAY_MS_MEAN = 1_000;
 const DELAY_MS_MAX = 5_000;
-/** Of a limit order whose price has come, and of trades of others. */
+/**
+ * Quantities of ticker entries: for a limit order that reached its price, and for trades of others.
+ */
 const TRIGGER_QUANTITY = 375;
 const OTHERS_QUANTITIES = [325, 425];
 
@@ -50,14 +58,16 @@ export class MarketExchange {
   readonly #options: MarketExchangeOptions;
   readonly #indexOf: ReadonlyMap<string, number>;
   readonly #closed = new AbortController();
-  /** While draining nobody waits for the market. */
+  /** Aborted while draining, when no order waits for the market. */
   #hurry = new AbortController();
   #forgotten = new AbortController();
-  /** Limit orders whose price has come, for the ticker. */
+  /** Limit orders that reached their price, for the ticker. */
   #due: TickerEntry[] = [];
   #ticker: TickerEntry[] = [];
-  /** Orders that will bring a Trade-Result, and transactions underway; the exchange is idle at 0. */
-  #underway = 0;
+  /**
+   * Orders that will lead to a Trade-Result, and transactions in flight; the exchange is idle at 0.
+   */
+  #inFlight = 0;
   #waiting = 0;
   #isDraining = false;
   #onIdle: (() => void) | undefined;
@@ -69,7 +79,7 @@ export class MarketExchange {
     this.#indexOf = new Map(indexes.map((index) => [roster.symbol(index), index]));
   }
 
-  /** Limit orders whose price has not come yet. */
+  /** Limit orders that have not reached their price yet. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -80,13 +90,14 @@ export class MarketExchange {
   }
 
   /**
-   * Completes at once every order that was submitted for completion; resolves when that is done. No Market-Feed is sent from
-   * now on, for it would trigger more; what is on the ticker waits for `resume`.
+   * Completes at once every order that was submitted for completion; resolves when that is done.
+   * From now on it sends no Market-Feed, which would trigger more; the ticker entries wait for
+   * `resume`.
    */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#hurry.abort();
-    if (this.#underway === 0) return;
+    if (this.#inFlight === 0) return;
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
     });
@@ -98,7 +109,7 @@ export class MarketExchange {
     this.#sendTicker();
   }
 
-  /** Limit orders that have not been triggered never will be, for somebody has cancelled them. */
+  /** Limit orders that have not been triggered never will be: a caller has cancelled them. */
   forget(): void {
     this.#forgotten.abort();
     this.#forgotten = new AbortController();
@@ -106,7 +117,7 @@ export class MarketExchange {
     this.#ticker = [];
   }
 
-  /** Nothing is sent any more, and no timer is left. */
+  /** Afterwards nothing is sent, and no timer is left. */
   close(): void {
     this.#isDraining = true;
     this.#closed.abort();
@@ -127,7 +138,7 @@ export class MarketExchange {
     }
     this.#waiting++;
     const { signal } = this.#forgotten;
-    // Nobody waits for these: they may take a quarter of an hour.
+    // Nothing waits for these sleeps, which may take a quarter of an hour.
     await clock.sleep(comesAt - now, signal, { background: true });
     this.#waiting--;
     if (signal.aborted) return;
@@ -155,7 +166,7 @@ export class MarketExchange {
     await sent;
   }
 
-  /** A limit order gets the better of its own price and the present one. */
+  /** A limit order trades at the better of its own price and the current one. */
   #tradePrice(order: SubmittedOrder, now: number): number {
     const present = this.#options.population.market.price(this.#index(order), now);
     if (order.tradeTypeId === 'TLB') return Math.min(order.price, present);
@@ -189,10 +200,10 @@ export class MarketExchange {
   }
 
   #track(work: () => Promise<void>): void {
-    this.#underway++;
+    this.#inFlight++;
     void work().then(() => {
-      this.#underway--;
-      if (this.#underway > 0) return;
+      this.#inFlight--;
+      if (this.#inFlight > 0) return;
       this.#onIdle?.();
       this.#onIdle = undefined;
     });

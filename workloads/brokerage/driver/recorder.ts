@@ -1,9 +1,9 @@
 /**
- * What became of the transactions that ended in the measured interval, by type.
+ * The outcomes of the transactions that ended in the measured interval, by type.
  *
- * Response times count from the moment at which a transaction should have begun, so waiting for a busy system is
- * part of them. What ends before or after the interval is not measured, but a failure counts whenever it comes:
- * no number is worth anything if a transaction was lost.
+ * Response times count from the moment at which a transaction should have begun, so they include
+ * waiting for a busy system. Transactions that end before or after the interval are not measured,
+ * but a failure counts at any time: numbers are worthless if a transaction was lost.
  */
 import { assert, type Clock } from '#engine';
 import { createLatencyHistogram, type Histogram } from '#results';
@@ -16,22 +16,22 @@ import {
 } from '../model/index.ts';
 
 export interface TypeRecord {
-  /** Rolled back on purpose included. */
+  /** Includes intended roll-backs. */
   ended: number;
   rolledBack: number;
-  /** Runs that lost to another transaction and were run again. */
+  /** Attempts that lost to another transaction and were run again. */
   conflicts: number;
-  /** Transactions that met a conflict, or more. */
+  /** Transactions that met one or more conflicts. */
   retried: number;
-  /** At any time. */
+  /** Failures at any time. */
   failed: number;
-  /** Microseconds. */
+  /** In microseconds. */
   readonly histogram: Histogram;
 }
 
 export type Records = Readonly<Record<TransactionType, TypeRecord>>;
 
-/** On the clock. */
+/** Times of the clock. */
 export interface Interval {
   readonly fromMs: number;
   readonly toMs: number;
@@ -42,7 +42,7 @@ export class Recorder {
   readonly #brokerage: Brokerage;
   #interval: Interval = { fromMs: 0, toMs: 0 };
   #records: Records = emptyRecords();
-  /** Of everything since the beginning. */
+  /** Since the beginning. */
   #firstFailure: string | null = null;
   #tradeResults = 0;
 
@@ -59,18 +59,18 @@ export class Recorder {
     return this.#firstFailure;
   }
 
-  /** That the brokerage has acknowledged since the beginning. */
+  /** Trade-Results that the brokerage has acknowledged since the beginning. */
   get tradeResults(): number {
     return this.#tradeResults;
   }
 
-  /** Forgets what was measured before. */
+  /** Starts a new measurement, and forgets the last one. */
   measure(interval: Interval): void {
     this.#interval = interval;
     this.#records = emptyRecords();
   }
 
-  /** Null if it has failed. */
+  /** Resolves to null if the transaction has failed. */
   async execute<T extends TransactionType>(
     type: T,
     input: Inputs[T],
@@ -78,7 +78,7 @@ export class Recorder {
   ): Promise<Results[T] | null> {
     try {
       const { result, attempts } = await this.#brokerage.execute(type, input);
-      assert(attempts >= 1, 'what has ended has run');
+      assert(attempts >= 1, 'a transaction that ended has run');
       if (type === 'tradeResult') this.#tradeResults++;
       this.#end(type, { attempts, dueMs, isRolledBack: isRolledBack(result) });
       return result;
@@ -117,7 +117,7 @@ function emptyRecords(): Records {
   return Object.fromEntries(types.map((type) => [type, empty()])) as Records;
 }
 
-/** Only a Trade-Order can be. */
+/** Only a Trade-Order can be rolled back. */
 function isRolledBack(result: Results[TransactionType]): boolean {
   return 'outcome' in result && result.outcome !== 'committed';
 }

@@ -1,22 +1,25 @@
-/** What a system offers to the driver and to the checks: the twelve transactions, and its tables as they stand. */
+/**
+ * The interface between a system, the driver and the checks: the twelve transactions, and the
+ * tables.
+ */
 import type { Row, TableName } from './tables.ts';
 import type { Inputs, Results, TransactionType } from './transactions.ts';
 
 /**
- * What becomes of the broker's totals in Trade-Result. `omit`: nothing, as in the paper. `inline`: they are
- * updated, and trades of one broker's customers conflict. `side-table`: each trade adds a row of its own, and
- * the rows are summed up later.
+ * How Trade-Result updates the broker's totals. `omit`: not at all, as in the paper. `inline`: in
+ * the transaction, so that trades of one broker's customers conflict. `side-table`: each trade adds
+ * a row of its own, and the rows are aggregated later.
  */
 export type BrokerUpdate = 'omit' | 'inline' | 'side-table';
 
-/** A transaction that has ended: rolled back on purpose counts as ended, too. */
+/** A transaction that has ended; one that was rolled back on purpose counts as ended, too. */
 export interface Executed<R> {
   readonly result: R;
-  /** How often it ran: 1 + conflicts. */
+  /** Number of attempts: 1 + conflicts. */
   readonly attempts: number;
 }
 
-/** Reads tables as they stand at one moment, or at rest. Rows come in any order. */
+/** Reads tables in the state of one moment, or at rest. Rows come in any order. */
 export interface TableReader {
   rows<T extends TableName>(table: T): AsyncIterable<Row<T>>;
 }
@@ -24,10 +27,15 @@ export interface TableReader {
 export interface Brokerage extends AsyncDisposable {
   readonly name: string;
   readonly brokerUpdate: BrokerUpdate;
-  /** Runs a transaction until it commits, however many conflicts it meets. Several may run at a time. */
+  /**
+   * Runs a transaction until it commits, however many conflicts it meets. Several may run at a
+   * time.
+   */
   execute<T extends TransactionType>(type: T, input: Inputs[T]): Promise<Executed<Results[T]>>;
-  /** Resolves when work that transactions have left behind is done: the broker's side table is summed up. */
+  /**
+   * Resolves when deferred work of the transactions is done: the broker's side table is aggregated.
+   */
   settled(): Promise<void>;
-  /** For the checks; nothing else runs meanwhile. */
+  /** For the checks; nothing else runs at the same time. */
   readonly tables: TableReader;
 }

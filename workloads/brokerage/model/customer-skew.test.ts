@@ -1,4 +1,7 @@
-/** The claims of the skew: shares of the tiers, the ramp of weights, and that draw and description agree. */
+/**
+ * The claims of the skew: the shares of the tiers, the ramp of weights, and the agreement of draw
+ * and description.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
@@ -12,7 +15,10 @@ function draw(draws: number, customers: number, seed = 1): readonly number[] {
   return Array.from({ length: draws }, () => drawCustomer(random, customers));
 }
 
-/** Within four standard deviations of the binomial distribution: chance exceeds it in one of 16,000 cases. */
+/**
+ * Within four standard deviations of the binomial distribution: chance exceeds it in one of 16,000
+ * cases.
+ */
 function assertShare(hits: number, draws: number, share: number, what: string): void {
   const deviation = Math.sqrt(draws * share * (1 - share));
   assert.ok(Math.abs(hits - draws * share) < 4 * deviation, `${what}: ${hits} of ${draws}`);
@@ -55,7 +61,7 @@ test('weights are a straight ramp from 0.30 to 1.70 along the ranks, of mean 1',
   const steps = byRank.slice(1).map((activity, i) => activity - (byRank[i] ?? 0));
   assert.equal(byRank[0]?.toFixed(2), '0.30');
   assert.equal(byRank.at(-1)?.toFixed(2), '1.70');
-  // Steps of 0.002 in tiers 1 and 3, of 0.001 in tier 2, which has three times as many.
+  // The steps are 0.002 in tiers 1 and 3, and 0.001 in tier 2, which has three times as many.
   assert.ok(
     steps.every((step) => step > 0.0009 && step < 0.0021),
     `${Math.min(...steps)}`,
@@ -73,7 +79,7 @@ test('each hundred of ranks is drawn as often as its weights say', () => {
   }
 });
 
-test('units are equally likely; of a unit that is not full only those are drawn who exist', () => {
+test('units are equally likely; from a unit that is not full, only existing customers are drawn', () => {
   const draws = 50_000;
   const units = draw(draws, 5 * UNIT).map((i) => Math.floor(i / UNIT));
   for (let unit = 0; unit < 5; unit++) {

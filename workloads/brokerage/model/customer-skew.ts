@@ -1,13 +1,14 @@
 /**
- * Which customer acts, when trades are generated and at run time: load units of 1,000 customers are equally likely, and
- * within one the busiest customer is 5.7 times as likely as the least busy, in a straight ramp; nobody is hot.
+ * Which customer acts, both in the initial trades and at run time. Load units of 1,000 customers
+ * are equally likely. Within a unit, the busiest customer is 5.7 times as likely as the least busy
+ * one, in a straight ramp; there are no hot customers.
  *
  *     w uniform in (0, 2000]    rank (0 to 999)                  tier    activity
  *     w ≤  200                  ⌈√(22500 + 500 w) − 151⌉          1       10 %
  *     w ≤ 1400                  ⌈√(290000 + 1000 w) − 501⌉        2       60 %
  *     else                      ⌈149 + √(500 w − 277500)⌉         3       30 %
  *
- * Ranks are spread over the unit by a permutation, so that neighbours have nothing in common.
+ * A permutation spreads the ranks over the unit, so that neighbours have nothing in common.
  */
 import type { Random } from '#engine';
 
@@ -17,7 +18,7 @@ const FACTOR = 677;
 const INVERSE = 613;
 const SHIFT = 33;
 
-/** The index of a customer; of a last unit that is not full, only those who exist. */
+/** Returns the index of a customer; in a last unit that is not full, only existing customers. */
 export function drawCustomer(random: Random, customers: number): number {
   for (;;) {
     const unit = random.integer(0, Math.ceil(customers / UNIT) - 1);
@@ -26,21 +27,26 @@ export function drawCustomer(random: Random, customers: number): number {
   }
 }
 
-/** 1, 2 or 3: the 200 lowest ranks of each unit, the next 600, and the others. */
+/** Returns 1, 2 or 3: the 200 lowest ranks of each unit, the next 600, and the others. */
 export function tierOf(customerIndex: number): 1 | 2 | 3 {
   const rank = rankOf(customerIndex);
   if (rank < 200) return 1;
   return rank < 800 ? 2 : 3;
 }
 
-/** How likely the customer is, relative to the mean of 1: from 0.30 to 1.70 along the ranks. */
+/**
+ * Returns how likely the customer is, relative to the mean of 1: from 0.30 to 1.70 along the ranks.
+ */
 export function activityOf(customerIndex: number): number {
   const rank = rankOf(customerIndex);
   if (rank < 200) return (rank + 150.5) / 500;
   return rank < 800 ? (rank + 500.5) / 1_000 : (rank - 149.5) / 500;
 }
 
-/** From 0: the least busy of tier 1. Ranks of a unit are a permutation of its customers. */
+/**
+ * Returns the rank, from 0: the least busy of tier 1. Ranks of a unit are a permutation of its
+ * customers.
+ */
 export function rankOf(customerIndex: number): number {
   const unit = Math.floor(customerIndex / UNIT);
   const shifted = (customerIndex - unit * UNIT - SHIFT * (unit + 1)) % UNIT;

@@ -1,4 +1,6 @@
-/** The front door of the model: what the brokerage is, for every system and for the driver. */
+/**
+ * The public interface of the model: what the brokerage is, for every system and for the driver.
+ */
 export type { BrokerUpdate, Brokerage, Executed, TableReader } from './brokerage.ts';
 export { activityOf, drawCustomer, rankOf, tierOf } from './customer-skew.ts';
 export { commissionOf, taxOf } from './money.ts';

@@ -1,15 +1,16 @@
 /**
- * Money: integers of cents, and one rule of rounding for every system: half a cent rounds away from zero. Amounts that
- * are rounded are never negative, so in SQL it is `(numerator + denominator / 2) / denominator` on integers.
+ * Money is integers of cents, with one rounding rule for every system: half a cent rounds away from
+ * zero. Amounts that are rounded are never negative, so the rule in SQL is `(numerator +
+ * denominator / 2) / denominator` on integers.
  */
 import { assert } from '#engine';
 
-/** Of a rate in hundredths of a percent. */
+/** The commission at a rate in hundredths of a percent. */
 export function commissionOf(rate: number, quantity: number, price: number): number {
   return divideRounded(rate * quantity * price, 10_000);
 }
 
-/** Of a gain, at the sum of the customer's rates in hundred-thousandths. */
+/** The tax on a gain, at the sum of the customer's rates in hundred-thousandths. */
 export function taxOf(gain: number, rates: number): number {
   return divideRounded(gain * rates, 100_000);
 }

@@ -1,8 +1,8 @@
 /**
- * What is there before the first transaction, and what a driver may know of it.
+ * The data before the first transaction, and what a driver may know about it.
  *
- * A population is decided by scale and seed alone. Things are numbered from 0 (`index`); their ids are above 2^32 for
- * customers, accounts and trades, so that no system can keep them in 32 bits.
+ * Scale and seed determine a population completely. Things are numbered from 0 (`index`); the ids
+ * of customers, accounts and trades are above 2^32, so that no system can keep them in 32 bits.
  */
 import type { Scale } from './scale.ts';
 import type { Row, TableName } from './tables.ts';
@@ -12,11 +12,11 @@ export interface Population {
   readonly seed: number;
   readonly roster: Roster;
   readonly market: Market;
-  /** The rows of a table in the order of the primary key, made while they are read; may be called again. */
+  /** Generates the rows of a table lazily, in the order of the primary key; may be called again. */
   rows<T extends TableName>(table: T): Iterable<Row<T>>;
 }
 
-/** Who and what exists: pure functions, without any table in memory. */
+/** The things that exist: pure functions, without any table in memory. */
 export interface Roster {
   readonly customers: number;
   readonly brokers: number;
@@ -35,7 +35,7 @@ export interface Roster {
   readonly tier: (customerIndex: number) => number;
   /** The ids of the customer's accounts, in order. */
   readonly accountIds: (customerIndex: number) => readonly number[];
-  /** Who may trade on the account, the owner first (ap_acl '0000'). */
+  /** The persons that may trade on the account, the owner first (ap_acl '0000'). */
   readonly permissions: (accountId: number) => readonly Row<'account_permission'>[];
   /** Indexes of the securities that the account trades in. */
   readonly basket: (accountId: number) => readonly number[];
@@ -47,27 +47,30 @@ export interface Roster {
   readonly issue: (securityIndex: number) => string;
 }
 
-/** The trades that are loaded, all completed. Ids are given in the order of submission. */
+/** The trades that are loaded, all completed. Ids are assigned in the order of submission. */
 export interface InitialTrades {
   readonly firstId: number;
-  /** Of the last one. New trades have larger ids: begin with `lastId + 1`. */
+  /** The id of the last trade. New trades have larger ids: begin with `lastId + 1`. */
   readonly lastId: number;
-  /** Was rolled back, so there is no such trade: one of 101. */
+  /** Whether the trade was rolled back, so that it does not exist: one of 101. */
   readonly isAborted: (tradeId: number) => boolean;
-  /** When the first could be submitted. */
+  /** Earliest submission of the first trade. */
   readonly startMs: number;
-  /** By when all are completed: a run's clock begins here. */
+  /** All trades are completed by then: a run's clock begins here. */
   readonly endMs: number;
 }
 
 /**
- * Prices: each security goes up and down between $20 and $30 in a straight line, from a start of its own, so a price
- * is computed and never remembered. Cents, rounded down.
+ * Prices: each security goes up and down between $20 and $30 in a straight line, from a start of
+ * its own, so a price is computed and never stored. Cents, rounded down.
  */
 export interface Market {
   readonly pricePeriodMs: number;
   readonly price: (securityIndex: number, timeMs: number) => number;
-  /** The first moment from `fromMs` on at which the price is at most, or at least, `limit`; within one period. */
+  /**
+   * Returns the first moment from `fromMs` on at which the price is at most, or at least, `limit`;
+   * within one period.
+   */
   readonly reaches: (
     securityIndex: number,
     limit: { readonly direction: 'at most' | 'at least'; readonly price: number },

@@ -1,6 +1,6 @@
 /**
- * What a trade does to a position: the rule of Trade-Order's estimate, of Trade-Result, and of the trades that are
- * loaded. PostgreSQL's functions say the same again, in their language.
+ * The effect of a trade on a position: the rule of Trade-Order's estimate, Trade-Result, and
+ * the initial trades. PostgreSQL's functions implement the same rule in their language.
  */
 import { assert } from '#engine';
 
@@ -20,16 +20,16 @@ export interface TradeOnPosition {
 }
 
 export interface PositionChange {
-  /** Lots that lose or regain shares, in the order they are closed. */
+  /** Lots that lose or regain shares, in the order in which they are closed. */
   readonly touched: readonly { readonly lot: Lot; readonly after: number }[];
   /** The signed quantity of the lot that the trade opens; 0: none. */
   readonly opened: number;
-  /** What the shares of lots that were closed cost, and brought. */
+  /** Cost and proceeds of the closed lots' shares. */
   readonly buyValue: number;
   readonly sellValue: number;
 }
 
-/** `lots` oldest first: by time, then trade id. */
+/** `lots` are ordered from the oldest: by time, then trade id. */
 export function changePosition(lots: readonly Lot[], trade: TradeOnPosition): PositionChange {
   const { isSell, isLifo, price } = trade;
   const touched: { lot: Lot; after: number }[] = [];
@@ -38,7 +38,7 @@ export function changePosition(lots: readonly Lot[], trade: TradeOnPosition): Po
   for (let i = 0; i < lots.length && needed > 0; i++) {
     const lot = lots[isLifo ? lots.length - 1 - i : i] as Lot;
     assert(lot.quantity !== 0, 'a lot without shares is deleted');
-    if (lot.quantity > 0 !== isSell) continue; // All lots of a position have one sign.
+    if (lot.quantity > 0 !== isSell) continue; // All lots of a position have the same sign.
     const closed = Math.min(needed, Math.abs(lot.quantity));
     touched.push({ lot, after: isSell ? lot.quantity - closed : lot.quantity + closed });
     needed -= closed;

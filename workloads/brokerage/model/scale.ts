@@ -1,6 +1,6 @@
 /**
- * How large the brokerage is. The rules of the specification (2.6.1) count everything by customers; where ours
- * differ, to load in seconds instead of hours, the presets say so.
+ * The size of the brokerage. The rules of the specification (2.6.1) derive all counts from the
+ * customers. The presets state where ours differ, to load in seconds instead of hours.
  */
 import { PercolatorError } from '#engine';
 
@@ -11,13 +11,19 @@ export interface Scale {
   readonly initialTradeDays: number;
   /** Days of DAILY_MARKET per security. The specification has 1,305: five years. */
   readonly dailyMarketDays: number;
-  /** The specification has up to 100,000. */
+  /** Largest body of a news item. The specification has up to 100,000. */
   readonly newsBytes: number;
   /** The specification has 14,741. */
   readonly zipCodes: number;
-  /** Of the triangle wave that prices follow: even, so that it turns at a whole millisecond. The specification has 900,000. */
+  /**
+   * Period of the triangle wave that prices follow: even, so that it turns at a whole millisecond.
+   * The specification has 900,000.
+   */
   readonly pricePeriodMs: number;
-  /** How far before the end of the initial trades Trade-Lookup and Trade-Update frame 2 begin at the latest: 32 h in the specification. */
+  /**
+   * How long before the end of the initial trades Trade-Lookup and Trade-Update frame 2 begin at
+   * the latest: 32 h in the specification.
+   */
   readonly backOffMs: number;
 }
 
@@ -36,7 +42,9 @@ export const PRESETS: Readonly<Record<PresetName, Scale>> = {
 
 export type PresetName = 'smoke' | 'small' | 'paperlike';
 
-/** For tests: loads within a second or two, and breaks every rule of scaling but the proportions. */
+/**
+ * For tests: it loads within a second or two, and breaks every scaling rule except the proportions.
+ */
 export const TINY: Scale = preset({
   customers: 100,
   initialTradeDays: 0.25,
@@ -52,7 +60,7 @@ export interface Counts {
   readonly brokers: number;
   readonly companies: number;
   readonly securities: number;
-  /** Initial trades, with the ids of those that were aborted. */
+  /** Number of ids of initial trades, including those of aborted trades. */
   readonly tradeIds: number;
 }
 
@@ -66,13 +74,13 @@ export function countsOf({ customers, initialTradeDays }: Scale): Counts {
   };
 }
 
-/** @throws INVALID_ARGUMENT in one clear sentence */
+/** @throws INVALID_ARGUMENT with one clear sentence */
 export function validateScale({ customers, pricePeriodMs }: Scale): void {
   if (!(customers > 0 && customers % 100 === 0)) {
     const message = `customers must be a multiple of 100, not ${customers}`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
-  // The wave turns at whole milliseconds only then, so that it reaches its highest price.
+  // Only then does the wave turn at whole milliseconds, so that it reaches its highest price.
   if (!(pricePeriodMs >= 2_000 && pricePeriodMs % 2 === 0)) {
     const message = `the period of prices must be an even number of milliseconds from 2000 on, not ${pricePeriodMs}`;
     throw new PercolatorError('INVALID_ARGUMENT', message);

@@ -1,4 +1,7 @@
-/** How a completed trade is settled, and what its rows are called: the arithmetic of Trade-Result, frame 6. */
+/**
+ * The settlement of a completed trade and the names in its rows: the arithmetic of Trade-Result,
+ * frame 6.
+ */
 
 export const SETTLEMENT_DAYS_MS: number = 2 * 86_400_000;
 
@@ -15,7 +18,7 @@ export interface Settled {
   readonly tax: number;
 }
 
-/** What the account gets; below zero: pays. */
+/** The amount that the account receives; below zero: that it pays. */
 export function settlementAmount(trade: Settled): number {
   const value = trade.quantity * trade.price;
   const fees = trade.charge + trade.commission;

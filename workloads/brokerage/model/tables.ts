@@ -1,9 +1,9 @@
 /**
- * The 33 tables, described once. Everything else is derived from here: rows and keys on Percolator, the schema
- * and COPY on PostgreSQL, and the TypeScript type of a row.
+ * The single description of the 33 tables. Everything else is derived from it: rows and keys on
+ * Percolator, the schema and COPY on PostgreSQL, and the TypeScript type of a row.
  *
- * Names are those of the TPC-E specification, in lower case; where its types have fractions, ours are
- * integers of a smaller unit, so that sums are exact on every system.
+ * Names are those of the TPC-E specification, in lower case. Where its types have fractions, ours
+ * are integers of a smaller unit, so that sums are exact on every system.
  */
 import { BROKER_SET } from './tables/broker-set.ts';
 import { CUSTOMER_SET } from './tables/customer-set.ts';
@@ -25,7 +25,7 @@ const TABLES: Described = {
 
 export const TABLE_NAMES: readonly TableName[] = Object.keys(TABLES) as TableName[];
 
-/** Without the literals that types need: for code that treats all tables alike. */
+/** A description without the literal types: for code that treats all tables alike. */
 export function describe(table: TableName): TableDescription {
   return TABLES[table];
 }

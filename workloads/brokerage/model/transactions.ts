@@ -1,8 +1,9 @@
 /**
- * The twelve transactions: what goes in, what comes out, how often, how isolated, and how fast.
+ * The twelve transactions: inputs, results, share of the mix, isolation, and response time.
  *
- * Inputs hold everything that chance or a clock decides, the new trade's id included, and results are plain and fully
- * ordered: so two systems, given the same inputs one after the other, must return deeply equal results.
+ * Inputs contain everything that chance or a clock decides, including the id of a new trade, and
+ * results are plain and fully ordered. So two systems that receive the same inputs one after the
+ * other must return deeply equal results.
  */
 import type { MarketFeedInput, MarketFeedResult } from './transactions/market-feed.ts';
 import type {
@@ -66,16 +67,17 @@ export type TransactionType = keyof Inputs;
 
 export interface TransactionRules {
   readonly title: string;
-  /** Percent of the mix; 0 for what runs beside it. */
+  /** Percent of the mix; 0 for transactions that run next to it. */
   readonly mixPercent: number;
   readonly mixPercentMin: number;
   readonly mixPercentMax: number;
   /**
-   * What the specification asks for (7.4.1): 1 no dirty reads, 2 repeatable reads, 3 no phantoms. Snapshot isolation gives
-   * 1 and 2, and 3 to Trade-Result, whose position row every other trade on that position writes too.
+   * The isolation that the specification requires (7.4.1): 1 no dirty reads, 2 repeatable reads, 3
+   * no phantoms. Snapshot isolation gives 1 and 2. It also gives 3 to Trade-Result, because every
+   * other trade on the position writes the same position row.
    */
   readonly isolation: 1 | 2 | 3;
-  /** 90 % of all must be faster. Infinity: no limit. */
+  /** 90 % of all transactions must be faster. Infinity: no limit. */
   readonly responseMsMax: number;
 }
 

@@ -1,14 +1,16 @@
 /**
- * The broker's totals, three ways (`--broker`). Each broker serves a hundred customers' accounts, so all their trades
- * would write one row; the paper left that update out.
+ * Three ways to update the broker's totals (`--broker`). Each broker serves a hundred customers'
+ * accounts, so all their trades would write one row; the paper left that update out.
  *
  *     omit        nothing happens, as in the paper
  *     inline      the row is written: trades of one broker that overlap in time conflict
- *     side-table  each trade writes a row of its own, and marks the broker weakly, so that nothing conflicts.
- *                 An observer sums the rows up, adds them to the broker and deletes them, in one transaction
+ *     side-table  each trade writes a row of its own, and notifies the broker weakly, so that
+ *                 nothing conflicts. An observer sums the rows, adds them to the broker and
+ *                 deletes them, in one transaction
  *
- * The last is what the paper mentions and did not build ("writing the increment to a side table and aggregating").
- * A trade that commits while the observer runs leaves a mark of its own, so it is summed up by the next run.
+ * The paper mentions the last way and did not build it ("writing the increment to a side table and
+ * aggregating"). A trade that commits while the observer runs leaves a notification of its own, so
+ * the next run aggregates it.
  */
 import {
   type CellAddress,
@@ -21,7 +23,7 @@ import type { BrokerUpdate } from '../model/index.ts';
 import { encodeKey, keyRange } from './encoding.ts';
 import { RowWriter } from './rows.ts';
 
-/** What a completed trade adds to its broker. */
+/** The increment that a completed trade adds to its broker. */
 export interface BrokerDelta {
   readonly brokerId: number;
   readonly tradeId: number;
@@ -34,7 +36,10 @@ const DELTAS = 'broker_delta';
 const COMMISSION = 'commission';
 const QUEUES = 'broker_queue';
 const PENDING = 'pending';
-/** Rows summed up in one transaction. Larger: fewer writes of the broker's row, and more to do again if one fails. */
+/**
+ * Rows aggregated in one transaction. Larger: fewer writes of the broker's row, and more work to
+ * redo if one fails.
+ */
 const DELTAS_MAX = 1_000;
 
 export async function createBrokerTables(percolator: Percolator): Promise<void> {
@@ -58,7 +63,7 @@ export function brokerUpdater(update: BrokerUpdate): UpdateBroker {
   }
 }
 
-/** Sums up what is there, and asks to be run again if that was not all. */
+/** Aggregates the rows that are present, and requests another run if there are more. */
 export const brokerObserver: Observer = {
   name: 'broker-totals',
   table: QUEUES,
@@ -78,7 +83,7 @@ export const brokerObserver: Observer = {
   },
 };
 
-/** Whether every trade has reached its broker. */
+/** Whether every trade has been added to its broker. */
 export async function isSummedUp(percolator: Percolator): Promise<boolean> {
   await using snapshot = await percolator.snapshot();
   const scan = snapshot.scan({ table: DELTAS, columns: [COMMISSION] });

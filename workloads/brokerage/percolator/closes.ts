@@ -1,8 +1,8 @@
-/** What all securities were worth at the end of a day. */
+/** The closing prices of all securities. */
 import type { Row } from '../model/index.ts';
 import type { Prices } from './encoding.ts';
 
-/** The closing prices by day, in the order of days, and of each day by symbol. */
+/** Returns the closing prices by day, in the order of days, and within each day by symbol. */
 export async function closesByDay(
   rows: Iterable<Row<'daily_market'>> | AsyncIterable<Row<'daily_market'>>,
 ): Promise<ReadonlyMap<number, Prices>> {

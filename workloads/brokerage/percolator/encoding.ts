@@ -1,13 +1,15 @@
 /**
  * Keys and values as Percolator stores them.
  *
- * A key is the parts of a primary key or of an access path, with `/` between them, so that the order of keys is the
- * order of the parts. Numbers are written in base 36 with ten digits; those that are read from large to small
- * are counted down from the largest:
+ * A key is the parts of a primary key or of an access path, with `/` between them, so that the
+ * order of keys is the order of the parts. Numbers are written in base 36 with ten digits; those in
+ * descending order are subtracted from the largest number:
  *
- *     trade.by_account    00jrbhtbnw/zzs3hvkbkq/zz24tm5w41      account / newest time first / largest id first
+ *     trade.by_account    00jrbhtbnw/zzs3hvkbkq/zz24tm5w41
+ *                         account / newest time first / largest id first
  *
- * A value is the row's columns in the order of its description, as JSON: short, legible, and parsed by native code.
+ * A value is the row's columns in the order of its description, as JSON: short, legible, and parsed
+ * by native code.
  */
 import { assert } from '#engine';
 import { describe, type Row, type TableName } from '../model/index.ts';
@@ -22,20 +24,22 @@ export function encodeKey(parts: readonly KeyPart[]): string {
   return parts.map(encodePart).join('/');
 }
 
-/** The key of a row whose key has one part. */
+/** Decodes the key of a row whose key has one part. */
 export function decodeKey(table: TableName, key: string): KeyPart {
   const [column, ...others] = describe(table).primaryKey;
   assert(column !== undefined && others.length === 0, `${table} has a key of one part`);
   return describe(table).columns[column] === 'text' ? key : Number.parseInt(key, 36);
 }
 
-/** For a part that is read from large to small. */
+/** For a part in descending order. */
 export function countDown(part: KeyPart): KeyPart {
   assert(typeof part === 'number', 'only numbers are counted down');
   return NUMBER_MAX - part;
 }
 
-/** The keys that begin with `parts`; with `from` and `to`, both included, bounding the part that follows. */
+/**
+ * The keys that begin with `parts`; `from` and `to`, both inclusive, bound the part that follows.
+ */
 export function keyRange(
   parts: readonly KeyPart[],
   { from, to }: { readonly from?: KeyPart | undefined; readonly to?: KeyPart | undefined } = {},
@@ -76,7 +80,7 @@ export function decodeRows<T extends TableName>(table: T, value: Buffer): readon
   return rows.map((values) => rowOf<T>(table, values));
 }
 
-/** An entry of an index, and the key of the row that it leads to. */
+/** An entry of an index, and the key of the row that it refers to. */
 export type Entry = readonly [key: string, row: string];
 
 /** Entries that share a cell, in their order. */
@@ -99,10 +103,16 @@ export function decodePrices(value: Buffer): Prices {
   return PRICES.of(value.toString());
 }
 
-/** Of days: 300 are more than the presets have. A day takes some 30 KB for every 1,000 customers. */
+/**
+ * Maximum of days: 300 are more than the presets have. A day takes some 30 KB for every 1,000
+ * customers.
+ */
 const PRICES = new ParsedOnce((text) => JSON.parse(text) as Prices, 300);
 
-/** Three of four rows that are read are of these tables, and nine of ten of them as they were the last time. */
+/**
+ * Three of four rows that are read belong to these tables, and nine of ten of those are unchanged
+ * since the last read.
+ */
 const OFTEN_READ: ReadonlyMap<TableName, ParsedOnce<object>> = new Map(
   (['broker', 'exchange', 'last_trade', 'security', 'trade_type'] as const).map((table) => [
     table,

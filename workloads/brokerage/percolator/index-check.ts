@@ -1,7 +1,7 @@
 /**
- * Both ways: every row has its entry in each index of its table, every entry leads to a row that has it; and no trade
- * waits to be added to its broker. And every security has the sector that its company leads to, and the closing prices;
- * every trade the lots that it has changed.
+ * Checks both directions: every row has its entry in each index of its table, and every entry
+ * refers to a row that has it. Also: no trade waits to be added to its broker; every security has
+ * the sector of its company, and the closing prices; every trade has the lots that it changed.
  */
 import type { Percolator } from '#engine';
 import type { Finding } from '../check/index.ts';
@@ -65,7 +65,7 @@ async function checkIndex(
     for (const [key, found] of path.isGroup ? decodeEntries(value) : [single(row, value)]) {
       const wanted = expected.get(key);
       const isElsewhere = entryRow(path, key) !== row;
-      if (wanted === undefined || isElsewhere) report(`entry ${key} leads nowhere`);
+      if (wanted === undefined || isElsewhere) report(`entry ${key} refers to no row`);
       else if (wanted !== found) report(`entry ${key} has ${found}, not ${wanted}`);
       expected.delete(key);
     }
@@ -74,7 +74,7 @@ async function checkIndex(
   return findings;
 }
 
-/** What stands under another sector than its own is not found. */
+/** A request under a wrong sector would not be found. */
 async function checkSectors(percolator: Percolator): Promise<readonly Finding[]> {
   const tables = snapshotTables(percolator);
   const expected = sectorsBySymbol(
@@ -94,7 +94,7 @@ async function checkSectors(percolator: Percolator): Promise<readonly Finding[]>
     const request = decodeRow('trade_request', values.get(ROW) ?? Buffer.alloc(0));
     const sector = expected.get(request.tr_s_symb) ?? '';
     const wanted = cellOf('trade_request', underSector(request, sector)).row;
-    if (row !== wanted) messages.push(`the request of ${wanted} stands at ${row}`);
+    if (row !== wanted) messages.push(`the request of ${wanted} is stored at ${row}`);
   }
   return messages.map((message) => ({ condition: 'index entries', message }));
 }

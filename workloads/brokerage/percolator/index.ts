@@ -1,4 +1,4 @@
-/** The front door of the brokerage on Percolator. */
+/** The public interface of the brokerage on Percolator. */
 export { checkIndexes } from './index-check.ts';
 export { loadPopulation, type LoadOptions } from './load.ts';
 export { openBrokerage, type BrokerageOptions } from './open.ts';

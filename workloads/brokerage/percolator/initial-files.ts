@@ -1,9 +1,12 @@
-/** The initial trades, each with everything about it. */
+/** The initial trades, each with all rows about it. */
 import { assert } from '#engine';
 import type { Population } from '../model/index.ts';
 import { inOrder, type TradeFile } from './trade-file.ts';
 
-/** One pass over four tables, in the order of trades; that of lots is in another order, and gathered. */
+/**
+ * One pass over four tables, in the order of trades; the lots come in another order, so they are
+ * collected first.
+ */
 export function* initialFiles(population: Population): Generator<TradeFile> {
   const settlements = new Alongside(population.rows('settlement'), ({ se_t_id }) => se_t_id);
   const cash = new Alongside(population.rows('cash_transaction'), ({ ct_t_id }) => ct_t_id);
@@ -18,7 +21,7 @@ export function* initialFiles(population: Population): Generator<TradeFile> {
   for (const rows of [settlements, cash, histories]) assert(rows.isOver, 'every row has its trade');
 }
 
-/** Rows that come in the order of their trades. */
+/** An iterator over rows that come in the order of their trades. */
 class Alongside<R> {
   readonly #rows: Iterator<R>;
   readonly #tradeOf: (row: R) => number;
@@ -34,7 +37,7 @@ class Alongside<R> {
     return this.#next.done === true;
   }
 
-  /** Trades are asked for in order. */
+  /** Returns the rows of a trade; trades must be requested in order. */
   of(tradeId: number): readonly R[] {
     const rows: R[] = [];
     while (!this.#next.done && this.#tradeOf(this.#next.value) === tradeId) {

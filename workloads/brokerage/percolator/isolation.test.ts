@@ -1,6 +1,7 @@
 /**
- * The specification's isolation tests (7.4.2.1 to 7.4.2.4), as far as they concern one position: of two Trade-Results at
- * a time at most one commits at first, the other is run again, and nothing is lost or counted twice.
+ * The specification's isolation tests (7.4.2.1 to 7.4.2.4), as far as they concern one position. Of
+ * two concurrent Trade-Results at most one commits at first, the other is run again, and no change
+ * is lost or counted twice.
  */
 import assert from 'node:assert/strict';
 import { after, before as setUp, test } from 'node:test';
@@ -73,7 +74,7 @@ for (const brokerUpdate of ['omit', 'inline', 'side-table'] satisfies BrokerUpda
     assert.equal(await balance(), before + settled);
     assert.ok(
       results.some(({ attempts }) => attempts > 1),
-      'they did meet',
+      'they conflicted',
     );
   });
 }
@@ -109,7 +110,7 @@ test('two accounts of one broker conflict over its totals only if these are writ
   await brokerage.settled();
 });
 
-test('after all of this every condition holds, but for brokers that were left out', async () => {
+test('after all of this every condition holds, except for brokers that were left out', async () => {
   const { brokerage, population, percolator } = tiny;
   const options = { population, isDrained: true };
   const omitted = { ...brokerage, brokerUpdate: 'omit' } as const;
@@ -118,7 +119,7 @@ test('after all of this every condition holds, but for brokers that were left ou
   const { findings } = await checkBrokerage(brokerage, options);
   const conditions = findings.map(({ condition }) => condition);
   assert.deepEqual(conditions, ['broker trades', 'broker commission']);
-  // Ten of `omit`, and those that were run by hand without an update: one, and two.
+  // Ten of `omit`, and those that ran directly without an update: one, and two.
   assert.match(findings[0]?.message ?? '', /has (\d+) trades; its accounts completed (\d+)/u);
   const [, totals = 0, completed = 0] =
     /has (\d+) .* completed (\d+)/u.exec(findings[0]?.message ?? '')?.map(Number) ?? [];

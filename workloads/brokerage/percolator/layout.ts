@@ -1,33 +1,37 @@
 /**
- * Where the rows of each table stand: what a Bigtable user would call the schema.
+ * Where the rows of each table are stored: what a Bigtable user would call the schema.
  *
- * Most tables are Percolator tables of their own, with the primary key as row key and the whole row in one
- * cell. The exceptions are what this kind of storage is good at:
+ * Most tables are Percolator tables of their own, with the primary key as row key and the whole row
+ * in one cell. The exceptions use the strengths of this kind of storage:
  *
- *     trade       one cell has a trade, its history, settlement, cash transaction and lots: looked up, and written, at once
- *     security    one row has a security and its LAST_TRADE
- *     holding     ordered by account, symbol and date: a position's lots are one scan
- *     trade_request   ordered by sector and symbol: Broker-Volume's orders are one scan, and Market-Feed's
+ *     trade          one cell has a trade, its history, settlement, cash transaction and lots:
+ *                    they are looked up, and written, at once
+ *     security       one row has a security and its LAST_TRADE
+ *     holding        ordered by account, symbol and date: a position's lots are one scan
+ *     trade_request  ordered by sector and symbol: Broker-Volume's orders are one scan, and so are
+ *                    Market-Feed's
  *
- * Rows that are only ever read together, and hardly ever written, share one cell: the items of a watch list, the quarters
- * of a company. Bigtable's users would have a repeated field there. Not so the positions of an account: two trades
- * conflict exactly if they write the same one, so each is a row of its own.
+ * Rows that are only read together, and rarely written, share one cell: the items of a watch list,
+ * the quarters of a company. Bigtable's users would have a repeated field there. The positions of
+ * an account are different: two trades conflict exactly if they write the same one, so each is a
+ * row of its own.
  *
- * Access paths are tables of index rows, written in the transaction that writes the row. A row of an index gives the key
- * of what it indexes; those of `COVERING` have the whole row instead, and reading by them is one scan. Two more tables
- * have what no transaction changes: the sector of each security, to which SECURITY, COMPANY and INDUSTRY lead, and the
+ * Access paths are tables of index rows, written in the transaction that writes the row. A row of
+ * an index contains the key of the indexed row; those of `COVERING` contain the whole row instead,
+ * so that a read by them is one scan. Two more tables have data that no transaction changes: the
+ * sector of each security, which otherwise takes SECURITY, COMPANY and INDUSTRY to find, and the
  * closing prices of each day.
  */
 import { assert } from '#engine';
 import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.ts';
 import { countDown, encodeKey, type KeyPart } from './encoding.ts';
 
-/** Cells are in this column where their row has only one. */
+/** The column of cells that are alone in their row. */
 export const ROW = 'row';
 
 export interface Placement {
   readonly table: string;
-  /** Columns of the description that make the row key. */
+  /** Columns of the description that form the row key. */
   readonly key: readonly string[];
   /** Whether the cell has all rows of this key, in the order of the primary key. */
   readonly isGroup: boolean;
@@ -37,7 +41,7 @@ export interface Placement {
 /** Tables whose rows are part of a trade's cell (trade-file.ts). */
 export type FiledTable = 'trade' | 'settlement' | 'cash_transaction' | 'trade_history';
 
-/** A row, with what its key has of other tables. */
+/** A row, together with the columns of other tables that its key contains. */
 export type Placed<T extends TableName> = Row<T> &
   (T extends 'trade_request' ? { readonly [SECTOR]: string } : unknown);
 
@@ -61,14 +65,18 @@ const GROUPED: { readonly [T in TableName]?: readonly string[] } = {
 };
 
 export const INDEX_COLUMN = 'entry';
-/** The part of a request's key that its row does not have: the sector's id. */
+/** The part of a request's key that its row does not contain: the sector's id. */
 const SECTOR = 'sector';
-/** The sector's id by symbol. Not in the security's row, which others read dozens of times as often. */
+/**
+ * The sector's id by symbol. It is not in the security's row, which other transactions read dozens
+ * of times as often.
+ */
 const SECTORS = 'security.sector';
 
 /**
- * The closing prices of a day, by symbol, in one cell. Market-Watch wants those of some seventy securities, which would be
- * as many rows of DAILY_MARKET. A cell has 9 KB for every 1,000 customers; with very many, the rows would cost less.
+ * The closing prices of a day, by symbol, in one cell. Market-Watch needs those of some seventy
+ * securities, which would be as many rows of DAILY_MARKET. A cell has 9 KB for every 1,000
+ * customers; with very many customers, the rows would cost less.
  */
 const CLOSES = 'daily_market.closes';
 
@@ -80,17 +88,18 @@ const PLACED: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
   holding: { table: 'holding', key: ['h_ca_id', 'h_s_symb', 'h_dts', 'h_t_id'], column: ROW },
   trade_request: { table: 'trade_request', key: [SECTOR, 'tr_s_symb', 'tr_t_id'], column: ROW },
 };
-/** What is the row key already. */
+/** Paths that are the row key already. */
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
 /**
- * What costs more than it saves. Requests come and go: an index of them is mostly rows that are deleted and not yet
- * collected, all of which a scan has to pass. By symbol these are spread thin. The lots of a trade are in its cell.
+ * Paths that cost more than they save. Requests come and go: an index of them is mostly rows that
+ * are deleted and not yet collected, all of which a scan has to pass. By symbol these are spread
+ * thin. The lots of a trade are in its cell.
  */
 const NOT_KEPT: ReadonlySet<string> = new Set([
   'holding_history.by_trade',
   'trade_request.by_broker',
 ]);
-/** Where the first column leads to one row: it is the whole key, so that a look-up is a get. */
+/** Paths whose first column determines one row: it is the whole key, so that a lookup is a get. */
 const UNIQUE: ReadonlySet<string> = new Set([
   'broker.by_name',
   'company.by_name',
@@ -98,7 +107,7 @@ const UNIQUE: ReadonlySet<string> = new Set([
   'industry.by_name',
   'sector.by_name',
 ]);
-/** Of tables that never grow: all entries that begin with the same first column share a cell. */
+/** Paths of tables that never grow: all entries with the same first column share a cell. */
 const GROUPED_PATHS: ReadonlySet<string> = new Set([
   'company.by_industry',
   'industry.by_sector',
@@ -162,7 +171,7 @@ export function cellOf<T extends TableName>(table: T, row: Placed<T>): Cell {
   return { table: place, row: encodeKey(keyParts(row, key)), column };
 }
 
-/** A request, with what its key has of its security. */
+/** A request, together with the sector of its security, which its key contains. */
 export function underSector(
   request: Row<'trade_request'>,
   sector: string,
@@ -188,12 +197,12 @@ export function entryKey<T extends TableName>(path: Path, row: Row<T>): string {
   return encodeKey(path.columns.map(part));
 }
 
-/** The row of an index that has the entry: its key, or the first part of it. */
+/** The index row that contains the entry: its key, or the first part of it. */
 export function entryRow(path: Path, key: string): string {
   return path.isGroup ? key.slice(0, key.indexOf('/')) : key;
 }
 
-/** Every Percolator table, indexes included. */
+/** Returns every Percolator table, including indexes. */
 export function percolatorTables(): readonly string[] {
   const tables = TABLE_NAMES.map((table) => placementOf(table).table);
   const indexes = TABLE_NAMES.flatMap((table) => pathsOf(table).map((path) => path.table));

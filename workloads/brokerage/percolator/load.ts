@@ -1,9 +1,10 @@
 /**
- * Loads a population as if it had always been there: committed rows and their index entries, past the transactions.
+ * Loads a population as committed rows and their index entries, bypassing the transactions.
  *
- * Table by table in the order of keys, which is what the storage takes fastest. The entries of an index are gathered,
- * sorted, and written behind the table's rows. LAST_TRADE shares a row with its security, so it comes in the other's
- * table, cell beside cell; what belongs to a trade comes with the trade.
+ * Tables are loaded one after the other in the order of keys, which is fastest for the storage. The
+ * entries of an index are gathered, sorted, and written after the table's rows. LAST_TRADE shares a
+ * row with its security, so it is loaded with the security's table, cell next to cell; rows that
+ * belong to a trade are loaded with the trade.
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { type Population, type Row, TABLE_NAMES, type TableName } from '../model/index.ts';
@@ -33,10 +34,10 @@ export interface LoadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Rows between two looks at the signal and two words of progress. */
+/** Rows between two checks of the signal and two progress reports. */
 const PIECE_ROWS = 10_000;
 
-/** Creates the tables and fills them; gives the number of rows, without index entries. */
+/** Creates the tables and fills them; returns the number of rows, without index entries. */
 export async function loadPopulation(
   percolator: Percolator,
   population: Population,

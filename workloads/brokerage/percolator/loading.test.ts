@@ -1,4 +1,7 @@
-/** The claims of the loader: what it writes is the population, indexed, and as consistent as after a run. */
+/**
+ * The claims of the loader: it writes exactly the population, with its indexes, as consistent as
+ * after a run.
+ */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
@@ -32,7 +35,7 @@ test('the order of keys is the order of numbers', () => {
   assert.deepEqual(keys.toSorted(), keys);
 });
 
-test('what was loaded breaks no condition', async () => {
+test('a loaded population breaks no condition', async () => {
   const { brokerage, population, percolator } = tiny;
   const report = await checkBrokerage(brokerage, {
     population,
@@ -43,7 +46,7 @@ test('what was loaded breaks no condition', async () => {
   assert.deepEqual(await checkIndexes(percolator), []);
 });
 
-test('an index entry that is missing, wrong or too many is found', async () => {
+test('finds an index entry that is missing, wrong or superfluous', async () => {
   const { percolator, population } = tiny;
   const [trade] = population.rows('trade');
   assert.ok(trade !== undefined);
@@ -69,7 +72,7 @@ test('an index entry that is missing, wrong or too many is found', async () => {
   );
 });
 
-test('a security of the wrong sector is found, and a request that stands under one', async () => {
+test('finds a security of the wrong sector, and a request that is stored under one', async () => {
   await using own = await tinyBrokerage();
   const { percolator, population } = own;
   const [symbol, other] = [population.roster.symbol(0), population.roster.symbol(1)];
@@ -89,12 +92,12 @@ test('a security of the wrong sector is found, and a request that stands under o
   assert.match(sector ?? '', new RegExp(`^${symbol} has sector XX, not S\\d\\d$`, 'u'));
   assert.match(
     place ?? '',
-    new RegExp(`^the request of S\\d\\d/${other}/\\w+ stands at XX/${other}/`, 'u'),
+    new RegExp(`^the request of S\\d\\d/${other}/\\w+ is stored at XX/${other}/`, 'u'),
   );
   assert.deepEqual(others, []);
 });
 
-test('lots of a trade that are wrong or missing are found', async () => {
+test('finds lots of a trade that are wrong or missing', async () => {
   await using own = await tinyBrokerage();
   const { percolator, population } = own;
   const [first = 0, second = 0] = [...population.rows('trade')].map(({ t_id }) => t_id);
@@ -116,7 +119,7 @@ test('lots of a trade that are wrong or missing are found', async () => {
   );
 });
 
-test('a trade that should be there and is not ends a transaction; one that a customer asks for does not', async () => {
+test('a missing trade that should exist fails a transaction; a missing one that a customer asks for does not', async () => {
   await using own = await tinyBrokerage();
   const { firstId } = own.population.roster.trades;
   const missing = own.nextTradeId();
@@ -130,7 +133,7 @@ test('a trade that should be there and is not ends a transaction; one that a cus
   assert.deepEqual(ids, [firstId]);
 });
 
-test('a closing price that is wrong, missing or too many is found', async () => {
+test('finds a closing price that is wrong, missing or superfluous', async () => {
   await using own = await tinyBrokerage();
   const { percolator, population } = own;
   const [day = 0] = population.roster.marketDays;

@@ -1,4 +1,7 @@
-/** The brokerage on Percolator: its twelve transactions as `transact` runs them, and its tables as a snapshot sees them. */
+/**
+ * The brokerage on Percolator: its twelve transactions, run by `transact`, and its tables, read by
+ * snapshots.
+ */
 import { type Percolator, systemClock, type Worker } from '#engine';
 import type {
   Brokerage,
@@ -16,7 +19,10 @@ import { type Plan, PLANS } from './transactions.ts';
 export interface BrokerageOptions {
   /** Default `side-table`. */
   readonly brokerUpdate?: BrokerUpdate | undefined;
-  /** Whether to run the observer that sums up the side table here. Default true; another process may do it. */
+  /**
+   * Whether the observer that aggregates the side table runs here. Default true; another process
+   * may run it instead.
+   */
   readonly observes?: boolean | undefined;
 }
 
@@ -32,7 +38,10 @@ class RolledBack<R> extends Error {
 
 const SETTLE_POLL_MS = 5;
 
-/** On a database that `loadPopulation` has filled. The caller opened it, and closes it afterwards. */
+/**
+ * Opens a brokerage on a database that `loadPopulation` has filled. The caller opened the database,
+ * and closes it afterwards.
+ */
 export function openBrokerage(
   percolator: Percolator,
   { brokerUpdate = 'side-table', observes = true }: BrokerageOptions = {},
@@ -90,7 +99,7 @@ async function summedUp(percolator: Percolator): Promise<void> {
   while (!(await isSummedUp(percolator))) await systemClock.sleep(SETTLE_POLL_MS);
 }
 
-/** Only Trade-Order ends without a commit: on request, or because nobody gave permission. */
+/** Only Trade-Order ends without a commit: on request, or for lack of permission. */
 function isToRollBack(result: Results[TransactionType]): boolean {
   return 'outcome' in result && result.outcome !== 'committed';
 }

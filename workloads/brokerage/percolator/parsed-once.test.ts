@@ -1,10 +1,10 @@
-/** Equal bytes are one object, which nobody can change, and other bytes are another. */
+/** Equal bytes are one frozen object, and other bytes are another. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeRow } from './encoding.ts';
 import { ParsedOnce } from './parsed-once.ts';
 
-/** Texts, and how many of them were parsed. */
+/** Counts how many texts were parsed. */
 function counting(most: number): { readonly parsed: ParsedOnce<{ text: string }>; parses: number } {
   const counted = {
     parses: 0,
@@ -24,14 +24,14 @@ test('a text is parsed once, and another text is another object', () => {
   assert.equal(counted.parses, 2);
 });
 
-test('what several readers have, none of them can change', () => {
+test('no reader can change an object that several readers share', () => {
   const { parsed } = counting(10);
   assert.throws(() => {
     parsed.of('a').text = 'b';
   }, TypeError);
 });
 
-test('no more texts are known than were asked for', () => {
+test('the cache holds no more texts than its limit', () => {
   const counted = counting(2);
   for (const text of ['a', 'b', 'c', 'a']) assert.equal(counted.parsed.of(text).text, text);
   assert.equal(counted.parses, 4);

@@ -1,6 +1,6 @@
 /**
- * Values that many transactions read and few change, such as the prices of securities: equal bytes are parsed once, and
- * whoever reads them gets the same object. Nothing is read less often for it.
+ * Values that many transactions read and few change, such as the prices of securities: equal bytes
+ * are parsed once, and all readers share the object. This saves no reads of the store.
  */
 
 /** Objects of one kind by their text. */
@@ -9,13 +9,16 @@ export class ParsedOnce<V extends object> {
   readonly #most: number;
   readonly #parsed = new Map<string, V>();
 
-  /** @param most texts to know; then all are forgotten, because those that are still in use come back soon */
+  /**
+   * @param most maximum number of texts; when it is reached, all are forgotten, because those still
+   * in use return soon
+   */
   constructor(parse: (text: string) => V, most: number) {
     this.#parse = parse;
     this.#most = most;
   }
 
-  /** Frozen, because others have it, too. */
+  /** The object is frozen, because callers share it. */
   of(text: string): V {
     return this.#parsed.get(text) ?? this.#add(text);
   }

@@ -1,4 +1,4 @@
-/** The transactions that read, against the same questions asked of plain arrays. */
+/** The transactions that read, compared with the same queries on plain arrays. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Row, TableName } from '../model/index.ts';
@@ -14,7 +14,7 @@ function loaded<T extends TableName>(table: T): readonly Row<T>[] {
   return [...tiny.population.rows(table)];
 }
 
-/** The account with the most trades: every list is longer than what is asked for. */
+/** Returns the account with the most trades: its lists are longer than any requested number. */
 function busiest(): number {
   const byAccount = Map.groupBy(loaded('trade'), ({ t_ca_id }) => t_ca_id);
   const [account] = [...byAccount].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [];
@@ -33,7 +33,7 @@ function historyOf(tradeId: number): { time: number; statusId: string }[] {
   return sorted.map(({ th_dts, th_st_id }) => ({ time: th_dts, statusId: th_st_id }));
 }
 
-test('Trade-Status gives the newest trades of an account, newest first', async () => {
+test('Trade-Status returns the newest trades of an account, newest first', async () => {
   const accountId = busiest();
   const { trades, ...names } = await tiny.run('tradeStatus', { accountId });
   const expected = tradesOf(accountId).toReversed().slice(0, 50);
@@ -56,7 +56,7 @@ test('Trade-Status gives the newest trades of an account, newest first', async (
   );
 });
 
-test('Customer-Position adds up each account, and gives the history of one', async () => {
+test('Customer-Position adds up each account, and returns the history of one', async () => {
   const busy = loaded('customer_account').find(({ ca_id }) => ca_id === busiest());
   const customer = loaded('customer').find(({ c_id }) => c_id === busy?.ca_c_id);
   assert.ok(busy !== undefined && customer !== undefined);
@@ -82,7 +82,7 @@ test('Customer-Position adds up each account, and gives the history of one', asy
   const index = accounts.findIndex(({ accountId }) => accountId === busy.ca_id);
   const byTaxId = await tiny.run('customerPosition', {
     customer: { taxId: customer.c_tax_id },
-    historyOf: accounts.length + index, // Modulo their number.
+    historyOf: accounts.length + index, // The index counts modulo the number of accounts.
   });
   assert.deepEqual(byTaxId.frame1, byId.frame1);
   const lines = tradesOf(busy.ca_id)
@@ -100,7 +100,7 @@ test('Customer-Position adds up each account, and gives the history of one', asy
   );
 });
 
-test('Market-Watch compares what a list is worth with a day of the past', async () => {
+test('Market-Watch compares the value of a list with a past day', async () => {
   const { roster } = tiny.population;
   const day = roster.marketDays[3] ?? 0;
   const worth = (symbols: readonly string[]): unknown => {
@@ -191,7 +191,8 @@ test('Security-Detail finds company, competitors, quarters, days and news', asyn
 
 test('Trade-Lookup selects by ids, by account, and by symbol', async () => {
   const { firstId } = tiny.population.roster.trades;
-  const ids = [firstId + 9, firstId + 100, firstId + 3]; // The second was aborted.
+  // The second id belongs to an aborted trade.
+  const ids = [firstId + 9, firstId + 100, firstId + 3];
   const byIds = await tiny.run('tradeLookup', { frame: 1, tradeIds: ids });
   assert.ok('trades' in byIds);
   assert.deepEqual(
@@ -259,7 +260,7 @@ test('Trade-Lookup follows a trade to all changes of the lots that it touched', 
   assert.deepEqual(await tiny.run('tradeLookup', nothing), { tradeId: null, changes: [] });
 });
 
-test('Broker-Volume adds up the limit orders of a sector, whichever way it looks for them', async () => {
+test('Broker-Volume adds up the limit orders of a sector, with either plan', async () => {
   const { roster } = tiny.population;
   // Few symbols first, then nearly all: the two plans.
   let volume = 0;
@@ -283,13 +284,13 @@ test('Broker-Volume adds up the limit orders of a sector, whichever way it looks
       if (isInSector(i)) volume += 200 * (2_001 + i);
     }
     const brokerName = roster.brokerName(0);
-    const brokerNames = ['Nobody', brokerName];
+    const brokerNames = ['Unknown', brokerName];
     assert.ok(volume > 0);
     assert.deepEqual(await tiny.run('brokerVolume', { brokerNames, sectorName }), {
       volumes: [{ brokerName, volume }],
     });
   }
-  assert.deepEqual(await tiny.run('brokerVolume', { brokerNames: ['Nobody'], sectorName }), {
+  assert.deepEqual(await tiny.run('brokerVolume', { brokerNames: ['Unknown'], sectorName }), {
     volumes: [],
   });
 });

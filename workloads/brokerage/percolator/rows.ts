@@ -1,6 +1,6 @@
 /**
- * A transaction, seen as tables of rows: reads by key, scans by key or by access path, and writes that keep the
- * indexes what they should be.
+ * A transaction as tables of rows: reads by key, scans by key or by access path, and writes that
+ * maintain the indexes.
  */
 import { assert, type Reader, type Transaction } from '#engine';
 import { describe, type Row, type TableName } from '../model/index.ts';
@@ -38,12 +38,12 @@ import { decodeFile, encodeFile, type TradeFile } from './trade-file.ts';
 
 /** Tables whose rows have a cell each. */
 type SingleTable = Exclude<TableName, FiledTable>;
-/** Which row is asked for: its table, and the parts of the key that layout.ts has for it. */
+/** A requested row: its table, and the parts of the key that layout.ts defines. */
 export type Asked = readonly [table: SingleTable, ...key: readonly KeyPart[]];
 type Found<A extends readonly Asked[]> = { readonly [I in keyof A]: Row<A[I][0]> | undefined };
 
 export interface ScanBounds {
-  /** Bounds, both included, of the key's part behind the prefix. */
+  /** Bounds, both inclusive, of the key's part after the prefix. */
   readonly from?: KeyPart | undefined;
   readonly to?: KeyPart | undefined;
   readonly limit?: number | undefined;
@@ -51,10 +51,10 @@ export interface ScanBounds {
 
 /** Rows per read of the storage, unless a limit says how many are needed. */
 const BATCH_ROWS = 256;
-/** Rows that were deleted stand in the way until they are collected; so a little more is read than needed. */
+/** A scan passes deleted rows until they are collected, so it reads a few more rows than needed. */
 const SPARE_ROWS = 16;
 
-/** What a transaction that only reads may do. */
+/** The operations of a transaction that only reads. */
 export class RowReader {
   readonly #reader: Reader;
 
@@ -62,7 +62,7 @@ export class RowReader {
     this.#reader = reader;
   }
 
-  /** @throws if there is no such row: the caller knows that there is */
+  /** @throws if there is no such row: the caller knows that it exists */
   async get<T extends SingleTable>(table: T, ...key: readonly KeyPart[]): Promise<Row<T>> {
     return present(await this.find(table, ...key), table, key);
   }
@@ -106,7 +106,7 @@ export class RowReader {
     return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
   }
 
-  /** In the order of the ids; undefined where there is no such trade. */
+  /** In the order of the ids; undefined where the trade does not exist. */
   async findTrades(tradeIds: readonly number[]): Promise<readonly (TradeFile | undefined)[]> {
     const values = await this.#reader.getMany(tradeIds.map((id) => cellAt('trade', [id])));
     return values.map((value) => value && decodeFile(value));
@@ -118,13 +118,13 @@ export class RowReader {
     return files.map((file, i) => present(file, 'trade', tradeIds.slice(i, i + 1)));
   }
 
-  /** @throws if there is no such trade */
+  /** @throws if the trade does not exist */
   async trade(tradeId: number): Promise<TradeFile> {
     const [file] = await this.findTrades([tradeId]);
     return present(file, 'trade', [tradeId]);
   }
 
-  /** Those that have this id, or a later one. */
+  /** The trades with this id, or a later one. */
   tradesFrom(tradeId: number): Promise<readonly TradeFile[]> {
     const { table, column } = placementOf('trade');
     return this.#scanCells(table, { prefix: [], from: tradeId, column }, decodeFile);
@@ -154,7 +154,10 @@ export class RowReader {
     return closes === undefined ? {} : decodePrices(closes);
   }
 
-  /** The rows whose keys begin with `prefix`, in the order of keys. Of rows that share a cell, those of one cell. */
+  /**
+   * The rows whose keys begin with `prefix`, in the order of keys. For rows that share a cell:
+   * those of one cell.
+   */
   scan<T extends SingleTable>(
     table: T,
     prefix: readonly KeyPart[],
@@ -182,7 +185,7 @@ export class RowReader {
       return this.#readEntries(path, wanted, (value) => decodeRow(table, value));
     }
     const { table: place, column } = placementOf(table);
-    assert(!isFiled(table), 'of trades, only keys and covering entries are read by a path');
+    assert(!isFiled(table), 'a path of trades yields only keys and covering entries');
     const cells = await this.#readEntries(path, wanted, (value) => ({
       table: place,
       row: value.toString(),
@@ -190,12 +193,15 @@ export class RowReader {
     }));
     const values = await this.#reader.getMany(cells);
     return values.map((value) => {
-      assert(value !== undefined, 'an index entry leads to a row');
+      assert(value !== undefined, 'an index entry refers to a row');
       return decodeRow(table, value);
     });
   }
 
-  /** The keys of the rows that `scanPath` would give, without reading those: for tables with a key of one part. */
+  /**
+   * The keys of the rows that `scanPath` would return, without reading those rows: for tables with
+   * a key of one part.
+   */
   async scanKeys(
     table: TableName,
     pathName: string,
@@ -270,7 +276,7 @@ export class RowReader {
   }
 }
 
-/** What a transaction that writes may do. */
+/** The operations of a transaction that writes. */
 export class RowWriter extends RowReader {
   readonly transaction: Transaction;
 
@@ -279,7 +285,7 @@ export class RowWriter extends RowReader {
     this.transaction = transaction;
   }
 
-  /** All rows that share a cell, in the order of the primary key. */
+  /** Replaces all rows that share a cell; they are in the order of the primary key. */
   replaceGroup<T extends TableName>(
     table: T,
     key: readonly KeyPart[],
@@ -312,7 +318,7 @@ export class RowWriter extends RowReader {
     this.#moveEntries('trade', [before.trade, after.trade], { value, to: cell.row });
   }
 
-  /** Changes columns that the row's key does not have; of its access paths, whatever changes. */
+  /** Changes columns that are not part of the row's key; access paths may change. */
   update<T extends SingleTable>(table: T, before: Placed<T>, changes: Partial<Row<T>>): Placed<T> {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const after = { ...before, ...changes };
@@ -351,7 +357,7 @@ export class RowWriter extends RowReader {
   }
 }
 
-/** What the entries of a row have: the row, or the key that leads to it. */
+/** The contents of a row's index entries: the row, or the key of the row. */
 interface NewEntry {
   readonly value: Buffer;
   readonly to: string;
@@ -362,7 +368,7 @@ function entryCell<T extends TableName>(path: Path, row: Row<T>): Cell {
   return { table: path.table, row: entryKey(path, row), column: INDEX_COLUMN };
 }
 
-/** The bounds as the path stores them: counted down, the larger one comes first. */
+/** The bounds as the path stores them: in descending order, the larger one comes first. */
 function inOrder(
   path: Path,
   prefix: readonly KeyPart[],

@@ -1,4 +1,4 @@
-/** Which sector a security is of: over its company and that company's industry. */
+/** The sector of a security, found through its company and that company's industry. */
 import type { Row } from '../model/index.ts';
 
 /** The sector's id, by symbol. */

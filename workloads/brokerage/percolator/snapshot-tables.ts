@@ -1,4 +1,4 @@
-/** All rows of a table, as a snapshot of now sees them: for the checks. */
+/** All rows of a table in a current snapshot, for the checks. */
 import type { Percolator } from '#engine';
 import type { Row, TableName, TableReader } from '../model/index.ts';
 import { decodeRow, decodeRows } from './encoding.ts';
@@ -6,8 +6,8 @@ import { isFiled, placementOf } from './layout.ts';
 import { decodeFile, rowsIn } from './trade-file.ts';
 
 /**
- * Rows per read. The official emulator lists and sorts all rows behind the first one for each read, so a pass
- * costs it the square of the table, divided by this. More: memory.
+ * Rows per read. For each read, the official emulator lists and sorts all rows after the first one,
+ * so a pass costs it the square of the table, divided by this. Larger: more memory.
  */
 export const BATCH_ROWS = 16_384;
 

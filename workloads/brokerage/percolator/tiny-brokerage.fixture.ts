@@ -1,4 +1,4 @@
-/** A brokerage of a hundred customers in a folder that is gone afterwards, and its rows as arrays. */
+/** A brokerage of a hundred customers in a temporary folder, and its rows as arrays. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -25,7 +25,7 @@ export interface TinyBrokerage extends AsyncDisposable {
   readonly now: number;
   readonly nextTradeId: () => number;
   readonly run: <T extends TransactionType>(type: T, input: Inputs[T]) => Promise<Results[T]>;
-  /** The rows as they stand. */
+  /** The current rows. */
   readonly rows: <T extends TableName>(table: T) => Promise<readonly Row<T>[]>;
 }
 
@@ -52,7 +52,7 @@ export async function tinyBrokerage(brokerUpdate: BrokerUpdate = 'inline'): Prom
   };
 }
 
-/** An order of an account's owner; whatever matters is given. */
+/** An order of an account's owner; the caller gives the fields that matter. */
 export function orderOf(
   { population, now, nextTradeId }: TinyBrokerage,
   given: Partial<Inputs['tradeOrder']> & { readonly accountId: number; readonly symbol: string },

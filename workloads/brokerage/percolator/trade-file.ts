@@ -1,13 +1,13 @@
 /**
- * A trade with everything about it, which is one cell: the trade, its settlement, its cash transaction and its history.
- * They are looked up together, and Trade-Result writes all of them; as cells of their own they would be four times as
- * many locks and records.
+ * A trade with all rows about it, in one cell: the trade, its settlement, its cash transaction and
+ * its history. They are looked up together, and Trade-Result writes all of them; separate cells
+ * would be four times as many locks and records.
  *
- *     [[trade's columns], [settlement's] or null, [cash transaction's] or null, [[a line of the history's], ...],
- *         [ids of lots]]
+ *     [[trade's columns], [settlement's] or null, [cash transaction's] or null,
+ *      [[columns of a line of the history], ...], [ids of lots]]
  *
- * The lots are those that the trade has changed: the access path from a trade to its rows of HOLDING_HISTORY, which are
- * ordered by lot.
+ * The lots are those that the trade has changed: the access path from a trade to its rows of
+ * HOLDING_HISTORY, which are ordered by lot.
  */
 import type { Row } from '../model/index.ts';
 import { rowOf, valuesOf } from './encoding.ts';
@@ -19,7 +19,7 @@ export interface TradeFile {
   readonly cash: Row<'cash_transaction'> | undefined;
   /** By time, then status. */
   readonly history: readonly Row<'trade_history'>[];
-  /** In order; none before the trade is completed. */
+  /** In order; empty before the trade is completed. */
   readonly lots: readonly number[];
 }
 
@@ -54,7 +54,7 @@ export function decodeFile(value: Buffer): TradeFile {
   };
 }
 
-/** With lines that the history does not have yet. */
+/** Adds the lines that the history does not have yet. */
 export function withLines(file: TradeFile, statuses: readonly string[], now: number): TradeFile {
   const { trade, history } = file;
   const lines = statuses.map((th_st_id) => ({ th_t_id: trade.t_id, th_dts: now, th_st_id }));
@@ -67,7 +67,7 @@ export function inOrder(history: readonly Row<'trade_history'>[]): readonly Row<
   return history.toSorted((a, b) => a.th_dts - b.th_dts || (a.th_st_id < b.th_st_id ? -1 : 1));
 }
 
-/** The rows of one table that a trade's cell has. */
+/** The rows of one table in a trade's cell. */
 export function rowsIn<T extends FiledTable>(file: TradeFile, table: T): readonly Row<T>[];
 export function rowsIn(file: TradeFile, table: FiledTable): readonly unknown[] {
   const { trade, settlement, cash, history } = file;

@@ -1,4 +1,4 @@
-/** The transactions that write: what they leave behind, row by row. */
+/** The transactions that write: the rows that they leave, one by one. */
 import assert from 'node:assert/strict';
 import { after, before as setUp, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
@@ -19,17 +19,17 @@ async function find<T extends TableName>(
   return (await tiny.rows(table)).find(is);
 }
 
-/** An account and a symbol of its own, for each test another. */
+/** An account and a symbol of its own for each test. */
 function place(customer: number): { accountId: number; symbol: string } {
   const { accountIds, symbol } = tiny.population.roster;
-  // A symbol outside of the basket: nothing is held of it.
+  // A symbol outside of the basket: the account holds nothing of it.
   const accountId = accountIds(customer)[0] ?? 0;
   const basket = tiny.population.roster.basket(accountId);
   const outside = Array.from({ length: 68 }, (_, i) => i).find((i) => !basket.includes(i)) ?? 0;
   return { accountId, symbol: symbol(outside) };
 }
 
-test('a market order is submitted, and nothing of it is left after a roll-back', async () => {
+test('a market order is submitted, and leaves nothing after a roll-back', async () => {
   const order = orderOf(tiny, { ...place(0), quantity: 300, rollBack: true });
   const { outcome, frame3 } = await tiny.run('tradeOrder', order);
   assert.equal(outcome, 'rolled back');
@@ -49,7 +49,7 @@ test('a market order is submitted, and nothing of it is left after a roll-back',
   await tiny.run('tradeResult', { tradeId: order.tradeId, tradePrice: 2_000, now: tiny.now });
 });
 
-test('a stranger may not trade; who has permission may, under their own name', async () => {
+test('a stranger may not trade; a person with permission may, under their own name', async () => {
   const { roster } = tiny.population;
   const customers = Array.from({ length: roster.customers }, (_, i) => i);
   const accounts = customers.flatMap(roster.accountIds);
@@ -62,7 +62,7 @@ test('a stranger may not trade; who has permission may, under their own name', a
     taxId: friend.ap_tax_id,
   };
   const order = orderOf(tiny, { accountId, symbol: roster.symbol(0), executor });
-  const denied = { ...order, executor: { ...executor, firstName: 'Nobody' } };
+  const denied = { ...order, executor: { ...executor, firstName: 'Unknown' } };
   assert.equal((await tiny.run('tradeOrder', denied)).outcome, 'denied');
   const { outcome, frame2 } = await tiny.run('tradeOrder', order);
   assert.deepEqual([outcome, frame2], ['committed', { acl: '0001' }]);
@@ -130,7 +130,7 @@ test('trades close lots first in, first out, or last in, first out, and then tur
   assert.deepEqual(await lots(), []);
 });
 
-test('what is estimated is what a trade at that price brings', async () => {
+test('the estimate equals the result of a trade at that price', async () => {
   const { roster } = tiny.population;
   const position = (await tiny.rows('holding_summary')).find(({ hs_qty }) => hs_qty >= 200);
   assert.ok(position !== undefined);
@@ -228,7 +228,7 @@ test('entries of one symbol follow one another: what the first triggers the seco
   await tiny.run('tradeResult', { tradeId: order.tradeId, tradePrice: 2_390, now: tiny.now });
 });
 
-test('Trade-Update edits what it selects, up to a number, and again undoes it', async () => {
+test('Trade-Update edits the trades that it selects, up to a number, and undoes the edit the second time', async () => {
   const { firstId } = tiny.population.roster.trades;
   const tradeIds = [firstId, firstId + 1, firstId + 2];
   const input = { frame: 1, tradeIds, updatesMax: 2 } as const;
@@ -249,7 +249,7 @@ test('Trade-Update edits what it selects, up to a number, and again undoes it', 
   assert.deepEqual(await names(), original);
 });
 
-test('Trade-Update changes how trades are called in settlements and cash transactions', async () => {
+test('Trade-Update changes the names of trades in settlements and cash transactions', async () => {
   const [trade] = await tiny.rows('trade');
   assert.ok(trade !== undefined);
   const window = { first: 0, last: tiny.now, tradesMax: 20, updatesMax: 20 };
@@ -298,7 +298,7 @@ test('Data-Maintenance changes one table at a time', async () => {
   }
 });
 
-test('Trade-Cleanup cancels whatever waits, and every condition holds after all of this', async () => {
+test('Trade-Cleanup cancels all waiting orders, and every condition holds after all of this', async () => {
   const { brokerage, population, percolator, now } = tiny;
   const at = place(6);
   const submitted = orderOf(tiny, at);

@@ -1,15 +1,15 @@
 /**
- * Days and hours of trading: from 9 to 17 o'clock UTC, Monday to Friday. Elapsed time of trading has no gaps;
+ * Days and hours of trading: 9:00 to 17:00 UTC, Monday to Friday. Elapsed trading time has no gaps;
  * times in rows have them.
  */
 export const DAY_MS = 86_400_000;
 export const TRADING_DAY_MS: number = 8 * 3_600_000;
 
-/** A Monday: the first day of trading. Whatever is older is history. */
+/** A Monday: the first day of trading. Everything older is history. */
 const FIRST_DAY_MS = Date.UTC(2005, 0, 3);
 const OPENING_MS = 9 * 3_600_000;
 
-/** The moment after so much trading. */
+/** The moment after the given trading time. */
 export function tradingTime(elapsedMs: number): number {
   const day = Math.floor(elapsedMs / TRADING_DAY_MS);
   const calendarDay = Math.floor(day / 5) * 7 + (day % 5);

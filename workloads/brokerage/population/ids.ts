@@ -1,4 +1,7 @@
-/** Ids from numbers and back. They do not fit 32 bits, so that no system can keep them in an integer of that size. */
+/**
+ * Conversion between numbers and ids. Ids do not fit in 32 bits, so that no system can keep them in
+ * an integer of that size.
+ */
 
 export const ID_SHIFT = 4_300_000_000;
 export const FIRST_TRADE_ID = 200_000_000_000_001;
@@ -16,12 +19,12 @@ export function brokerId(index: number): number {
   return ID_SHIFT + index + 1;
 }
 
-/** The n-th account of a customer, from 0: each has room for ten. */
+/** The n-th account of a customer, from 0; there is room for ten. */
 export function accountId(customerIndex: number, n: number): number {
   return (ID_SHIFT + customerIndex) * ACCOUNTS_MAX + 1 + n;
 }
 
-/** Accounts as small numbers, with gaps. */
+/** Account ids as small numbers, with gaps. */
 export function accountSerial(id: number): number {
   return id - accountId(0, 0);
 }

@@ -1,2 +1,2 @@
-/** The front door of the population: what is there before the first transaction. */
+/** The public interface of the population: the data before the first transaction. */
 export { createPopulation } from './population.ts';

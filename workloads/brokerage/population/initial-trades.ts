@@ -1,13 +1,15 @@
 /**
- * The trades before the first day of the run: drawn as a driver draws them, and completed in the order of time, so that
- * holdings are what these trades made of them.
+ * The trades before the first day of the run: drawn as a driver draws them, and completed in the
+ * order of time, so that holdings are the result of these trades.
  *
- *     submitted one after the other, evenly over the days of trading; one of 101 is rolled back: its id stays free
+ *     submitted one after the other, evenly over the days of trading;
+ *     one of 101 is rolled back: its id stays free
  *        │ market order: a second or so        │ limit order: when the wave of prices gets there
  *        ▼                                     ▼
  *     a priority queue by time of completion ──▶ lots, tax, commission, as Trade-Result has them
  *
- * Everything is completed when the run begins: the last limit orders within a period of prices.
+ * Everything is completed when the run begins; the last limit orders complete within one price
+ * period.
  */
 import { createRandom, type Random } from '#engine';
 import {
@@ -41,7 +43,7 @@ const ABORTED_EVERY = 101;
 const EXCHANGE_MS_MEAN = 1_000;
 const EXCHANGE_MS_MAX = 5_000;
 
-/** Which ids there are, and from when to when. */
+/** The range of ids, and of times. */
 export function initialTrades(scale: Scale): InitialTrades {
   const { tradeIds } = countsOf(scale);
   const lengthMs = scale.initialTradeDays * TRADING_DAY_MS;
@@ -72,7 +74,7 @@ interface Submitted extends Queued {
   readonly triggeredMs: number;
 }
 
-/** Completes all of them. */
+/** Completes all initial trades. */
 export function completeInitialTrades({
   scale,
   seed,

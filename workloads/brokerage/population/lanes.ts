@@ -1,6 +1,7 @@
 /**
- * Chance by address: what is drawn for the account with some id, or the trade with some number, without drawing for those
- * before it. One lane for each thing that is drawn, so that no two depend on each other.
+ * Randomness by address: a draw for the account with some id, or the trade with some number,
+ * without the draws for those before it. Each kind of draw has its own lane, so that no two depend
+ * on each other.
  */
 export { fractionAt, integerAt } from '../../harness/chance.ts';
 

@@ -8,10 +8,10 @@ import {
   type TradeOnPosition,
 } from '../model/index.ts';
 
-/** More than there ever are, so that an account and a security make one number. */
+/** Above the largest possible number, so that an account and a security make one number. */
 const SECURITIES_MAX = 2 ** 20;
 
-/** What lots belong to: an account and a security. */
+/** The owner of lots: an account and a security. */
 export interface Position {
   readonly accountId: number;
   readonly security: number;
@@ -30,7 +30,7 @@ export class LotLedger {
     return this.#positions.values();
   }
 
-  /** What a completed trade does, done. */
+  /** Applies a completed trade. */
   complete(
     position: Position,
     trade: TradeOnPosition & { readonly tradeId: number; readonly time: number },

@@ -1,10 +1,11 @@
 /**
- * Prices as a triangle wave: up from $20 to $30 in half a period, down in the other half. Securities start at different
- * places of the wave. Nothing is remembered, so the loader, the driver and the exchange agree without talking.
+ * Prices as a triangle wave: up from $20 to $30 in half a period, down in the other half.
+ * Securities start at different places of the wave. Prices are never stored, so the loader, the
+ * driver and the exchange agree without communication.
  *
  *     $30      /\      /\
- *             /  \    /  \         phase(security, time) = (time + offset of the security) modulo the period
- *     $20 ___/    \__/    \__
+ *             /  \    /  \         phase(security, time) =
+ *     $20 ___/    \__/    \__         (time + offset of the security) modulo the period
  */
 import { assert } from '#engine';
 import type { Market } from '../model/index.ts';
@@ -27,8 +28,8 @@ export function createMarket(pricePeriodMs: number): Market {
     pricePeriodMs,
     price,
     reaches: (securityIndex, { direction, price: limit }, fromMs) => {
-      assert(limit >= LOW_CENTS, 'a price reaches only what the wave does');
-      assert(limit <= HIGH_CENTS, 'a price reaches only what the wave does');
+      assert(limit >= LOW_CENTS, 'the limit is within the range of the wave');
+      assert(limit <= HIGH_CENTS, 'the limit is within the range of the wave');
       const has = (timeMs: number): boolean => {
         const now = price(securityIndex, timeMs);
         return direction === 'at most' ? now <= limit : now >= limit;
@@ -36,8 +37,10 @@ export function createMarket(pricePeriodMs: number): Market {
       if (has(fromMs)) return fromMs;
       const crossing =
         direction === 'at least'
-          ? cents(limit) // Going up, prices are rounded down: there at the very moment.
-          : pricePeriodMs - cents(limit + 1); // Going down, as soon as the next higher price is left.
+          ? // Going up, prices are rounded down: the price is reached at this very moment.
+            cents(limit)
+          : // Going down, the price is reached as soon as the wave leaves the next higher one.
+            pricePeriodMs - cents(limit + 1);
       const awayMs = (crossing - phase(securityIndex, fromMs) + pricePeriodMs) % pricePeriodMs;
       const moment =
         fromMs + (direction === 'at least' ? Math.ceil(awayMs) : Math.floor(awayMs) + 1);

@@ -1,4 +1,6 @@
-/** The claims of the population: counts by the rules, chance by the seed, and trades that add up. */
+/**
+ * The claims of the population: counts by the rules, randomness by the seed, and consistent trades.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describe, TABLE_NAMES, TINY, type TableName } from '../model/index.ts';
@@ -24,7 +26,7 @@ test('every row has the columns of its table, of their types, in the order of th
   }
 });
 
-test('the same seed gives the same rows, another seed others', () => {
+test('the same seed returns the same rows, another seed others', () => {
   const again = createPopulation(TINY, 1);
   const other = createPopulation(TINY, 2);
   for (const table of ['trade', 'holding', 'customer', 'daily_market'] as const) {
@@ -56,7 +58,7 @@ test('one of 101 initial trades is missing, and no other', () => {
   assert.equal(ids.size, 1_440 - 14);
 });
 
-test('trades are completed before the run begins, and what they cost is settled', () => {
+test('trades are completed before the run begins, and their costs are settled', () => {
   const trades = [...population.rows('trade')];
   const settlements = new Map([...population.rows('settlement')].map((row) => [row.se_t_id, row]));
   for (const trade of trades) {
@@ -70,7 +72,7 @@ test('trades are completed before the run begins, and what they cost is settled'
   assert.ok(trades.some(({ t_tax }) => t_tax > 0));
 });
 
-test('positions are what trades have made of them', () => {
+test('positions are the result of the trades', () => {
   const expected = new Map<string, number>();
   const add = (key: string, quantity: number): void => {
     const sum = (expected.get(key) ?? 0) + quantity;
@@ -86,14 +88,14 @@ test('positions are what trades have made of them', () => {
   assert.deepEqual(new Map(found), expected);
 });
 
-test('who trades may: the executor of each trade has a permission', () => {
+test('the executor of each trade has a permission', () => {
   for (const trade of population.rows('trade')) {
     const names = roster.permissions(trade.t_ca_id).map((p) => `${p.ap_f_name} ${p.ap_l_name}`);
     assert.ok(names.includes(trade.t_exec_name));
   }
 });
 
-test('tax ids, symbols and names of companies and brokers are unlike each other', () => {
+test('tax ids, symbols and names of companies and brokers are unique', () => {
   const large = createPopulation({ ...TINY, customers: 20_000 }, 1).roster;
   const differ = (count: number, name: (i: number) => string): void => {
     assert.equal(new Set(Array.from({ length: count }, (_, i) => name(i))).size, count);
@@ -122,7 +124,7 @@ test('a price is reached at the first moment, and not before', () => {
   }
 });
 
-test('a scale that cannot be is refused in a sentence', () => {
+test('an impossible scale is refused in one sentence', () => {
   for (const wrong of [{ customers: 150 }, { customers: 0 }, { pricePeriodMs: 7_777 }]) {
     assert.throws(() => createPopulation({ ...TINY, ...wrong }, 1), { code: 'INVALID_ARGUMENT' });
   }

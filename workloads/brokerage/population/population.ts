@@ -1,8 +1,9 @@
 /**
- * What is there before the first transaction, from a scale and a seed.
+ * The data before the first transaction, derived from a scale and a seed.
  *
- * Most tables are functions of a number, row by row. What trades have left behind is different: they are completed once,
- * in order, when the first of those tables is read, and kept in a compact form. `small` needs about 100 MB for it.
+ * Most tables are functions of a number, row by row. The rows that trades leave are different: the
+ * trades are completed once, in order, when the first of those tables is read, and kept in a
+ * compact form. `small` needs about 100 MB for it.
  */
 import {
   type Market,
@@ -23,7 +24,7 @@ import * as market from './rows/market-rows.ts';
 import * as news from './rows/news-rows.ts';
 import * as trades from './rows/trade-rows.ts';
 
-/** @throws INVALID_ARGUMENT if there can be no brokerage of this scale */
+/** @throws INVALID_ARGUMENT if no brokerage of this scale is possible */
 export function createPopulation(scale: Scale, seed: number): Population {
   validateScale(scale);
   const prices = createMarket(scale.pricePeriodMs);

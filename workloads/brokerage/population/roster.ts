@@ -1,4 +1,6 @@
-/** Who and what exists, without any table in memory: each answer is computed from a number alone. */
+/**
+ * The things that exist, without any table in memory: each answer is computed from a number alone.
+ */
 import { assert } from '#engine';
 import {
   countsOf,
@@ -16,7 +18,7 @@ import { integerAt, LANE } from './lanes.ts';
 import { industries, sectors, taxRates } from './rows/fixed-rows.ts';
 import { permissionRows } from './rows/permission-rows.ts';
 
-/** Securities per account, from and to, by tier and from the smallest number of accounts on. */
+/** Range of securities per account, by tier, starting with the smallest number of accounts. */
 const BASKETS: readonly (readonly (readonly [number, number])[])[] = [
   [
     [6, 14],
@@ -76,14 +78,14 @@ function accountIds(customerIndex: number): readonly number[] {
   return Array.from({ length: accountCount(customerIndex) }, (_, n) => accountId(customerIndex, n));
 }
 
-/** Of the owner's load unit of 1,000 customers. */
+/** The broker belongs to the owner's load unit of 1,000 customers. */
 export function brokerOf(account: number, customers: number, seed: number): number {
   const unit = Math.floor(ownerOf(account) / 1_000);
   const brokers = Math.min(10, customers / 100 - unit * 10);
   return unit * 10 + integerAt(seed, LANE.accountBroker, account, brokers);
 }
 
-/** Unlike any other: names are combined before they repeat. */
+/** Unique names: combinations are used up before they repeat. */
 function brokerName(index: number): string {
   const last = LAST_NAMES[(index * 7 + Math.floor(index / FIRST_NAMES.length)) % LAST_NAMES.length];
   return `${FIRST_NAMES[index % FIRST_NAMES.length]} ${last} ${index + 1}`;
@@ -113,7 +115,10 @@ function symbol(securityIndex: number): string {
   return letters;
 }
 
-/** Tier 1: 1 to 4, tier 2: 2 to 8, tier 3: 5 to 10; exactly 5 on average, and no busier customer has more. */
+/**
+ * Tier 1: 1 to 4, tier 2: 2 to 8, tier 3: 5 to 10; exactly 5 on average, and no busier customer has
+ * more.
+ */
 function accountCount(customerIndex: number): number {
   const rank = rankOf(customerIndex);
   const [first, size, least, most] = (
@@ -124,7 +129,8 @@ function accountCount(customerIndex: number): number {
     ] as const
   )[tierOf(customerIndex) - 1] as readonly [number, number, number, number];
   const spread = ((rank - first) * 677) % size;
-  // The upper half mirrors the lower one, so that the mean is exact where the numbers do not divide.
+  // The upper half mirrors the lower one, so that the mean is exact even if the numbers do not
+  // divide.
   const lower = Math.min(spread, size - 1 - spread);
   const count = least + Math.floor((lower * (most - least + 1)) / size);
   return spread === lower ? count : least + most - count;
@@ -140,7 +146,7 @@ function drawBasket(account: number, securities: number, seed: number): readonly
   return drawDistinct(size, (n) => integerAt(seed + n, LANE.basket, account, securities));
 }
 
-/** `size` different numbers, in the order drawn. */
+/** `size` different numbers, in the order in which they are drawn. */
 export function drawDistinct(size: number, draw: (n: number) => number): readonly number[] {
   const drawn = new Set<number>();
   for (let n = 0; drawn.size < size; n++) drawn.add(draw(n));

@@ -1,4 +1,7 @@
-/** A priority queue by time: a binary heap. What is due at the same time comes out in the order of trade ids. */
+/**
+ * A priority queue by time: a binary heap. Items that are due at the same time come out in the
+ * order of trade ids.
+ */
 
 export interface Queued {
   readonly dueMs: number;
@@ -20,7 +23,7 @@ export class TimeQueue<T extends Queued> {
     heap[i] = item;
   }
 
-  /** Removes what is due at `timeMs` or before, earliest first. */
+  /** Removes the items that are due at `timeMs` or before, earliest first. */
   *takeUntil(timeMs: number): Generator<T> {
     for (;;) {
       const [first] = this.#heap;

@@ -1,12 +1,12 @@
 /**
- * The initial trades, all completed, in typed arrays: a few dozen bytes each, so that millions fit in memory, and rows
- * of six tables are made from them when they are read.
+ * The initial trades, all completed, in typed arrays. A trade takes a few dozen bytes, so that
+ * millions fit in memory; the rows of six tables are computed from them on reading.
  */
 import { FIRST_TRADE_ID } from './ids.ts';
 
 export interface CompletedTrade {
   readonly submittedMs: number;
-  /** When the limit was met; as `submittedMs` for market orders. */
+  /** When the limit was met; equals `submittedMs` for market orders. */
   readonly triggeredMs: number;
   readonly completedMs: number;
   readonly accountId: number;

@@ -1,4 +1,4 @@
-/** Words that names are made of: our own lists, short, and combined where more are needed. */
+/** The words that names are made of: our own short lists, combined where more are needed. */
 
 export const FIRST_NAMES: readonly string[] = split(
   'Ada Alan Alba Amos Anna Arno Asha Bela Bert Cara Carl Cleo Dana Dora Egon Elif Ella Emil Enzo Erik ' +
@@ -15,7 +15,7 @@ export const LAST_NAMES: readonly string[] = split(
     'Zeller',
 );
 
-/** Companies: first, second and third word. */
+/** First, second and third words of company names. */
 export const COMPANY_FIRST: readonly string[] = split(
   'Amber Arctic Atlas Aurora Beacon Birch Bright Canyon Cedar Cobalt Copper Coral Crystal Delta Eagle Ember ' +
     'Falcon Forest Garnet Glacier Golden Granite Harbor Hazel Horizon Indigo Ivory Jade Juniper Keystone ' +

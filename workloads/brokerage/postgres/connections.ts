@@ -1,19 +1,21 @@
 /**
- * Connections for transactions: a pool for each level of isolation, and another try after a conflict.
+ * Connections for transactions: a pool for each isolation level, and a retry after a conflict.
  *
- * The level is a property of the connection. So a transaction that is one statement needs nothing around it, and is one
- * round trip, its commit included.
+ * The level is a property of the connection. So a transaction that is one statement needs nothing
+ * around it, and takes one round trip, including its commit.
  *
  *     the specification (7.4.1)                     PostgreSQL
  *     1  no dirty reads                             READ COMMITTED
  *     2  and repeatable reads                       REPEATABLE READ, which is snapshot isolation
  *     3  and no phantoms                            the same; or SERIALIZABLE
  *
- * Level 3 is Trade-Result's alone, and there snapshot isolation is enough, as it is for Percolator: two of them on one
- * position both write its row of HOLDING_SUMMARY, so one fails. SERIALIZABLE finds this out by itself, and besides takes
- * many for conflicts that are none, since it remembers what was read by pages of indexes.
+ * Only Trade-Result needs level 3. Snapshot isolation is enough for it, as it is for Percolator:
+ * two of them on one position both write its row of HOLDING_SUMMARY, so one fails. SERIALIZABLE
+ * also detects this on its own, but reports many false conflicts besides, since it tracks reads by
+ * pages of indexes.
  *
- * Whoever loses a conflict runs again at once: by then the winner has committed, as the loser waited for it.
+ * The loser of a conflict runs again at once: by then the winner has committed, because the loser
+ * waited for it.
  */
 import pg from 'pg';
 import { type Executed, TRANSACTIONS, type TransactionType } from '../model/index.ts';
@@ -23,7 +25,7 @@ type Isolation = 'read committed' | 'repeatable read' | 'serializable';
 /** serialization_failure and deadlock_detected. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
 
-/** Every number of the model is a safe integer, also those of eight bytes. */
+/** Every number of the model is a safe integer, including those of eight bytes. */
 export const safeIntegers: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     oid === pg.types.builtins.INT8
@@ -32,24 +34,24 @@ export const safeIntegers: pg.CustomTypesConfig = {
 };
 
 export interface ConnectionsOptions {
-  /** At each level of isolation. Fewer than clients: they wait for each other. */
+  /** At each isolation level. With fewer than there are clients, clients wait for each other. */
   readonly connectionsMax: number;
-  /** Several statements may be underway on a connection at a time. */
+  /** Whether a connection may have several statements in flight. */
   readonly pipeline: boolean;
-  /** Of Trade-Result. */
+  /** Isolation level of Trade-Result. */
   readonly level3: Exclude<Isolation, 'read committed'>;
 }
 
 export class Connections implements AsyncDisposable {
   readonly #options: ConnectionsOptions & { readonly connection: pg.ClientConfig };
-  /** Made when they are needed. */
+  /** Created on demand. */
   readonly #pools = new Map<Isolation, pg.Pool>();
 
   constructor(connection: pg.ClientConfig, options: ConnectionsOptions) {
     this.#options = { connection, ...options };
   }
 
-  /** Runs it on a connection of the isolation that its type asks for, until it is through. */
+  /** Runs the transaction on a connection with the isolation of its type, until it commits. */
   async execute<R>(
     type: TransactionType,
     transaction: (client: pg.PoolClient) => Promise<R>,
@@ -68,7 +70,7 @@ export class Connections implements AsyncDisposable {
       failure = error as Error;
       throw error;
     } finally {
-      client.release(failure); // With an error it is not used again.
+      client.release(failure); // After an error the connection is not reused.
     }
   }
 
@@ -90,10 +92,11 @@ export class Connections implements AsyncDisposable {
     const types = safeIntegers;
     const pool = new pg.Pool({ ...connection, types, pipeline, max, idleTimeoutMillis: 0 });
     pool.on('connect', (client) => {
-      // It fails only with the connection, and then so does what comes next.
+      // It fails only if the connection does, and then the next statement fails, too.
       client.query(`SET default_transaction_isolation TO '${isolation}'`).catch(() => {});
     });
-    pool.on('error', () => {}); // An idle connection is gone: the next transaction gets another.
+    // An idle connection was closed: the next transaction opens another.
+    pool.on('error', () => {});
     return pool;
   }
 }

@@ -1,30 +1,39 @@
 /**
- * Ends a group of processes, and removes their folders, when we want it or when we are gone.
+ * Ends a group of processes and removes their folders, on request or when this process is gone.
  *
- *     we ──▶ pipe ──▶ guard: reads which group of processes it is to end, then waits for the end of the pipe
+ *     this process ──▶ pipe ──▶ guard: reads which process group to end,
+ *                                      then waits for the end of the pipe
  *
- * A process that is killed by `kill -9` can stop nothing any more, but the system closes its pipes. To stop in
- * good order is to close the pipe as well, so what is relied upon when everything goes wrong happens every
- * time. The guard is in a group of its own, and deaf: a ctrl-C at the terminal is ours to handle.
+ * A process that is killed by `kill -9` can no longer stop anything, but the system closes its
+ * pipes. An orderly stop closes the pipe as well, so the path for emergencies is exercised every
+ * time. The guard is in a group of its own, and ignores signals: this process handles a ctrl-C at
+ * the terminal.
  *
- * They get SIGQUIT, at which PostgreSQL stops everything at once and removes what its processes shared. The
- * data goes, too, so nothing needs to be written before.
+ * The group receives SIGQUIT, on which PostgreSQL stops everything at once and removes the shared
+ * memory of its processes. The data is removed, too, so nothing needs to be written first.
  */
 import { rm } from 'node:fs/promises';
 import { execa } from 'execa';
 
 export interface Guard {
-  /** From now on it ends this process with all of its group, and no longer the one before. */
+  /**
+   * From now on the guard ends this process with all of its group, and no longer the previous one.
+   */
   watch(leader: number): void;
-  /** Resolves when the processes and the folders are gone; twice is harmless. */
+  /** Resolves when the processes and the folders are gone; calling it twice is harmless. */
   stop(): Promise<void>;
 }
 
-/** For the processes to end after SIGQUIT, in tenths of a second; PostgreSQL gives its own five seconds. */
+/**
+ * Time for the processes to end after SIGQUIT, in tenths of a second; PostgreSQL gives its own five
+ * seconds.
+ */
 const PATIENCE = 100;
 /**
- * $1 is the folder of the data, which is removed with those that follow. A process that has ended but was not waited for answers `kill -0`, wherefore its file is
- * looked for: PostgreSQL removes it last. What `initdb` has started may still write while the folder is removed.
+ * $1 is the folder of the data, which is removed with those that follow. A process that has ended
+ * but was not waited for still answers `kill -0`, so the script looks for its file, which
+ * PostgreSQL removes last. Processes that `initdb` has started may still write while the folder is
+ * removed.
  */
 const SCRIPT = `
   trap '' INT TERM HUP
@@ -45,7 +54,9 @@ const SCRIPT = `
   done
 `;
 
-/** The first folder is that of the data. It must start before there is anything in them. */
+/**
+ * The first folder contains the data. The guard must start before there is anything in the folders.
+ */
 export function startGuard(folders: readonly [string, ...string[]]): Guard {
   const guard = execa('sh', ['-c', SCRIPT, 'guard', ...folders], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -53,13 +64,13 @@ export function startGuard(folders: readonly [string, ...string[]]): Guard {
     cleanup: false,
     reject: false,
   });
-  guard.stdin.on('error', () => {}); // It is gone, which `stop` makes good.
+  guard.stdin.on('error', () => {}); // The guard is gone; `stop` makes up for it.
   return {
     watch: (leader) => guard.stdin.write(`${leader}\n`),
     stop: async () => {
       guard.stdin.end();
       await guard;
-      // In case somebody has killed the guard.
+      // In case the guard was killed.
       for (const folder of folders) await rm(folder, { recursive: true, force: true });
     },
   };

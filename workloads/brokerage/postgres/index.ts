@@ -1,4 +1,7 @@
-/** The front door of the PostgreSQL baseline: a server, its tables filled, and the transactions in two ways. */
+/**
+ * The public interface of the PostgreSQL baseline: a server, its tables filled, and the
+ * transactions in two variants.
+ */
 export { openFrames } from './frames/brokerage.ts';
 export { openFunctions, type PostgresBrokerageOptions } from './functions/brokerage.ts';
 export { loadPostgres, type Loaded, type LoadOptions } from './load.ts';

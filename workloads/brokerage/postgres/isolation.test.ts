@@ -1,6 +1,7 @@
 /**
- * The specification's isolation tests (7.4.2.1 to 7.4.2.4), as far as they concern one position, on PostgreSQL: of two
- * Trade-Results at a time one fails and is run again, and nothing is lost or counted twice.
+ * The specification's isolation tests (7.4.2.1 to 7.4.2.4), as far as they concern one position, on
+ * PostgreSQL. Of two concurrent Trade-Results one fails and is run again, and no change is lost or
+ * counted twice.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -41,7 +42,7 @@ describe('Trade-Results on one position', { skip: tried.skip }, () => {
         await one.client.query('COMMIT');
         await failure;
         await two.client.query('ROLLBACK');
-        // Its order stays submitted; completing it is what another try would have done.
+        // Its order stays submitted; completing it is what a retry would have done.
         await brokerage.execute('tradeResult', { tradeId: second ?? 0, tradePrice: 2_400, now });
       });
     }
@@ -68,7 +69,7 @@ describe('Trade-Results on one position', { skip: tried.skip }, () => {
           assert.equal(await balanceOf(brokerage, accountId), start + settled);
           assert.ok(
             results.some(({ attempts }) => attempts > 1),
-            'they did meet',
+            'they conflicted',
           );
         });
       }
@@ -95,7 +96,10 @@ describe('Trade-Results on one position', { skip: tried.skip }, () => {
 
 const CALL = 'SELECT trade_result($1, $2, $3, true)';
 
-/** Orders of one account, which nobody else has in this file; in a security that it holds, or has never traded. */
+/**
+ * Orders of one account that no other test in this file uses; the account holds the security, or
+ * has never traded it.
+ */
 async function submit(
   brokerage: Brokerage,
   count: number,

@@ -1,4 +1,7 @@
-/** The claims of loading: what the generator makes is what PostgreSQL has, to the last character; and its schema. */
+/**
+ * The claims of loading: PostgreSQL has exactly the rows of the generator, to the last character;
+ * and its schema.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
@@ -71,7 +74,7 @@ describe('a population on PostgreSQL', { skip: tried.skip }, () => {
     assert.deepEqual(inOrder(indexes), inOrder(expected));
   });
 
-  test('is known to the planner, but for tables that are not going to stay empty', async () => {
+  test('is known to the planner, except for tables that are not going to stay empty', async () => {
     const { rows: known } = await client.query<{ relname: string; reltuples: number }>(
       `SELECT relname, reltuples FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`,
     );

@@ -1,9 +1,10 @@
 /**
- * Fills an empty database with a population: for each table CREATE and COPY in one transaction, then its
- * indexes, then what the planner has to know; and last the transactions that run in the server.
+ * Fills an empty database with a population. For each table: CREATE and COPY in one transaction,
+ * then its indexes, then the planner's statistics; and last the transactions that run in the
+ * server.
  *
- * COPY into a table that the same transaction has made writes no log (`wal_level` minimal), and FREEZE spares the
- * first readers the work of marking rows as committed.
+ * COPY into a table that the same transaction has made writes no log (`wal_level` minimal), and
+ * FREEZE saves the first readers the work of marking rows as committed.
  */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -15,17 +16,17 @@ import { installFunctions } from './functions/install.ts';
 import { createIndexes, createTable } from './schema.ts';
 
 export interface LoadOptions {
-  /** Told of each table when it is there. */
+  /** Called for each table when it is loaded. */
   readonly onTable?: ((table: TableName, rows: number) => void) | undefined;
 }
 
 export interface Loaded {
   readonly rows: number;
-  /** From the first table to the last statistics; what the generator takes is in it. */
+  /** From the first table to the last statistics; includes the time of the generator. */
   readonly seconds: number;
 }
 
-/** What is sent at once, in characters. */
+/** Size of one write, in characters. */
 const CHUNK = 65_536;
 
 export async function loadPostgres(

@@ -1,7 +1,8 @@
 /**
- * One client's transactions, one after the other, decided by a seed and by what the brokerage answers: customers as
- * they come, their orders completed a little later, limit orders triggered by ticker entries that reach their price,
- * upkeep in between, and a clean-up at the end. Time is a count of transactions.
+ * The transactions of one client, one after the other, determined by a seed and by the brokerage's
+ * answers. Customers act in turn, their orders complete a little later, ticker entries trigger
+ * limit orders that reach their price, with upkeep in between and a clean-up at the end. Time is a
+ * count of transactions.
  */
 import { createRandom, type Random } from '#engine';
 import type {
@@ -16,14 +17,14 @@ import { CustomerInputs, type Issued } from '../driver/inputs/index.ts';
 
 const STEP_MS = 37;
 const TICKER_ENTRIES = 20;
-/** Every so many orders somebody without permission tries; they are few otherwise. */
+/** One of this many orders comes from a person without permission, which is rare otherwise. */
 const DENIED = 9;
 
 export class OneClient {
   readonly #population: Population;
   readonly #random: Random;
   readonly #inputs: CustomerInputs;
-  /** To be completed. */
+  /** Orders to be completed. */
   readonly #submitted: TriggeredOrder[] = [];
   /** Limit orders that wait for their price. */
   #waiting: TriggeredOrder[] = [];
@@ -62,13 +63,13 @@ export class OneClient {
     return this.#sometimesDenied(this.#inputs.next(now));
   }
 
-  /** Of everything that is still open. */
+  /** Cleans up everything that is still open. */
   cleanup(): Issued {
     const { lastId } = this.#population.roster.trades;
     return { type: 'tradeCleanup', input: { firstTradeId: lastId + 1, now: this.#now } };
   }
 
-  /** What the brokerage answered. */
+  /** Takes in the answer of the brokerage. */
   heard<T extends TransactionType>(type: T, input: Inputs[T], result: Results[T]): void {
     if (type === 'tradeOrder') {
       this.#ordered(input as Inputs['tradeOrder'], result as Results['tradeOrder']);
@@ -86,7 +87,10 @@ export class OneClient {
     else this.#waiting.push(order);
   }
 
-  /** Its own trade, and one that reaches the price of a limit order, or does not quite. */
+  /**
+   * Adds its own trade to the ticker, and an entry that reaches the price of a limit order, or just
+   * misses it.
+   */
   #completed(): void {
     const order = this.#submitted.shift();
     if (order === undefined) return;
@@ -105,7 +109,7 @@ export class OneClient {
 
   #sometimesDenied(issued: Issued): Issued {
     if (issued.type !== 'tradeOrder' || ++this.#orders % DENIED > 0) return issued;
-    const executor = { ...issued.input.executor, taxId: 'nobody’s' };
+    const executor = { ...issued.input.executor, taxId: 'unknown' };
     return { ...issued, input: { ...issued.input, executor } };
   }
 

@@ -1,11 +1,11 @@
-/** A PostgreSQL of our own for tests, if one runs on this machine, which is found out by trying. */
+/** A private PostgreSQL for tests, if one runs on this machine; the fixture tries to start it. */
 import { UsageError } from '#results';
 import { type PostgresServer, providePostgres } from './server.ts';
 
 export interface TriedServer extends AsyncDisposable {
-  /** For `skip` of a test: false, or in one line why there is none. */
+  /** For `skip` of a test: false, or one line that says why there is none. */
   readonly skip: string | false;
-  /** @throws if there is none: ask `skip` before */
+  /** @throws if there is none: check `skip` first */
   readonly server: PostgresServer;
 }
 

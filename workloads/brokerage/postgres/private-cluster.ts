@@ -1,13 +1,14 @@
 /**
- * A PostgreSQL of our own: made in a temporary folder, reachable through a socket and from nowhere else, and gone
- * afterwards, with its folder, whatever becomes of us.
+ * A private PostgreSQL: made in a temporary folder, reachable only through a socket, and removed
+ * afterwards with its folder, even if this process is killed.
  *
- *     folders ─▶ guard ─▶ copy of the programs ─▶ initdb ─▶ postgres ─▶ ready ... stop ─▶ nothing is left
- *               (guard.ts: from here on it sees to the end)
+ *     folders ─▶ guard ─▶ copy of the programs ─▶ initdb ─▶ postgres ─▶ ready ... stop
+ *                   │
+ *                   └ guard.ts: from here on it removes everything at the end
  *
- * It trusts everybody who can reach its socket, whose folder is open to one account only. That is one of the
- * system's temporary folders, whose names are short: the name of a socket may have 107 bytes, 103 on macOS, and the disk
- * that is measured may be anywhere.
+ * It trusts every process that can reach its socket, whose folder is open to one account only. That
+ * folder is one of the system's temporary folders, because their names are short. The name of a
+ * socket may have 107 bytes, 103 on macOS, and the disk that is measured may be anywhere.
  */
 import { chown, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,22 +21,25 @@ import { type Guard, startGuard } from './guard.ts';
 import { settingsFor } from './tuning.ts';
 
 export interface PrivateCluster extends AsyncDisposable {
-  /** Where the socket lies: what `pg` takes as `host`. */
+  /** The folder of the socket, which `pg` takes as `host`. */
   readonly socketFolder: string;
   readonly user: string;
-  /** Of the postmaster, whose children are all other processes. */
+  /** Id of the postmaster, the parent of all other processes. */
   readonly pid: number;
 }
 
 const USER = 'postgres';
 const START_MS_MAX = 60_000;
-/** Nothing of our own environment is meant for it. Not the C locale's sorting alone: its messages are looked for. */
+/**
+ * It inherits nothing from our environment. The C locale is not only for sorting: the code looks
+ * for messages.
+ */
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC' };
 
 /**
- * `parent` is where its folder is made, on the disk that is measured; by default the system's temporary folder. If we
- * are root, everybody must be allowed to enter it.
- * @throws UsageError if the programs are missing, or do not run here or there
+ * `parent` is where its folder is made, on the disk that is measured; by default the system's
+ * temporary folder. If we are root, every account must be allowed to enter it.
+ * @throws UsageError if the programs are missing, or do not run on this machine or in this folder
  */
 export async function startPrivateCluster(parent: string = tmpdir()): Promise<PrivateCluster> {
   const folder = await mkdtemp(path.join(path.resolve(parent), 'brokerage-postgres-'));
@@ -80,14 +84,14 @@ async function start({
   await untilReady(postgres);
   const stop = async (): Promise<void> => {
     await guard.stop();
-    postgres.kill('SIGKILL'); // In case somebody has killed the guard.
+    postgres.kill('SIGKILL'); // In case the guard was killed.
     await postgres;
   };
-  const pid = postgres.pid ?? 0; // Without one it would not be ready.
+  const pid = postgres.pid ?? 0; // Without a process id it would not be ready.
   return { socketFolder: sockets, user: USER, pid, [Symbol.asyncDispose]: stop };
 }
 
-/** In a group of its own, as the guard is. */
+/** Starts it in a group of its own, like the guard. */
 function launch(program: string, programArguments: readonly string[], account: Account) {
   return execa(program, programArguments, {
     ...account,
@@ -101,11 +105,11 @@ function launch(program: string, programArguments: readonly string[], account: A
 }
 
 function initdbArguments(data: string): readonly string[] {
-  // Sorting by bytes is what the other system does; and nothing that is made here has to survive anything yet.
+  // Sorting by bytes, as Percolator does; and nothing that is made here has to survive yet.
   return [data, '--auth=trust', `--username=${USER}`, '--encoding=UTF8', '--locale=C', '--no-sync'];
 }
 
-/** The whole file: what is not in it is as delivered. */
+/** The whole file: all other settings are at their defaults. */
 function configuration(sockets: string): string {
   const lines = Object.entries(settingsFor()).map(
     ([name, { value, why }]) => `${name} = '${value}' # ${why}`,
@@ -115,7 +119,7 @@ function configuration(sockets: string): string {
   );
 }
 
-/** It says so on stderr. */
+/** PostgreSQL reports this on stderr. */
 async function untilReady(postgres: ReturnType<typeof launch>): Promise<void> {
   let said = '';
   const over = new AbortController();

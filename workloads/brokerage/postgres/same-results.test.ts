@@ -1,6 +1,7 @@
 /**
- * The comparison rests on this: our system and PostgreSQL, in both ways, do the same work. Given the same transactions one
- * after the other, they return the same to the last cent, and leave the same rows behind.
+ * The comparison rests on this: Percolator and both variants of PostgreSQL do the same work. Given
+ * the same transactions one after the other, they return the same to the last cent, and leave the
+ * same rows.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -39,11 +40,11 @@ describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
     const percolator = cleanup.use(await openPercolator({ store: createMemoryBigtable() }));
     await loadPopulation(percolator, population);
     const ours = openBrokerage(percolator, { brokerUpdate: 'inline' });
-    systems = { percolator: cleanup.use(ours), ...(await openBothWays(cleanup)) };
+    systems = { percolator: cleanup.use(ours), ...(await openBothVariants(cleanup)) };
   });
   after(() => cleanup.disposeAsync());
 
-  test('return the same from every transaction, and leave the same rows behind', async () => {
+  test('return the same from every transaction, and leave the same rows', async () => {
     const client = new OneClient(population, SEED);
     const seen = new Set<string>();
     for (let step = 0; step <= STEPS; step++) {
@@ -72,8 +73,8 @@ describe('Percolator and PostgreSQL', { skip: tried.skip }, () => {
   });
 });
 
-/** Two databases, the second a copy of the first, so that each way has its own. */
-async function openBothWays(
+/** Two databases, the second a copy of the first, so that each variant has its own. */
+async function openBothVariants(
   cleanup: AsyncDisposableStack,
 ): Promise<Readonly<Record<'functions' | 'frames', Brokerage>>> {
   const { connection } = tried.server;

@@ -1,9 +1,9 @@
 /**
- * The 33 tables as PostgreSQL has them: columns and primary keys of the model, and an index for each secondary
- * access path.
+ * The 33 tables on PostgreSQL: columns and primary keys of the model, and an index for each
+ * secondary access path.
  *
- * Numbers that the model calls integers are of four bytes, except those that may be larger. There are no
- * foreign keys: the specification wants them, but the other system has none to pay for.
+ * The model's integers are four bytes, except for columns that may be larger. There are no foreign
+ * keys: the specification requires them, but Percolator has none to pay for.
  */
 import {
   type ColumnType,
@@ -21,8 +21,8 @@ const LARGE_INTEGERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Percent of a page that loading fills. Rows that are changed without a change of an index find room on their own page
- * for their next version; then no index is written.
+ * Percent of a page that loading fills. A row that changes without a change of an index finds room
+ * on its own page for the next version; then no index is written.
  */
 const FILL_PERCENT: Partial<Record<TableName, number>> = {
   broker: 50,

@@ -1,4 +1,7 @@
-/** A process that starts a PostgreSQL in the folder it is given, says so, and then does nothing until it is killed. */
+/**
+ * A process that starts a PostgreSQL in the given folder, reports it, and then does nothing until
+ * it is killed.
+ */
 import process from 'node:process';
 import { systemClock } from '#engine';
 import { providePostgres } from './server.ts';

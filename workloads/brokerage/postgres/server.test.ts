@@ -1,4 +1,6 @@
-/** A PostgreSQL to measure: durable, nobody else's, and gone afterwards, whatever becomes of us. */
+/**
+ * A private PostgreSQL to measure: durable, and removed afterwards, even if this process is killed.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -17,13 +19,13 @@ import { type PostgresServer, providePostgres } from './server.ts';
 
 const FIXTURE = fileURLToPath(new URL('server.fixture.ts', import.meta.url));
 const folder = await mkdtemp(path.join(tmpdir(), 'postgres-test-'));
-await chmod(folder, 0o755); // PostgreSQL runs as somebody else if we are root.
+await chmod(folder, 0o755); // PostgreSQL runs under another account if we are root.
 after(() => rm(folder, { recursive: true, force: true }));
 
-const tried = await tryPostgres(); // In another folder than those that are started below.
+const tried = await tryPostgres(); // In another folder than the servers that are started below.
 after(() => tried[Symbol.asyncDispose]());
 
-describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
+describe('a private PostgreSQL', { skip: tried.skip }, () => {
   test('has the settings it was given, and commits durably', () => {
     const { settings, version } = tried.server;
     const { fsync, synchronous_commit, full_page_writes, jit } = settings;
@@ -39,7 +41,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
     assert.match(version, /^PostgreSQL 18\./);
   });
 
-  test('leaves no process and no folder behind when it is stopped, and two run side by side', async () => {
+  test('leaves no process and no folder when it is stopped, and two run at the same time', async () => {
     const server = await providePostgres({ environment: {}, folder });
     const processes = familyOf(server.pid ?? 0);
     assert.ok(processes.length > 3, 'the postmaster has children');
@@ -55,7 +57,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
   });
 
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT'] as const) {
-    test(`leaves no process and no folder behind if ${signal} ends us`, async () => {
+    test(`leaves no process and no folder if ${signal} ends its owner`, async () => {
       const owner = startOwner();
       const pid = Number(await firstLine(owner.stdout));
       const processes = familyOf(pid);
@@ -67,7 +69,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
     });
   }
 
-  test('leaves no folder behind if we are killed while it is being made', async () => {
+  test('leaves no folder if its owner is killed while it is being made', async () => {
     const owner = startOwner();
     assert.ok(
       await becomes(() =>
@@ -80,7 +82,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
   });
 
   test('starts in a folder whose name is relative, longer than that of a socket may be, and has a quote', async () => {
-    const deep = path.join(folder, "somebody's", 'x'.repeat(110));
+    const deep = path.join(folder, "owner's", 'x'.repeat(110));
     await mkdir(deep, { recursive: true });
     {
       const relative = path.relative(process.cwd(), deep);
@@ -122,7 +124,7 @@ describe('a PostgreSQL of our own', { skip: tried.skip }, () => {
   });
 });
 
-test('where the programs are not installed, one sentence says so, and what else can be done', async () => {
+test('without the programs, one sentence says so and names the alternative', async () => {
   await assert.rejects(copyBinaries(folder, {}, 'plan9-mips'), (error) => {
     assert.ok(error instanceof UsageError);
     assert.match(
@@ -133,7 +135,7 @@ test('where the programs are not installed, one sentence says so, and what else 
   });
 });
 
-test('a DATABASE_URL that leads nowhere is refused in one sentence, which keeps the password', async () => {
+test('a DATABASE_URL that leads nowhere is refused in one sentence, which does not reveal the password', async () => {
   for (const url of ['postgresql://me:secret@127.0.0.1:1/there', 'nonsense']) {
     await assert.rejects(providePostgres({ environment: { DATABASE_URL: url } }), (error) => {
       assert.ok(error instanceof UsageError);
@@ -144,14 +146,14 @@ test('a DATABASE_URL that leads nowhere is refused in one sentence, which keeps 
   }
 });
 
-/** Its temporary folders, too, are made in our folder. */
+/** Its temporary folders are made in our folder, too. */
 function startOwner() {
   return execa(process.execPath, [FIXTURE, folder], { reject: false, env: { TMPDIR: folder } });
 }
 
 async function connect(server: PostgresServer): Promise<pg.Client & AsyncDisposable> {
   const client = new pg.Client(server.connection);
-  client.on('error', () => {}); // The server may be stopped before.
+  client.on('error', () => {}); // The server may stop earlier.
   await client.connect();
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
@@ -166,7 +168,7 @@ async function databasesOf(server: PostgresServer): Promise<readonly string[]> {
 
 async function firstLine(stream: NodeJS.ReadableStream): Promise<string> {
   for await (const text of stream) return String(text).trim();
-  throw new Error('it said nothing');
+  throw new Error('the process wrote nothing');
 }
 
 /** Within some seconds. */
@@ -183,7 +185,10 @@ function familyOf(pid: number): readonly number[] {
   return pids.filter((each) => each === pid || statusOf(each)?.parent === pid);
 }
 
-/** One that has ended is there until its parent, whoever that is by then, looks. */
+/**
+ * A process that has ended remains until its parent, which may be another process by then, waits
+ * for it.
+ */
 function isAlive(pid: number): boolean {
   const state = statusOf(pid)?.state;
   return state !== undefined && state !== 'Z';

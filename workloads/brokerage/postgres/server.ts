@@ -1,8 +1,10 @@
 /**
- * A database on a PostgreSQL to measure: on the server that `DATABASE_URL` names, or on one of our own.
+ * A database on a PostgreSQL to measure: on the server that `DATABASE_URL` names, or on a private
+ * one.
  *
- * On somebody's server it is a database with a name of its own, dropped afterwards; nothing else there is
- * touched. Who is killed by `kill -9` leaves it there; a server of our own goes away even then.
+ * On a given server it is a database with a unique name, dropped afterwards; nothing else there is
+ * touched. A benchmark that ends by `kill -9` leaves the database there; a private server is
+ * removed even then.
  */
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
@@ -11,11 +13,11 @@ import { startPrivateCluster } from './private-cluster.ts';
 import { settingsFor } from './tuning.ts';
 
 export interface PostgresOptions {
-  /** As `process.env`. */
+  /** In the form of `process.env`. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /**
-   * Where a server of our own makes its folder: the disk that is measured. If we are root, everybody must be allowed
-   * to enter it. Default: the temporary folder.
+   * Where a private server makes its folder: the disk that is measured. If we are root, every
+   * account must be allowed to enter it. Default: the temporary folder.
    */
   readonly folder?: string | undefined;
 }
@@ -23,14 +25,20 @@ export interface PostgresOptions {
 export interface PostgresServer extends AsyncDisposable {
   /** For `new pg.Client` and `new pg.Pool`: the empty database. */
   readonly connection: pg.ClientConfig;
-  /** Of the postmaster, whose descendants are all its processes; null for a server that is not ours. */
+  /**
+   * Id of the postmaster, whose descendants are all its processes; null for a server that is not
+   * ours.
+   */
   readonly pid: number | null;
   readonly version: string;
-  /** What the server says of the settings that a server of our own is given, and that durability rests on. */
+  /**
+   * What the server reports about the settings of a private server, and about those that durability
+   * rests on.
+   */
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** @throws UsageError if there is none to be had, in one sentence */
+/** @throws UsageError with one sentence if there is no PostgreSQL available */
 export async function providePostgres({
   environment,
   folder,
@@ -74,7 +82,7 @@ async function databaseOn(url: string): Promise<PostgresServer> {
   }
 }
 
-/** Sorted by bytes, as the other system does it. */
+/** Sorted by bytes, as in Percolator. */
 async function createDatabase(administrator: pg.ClientConfig): Promise<string> {
   const name = `percolator_bench_${randomBytes(6).toString('hex')}`;
   await withClient(administrator, (client) =>

@@ -1,4 +1,4 @@
-/** Whole tables for the checks, some thousand rows at a time. */
+/** Reads whole tables for the checks, some thousand rows at a time. */
 import pg from 'pg';
 import type { Row, TableName, TableReader } from '../model/index.ts';
 import { safeIntegers } from './connections.ts';

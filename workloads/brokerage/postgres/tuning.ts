@@ -1,12 +1,13 @@
 /**
- * The settings of a PostgreSQL of ours: those of somebody who knows this machine and this work, and no others.
+ * The settings of a private PostgreSQL: those of an administrator with knowledge of this machine
+ * and this workload, and no others.
  *
- * Everything that durability rests on is as delivered, and stated nevertheless, because the comparison rests
- * on it: a commit is on the disk before its caller hears of it.
+ * All settings that durability rests on are at their defaults. They are stated nevertheless,
+ * because the comparison rests on them: a commit is on the disk before its caller hears of it.
  */
 import { totalmem } from 'node:os';
 
-/** A setting, and why it is not as delivered. */
+/** A setting, and the reason for its value. */
 export interface Setting {
   readonly value: string;
   readonly why: string;
@@ -26,11 +27,11 @@ export function settingsFor(memoryBytes: number = totalmem()): Readonly<Record<s
     },
     effective_cache_size: {
       value: `${Math.max(quarterMb * 2, 256)}MB`,
-      why: 'what the system caches for it, for the planner to know',
+      why: 'the size of the system cache, for the planner',
     },
     work_mem: { value: '16MB', why: 'no sort of these queries needs a file' },
     maintenance_work_mem: { value: '256MB', why: 'indexes are built in memory after loading' },
-    wal_level: { value: 'minimal', why: 'nobody replicates; what is loaded is not logged twice' },
+    wal_level: { value: 'minimal', why: 'no replication; loading is not logged twice' },
     max_wal_senders: { value: '0', why: 'required by wal_level minimal' },
     max_wal_size: { value: '4GB', why: 'checkpoints come by time, not because the log is full' },
     checkpoint_timeout: {
@@ -45,7 +46,7 @@ export function settingsFor(memoryBytes: number = totalmem()): Readonly<Record<s
     },
     max_connections: { value: '200', why: 'a connection per client, and some more' },
     timezone: { value: 'UTC', why: 'the same everywhere' },
-    log_checkpoints: { value: 'off', why: 'nobody reads the log' },
+    log_checkpoints: { value: 'off', why: 'the log is not read' },
     log_min_messages: { value: 'log', why: 'conflicts are expected, and counted by the client' },
   };
 }

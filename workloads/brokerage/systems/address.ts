@@ -1,4 +1,4 @@
-/** A loaded database, as plain data: each client process opens it by this. */
+/** A loaded database as plain data, from which each client process opens it. */
 import type pg from 'pg';
 import type { StoreAddress } from '#engine';
 import type { Place } from '../../harness/processes/index.ts';
@@ -9,20 +9,20 @@ export type DatabaseAddress = PercolatorAddress | PostgresAddress;
 
 export interface PercolatorAddress {
   readonly kind: 'percolator';
-  /** A client of its own oracle and liveness; or one of several that share them. */
+  /** Either a client with its own oracle and liveness, or one of several that share them. */
   readonly at: { readonly store: StoreAddress } | { readonly place: Place };
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
-  /** Whether calls of the store are counted, which costs a little. */
+  /** Whether calls of the store are counted, which has a small cost. */
   readonly countsCalls: boolean;
 }
 
 export interface PostgresAddress {
   readonly kind: 'postgres';
   readonly connection: pg.ClientConfig;
-  /** Where transactions run: in the server, or here, statement by statement. */
+  /** Where transactions run: in the server, or in the client, statement by statement. */
   readonly way: 'functions' | 'frames';
   readonly brokerUpdate: Exclude<BrokerUpdate, 'side-table'>;
-  /** At each level of isolation. */
+  /** At each isolation level. */
   readonly connectionsMax: number;
 }

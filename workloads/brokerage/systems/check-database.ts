@@ -1,10 +1,13 @@
-/** The judgement on a database when everything is at rest, in sentences. */
+/** Checks a database at rest, and reports in sentences. */
 import { checkBrokerage, shorten } from '../check/index.ts';
 import type { Population } from '../model/index.ts';
 import type { DatabaseAddress } from './address.ts';
 import { openBrokerage } from './open-brokerage.ts';
 
-/** `acknowledged`: Trade-Results that clients know to be committed. Of each condition the first few that break it. */
+/**
+ * `acknowledged`: Trade-Results that clients know to be committed. Returns the first few findings
+ * of each condition.
+ */
 export async function checkDatabase(
   address: DatabaseAddress,
   population: Population,

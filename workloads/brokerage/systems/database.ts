@@ -1,4 +1,4 @@
-/** A loaded database, and the ways in which it is measured. */
+/** A loaded database, and the variants in which it is measured. */
 import type { Parts } from '../clients.ts';
 import type { WayName } from '../plan.ts';
 import type { DatabaseAddress } from './address.ts';
@@ -6,8 +6,8 @@ import type { DatabaseAddress } from './address.ts';
 export interface LoadedDatabase extends AsyncDisposable {
   readonly ways: readonly Way[];
   /**
-   * Everything that is wrong with what the transactions have left behind. Nobody else uses the database meanwhile.
-   * `tradeResults`: how many the clients know to be committed.
+   * Returns everything that is wrong with the state that the transactions left. The database must
+   * be idle during the check. `tradeResults`: the number that the clients know to be committed.
    */
   check(tradeResults: number): Promise<readonly string[]>;
 }
@@ -17,6 +17,6 @@ export interface Way {
   readonly address: DatabaseAddress;
   /** What a commit survives, in one sentence. */
   readonly durability: string;
-  /** The processes that serve it, besides its clients. */
+  /** The processes that serve it, in addition to its clients. */
   readonly servers: Parts;
 }

@@ -17,14 +17,14 @@ import type { DatabaseAddress, PercolatorAddress } from './address.ts';
 
 export interface OpenedBrokerage {
   readonly brokerage: Brokerage;
-  /** What goes to the store; null unless it was asked for. */
+  /** Counts of store calls; null unless they were asked for. */
   readonly counts: StoreCounts | null;
   /**
-   * Collects old versions and deleted rows until it is disposed of, as PostgreSQL does by itself: or the longer it runs, the
-   * more a transaction would have to read past.
+   * Collects old versions and deleted rows until it is disposed of, as PostgreSQL does on its own.
+   * Without it, transactions would read past more and more of them.
    */
   readonly startCollecting: () => AsyncDisposable;
-  /** What only this system can get wrong. */
+  /** Checks what only this system can get wrong. */
   readonly checkMore: () => Promise<readonly Finding[]>;
   readonly close: () => Promise<void>;
 }
@@ -57,9 +57,10 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
 }
 
 /**
- * On the embedded store a cycle over the half million rows of the smallest brokerage takes three minutes, and a few
- * hundredths of a core. The emulator needs ten times as long for a row, and gets fewer: collecting must not be most of
- * what is measured. On one machine no message is underway for as long as it is given here.
+ * On the embedded store, a cycle over the half million rows of the smallest brokerage takes three
+ * minutes, and a few hundredths of a core. The emulator needs ten times as long per row and is
+ * given fewer rows: collecting must not dominate the measurement. On one machine no message is in
+ * flight as long as this lifetime allows.
  */
 function collecting({ at }: PercolatorAddress): CollectorOptions {
   const { kind } = 'store' in at ? at.store : at.place.store;

@@ -1,6 +1,7 @@
 /**
- * Our database: a store of its own, loaded in bulk; with oracle and lock service in a process each, if several clients
- * share it. An embedded one is loaded once and copied, so that each experiment begins with the same.
+ * A Percolator database: a store of its own, loaded in bulk. If several clients share it, oracle
+ * and lock service are a process each. An embedded store is loaded once and copied, so that each
+ * experiment begins with the same data.
  */
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rm } from 'node:fs/promises';
@@ -17,25 +18,25 @@ import type { LoadedDatabase } from './database.ts';
 
 export interface PercolatorDatabaseOptions {
   readonly store: 'embedded' | 'emulator';
-  /** Of an embedded store, which must not exist. */
+  /** Folder of an embedded store, which must not exist. */
   readonly folder: string;
-  /** A loaded one to copy; default: load. */
+  /** A loaded store to copy; default: load. */
   readonly copyOf?: string | undefined;
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
   readonly countsCalls: boolean;
   readonly processes: number | undefined;
-  /** Of each client, with an embedded store. */
+  /** Memory of each client, with an embedded store. */
   readonly rowCacheBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** The one file of a closed lmdb environment that matters; its lock file is made anew. */
+/** The one file of a closed lmdb environment that matters; lmdb recreates its lock file. */
 const DATA_FILE = 'data.mdb';
-/** Of an audit: enough to see what it is about. */
+/** Errors reported per audit: enough to see the problem. */
 const ERRORS_MAX = 20;
 
-/** @throws UsageError if there is no such store here */
+/** @throws UsageError if the store is not available */
 export async function openPercolatorDatabase(
   population: Population,
   options: PercolatorDatabaseOptions,
@@ -70,7 +71,7 @@ export async function openPercolatorDatabase(
   };
 }
 
-/** Makes a store with the population, and nothing but it. */
+/** Makes a store that contains only the population. */
 export async function loadStore(
   address: StoreAddress,
   population: Population,
@@ -85,7 +86,7 @@ export async function loadStore(
   }
 }
 
-/** On the disk before it is used, so that no measurement waits for it. */
+/** Syncs the copy to the disk before use, so that no measurement waits for it. */
 async function copyStore(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   const target = path.join(to, DATA_FILE);
@@ -102,7 +103,7 @@ function pick({
   return { brokerUpdate, engine, countsCalls };
 }
 
-/** What must never be in a store of ours, however transactions have ended. */
+/** Returns states that must not occur in one of our stores, however transactions have ended. */
 async function auditErrors(address: StoreAddress): Promise<readonly string[]> {
   const store = await openStore(address);
   const errors: string[] = [];

@@ -1,4 +1,7 @@
-/** PostgreSQL: one database, loaded once, measured in two ways: transactions in the server, and statement by statement. */
+/**
+ * PostgreSQL: one database, loaded once, measured in two variants: transactions in the server, and
+ * statement by statement.
+ */
 import { UsageError } from '#results';
 import type { BrokerUpdate, Population } from '../model/index.ts';
 import { loadPostgres, type PostgresServer, providePostgres } from '../postgres/index.ts';
@@ -10,11 +13,11 @@ export interface PostgresDatabaseOptions {
   readonly folder: string;
   readonly ways: readonly PostgresAddress['way'][];
   readonly brokerUpdate: BrokerUpdate;
-  /** At each level of isolation, of each client. */
+  /** At each isolation level, for each client. */
   readonly connectionsMax: number;
 }
 
-/** @throws UsageError if there is no PostgreSQL to be had */
+/** @throws UsageError if there is no PostgreSQL available */
 export async function openPostgresDatabase(
   population: Population,
   { folder, ways, brokerUpdate, connectionsMax }: PostgresDatabaseOptions,
@@ -24,12 +27,13 @@ export async function openPostgresDatabase(
   cleanup.use(server);
   await loadPostgres(server.connection, population);
   const { connection, pid, settings } = server;
-  // It has no observers that would sum up a side table.
+  // PostgreSQL has no observers to aggregate a side table.
   const update = brokerUpdate === 'side-table' ? 'inline' : brokerUpdate;
   const common = { kind: 'postgres', connection, brokerUpdate: update, connectionsMax } as const;
   const durability = `${durabilityOf(settings)}${place}`;
-  // Of somebody else's server we know no process; without it no processor time is told.
-  const servers = { server: pid === null ? [NOBODY] : [pid] };
+  // The processes of a server that is not ours are unknown, so no processor time is reported for
+  // it.
+  const servers = { server: pid === null ? [NO_PROCESS] : [pid] };
   const all = cleanup.move();
   return {
     ways: ways.map((way): Way => ({ name: way, address: { ...common, way }, durability, servers })),
@@ -40,8 +44,8 @@ export async function openPostgresDatabase(
 }
 
 /**
- * On the disk of the run, if the account that PostgreSQL runs as may enter that folder; else on that of the temporary
- * folder, which the report then says.
+ * Uses the disk of the run, if the account that PostgreSQL runs as may enter that folder; else the
+ * disk of the temporary folder, and the report says so.
  */
 async function provide(
   folder: string,
@@ -56,8 +60,8 @@ async function provide(
   }
 }
 
-/** The number of no process. */
-const NOBODY = -1;
+/** A process id that no process has. */
+const NO_PROCESS = -1;
 
 function durabilityOf(settings: Readonly<Record<string, string>>): string {
   const { fsync, synchronous_commit: synchronous } = settings;

@@ -1,4 +1,7 @@
-/** Consistency conditions 1 and 2 (7.3.2): a broker's totals are those of the completed trades of its accounts. */
+/**
+ * Consistency conditions 1 and 2 (7.3.2): a broker's totals are those of the completed trades of
+ * its accounts.
+ */
 import { type Facts, isCompleted } from '../facts.ts';
 import { type Finding, Sums } from '../finding.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Consistency condition 3 (7.3.2): a position is the sum of its lots. And, because every trade since the first
- * day is there, also the sum of its completed trades. A position of 0 has no row, and no lots.
+ * Consistency condition 3 (7.3.2): a position is the sum of its lots. It is also the sum of its
+ * completed trades, because every trade since the first day is present. A position of 0 has no row
+ * and no lots.
  */
 import { type Facts, isCompleted, signedQuantity } from '../facts.ts';
 import { type Finding, Sums } from '../finding.ts';

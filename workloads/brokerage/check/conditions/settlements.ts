@@ -1,6 +1,7 @@
 /**
- * Exactly the completed trades are settled, for what they cost or brought; exactly those for cash have moved cash, as much
- * as was settled; and an account's balance is the one that was loaded and all cash since.
+ * Exactly the completed trades are settled, for their cost or proceeds. Exactly those for cash have
+ * moved cash, as much as was settled. The balance of an account is the loaded one plus all cash
+ * since then.
  */
 import { type Row, settlementAmount } from '../../model/index.ts';
 import { type Facts, isCompleted, type TradeFacts } from '../facts.ts';
@@ -15,7 +16,7 @@ export function* checkSettlements(facts: Facts): Generator<Finding> {
 }
 
 export interface Loaded {
-  /** Of all accounts, as they were loaded. */
+  /** All accounts, as they were loaded. */
   readonly accounts: Iterable<Row<'customer_account'>>;
   /** Trades with larger ids came later. */
   readonly lastTradeId: number;

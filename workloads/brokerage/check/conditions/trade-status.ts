@@ -1,5 +1,5 @@
 /**
- * A trade's status, its history and what waits for it say the same:
+ * The status of a trade, its history and its request agree:
  *
  *     PNDG  history PNDG              a TRADE_REQUEST
  *     SBMT  history SBMT (+ PNDG)     nothing; and none is left once everything is completed
@@ -39,7 +39,7 @@ function* wrongStatus(facts: Facts, one: TradeFacts, isDrained: boolean): Genera
   };
   const history = expected[status]?.join(' ');
   if (status === 'CNCL') {
-    if (!statuses.includes('CNCL')) yield 'is canceled, and its history does not say so';
+    if (!statuses.includes('CNCL')) yield 'is canceled, but its history does not say so';
   } else if (history === undefined) {
     yield `has status ${status}`;
   } else if (found !== history) {

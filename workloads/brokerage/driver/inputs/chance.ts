@@ -1,12 +1,12 @@
-/** Small draws that all inputs are made of. */
+/** Small random draws that all inputs are built from. */
 import type { Random } from '#engine';
 
-/** True in `percent` of 100 cases. */
+/** Returns true in `percent` of 100 cases. */
 export function isPercent(random: Random, percent: number): boolean {
   return 100 * random.fraction() < percent;
 }
 
-/** One of the keys, each as likely as its share of the sum. */
+/** Returns one of the keys, each with a probability of its share of the sum. */
 export function pickByShare<K extends string>(
   random: Random,
   shares: Readonly<Record<K, number>>,
@@ -21,7 +21,9 @@ export function pickByShare<K extends string>(
   return keys.at(-1) as K;
 }
 
-/** `count` different whole numbers from 0 to `below` - 1, or all of them, in an order of chance. */
+/**
+ * Returns `count` different whole numbers from 0 to `below` - 1, or all of them, in random order.
+ */
 export function pickDistinct(random: Random, count: number, below: number): readonly number[] {
   const left = Array.from({ length: below }, (_, i) => i);
   const take = (): number => left.splice(random.integer(0, left.length - 1), 1)[0] as number;

@@ -1,4 +1,6 @@
-/** The claims of the deck: the mix is exact whenever it is dealt out, and only the order is chance. */
+/**
+ * The claims of the deck: whenever it is used up, the mix is exact, and only the order is random.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
@@ -22,7 +24,7 @@ test('every 890 cards have exactly the mix of the specification', () => {
   }
 });
 
-test('with what the exchange adds, shares are those of table 1.5', () => {
+test('with the transactions of the exchange, shares are those of table 1.5', () => {
   const marketFeeds = TRADES_OF_DECK / 10;
   assert.equal(DECK_SIZE + TRADES_OF_DECK + marketFeeds, MIX_OF_DECK);
 });
@@ -38,7 +40,7 @@ test('decks are shuffled anew', () => {
   assert.notDeepEqual(deal(deck, DECK_SIZE), deal(deck, DECK_SIZE));
 });
 
-test('each place of the deck gets each kind of card as often as its share', () => {
+test('each place of the deck has each kind of card as often as its share', () => {
   const deck = new Deck(createRandom(1));
   const decks = 400;
   const firsts = Array.from({ length: decks }, () => deal(deck, DECK_SIZE)[0] as Card);

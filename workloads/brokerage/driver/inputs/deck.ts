@@ -1,20 +1,21 @@
 /**
  * Which transaction comes next: a deck of 890 cards, shuffled, dealt, and shuffled again.
  *
- * The other two of the mix, Trade-Result and Market-Feed, come from the market exchange: of 101 Trade-Orders one is
- * rolled back, so a deck brings 100 Trade-Results, and with them 10 Market-Feeds: 1,000 transactions in all. Unlike
- * independent draws, a deck makes the mix exact every 890 cards, so short runs have it, too.
+ * The other two transactions of the mix, Trade-Result and Market-Feed, come from the market
+ * exchange. One of 101 Trade-Orders is rolled back, so a deck leads to 100 Trade-Results, and with
+ * them 10 Market-Feeds: 1,000 transactions in all. Unlike independent draws, a deck makes the mix
+ * exact every 890 cards, so that short runs have the exact mix, too.
  */
 import type { Random } from '#engine';
 import type { TransactionType } from '../../model/index.ts';
 
-/** What the customer emulator issues. */
+/** Transactions that the customer emulator issues. */
 export type Card = Exclude<
   TransactionType,
   'tradeResult' | 'marketFeed' | 'dataMaintenance' | 'tradeCleanup'
 >;
 
-/** Cards of each kind; in tenths of a percent of the mix. */
+/** Cards of each kind, in tenths of a percent of the mix. */
 export const CARDS: Readonly<Record<Card, number>> = {
   brokerVolume: 49,
   customerPosition: 130,
@@ -26,9 +27,9 @@ export const CARDS: Readonly<Record<Card, number>> = {
   tradeUpdate: 20,
 };
 
-/** All transactions that follow from one deck. */
+/** All transactions that result from one deck. */
 export const MIX_OF_DECK = 1_000;
-/** Trade-Results that follow from one deck. */
+/** Trade-Results that result from one deck. */
 export const TRADES_OF_DECK = 100;
 export const DECK_SIZE: number = Object.values(CARDS).reduce((sum, count) => sum + count, 0);
 
@@ -48,7 +49,7 @@ export class Deck {
     return this.#cards[this.#dealt++ % DECK_SIZE] as Card;
   }
 
-  /** Fisher and Yates: every order is equally likely. */
+  /** The Fisher-Yates shuffle: every order is equally likely. */
   #shuffle(): void {
     for (let last = DECK_SIZE - 1; last > 0; last--) {
       const chosen = this.#random.integer(0, last);

@@ -1,7 +1,9 @@
 /**
- * The inputs of everything that customers do, decided by the seed: what comes next, and with what.
+ * The inputs of all customers' transactions, determined by the seed: which transaction comes next,
+ * and its parameters.
  *
- * Each kind of transaction draws from a stream of its own, so that a change in one leaves the others as they were.
+ * Each kind of transaction draws from its own stream, so that a change in one leaves the others
+ * unchanged.
  */
 import type { Random } from '#engine';
 import type { Inputs, Population } from '../../model/index.ts';
@@ -23,9 +25,9 @@ export type Issued = {
 export interface InputsOptions {
   readonly random: Random;
   readonly population: Pick<Population, 'roster' | 'scale'>;
-  /** Of this client's customers; default all. */
+  /** The customers of this client; default all. */
   readonly range?: CustomerRange | undefined;
-  /** The id of the next trade; ids of several clients must differ. */
+  /** Returns the id of the next trade; ids of several clients must differ. */
   readonly nextTradeId: () => number;
 }
 
@@ -52,7 +54,7 @@ export class CustomerInputs {
     this.#nextTradeId = nextTradeId;
   }
 
-  /** What the next customer does at `now`. */
+  /** Returns the next customer's transaction at `now`. */
   next(now: number): Issued {
     const type: Card = this.#deck.deal();
     switch (type) {

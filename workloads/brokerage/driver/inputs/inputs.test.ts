@@ -1,4 +1,7 @@
-/** The claims of the inputs: shares of 1.7, only of what exists, and decided by the seed. */
+/**
+ * The claims of the inputs: the shares of 1.7, only ids that exist, and the same inputs for the
+ * same seed.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
@@ -42,23 +45,24 @@ function assertShare<T>(all: readonly T[], is: (one: T) => boolean, share: numbe
 }
 
 describe('all of them', () => {
-  test('are those of the deck, in its shares', () => {
+  test('are the transactions of the deck, in its shares', () => {
     for (const [type, cards] of Object.entries(CARDS)) {
       assert.equal(issued.filter((one) => one.type === type).length, 30 * cards);
     }
     assert.equal(MIX_OF_DECK, 1_000);
   });
 
-  test('are the same of the same seed, and others of another', () => {
+  test('are the same for the same seed, and differ for another', () => {
     assert.deepEqual(take(open(3), 2_000), take(open(3), 2_000));
     assert.notDeepEqual(take(open(3), 100), take(open(4), 100));
   });
 
-  test('of a client with a range of its own are half of it, and half of all', () => {
+  test('of a client with its own range are half from that range, and half from all', () => {
     const inputs = open(1, { range: { first: 0, end: 100 } });
     const own = new Set(Array.from({ length: 100 }, (_, i) => roster.accountIds(i)).flat());
     const all = take(inputs, 5 * DECK_SIZE).filter((one) => one.type === 'tradeStatus');
-    // Half, and of the other half the tenth that everybody's draws give; busy customers of the range make it uneven.
+    // Half, plus the tenth of the other half that the draws from all customers give; busy customers
+    // of the range make it uneven.
     const hits = all.filter(({ input }) => own.has(input.accountId)).length / all.length;
     assert.ok(hits > 0.5 && hits < 0.6, `${hits}`);
   });
@@ -89,7 +93,7 @@ describe('Trade-Order', () => {
     }
   });
 
-  test('is executed by somebody else in 10 %, who has permission', () => {
+  test('is executed by another person with permission in 10 %', () => {
     const executors = orders.map(({ accountId, executor }) =>
       roster.permissions(accountId).findIndex(({ ap_tax_id }) => ap_tax_id === executor.taxId),
     );
@@ -157,7 +161,7 @@ describe('Trade-Lookup and Trade-Update', () => {
     assert.ok(distinct < 0.95 * lists.flat().length, `${distinct} of ${lists.flat().length}`);
   });
 
-  test('look at moments of trading, far enough before the end', () => {
+  test('ask for moments of trading, far enough before the end', () => {
     const { startMs, endMs } = roster.trades;
     const day = population.scale.initialTradeDays * 8 * 3_600_000;
     for (const one of lookups) {
@@ -170,8 +174,8 @@ describe('Trade-Lookup and Trade-Update', () => {
   });
 });
 
-describe('what only reads', () => {
-  test('Customer-Position: half by tax id, half with history, of an account that there is', () => {
+describe('transactions that only read', () => {
+  test('Customer-Position: half by tax id, half with history, of an account that exists', () => {
     const positions = inputsOf('customerPosition');
     assertShare(positions, ({ customer }) => 'taxId' in customer, 0.5);
     assertShare(positions, ({ historyOf }) => historyOf !== null, 0.5);
@@ -193,7 +197,7 @@ describe('what only reads', () => {
     assert.ok(watches.every(({ day }) => roster.marketDays.includes(day)));
   });
 
-  test('Security-Detail: 5 to 20 days that there are; bodies of news in 1 %', () => {
+  test('Security-Detail: 5 to 20 existing days; bodies of news in 1 %', () => {
     const details = inputsOf('securityDetail');
     assertShare(details, ({ withNewsBodies }) => withNewsBodies, 0.01);
     for (const { firstDay, dayCount } of details) {

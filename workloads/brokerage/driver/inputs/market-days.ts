@@ -1,6 +1,6 @@
 /**
- * The day to compare with, in Market-Watch: a week by the non-uniform draw, and of it Friday in 60 % of all cases, Monday in
- * 20 %, another day in the rest.
+ * The day that Market-Watch compares with: a week by the non-uniform draw, and within it Friday in
+ * 60 % of all cases, Monday in 20 %, another day in the rest.
  */
 import type { Random } from '#engine';
 import { pickByShare } from './chance.ts';
@@ -27,7 +27,7 @@ export class MarketDays {
     );
   }
 
-  /** One of the days; those that a week at either end does not have are drawn again. */
+  /** Returns one of the days; it draws again if a week at either end does not have the day. */
   draw(): number {
     for (;;) {
       const week = drawNonUniform(this.#random, { min: 0, max: this.#weeks.length - 1 }, WEEKS);

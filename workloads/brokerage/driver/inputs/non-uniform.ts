@@ -1,5 +1,6 @@
 /**
- * The benchmark's way to prefer some ids and times: OR-ing two uniform numbers sets bits more often than not.
+ * The benchmark's non-uniform draw, which prefers some ids and times: OR-ing two uniform numbers
+ * sets bits more often than not.
  *
  *     ((uniform(min, max) OR uniform(0, bits) << shift) modulo the range) + min
  */
@@ -11,12 +12,12 @@ export interface NonUniform {
   readonly shift: number;
 }
 
-/** Of trades. */
+/** For trade ids. */
 export const IDS: NonUniform = { bits: 65_535, shift: 7 };
-/** Of moments, in milliseconds of trading time. */
+/** For moments, in milliseconds of trading time. */
 export const TIMES: NonUniform = { bits: 4_095, shift: 16 };
 
-/** Of weeks. */
+/** For weeks. */
 export const WEEKS: NonUniform = { bits: 255, shift: 0 };
 
 /** A whole number from `min` to `max`, both included. */

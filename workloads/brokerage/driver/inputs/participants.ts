@@ -1,10 +1,13 @@
-/** Who acts, on which account, with which security: the draws that most transactions begin with. */
+/** The draws that most transactions begin with: the customer, the account and the security. */
 import type { Random } from '#engine';
 import { drawCustomer } from '../../model/customer-skew.ts';
 import type { Roster } from '../../model/index.ts';
 import { isPercent } from './chance.ts';
 
-/** Of a client that is responsible for a range of customers: half of its draws come from there, half from all. */
+/**
+ * The range of customers that a client is responsible for: half of its draws come from there, half
+ * from all.
+ */
 export interface CustomerRange {
   readonly first: number;
   readonly end: number;
@@ -23,7 +26,7 @@ export class Participants {
     this.#range = range;
   }
 
-  /** The index of a customer. */
+  /** Returns the index of a customer. */
   customer(): number {
     const { customers } = this.roster;
     const { first, end } = this.#range;
@@ -42,12 +45,12 @@ export class Participants {
     return this.accountOf(this.customer());
   }
 
-  /** The index of one that the account trades in. */
+  /** Returns the index of a security that the account trades in. */
   securityOf(accountId: number): number {
     return this.#random.pick(this.roster.basket(accountId));
   }
 
-  /** The index of any. */
+  /** Returns the index of any security. */
   security(): number {
     return this.#random.integer(0, this.roster.securities - 1);
   }

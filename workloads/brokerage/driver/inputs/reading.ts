@@ -16,7 +16,7 @@ const BROKERS_MAX = 40;
 const BY_TAX_ID_PERCENT = 50;
 const HISTORY_PERCENT = 50;
 const LIST_SHARES = { 'watch list': 60, account: 35, industry: 5 };
-/** Companies of an industry are looked for in a window of so many ids. */
+/** Market-Watch looks for companies of an industry in a window of this many ids. */
 const COMPANIES_WINDOW = 5_000;
 const NEWS_BODIES_PERCENT = 1;
 const DAYS_MIN = 5;

@@ -1,11 +1,12 @@
 /**
  * Inputs of Trade-Order.
  *
- *     type        market buy 30 %, market sell 30 %, limit buy 20 %, limit sell 10 %, stop-loss 10 %
+ *     type        market buy 30 %, market sell 30 %, limit buy 20 %, limit sell 10 %,
+ *                 stop-loss 10 %
  *     quantity    100, 200, 400 or 800 shares; limit prices from $20 to $30
  *     margin      16 % of buys; last in, first out: 35 %
  *     security    by symbol 60 %, else by company and issue
- *     executor    10 % somebody else with permission
+ *     executor    10 % another person with permission
  *     roll back   one of 101
  */
 import type { Random } from '#engine';
@@ -26,16 +27,22 @@ const LIMIT_MAX = 30_00;
 const MARGIN_PERCENT_OF_BUYS = 16;
 const LIFO_PERCENT = 35;
 const BY_SYMBOL_PERCENT = 60;
-/** 40 % of all accounts have somebody else with permission: of their orders a quarter is 10 % of all. */
+/**
+ * 40 % of all accounts have a permission for another person; a quarter of their orders is 10 % of
+ * all.
+ */
 const OTHER_EXECUTOR_PERCENT = 25;
-/** As in the deck, one of each so many, at a place of chance: short runs have the share, too. */
+/**
+ * As in the deck, one of this many orders is rolled back, at a random place, so that short runs
+ * have the exact share, too.
+ */
 const ORDERS_PER_ROLL_BACK = 101;
 
 export class TradeOrders {
   readonly #random: Random;
   readonly #participants: Participants;
   #made = 0;
-  /** Which of the present 101 is rolled back. */
+  /** Which of the current 101 is rolled back. */
   #rollBackAt = 0;
 
   constructor(random: Random, participants: Participants) {

@@ -1,7 +1,8 @@
 /**
- * Inputs of Trade-Lookup and Trade-Update: by ids 30 %, of an account 30 %, of a symbol 30 %, and the first trade of an
- * account 10 %; to be updated 33, 33 and 34 %. Times lie within the initial trades, far enough from their end that
- * something is found: 32 hours of trading for an account, 200 minutes for a symbol, 500 for the first trade.
+ * Inputs of Trade-Lookup and Trade-Update. Lookups: by ids 30 %, of an account 30 %, of a symbol 30
+ * %, and the first trade of an account 10 %. Updates: 33, 33 and 34 %. Times lie within the initial
+ * trades, far enough from their end that a lookup finds something: 32 hours of trading for an
+ * account, 200 minutes for a symbol, 500 for the first trade.
  */
 import type { Random } from '#engine';
 import type {
@@ -20,7 +21,9 @@ const TRADES_MAX = 20;
 const LOOKUP_SHARES = { '1': 30, '2': 30, '3': 30, '4': 10 };
 const UPDATE_SHARES = { '1': 33, '2': 33, '3': 34 };
 const MINUTE_MS = 60_000;
-/** In the specification; a scale with another one for frame 2 shrinks all alike. */
+/**
+ * The values of the specification; a scale with another one for frame 2 shrinks all in proportion.
+ */
 const BACK_OFF_MS = { 2: 1_920 * MINUTE_MS, 3: 200 * MINUTE_MS, 4: 500 * MINUTE_MS };
 
 export class TradeSelections {
@@ -58,7 +61,7 @@ export class TradeSelections {
     return { frame: 3, symbol, first: this.#moment(3), last, tradesMax: TRADES_MAX };
   }
 
-  /** Different ones, of trades that there are. */
+  /** Returns different ids of existing trades. */
   #tradeIds(): readonly number[] {
     const { trades } = this.#participants.roster;
     const range = { min: 1, max: trades.lastId - trades.firstId + 1 };

@@ -1,4 +1,4 @@
-/** Inputs of Data-Maintenance: one table after the other, whatever row chance finds. */
+/** Inputs of Data-Maintenance: one table after the other, with a random row. */
 import type { Random } from '#engine';
 import type { DataMaintenanceInput } from '../../model/index.ts';
 import type { Participants } from './participants.ts';

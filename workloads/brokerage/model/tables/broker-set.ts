@@ -1,4 +1,4 @@
-/** The nine tables of brokers: trades, what they cost, and how they were settled. */
+/** The nine tables of brokers: trades, their costs, and their settlements. */
 
 export const BROKER_SET = {
   broker: {
@@ -43,7 +43,7 @@ export const BROKER_SET = {
   trade: {
     columns: {
       t_id: 'id',
-      /** When its status changed last. */
+      /** Time of the last change of its status. */
       t_dts: 'time',
       t_st_id: 'text',
       t_tt_id: 'text',
@@ -71,7 +71,7 @@ export const BROKER_SET = {
     primaryKey: ['th_t_id', 'th_st_id'],
     paths: {},
   },
-  /** A limit order that waits for its price. */
+  /** Limit orders that wait for their price. */
   trade_request: {
     columns: {
       tr_t_id: 'id',

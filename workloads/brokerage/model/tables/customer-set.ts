@@ -1,4 +1,4 @@
-/** The nine tables of customers: who they are, what they may do, and what they own. */
+/** The nine tables of customers: their identities, their permissions, and their possessions. */
 
 export const CUSTOMER_SET = {
   account_permission: {
@@ -60,7 +60,7 @@ export const CUSTOMER_SET = {
     primaryKey: ['cx_c_id', 'cx_tx_id'],
     paths: {},
   },
-  /** One row for each lot that is open, named by the trade that opened it; below zero: sold short. */
+  /** One row for each open lot, named after the trade that opened it; below zero: sold short. */
   holding: {
     columns: {
       h_t_id: 'id',
@@ -73,13 +73,16 @@ export const CUSTOMER_SET = {
     primaryKey: ['h_t_id'],
     paths: { by_position: ['h_ca_id', 'h_s_symb', 'h_dts', 'h_t_id'] },
   },
-  /** What trade `hh_t_id` made of the lot `hh_h_t_id`. */
+  /** The change of the lot `hh_h_t_id` by the trade `hh_t_id`. */
   holding_history: {
     columns: { hh_h_t_id: 'id', hh_t_id: 'id', hh_before_qty: 'integer', hh_after_qty: 'integer' },
     primaryKey: ['hh_h_t_id', 'hh_t_id'],
     paths: { by_trade: ['hh_t_id', 'hh_h_t_id'] },
   },
-  /** A real row, never a sum over lots: every trade on the position writes it, so two of them conflict. */
+  /**
+   * A real row, never a sum over lots: every trade on the position writes it, so two of them
+   * conflict.
+   */
   holding_summary: {
     columns: { hs_ca_id: 'id', hs_s_symb: 'text', hs_qty: 'integer' },
     primaryKey: ['hs_ca_id', 'hs_s_symb'],

@@ -1,7 +1,7 @@
-/** How a table is described: once, as data, for every system that stores it. */
+/** The description of a table: written once, as data, for every system that stores it. */
 
 /**
- * What a column holds. Every number is a safe integer:
+ * The type of a column. Every number is a safe integer:
  *
  *     id        names a row; above 2^32 for customers, accounts and trades
  *     integer   a count, a quantity, or a rate in the unit that the column's comment states
@@ -9,7 +9,7 @@
  *     time      milliseconds since 1970 in UTC; days are the time of their midnight
  *     text, boolean
  *
- * `?` behind the type: the column may be null.
+ * `?` after the type: the column may be null.
  */
 export type ColumnType = PlainType | `${PlainType}?`;
 type PlainType = 'id' | 'integer' | 'cents' | 'time' | 'text' | 'boolean';
@@ -19,8 +19,8 @@ export interface TableDescription {
   readonly columns: Readonly<Record<string, ColumnType>>;
   readonly primaryKey: readonly string[];
   /**
-   * Secondary access paths: the columns that rows are found by, in the order they are read in. A minus sign
-   * stands before a column that is read from large to small. Each path ends with what makes it unique.
+   * Secondary access paths: the columns that rows are found by, in their sort order. A minus sign
+   * precedes a column in descending order. Each path ends with columns that make it unique.
    */
   readonly paths: Readonly<Record<string, readonly string[]>>;
 }

@@ -1,4 +1,4 @@
-/** The four tables that others only refer to. */
+/** The four tables that other tables only refer to. */
 
 export const DIMENSION_SET = {
   address: {

@@ -1,11 +1,14 @@
 /**
  * The transactions that only read, except Trade-Lookup: what customers and brokers look at.
  *
- * Lists are fully ordered, so that two systems give the same: wherever the order named could leave ties, ids
- * or symbols decide, smallest first unless said otherwise.
+ * Lists are fully ordered, so that two systems return the same: where the named order leaves ties,
+ * ids or symbols decide, smallest first unless stated otherwise.
  */
 
-/** For each of the brokers with pending requests in the sector: quantity · price of those, largest first, then by name. */
+/**
+ * For each of the brokers with pending requests in the sector: the sum of quantity · price of
+ * those, largest first, then by name.
+ */
 export interface BrokerVolumeInput {
   readonly brokerNames: readonly string[];
   readonly sectorName: string;
@@ -16,11 +19,11 @@ export interface BrokerVolumeResult {
 }
 
 /**
- * Customer-Position. Frame 1: the customer, by id or by tax id, and the accounts with balance and `assets` (positions at
- * LAST_TRADE's prices, without the balance), poorest in assets first, at most 10. Frame 2, if `historyOf` is
- * given: the account at that index (modulo their number), its 10 newest trades (by T_DTS, then id,
- * descending), each with its history: at most 30 lines, newest trade first and its newest status first
- * (by TH_DTS, then TH_ST_ID, descending).
+ * Customer-Position. Frame 1: the customer, by id or by tax id, and the accounts with balance and
+ * `assets` (positions at LAST_TRADE's prices, without the balance), lowest assets first, at most
+ * 10. Frame 2, if `historyOf` is given: the 10 newest trades (by T_DTS, then id, descending) of the
+ * account at that index (modulo their number), each with its history: at most 30 lines, newest
+ * trade first and its newest status first (by TH_DTS, then TH_ST_ID, descending).
  */
 export interface CustomerPositionInput {
   readonly customer: { readonly id: number } | { readonly taxId: string };
@@ -39,7 +42,7 @@ export interface CustomerPositionResult {
     readonly tier: number;
     readonly birthday: number;
     readonly addressId: number;
-    /** Country, area, local and extension of the three. */
+    /** Country, area, local and extension of the three phones. */
     readonly phones: readonly (readonly [string, string, string, string])[];
     readonly emails: readonly [string, string];
     readonly accounts: readonly {
@@ -60,9 +63,10 @@ export interface CustomerPositionResult {
 }
 
 /**
- * Market-Watch: what a list of securities is worth now, and was on a day: sums of S_NUM_OUT · price. The list: the
- * symbols of all the customer's watch lists; of all positions of an account; or of the active securities of an
- * industry's companies in a range of company ids (inclusive). Symbols without a DAILY_MARKET row of the day are left out.
+ * Market-Watch: the value of a list of securities now and on a past day: sums of S_NUM_OUT · price.
+ * The list: the symbols of all the customer's watch lists; of all positions of an account; or of
+ * the active securities of an industry's companies in a range of company ids (inclusive). Symbols
+ * without a DAILY_MARKET row of the day are left out.
  */
 export interface MarketWatchInput {
   readonly list:
@@ -84,9 +88,9 @@ export interface MarketWatchResult {
 }
 
 /**
- * Security-Detail: everything about a security. Three competitors (by company id, then industry id), the 20 first
- * quarters (by year and quarter), `dayCount` days from `firstDay`, two news items (by id; the body, or
- * headline and summary).
+ * Security-Detail: everything about a security. Three competitors (by company id, then industry
+ * id), the 20 first quarters (by year and quarter), `dayCount` days from `firstDay`, two news items
+ * (by id; the body, or headline and summary).
  */
 export interface SecurityDetailInput {
   readonly symbol: string;
@@ -165,7 +169,7 @@ export interface SecurityDetailResult {
     readonly volume: number;
   };
   readonly news: readonly {
-    /** Empty unless bodies were asked for; then headline and summary are. */
+    /** Empty unless bodies were requested; then headline and summary are empty. */
     readonly body: string;
     readonly headline: string;
     readonly summary: string;
@@ -175,7 +179,10 @@ export interface SecurityDetailResult {
   }[];
 }
 
-/** Trade-Status: the owner, the broker, and the 50 newest trades of an account (T_DTS, then id, descending). */
+/**
+ * Trade-Status: the owner, the broker, and the 50 newest trades of an account (T_DTS, then id,
+ * descending).
+ */
 export interface TradeStatusInput {
   readonly accountId: number;
 }

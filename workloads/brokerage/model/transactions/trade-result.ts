@@ -1,22 +1,24 @@
 /**
- * Trade-Result: the market has completed a trade; what it changes for its account, all at once.
+ * Trade-Result: the market has completed a trade; all changes to its account happen at once.
  *
- *   1. the trade, its type, the position before (0 if there is none)
- *   2. the account; the lots that the trade closes, and the one that it opens (below)
- *   3. if the tax status is 1 or 2 and sell value > buy value: the tax, written to T_TAX
- *   4. security, tier, commission rate
- *   5. TRADE: commission, time, status CMPT, price; TRADE_HISTORY CMPT; the broker's two totals
- *   6. SETTLEMENT; if for cash: the account's balance, and CASH_TRANSACTION
+ * 1. the trade, its type, the position before (0 if there is none)
+ * 2. the account; the lots that the trade closes, and the one that it opens (below)
+ * 3. if the tax status is 1 or 2 and sell value > buy value: the tax, written to T_TAX
+ * 4. security, tier, commission rate
+ * 5. TRADE: commission, time, status CMPT, price; TRADE_HISTORY CMPT; the broker's two totals
+ * 6. SETTLEMENT; if for cash: the account's balance, and CASH_TRANSACTION
  *
- * Frame 2. A sell takes from lots above zero, a buy from lots below zero, by date, newest first if T_LIFO, ties by
- * lot id in the same direction. HOLDING_HISTORY gets a row (lot, trade, before, after) for each lot touched; a lot that
- * reaches 0 is deleted. What remains of the trade opens a lot named by the trade, dated `now`, at the trade's
- * price (HOLDING_HISTORY: 0 before). HOLDING_SUMMARY changes by the quantity and is deleted at 0. Values
- * as in Trade-Order's estimate, at the trade's price.
+ * Frame 2. A sell takes from lots above zero, a buy from lots below zero, by date, newest first if
+ * T_LIFO, ties by lot id in the same direction. HOLDING_HISTORY receives a row (lot, trade, before,
+ * after) for each lot touched; a lot that reaches 0 is deleted. What remains of the trade opens a
+ * lot named after the trade, dated `now`, at the trade's price (HOLDING_HISTORY: 0 before).
+ * HOLDING_SUMMARY changes by the quantity and is deleted at 0. Values as in Trade-Order's estimate,
+ * at the trade's price.
  *
- * Frame 6. Settlement amount: sell quantity · price − charge − commission; buy −(quantity · price + charge +
- * commission); minus the tax if the tax status is 1. Due two days after `now`; cash type 'Cash Account' if for
- * cash, else 'Margin'. CT_NAME: `${T_TT name} ${quantity} shares of ${security name}`.
+ * Frame 6. Settlement amount: sell quantity · price − charge − commission; buy −(quantity · price +
+ * charge + commission); minus the tax if the tax status is 1. Due two days after `now`; cash type
+ * 'Cash Account' if for cash, else 'Margin'. CT_NAME: `${T_TT name} ${quantity} shares of
+ * ${security name}`.
  */
 export interface TradeResultInput {
   readonly tradeId: number;
@@ -36,7 +38,7 @@ export interface TradeResultResult {
     readonly isCash: boolean;
     readonly quantity: number;
     readonly charge: number;
-    /** Of the position, before this trade. */
+    /** Quantity of the position before this trade. */
     readonly positionQuantity: number;
   };
   readonly frame2: {
@@ -46,7 +48,7 @@ export interface TradeResultResult {
     readonly buyValue: number;
     readonly sellValue: number;
   };
-  /** 0 if there is none to pay. */
+  /** 0 if no tax is due. */
   readonly frame3: { readonly taxAmount: number };
   readonly frame4: { readonly securityName: string; readonly commissionRate: number };
   readonly frame5: { readonly commission: number };

@@ -1,16 +1,17 @@
 /**
  * Trade-Lookup and Trade-Update: trades selected in three ways, looked at or modified.
  *
- *   1. the given trade ids, in that order; an id without a trade is left out
- *   2. the first `tradesMax` of an account with first ≤ T_DTS ≤ last, by T_DTS, then id
- *   3. the same of a symbol
- *   4. (Trade-Lookup) the first trade of an account with T_DTS ≥ first: the HOLDING_HISTORY of all lots that it touched,
- *      also by other trades; by lot id, then trade id; at most 20
+ * 1. the given trade ids, in that order; an id without a trade is left out
+ * 2. the first `tradesMax` of an account with first ≤ T_DTS ≤ last, by T_DTS, then id
+ * 3. the same for a symbol
+ * 4. (Trade-Lookup) the first trade of an account with T_DTS ≥ first: the HOLDING_HISTORY of all
+ *    lots that it touched, also by other trades; by lot id, then trade id; at most 20
  *
- * Trade-Update modifies the first `updatesMax` trades selected, and gives what it left behind:
- *   1. T_EXEC_NAME: the first ' X ' becomes ' '; without one, the first ' ' becomes ' X '
- *   2. SE_CASH_TYPE, of trades that are settled: for cash, 'Cash Account' ↔ 'Cash'; else 'Margin Account' ↔ 'Margin'
- *   3. CT_NAME, of trades with a cash transaction: the first ' shares of ' ↔ ' Shares of '
+ * Trade-Update modifies the first `updatesMax` trades selected, and returns their new state:
+ * 1. T_EXEC_NAME: the first ' X ' becomes ' '; without one, the first ' ' becomes ' X '
+ * 2. SE_CASH_TYPE, of trades that are settled: for cash, 'Cash Account' ↔ 'Cash'; else 'Margin
+ *    Account' ↔ 'Margin'
+ * 3. CT_NAME, of trades with a cash transaction: the first ' shares of ' ↔ ' Shares of '
  */
 export type TradeSelection =
   | { readonly frame: 1; readonly tradeIds: readonly number[] }

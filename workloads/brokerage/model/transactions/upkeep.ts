@@ -1,25 +1,33 @@
 /**
  * Data-Maintenance, once a minute while measuring, and Trade-Cleanup, once before a run.
  *
- * Data-Maintenance makes a small edit that can be made again and again:
+ * Data-Maintenance makes a small edit that can be repeated without end:
  *
- *   account_permission  of the account, the row with the largest (acl, tax id): acl '1111' ↔ '0011' (anything else → '1111')
- *   address             of the customer: line 2 'Apt. 10C' ↔ 'Apt. 22' (anything else → 'Apt. 10C')
- *   company             rating 'ABA' ↔ 'AAA' (anything else → 'ABA')
- *   customer            email 2: what follows the '@' 'mindspring.example' ↔ 'earthlink.example' (anything else → the first)
- *   customer_taxrate    the smallest tax id of the customer whose letters are 'CN' or 'US' : its digit 1→2→3→4, above → 1 (delete + insert)
- *   daily_market        of the symbol and day: volume + `volume`
- *   exchange            all four: description up to ' LAST UPDATED ', then ' LAST UPDATED ' and `now` as digits
- *   financial           all quarters of the company: the start is a day later if it is the first of its month (UTC), else a day earlier
- *   news_item           the items of the company: a day later
- *   security            exchange date a day later
- *   taxrate             name: the first ' Tax ' ↔ ' tax '
- *   watch_item          of the customer's first list, the symbol in the middle (index ⌊n/2⌋ in order) is replaced by
- *                       the first symbol of SECURITY after it, in order and from the start again, that is not in the list
+ *     account_permission  the account's row with the largest (acl, tax id): acl '1111' ↔ '0011'
+ *                         (anything else → '1111')
+ *     address             of the customer: line 2 'Apt. 10C' ↔ 'Apt. 22'
+ *                         (anything else → 'Apt. 10C')
+ *     company             rating 'ABA' ↔ 'AAA' (anything else → 'ABA')
+ *     customer            email 2: after the '@' 'mindspring.example' ↔ 'earthlink.example'
+ *                         (anything else → the first)
+ *     customer_taxrate    the smallest tax id of the customer whose letters are 'CN' or 'US': its
+ *                         digit 1→2→3→4, above → 1 (delete + insert)
+ *     daily_market        of the symbol and day: volume + `volume`
+ *     exchange            all four: description up to ' LAST UPDATED ', then ' LAST UPDATED ' and
+ *                         `now` as digits
+ *     financial           all quarters of the company: the start is a day later if it is the first
+ *                         of its month (UTC), else a day earlier
+ *     news_item           the items of the company: a day later
+ *     security            exchange date a day later
+ *     taxrate             name: the first ' Tax ' ↔ ' tax '
+ *     watch_item          in the customer's first list, the symbol in the middle (index ⌊n/2⌋ in
+ *                         order) is replaced by the first symbol of SECURITY after it, in order and
+ *                         from the start again, that is not in the list
  *
- * Trade-Cleanup, by trade id: of every TRADE_REQUEST, history SBMT and then CNCL, TRADE becomes CNCL, the request is
- * deleted; then every TRADE still SBMT with an id ≥ `firstTradeId` becomes CNCL, with history. All at `now`. Rows
- * of history that exist already are left as they are.
+ * Trade-Cleanup works by trade id. For every TRADE_REQUEST: history receives SBMT and then CNCL,
+ * TRADE becomes CNCL, the request is deleted. Then every TRADE still SBMT with an id ≥
+ * `firstTradeId` becomes CNCL, with history. All at `now`. Existing rows of history are left
+ * unchanged.
  */
 export type DataMaintenanceInput =
   | { readonly table: 'account_permission'; readonly accountId: number }

@@ -1,11 +1,11 @@
-/** Broker-Volume on Percolator: what the requests of some brokers in one sector are worth. */
+/** Broker-Volume on Percolator: the value of the requests of some brokers in one sector. */
 import type { BrokerVolumeInput, BrokerVolumeResult, Row } from '../../model/index.ts';
 import type { KeyPart } from '../encoding.ts';
 import type { RowReader } from '../rows.ts';
 
 /**
- * Plan: the requests of the sector in one scan, of which those of other brokers are left out. Not by broker: 20 to 40
- * of them would be as many scans, and each has requests in every sector.
+ * Plan: read the requests of the sector in one scan, and leave out those of other brokers. A plan
+ * by broker would take 20 to 40 scans, and each broker has requests in every sector.
  */
 export async function brokerVolume(
   rows: RowReader,
@@ -27,7 +27,7 @@ export async function brokerVolume(
   };
 }
 
-/** Names by id, of those that there are. */
+/** Names by id, of the brokers that exist. */
 async function brokersOf(
   rows: RowReader,
   names: readonly string[],

@@ -1,4 +1,7 @@
-/** Customer-Position on Percolator: what a customer owns, and, half of the time, what one account did last. */
+/**
+ * Customer-Position on Percolator: a customer's possessions, and, half of the time, the latest
+ * trades of one account.
+ */
 import type { CustomerPositionInput, CustomerPositionResult, Row } from '../../model/index.ts';
 import type { RowReader } from '../rows.ts';
 
@@ -53,7 +56,7 @@ async function readAccounts(rows: RowReader, customerId: number): Promise<Frame1
     .slice(0, ACCOUNTS_MAX);
 }
 
-/** By account. A customer's accounts have ids in a row, so it is one scan. */
+/** Positions by account. A customer's accounts have consecutive ids, so this is one scan. */
 async function positionsOf(
   rows: RowReader,
   accountIds: readonly number[],

@@ -1,4 +1,7 @@
-/** Data-Maintenance on Percolator: a small edit of one table (model/transactions/upkeep.ts says which). */
+/**
+ * Data-Maintenance on Percolator: a small edit of one table (described in
+ * model/transactions/upkeep.ts).
+ */
 import { unreachable } from '#engine';
 import type { DataMaintenanceInput, DataMaintenanceResult, Row } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
@@ -91,8 +94,8 @@ async function editWatchList(rows: RowWriter, customerId: number): Promise<numbe
   const securities = await rows.scan('security', []);
   const symbols = securities.map(({ s_symb }) => s_symb);
   const watched = new Set(items.map(({ wi_s_symb }) => wi_s_symb));
-  const behind = symbols.findIndex((symbol) => symbol > middle.wi_s_symb);
-  const inTurn = behind < 0 ? symbols : [...symbols.slice(behind), ...symbols.slice(0, behind)];
+  const after = symbols.findIndex((symbol) => symbol > middle.wi_s_symb);
+  const inTurn = after < 0 ? symbols : [...symbols.slice(after), ...symbols.slice(0, after)];
   const next = inTurn.find((symbol) => !watched.has(symbol));
   if (next === undefined) return 0;
   const others = items.filter((row) => row !== middle);

@@ -1,4 +1,4 @@
-/** A trade as Trade-Lookup and Trade-Update answer it. */
+/** A trade as Trade-Lookup and Trade-Update return it. */
 import type { LookedUpTrade, Row } from '../../model/index.ts';
 import type { TradeFile } from '../trade-file.ts';
 

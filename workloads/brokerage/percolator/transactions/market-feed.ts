@@ -39,7 +39,7 @@ export async function marketFeed(
   return { triggered: triggered.map(orderOf) };
 }
 
-/** Of each symbol those that wait for its price. */
+/** For each symbol, the requests that wait for its price. */
 async function requestsFor(
   rows: RowReader,
   symbols: readonly string[],

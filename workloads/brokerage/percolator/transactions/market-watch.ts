@@ -1,4 +1,7 @@
-/** Market-Watch on Percolator: a hundred securities, a read each for now, and one of them all for then. */
+/**
+ * Market-Watch on Percolator: a hundred securities, with a read each for the current prices, and
+ * one read for all past prices.
+ */
 import { unreachable } from '#engine';
 import type { MarketWatchInput, MarketWatchResult, Row } from '../../model/index.ts';
 import type { Asked, RowReader } from '../rows.ts';

@@ -1,4 +1,4 @@
-/** What several transactions look up in the same way. */
+/** Lookups that several transactions share. */
 import type { Lot, Row } from '../../model/index.ts';
 import { type Placed, underSector } from '../layout.ts';
 import type { RowReader } from '../rows.ts';
@@ -18,7 +18,7 @@ export async function openLots(
   }));
 }
 
-/** In hundredths of a percent. */
+/** The rate in hundredths of a percent. */
 export async function commissionRateOf(
   rows: RowReader,
   trade: {
@@ -29,7 +29,7 @@ export async function commissionRateOf(
   },
 ): Promise<number> {
   const { tier, tradeTypeId, exchangeId, quantity } = trade;
-  // The bands of quantities are few and in order: the first one that reaches far enough is the one.
+  // The bands of quantities are few and in order: the first one that reaches far enough applies.
   const bands = await rows.scan('commission_rate', [tier, tradeTypeId, exchangeId]);
   const band = bands.find(({ cr_to_qty }) => quantity <= cr_to_qty);
   if (band === undefined) throw new Error(`no commission for ${quantity} shares`);
@@ -46,7 +46,7 @@ export async function taxRatesOf(rows: RowReader, customerId: number): Promise<n
   return [...rates.values()].reduce((sum, { tx_rate }) => sum + tx_rate, 0);
 }
 
-/** Requests, with the sectors that their keys have. */
+/** Requests, together with the sectors that their keys contain. */
 export async function withSectors(
   rows: RowReader,
   requests: readonly Row<'trade_request'>[],

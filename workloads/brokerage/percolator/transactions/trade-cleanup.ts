@@ -1,4 +1,6 @@
-/** Trade-Cleanup on Percolator: cancels what an earlier run has left unfinished, in one transaction. */
+/**
+ * Trade-Cleanup on Percolator: cancels the unfinished trades of an earlier run, in one transaction.
+ */
 import type { TradeCleanupInput, TradeCleanupResult } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
 import { type TradeFile, withLines } from '../trade-file.ts';

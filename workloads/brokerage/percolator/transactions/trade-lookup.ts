@@ -21,7 +21,10 @@ export async function tradeLookup(
   return { trades: await describeTrades(rows, await selectTrades(rows, input)) };
 }
 
-/** The trades of frames 1 to 3, with everything about them. Of ids that a customer has named, those that exist. */
+/**
+ * The trades of frames 1 to 3, with all rows about them. Ids that a customer names may not exist;
+ * those are left out.
+ */
 export async function selectTrades(
   rows: RowReader,
   selection: TradeSelection,
@@ -52,7 +55,7 @@ export async function describeTrades(
   return files.map((one) => lookedUp(one, types.get(one.trade.t_tt_id)));
 }
 
-/** The path has the newest first, and the oldest are wanted: all in between are read. */
+/** The path starts with the newest trades, and the oldest are needed: all in between are read. */
 async function oldestOfAccount(
   rows: RowReader,
   {

@@ -1,4 +1,4 @@
-/** Trade-Order on Percolator, frame by frame (model/transactions/trade-order.ts says what each is about). */
+/** Trade-Order on Percolator, frame by frame (described in model/transactions/trade-order.ts). */
 import {
   changePosition,
   commissionOf,
@@ -134,7 +134,7 @@ async function findSymbol(rows: RowReader, { security }: TradeOrderInput): Promi
   return issue.s_symb;
 }
 
-/** What the account could pay with: its balance, and its positions at the prices of now. */
+/** The means of the account to pay: its balance, and its positions at current prices. */
 async function assetsOf(rows: RowReader, account: Row<'customer_account'>): Promise<number> {
   const positions = await rows.scan('holding_summary', [account.ca_id]);
   const lastTrades = await rows.byKey(

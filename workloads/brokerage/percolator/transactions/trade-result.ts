@@ -1,4 +1,4 @@
-/** Trade-Result on Percolator, frame by frame (model/transactions/trade-result.ts says what each is about). */
+/** Trade-Result on Percolator, frame by frame (described in model/transactions/trade-result.ts). */
 import {
   CASH_TYPE,
   cashTransactionName,
@@ -79,7 +79,7 @@ export async function tradeResult(
   };
 }
 
-/** Frame 1, and the row reads of 2 and 4: they depend on nothing else. */
+/** Frame 1, and the row reads of frames 2 and 4: they depend on nothing else. */
 async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Completing> {
   const file = await rows.trade(input.tradeId);
   const { trade } = file;
@@ -152,7 +152,7 @@ function insertHistory(
   });
 }
 
-/** The lots that the trade has changed, or opened. */
+/** The lots that the trade has changed or opened. */
 function lotsOf({ t_id }: Row<'trade'>, { touched, opened }: PositionChange): readonly number[] {
   const lots = touched.map(({ lot }) => lot.tradeId);
   return (opened === 0 ? lots : [...lots, t_id]).toSorted((a, b) => a - b);
@@ -163,7 +163,7 @@ interface Costs {
   readonly commission: number;
 }
 
-/** Frame 5, with the tax of frame 3, and frame 6: all that becomes of the trade is one cell. */
+/** Frame 5, with the tax of frame 3, and frame 6: all rows of the trade are one cell. */
 function completeTrade(
   rows: RowWriter,
   completing: Completing,

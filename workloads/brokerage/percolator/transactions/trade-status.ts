@@ -1,4 +1,6 @@
-/** Trade-Status on Percolator: one scan for 50 trades, one read for each row that they refer to. */
+/**
+ * Trade-Status on Percolator: one scan for 50 trades, and one read for each row that they refer to.
+ */
 import type { TradeStatusInput, TradeStatusResult } from '../../model/index.ts';
 import type { RowReader } from '../rows.ts';
 

@@ -21,7 +21,7 @@ export async function tradeUpdate(
   return { updated, trades: await describeTrades(rows, after) };
 }
 
-/** After the edit; undefined if there is nothing to edit. */
+/** Returns the trade after the edit; undefined if there is nothing to edit. */
 function edit(frame: TradeUpdateInput['frame'], file: TradeFile): TradeFile | undefined {
   const { trade, settlement, cash } = file;
   switch (frame) {

@@ -1,11 +1,11 @@
-/** A customer, from the index alone. */
+/** A customer, computed from the index alone. */
 import { type Row, tierOf } from '../../model/index.ts';
 import { dayAt } from '../calendar.ts';
 import { ID_SHIFT } from '../ids.ts';
 import { fractionAt, integerAt, LANE } from '../lanes.ts';
 import { person } from './person.ts';
 
-/** Addresses: those of 4 exchanges, of the companies, and then of the customers. */
+/** Address ids: those of the 4 exchanges, of the companies, and then of the customers. */
 function customerAddressId(index: number, companies: number): number {
   return ID_SHIFT + 4 + companies + index + 1;
 }

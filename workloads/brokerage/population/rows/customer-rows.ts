@@ -1,11 +1,11 @@
-/** The rows of customers and accounts: what is not the outcome of trades. */
+/** The rows of customers and accounts that do not depend on trades. */
 import type { Roster, Row } from '../../model/index.ts';
 import { brokerId, customerId, ID_SHIFT } from '../ids.ts';
 import { fractionAt, integerAt, LANE } from '../lanes.ts';
 import { brokerOf, drawDistinct } from '../roster.ts';
 import { taxRateIdsOf } from './fixed-rows.ts';
 
-/** 0 (20 %), 1 (50 %) or 2 (30 %). */
+/** Returns 0 (20 %), 1 (50 %) or 2 (30 %). */
 export function accountTaxStatus(accountId: number, seed: number): number {
   const draw = fractionAt(seed, LANE.account, accountId);
   if (draw < 0.2) return 0;
@@ -54,7 +54,7 @@ export function* watchListRows(roster: Roster): Generator<Row<'watch_list'>> {
   }
 }
 
-/** 50 to 150 of the symbols; of a small market at most three quarters. */
+/** 50 to 150 of the symbols; at most three quarters of a small market. */
 export function* watchItemRows(roster: Roster, seed: number): Generator<Row<'watch_item'>> {
   const most = Math.floor(roster.securities * 0.75);
   for (let i = 0; i < roster.customers; i++) {

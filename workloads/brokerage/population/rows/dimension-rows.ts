@@ -6,7 +6,7 @@ import { STREETS, TOWNS } from '../words.ts';
 import { EXCHANGES } from './fixed-rows.ts';
 import { pick } from './person.ts';
 
-/** Of the exchanges, of the companies, and of the customers. */
+/** Addresses of the exchanges, of the companies, and of the customers. */
 export function* addressRows(
   roster: Roster,
   { zipCodes }: Scale,

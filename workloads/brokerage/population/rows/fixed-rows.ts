@@ -1,4 +1,4 @@
-/** Tables of the same size in every brokerage: what trades cost, what is taxed, where is traded. */
+/** Tables with the same size in every brokerage: trading costs, taxes, and exchanges. */
 import type { Row } from '../../model/index.ts';
 import { ID_SHIFT } from '../ids.ts';
 import { integerAt, LANE } from '../lanes.ts';
@@ -40,7 +40,7 @@ export const EXCHANGES: readonly Row<'exchange'>[] = (
   ex_ad_id: ID_SHIFT + i + 1,
 }));
 
-/** Cents by trade type, of tiers 1 to 3. */
+/** Cents by trade type, for tiers 1 to 3. */
 const CHARGES: Readonly<Record<string, readonly [number, number, number]>> = {
   TLB: [600, 500, 300],
   TLS: [600, 500, 300],
@@ -61,7 +61,7 @@ const BANDS = [
   [501, 2_000],
   [2_001, 99_999],
 ] as const;
-/** Hundredths of a percent, of tier 1 for market orders, by band. */
+/** Hundredths of a percent, for market orders of tier 1, by band. */
 const MARKET_RATES = [40, 36, 32, 20] as const;
 
 /** Higher for orders that wait, lower for better customers, and higher on the Pacific. */
@@ -110,7 +110,7 @@ export function industryId(index: number): string {
   return `I${String(index % INDUSTRIES).padStart(3, '0')}`;
 }
 
-/** 9 of countries and 311 of their divisions, in the order of ids. */
+/** 9 tax rates of countries and 311 of their divisions, in the order of ids. */
 export function taxRates(seed: number): readonly Row<'taxrate'>[] {
   const country = [...COUNTRY_TAX_IDS].map((tx_id, i) => ({
     tx_id,
@@ -127,7 +127,7 @@ export function taxRates(seed: number): readonly Row<'taxrate'>[] {
 
 const COUNTRY_TAX_IDS = ['CN1', 'CN2', 'CN3', 'CN4', 'US1', 'US2', 'US3', 'US4', 'US5'] as const;
 
-/** The customer's country and division. */
+/** The tax rates of the customer's country and division. */
 export function taxRateIdsOf(customerIndex: number, seed: number): readonly [string, string] {
   const draw = (n: number, size: number): number =>
     integerAt(seed + n, LANE.customerTaxRate, customerIndex, size);

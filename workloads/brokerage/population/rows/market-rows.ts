@@ -49,7 +49,7 @@ export function* companyRows(roster: Roster, seed: number): Generator<Row<'compa
   }
 }
 
-/** Three others: of the same number of industries away for everybody. */
+/** Three competitors, at the same distances in the list of companies for every company. */
 export function* competitorRows({ companies }: Roster): Generator<Row<'company_competitor'>> {
   for (let i = 0; i < companies; i++) {
     const others = [1, 7, 13].map((away) => (i + away) % companies);
@@ -133,7 +133,7 @@ export function* dailyMarketRows(roster: Roster, seed: number): Generator<Row<'d
   }
 }
 
-/** As the run finds them when it begins. */
+/** The state at the beginning of the run. */
 export function* lastTradeRows(roster: Roster, market: Market): Generator<Row<'last_trade'>> {
   const { startMs, endMs } = roster.trades;
   for (const i of bySymbol(roster)) {

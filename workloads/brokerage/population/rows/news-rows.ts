@@ -1,4 +1,4 @@
-/** News: two items about each company, of its last 50 days, all made of the same few words. */
+/** News: two items about each company, from its last 50 days, all made from the same few words. */
 import type { Roster, Row, Scale } from '../../model/index.ts';
 import { dayAt } from '../calendar.ts';
 import { companyId, ID_SHIFT } from '../ids.ts';
@@ -6,7 +6,10 @@ import { integerAt, LANE } from '../lanes.ts';
 import { FIRST_NAMES, LAST_NAMES, NEWS_WORDS, TOWNS } from '../words.ts';
 
 const ITEMS_PER_COMPANY = 2;
-/** How much text is made at once, to cut bodies from: no two begin at the same place by design, only by chance. */
+/**
+ * Length of the text that bodies are cut from. Their starting points are random, so two bodies are
+ * equal only by chance.
+ */
 const TEXT_WORDS = 40_000;
 
 export function* newsItemRows(

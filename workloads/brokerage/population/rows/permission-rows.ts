@@ -1,10 +1,13 @@
-/** Who may trade on an account: only the owner (60 %), one more (38 %), or two more (2 %). */
+/**
+ * The persons that may trade on an account: only the owner (60 %), one more (38 %), or two more (2
+ * %).
+ */
 import type { Row } from '../../model/index.ts';
 import { accountSerial, ownerOf } from '../ids.ts';
 import { fractionAt, LANE } from '../lanes.ts';
 import { person } from './person.ts';
 
-/** What each may do: the owner's, the second's and the third's. */
+/** The permissions of the owner, of the second person and of the third. */
 const ACCESS_LISTS = ['0000', '0001', '0011'] as const;
 
 /** The owner first. */

@@ -1,4 +1,7 @@
-/** People: customers, and those whom they let trade for them. Everybody has a number and so a name and a tax id. */
+/**
+ * Persons: customers, and the persons that they let trade for them. Each person has a number, and
+ * from it a name and a tax id.
+ */
 import { fractionAt, LANE } from '../lanes.ts';
 import { FIRST_NAMES, LAST_NAMES } from '../words.ts';
 
@@ -9,7 +12,7 @@ interface Person {
   readonly taxId: string;
 }
 
-/** Customers have their index; others the numbers behind them. */
+/** Customers have their index as number; the numbers after these are for others. */
 export function person(number: number, seed: number): Person {
   const [first, last, middle] = [0, 1, 2].map((n) =>
     fractionAt(seed + n, LANE.customerName, number),
@@ -18,7 +21,7 @@ export function person(number: number, seed: number): Person {
     firstName: pick(FIRST_NAMES, first),
     middleName: String.fromCharCode(65 + Math.floor(middle * 26)),
     lastName: pick(LAST_NAMES, last),
-    // A permutation of the numbers of nine digits: nobody shares one, neighbours are far apart.
+    // A permutation of the numbers with nine digits: they are unique, and neighbours are far apart.
     taxId: String((number * 7_654_321 + 123_456_789) % 1_000_000_000).padStart(9, '0'),
   };
 }

@@ -1,4 +1,4 @@
-/** The rows that the initial trades have left behind. */
+/** The rows that the initial trades leave. */
 import {
   CASH_TYPE,
   cashTransactionName,
@@ -111,7 +111,7 @@ export function holdingSummaryRows({ roster, lots }: Completed): readonly Row<'h
   return rows.toSorted((a, b) => a.hs_ca_id - b.hs_ca_id || (a.hs_s_symb < b.hs_s_symb ? -1 : 1));
 }
 
-/** With the totals of the initial trades. */
+/** Includes the totals of the initial trades. */
 export function brokerRows({ roster, seed, trades }: Completed): readonly Row<'broker'>[] {
   const totals = Array.from({ length: roster.brokers }, () => ({ trades: 0, commission: 0 }));
   for (const [, { accountId, commission }] of completed(roster, trades)) {

@@ -1,4 +1,4 @@
-/** Broker-Volume: what brokers have pending in a sector. */
+/** Broker-Volume: the value of pending orders of brokers in a sector. */
 import type { BrokerVolumeInput, BrokerVolumeResult } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';
 

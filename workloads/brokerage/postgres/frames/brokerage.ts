@@ -1,9 +1,10 @@
 /**
- * The transactions on this side, as Percolator's run: statements go to the server, decisions are made here. The server
- * does the same work as with functions, and in addition parses messages; what both differ by is the way between.
+ * The transactions on the client side, like Percolator's: the client sends statements and makes the
+ * decisions. The server does the same work as with functions, and in addition parses messages; the
+ * variants differ in the communication.
  *
- * Transactions that only read need no BEGIN: at READ COMMITTED each statement sees what is committed when it begins,
- * with or without.
+ * Transactions that only read need no BEGIN: at READ COMMITTED each statement sees what is
+ * committed when it begins, with or without.
  */
 import type { Brokerage, Executed, Inputs, Results, TransactionType } from '../../model/index.ts';
 import { Connections } from '../connections.ts';

@@ -1,4 +1,7 @@
-/** Customer-Position: a customer with the accounts and what they are worth, and, if asked for, one account's history. */
+/**
+ * Customer-Position: a customer with the accounts and their values, and on request one account's
+ * history.
+ */
 import { assert } from '#engine';
 import type { CustomerPositionInput, CustomerPositionResult, Row } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';

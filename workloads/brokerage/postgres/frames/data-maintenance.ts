@@ -1,4 +1,4 @@
-/** Data-Maintenance: a small edit of one of twelve tables, which can be made again and again. */
+/** Data-Maintenance: a small edit of one of twelve tables, which can be repeated without end. */
 import { unreachable } from '#engine';
 import type { DataMaintenanceInput, DataMaintenanceResult } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';
@@ -88,7 +88,7 @@ const EDITS: Readonly<Record<DataMaintenanceInput['table'], Statement['text']>> 
       ELSE regexp_replace(tx_name, ' tax ', ' Tax ')
     END
     WHERE tx_id = $1`,
-  // After the old symbol in the order of symbols; if there is none, from the start.
+  // The next symbol after the old one in the order of symbols; if there is none, from the start.
   watch_item: `
     WITH listed AS (
       SELECT wi_wl_id, array_agg(wi_s_symb ORDER BY wi_s_symb) AS symbols
@@ -109,7 +109,7 @@ const EDITS: Readonly<Record<DataMaintenanceInput['table'], Statement['text']>> 
     WHERE wi_wl_id = list_id AND wi_s_symb = old_symbol`,
 };
 
-/** The one becomes the other; so does everything else. */
+/** `one` becomes `other`; everything else becomes `one`. */
 function otherThan(value: string, one: string, other: string): string {
   return `CASE ${value} WHEN '${one}' THEN '${other}' ELSE '${one}' END`;
 }

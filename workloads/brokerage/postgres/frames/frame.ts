@@ -1,8 +1,9 @@
 /**
- * What a transaction on this side has of its connection: statements, which are prepared once for each connection.
+ * A transaction's view of its connection: statements, which are prepared once for each connection.
  *
- * Statements that do not wait for each other's answers are sent together (`pg`, `pipeline`), and so is what begins and
- * ends the transaction: BEGIN with the first statement, COMMIT with the last ones.
+ * Statements that do not need each other's answers are sent together (`pg`, `pipeline`). So are
+ * those that begin and end the transaction: BEGIN with the first statement, COMMIT with the last
+ * ones.
  */
 import type pg from 'pg';
 import { assert } from '#engine';
@@ -13,7 +14,9 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Thrown through `inTransaction` to roll back: what the transaction returns then. */
+/**
+ * Thrown through `inTransaction` to roll back; it carries the result that the transaction returns.
+ */
 export class RollBack<R> extends Error {
   readonly result: R;
 
@@ -26,7 +29,7 @@ export class RollBack<R> extends Error {
 export class Frame {
   readonly #client: pg.PoolClient;
   readonly #unanswered: Promise<unknown>[] = [];
-  /** The first there was. What was sent behind it fails too, for no reason of its own. */
+  /** The first failure. Statements sent after it fail too, for no reason of their own. */
   #failure: unknown;
 
   constructor(client: pg.PoolClient) {
@@ -49,7 +52,7 @@ export class Frame {
     return row;
   }
 
-  /** Resolves with how many rows were changed. */
+  /** Resolves with the number of changed rows. */
   async change(statement: Statement, values: readonly unknown[]): Promise<number> {
     const { rowCount } = await this.#query(statement, values);
     return rowCount ?? 0;
@@ -69,7 +72,8 @@ export class Frame {
       await Promise.all(this.#unanswered);
       return result;
     } catch (error) {
-      await this.#client.query('ROLLBACK').catch(() => {}); // Then the connection is gone, as the error says.
+      // Then the connection is gone, as the error says.
+      await this.#client.query('ROLLBACK').catch(() => {});
       if (this.#failure !== undefined) throw this.#failure;
       if (error instanceof RollBack) return error.result as R;
       throw error;
@@ -80,7 +84,7 @@ export class Frame {
     return this.#observed(this.#client.query({ ...statement, values: [...values] }));
   }
 
-  /** Answers come in the order of statements. Somebody waits for each, but perhaps not yet. */
+  /** Answers come in the order of statements. A caller waits for each, but perhaps not yet. */
   #observed<T>(answer: Promise<T>): Promise<T> {
     answer.catch((error: unknown) => {
       this.#failure ??= error;

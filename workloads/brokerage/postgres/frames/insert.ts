@@ -4,7 +4,7 @@ import type { Frame, Statement } from './frame.ts';
 
 const INSERTS = new Map<TableName, Statement>();
 
-/** Sent; the commit waits for its answer. */
+/** Sends the insert; the commit waits for its answer. */
 export function insert<T extends TableName>(frame: Frame, table: T, row: Row<T>): void {
   const columns = Object.keys(describe(table).columns);
   const values: Readonly<Record<string, unknown>> = row;

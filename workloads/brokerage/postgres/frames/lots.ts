@@ -1,4 +1,7 @@
-/** The lots of a position, oldest first: what Trade-Order estimates with, and Trade-Result changes. */
+/**
+ * The lots of a position, oldest first: Trade-Order estimates with them, and Trade-Result changes
+ * them.
+ */
 import type { Lot } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';
 

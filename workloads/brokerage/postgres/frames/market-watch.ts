@@ -1,4 +1,7 @@
-/** Market-Watch: what a list of securities is worth now, and was on a day. The list is part of the query. */
+/**
+ * Market-Watch: the value of a list of securities now and on a past day. The list is part of the
+ * query.
+ */
 import { unreachable } from '#engine';
 import type { MarketWatchInput, MarketWatchResult } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';

@@ -2,7 +2,7 @@
 import type { AddressLines, SecurityDetailInput, SecurityDetailResult } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';
 
-/** The nested parts of the result, as PostgreSQL puts them together. */
+/** The nested parts of the result, as PostgreSQL composes them. */
 type Main = Pick<SecurityDetailResult, 'security' | 'company' | 'exchange' | 'lastTrade'>;
 type Line<Part extends 'competitors' | 'financials' | 'days' | 'news'> =
   SecurityDetailResult[Part][number];

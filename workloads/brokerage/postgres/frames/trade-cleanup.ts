@@ -1,4 +1,4 @@
-/** Trade-Cleanup: whatever is pending or submitted is cancelled. */
+/** Trade-Cleanup: cancels all pending and submitted orders. */
 import type { TradeCleanupInput, TradeCleanupResult } from '../../model/index.ts';
 import type { Frame, Statement } from './frame.ts';
 

@@ -1,4 +1,7 @@
-/** Trade-Lookup: trades selected in one of three ways, or (frame 4) what became of the lots that a trade touched. */
+/**
+ * Trade-Lookup: trades selected in one of three ways, or (frame 4) the later changes of the lots
+ * that a trade touched.
+ */
 import type {
   LookedUpTrade,
   LotChange,

@@ -1,4 +1,4 @@
-/** Trade-Order: a customer, or somebody with permission, buys or sells a security. */
+/** Trade-Order: a customer, or another person with permission, buys or sells a security. */
 import { assert } from '#engine';
 import {
   changePosition,
@@ -44,7 +44,7 @@ function readPermission(
   return frame.rowIfAny(PERMISSION, [accountId, taxId, firstName, lastName]);
 }
 
-/** Frame 3, in two steps: what is traded, and then everything that follows from it. */
+/** Frame 3, in two steps: the traded security, and then everything that follows from it. */
 async function estimate(frame: Frame, input: TradeOrderInput, owner: Frame1): Promise<Frame3> {
   const { accountId, tradeTypeId, quantity, isLifo } = input;
   const traded = await readTraded(frame, input);
@@ -104,7 +104,7 @@ function insertOrder(
 ): void {
   const { tradeId, now, accountId, tradeTypeId, quantity, executor } = input;
   const { symbol, statusId, requestedPrice, brokerId } = estimated;
-  assert(quantity > 0, 'an order is for something');
+  assert(quantity > 0, 'an order has a quantity');
   insert(frame, 'trade', {
     t_id: tradeId,
     t_dts: now,

@@ -1,4 +1,4 @@
-/** Trade-Result: the market has completed a trade; what it changes for its account. */
+/** Trade-Result: the market has completed a trade; its account changes. */
 import {
   CASH_TYPE,
   cashTransactionName,
@@ -64,7 +64,7 @@ export async function tradeResult(
     tax: taxAmount,
   });
   settle(frame, input, { ...frame1, ...frame4, amount });
-  // Of frame 5, but last: the row of the broker is the one that others wait for.
+  // Part of frame 5, but sent last: other transactions wait for the row of the broker.
   if (options.updatesBroker) frame.send(BROKER, [account.brokerId, commission]);
   return {
     frame1,
@@ -79,7 +79,7 @@ export async function tradeResult(
   };
 }
 
-/** Of frame 2. */
+/** Part of frame 2. */
 function changeLots(
   frame: Frame,
   { tradeId, tradePrice, now }: TradeResultInput,
@@ -113,7 +113,7 @@ function changeLots(
   });
 }
 
-/** Of frame 2, too. */
+/** Also part of frame 2. */
 function changeSummary(frame: Frame, traded: Traded): void {
   const { accountId, symbol, isSell, quantity, positionQuantity } = traded;
   const after = positionQuantity + (isSell ? -quantity : quantity);
@@ -190,7 +190,10 @@ const CHANGE_LOT: Statement = {
   text: `UPDATE holding SET h_qty = $2 WHERE h_t_id = $1`,
 };
 
-/** If another trade has opened the position since our snapshot, ON CONFLICT makes it a failure to be tried again. */
+/**
+ * If another trade has opened the position since our snapshot, ON CONFLICT turns this into a
+ * failure that is retried.
+ */
 const OPEN_SUMMARY: Statement = {
   name: 'trade result: open summary',
   text: `

@@ -1,9 +1,12 @@
-/** What Trade-Lookup and Trade-Update share: which trades, and what is told of them. */
+/**
+ * The part that Trade-Lookup and Trade-Update share: the selection of trades, and their
+ * description.
+ */
 import { unreachable } from '#engine';
 import type { TradeSelection } from '../../model/index.ts';
 import type { Statement } from './frame.ts';
 
-/** A statement for each way to select. */
+/** A statement for each selection. */
 export type ByFrame = Readonly<Record<TradeSelection['frame'], Statement>>;
 
 export function selectionValues(selection: TradeSelection): readonly unknown[] {
@@ -56,7 +59,7 @@ export const LOOK_UP: ByFrame = byFrame(
     ORDER BY place`,
 );
 
-/** `text` gets the ids with their places, as SQL. */
+/** `text` receives the ids with their places, as SQL. */
 function byFrame(name: string, text: (selected: string) => string): ByFrame {
   const given = 'SELECT id, place FROM unnest($1::bigint[]) WITH ORDINALITY AS given(id, place)';
   return {

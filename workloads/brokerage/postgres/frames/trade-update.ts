@@ -1,4 +1,4 @@
-/** Trade-Update: the same selections as Trade-Lookup's, of which the first ones are modified. */
+/** Trade-Update: the same selections as Trade-Lookup; the first selected trades are modified. */
 import type { LookedUpTrade, TradeUpdateInput, TradeUpdateResult } from '../../model/index.ts';
 import type { Frame } from './frame.ts';
 import { type ByFrame, LOOK_UP, SELECT_IDS, selectionValues } from './trade-selection.ts';

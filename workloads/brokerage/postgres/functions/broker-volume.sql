@@ -1,4 +1,4 @@
--- Broker-Volume: what brokers have pending in a sector.
+-- Broker-Volume: the value of pending orders of brokers in a sector.
 CREATE FUNCTION broker_volume(broker_names text[], sector_name text)
 RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN

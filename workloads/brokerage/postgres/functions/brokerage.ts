@@ -1,6 +1,6 @@
 /**
- * The transactions as functions in the server: one call, one round trip, and nothing of a transaction on this side. So
- * are databases measured with TPC-E.
+ * The transactions as functions in the server: one call, one round trip, and no logic on the client
+ * side. Databases are measured in this way with TPC-E.
  */
 import type pg from 'pg';
 import type { Brokerage } from '../../model/index.ts';
@@ -9,10 +9,10 @@ import { readTables } from '../table-reader.ts';
 import { CALLS, type PostgresBrokerUpdate } from './calls.ts';
 
 export interface PostgresBrokerageOptions {
-  /** Of a database that `loadPostgres` has filled. */
+  /** Connects to a database that `loadPostgres` has filled. */
   readonly connection: pg.ClientConfig;
   readonly brokerUpdate: PostgresBrokerUpdate;
-  /** At each level of isolation: as many as transactions may be underway. */
+  /** At each isolation level: the maximum of transactions in flight. */
   readonly connectionsMax: number;
   /** The isolation of Trade-Result (connections.ts). Default `repeatable read`. */
   readonly tradeResults?: 'repeatable read' | 'serializable' | undefined;

@@ -1,4 +1,7 @@
-/** What each function is called with: the fields of its input, in the order of its parameters; null where there is none. */
+/**
+ * The arguments of each function: the fields of its input, in the order of its parameters; null for
+ * missing ones.
+ */
 import type {
   BrokerUpdate,
   DataMaintenanceInput,
@@ -11,7 +14,7 @@ export type PostgresBrokerUpdate = Exclude<BrokerUpdate, 'side-table'>;
 
 type Calls = {
   readonly [T in TransactionType]: {
-    /** Of the function. */
+    /** Name of the function. */
     readonly name: string;
     readonly values: (input: Inputs[T], brokerUpdate: PostgresBrokerUpdate) => readonly unknown[];
   };

@@ -1,4 +1,5 @@
--- Customer-Position: a customer with the accounts and what they are worth, and, if asked for, one account's history.
+-- Customer-Position: a customer with the accounts and their values, and on request one account's
+-- history.
 CREATE FUNCTION customer_position(customer_id bigint, tax_id text, history_of integer)
 RETURNS json LANGUAGE plpgsql STABLE AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- Data-Maintenance: a small edit of one of twelve tables, which can be made again and again.
+-- Data-Maintenance: a small edit of one of twelve tables, which can be repeated without end.
 
--- The one becomes the other; so does everything else.
+-- `one` becomes `other`; everything else becomes `one`.
 CREATE FUNCTION other_than(value text, one text, other text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN value = one THEN other ELSE one END;
 $$;
@@ -71,7 +71,7 @@ BEGIN
       SELECT min(wl_id) INTO list_id FROM watch_list WHERE wl_c_id = customer_id;
       symbols := ARRAY(SELECT wi_s_symb FROM watch_item WHERE wi_wl_id = list_id ORDER BY wi_s_symb);
       old_symbol := symbols[1 + cardinality(symbols) / 2];
-      -- After it in the order of symbols; if there is none, from the start.
+      -- The next symbol after it in the order of symbols; if there is none, from the start.
       UPDATE watch_item
       SET wi_s_symb = (
         SELECT s_symb FROM security

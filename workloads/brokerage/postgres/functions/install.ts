@@ -1,8 +1,8 @@
-/** Puts the transactions into the server, each out of its own file. */
+/** Installs the transactions in the server, each from its own file. */
 import { readFile } from 'node:fs/promises';
 import type pg from 'pg';
 
-/** `trade-selection` holds what others call. */
+/** `trade-selection` contains functions that others call. */
 const FILES = [
   'trade-status',
   'customer-position',

@@ -1,4 +1,5 @@
--- Market-Watch: what a list of securities is worth now, and was on a day. One of the three lists is given.
+-- Market-Watch: the value of a list of securities now and on a past day. One of the three lists is
+-- given.
 CREATE FUNCTION market_watch(
   customer_id bigint,
   account_id bigint,

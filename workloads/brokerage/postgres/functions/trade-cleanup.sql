@@ -1,4 +1,4 @@
--- Trade-Cleanup: whatever is pending or submitted is cancelled.
+-- Trade-Cleanup: cancels all pending and submitted orders.
 CREATE FUNCTION trade_cleanup(first_trade_id bigint, at_time bigint) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   requests integer;

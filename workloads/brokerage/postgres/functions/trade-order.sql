@@ -1,6 +1,6 @@
--- Trade-Order: a customer, or somebody with permission, buys or sells a security.
+-- Trade-Order: a customer, or another person with permission, buys or sells a security.
 
--- Frame 3: what the trade would close of a position's lots, at its price.
+-- Frame 3: the values of the lots that the trade would close, at its price.
 CREATE FUNCTION estimated_values(
   account_id bigint, of_symbol text, is_sell boolean, is_lifo boolean, quantity integer, price bigint,
   OUT buy_value bigint, OUT sell_value bigint
@@ -154,7 +154,8 @@ BEGIN
     WHERE hs_ca_id = account_id;
   END IF;
 
-  -- Frame 4; frame 5 undoes it, if that is asked for. Only then is there a subtransaction, which costs something.
+  -- Frame 4; frame 5 undoes it, if requested. Only then is there a subtransaction, which has a
+  -- cost.
   placed.t_id := trade_id;
   placed.t_dts := at_time;
   placed.t_st_id := status_id;

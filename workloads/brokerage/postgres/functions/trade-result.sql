@@ -1,6 +1,6 @@
--- Trade-Result: the market has completed a trade; what it changes for its account.
+-- Trade-Result: the market has completed a trade; its account changes.
 
--- Frame 2: closes lots of the position, and opens one with what remains.
+-- Frame 2: closes lots of the position, and opens one with the remaining quantity.
 CREATE FUNCTION move_position(
   traded trade, is_sell boolean, trade_price bigint, at_time bigint, position_quantity integer,
   OUT buy_value bigint, OUT sell_value bigint
@@ -46,7 +46,8 @@ BEGIN
   END IF;
 
   IF position_quantity = 0 THEN
-    -- If another trade has opened the position since our snapshot, ON CONFLICT makes it a failure to be tried again.
+    -- If another trade has opened the position since our snapshot, ON CONFLICT turns this into a
+    -- failure that is retried.
     INSERT INTO holding_summary (hs_ca_id, hs_s_symb, hs_qty)
     VALUES (traded.t_ca_id, traded.t_s_symb, signed_quantity)
     ON CONFLICT DO NOTHING;
@@ -89,7 +90,7 @@ BEGIN
   SELECT moved.buy_value, moved.sell_value INTO buy_value, sell_value
   FROM move_position(traded, type.tt_is_sell, trade_price, at_time, position_quantity) AS moved;
 
-  -- Frame 3; what it finds is written with frame 5.
+  -- Frame 3; frame 5 writes its result.
   IF account.ca_tax_st IN (1, 2) AND sell_value > buy_value THEN
     SELECT ((sell_value - buy_value) * sum(tx_rate) + 50000) / 100000 INTO tax_amount
     FROM customer_taxrate
@@ -134,7 +135,7 @@ BEGIN
     );
   END IF;
 
-  -- Of frame 5, but last: the row of the broker is the one that others wait for.
+  -- Part of frame 5, but last: other transactions wait for the row of the broker.
   IF update_broker THEN
     UPDATE broker SET b_comm_total = b_comm_total + commission, b_num_trades = b_num_trades + 1
     WHERE b_id = account.ca_b_id;

@@ -1,4 +1,5 @@
--- What Trade-Lookup and Trade-Update share: which trades, and what is told of them.
+-- The part that Trade-Lookup and Trade-Update share: the selection of trades, and their
+-- description.
 CREATE FUNCTION selected_trades(
   frame integer, trade_ids bigint[],
   account_id bigint, given_symbol text, first_time bigint, last_time bigint, trades_max integer

@@ -1,4 +1,4 @@
--- Trade-Update: the same selections, of which the first ones are modified.
+-- Trade-Update: the same selections as Trade-Lookup; the first selected trades are modified.
 CREATE FUNCTION trade_update(
   frame integer, trade_ids bigint[],
   account_id bigint, given_symbol text, first_time bigint, last_time bigint, trades_max integer,

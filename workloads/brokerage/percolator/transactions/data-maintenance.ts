@@ -94,8 +94,8 @@ async function editWatchList(rows: RowWriter, customerId: number): Promise<numbe
   const securities = await rows.scan('security', []);
   const symbols = securities.map(({ s_symb }) => s_symb);
   const watched = new Set(items.map(({ wi_s_symb }) => wi_s_symb));
-  const after = symbols.findIndex((symbol) => symbol > middle.wi_s_symb);
-  const inTurn = after < 0 ? symbols : [...symbols.slice(after), ...symbols.slice(0, after)];
+  const larger = symbols.findIndex((symbol) => symbol > middle.wi_s_symb);
+  const inTurn = larger < 0 ? symbols : [...symbols.slice(larger), ...symbols.slice(0, larger)];
   const next = inTurn.find((symbol) => !watched.has(symbol));
   if (next === undefined) return 0;
   const others = items.filter((row) => row !== middle);

@@ -65,7 +65,7 @@ async function checkIndex(
     for (const [key, found] of path.isGroup ? decodeEntries(value) : [single(row, value)]) {
       const wanted = expected.get(key);
       const isElsewhere = entryRow(path, key) !== row;
-      if (wanted === undefined || isElsewhere) report(`entry ${key} refers to no row`);
+      if (wanted === undefined || isElsewhere) report(`entry ${key} leads nowhere`);
       else if (wanted !== found) report(`entry ${key} has ${found}, not ${wanted}`);
       expected.delete(key);
     }

@@ -37,10 +37,8 @@ export function createMarket(pricePeriodMs: number): Market {
       if (has(fromMs)) return fromMs;
       const crossing =
         direction === 'at least'
-          ? // Going up, prices are rounded down: the price is reached at this very moment.
-            cents(limit)
-          : // Going down, the price is reached as soon as the wave leaves the next higher one.
-            pricePeriodMs - cents(limit + 1);
+          ? cents(limit) // Going up, prices are rounded down: reached at this very moment.
+          : pricePeriodMs - cents(limit + 1); // Going down: as soon as the next higher price is left.
       const awayMs = (crossing - phase(securityIndex, fromMs) + pricePeriodMs) % pricePeriodMs;
       const moment =
         fromMs + (direction === 'at least' ? Math.ceil(awayMs) : Math.floor(awayMs) + 1);

@@ -1,4 +1,4 @@
-/** The claims of the base layer: seeds repeat, forks do not disturb one another, codes decide retries. */
+/** Claims of the base layer: seeds repeat, forks are independent, codes decide retries. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, isRetryable, PercolatorError, systemClock } from './index.ts';

@@ -1,6 +1,8 @@
-/** Bytes that are already there, seen as a Buffer. */
+/** A view of existing bytes as a Buffer. */
 
-/** The same memory; `Buffer.from` would copy it. For decoding: who keeps it must not change it. */
+/**
+ * Shares the memory; `Buffer.from` would copy it. For decoding: a caller must not change the bytes.
+ */
 export function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes)
     ? bytes

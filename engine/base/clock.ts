@@ -5,25 +5,35 @@
  * which is why a run can be replayed bit for bit, and why nothing else may touch timers.
  */
 export interface Clock {
-  /** Wall-clock time in milliseconds since 1970. May jump: it may only make a process more careful (moment.ts). */
+  /**
+   * Wall-clock time in milliseconds since 1970. It may jump, so it may only make a process more
+   * careful (moment.ts).
+   */
   wallMs(): number;
-  /** Milliseconds since an arbitrary moment; never goes back. For durations. Stands still during a suspend. */
+  /**
+   * Milliseconds since an arbitrary moment; never goes back. For durations. It stops while the
+   * machine is suspended.
+   */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts (it does not reject). */
   sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void>;
-  /** Resolves when everything that is already runnable has run. */
+  /** Resolves when everything that was already runnable has run. */
   yield(): Promise<void>;
 }
 
 export interface SleepOptions {
-  /** Sleeping does not keep the process alive: for what goes on only as long as something else does. Default false. */
+  /**
+   * Whether the process may end during the sleep. For work that goes on only as long as other work
+   * does. Default false.
+   */
   readonly background?: boolean | undefined;
 }
 
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  // Not that of `node:timers/promises`: being woken is common here, and it makes an error of that, with its stack.
+  // Not the sleep of `node:timers/promises`: sleepers are often woken early here, and it turns
+  // every such wake-up into an error with a stack.
   sleep: (ms, signal, { background = false } = {}) =>
     new Promise((resolve) => {
       if (signal?.aborted === true) {

@@ -1,4 +1,4 @@
-/** The front door of the base layer: what everything else, the batch baseline included, may lean on. */
+/** The front door of the base layer, on which all other code may depend, the batch baseline too. */
 export { assert, unreachable } from './assert.ts';
 export { PercolatorError, isRetryable, type ErrorCode, type TransactionName } from './errors.ts';
 export { viewOf } from './bytes.ts';

@@ -1,16 +1,16 @@
 /**
- * A moment on both clocks of a process, and whether it is certainly less than so long ago.
+ * A moment on both clocks of a process, and a check that less than a given time has passed since.
  *
  * What a process believes for a limited time (a lease) must end before other processes stop
- * respecting it. The monotonic clock alone cannot tell: on most systems it stands still while the
- * machine is suspended. The wall clock goes on, but may be set to another time. So both must agree:
+ * respecting it. The monotonic clock alone cannot tell: on most systems it stops while the machine
+ * is suspended. The wall clock goes on, but may be set to another time. So both must agree:
  *
  *     less than `ms` on the monotonic clock    the usual case
  *     as much on the wall clock                the machine was not suspended, nor the clock set
  *
- * What remains is a wall clock that is set back by as much as the machine was suspended, give or take
- * the tolerance: no clock of the process could notice that. In doubt the answer is no, and costs the
- * process a renewal, or a look at what it would otherwise believe.
+ * One case remains: the wall clock is set back by as much time as the machine was suspended, within
+ * the tolerance. No clock of the process can detect that. In doubt the answer is no, which costs
+ * the process a renewal, or a check of what it would otherwise believe.
  */
 import type { Clock } from './clock.ts';
 
@@ -19,16 +19,21 @@ export interface Moment {
   readonly wallMs: number;
 }
 
-/** How far the clocks may be apart: the wall clock's resolution, and a part of the time that is believed in. */
+/** How far the clocks may be apart: the wall clock's resolution, and a fraction of `ms`. */
 const RESOLUTION_MS = 2;
-/** Far below what leases leave for clocks of different speeds; far above the drift of one machine's clocks. */
+/**
+ * Far below the margin that leases leave for clocks of different speeds, and far above the drift
+ * between the clocks of one machine.
+ */
 const TOLERANCE = 1 / 20;
 
 export function momentOf(clock: Clock): Moment {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
 }
 
-/** Whether less than `ms` milliseconds have passed since `moment`, by both clocks. In doubt false. */
+/**
+ * Whether less than `ms` milliseconds have passed since `moment` on both clocks. In doubt false.
+ */
 export function isWithin(clock: Clock, ms: number, moment: Moment): boolean {
   const passedMs = clock.monotonicMs() - moment.monotonicMs;
   const passedWallMs = clock.wallMs() - moment.wallMs;

@@ -2,8 +2,8 @@
  * The only door through which chance enters the engine.
  *
  * A seed decides every draw, so that a run can be repeated. `fork` gives an independent stream: two
- * workers that share a seed do not share a sequence, and an extra draw in one leaves the other as
- * it was. The generator is xoroshiro128+ from pure-rand.
+ * workers that share a seed do not share a sequence, and an extra draw in one does not affect the
+ * other. The generator is xoroshiro128+ from pure-rand.
  */
 import { randomInt } from 'node:crypto';
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
@@ -11,7 +11,7 @@ import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 
 export interface Random {
-  /** The seed that started this stream; print it, and the run can be repeated. */
+  /** The seed that started this stream. Print it to make the run repeatable. */
   readonly seed: number;
   /** A whole number, `min` and `max` included, each equally likely. */
   integer(min: number, max: number): number;
@@ -19,11 +19,11 @@ export interface Random {
   fraction(): number;
   /** One of `items`, which must not be empty. */
   pick<T>(items: readonly T[]): T;
-  /** A stream of its own, decided by this seed and `name` alone, not by what was drawn before. */
+  /** An independent stream, decided by this seed and `name` alone, not by earlier draws. */
   fork(name: string): Random;
 }
 
-/** A stream of chance decided by `seed` (any whole number; its low 32 bits count). */
+/** A random stream decided by `seed` (any whole number; its low 32 bits count). */
 export function createRandom(seed: number): Random {
   const generator = xoroshiro128plus(seed | 0);
   return {
@@ -35,7 +35,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** A seed from the operating system, for those who name none. */
+/** A seed from the operating system, for callers that name none. */
 export function entropySeed(): number {
   return randomInt(0, 2 ** 31);
 }

@@ -1,39 +1,39 @@
 /**
- * The troubles of work that goes on in the background: of a worker, or of a collector (P56).
+ * The troubles of background work: of a worker, or of a collector (P56).
  *
- *     begin(name) ─▶ told once ─▶ begin(name) ... not told again ─▶ end(name) ─▶ told that it is over
+ *     begin(name) ─▶ reported ─▶ begin(name): not reported again ─▶ end(name) ─▶ reported as over
  *
- * No caller waits for such work, so an error has no caller to go to. The work goes on as well as it can, and
- * tells its user through `onTrouble`; what is the matter at the moment is listed in `troubles`.
+ * No caller waits for such work, so an error has no caller to go to. The work goes on as well as it
+ * can and reports through `onTrouble`; `troubles` lists the current ones.
  */
 import { PercolatorError } from './errors.ts';
 
 export type TroubleKind =
-  /** A table cannot be scanned: it was dropped, or the storage refuses. It is tried again at every scan. */
+  /** A table cannot be scanned: dropped, or refused by the storage. Every scan tries it again. */
   | 'table'
-  /** The table's definition does not list the observed column: its changes leave no notification. */
+  /** The table's definition omits the observed column, so its changes leave no notification. */
   | 'column'
-  /** A run of observers has not ended for long. Until it does, it takes one of `concurrency` places. */
+  /** A run of observers takes long. Until it ends, it occupies one of `concurrency` places. */
   | 'slow run'
-  /** A call that the scan has made is without an answer for long. Nothing is scanned meanwhile. */
+  /** A call of the scan has had no answer for long. Nothing is scanned meanwhile. */
   | 'slow scan'
-  /** A function that the user gave to be told of something threw. What it was told of is not affected. */
+  /** A callback of the user threw. The event that it was told of is not affected. */
   | 'callback'
-  /** A step of the collector fails. It is tried again after a rest. */
+  /** A step of the collector fails. The collector tries it again after a pause. */
   | 'step'
-  /** The worker, or the collector, cannot go on and has ended: the store was closed, or there is a bug. */
+  /** The worker or the collector has ended: the store was closed, or there is a bug. */
   | 'ended';
 
 export interface Trouble {
   readonly kind: TroubleKind;
-  /** What is the matter, and what follows from it. */
+  /** The problem, and its consequences. */
   readonly sentence: string;
   readonly table?: string | undefined;
   readonly row?: string | undefined;
   readonly column?: string | undefined;
-  /** What was thrown; absent if nothing was. */
+  /** The value that was thrown; absent if there was none. */
   readonly error?: unknown;
-  /** False when it begins, true when it is over. What has ended is never over. */
+  /** False when the trouble begins, true when it is over. `ended` is never over. */
   readonly isOver: boolean;
 }
 
@@ -41,8 +41,8 @@ export interface Trouble {
 export type NewTrouble = Omit<Trouble, 'isOver'>;
 
 /**
- * Whether work in the background ends with the error: the store was closed, or a caller gave a name that nothing can
- * have; and what is no `PercolatorError` is a bug. After everything else it tries again.
+ * Whether background work ends with the error: the store was closed, a caller gave an invalid name,
+ * or the error is no `PercolatorError`, which means a bug. After any other error it tries again.
  */
 export function isFinal(error: unknown): boolean {
   if (!(error instanceof PercolatorError)) return true;
@@ -51,7 +51,7 @@ export function isFinal(error: unknown): boolean {
 
 export class Troubles {
   readonly #onTrouble: (trouble: Trouble) => unknown;
-  /** Those that are not over, by name. */
+  /** Current troubles, by name. */
   readonly #current = new Map<string, Trouble>();
 
   constructor(onTrouble: ((trouble: Trouble) => unknown) | undefined) {
@@ -62,7 +62,7 @@ export class Troubles {
     return [...this.#current.values()];
   }
 
-  /** Tells it, unless it has been told in the same words and is not over. */
+  /** Reports the trouble, unless it is current with the same sentence. */
   begin(name: string, trouble: NewTrouble): void {
     if (this.#current.get(name)?.sentence === trouble.sentence) return;
     const told = { ...trouble, isOver: false };
@@ -70,7 +70,7 @@ export class Troubles {
     this.#tell(told);
   }
 
-  /** Tells that it is over; harmless if there is none of that name. */
+  /** Reports that the trouble is over; harmless if there is none of that name. */
   end(name: string): void {
     const trouble = this.#current.get(name);
     if (trouble === undefined) return;
@@ -78,7 +78,9 @@ export class Troubles {
     this.#tell({ ...trouble, isOver: true });
   }
 
-  /** The user's `callback`, called so that what it throws, or rejects with, is a trouble until it returns again. */
+  /**
+   * Wraps the user's `callback`: if it throws or rejects, that is a trouble until a call succeeds.
+   */
   guard<T>(name: string, callback: (value: T) => unknown): (value: T) => void {
     const sentence = `${name} failed; what it was told of is not affected`;
     const failed = (error: unknown): void =>
@@ -99,7 +101,7 @@ export class Troubles {
       const answer: unknown = this.#onTrouble(trouble);
       if (answer instanceof Promise) answer.catch(() => {});
     } catch {
-      // There is no one left to tell. The trouble stays listed in `current`.
+      // Nothing is left to report to. The trouble stays listed in `current`.
     }
   }
 }

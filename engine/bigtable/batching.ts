@@ -1,26 +1,31 @@
 /**
  * Batching (section 2.5): a Bigtable that sends the operations of many callers in few RPCs.
  *
- *     "Many conditional mutations destined for the same tablet server can also be batched together into a
- *      single RPC ... We create batches by delaying lock operations ... We also perform the same batching
- *      when reading from the table: every read operation is delayed to give it a chance to form a batch."
+ * "Many conditional mutations destined for the same tablet server can also be batched together into
+ * a single RPC ... We create batches by delaying lock operations ... We also perform the same
+ * batching when reading from the table: every read operation is delayed to give it a chance to form
+ * a batch."
  *
- *     lane           operations                         RPC
- *     reads          reads of rows                      ReadRows: one for rows of a table read in one shape (widen.ts)
- *     conditionals   prewrites; first: commits of       many in one where the storage can (`conditionalBatch`), as
- *                    primaries, resolving of locks      the paper's could; elsewhere each goes by itself, at once
- *     urgent         marks that a commit waits for      MutateRows: one for a table
- *     bulk           secondaries, clean-up              MutateRows: one for a table
+ *     lane           operations                      RPC
+ *     reads          reads of rows                   ReadRows: one for rows of a table read in one
+ *                                                    shape (widen.ts)
+ *     conditionals   prewrites; first: commits of    many in one where the storage can
+ *                    primaries, resolving of locks   (`conditionalBatch`), as the paper's could;
+ *                                                    elsewhere each is sent alone, at once
+ *     urgent         marks that a commit waits for   MutateRows: one for a table
+ *     bulk           secondaries, clean-up           MutateRows: one for a table
  *
- * When a batch is sent, and why no lane waits for another, says scheduler.ts. Which tablet server a row is on
- * only the storage knows: one that has several splits a batch among them.
+ * scheduler.ts says when a batch is sent, and why no lane waits for another. Only the storage knows
+ * which tablet server holds a row; a storage with several splits a batch among them.
  *
- * Each caller gets its own outcome. If a call for many fails, a blind mutation in it may have been applied or not:
- * STORE_IN_DOUBT. If it was refused because of what somebody asked for, each is sent alone, so that the
- * others do not suffer: a blind mutation may be repeated (fifth promise). Nothing else is sent twice.
+ * Each caller receives its own outcome. If a call for many fails, a blind mutation in it may have
+ * been applied or not: STORE_IN_DOUBT. If it was refused because of one caller's request, each
+ * request is sent again alone, so that the others do not suffer: a blind mutation may be repeated
+ * (fifth promise). Nothing else is sent twice.
  *
- * Lanes overtake one another, so the order in which mutations were sent is not kept, and `manifest.ordered` is false.
- * Ranges, and what concerns whole tables, go through as they are.
+ * Lanes overtake one another, so the order in which mutations were sent is not kept, and
+ * `manifest.ordered` is false. Reads of ranges and operations on whole tables pass through
+ * unchanged.
  */
 import { type Clock, PercolatorError } from '../base/index.ts';
 import type {
@@ -41,7 +46,8 @@ import { shapeOf } from './batching/widen.ts';
 import { validateFilter, validateMutation, validateRowKey } from './validate.ts';
 
 /**
- * Wraps `store`; closing the one that is returned closes both. With 'off' it is `store` itself, and nothing is counted.
+ * Wraps `store`; closing the returned store closes both. With 'off' it is `store` itself, and
+ * nothing is counted.
  * @throws INVALID_ARGUMENT if an option is wrong
  */
 export function batchBigtable(
@@ -187,8 +193,9 @@ class BatchingBigtable implements Bigtable {
   }
 
   /**
-   * Single ones decide transactions, or the locks that others wait for; several at a time are prewrites, of
-   * which a large transaction may bring thousands. So single ones go first.
+   * Single conditionals decide transactions, or resolve locks that others wait for. Several at a
+   * time are prewrites, and a large transaction may bring thousands of them. So single ones go
+   * first.
    */
   #submitConditional(conditional: ConditionalRowMutation, goesFirst: boolean): Promise<boolean> {
     return this.#scheduler.submit(this.#conditionals, conditional, {

@@ -1,13 +1,13 @@
 /**
- * The contract of the storage that Percolator stands on: what it needs of a Bigtable.
+ * The contract of the storage: what Percolator needs of a Bigtable.
  *
- * Data is a sorted map: (table, row, family, qualifier, timestamp) → value. Every operation below is
- * a real operation of Bigtable's public API, so the engine runs on anything that speaks it:
+ * Data is a sorted map: (table, row, family, qualifier, timestamp) → value. Every operation below
+ * is a real operation of Bigtable's public API, so the engine runs on any storage that speaks it:
  *
  *     readRow, readRange      ReadRows with Interleave(Chain(column, time range, versions), ...)
  *     checkAndMutateRow       CheckAndMutateRow: if any of these cells exists then A, else B
- *     checkAndMutateRows      many of those in one call (section 2.5; the public API has no such RPC,
- *                             there it becomes parallel calls; see `manifest.conditionalBatch`)
+ *     checkAndMutateRows      many of those in one call (section 2.5); the public API has no such
+ *                             RPC, so there it becomes parallel calls (`manifest.conditionalBatch`)
  *     mutateRows              MutateRows: blind, each row atomic
  *     sampleRowKeys           SampleRowKeys: where tablets begin
  *     createTable ...         table admin
@@ -18,24 +18,24 @@
  *    half of a mutation. Otherwise two transactions lock one cell, or a reader misses both the lock
  *    and the write record (protocol.md P20).
  * 2. A read that begins after a mutation has resolved sees it, in every process. Otherwise a reader
- *    that got its start timestamp after a writer's commit timestamp may miss the writer's lock.
- * 3. There is no atomicity across rows, and the rows of one `mutateRows` may be applied in any order.
- *    Nothing in the engine relies on more; `manifest.ordered` says where more is given.
+ *    whose start timestamp is after a writer's commit timestamp may miss the writer's lock.
+ * 3. There is no atomicity across rows, and the rows of one `mutateRows` may be applied in any
+ *    order. Nothing in the engine relies on more; `manifest.ordered` says where more is given.
  * 4. A rejected mutation was not applied, unless it was rejected with `STORE_IN_DOUBT`, after which
- *    the caller must look. No conditional mutation is retried behind the caller's back: one that is
- *    sent twice finds its own effect (P12). Reads and blind mutations may be (5).
+ *    the caller must look. No conditional mutation is silently retried: one that is sent twice
+ *    finds its own effect (P12). Reads and blind mutations may be (5).
  * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
  *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
  * 6. A resolved mutation survives as long as `manifest.durability` says.
  *
- * What says nothing is no mistake, since code that makes filters and mutations from data comes to it: a list
- * of filters that is empty, or a filter whose range is (`from` above `to`), passes nothing, so a check
- * finds nothing and a read no row; a row without mutations stays as it is. Only a conditional
- * mutation without any mutations is refused, because it can only be meant for a read.
+ * Empty filters are legal, because code that builds filters and mutations from data produces them:
+ * an empty list of filters, or a filter with an empty range (`from` above `to`), passes nothing, so
+ * a check finds nothing and a read no row; a row without mutations stays unchanged. Only a
+ * conditional mutation without any mutations is refused: its caller must have meant a read.
  *
  * Row keys and qualifiers are strings of well-formed Unicode; their order is the order of their
- * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable stores
- * them as microseconds times 1000, because Bigtable keeps milliseconds (P38).
+ * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable
+ * stores them as microseconds times 1000, because Bigtable keeps milliseconds (P38).
  */
 
 /** A cell's version: timestamps come from the timestamp oracle, never from a wall clock. */
@@ -48,15 +48,15 @@ export interface Cell {
   readonly family: string;
   readonly qualifier: string;
   readonly timestamp: Timestamp;
-  /** Not a copy: who changes it may change what others read. */
+  /** Not a copy: changing it may change what others read. */
   readonly value: Uint8Array;
 }
 
 export interface Row {
   readonly key: string;
   /**
-   * In the order of the filters asked with, then by qualifier, then newest first. A cell that passes two
-   * filters comes twice.
+   * In the order of the filters of the read, then by qualifier, then newest first. A cell that
+   * passes two filters comes twice.
    */
   readonly cells: readonly Cell[];
 }
@@ -105,9 +105,9 @@ export interface RowMutation {
 }
 
 /**
- * If any cell passes one of `anyOf`, apply `ifFound`, else `ifNotFound`; one of the two may be empty.
- * Every check of the protocol is phrased as "does an offending cell exist", because Bigtable's
- * Condition filter, which could say "and", is not atomic with its branches.
+ * If any cell passes one of `anyOf`, apply `ifFound`, else `ifNotFound`; one of the two may be
+ * empty. Every check of the protocol is phrased as "does an offending cell exist", because
+ * Bigtable's Condition filter, which could say "and", is not atomic with its branches.
  */
 export interface ConditionalRowMutation {
   readonly table: string;
@@ -119,25 +119,28 @@ export interface ConditionalRowMutation {
 
 export interface TableSchema {
   readonly families: readonly string[];
-  /** Row keys at which tablets begin, beside the first one. */
+  /** Row keys at which tablets begin, besides the first one. */
   readonly splits?: readonly string[] | undefined;
 }
 
-/** What an implementation can do beyond the contract. */
+/** The capabilities of an implementation beyond the contract. */
 export interface Manifest {
   /** A name for reports: `embedded`, `emulator`, ... */
   readonly name: string;
   /** `checkAndMutateRows` is one call, not many: the paper's own change to Bigtable. */
   readonly conditionalBatch: boolean;
   /**
-   * Mutations sent by one caller, without waiting in between, are applied in the order sent, so that
-   * none is applied without the earlier ones. The engine then sends notifications and the commit
-   * of the primary back to back instead of waiting for the former.
+   * Mutations sent by one caller, without waiting in between, are applied in the order sent, so
+   * that none is applied without the earlier ones. The engine then sends notifications and the
+   * commit of the primary back to back instead of waiting for the former.
    */
   readonly ordered: boolean;
   /** Splits given at creation come back from `sampleRowKeys`. */
   readonly splits: boolean;
-  /** Operations of many callers share calls (batching.ts): rows are best asked for together. Default: they do not. */
+  /**
+   * Operations of many callers share calls (batching.ts), so rows are best asked for together.
+   * Default false.
+   */
   readonly batches?: boolean | undefined;
   /** One sentence: what a resolved mutation survives. */
   readonly durability: string;
@@ -160,8 +163,8 @@ export interface Bigtable extends AsyncDisposable {
   ): Promise<readonly (Row | undefined)[]>;
 
   /**
-   * At most `range.limit` rows that have a cell passing a filter, in key order, each read atomically.
-   * The caller asks again from behind the last row for more.
+   * At most `range.limit` rows that have a cell passing a filter, in key order, each read
+   * atomically. To read on, the caller starts from the key after the last row.
    */
   readRange(
     table: string,
@@ -173,17 +176,22 @@ export interface Bigtable extends AsyncDisposable {
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean>;
 
   /**
-   * Each conditional mutation on its own, in any order; not atomic together. One that failed is
+   * Each conditional mutation on its own, in any order; not atomic together. A failed one is
    * answered with its error instead of a boolean, so the call itself never rejects.
    */
   checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]>;
 
-  /** Blind mutations, each row atomic. Rejects with the first failure; the other rows may be applied. */
+  /**
+   * Blind mutations, each row atomic. Rejects with the first failure; the other rows may be
+   * applied.
+   */
   mutateRows(rows: readonly RowMutation[]): Promise<void>;
 
-  /** Row keys at which a section begins, in order, without the first section's; each section has similar size. */
+  /**
+   * Row keys at which a section begins, in order, without the first; sections have similar sizes.
+   */
   sampleRowKeys(table: string): Promise<readonly string[]>;
 
   /**
@@ -196,12 +204,12 @@ export interface Bigtable extends AsyncDisposable {
   dropTable(table: string): Promise<void>;
 
   /**
-   * Tells `listener` that somebody, in whatever process, may have changed some cell, and returns what ends
-   * the telling. A hint to look, not a promise: it may come late, early by a moment, in vain, or never.
-   * A storage that does not hear of others has no such method.
+   * Calls `listener` when any process may have changed some cell; the returned function ends that.
+   * A hint to look, not a promise: it may come late, early by a moment, in vain, or never. A
+   * storage that does not learn of other writers has no such method.
    */
   readonly onChange?: ((listener: () => void) => () => void) | undefined;
 
-  /** Waits for what was sent, then refuses everything. Closing twice is harmless. */
+  /** Waits for calls in flight, then refuses everything. Closing twice is harmless. */
   close(): Promise<void>;
 }

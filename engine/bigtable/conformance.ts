@@ -1,12 +1,13 @@
 /**
- * What every Bigtable must do, whatever it is made of: the contract of `bigtable.ts` as tests.
+ * The contract of `bigtable.ts` as tests, which every implementation of a Bigtable must pass.
  *
  * Each implementation's test file calls `conformanceSuite` with a function that opens a store. Each
- * test opens its own store, makes its own table in it, drops the table and closes the store. A store
- * that outlives its test (an emulator, say) must not hold tables whose names begin with `conformance`.
+ * test opens its own store, creates its own table, drops the table and closes the store. A store
+ * that outlives its test, such as an emulator, must not hold tables whose names begin with
+ * `conformance`.
  *
- * A test's name is a claim of the contract. What the contract leaves open is not tested: the order of
- * the rows of one `mutateRows`, and which of them are applied when one fails.
+ * A test's name is a claim of the contract. Behavior that the contract leaves open is not tested:
+ * the order of the rows of one `mutateRows`, and which of them are applied when one fails.
  */
 import { describe } from 'node:test';
 import type { Bigtable } from './bigtable.ts';
@@ -19,7 +20,7 @@ import { claimRanges } from './conformance/ranges.ts';
 import { claimReads } from './conformance/reads.ts';
 import { claimTables } from './conformance/tables.ts';
 
-/** @param open gives a store that this test alone uses and closes */
+/** @param open opens a store that this test alone uses and closes */
 export function conformanceSuite(name: string, open: () => Promise<Bigtable>): void {
   describe(`${name} is a Bigtable`, () => {
     claimReads(open);

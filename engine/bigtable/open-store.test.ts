@@ -1,4 +1,4 @@
-/** Names of stores: what they mean, and what is no name. */
+/** Names of stores: what they mean, and which ones are invalid. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openStore, parseStoreName } from './index.ts';
@@ -16,7 +16,7 @@ test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
     ...cloud,
     appProfile: 'Single_1',
   });
-  // Projects of a domain have its name in front.
+  // Domain-scoped projects have the domain's name in front.
   const ofDomain = parseStoreName('bigtable://example.com:my-project/i');
   assert.deepEqual(ofDomain, {
     ...cloud,
@@ -26,7 +26,7 @@ test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
   });
 });
 
-test('what is no name is told what would be', () => {
+test('an invalid name is refused with the valid forms', () => {
   for (const name of [
     '',
     'Embedded',

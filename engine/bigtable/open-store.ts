@@ -1,12 +1,12 @@
 /**
- * A store by its name, as users write it:
+ * Opens a store by its name, as users write it:
  *
  *     embedded                                           on lmdb, in this process
  *     emulator                                           the official emulator
  *     bigtable://project/instance[?appProfile=name]      Cloud Bigtable
  *
- * A name says which kind; an address says where, and is plain data: one process makes it, starting an emulator
- * if need be, and sends it to the others, which open the same store.
+ * A name says which kind; an address says where, and is plain data. One process makes the address,
+ * starting an emulator if needed, and sends it to the others, which open the same store.
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
 import type { Bigtable } from './bigtable.ts';
@@ -29,12 +29,15 @@ export type StoreAddress =
 export type StoreName = 'embedded' | 'emulator' | CloudAddress;
 
 export interface OpenStoreOptions {
-  /** Refuses every mutation; what is not there is not made. Default false. */
+  /** Refuses every mutation, and creates nothing that is missing. Default false. */
   readonly readOnly?: boolean | undefined;
   readonly clock?: Clock | undefined;
 }
 
-/** What tables are called inside an emulator does not matter, but everybody must call them the same. */
+/**
+ * The names of project and instance do not matter inside an emulator, but all processes must use
+ * the same.
+ */
 const IN_EMULATOR = { project: 'percolator-bench', instance: 'emulator' } as const;
 
 /** @throws STORE_UNAVAILABLE, STORE_REFUSED: the message says what to change */
@@ -58,7 +61,7 @@ export function openStore(
   }
 }
 
-/** @throws INVALID_ARGUMENT with what would be right */
+/** @throws INVALID_ARGUMENT naming the valid forms */
 export function parseStoreName(name: string): StoreName {
   if (name === 'embedded' || name === 'emulator') return name;
   const cloud = name.startsWith('bigtable:') ? parseCloud(name) : undefined;
@@ -69,7 +72,7 @@ export function parseStoreName(name: string): StoreName {
   );
 }
 
-/** Not by `URL`, which lets the case of a host, and much else, be. */
+/** Not parsed by `URL`, which accepts any case of a host, and much else. */
 function parseCloud(name: string): CloudAddress | undefined {
   const id = '[a-z][-a-z0-9.:]*';
   const form = new RegExp(

@@ -1,6 +1,6 @@
 /**
- * What every implementation refuses, checked before anything is sent: so that a bad request fails
- * the same way everywhere, and never after half of it was applied.
+ * Checks that every implementation makes before it sends anything, so that a bad request fails the
+ * same way everywhere, and never after half of it was applied.
  */
 import { PercolatorError } from '../base/index.ts';
 import {
@@ -52,7 +52,7 @@ export function validateRange(range: RowRange & { readonly limit: number }): voi
       throw invalid(`range bound ${JSON.stringify(bound)} is not well-formed Unicode`);
     }
   }
-  // Not "limit < 1": NaN must not pass. Bigtable takes a limit of 0 for none at all.
+  // Not "limit < 1": NaN must not pass. Bigtable reads a limit of 0 as no limit.
   if (!(range.limit >= 1)) throw invalid(`the limit of a range is at least 1, not ${range.limit}`);
 }
 

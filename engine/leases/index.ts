@@ -1,4 +1,7 @@
-/** The front door of the leases: what keeps a collector of garbage from what transactions still read (P31). */
+/**
+ * The front door of the leases, which keep garbage collectors from what transactions still read
+ * (P31).
+ */
 export type { Lease } from './lease-table.ts';
 export { LeaseWatch } from './lease-watch.ts';
 export { createLeases, type Hold, type Leases } from './leases.ts';

@@ -1,22 +1,24 @@
 /**
- * Where leases are kept: one row for each process, in a table of their own.
+ * The table of leases: one row for each process.
  *
  *     percolator-leases: <liveness token>   lease:lease @ counter = {bound, ttlMs}
  *
- * The counter is the cell's timestamp, and the newest cell counts. A copy of an old renewal that
- * arrives late is then an old cell below a newer one, whatever its bound was; if it could take the
- * newer one's place, it would take back a pin that has been answered.
+ * The counter is the cell's timestamp, and the newest cell counts. A late copy of an old renewal is
+ * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
+ * would revoke a pin that has been answered.
  */
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 
 export interface Lease {
   /** Liveness token of the process. */
   readonly token: string;
-  /** No transaction of the process that counts on the lease has a start timestamp below. */
+  /** No transaction of the process that relies on the lease has a start timestamp below. */
   readonly bound: Timestamp;
-  /** Counted up with every renewal. */
+  /** Grows by one with every renewal. */
   readonly counter: number;
-  /** How long the lease is good for, from the moment it was sent (the owner) or seen (all others). */
+  /**
+   * How long the lease is valid, from when it was sent (for its owner) or seen (for all others).
+   */
   readonly ttlMs: number;
 }
 
@@ -44,7 +46,7 @@ export async function readLeases(store: Bigtable): Promise<readonly Lease[]> {
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE_ROWS) return leases;
-    start = `${last.key}\0`; // The first key behind the last row.
+    start = `${last.key}\0`; // The first key after the last row.
   }
 }
 
@@ -60,7 +62,7 @@ export async function writeLease(
   await store.mutateRows([{ table: LEASES_TABLE, row: token, mutations }]);
 }
 
-/** Erases the lease as it was seen; a renewal that came since stays. */
+/** Erases the lease as it was seen; a later renewal stays. */
 export async function eraseLease(
   store: Bigtable,
   { token, counter }: Pick<Lease, 'token' | 'counter'>,

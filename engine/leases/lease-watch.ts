@@ -1,11 +1,12 @@
 /**
- * Which leases still count, as the collector sees it: without trusting anybody's clock but ours, as with
- * locks (P24).
+ * The leases that still count for the collector. As with locks, it trusts no clock but its own
+ * (P24).
  *
- * A lease that has not changed for its time to live, counted from when we first saw it as it is
- * now, is given up. Its owner has counted from before it sent it, so it has stopped counting on
- * it before that. It counts up to when we asked for it, not to when the answer came: a slow answer shows the
- * lease as it was long ago. Were it to come back, it would find itself in a new epoch.
+ * A lease has lapsed when it has not changed for its time to live, counted from when we first saw
+ * its current version. Its owner counts from before it sent that version, so it has stopped relying
+ * on the lease earlier. Our count ends when we send the read, not when the answer arrives: a slow
+ * answer shows the lease as it was long ago. An owner that comes back later finds itself in a new
+ * epoch.
  */
 import { type Clock, PercolatorError } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -27,7 +28,7 @@ export class LeaseWatch {
     this.#clock = clock;
   }
 
-  /** The leases that count now. Erases those that do not. */
+  /** The leases that count now. Erases the others. */
   async liveLeases(): Promise<readonly Lease[]> {
     await createLeaseTable(this.#store);
     const askedMs = this.#clock.monotonicMs();
@@ -47,7 +48,7 @@ export class LeaseWatch {
     return before !== undefined && unchanged ? before : { lease, sinceMs: nowMs };
   }
 
-  /** Tidiness: a lapsed lease that stays is given up again the next time. */
+  /** For tidiness only: if it fails, the lapsed lease is ignored again the next time. */
   async #erase(lease: Lease): Promise<void> {
     try {
       await eraseLease(this.#store, lease);

@@ -1,4 +1,4 @@
-/** Leases: what a process may count on, and from when on nobody respects it (P31). */
+/** Leases: how long a process may rely on one, and from when on no collector respects it (P31). */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ interface Process {
   readonly leases: Leases;
   readonly store: FaultyBigtable;
   readonly clock: VirtualClock;
-  /** The timestamp that is fresh now. */
+  /** The current fresh timestamp. */
   fresh: number;
 }
 
@@ -54,7 +54,7 @@ async function bounds(watch: LeaseWatch): Promise<readonly number[]> {
   return (await watch.liveLeases()).map(({ bound }) => bound);
 }
 
-test('P31: the lease is there, with a bound from before, when the first start timestamp is asked for', async () => {
+test('P31: the lease exists, with an earlier bound, when the first start timestamp is asked for', async () => {
   const { process, watch } = open();
   assert.deepEqual(await bounds(watch), []);
   const hold = await process.leases.enter();
@@ -87,10 +87,10 @@ test('P31: the bound follows the oldest start timestamp in use, and a fresh time
   assert.deepEqual(await bounds(watch), [100]);
 });
 
-test('P31: a start timestamp that is asked for and not known yet holds the bound at what was known before', async () => {
+test('P31: a start timestamp not yet answered holds the bound at the largest timestamp known before', async () => {
   const { process, watch, clock } = open();
   (await process.leases.enter()).release();
-  const pending = await process.leases.enter(); // Will be given 15, and be slow to hear of it.
+  const pending = await process.leases.enter(); // Will receive 15, after a delay.
   process.fresh = 99;
   await clock.advance(TTL_MS / 3);
   assert.deepEqual(await bounds(watch), [10]);
@@ -98,7 +98,7 @@ test('P31: a start timestamp that is asked for and not known yet holds the bound
   assert.ok(pending.isCovered());
 });
 
-test('P31: who enters while the fresh timestamp is being asked for may be below it, and holds the bound', async () => {
+test('P31: a transaction that enters while the fresh timestamp is in flight may be below it, and holds the bound', async () => {
   const { watch, store, clock } = open();
   let answer: Promise<number> = Promise.resolve(10);
   const leases = createLeases({
@@ -112,9 +112,9 @@ test('P31: who enters while the fresh timestamp is being asked for may be below 
   (await leases.enter()).release();
   const slow = Promise.withResolvers<number>();
   answer = slow.promise;
-  const renewal = leases.renew(); // Finds nobody, and asks.
+  const renewal = leases.renew(); // Finds no hold, and asks.
   await clock.yield();
-  const hold = await leases.enter(); // Is given 49,
+  const hold = await leases.enter(); // Receives 49,
   slow.resolve(50); // before this.
   await renewal;
   assert.deepEqual(await bounds(watch), [10]);
@@ -122,7 +122,7 @@ test('P31: who enters while the fresh timestamp is being asked for may be below 
   assert.ok(hold.isCovered());
 });
 
-test('P31: a pin taken while a renewal hears of its fresh timestamp is in the bound, or renews itself', async () => {
+test('P31: a pin taken while a renewal receives its fresh timestamp is in the bound, or renews the lease', async () => {
   for (let turns = 0; turns < 12; turns++) {
     const { watch, store, clock } = open();
     let answer: Promise<number> = Promise.resolve(10);
@@ -149,7 +149,7 @@ test('P31: a pin taken while a renewal hears of its fresh timestamp is in the bo
   }
 });
 
-test('P59: a process that was suspended does not count on its lease, although its monotonic clock stood still', async () => {
+test('P59: a process that was suspended does not rely on its lease, although its monotonic clock stopped', async () => {
   const { process, clock } = open();
   const hold = await process.leases.enter();
   hold.setTimestamp(11);
@@ -181,7 +181,7 @@ test('P59: a suspend is noticed also if the wall clock is set back by a part of 
   assert.ok(!hold.isCovered());
 });
 
-test('P59: a wall clock that is corrected by a little, or runs a hundredth slower, ends no lease', async () => {
+test('P59: a wall clock that is corrected a little, or runs a hundredth slower, ends no lease', async () => {
   const { process, clock } = open();
   const hold = await process.leases.enter();
   hold.setTimestamp(11);
@@ -193,7 +193,7 @@ test('P59: a wall clock that is corrected by a little, or runs a hundredth slowe
   }
 });
 
-test('P31: a process stops counting on its lease before anybody stops respecting it', async () => {
+test('P31: a process stops relying on its lease before any collector stops respecting it', async () => {
   const { process, watch, clock } = open();
   const hold = await process.leases.enter();
   hold.setTimestamp(11);
@@ -223,7 +223,7 @@ test('P31: the time to live counts from before the renewal was sent, not from it
   assert.ok(!hold.isCovered(), '30 seconds after it was sent, although 18 after it was answered');
 });
 
-test('P31: what began before the lease lapsed is never covered again; what begins after is', async () => {
+test('P31: a hold from before the lease lapsed is never covered again; a later one is', async () => {
   const { process, clock } = open();
   const before = await process.leases.enter();
   before.setTimestamp(11);
@@ -239,7 +239,7 @@ test('P31: what began before the lease lapsed is never covered again; what begin
   assert.ok(after.isCovered());
 });
 
-test('P24: a lease is given up a time to live after it was seen as it is, on the own clock; a renewed one is not', async () => {
+test('P24: a lease lapses one time to live after its version was first seen, on our own clock; a renewed one does not', async () => {
   const { process, watch, clock } = open();
   await process.leases.enter();
   await clock.advance(20_000);
@@ -265,7 +265,7 @@ test('P24: a slow answer does not end a lease that was renewed meanwhile', async
   assert.deepEqual(await clock.runUntil(bounds(watch)), [10]);
 });
 
-test('P31: a late copy of an old renewal does not take the place of a pin', async () => {
+test('P31: a late copy of an old renewal does not replace a pin', async () => {
   const { process, watch, clock } = open();
   (await process.leases.enter()).release();
   process.fresh = 100;
@@ -278,7 +278,7 @@ test('P31: a late copy of an old renewal does not take the place of a pin', asyn
   assert.deepEqual(await bounds(watch), [50]);
 });
 
-test('P31: a pin below the bound is covered only when the lease says so', async () => {
+test('P31: a pin below the bound is covered only once the lease includes it', async () => {
   const { process, clock, watch } = open();
   (await process.leases.enter()).release();
   process.fresh = 100;
@@ -289,7 +289,7 @@ test('P31: a pin below the bound is covered only when the lease says so', async 
   assert.ok(!pin.isCovered());
 });
 
-test('P31: a hold that was forgotten stops holding, and knows', async () => {
+test('P31: a forgotten hold stops holding, and reports it', async () => {
   const { process, watch, clock } = open();
   const forgotten = await process.leases.enter();
   forgotten.setTimestamp(11);
@@ -302,7 +302,7 @@ test('P31: a hold that was forgotten stops holding, and knows', async () => {
   assert.ok(!forgotten.isCovered());
 });
 
-test('a lease that cannot be registered covers nobody and stops nobody', async () => {
+test('a lease that cannot be registered covers no transaction and blocks none', async () => {
   const { process, watch } = open();
   let lost = true;
   process.store.loseRequest(() => lost);
@@ -328,7 +328,7 @@ test('closing gives the lease up at once', async () => {
   assert.ok(!(await process.leases.enter()).isCovered());
 });
 
-test('closing during a renewal gives up the lease that the renewal brings, and closing twice sends nothing more', async () => {
+test('closing during a renewal gives up the renewed lease, and closing twice sends nothing more', async () => {
   const { process, watch, clock, store } = open();
   (await process.leases.enter()).release();
   const renewed = Promise.withResolvers<void>();
@@ -361,7 +361,7 @@ test('a renewal that the storage refuses once is followed by the next', async ()
   assert.ok(hold.isCovered());
 });
 
-test('a lease that has lapsed is erased by whoever sees it, and if that fails it still does not count', async () => {
+test('a watch erases a lapsed lease that it sees, and if that fails the lease still does not count', async () => {
   const { process, clock, store } = open();
   const client = new FaultyBigtable(store);
   const watch = new LeaseWatch(client, clock);
@@ -394,7 +394,7 @@ test('all leases are read, however many there are', async () => {
   );
 });
 
-test('a process that has had the token before does not hide its successor', async () => {
+test('an earlier process with the same token does not hide its successor', async () => {
   const { process, watch, store, clock } = open();
   await process.leases.enter();
   await clock.advance(100_000);

@@ -1,34 +1,35 @@
 /**
  * The lease of this process on the versions that its transactions still read (P31).
  *
- * A collector of garbage must not delete what somebody's snapshot sees. So every process says, in a
- * row of its own, below which timestamp it needs nothing: its bound. The collector stays below the
- * bounds of all leases that are renewed; and a process counts on its lease only as long as the
- * collector certainly does.
+ * A garbage collector must not delete versions that a snapshot of any process sees. So every
+ * process publishes its bound in a row of its own: the timestamp below which it needs nothing. The
+ * collector stays below the bounds of all leases that are renewed, and a process relies on its
+ * lease only as long as the collector certainly respects it.
  *
- *   1. Register before the first start timestamp is asked for, with a bound that was handed out
- *      before. Whoever reads the leases and does not find us has asked for its own
- *      timestamp before we ask for ours, so ours is larger (see garbage-collection/horizon.ts).
+ *   1. Register before asking for the first start timestamp, with a bound that was handed out
+ *      before. A collector that reads the leases and does not find ours asked for its own timestamp
+ *      before we ask for ours, so ours is larger (see garbage-collection/horizon.ts).
  *   2. Renew three times per time to live. The bound is then the smallest start timestamp in use;
- *      if there is none, a fresh timestamp, asked for before looking.
- *   3. Between being asked for and being known, a start timestamp is represented by the largest one
- *      known before. So at every moment everything ever sent is at or below every hold.
- *   4. Count on the lease until its time to live, counted from before the renewal was sent on our own
- *      clocks, is over, less a margin for clocks that run at different speeds. Others count it from
- *      when they saw it, which is later. Both clocks must say so: a suspended machine's monotonic
- *      clock stands still (P59; base/moment.ts).
- *   5. A renewal that comes too late may find that the collector has given us up in between. What
- *      began before it is never covered again: a new epoch begins.
+ *      if there is none, a fresh timestamp, asked for before looking for one in use.
+ *   3. Between the request for a start timestamp and its answer, the largest timestamp known before
+ *      represents it. So at every moment every bound ever sent is at or below every hold.
+ *   4. Rely on the lease for its time to live, counted on our own clocks from before the renewal
+ *      was sent, less a margin for clocks that run at different speeds. Other processes count it
+ *      from when they saw it, which is later. Both of our clocks must agree: a suspended machine's
+ *      monotonic clock stops (P59; base/moment.ts).
+ *   5. A renewal that comes too late may find that the collector has given our lease up in between.
+ *      Holds from before are never covered again: a new epoch begins.
  *
- * A hold that is older than `lifetimeMsMax` does not count any more: a snapshot that somebody forgot to
- * close must not hold the horizon for ever. It is struck off before the bound is computed without it.
+ * A hold older than `lifetimeMsMax` no longer counts: a snapshot that its user forgot to close must
+ * not hold the horizon forever. It is removed before the bound is computed without it.
  *
- * All of it costs a transaction nothing: entering is an entry in a set. Nothing breaks if the lease
- * cannot be registered or renewed: transactions that are not covered ask for the horizon instead
- * (transaction/stale.ts).
+ * The lease costs a transaction nothing: entering adds an entry to a set. Nothing breaks if the
+ * lease cannot be registered or renewed: transactions that are not covered ask for the horizon
+ * instead (transaction/stale.ts).
  *
- * Does a lease end sooner when its process is known to be dead? No: liveness is a hint, and must decide nothing
- * (P26). It would save one time to live, and lose data where two containers share a host name.
+ * Does a lease end sooner when its process is known to be dead? No: liveness is a hint, and must
+ * decide nothing (P26). Ending it would save one time to live, and lose data where two containers
+ * share a host name.
  */
 import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
@@ -40,33 +41,33 @@ export interface Hold {
   setTimestamp(startTimestamp: Timestamp): void;
   /**
    * True only if no collector had given up the start timestamp until now. Ask after a read has been
-   * answered: what is true now was true when it was served.
+   * answered: if it is true now, it was true when the read was served.
    */
   isCovered(): boolean;
-  /** Nothing will be read or written for it any more. Twice is harmless. */
+  /** Ends the hold: nothing more will be read or written for it. Twice is harmless. */
   release(): void;
 }
 
 export interface Leases {
-  /** To be called before a start timestamp is asked for. */
+  /** Must be called before a start timestamp is asked for. */
   enter(): Promise<Hold>;
   /**
-   * Holds on to a timestamp of the past. It may be too late already: read the horizon afterwards,
-   * and do not use the hold if it is above.
+   * Holds a timestamp of the past. It may already be too late: read the horizon afterwards, and do
+   * not use the hold if the horizon is above.
    */
   pin(timestamp: Timestamp): Promise<Hold>;
-  /** Brings the bound up to date now, if there is a lease; rejects if the storage does. */
+  /** Updates the bound now, if there is a lease; rejects if the storage does. */
   renew(): Promise<void>;
-  /** Gives the lease up, and ends the renewing. What is still in use is not covered any more. */
+  /** Gives the lease up, and ends the renewing. Holds still in use are no longer covered. */
   close(): Promise<void>;
 }
 
 export interface LeaseServices {
   readonly store: Bigtable;
   readonly clock: Clock;
-  /** Liveness token: no other process has it, ever. */
+  /** Liveness token: no other process ever has it. */
   readonly token: string;
-  /** A timestamp below every one that is handed out from now on, and as large as may be. */
+  /** A timestamp below every one handed out from now on, and as large as possible. */
   freshTimestamp(): Promise<Timestamp>;
   readonly ttlMs: number;
   readonly lifetimeMsMax: number;
@@ -94,19 +95,19 @@ class ProcessLeases implements Leases {
   readonly #services: LeaseServices;
   readonly #entries = new Set<Entry>();
   readonly #closed = new AbortController();
-  /** Resolves to whether there is a lease; undefined until somebody needs one. */
+  /** Resolves to whether there is a lease; undefined until one is needed. */
   #registering: Promise<boolean> | undefined;
   #isRegistered = false;
   #counter = 0;
   /** The end of the queue of renewals: they are sent one after the other. */
   #renewing: Promise<void> = Promise.resolve();
-  /** Moves on when the lease has lapsed and is there again. */
+  /** Grows when the lease is renewed after it had lapsed. */
   #epoch = 0;
-  /** When the last renewal that was answered had been sent; undefined before the first, and after the end. */
+  /** When the last answered renewal was sent; undefined before the first, and after the end. */
   #renewedAt: Moment | undefined;
   /** The largest timestamp known to have been handed out. */
   #largestSeen: Timestamp = 0;
-  /** The largest bound ever sent: what is not below needs no renewal to be held. */
+  /** The largest bound ever sent: a timestamp at or above it needs no renewal to be held. */
   #largestSent: Timestamp = 0;
 
   constructor(services: LeaseServices) {
@@ -146,11 +147,11 @@ class ProcessLeases implements Leases {
     if (!this.#isRegistered) return;
     this.#isRegistered = false;
     const { store, token } = this.#services;
-    // If it stays, it ends by itself.
+    // If it stays, it expires.
     await this.#succeeds(eraseLease(store, { token, counter: this.#counter }));
   }
 
-  /** Step 1; who comes meanwhile waits for the same answer, and after a failure the next one tries again. */
+  /** Step 1. Concurrent callers share one attempt; after a failure, the next caller tries again. */
   #register(): Promise<boolean> {
     if (this.#closed.signal.aborted) return Promise.resolve(false);
     this.#registering ??= this.#succeeds(this.#registerNow()).finally(() => {
@@ -162,10 +163,10 @@ class ProcessLeases implements Leases {
   async #registerNow(): Promise<void> {
     const { store, token } = this.#services;
     await createLeaseTable(store);
-    // Should somebody have had our token before, we go on counting where it stopped.
+    // If an earlier process had our token, we continue its counter.
     this.#counter = (await readLease(store, token))?.counter ?? 0;
     await this.#enqueueRenewal();
-    this.#isRegistered = true; // Also if it was given up meanwhile: then it is to be erased.
+    this.#isRegistered = true; // Also if it was closed meanwhile: `close` then erases it.
     void this.#renewForever();
   }
 
@@ -179,7 +180,8 @@ class ProcessLeases implements Leases {
         await this.renew();
       } catch (error) {
         if (isPassing(error)) continue;
-        this.#isRegistered = false; // The storage was closed, or we have died: nobody will count on us.
+        // The storage was closed, or we have died: no transaction will rely on the lease.
+        this.#isRegistered = false;
       }
     }
   }
@@ -191,7 +193,7 @@ class ProcessLeases implements Leases {
     this.#forgetOld();
     const fresh =
       this.#entries.size === 0 ? await this.#freshTimestamp() : Number.POSITIVE_INFINITY;
-    // From here to the sending there is no await: a hold that is added now is either in the bound,
+    // There is no await from here to the sending: a hold that is added now is either in the bound,
     // or finds in #largestSent that it is not.
     const bound = this.#smallestInUse(fresh);
     this.#counter += 1;
@@ -208,14 +210,14 @@ class ProcessLeases implements Leases {
     return fresh;
   }
 
-  /** What was added while the fresh timestamp was asked for may be below it, and counts instead. */
+  /** An entry added while the fresh timestamp was asked for may be below it, and counts instead. */
   #smallestInUse(fresh: Timestamp): Timestamp {
     let bound = this.#entries.size === 0 ? fresh : Number.POSITIVE_INFINITY;
     for (const entry of this.#entries) bound = Math.min(bound, entry.bound);
     return bound;
   }
 
-  /** Until then the collector certainly respects the lease (step 4). */
+  /** While this is true, the collector certainly respects the lease (step 4). */
   #isValid(): boolean {
     const { clock, ttlMs } = this.#services;
     const since = this.#renewedAt;

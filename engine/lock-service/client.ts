@@ -1,16 +1,17 @@
 /**
- * A worker's side of the lock service: what it gives to `openPercolator` as its `liveness`, and to its workers as
- * their `rangeLocks`.
+ * A worker's side of the lock service: passed to `openPercolator` as `liveness`, and to its workers
+ * as `rangeLocks`.
  *
- * It announces its token and beats, three times per time to live, and hears who has died. `isDead` asks nobody: it
- * looks at what was heard. If the service is lost, or silent for a time to live, the dead that it has told of are
- * forgotten: they are not known any more, and whoever is not known is not dead. As soon as it is back we announce ourselves again.
+ * It announces its token, beats three times per time to live, and receives the tokens of dead
+ * workers. `isDead` makes no call: it uses what was received. If the service is lost, or silent for
+ * a time to live, the reported dead are forgotten: they are then unknown, and an unknown worker is
+ * not dead. As soon as the service is back we announce ourselves again.
  *
- * Processes of this machine are known better by the operating system, at once and without a service: `local` is asked
- * first, and names our token.
+ * The operating system knows the processes of this machine better, at once and without a service:
+ * `local` is asked first, and names our token.
  *
- * Locks that the service does not grant or refuse in time count as granted, and for a second it is not asked again: a
- * scanner without locks does work twice, a scanner that waits does none.
+ * Locks that the service does not grant or refuse in time count as granted, and for a second it is
+ * not asked again: a scanner without locks does work twice, a scanner that waits does none.
  */
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '../base/index.ts';
@@ -25,9 +26,10 @@ export interface LockServiceOptions {
   /** Names our token, and knows the processes of this machine: `localProcesses(...)`. */
   readonly local: Liveness;
   /**
-   * Milliseconds without a beat after which we are taken for dead. Default 3,000. Too small: a pause of the
-   * process costs its transactions. Too large: locks of a process whose machine is gone wait for so long. Of a
-   * process that exits or is killed, the end of the connection tells at once.
+   * Milliseconds without a beat after which we are taken for dead. Default 3,000. Too small: a
+   * pause of the process costs its transactions. Too large: locks of a process whose machine is
+   * gone wait that long. If a process exits or is killed, the end of the connection shows it at
+   * once.
    */
   readonly timeToLiveMs?: number | undefined;
   /** Default: the system's. */
@@ -36,7 +38,7 @@ export interface LockServiceOptions {
 
 /** Close it after the database that uses it; twice is harmless. */
 export interface LockServiceClient extends Liveness, RangeLocks, AsyncDisposable {
-  /** Whether the service has heard of us, and tells us of the dead. */
+  /** Whether the service knows us, and reports dead workers to us. */
   readonly isConnected: boolean;
   close(): Promise<void>;
 }
@@ -45,12 +47,12 @@ const TTL_MS = 3_000;
 /** Beats per time to live: two may get lost. */
 const BEATS_PER_TTL = 3;
 const RECONNECT_MS = 50;
-/** How long a scanner waits for an answer, and how long it then does without. */
+/** How long a scanner waits for an answer, and then how long it works without locks. */
 const LOCK_DEADLINE_MS = 200;
 const WITHOUT_LOCKS_MS = 1_000;
 const NO_LOCK: RangeLock = { release: () => {} };
 
-/** Connects in the background, for as long as it takes. */
+/** Connects in the background, retrying until it succeeds. */
 export function connectLockService(options: LockServiceOptions): LockServiceClient {
   return new Connection(options);
 }
@@ -65,7 +67,7 @@ class Connection implements LockServiceClient {
   readonly #closed = new AbortController();
   readonly #staying: Promise<void>;
   #stay: ClientDuplexStream<Beat, Changes> | undefined;
-  /** Undefined while the service tells us nothing. */
+  /** Undefined while the service reports nothing. */
   #dead: Set<string> | undefined;
   #withoutLocksUntilMs = -Infinity;
 
@@ -74,7 +76,7 @@ class Connection implements LockServiceClient {
     this.#local = options.local;
     this.#clock = options.clock ?? systemClock;
     this.#ttlMs = options.timeToLiveMs ?? TTL_MS;
-    // Asked twice per time to live: a service that has not answered for one is gone.
+    // Pings twice per time to live: a service that has not answered for one is gone.
     const connecting = { clock: this.#clock, keepaliveMs: Math.ceil(this.#ttlMs / 2) };
     this.#server = connect(options.address, this.#service, connecting);
     this.#staying = this.#stayForever();
@@ -107,7 +109,7 @@ class Connection implements LockServiceClient {
     this.#closed.abort();
     this.#stay?.write({ token: this.self, ttlMs: this.#ttlMs, isLeaving: true });
     this.#stay?.end();
-    // A service that hangs does not say goodbye.
+    // A service that hangs never ends the stream.
     await Promise.race([this.#staying, this.#clock.sleep(LOCK_DEADLINE_MS)]);
     this.#stay?.cancel();
     await this.#staying;
@@ -118,7 +120,7 @@ class Connection implements LockServiceClient {
     await this.close();
   }
 
-  /** If it gets lost, the lock ends by itself. */
+  /** If the call is lost, the lock expires. */
   #unlock(number: number): void {
     const deadline = { deadlineMs: LOCK_DEADLINE_MS };
     this.#server.call('UnlockRange', { number }, deadline).catch(() => {});

@@ -1,4 +1,6 @@
-/** The claims of liveness among local processes: dead is said only of who has certainly exited. */
+/**
+ * Claims of liveness among local processes: only processes that certainly exited are reported dead.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,13 +39,13 @@ test('a running process is alive, and dead as soon as it has exited', async () =
   assert.equal(liveness.isDead(token), true);
 });
 
-test('a process number used again is not its dead predecessor', withProc, () => {
+test('a reused process number is not its dead predecessor', withProc, () => {
   const liveness = localProcesses('1');
   const [machine, pid, start, nonce] = liveness.self.split('/');
   assert.equal(liveness.isDead([machine, pid, Number(start) - 1, nonce].join('/')), true);
 });
 
-test('processes of other machines are never said to be dead', () => {
+test('processes of other machines are never reported dead', () => {
   const liveness = localProcesses('1');
   const [machine, , ...rest] = liveness.self.split('/');
   assert.equal(liveness.isDead([`not ${machine}`, 999_999_999, ...rest].join('/')), false);
@@ -55,8 +57,8 @@ test('a process of another user, or of the system, is alive', withProc, () => {
   assert.equal(liveness.isDead([machine, 1, '', nonce].join('/')), false);
 });
 
-test('a process that nobody has buried is dead all the same', withProc, async () => {
-  // Its number is still taken: asking only whether it exists would wait for the time to live.
+test('a process whose parent has not reaped it is dead all the same', withProc, async () => {
+  // Its number is still taken: checking only that it exists would wait for the time to live.
   const script = `const child = require('node:child_process').spawn('true');
     require('node:fs').writeSync(1, String(child.pid) + '\\n');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);`;

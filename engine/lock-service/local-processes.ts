@@ -1,9 +1,9 @@
 /**
- * Liveness among the processes of one machine: the operating system knows who has exited.
+ * Liveness among the processes of one machine: the operating system knows which have exited.
  *
- * A token names the machine, the process and the moment the process started, so that a process
- * number used again is not mistaken for its dead predecessor. Tokens of other machines are never declared
- * dead here; their locks wait for the time to live to run out.
+ * A token names the machine, the process and the moment the process started, so that a reused
+ * process number is not mistaken for its dead predecessor. Tokens of other machines are never
+ * declared dead here; their locks wait for the time to live to run out.
  */
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -30,7 +30,7 @@ function exists(processId: number): boolean {
     kill(processId, 0); // Signal 0 tests for existence and does nothing.
     return true;
   } catch (error) {
-    // EPERM: it is there, and somebody else's.
+    // EPERM: the process exists, and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
@@ -42,7 +42,7 @@ function exists(processId: number): boolean {
 function startTime(processId: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${processId}/stat`, 'latin1');
-    // Fields 3 and 22; they are counted behind the command name, which may contain spaces.
+    // Fields 3 and 22, counted after the command name, which may contain spaces.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {

@@ -1,4 +1,6 @@
-/** A process that announces its token to a lock service, says so, and stays until it is killed. */
+/**
+ * A process that announces its token to a lock service, prints it, and stays until it is killed.
+ */
 import { argv, stdout } from 'node:process';
 import { systemClock } from '../base/index.ts';
 import { connectLockService, localProcesses } from './index.ts';

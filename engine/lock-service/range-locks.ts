@@ -1,25 +1,25 @@
 /**
- * Advisory locks on ranges of rows, which keep scanners apart (section 2.4): "each worker acquires a lock from a
- * lightweight lock service before scanning the row. This lock server need not persist state since it is advisory and
- * thus is very scalable."
+ * Advisory locks on ranges of rows, which keep scanners apart (section 2.4): "each worker acquires
+ * a lock from a lightweight lock service before scanning the row. This lock server need not persist
+ * state since it is advisory and thus is very scalable."
  *
- * Nothing that must be true depends on them. Two scanners on one row both run its observers; one of the two runs loses
- * on the acknowledgment and leaves nothing behind (P49). So a lock may be forgotten at any moment, and every
- * lock ends by itself: a scanner that hangs keeps nobody from its rows for longer than the time to live.
+ * No correctness depends on them. If two scanners run the observers of one row, one of the two runs
+ * fails at the acknowledgment and leaves nothing (P49). So a lock may be forgotten at any moment,
+ * and every lock expires: a scanner that hangs blocks its rows for at most the time to live.
  */
 import type { Clock } from '../base/index.ts';
 
 /** The locks, as one scanner sees them. */
 export interface RangeLocks {
   /**
-   * Locks the rows from `from` to `to`, both included. Undefined if another scanner holds one of them; never for
-   * the caller's own. Without an answer it is as if the rows were free: it does not reject.
+   * Locks the rows from `from` to `to`, both included. Undefined if another scanner holds one of
+   * them; never for the caller's own. Without an answer the rows count as free: it does not reject.
    */
   tryLock(range: LockedRange): Promise<RangeLock | undefined>;
 }
 
 export interface RangeLock {
-  /** Nobody need keep off any more. Twice is harmless. */
+  /** Gives the lock up. Twice is harmless. */
   release(): void;
 }
 
@@ -34,14 +34,17 @@ interface Held extends LockedRange {
   readonly untilMs: number;
 }
 
-/** Milliseconds after which a lock has ended. Too small: scanners meet. Too large: rows of one that hangs wait. */
+/**
+ * Milliseconds until a lock expires. Too small: scanners meet. Too large: the rows of a hanging
+ * scanner wait.
+ */
 const RANGE_TTL_MS = 10_000;
 
-/** The locks of all scanners, in memory: of one process, or behind server.ts. */
+/** The locks of all scanners, in memory: those of one process, or of the clients of server.ts. */
 export class RangeLockTable {
   readonly #clock: Clock;
   readonly #ttlMs: number;
-  /** By number. Few: each scanner holds as many as it has batches of rows underway. */
+  /** By number. Few: each scanner holds one per batch of rows in flight. */
   readonly #held = new Map<number, Held>();
   #lastNumber = 0;
 
@@ -50,7 +53,7 @@ export class RangeLockTable {
     this.#ttlMs = ttlMs;
   }
 
-  /** The lock's number, or undefined if another owner is in the way. */
+  /** The lock's number, or undefined if another owner holds an overlapping lock. */
   lock(owner: string, { table, from, to }: LockedRange): number | undefined {
     const nowMs = this.#clock.monotonicMs();
     for (const [number, held] of this.#held) {
@@ -80,7 +83,9 @@ export class RangeLockTable {
   }
 }
 
-/** Compares code units, not bytes: what differs is rare, and a lock too many or too few does no harm. */
+/**
+ * Compares code units, not bytes: they rarely differ, and one lock too many or too few is harmless.
+ */
 function overlaps(a: LockedRange, b: LockedRange): boolean {
   return a.table === b.table && a.from <= b.to && b.from <= a.to;
 }

@@ -1,8 +1,8 @@
 /**
- * The lock service as a server: liveness tokens (tokens.ts) and advisory locks on ranges of rows (range-locks.ts), over
- * gRPC (lock-service.proto), in memory.
+ * The lock service as a server: liveness tokens (tokens.ts) and advisory locks on ranges of rows
+ * (range-locks.ts), over gRPC (lock-service.proto), in memory.
  *
- *     worker ──beat, beat, beat──▶ tokens ──who has died──▶ every worker
+ *     worker ──beat, beat, beat──▶ tokens ──dead workers──▶ every worker
  *                                    └──▶ the locks of the dead are given up
  */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
@@ -29,7 +29,7 @@ export interface ServeLocksOptions {
 
 type Stay = ServerDuplexStream<Beat, Changes>;
 
-/** How often to look whose time is over, in milliseconds. */
+/** How often to look for expired tokens, in milliseconds. */
 const EXPIRE_MS = 50;
 
 export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcServer> {
@@ -71,7 +71,7 @@ function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
     else tokens.beat(session);
   });
   stay.on('end', () => stay.end());
-  stay.on('error', () => {}); // The connection broke; what follows is below.
+  stay.on('error', () => {}); // The connection broke; `close` follows.
   stay.on('close', () => {
     stays.delete(stay);
     if (session !== undefined) tokens.disconnect(session);

@@ -1,6 +1,6 @@
 /**
- * The claims of the lock service over real connections, with processes that are killed, stopped and come back; and that
- * it may lose everything without harm.
+ * Claims of the lock service over real connections, with processes that are killed, stopped and
+ * come back; and that it may lose everything without harm.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -22,7 +22,7 @@ import type { LockedRange } from './range-locks.ts';
 const RANGE = { table: 't', from: 'a', to: 'b' };
 const MEMBER = new URL('member.fixture.ts', import.meta.url);
 
-test('"automatically deleted when the process exits": a process that is killed is dead for all others at once', async (t) => {
+test('"automatically deleted when the process exits": a killed process is dead for all others at once', async (t) => {
   const { address } = await serve(t);
   const observer = await join(t, address, 'observer');
   const { child, token } = await startMember(t, address, 60_000);
@@ -30,8 +30,8 @@ test('"automatically deleted when the process exits": a process that is killed i
   assert.equal(await observer.tryLock(RANGE), undefined, 'it holds a lock');
   child.kill('SIGKILL');
   await until(() => observer.isDead(token));
-  assert.ok(await observer.tryLock(RANGE), 'and its locks have ended with it');
-  assert.equal((await join(t, address, 'late')).isDead(token), true, 'who comes later is told');
+  assert.ok(await observer.tryLock(RANGE), 'and its locks ended with it');
+  assert.equal((await join(t, address, 'late')).isDead(token), true, 'a later client is told');
 });
 
 test('P26: a process that was stopped is taken for dead, and alive again when it goes on', async (t) => {
@@ -44,7 +44,7 @@ test('P26: a process that was stopped is taken for dead, and alive again when it
   await until(() => !observer.isDead(token));
 });
 
-test('closing is leaving: nobody waits for the time to live', async (t) => {
+test('closing is leaving: no client waits for the time to live', async (t) => {
   const { address } = await serve(t);
   const observer = await join(t, address, 'observer');
   const leaver = await join(t, address, 'leaver', { timeToLiveMs: 60_000 });
@@ -55,15 +55,15 @@ test('closing is leaving: nobody waits for the time to live', async (t) => {
   await until(() => observer.isDead('leaver'));
 });
 
-test('nobody is dead of whom the service knows nothing, and nobody by a stranger’s name', async (t) => {
+test('an unknown token is not dead, nor is the client’s own', async (t) => {
   const { address } = await serve(t);
   const observer = await join(t, address, 'observer');
   await systemClock.sleep(100);
-  assert.equal(observer.isDead('nobody'), false);
+  assert.equal(observer.isDead('unknown'), false);
   assert.equal(observer.isDead('observer'), false);
 });
 
-test('P26: a service that was started again makes nobody look dead who lives', async (t) => {
+test('P26: a restarted service makes no living process look dead', async (t) => {
   const before = await serve(t);
   const observer = await join(t, before.address, 'observer', { timeToLiveMs: 300 });
   const other = await join(t, before.address, 'other', { timeToLiveMs: 300 });
@@ -72,7 +72,7 @@ test('P26: a service that was started again makes nobody look dead who lives', a
   await until(() => observer.isDead('dead'));
   await before.close();
   await until(() => !observer.isConnected);
-  assert.equal(observer.isDead('dead'), false, 'what it has told is not known any more');
+  assert.equal(observer.isDead('dead'), false, 'its reports are forgotten');
   await serve(t, { address: before.address });
   await until(() => observer.isConnected && other.isConnected);
   for (let i = 0; i < 30; i++) {
@@ -83,7 +83,7 @@ test('P26: a service that was started again makes nobody look dead who lives', a
   await until(() => observer.isDead('other'));
 });
 
-test('P56: a network that swallows everything is noticed: what the service has told is not known any more', async (t) => {
+test('P56: a network that drops everything is noticed: the reports of the service are forgotten', async (t) => {
   const { address } = await serve(t);
   const proxy = await swallowingProxy(t, address);
   const observer = await join(t, proxy.address, 'observer', { timeToLiveMs: 500 });
@@ -97,7 +97,7 @@ test('P56: a network that swallows everything is noticed: what the service has t
   await until(() => observer.isConnected && observer.isDead('dead'));
 });
 
-test('what the operating system knows counts without the service', async (t) => {
+test('the operating system’s knowledge counts without the service', async (t) => {
   const local: Liveness = { self: 'us', isDead: (token) => token === 'known to be dead' };
   const client = connectLockService({ address: '127.0.0.1:1', local });
   t.after(() => client.close());
@@ -106,7 +106,7 @@ test('what the operating system knows counts without the service', async (t) => 
   assert.equal(client.self, 'us');
 });
 
-test('a range is locked for one scanner, until it is released or its time is over', async (t) => {
+test('a range is locked for one scanner, until it is released or it expires', async (t) => {
   const { address } = await serve(t, { rangeTimeToLiveMs: 300 });
   const [a, b] = [await join(t, address, 'a'), await join(t, address, 'b')];
   const lock = await a.tryLock(RANGE);
@@ -125,10 +125,10 @@ test('a range of one row is that row, and no other', async (t) => {
   assert.ok((await a.tryLock(only('m'))) !== undefined);
   assert.equal(await b.tryLock(only('m')), undefined);
   for (const row of ['l', 'm\0', 'm1', 'n']) assert.ok(await b.tryLock(only(row)), row);
-  assert.ok(await b.tryLock({ ...only('m'), table: 'u' }), 'of another table');
+  assert.ok(await b.tryLock({ ...only('m'), table: 'u' }), 'a row of another table');
 });
 
-test('P49: a service that does not answer is waited for once, and then not for a while', async (t) => {
+test('P49: a service that does not answer is waited for once, and then skipped for a while', async (t) => {
   const silent = createServer((socket) => t.after(() => socket.destroy()));
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   t.after(() => silent.close());
@@ -163,7 +163,7 @@ async function serve(t: TestContext, options: ServeLocksOptions = {}) {
   return server;
 }
 
-/** Between a client and the service; no connection ever breaks, but nothing may come through. */
+/** Sits between a client and the service; connections never break, but it may drop all bytes. */
 async function swallowingProxy(
   t: TestContext,
   address: string,
@@ -191,7 +191,7 @@ async function swallowingProxy(
   return { address: `127.0.0.1:${port}`, swallow: (isOn) => (isSwallowing = isOn) };
 }
 
-/** A client that the service has heard of. */
+/** A client that the service knows. */
 async function join(
   t: TestContext,
   address: string,
@@ -219,7 +219,7 @@ async function startMember(
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const startedMs = systemClock.monotonicMs();
   while (!(await isSo())) {
-    assert.ok(systemClock.monotonicMs() - startedMs < 10_000, 'it becomes so');
+    assert.ok(systemClock.monotonicMs() - startedMs < 10_000, 'it happens in time');
     await systemClock.sleep(2);
   }
 }

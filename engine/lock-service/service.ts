@@ -1,4 +1,4 @@
-/** What travels between server.ts and client.ts, as lock-service.proto has it. */
+/** The messages between server.ts and client.ts, as in lock-service.proto. */
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { loadService } from '../rpc/index.ts';
 import type { LockedRange } from './range-locks.ts';
@@ -18,7 +18,7 @@ export interface LockRangeRequest extends LockedRange {
   readonly token: string;
 }
 
-/** Of a lock; 0 if there is none. */
+/** The number of a lock; 0 if there is none. */
 export interface Numbered {
   readonly number: number;
 }

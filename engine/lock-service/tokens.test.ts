@@ -1,4 +1,7 @@
-/** The claims of tokens and range locks, without a network: who counts as dead, and which rows are whose, for how long. */
+/**
+ * Claims of tokens and range locks, without a network: who counts as dead, and how long a scanner
+ * holds its rows.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -8,13 +11,13 @@ import { Tokens } from './tokens.ts';
 
 const TTL_MS = 1_000;
 
-test('P26: of whom it has never heard, it does not say that he is dead', () => {
+test('P26: a worker that was never heard of is not reported dead', () => {
   const { tokens } = scene();
   tokens.expire();
   assert.deepEqual(tokens.dead, []);
 });
 
-test('who beats lives; who has stopped beating is dead after his time to live, not before', async () => {
+test('a worker that beats is alive; one that has stopped is dead after its time to live, not before', async () => {
   const { tokens, clock, changes } = scene();
   const [a, b] = [session('a'), session('b')];
   tokens.beat(a);
@@ -29,7 +32,7 @@ test('who beats lives; who has stopped beating is dead after his time to live, n
   assert.deepEqual(tokens.dead, ['b']);
 });
 
-test('P26: who was paused and comes back is alive again, and everybody is told', async () => {
+test('P26: a worker that was paused and comes back is alive again, and all workers are told', async () => {
   const { tokens, clock, changes } = scene();
   const a = session('a');
   tokens.beat(a);
@@ -40,7 +43,7 @@ test('P26: who was paused and comes back is alive again, and everybody is told',
   assert.deepEqual(tokens.dead, []);
 });
 
-test('who says that he leaves is dead at once; whose connection breaks, after a moment', async () => {
+test('a worker that leaves is dead at once; one whose connection breaks, after a moment', async () => {
   const { tokens, clock, changes } = scene();
   const [a, b] = [session('a'), session('b')];
   tokens.beat(a);
@@ -55,7 +58,7 @@ test('who says that he leaves is dead at once; whose connection breaks, after a 
   assert.deepEqual(changes, ['a dead', 'b dead']);
 });
 
-test('who comes back by a new connection does not die with the old one', async () => {
+test('a worker that comes back by a new connection does not die with the old one', async () => {
   const { tokens, clock, changes } = scene();
   const [before, after] = [session('a'), session('a')];
   tokens.beat(before);
@@ -67,7 +70,7 @@ test('who comes back by a new connection does not die with the old one', async (
   assert.deepEqual(changes, []);
 });
 
-test('the dead of long ago are forgotten, the latest are not', () => {
+test('the oldest dead are forgotten, the latest are not', () => {
   const { tokens } = scene();
   for (let i = 0; i < 10_100; i++) {
     const one = session(String(i));
@@ -101,19 +104,19 @@ test('"acquires a lock from a lightweight lock service": a range is one scanner�
     assert.equal(other !== undefined, isFree, `${from} to ${to}`);
     other?.release();
   }
-  assert.ok(await b.tryLock({ ...range, table: 'u' }), 'of another table');
+  assert.ok(await b.tryLock({ ...range, table: 'u' }), 'a range of another table');
   lock.release();
   lock.release();
   assert.ok(await b.tryLock(range));
 });
 
-test('a range that is asked for ends where it ends: the row after it may be another scanner’s', async () => {
+test('a range ends at its last row: another scanner may lock the next', async () => {
   const [a, b] = scanners();
   assert.ok(await a.tryLock({ table: 't', from: 'b1', to: 'c' }));
   assert.ok(await b.tryLock({ table: 't', from: 'a', to: 'b' }));
 });
 
-test('who has died is told once, however often it is looked', async () => {
+test('a death is reported once, however often tokens are checked', async () => {
   const clock = new VirtualClock();
   const told: string[] = [];
   const tokens = new Tokens(clock, (token, isDead) => told.push(`${token} ${isDead}`));
@@ -124,13 +127,13 @@ test('who has died is told once, however often it is looked', async () => {
   assert.deepEqual(told, ['A true']);
 });
 
-test('a scanner does not meet itself', async () => {
+test('a scanner does not conflict with itself', async () => {
   const [a] = scanners();
   assert.ok(await a.tryLock({ table: 't', from: 'a', to: 'c' }));
   assert.ok(await a.tryLock({ table: 't', from: 'b', to: 'd' }));
 });
 
-test('a lock ends with its time to live, whoever forgot it', async () => {
+test('a lock that was never released ends with its time to live', async () => {
   const [a, b, clock] = scanners();
   const range = { table: 't', from: 'a', to: 'b' };
   await a.tryLock(range);
@@ -140,7 +143,7 @@ test('a lock ends with its time to live, whoever forgot it', async () => {
   assert.ok(await b.tryLock(range));
 });
 
-test('releasing a lock that has ended does not take the next one’s', async () => {
+test('releasing a lock that has ended does not release the next one', async () => {
   const [a, b, clock] = scanners();
   const range = { table: 't', from: 'a', to: 'b' };
   const late = await a.tryLock(range);

@@ -1,6 +1,6 @@
 /**
- * The claims of the allocator (section 2.3): a range is persisted before any of it is used, and
- * "the timestamps will jump forward ... but will never go backwards", whoever crashes (P35, P36, P37).
+ * Claims of the allocator (section 2.3): a range is persisted before any of it is used, and "the
+ * timestamps will jump forward ... but will never go backwards", after any crash (P35, P36, P37).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,11 +14,11 @@ test('timestamps begin at 1 and increase strictly', async () => {
   const source = await openAllocator(createMemoryBigtable(), { rangeSize: 3 });
   const given: number[] = [];
   for (let i = 0; i < 20; i++) given.push(await one(source));
-  assert.equal(given[0], 1, '0 stands for "before everything"');
+  assert.equal(given[0], 1, '0 means "before everything"');
   assertIncreasing(given);
 });
 
-test('a batch larger than the range is consecutive, and nobody else gets any of it', async () => {
+test('a batch larger than the range is consecutive, and belongs to its caller alone', async () => {
   const store = createMemoryBigtable();
   const [a, b] = await openTwo(store, 10);
   const first = (await a.allocate(1_000)).first;
@@ -38,7 +38,7 @@ test('"by writing the highest allocated timestamp to stable storage": nothing is
 });
 
 for (const moment of ['crashBefore', 'crashAfter'] as const) {
-  test(`P36: who restarts after a crash (${moment} of the range's mutation) goes on above everything handed out`, async () => {
+  test(`P36: after a crash (${moment} of the range's mutation) a restart goes on above everything handed out`, async () => {
     const store = createMemoryBigtable();
     const client = new FaultyBigtable(store);
     const source = await openAllocator(client, { rangeSize: 5 });
@@ -53,7 +53,7 @@ for (const moment of ['crashBefore', 'crashAfter'] as const) {
   });
 }
 
-test('P36: a process started again with the same seed does not take its predecessor for itself', async () => {
+test('P36: a process started again with the same seed does not claim its predecessor’s range', async () => {
   // Removing the entropy from the owner's name hands out 1 a second time.
   const store = createMemoryBigtable();
   const before = await openAllocator(store);
@@ -63,7 +63,7 @@ test('P36: a process started again with the same seed does not take its predeces
   assertIncreasing(given);
 });
 
-test('P35: of two allocators, whoever is asked after the other has answered gives more', async () => {
+test('P35: of two allocators, the one asked after the other has answered hands out more', async () => {
   const store = createMemoryBigtable();
   const [a, b] = await openTwo(store, 100);
   const given: number[] = [];
@@ -71,7 +71,7 @@ test('P35: of two allocators, whoever is asked after the other has answered give
   assertIncreasing(given);
 });
 
-test('P35: one that was paused between reading its range and answering does not reuse it', async () => {
+test('P35: an allocator paused between reading its range and answering does not reuse it', async () => {
   const store = createMemoryBigtable();
   const client = new FaultyBigtable(store);
   const paused = await openAllocator(client, { rangeSize: 10 });
@@ -135,11 +135,15 @@ test('P31: every timestamp comes with a horizon that was read after it was asked
   assert.equal((await a.allocate(1)).horizon, 1, 'although a hands out of its memory');
 });
 
-test('P31: the horizon only moves forward, whoever moves it, and outlives its processes', async () => {
+test('P31: the horizon only moves forward, by any allocator, and outlives the processes', async () => {
   const store = createMemoryBigtable();
   const [a, b] = await openTwo(store, 10);
   assert.equal(await a.raiseHorizon(20), 20);
-  assert.equal(await b.raiseHorizon(15), 20, 'the answer is where it is, not where it was wanted');
+  assert.equal(
+    await b.raiseHorizon(15),
+    20,
+    'the answer is the actual horizon, not the wanted one',
+  );
   assert.equal(await b.raiseHorizon(30), 30);
   assert.equal(await (await openAllocator(store)).readHorizon(), 30);
 });
@@ -154,7 +158,7 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
   });
 }
 
-test('P31: a late copy of an old move of the horizon moves nothing back', async () => {
+test('P31: a late copy of an old mutation does not move the horizon back', async () => {
   const client = new FaultyBigtable(createMemoryBigtable());
   const source = await openAllocator(client);
   client.duplicate(once(() => true));
@@ -189,9 +193,9 @@ test('any interleaving of three allocators, with crashes, gives unique timestamp
         );
       const sources = await Promise.all([open(), open(), open()]);
       const taken = new Set<number>();
-      /** The largest timestamp that anybody has been answered with. */
+      /** The largest timestamp in any answer so far. */
       let largest = 0;
-      const underway = steps.map(async ({ who, count, crash }) => {
+      const inFlight = steps.map(async ({ who, count, crash }) => {
         for (let turns = random.integer(0, 30); turns > 0; turns--) await Promise.resolve();
         if (crash) sources[who] = await open();
         const before = largest;
@@ -206,7 +210,7 @@ test('any interleaving of three allocators, with crashes, gives unique timestamp
         }
         largest = Math.max(largest, first + count - 1);
       });
-      await Promise.all(underway);
+      await Promise.all(inFlight);
     }),
     { numRuns: 200 },
   );
@@ -257,7 +261,7 @@ test('P38: the allocator stops before timestamps lose digits', async () => {
   await assert.rejects(one(source), { code: 'INVALID_ARGUMENT' });
 });
 
-test('P23: allocators that take ranges from one another in step all get timestamps', async () => {
+test('P23: allocators that take ranges from one another in step all receive timestamps', async () => {
   // Reading the row again after taking a range, before handing out of it, hangs.
   const store = createMemoryBigtable();
   const sources = await Promise.all([1, 2, 3].map(() => openAllocator(store, { rangeSize: 10 })));

@@ -1,29 +1,31 @@
 /**
  * Allocates timestamps from ranges that are persisted before use (section 2.3).
  *
- * "The oracle periodically allocates a range of timestamps by writing the highest allocated timestamp
- * to stable storage; given an allocated range of timestamps, the oracle can satisfy future requests
- * strictly from memory. If the oracle restarts, the timestamps will jump forward to the maximum
- * allocated timestamp (but will never go backwards)."
+ * "The oracle periodically allocates a range of timestamps by writing the highest allocated
+ * timestamp to stable storage; given an allocated range of timestamps, the oracle can satisfy
+ * future requests strictly from memory. If the oracle restarts, the timestamps will jump forward to
+ * the maximum allocated timestamp (but will never go backwards)."
  *
- * The range is one row of the store (oracle-row.ts). Several processes may allocate from it, which is how an
- * embedded store is shared. To allocate:
+ * The range is one row of the store (oracle-row.ts). Several processes may allocate from it, which
+ * is how they share an embedded store. To allocate:
  *
- *   1. read the row. If the newest limit is ours and leaves enough, hand out from memory.
- *   2. otherwise put a higher limit with our name on it, if nobody has put one since (a conditional
- *      mutation), and hand out of that; on a conflict, go back to 1.
+ *   1. Read the row. If the newest limit is ours and leaves enough, hand out from memory.
+ *   2. Otherwise write a higher limit with our name, unless another process has written one since
+ *      (a conditional mutation), and hand out of that range; on a conflict, go back to 1.
  *
- * Why read first, each time? Another process may have taken a range above ours, and handed out of it.
- * To hand out of ours after that would go backwards. The read is the moment at which the
- * allocation happens: whoever takes over later also answers later, so order is kept even if this process is
+ * Why read first, each time? Another process may have taken a range above ours and handed out of
+ * it. Handing out of ours after that would go backwards. The read is the moment of the allocation:
+ * a process that takes over later also answers later, so order is kept even if this process is
  * paused between the read and the answer. On the embedded store the read costs microseconds.
  *
- * Beside it stands the horizon of the garbage collection, read by the same read. It is moved by a conditional
- * mutation, "unless a horizon there or above exists": a late copy moves nothing back.
+ * The same read returns the horizon of the garbage collection, stored next to the range. A
+ * conditional mutation moves it, "unless a horizon there or above exists", so a late copy of the
+ * mutation cannot move it back.
  *
- * While an oracle service holds a lease on the row (leased-allocator.ts) it does not look at the row, so everybody
- * else must keep out. Whoever meets a lease waits once for as long as it may last: either it has ended, and is
- * struck off, or there is a service to be asked instead.
+ * An oracle service that holds a lease on the row (leased-allocator.ts) does not read the row, so
+ * no other process may allocate meanwhile. An allocator that meets a lease waits once for its whole
+ * time to live: then either the lease has ended and is struck off, or a service is running and must
+ * be asked instead.
  *
  * What if we die here? Before the conditional mutation: nothing happened. After it: the rest of the
  * range is never handed out, which costs nothing.
@@ -50,12 +52,12 @@ import type { Allocation, TimestampSource } from './oracle.ts';
 export interface AllocatorOptions {
   /**
    * Timestamps per persisted range. Default 100,000. Too small: a durable write for every few
-   * batches of callers. Too large: only numbers are lost at a restart, of 2^53.
+   * batches of callers. Too large: a restart wastes more numbers, out of 2^53.
    */
   readonly rangeSize?: number | undefined;
   /**
-   * Names this instance in the row. Default: made up from the operating system's entropy. Wrong if anybody
-   * has ever used it before: he is then given timestamps again that were handed out already.
+   * Names this instance in the row. Default: made from the operating system's entropy. It must
+   * never have been used before: reuse hands out duplicate timestamps.
    */
   readonly owner?: string | undefined;
   /** Waits for the end of an oracle service's lease. Default: the system's. */
@@ -71,13 +73,13 @@ export async function openAllocator(
 ): Promise<TimestampSource> {
   const rangeSize = checkedRangeSize(options.rangeSize ?? RANGE_SIZE);
   await createOracleTable(store);
-  // From the operating system, never from the run's seed: two processes with one seed, or one process
-  // started twice, would take each other's range for their own and hand out the same timestamps.
+  // From the operating system, never from the run's seed: two processes with one seed, or one
+  // process started twice, would each take the other's range for their own and hand out duplicates.
   const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;
   return new Allocator(store, owner, { rangeSize, clock: options.clock ?? systemClock });
 }
 
-/** @throws INVALID_ARGUMENT if it is not a whole number from 1 on */
+/** @throws INVALID_ARGUMENT if it is not a whole number of at least 1 */
 export function checkedRangeSize(rangeSize: number): number {
   if (Number.isSafeInteger(rangeSize) && rangeSize >= 1) return rangeSize;
   throw new PercolatorError('INVALID_ARGUMENT', `rangeSize must be 1 or more, not ${rangeSize}`);
@@ -85,11 +87,11 @@ export function checkedRangeSize(rangeSize: number): number {
 
 class Allocator implements TimestampSource {
   readonly #store: Bigtable;
-  /** Unique to this instance: a restarted process must not take its predecessor's range for its own. */
+  /** Unique to this instance: a restarted process must not claim its predecessor's range. */
   readonly #owner: string;
   readonly #rangeSize: number;
   readonly #clock: Clock;
-  /** The next timestamp to hand out of our range. Only grows. */
+  /** The next timestamp to hand out of our range. It only grows. */
   #next: Timestamp = 0;
 
   constructor(
@@ -130,12 +132,12 @@ class Allocator implements TimestampSource {
     }
   }
 
-  /** What the row says, while it is nobody's. */
+  /** Reads the row once no lease is on it. */
   #readRow(): Promise<OracleRow> {
     return readOracleRow(this.#store, (lease) => this.#strikeOff(lease));
   }
 
-  /** @throws STORE_UNAVAILABLE if somebody still holds the lease */
+  /** @throws STORE_UNAVAILABLE if the lease is still held */
   async #strikeOff(lease: RowLease): Promise<void> {
     await this.#clock.sleep(lease.ttlMs);
     const freed = setFreed(lease.counter + 1);
@@ -149,10 +151,11 @@ class Allocator implements TimestampSource {
   }
 
   /**
-   * Puts our name on the timestamps behind `seen`, unless somebody was faster; resolves with the first of
-   * those asked for. The mutation is the moment of their allocation, as otherwise the read is. Whoever
-   * read the row once more instead could find each time that somebody else has taken over in between;
-   * several who do so in step would never hand out anything.
+   * Writes our name on the timestamps after `seen`, unless another process was faster. Resolves
+   * with the first of the timestamps asked for. The mutation is the moment of their allocation;
+   * otherwise the read is. Reading the row once more instead could each time find that another
+   * process has taken over in between; several processes doing so in step would never hand out
+   * anything.
    */
   async #takeRange(seen: Range, count: number): Promise<Timestamp | undefined> {
     const limit = seen.limit + Math.max(this.#rangeSize, count);
@@ -162,13 +165,13 @@ class Allocator implements TimestampSource {
       setLimit({ owner: this.#owner, start, limit }),
     );
     const first = Math.max(this.#next, start);
-    // Another call of ours may have handed out of it while the answer was on its way.
+    // A concurrent call of ours may have handed out of the range while the answer was in flight.
     if (!isOurs || first + count > limit) return undefined;
     this.#next = first + count;
     return first;
   }
 
-  /** Mutates the row unless one of `anyOf` exists, or somebody has leased it. */
+  /** Mutates the row unless one of `anyOf` exists, or a lease is on it. */
   #mutate(anyOf: readonly CellFilter[], ifNotFound: readonly Mutation[]): Promise<boolean> {
     return mutateOracleRow(this.#store, [...anyOf, LEASED], ifNotFound);
   }

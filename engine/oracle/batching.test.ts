@@ -1,7 +1,7 @@
 /**
- * The claims of batching (section 2.3): "each Percolator worker batches timestamp requests across
+ * Claims of batching (section 2.3): "each Percolator worker batches timestamp requests across
  * transactions by maintaining only one pending RPC to the oracle"; and no caller is served by a
- * request that was sent before it asked (P10).
+ * request that was sent before the caller asked (P10).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ function handHeld(): {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('callers of one turn share one request, and are answered in the order they came', async () => {
+test('callers of one turn share one request, and are answered in order of arrival', async () => {
   const { requests, source } = handHeld();
   const oracle = batchTimestamps(source);
   const callers = [oracle.next(), oracle.next(), oracle.next()];
@@ -46,7 +46,7 @@ test('callers of one turn share one request, and are answered in the order they 
   assert.deepEqual(await Promise.all(callers), [10, 11, 12]);
 });
 
-test('one request is pending at a time, and the next one serves everybody who came meanwhile', async () => {
+test('one request is pending at a time, and the next one serves all callers that came meanwhile', async () => {
   const { requests, source } = handHeld();
   const oracle = batchTimestamps(source);
   const first = oracle.next();
@@ -65,8 +65,8 @@ test('one request is pending at a time, and the next one serves everybody who ca
   assert.deepEqual(await Promise.all(later), [5, 6]);
 });
 
-test('P10: who asks during a request is served by the next, although the first has room', async () => {
-  // To join the request that is underway would give a timestamp allocated before the last lock was held.
+test('P10: a caller that asks during a request is served by the next, although the first has room', async () => {
+  // Joining the request in flight would give a timestamp allocated before the last lock was held.
   const { requests, source } = handHeld();
   const oracle = batchTimestamps(source);
   const early = oracle.next();
@@ -84,7 +84,7 @@ test('P10: who asks during a request is served by the next, although the first h
   assert.equal(await late, 2);
 });
 
-test('who asks in the very turn in which the answer comes is still served', async () => {
+test('a caller that asks in the very turn in which the answer comes is still served', async () => {
   const { requests, source } = handHeld();
   const oracle = batchTimestamps(source);
   const chain = oracle.next().then(() => oracle.next());
@@ -108,7 +108,7 @@ test('a failure reaches every caller of the batch, and the next request works', 
   assert.equal(await later, 3);
 });
 
-test('a source that goes back is caught before anybody hears of it', async () => {
+test('a source that goes back is caught before any caller receives its answer', async () => {
   let first = 100;
   const oracle = batchTimestamps({
     ...withoutHorizon,
@@ -121,7 +121,7 @@ test('a source that goes back is caught before anybody hears of it', async () =>
   assert.equal(await oracle.next(), 200);
 });
 
-test('P31: whoever hears a timestamp has heard the horizon that came with it, and it never goes back', async () => {
+test('P31: a caller that receives a timestamp sees the horizon that came with it, which never goes back', async () => {
   const { requests, source } = handHeld();
   const oracle = batchTimestamps(source);
   const heard = oracle.next().then(() => oracle.horizon);

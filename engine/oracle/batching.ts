@@ -2,9 +2,9 @@
  * "Each Percolator worker batches timestamp requests across transactions by maintaining only one
  * pending RPC to the oracle" (section 2.3).
  *
- *     caller ──▶ waiting ─┐                        ┌─▶ answered in the order they came
+ *     caller ──▶ waiting ─┐                        ┌─▶ answered in order of arrival
  *     caller ──▶ waiting ─┴▶ one request for all ──┘
- *     caller ──▶ waiting ───▶ the next request, because this one was sent before it asked (P10)
+ *     caller ──▶ waiting ───▶ the next request, because this one was sent before the call (P10)
  */
 import { assert } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -15,7 +15,7 @@ interface Caller {
   readonly reject: (error: unknown) => void;
 }
 
-/** An oracle for many callers on one source; one request is pending at a time. */
+/** Lets many callers share one source; one request is pending at a time. */
 export function batchTimestamps(source: TimestampSource): TimestampOracle {
   let waiting: Caller[] = [];
   let asking = false;
@@ -39,7 +39,7 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
       const { first } = allocation;
       assert(first > largest, 'the oracle only moves forward');
       largest = first + callers.length - 1;
-      noteHorizon(allocation.horizon); // Before the callers hear of their timestamps.
+      noteHorizon(allocation.horizon); // Before the callers receive their timestamps.
       callers.forEach(({ resolve }, i) => {
         resolve(first + i);
       });

@@ -1,10 +1,10 @@
-/** The oracle of those who only look: what it answers is above all timestamps, and it moves nothing. */
+/** The read-only oracle: its answer is above all timestamps handed out, and it moves nothing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryBigtable } from '../testing/index.ts';
 import { openAllocator, watchTimestamps } from './index.ts';
 
-test('a bystander is answered with a timestamp above all that were handed out, which stays free', async () => {
+test('a bystander receives a timestamp above all that were handed out, which stays free', async () => {
   const store = createMemoryBigtable();
   const source = await openAllocator(store, { rangeSize: 10 });
   const bystander = watchTimestamps(store);
@@ -14,12 +14,12 @@ test('a bystander is answered with a timestamp above all that were handed out, w
   assert.equal((await source.allocate(1)).first, first + 3, 'nothing was used up by looking');
 });
 
-test('a bystander knows the horizon when it has looked, and never one from before', async () => {
+test('a bystander knows the horizon only after a read, and then the current one', async () => {
   const store = createMemoryBigtable();
   const source = await openAllocator(store);
   const bystander = watchTimestamps(store);
   await source.raiseHorizon(7);
-  assert.equal(bystander.horizon, 0, 'it has not looked yet');
+  assert.equal(bystander.horizon, 0, 'it has not read yet');
   assert.equal(await bystander.readHorizon(), 7);
   await source.raiseHorizon(9);
   assert.equal(bystander.horizon, 7);

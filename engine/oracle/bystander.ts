@@ -1,9 +1,9 @@
 /**
- * An oracle for those who only look: it hands nothing out, and writes nothing.
+ * An oracle for read-only processes: it hands nothing out and writes nothing.
  *
- * It answers with the limit of the newest range. Whoever has a timestamp has one below it, so it is "larger
- * than every one handed out before this call"; but it belongs to somebody else, or will. It is for
- * comparing with, never for writing at.
+ * It answers with the limit of the newest range. Every timestamp handed out is below that limit, so
+ * the answer is "larger than every one handed out before this call"; but it belongs, or will
+ * belong, to another process. It serves for comparisons, never for writes.
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';

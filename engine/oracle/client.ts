@@ -1,17 +1,19 @@
 /**
- * The client of the timestamp oracle: what a worker gives to `openPercolator` as its `oracle`.
+ * The client of the timestamp oracle: a worker passes it to `openPercolator` as `oracle`.
  *
  *     callers ──▶ batching.ts: one request at a time, for all ──▶ the oracle that answered last
- *                                        ▲                              │ no answer, or not the oracle any more
+ *                                        ▲                              │ no answer, or no longer
+ *                                        │                              │ the oracle
  *                                        └──────── the next address ◀───┘
  *
- * A request without an answer is made again, here or elsewhere, until one comes or `timeoutMs` is over: timestamps
- * that got lost cost nothing, and a horizon is raised twice without harm. A request made again is still one that
- * was made after its callers asked (P10).
+ * A request without an answer is repeated, here or elsewhere, until an answer comes or `timeoutMs`
+ * is over: lost timestamps cost nothing, and raising a horizon is idempotent. A repeated request is
+ * still made after its callers asked (P10).
  *
- * It refuses to go backwards (P35). An oracle that was taken for dead may still answer; whatever comes from an epoch
- * below one that we have heard of, or is not above the timestamps that we have been given, is thrown away, and another
- * is asked. That guards only this process: what guards all is the lease (leased-allocator.ts).
+ * The client refuses to go backwards (P35). An oracle that was taken for dead may still answer. The
+ * client discards an answer from an epoch below the largest it has seen, or with timestamps not
+ * above those it has received, and asks another oracle. That guards only this process; the lease
+ * guards all of them (leased-allocator.ts).
  */
 import { assert, type Clock, PercolatorError, systemClock } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -21,20 +23,20 @@ import type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
 import { type AllocateResponse, type HorizonResponse, oracleService } from './service.ts';
 
 export interface OracleClientOptions {
-  /** Hosts and ports of all oracles of the database; any may be the one that answers. */
+  /** Hosts and ports of all oracles of the database; any of them may answer. */
   readonly addresses: readonly string[];
-  /** Milliseconds after which a request without an answer is made again. Default 1,000. */
+  /** Milliseconds until a request without an answer is repeated. Default 1,000. */
   readonly attemptMs?: number | undefined;
   /**
-   * Milliseconds after which a caller is told STORE_UNAVAILABLE. Default 10,000. Too small: callers hear of every
-   * fail-over, which takes as long as the lease of an oracle that was killed.
+   * Milliseconds until a caller receives STORE_UNAVAILABLE. Default 10,000. Too small: callers see
+   * every fail-over, which takes as long as the lease of an oracle that was killed.
    */
   readonly timeoutMs?: number | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
 }
 
-/** An oracle elsewhere. Close it after the database that uses it; twice is harmless. */
+/** A remote oracle. Close it after the database that uses it; closing twice is harmless. */
 export interface OracleClient extends TimestampOracle, AsyncDisposable {
   close(): Promise<void>;
 }
@@ -45,7 +47,7 @@ const BACKOFF_MS_MIN = 5;
 const BACKOFF_MS_MAX = 100;
 
 /**
- * Connects when the first timestamp is asked for.
+ * Connects at the first request.
  * @throws INVALID_ARGUMENT if there is no address
  */
 export function connectOracle(options: OracleClientOptions): OracleClient {
@@ -69,11 +71,11 @@ class RemoteSource implements TimestampSource {
   readonly #attemptMs: number;
   readonly #timeoutMs: number;
   readonly #closed = new AbortController();
-  /** Which of them answered last. */
+  /** Index of the server that answered last. */
   #current = 0;
-  /** The largest that any answer has named. */
+  /** The largest epoch in any answer. */
   #epoch = 0;
-  /** The largest timestamp that we have been given. */
+  /** The largest timestamp that we have received. */
   #largest: Timestamp = 0;
 
   constructor(options: OracleClientOptions) {
@@ -111,7 +113,7 @@ class RemoteSource implements TimestampSource {
     for (const server of this.#servers) server.close();
   }
 
-  /** The first answer that can be believed. @throws STORE_UNAVAILABLE, INVALID_ARGUMENT */
+  /** The first acceptable answer. @throws STORE_UNAVAILABLE, INVALID_ARGUMENT */
   async #ask<Answer extends { readonly epoch: number }>(
     method: string,
     request: object,
@@ -130,7 +132,7 @@ class RemoteSource implements TimestampSource {
       } catch (error) {
         if (!this.#mayAskAgain(error, startedMs)) throw this.#explained(error, server);
         this.#current += 1;
-        const round = Math.floor(attempt / this.#servers.length); // All of them, then more slowly.
+        const round = Math.floor(attempt / this.#servers.length); // One try each, then slower.
         await this.#clock.sleep(
           Math.min(BACKOFF_MS_MIN * 2 ** round, BACKOFF_MS_MAX),
           this.#closed.signal,

@@ -1,6 +1,7 @@
 /**
- * The claims of the oracle that hands out of its memory: "the oracle can satisfy future requests strictly from
- * memory", and still never goes backwards, although another one may take over at any moment (P35, P36).
+ * Claims of the oracle that hands out of its memory: "the oracle can satisfy future requests
+ * strictly from memory", and still never goes backwards, although another oracle may take over at
+ * any moment (P35, P36).
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -54,11 +55,11 @@ test('the next range is fetched before the last one is used up', async () => {
   for (let i = 0; i < 60; i++) await one(source);
   assert.ok(
     client.trace.length - before <= 2,
-    'one read and one mutation, which nobody waited for',
+    'one read and one mutation, which no caller waited for',
   );
 });
 
-test('P36: who restarts after a crash goes on above everything handed out, when the lease has ended', async () => {
+test('P36: after a crash a restart goes on above everything handed out, once the lease has ended', async () => {
   const { clock, store, source, client } = await openFaulty();
   const last = await one(source);
   client.crashBefore(client.mutationCount + 1);
@@ -71,7 +72,7 @@ test('P36: who restarts after a crash goes on above everything handed out, when 
   assert.ok(restarted.epoch > source.epoch);
 });
 
-test('whoever is closed gives up its lease: the next one need not wait', async () => {
+test('an oracle that is closed gives up its lease: the next one need not wait', async () => {
   const { clock, store, source } = await openFaulty();
   const last = await one(source);
   await source.close();
@@ -84,7 +85,7 @@ test('whoever is closed gives up its lease: the next one need not wait', async (
   });
 });
 
-test('an oracle that is disposed of has given up its lease; one that waits for it has no epoch yet', async () => {
+test('disposing of an oracle gives up its lease; a standby has no epoch yet', async () => {
   const { clock, store } = scene();
   {
     await using source = await openLeasedAllocator(store, clock, options);
@@ -95,7 +96,7 @@ test('an oracle that is disposed of has given up its lease; one that waits for i
   assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
 });
 
-test('an oracle that is closed during a renewal gives up the lease that the renewal brings', async () => {
+test('an oracle that is closed during a renewal gives up the renewed lease', async () => {
   const { clock, store, client, source } = await openFaulty();
   let closing: Promise<void> | undefined;
   client.afterCall = ({ kind }) => {
@@ -107,7 +108,7 @@ test('an oracle that is closed during a renewal gives up the lease that the rene
   assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
 });
 
-test('an oracle whose store refuses can be closed, and its lease ends by itself', async () => {
+test('an oracle whose store refuses can be closed, and its lease expires', async () => {
   const { clock, store } = scene();
   const client = new FaultyBigtable(store);
   {
@@ -134,7 +135,7 @@ test('P31: a renewal that crosses the smallest move of the horizon reads it befo
   assert.equal((await source.allocate(1)).horizon, 1);
 });
 
-test('the lease is renewed for as long as the oracle lives, and nobody takes it over', async () => {
+test('the lease is renewed for as long as the oracle lives, and no other takes it over', async () => {
   const { clock, store, source } = await openFaulty();
   const standby = await openLeasedAllocator(store, clock, options);
   for (let i = 0; i < 20; i++) {
@@ -145,13 +146,13 @@ test('the lease is renewed for as long as the oracle lives, and nobody takes it 
 });
 
 test('P35: an oracle that was paused while another took over hands out nothing of its old range', async () => {
-  // Not looking at the clock before handing out fails here.
+  // Fails here if the clock is not checked before handing out.
   const { clock, store } = scene();
   const paused = new PausableClock(clock);
   const old = await openLeasedAllocator(store, paused, options);
   const before = await one(old);
   const standby = await openLeasedAllocator(store, clock, options);
-  paused.isPaused = true; // It does nothing any more; its clock goes on.
+  paused.isPaused = true; // It does nothing more; its clock goes on.
   await clock.advance(2 * TTL_MS);
   const after = await one(standby);
   assert.ok(after > before);
@@ -159,8 +160,8 @@ test('P35: an oracle that was paused while another took over hands out nothing o
   await assert.rejects(old.readHorizon(), { code: 'STORE_UNAVAILABLE' });
 });
 
-test('P35: who takes over has waited for longer than the other counts on its lease', async () => {
-  // Counting from the answer to the renewal, or all of the time to live, fails here.
+test('P35: the successor waits for longer than the old oracle counts on its lease', async () => {
+  // Fails here if the lease counts from the answer to the renewal, or for all of the time to live.
   const { clock, store } = scene();
   const client = new FaultyBigtable(store);
   const slow = new PausableClock(clock, 1 / 1.15);
@@ -171,7 +172,7 @@ test('P35: who takes over has waited for longer than the other counts on its lea
     if (kind !== 'mutation' || given !== undefined) return;
     given = one(other); // Meets the renewed lease, and watches it from now on.
     await clock.sleep(TTL_MS / 4);
-    slow.isPaused = true; // The answer comes late, and is the last thing that it hears.
+    slow.isPaused = true; // The answer comes late, and is the last one it receives.
   };
   await clock.advance(TTL_MS / 2 + TTL_MS / 3);
   assert.equal(old.isLeased, true);
@@ -189,7 +190,7 @@ test('a copy of a renewal that arrives after the closing does not bring the leas
   assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
 });
 
-test('P35: a machine that was suspended, so that its monotonic clock stood still, looks at the time of day', async () => {
+test('P35: a machine that was suspended, so that its monotonic clock stopped, checks the wall clock', async () => {
   const { clock, store } = scene();
   const suspended = new PausableClock(clock);
   const old = await openLeasedAllocator(store, suspended, options);
@@ -208,7 +209,7 @@ test('P35: a renewal that arrives after another has taken over is refused', asyn
   const paused = new PausableClock(clock);
   const old = await openLeasedAllocator(client, paused, options);
   client.duplicate(once(() => true));
-  await clock.advance(TTL_MS / 2); // A renewal, and a copy of it that is still underway.
+  await clock.advance(TTL_MS / 2); // A renewal, and a copy of it that is still in flight.
   paused.isPaused = true;
   const standby = await openLeasedAllocator(store, clock, options);
   await clock.advance(2 * TTL_MS);
@@ -236,7 +237,8 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
     client[lost](once(() => true));
     const asked: Promise<Allocation>[] = [];
     client.afterCall = ({ kind }) => {
-      if (kind === 'mutation' && asked.length === 0) asked.push(source.allocate(1)); // It is there, and nobody knows yet.
+      // The horizon has moved, but the answer has not arrived yet.
+      if (kind === 'mutation' && asked.length === 0) asked.push(source.allocate(1));
     };
     assert.equal(await source.raiseHorizon(20), 20);
     for (const allocation of asked) assert.equal((await allocation).horizon, 20);
@@ -267,7 +269,7 @@ test('a store that is unavailable for a moment does not end the lease', async ()
   assert.equal(await one(source), 1);
 });
 
-test('P31: the horizon of an old oracle cannot move any more, and the new one knows where it stood', async () => {
+test('P31: the horizon of an old oracle cannot move any more, and the new oracle knows its value', async () => {
   const { clock, store } = scene();
   const paused = new PausableClock(clock);
   const old = await openLeasedAllocator(store, paused, options);
@@ -281,7 +283,7 @@ test('P31: the horizon of an old oracle cannot move any more, and the new one kn
   assert.equal(await standby.readHorizon(), 20);
 });
 
-test('P31: a horizon that was sent and arrives after the taking over is refused', async () => {
+test('P31: a horizon that arrives after the takeover is refused', async () => {
   const { clock, store } = scene();
   const client = new FaultyBigtable(store);
   const paused = new PausableClock(clock);
@@ -290,17 +292,17 @@ test('P31: a horizon that was sent and arrives after the taking over is refused'
   client.loseRequest(once(() => true));
   const raised = old.raiseHorizon(30);
   paused.isPaused = true;
-  client.beforeCall = () => new Promise(() => {}); // It never finds out what became of it.
+  client.beforeCall = () => new Promise(() => {}); // It never learns the outcome.
   raised.catch(() => {});
   const standby = await openLeasedAllocator(store, clock, options);
   await clock.advance(2 * TTL_MS);
   await one(standby);
   await client.deliverDuplicates();
   assert.equal((await standby.allocate(1)).horizon, 0);
-  assert.equal(await standby.raiseHorizon(5), 5, 'and nothing else knows of it');
+  assert.equal(await standby.raiseHorizon(5), 5, 'and the refused one had no effect');
 });
 
-test('P35: processes that allocate from the row themselves keep out while the lease lasts', async () => {
+test('P35: processes that allocate from the row themselves do not allocate while the lease lasts', async () => {
   const { clock, store } = scene();
   const embedded = await openAllocator(store, { clock });
   assert.equal(await one(embedded), 1);
@@ -330,7 +332,7 @@ test('P35: a lease whose service was killed is struck off by the process that me
   assert.equal(theirs, 0, 'the service is back');
 });
 
-test('a row that an earlier version has written is taken over as it is', async () => {
+test('a row that an earlier version wrote is taken over unchanged', async () => {
   const { clock, store } = scene();
   const embedded = await openAllocator(store, { rangeSize: 10 });
   for (let i = 0; i < 15; i++) await one(embedded);
@@ -371,7 +373,7 @@ test('any succession of oracles that are paused, killed, stopped and slow gives 
         const heard = { taken: new Set<number>(), largest: 0, horizon: 0 };
         const failures: unknown[] = [];
         const inBackground = (call: Promise<unknown>): void => {
-          call.catch((error: unknown) => failures.push(error)); // The dead never answer.
+          call.catch((error: unknown) => failures.push(error)); // Killed oracles never answer.
         };
         for (const { who, what, count, thenMs } of steps) {
           const oracle = oracles[who];
@@ -394,10 +396,10 @@ test('any succession of oracles that are paused, killed, stopped and slow gives 
     { numRuns: 200 },
   );
   assert.ok(answers > 10_000, `${answers} timestamps were handed out`);
-  assert.ok(successions > 300, `${successions} oracles have handed out some`);
+  assert.ok(successions > 300, `${successions} oracles have handed out timestamps`);
 });
 
-/** What everybody together has been answered. */
+/** What all callers together have received. */
 interface Heard {
   readonly taken: Set<number>;
   largest: number;
@@ -409,7 +411,7 @@ async function ask(source: TimestampSource, count: number, heard: Heard): Promis
   const answer = await source.allocate(count).catch(() => undefined);
   if (answer === undefined) return;
   assert.ok(answer.first > largest, 'larger than all answered before the call');
-  assert.ok(answer.horizon >= horizon, 'with a horizon not below any that was known to have moved');
+  assert.ok(answer.horizon >= horizon, 'with a horizon not below any known before the call');
   for (let i = 0; i < count; i++) {
     assert.ok(!heard.taken.has(answer.first + i), 'handed out once');
     heard.taken.add(answer.first + i);
@@ -422,7 +424,7 @@ async function raise(source: TimestampSource, heard: Heard): Promise<void> {
   heard.horizon = Math.max(heard.horizon, raised);
 }
 
-/** An oracle on the store of all, with a clock that may stop, and calls that take their time. */
+/** An oracle on the shared store, with a clock that may stop, and calls that take time. */
 async function openOracle(
   store: Bigtable,
   clock: VirtualClock,
@@ -440,10 +442,10 @@ async function openOracle(
   return { source, clock: own };
 }
 
-/** The clock of a process that may be paused: whoever sleeps goes on sleeping until it runs again. */
+/** The clock of a process that may be paused: a sleep continues until the process runs again. */
 class PausableClock implements Clock {
   #resumed: PromiseWithResolvers<void> | undefined;
-  /** If set, the monotonic clock shows that time, and only the time of day goes on. */
+  /** If set, the monotonic clock shows that time, and only the wall clock goes on. */
   standsStillSince: number | undefined;
   readonly #clock: VirtualClock;
   readonly #speed: number;

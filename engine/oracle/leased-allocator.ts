@@ -1,42 +1,51 @@
 /**
- * Allocates timestamps "strictly from memory" (section 2.3), as one oracle for all, fenced against a second one (P35).
+ * Allocates timestamps "strictly from memory" (section 2.3), as one oracle for all processes,
+ * fenced against a second one (P35).
  *
- * The allocator that asks the store before each batch (allocator.ts) needs no fence; it pays a read of the store for
- * it. This one holds a lease on the oracle's row, and reads nothing while the lease lasts:
+ * The allocator that asks the store before each batch (allocator.ts) needs no fence, but pays for
+ * it with a read of the store. This one holds a lease on the oracle's row, and reads nothing while
+ * the lease lasts:
  *
  *     take over ──▶ hand out of memory ──▶ renew, every third of the time to live ──▶ ...
- *         ▲                 │ not renewed in time                │ somebody has taken over
+ *         ▲                 │ not renewed in time                │ another has taken over
  *         └─── watch ◀──────┴────────────────────────────────────┘
  *
- *   1. Read the row. A lease that is free may be taken over; one that is ours, renewed. Of another's, see for one
- *      time to live, on our own clock, that its counter stands still: nobody renews it.
- *   2. Conditional mutation, "if the row is as I have read it": the counter moves on by one, with our name; at a taking
- *      over, or when half of the range is used up, the limit moves with it.
- *   3. Hand out of memory for 5/6 of the time to live, counted from before 2 was sent.
+ *   1. Read the row. A free lease may be taken over, and our own renewed. For another's lease,
+ *      watch for one time to live, on our own clock, that its counter does not move: it is not
+ *      renewed.
+ *   2. Conditional mutation, "if the row is as I have read it": the counter moves on by one, with
+ *      our name. At a takeover, or when half of the range is used up, the limit moves with it.
+ *   3. Hand out of memory for 5/6 of the time to live, counted from before step 2 was sent.
  *
- * Which guarantee is needed? Not that two never answer at the same time, but the two promises of oracle.ts. Ranges are
- * disjoint, because the limit only moves by conditional mutations (P36, P37). So all that can go wrong is an answer from
- * an old range to somebody who asked after a new range had answered. It cannot be given:
+ * Which guarantee is needed? Two oracles may answer at the same time, as long as the two promises
+ * of oracle.ts hold. Ranges are disjoint, because the limit only moves by conditional mutations
+ * (P36, P37). So one danger remains: an answer from an old range to a caller that asked after a new
+ * range had answered. It cannot occur:
  *
- * - The old oracle looks at its clock after the request is in its hands, and hands out only before its time is over.
- *   That is before the new oracle took over: the new one has watched the last renewal for a whole time to
- *   live, from after it was applied, and the old one counts 5/6 of it from before it was sent. So whoever is
- *   given an old timestamp asked before any new one was handed out.
- * - A process that is paused after it has looked, and answers an hour later, answers somebody who asked before it
- *   looked. That is why the clock is looked at last, and in the same turn in which the timestamps are taken.
+ * - The old oracle checks its clock after the request has arrived, and hands out only before its
+ *   time is over. That is before the new oracle took over: the new one watches for a whole time to
+ *   live from after the last renewal was applied, and the old one counts 5/6 of it from before that
+ *   renewal was sent. So a caller that receives an old timestamp asked before any new one was
+ *   handed out.
+ * - A process that is paused after the check, and answers an hour later, answers a caller that
+ *   asked before the check. That is why the clock is checked last, in the same turn in which the
+ *   timestamps are taken.
  * - A renewal that is late, or arrives twice, finds the counter moved, and is refused.
  *
- * What must hold: two machines' clocks differ in speed by less than 1/6, and both clocks of one machine do not
- * hide a suspend together (P59; base/moment.ts). A user who cannot rely on that serves allocator.ts instead.
- * In front of all this, a client believes no timestamp below one that it has seen, and no epoch below (client.ts).
+ * Assumptions: two machines' clocks differ in speed by less than 1/6, and the two clocks of one
+ * machine do not both hide a suspend (P59; base/moment.ts). A user who cannot rely on that serves
+ * allocator.ts instead. In addition, a client rejects timestamps below one that it has seen, and
+ * epochs below the largest it has seen (client.ts).
  *
- * The horizon (P31) is kept in memory, too, because only the holder of the lease moves it: its mutation is refused when
- * the counter has moved, and whoever takes over reads it in step 1. While it moves, nobody is handed a timestamp:
- * each must come with the horizon that was persisted when it was asked for.
+ * The horizon (P31) is kept in memory, too, because only the holder of the lease moves it: its
+ * mutation is refused when the counter has moved, and the next holder reads the horizon in step 1.
+ * While it moves, no timestamp is handed out: each must come with the horizon that was persisted
+ * when it was asked for.
  *
- * What if we die here? Before 2: nothing happened. After it: nobody hands out anything for one time to live, and
- * the rest of the range never is. Of a mutation without an answer we know nothing: we go back to 1, and
- * since the next one moves the counter, the lost one can have no effect after that.
+ * What if we die here? Before 2: nothing happened. After it: no timestamp is handed out for one
+ * time to live, and the rest of the range never is. If a mutation has no answer, we do not know its
+ * outcome and go back to 1. The next mutation moves the counter, so the lost one then has no
+ * effect.
  */
 import {
   assert,
@@ -69,25 +78,32 @@ import type { Allocation, TimestampSource } from './oracle.ts';
 
 export interface LeasedAllocatorOptions {
   /**
-   * Timestamps per persisted range. Default 10,000,000. Too small: callers wait for the store. Too large: only numbers
-   * are lost when the oracle is started again, of 2^53.
+   * Timestamps per persisted range. Default 10,000,000. Too small: callers wait for the store. Too
+   * large: a restart wastes more numbers, out of 2^53.
    */
   readonly rangeSize?: number | undefined;
   /**
-   * Milliseconds that the lease lasts. Default 2,000. It is how long nobody gets a timestamp after an oracle has been
-   * killed. Too small: a store that is slow for a moment ends the lease, and callers wait for the next renewal.
+   * Milliseconds that the lease lasts. Default 2,000. After an oracle is killed, no timestamp is
+   * handed out for that long. Too small: a store that is slow for a moment ends the lease, and
+   * callers wait for the next renewal.
    */
   readonly leaseTimeToLiveMs?: number | undefined;
-  /** Names this instance in the row. Default: made up from entropy. Wrong if anybody has ever used it before. */
+  /**
+   * Names this instance in the row. Default: made from entropy. It must never have been used
+   * before: reuse hands out duplicate timestamps.
+   */
   readonly owner?: string | undefined;
 }
 
 export interface LeasedAllocator extends TimestampSource, AsyncDisposable {
-  /** Of the lease last held; 0 if there was none. */
+  /** The epoch of the lease last held; 0 if there was none. */
   readonly epoch: number;
-  /** Whether it would hand out of memory now. */
+  /** Whether it would now hand out of memory. */
   readonly isLeased: boolean;
-  /** Hands out nothing more, and gives the lease up, so that the next oracle need not wait. Twice is harmless. */
+  /**
+   * Stops handing out and gives the lease up, so that the next oracle need not wait. Twice is
+   * harmless.
+   */
   close(): Promise<void>;
 }
 
@@ -98,7 +114,10 @@ const RENEWALS_PER_TTL = 3;
 /** The part of the time to live that we count on; clocks may differ in speed by the rest. */
 const COUNTED_ON = 5 / 6;
 
-/** Opens the oracle's row in `store`, and takes the lease over if it is free; otherwise, as soon as it has ended. */
+/**
+ * Opens the oracle's row in `store`, and takes the lease over if it is free; otherwise, as soon as
+ * it has ended.
+ */
 export async function openLeasedAllocator(
   store: Bigtable,
   clock: Clock,
@@ -123,20 +142,20 @@ class Allocator implements LeasedAllocator {
   readonly #ttlMs: number;
   readonly #rangeSize: number;
   readonly #closed = new AbortController();
-  /** What ended the renewing, if that was not `close`: every caller hears it. */
+  /** The error that ended the renewing, if `close` did not: every caller receives it. */
   #endedBy: unknown;
-  /** The end of the queue of those who read and mutate the row: one at a time. */
+  /** The end of the queue for reading and mutating the row, one at a time. */
   #turns: Promise<unknown> = Promise.resolve();
   /** When the renewal that we count on was sent; undefined while we count on none. */
   #renewedAt: Moment | undefined;
-  /** The lease that we have last written. What we mutate is refused once its counter has moved. */
+  /** The lease that we wrote last. Our mutations are refused once its counter has moved. */
   #lease: RowLease | undefined;
   /** The next timestamp to hand out, and the end of our range. Both only grow. */
   #next: Timestamp = 0;
   #limit: Timestamp = 0;
   /** As persisted, while the lease is valid. */
   #horizon: Timestamp = 0;
-  /** Another's lease, and since when we have seen its counter stand there. */
+  /** Another oracle's lease, and since when we have seen its counter unchanged. */
   #watched = { counter: -1, sinceMs: 0 };
   #isExtending = false;
 
@@ -192,13 +211,13 @@ class Allocator implements LeasedAllocator {
     this.#closed.abort();
     this.#renewedAt = undefined;
     await this.#inTurn(async () => {
-      this.#renewedAt = undefined; // A renewal may have been underway.
+      this.#renewedAt = undefined; // A renewal may have been in flight.
       if (this.#lease === undefined) return;
       const freed = setFreed(this.#lease.counter + 1);
       try {
         await mutateOracleRow(this.#store, leaseMovedSince(this.#lease), freed);
       } catch (error) {
-        if (!(error instanceof PercolatorError)) throw error; // If it stays, it ends by itself.
+        if (!(error instanceof PercolatorError)) throw error; // If the lease stays, it expires.
       }
       this.#lease = undefined;
     });
@@ -208,7 +227,7 @@ class Allocator implements LeasedAllocator {
     await this.close();
   }
 
-  /** Step 3. No await between looking at the clock and taking the timestamps. */
+  /** Step 3. No await between the check of the clock and taking the timestamps. */
   #handOut(count: number): Allocation | undefined {
     if (!this.isLeased) return undefined;
     if (this.#next + count > this.#limit) return undefined;
@@ -221,7 +240,7 @@ class Allocator implements LeasedAllocator {
     return this.#limit - this.#next < Math.max(count, this.#rangeSize / 2);
   }
 
-  /** Gets more before it is needed. If it fails, those who then need it hear why. */
+  /** Extends the range before it is needed. If that fails, later callers receive the error. */
   async #extend(): Promise<void> {
     if (this.#isExtending) return;
     this.#isExtending = true;
@@ -253,12 +272,12 @@ class Allocator implements LeasedAllocator {
     return turn;
   }
 
-  /** Those whose turn came before may have seen to it. */
+  /** An earlier turn may have renewed already. */
   async #ensure(count: number): Promise<void> {
     if (!this.isLeased || this.#next + count > this.#limit) await this.#renew(count);
   }
 
-  /** Steps 1 and 2. Then the lease is ours, and at least `count` timestamps, for as long as it lasts. */
+  /** Steps 1 and 2. Then we hold the lease and at least `count` timestamps, until it expires. */
   async #renew(count: number): Promise<void> {
     for (;;) {
       if (this.#closed.signal.aborted) throw hasStopped(this.#endedBy);
@@ -285,7 +304,7 @@ class Allocator implements LeasedAllocator {
     }
   }
 
-  /** What to write into the row instead of `found`. @throws STORE_UNAVAILABLE if somebody else may hold it */
+  /** The lease that replaces `found`. @throws STORE_UNAVAILABLE if another oracle may hold it */
   #nextLease(found: RowLease): RowLease {
     const counter = found.counter + 1;
     const own = { counter, owner: this.#owner, ttlMs: this.#ttlMs };
@@ -310,9 +329,12 @@ class Allocator implements LeasedAllocator {
     };
   }
 
-  /** Meanwhile nobody is handed anything. True if it certainly moved; otherwise the row must be read. */
+  /**
+   * Hands out nothing meanwhile. True if the horizon certainly moved; otherwise the row must be
+   * read.
+   */
   async #moveHorizon(wanted: Timestamp): Promise<boolean> {
-    assert(this.#lease !== undefined, 'who moves the horizon holds the lease');
+    assert(this.#lease !== undefined, 'the oracle that moves the horizon holds the lease');
     const renewedAt = this.#renewedAt;
     this.#renewedAt = undefined;
     const conditions = [...leaseMovedSince(this.#lease), horizonFrom(wanted)];
@@ -323,7 +345,10 @@ class Allocator implements LeasedAllocator {
   }
 }
 
-/** An oracle that ends on its own goes on to answer calls: with the reason, or no one would ever hear of it (P56). */
+/**
+ * An oracle that ended on its own keeps answering calls with the reason, which is otherwise lost
+ * (P56).
+ */
 function hasStopped(cause: unknown): PercolatorError {
   const message = 'this timestamp oracle has stopped';
   if (cause === undefined) return unavailable(message);

@@ -1,16 +1,16 @@
 /**
- * The one row of the store in which the oracle keeps what must survive it:
+ * The one row of the store that holds the oracle's persistent state:
  *
- *     oracle:limit @ 2,000,001     {owner, start}         everything below 2,000,001 is given away:
- *                                                         from `start` on to `owner`, the rest before
- *     oracle:horizon @ 1,700,000                          snapshots below may have lost versions
- *     oracle:lease @ 17            {owner, epoch, ttlMs}  `owner` hands out of its memory; to all others
- *                                                         the row is closed while this cell is there
- *     oracle:freed @ 12                                   the lease was given up, or struck off
+ *     oracle:limit @ 2,000,001    {owner, start}         all below 2,000,001 is given away: from
+ *                                                        `start` on to `owner`, the rest earlier
+ *     oracle:horizon @ 1,700,000                         snapshots below may have lost versions
+ *     oracle:lease @ 17           {owner, epoch, ttlMs}  `owner` hands out of its memory; while
+ *                                                        this cell exists, no other may
+ *     oracle:freed @ 12                                  the lease was given up, or struck off
  *
- * The cells' timestamps are what is counted, and only grow, so that a late copy of a mutation, which asks
- * whether there is a larger one, changes nothing. `lease` and `freed` share one counter, which therefore goes on
- * when a lease has ended.
+ * The cells' timestamps are the values, and only grow. A late copy of a mutation, which checks that
+ * no larger one exists, therefore changes nothing. `lease` and `freed` share one counter, so it
+ * continues after a lease has ended.
  */
 import { PercolatorError } from '../base/index.ts';
 import {
@@ -23,7 +23,7 @@ import {
   TIMESTAMP_MAX,
 } from '../bigtable/index.ts';
 
-/** What the row says, in one read. */
+/** The content of the row, from one read. */
 export interface OracleRow {
   readonly range: Range;
   readonly horizon: Timestamp;
@@ -39,11 +39,11 @@ export interface Range {
 
 /** The right to hand out of memory (leased-allocator.ts). */
 export interface RowLease {
-  /** Moves with every renewal and every taking over. */
+  /** Grows with every renewal and every takeover. */
   readonly counter: number;
-  /** Empty if nobody holds it. */
+  /** Empty if the lease is free. */
   readonly owner: string;
-  /** The counter when its owner took it over: of two oracles, the later one has the larger epoch. */
+  /** The counter at the takeover: of two oracles, the later one has the larger epoch. */
   readonly epoch: number;
   readonly ttlMs: number;
 }
@@ -55,7 +55,7 @@ const LIMIT = { family: FAMILY, qualifier: 'limit' } as const;
 const HORIZON = { family: FAMILY, qualifier: 'horizon' } as const;
 const LEASE = { family: FAMILY, qualifier: 'lease' } as const;
 const FREED = { family: FAMILY, qualifier: 'freed' } as const;
-/** "Somebody holds the lease", as a condition. */
+/** "An oracle holds the lease", as a condition. */
 export const LEASED: CellFilter = LEASE;
 const COLUMNS: readonly CellFilter[] = [
   { ...LIMIT, versions: 1 },
@@ -63,7 +63,7 @@ const COLUMNS: readonly CellFilter[] = [
   { ...LEASE, versions: 1 },
   { ...FREED, versions: 1 },
 ];
-/** Timestamp 0 is never handed out: it stands for "before everything". */
+/** Timestamp 0 is never handed out: it means "before everything". */
 const NOTHING_ALLOCATED: Range = { owner: '', start: 1, limit: 1 };
 
 /** Creates the table if absent. */
@@ -72,8 +72,8 @@ export async function createOracleTable(store: Bigtable): Promise<void> {
 }
 
 /**
- * The newest range, the horizon and the lease, in one read, as soon as nobody holds the lease.
- * @param whileLeased waits until that may be so, or throws
+ * The newest range, the horizon and the lease, in one read, as soon as the lease is free.
+ * @param whileLeased waits until the lease may be free, or throws
  */
 export async function readOracleRow(
   store: Bigtable,
@@ -113,7 +113,7 @@ export async function mutateOracleRow(
   try {
     return !(await store.checkAndMutateRow({ table: ORACLE_TABLE, row: ROW, anyOf, ifNotFound }));
   } catch (error) {
-    // The answer was lost: the next read tells what became of it.
+    // The answer was lost: the next read shows the outcome.
     if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
     return false;
   }
@@ -121,7 +121,7 @@ export async function mutateOracleRow(
 
 export function setLimit({ owner, start, limit }: Range): readonly Mutation[] {
   if (limit > TIMESTAMP_MAX) {
-    // Larger ones would lose digits, and two of them be one (P38).
+    // Larger numbers lose digits, so two of them may be equal (P38).
     throw new PercolatorError('INVALID_ARGUMENT', `there are no timestamps above ${TIMESTAMP_MAX}`);
   }
   return replace(LIMIT, limit, encode({ owner, start }));
@@ -150,7 +150,9 @@ export function horizonFrom(horizon: Timestamp): CellFilter {
   return { ...HORIZON, from: horizon };
 }
 
-/** "The lease has been renewed, taken over or given up since its counter stood there", as conditions. */
+/**
+ * "The lease was renewed, taken over or given up since its counter had this value", as conditions.
+ */
 export function leaseMovedSince({ counter }: Pick<RowLease, 'counter'>): readonly CellFilter[] {
   return [
     { ...LEASE, from: counter + 1 },

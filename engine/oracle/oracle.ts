@@ -1,7 +1,8 @@
 /**
- * The timestamp oracle (section 2.3): "a server that hands out timestamps in strictly increasing order".
+ * The timestamp oracle (section 2.3): "a server that hands out timestamps in strictly increasing
+ * order".
  *
- * The whole of snapshot isolation leans on two promises, whoever keeps them:
+ * Snapshot isolation depends on two promises, which every implementation keeps:
  *
  * 1. No timestamp is handed out twice, and a request made after another one was answered gets a
  *    larger timestamp; across all processes, and across crashes (P35, P36, P37).
@@ -9,10 +10,10 @@
  *    kept from before. A commit timestamp must be younger than the transaction's last lock: a
  *    reader with a larger start timestamp is then certain to meet the lock or the write (P10).
  *
- * It also keeps the horizon of the garbage collection (P31): a snapshot below it may have lost
- * versions. The horizon is persisted and only moves forward. Every timestamp comes with a horizon that
- * was read after the request was made, so whoever asks for a timestamp learns, without asking, what had
- * been given up by then.
+ * The oracle also keeps the horizon of the garbage collection (P31): a snapshot below it may have
+ * lost versions. The horizon is persisted and only moves forward. Every timestamp comes with a
+ * horizon that was read after the request was made, so each caller learns how far collection had
+ * advanced by then.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 
@@ -20,25 +21,26 @@ export interface TimestampOracle {
   /** A timestamp larger than every one handed out before this call. */
   next(): Promise<Timestamp>;
   /**
-   * The newest horizon that this process has heard of; only grows. After `next` has resolved, it is at
-   * least what was persisted when `next` was called.
+   * The newest horizon that this process has received; only grows. After `next` has resolved, it is
+   * at least the horizon that was persisted when `next` was called.
    */
   readonly horizon: Timestamp;
   /** The horizon, read after this call. */
   readHorizon(): Promise<Timestamp>;
-  /** Persists the horizon, unless it is there or above already; resolves with where it is now. */
+  /** Persists the horizon, unless it is already there or above; resolves with its current value. */
   raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
 }
 
 /** Where a batch of timestamps comes from: the store's row, or a server. */
 export interface TimestampSource {
-  /** `count` consecutive timestamps, which are the caller's alone. */
+  /** `count` consecutive timestamps, for the caller alone. */
   allocate(count: number): Promise<Allocation>;
   readHorizon(): Promise<Timestamp>;
   raiseHorizon(horizon: Timestamp): Promise<Timestamp>;
   /**
-   * Of two oracles that have followed one another, the later one has the larger epoch. Whoever has heard of it
-   * believes no answer of the earlier one. Default 0: whatever answers asks the store first.
+   * Of two successive oracles, the later one has the larger epoch. A client that has seen it
+   * rejects answers of the earlier one. Default 0, for a source that asks the store before each
+   * answer.
    */
   readonly epoch?: number | undefined;
 }

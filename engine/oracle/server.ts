@@ -2,10 +2,10 @@
  * The timestamp oracle as a server: any source of timestamps, over gRPC (oracle.proto).
  *
  *     clients ──▶ this server ──▶ leased-allocator.ts    from memory; one oracle at a time
- *                             └▶ allocator.ts            asks the store each time; any number of them
+ *                             └▶ allocator.ts            asks the store each time; several may run
  *
- * It adds nothing to what the source promises. In particular it keeps no timestamps: each request is
- * answered with what was allocated after it has come (P10).
+ * It adds no promise to those of the source. In particular it keeps no timestamps: each request is
+ * answered with timestamps allocated after it arrived (P10).
  */
 import { PercolatorError } from '../base/index.ts';
 import { type RpcServer, startServer, unary } from '../rpc/index.ts';
@@ -18,7 +18,7 @@ import {
   type RaiseHorizonRequest,
 } from './service.ts';
 
-/** More in one request is a mistake, and would use up the timestamps of centuries. */
+/** A larger request is a mistake, and would use up the timestamps of centuries. */
 const COUNT_MAX = 100_000_000;
 
 export interface ServeOracleOptions {
@@ -26,12 +26,12 @@ export interface ServeOracleOptions {
   readonly address?: string | undefined;
 }
 
-/** The source stays its caller's, who closes it after the server. */
+/** The caller keeps owning the source, and closes it after the server. */
 export function serveOracle(
   source: TimestampSource,
   options: ServeOracleOptions = {},
 ): Promise<RpcServer> {
-  /** The epoch from before: should it move meanwhile, the answer counts as the earlier oracle's. */
+  /** Reads the epoch first: if it moves meanwhile, the answer counts as the earlier oracle's. */
   const withEpoch = async (ask: () => Promise<number>): Promise<HorizonResponse> => {
     const epoch = source.epoch ?? 0;
     return { horizon: await ask(), epoch };

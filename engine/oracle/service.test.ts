@@ -1,6 +1,7 @@
 /**
- * The claims of the oracle as a service, over real connections: what a client is told is what the source has promised,
- * and whatever gets lost, stops or is no longer the oracle, nobody is given a timestamp twice or from before (P10, P35).
+ * Claims of the oracle as a service, over real connections: a client receives what the source
+ * promised. Whatever is lost, stops or is no longer the oracle, no client receives a timestamp
+ * twice, or one from before it asked (P10, P35).
  */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
@@ -40,14 +41,14 @@ test('callers of several clients get unique timestamps, each larger than all tha
   assert.equal(taken.size, 1_500);
 });
 
-test('"only one pending RPC to the oracle": callers of a client share it, and who comes later waits for the next', async (t) => {
+test('"only one pending RPC to the oracle": callers of a client share it, and a later caller waits for the next', async (t) => {
   const scripted = new ScriptedSource();
   const client = connectTo(t, [await serve(t, scripted)]);
   const early = [client.next(), client.next(), client.next()];
   await scripted.untilAsked(1);
   const late = client.next();
   await systemClock.sleep(20);
-  assert.deepEqual(scripted.counts, [3], 'P10: not served by what was sent before it asked');
+  assert.deepEqual(scripted.counts, [3], 'P10: not served by a request from before it asked');
   scripted.answer({ first: 10 });
   assert.deepEqual(await Promise.all(early), [10, 11, 12]);
   await scripted.untilAsked(2);
@@ -67,17 +68,17 @@ test('the horizon comes with timestamps, is read, and is raised', async (t) => {
   assert.equal(other.horizon, 7);
 });
 
-test('a request whose answer does not come is made again, and the lost timestamps are nobody’s', async (t) => {
+test('a request whose answer does not come is made again, and the lost timestamps are never used', async (t) => {
   const scripted = new ScriptedSource();
   const client = connectTo(t, [await serve(t, scripted)], { attemptMs: 50 });
   const given = client.next();
   await scripted.untilAsked(2);
-  scripted.answer({ first: 1 }); // Nobody waits for it any more.
+  scripted.answer({ first: 1 }); // No request waits for it any more.
   scripted.answer({ first: 2 });
   assert.equal(await given, 2);
 });
 
-test('P35: an answer from below what was given already is thrown away, and another oracle is asked', async (t) => {
+test('P35: an answer below the timestamps already received is discarded, and another oracle is asked', async (t) => {
   const [old, successor] = [new ScriptedSource(), new ScriptedSource()];
   const client = connectTo(t, [await serve(t, old), await serve(t, successor)]);
   const first = client.next();
@@ -92,7 +93,7 @@ test('P35: an answer from below what was given already is thrown away, and anoth
   assert.equal(await second, 2_001);
 });
 
-test('P35: whoever has heard of a later epoch believes nothing of an earlier one, and no horizon', async (t) => {
+test('P35: a client that has seen a later epoch rejects timestamps and horizons of an earlier one', async (t) => {
   const [old, successor] = [new ScriptedSource(), new ScriptedSource()];
   old.epoch = 1;
   successor.epoch = 2;
@@ -103,7 +104,7 @@ test('P35: whoever has heard of a later epoch believes nothing of an earlier one
   successor.answer({ first: 1 });
   await first;
   const second = client.next();
-  await successor.untilAsked(2); // Which is silent this time.
+  await successor.untilAsked(2); // It does not answer this time.
   await old.untilAsked(1);
   old.answer({ first: 5_000 });
   await successor.untilAsked(3);
@@ -115,7 +116,7 @@ test('P35: whoever has heard of a later epoch believes nothing of an earlier one
   assert.equal(await client.readHorizon(), 9);
 });
 
-test('of a source without epochs, timestamps and horizons are believed in any order', async (t) => {
+test('timestamps and horizons of a source without epochs are accepted in any order', async (t) => {
   const source = await openAllocator(createMemoryBigtable());
   const client = connectTo(t, [await serve(t, source)], { timeoutMs: 200 });
   assert.equal(await client.next(), 1);
@@ -124,7 +125,7 @@ test('of a source without epochs, timestamps and horizons are believed in any or
   assert.equal(await client.next(), 2);
 });
 
-test('a server that was started again is found within a second, on the same address', async (t) => {
+test('a restarted server is found within a second, at the same address', async (t) => {
   const store = createMemoryBigtable();
   const before = await serveOracle(await openAllocator(store));
   const client = connectTo(t, [before.address]);
@@ -157,7 +158,7 @@ test('when an oracle stops, its standby takes over, and callers only wait', asyn
   assert.ok(standby.isLeased);
 });
 
-test('without any oracle, callers are told after a while, with the address and why', async (t) => {
+test('without any oracle, callers receive an error after a while, with address and reason', async (t) => {
   const client = connectTo(t, ['127.0.0.1:1'], { timeoutMs: 100 });
   await assert.rejects(
     client.next(),
@@ -168,7 +169,7 @@ test('without any oracle, callers are told after a while, with the address and w
   );
 });
 
-test('closing answers those who wait, and leaves no connection behind', async (t) => {
+test('closing answers the waiting callers, and leaves no connection open', async (t) => {
   const scripted = new ScriptedSource();
   const client = connectOracle({ addresses: [await serve(t, scripted)], attemptMs: 50 });
   const waiting = client.next();
@@ -179,7 +180,7 @@ test('closing answers those who wait, and leaves no connection behind', async (t
   await assert.rejects(client.next(), { code: 'STORE_CLOSED' });
 });
 
-test('mistakes are told at once', async (t) => {
+test('wrong options are refused at once', async (t) => {
   assert.throws(() => connectOracle({ addresses: [] }), { code: 'INVALID_ARGUMENT' });
   const occupied = createServer().listen(0, '127.0.0.1');
   t.after(() => occupied.close());
@@ -191,7 +192,7 @@ test('mistakes are told at once', async (t) => {
   });
 });
 
-/** A source that is told what to answer. */
+/** A source with scripted answers. */
 class ScriptedSource implements TimestampSource {
   epoch = 0;
   horizon = 0;
@@ -217,7 +218,7 @@ class ScriptedSource implements TimestampSource {
     while (this.counts.length < times) await systemClock.sleep(1);
   }
 
-  /** The oldest request that waits. */
+  /** Answers the oldest waiting request. */
   answer({ first }: { readonly first: number }): void {
     this.#waiting.shift()?.resolve({ first, horizon: this.horizon });
   }

@@ -1,4 +1,4 @@
-/** What travels between server.ts and client.ts, as oracle.proto has it. */
+/** The messages between server.ts and client.ts, as in oracle.proto. */
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { loadService } from '../rpc/index.ts';
 

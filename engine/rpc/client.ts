@@ -1,9 +1,10 @@
 /**
- * A connection to a gRPC server that comes back quickly: a server that was started again is found within
- * a fifth of a second.
+ * A connection to a gRPC server that reconnects quickly: it finds a restarted server within a fifth
+ * of a second.
  *
- * A call fails at once if there is no connection, and at its deadline otherwise; it is never repeated here, because
- * only the caller knows whether that is safe. Until it is closed, a connection keeps the process alive.
+ * A call fails at once if there is no connection, and at its deadline otherwise. It is never
+ * repeated here, because only the caller knows whether that is safe. An open connection keeps the
+ * process alive.
  */
 import {
   type ChannelOptions,
@@ -20,22 +21,22 @@ import { methodOf } from './service.ts';
 export interface RpcClient {
   readonly address: string;
   /**
-   * @throws STORE_UNAVAILABLE if the server could not answer, INVALID_ARGUMENT if it never will, with the server's
-   * message; STORE_CLOSED after `close`
+   * @throws STORE_UNAVAILABLE if the server could not answer; INVALID_ARGUMENT, with the server's
+   * message, if it never will; STORE_CLOSED after `close`
    */
   call<Response>(
     method: string,
     request: object,
     options: { readonly deadlineMs: number },
   ): Promise<Response>;
-  /** For calls that are streams. */
+  /** For streaming calls. */
   readonly channel: Client;
   close(): void;
 }
 
 /**
- * How soon a connection is taken for broken of which the system says nothing: a machine that is gone, or a network that
- * swallows everything. Its streams would wait for ever.
+ * How soon a silent connection counts as broken: the other machine is gone, or the network drops
+ * all packets, and the system reports neither. Without this, its streams would wait forever.
  */
 const KEEPALIVE_MS = 10_000;
 const OPTIONS: ChannelOptions = {
@@ -88,7 +89,10 @@ export function connect(
   };
 }
 
-/** Nothing that a service of ours says of itself is an error of ours: it may be another one tomorrow. */
+/**
+ * A service's opinion of itself, such as "closed", is not an error of this process: another server
+ * may run at that address tomorrow.
+ */
 function errorOf(cause: ServiceError): PercolatorError {
   const isRefused = cause.code === status.INVALID_ARGUMENT;
   const code = isRefused ? 'INVALID_ARGUMENT' : 'STORE_UNAVAILABLE';

@@ -1,8 +1,9 @@
 /**
  * A gRPC server of one service, on an address or a free port.
  *
- * Connections are not encrypted, and nobody is asked who he is: like the paper's, these services stand in a network
- * of their own. What is thrown becomes a status: UNAVAILABLE for what may succeed later or elsewhere.
+ * Connections are neither encrypted nor authenticated: like the paper's, these services run in a
+ * private network. Thrown errors become a status: UNAVAILABLE if the call may succeed later or
+ * elsewhere.
  */
 import {
   type handleUnaryCall,
@@ -15,13 +16,13 @@ import {
 import { type ErrorCode, PercolatorError } from '../base/index.ts';
 
 export interface RpcServer extends AsyncDisposable {
-  /** Host and port: what clients connect to. */
+  /** Host and port that clients connect to. */
   readonly address: string;
   /** Ends all calls and connections at once. Twice is harmless. */
   close(): Promise<void>;
 }
 
-/** Of this machine only, on a free port. */
+/** Reachable from this machine only, on a free port. */
 const ADDRESS = '127.0.0.1:0';
 const MAY_SUCCEED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   'STORE_UNAVAILABLE',
@@ -29,7 +30,7 @@ const MAY_SUCCEED_ELSEWHERE: ReadonlySet<ErrorCode> = new Set([
   'STORE_CLOSED',
 ]);
 
-/** @throws INVALID_ARGUMENT if nobody can listen there */
+/** @throws INVALID_ARGUMENT if the server cannot listen at `address` */
 export async function startServer(
   service: ServiceDefinition,
   implementation: UntypedServiceImplementation,
@@ -45,7 +46,7 @@ export async function startServer(
   };
 }
 
-/** Serves a call of one request and one answer. */
+/** Serves a call with one request and one answer. */
 export function unary<Request, Response>(
   serve: (request: Request) => Promise<Response>,
 ): handleUnaryCall<Request, Response> {

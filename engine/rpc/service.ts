@@ -1,6 +1,7 @@
 /**
- * A gRPC service as its `.proto` file says it. The file is read when the program starts, so there is no
- * generated code to be kept up to date; whole numbers arrive as `number` (all of ours stay below 2^53).
+ * A gRPC service as defined in its `.proto` file. The program reads the file when it starts, so
+ * there is no generated code to keep up to date. Whole numbers arrive as `number`; all of ours stay
+ * below 2^53.
  */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';

@@ -1,4 +1,7 @@
-/** The claims of batching (section 2.5): what shares an RPC, what waits for what, and who hears which outcome. */
+/**
+ * Claims of batching (section 2.5): what shares an RPC, what waits for what, and which caller
+ * receives which outcome.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../../base/index.ts';
@@ -20,16 +23,16 @@ const CELL = { family: 'data', qualifier: 'q' };
 interface HeldCall {
   readonly operation: string;
   readonly rows: readonly string[];
-  /** Does what was asked, and answers. */
+  /** Executes the call, and answers. */
   readonly deliver: () => Promise<void>;
   readonly fail: (error: unknown) => Promise<void>;
 }
 
 interface Scene {
-  /** Through batching. */
+  /** The batched store. */
   readonly store: Bigtable;
   readonly counters: Readonly<BatchingCounters>;
-  /** What arrived below it and has not been answered, oldest first. */
+  /** Calls that arrived at the store below and have no answer yet, oldest first. */
   readonly calls: HeldCall[];
   readonly below: Bigtable;
   readonly clock: VirtualClock;
@@ -37,7 +40,7 @@ interface Scene {
   readonly names: () => readonly string[];
 }
 
-/** A store whose answers are given by hand. */
+/** A batched store whose answers are given by hand. */
 async function scene(options: BatchingOptions, conditionalBatch = true): Promise<Scene> {
   const clock = new VirtualClock();
   const below = createMemoryBigtable();
@@ -99,7 +102,7 @@ async function scene(options: BatchingOptions, conditionalBatch = true): Promise
   return { store, counters, calls, below, clock, deliverAll, names };
 }
 
-/** When everything that can run has run; time stands still meanwhile. */
+/** Resolves when all runnable work has run; the virtual time does not move. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 4; i++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -185,7 +188,7 @@ describe('reads', () => {
     assert.deepEqual((await Promise.all(reads)).map(newest), [undefined, 3]);
   });
 
-  test('that a newer version may hide something from are made again, for that row and caller alone', async () => {
+  test('whose version a newer one may hide are repeated, for that row and caller alone', async () => {
     const { store, below, calls, names, counters, deliverAll } = await scene({});
     await below.mutateRows([set('b', 2), set('b', 4)]);
     const old = store.readRow(TABLE, 'b', upTo(3));
@@ -214,11 +217,11 @@ describe('reads', () => {
 });
 
 describe('a batch is sent', () => {
-  test('at once if nothing is in flight: nobody waits for a company that cannot come', async () => {
+  test('at once if nothing is in flight: no operation waits for company that cannot come', async () => {
     const { store, names, counters } = await scene({ delayMs: 1_000 });
     void store.readRow(TABLE, 'a', upTo(1));
     void store.mutateRows([set('a')]);
-    await settled(); // Time stands still.
+    await settled(); // The virtual time does not move.
     assert.deepEqual(names(), ['readRows a', 'mutateRows a']);
     assert.equal(counters.reads.byQuiet + counters.bulk.byQuiet, 2);
   });
@@ -265,7 +268,7 @@ describe('a batch is sent', () => {
     assert.deepEqual(names(), ['readRows a', 'readRows b c']);
   });
 
-  test('after its own delay, although another kind of work waits for room without an end', async () => {
+  test('after its own delay, although another kind of work waits for room forever', async () => {
     const { store, names, clock } = await scene({ delayMs: 10, inFlightMax: 1 });
     await clock.advance(1_000); // Delays count from now, not from the beginning of time.
     void store.readRow(TABLE, 'a', upTo(1));
@@ -348,7 +351,7 @@ describe('lanes', () => {
     assert.equal(counters.conditionals.rpcs, 2);
   });
 
-  test('leave a call with several conditional mutations as it is, if the storage cannot batch them', async () => {
+  test('leave a call with several conditional mutations unchanged, if the storage cannot batch them', async () => {
     const { store, names } = await scene({}, false);
     void store.checkAndMutateRows([lock('a'), lock('b')]);
     void store.checkAndMutateRows([lock('c')]);
@@ -382,7 +385,7 @@ describe('of a batch that applies in part', () => {
     assert.equal(codeOf(nowhere), 'TABLE_NOT_FOUND');
   });
 
-  test('nobody knows of a blind mutation, whatever the one that failed was refused for', async () => {
+  test('every blind mutation is in doubt, whatever the reason of the failure', async () => {
     const { store, calls } = await scene({});
     const outcomes = Promise.allSettled([
       store.mutateRows([set('a')]),
@@ -393,7 +396,7 @@ describe('of a batch that applies in part', () => {
     assert.deepEqual((await outcomes).map(codeOf), ['STORE_IN_DOUBT', 'STORE_IN_DOUBT']);
   });
 
-  test('with one caller in it, that caller hears the failure as it is', async () => {
+  test('with one caller in it, that caller receives the original failure', async () => {
     const { store, calls } = await scene({});
     const outcomes = Promise.allSettled([store.mutateRows([set('a'), set('b')])]);
     await settled();
@@ -401,7 +404,7 @@ describe('of a batch that applies in part', () => {
     assert.deepEqual((await outcomes).map(codeOf), ['STORE_UNAVAILABLE']);
   });
 
-  test('a caller who was alone in it and is refused is not sent again', async () => {
+  test('a refused caller that was alone in it is not sent again', async () => {
     const { store, calls, counters } = await scene({});
     const outcomes = Promise.allSettled([store.mutateRows([set('a')])]);
     await settled();
@@ -410,7 +413,7 @@ describe('of a batch that applies in part', () => {
     assert.deepEqual((await outcomes).map(codeOf), ['INVALID_ARGUMENT']);
   });
 
-  test('a caller who asked for what cannot be is refused, and the others are served', async () => {
+  test('a caller with an invalid request is refused, and the others are served', async () => {
     const { store, below, deliverAll } = await scene({});
     const cell = { family: 'x', qualifier: 'q', timestamp: 1, value: new Uint8Array() };
     const wrong: RowMutation = { table: TABLE, row: 'a', mutations: [{ kind: 'set', ...cell }] };
@@ -421,7 +424,7 @@ describe('of a batch that applies in part', () => {
     assert.equal(newest(await below.readRow(TABLE, 'b', [CELL])), 1);
   });
 
-  test('a read that failed fails for all: they may ask again', async () => {
+  test('a failed read fails for all: they may ask again', async () => {
     const { store, calls } = await scene({});
     const reads = Promise.allSettled(['a', 'b'].map((row) => store.readRow(TABLE, row, upTo(1))));
     await settled();

@@ -1,4 +1,7 @@
-/** The contract of the storage, kept by what batches: over stores that can and cannot batch conditional mutations. */
+/**
+ * The storage contract for batched stores: over stores that can and cannot batch conditional
+ * mutations.
+ */
 import { systemClock } from '../../base/index.ts';
 import { createMemoryBigtable, FaultyBigtable } from '../../testing/index.ts';
 import { batchBigtable } from '../batching.ts';
@@ -12,6 +15,6 @@ conformanceSuite('a batched store', async () => {
 conformanceSuite('a batched store of the public API', async () => {
   const store = createMemoryBigtable();
   const remote = new FaultyBigtable(store, { conditionalBatch: false, ordered: false });
-  // The client that is closed leaves its store open, which is what a remote one does, too.
+  // Closing this client leaves its store open, as a remote client does, too.
   return batchBigtable(remote, systemClock, { delayMs: 0, rowsMax: 3, inFlightMax: 1 }).store;
 });

@@ -1,17 +1,24 @@
-/** What batching was worth: counts for each lane since the store was wrapped. */
+/** The effect of batching: counts for each lane since the store was wrapped. */
 
-/** Each moves when a batch is sent, or an operation goes by without waiting. */
+/** Each count grows when a batch is sent, or when an operation passes without waiting. */
 export interface LaneCounters {
-  /** Calls of callers: one read, one conditional mutation, one caller's blind mutations of one table. */
+  /**
+   * Calls of callers: one read, one conditional mutation, one caller's blind mutations of one
+   * table.
+   */
   operations: number;
-  /** Rows that the callers named, and rows that were sent: of a row that several wanted, one. */
+  /**
+   * Rows that the callers named, and rows that were sent: a row that several callers named, once.
+   */
   rows: number;
   rowsSent: number;
   /** Calls of the storage. */
   rpcs: number;
-  /** Sum of what the operations waited for company, in milliseconds. */
+  /** Total time that operations waited for company, in milliseconds. */
   waitedMs: number;
-  /** Why batches were sent: full, waited long enough, or nothing else could bring company. */
+  /**
+   * Why batches were sent: full, waited long enough, or nothing in flight that could bring company.
+   */
   bySize: number;
   byDelay: number;
   byQuiet: number;
@@ -23,7 +30,10 @@ export interface BatchingCounters {
   /** Blind mutations: those that a commit waits for, and all others. */
   readonly urgent: LaneCounters;
   readonly bulk: LaneCounters;
-  /** Rows that were read again by themselves, because what their caller wanted may have been hidden. */
+  /**
+   * Rows that were read again alone, because a version that their caller wanted may have been
+   * hidden.
+   */
   readAgain: number;
 }
 

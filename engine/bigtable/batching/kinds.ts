@@ -1,4 +1,7 @@
-/** The three kinds of RPC that several callers can share, and how each caller gets its own outcome. */
+/**
+ * The three kinds of RPC that several callers can share, and how each caller receives its own
+ * outcome.
+ */
 import { assert, PercolatorError } from '../../base/index.ts';
 import type {
   Bigtable,
@@ -37,7 +40,7 @@ export class Reads implements Kind<ReadRequest, Rows> {
 
   async send(requests: readonly ReadRequest[]): Promise<readonly Outcome<Rows>[]> {
     const [first] = requests;
-    assert(first !== undefined, 'a batch is sent for somebody');
+    assert(first !== undefined, 'a batch has at least one request');
     if (requests.length === 1) return Promise.allSettled([this.#read(first)]);
     const { table } = first;
     const rows = [...new Set(requests.flatMap((request) => request.rows))];
@@ -74,7 +77,7 @@ export class Reads implements Kind<ReadRequest, Rows> {
   }
 }
 
-/** Conditional mutations, of any tables, where the storage takes many in one RPC. */
+/** Conditional mutations of any tables, where the storage takes many in one RPC. */
 export class Conditionals implements Kind<ConditionalRowMutation, boolean> {
   readonly lane = 'conditionals';
   readonly #store: Bigtable;
@@ -100,7 +103,7 @@ export class Conditionals implements Kind<ConditionalRowMutation, boolean> {
   }
 }
 
-/** Blind mutations of one table: of each caller some rows, whose outcome it hears together. */
+/** Blind mutations of one table: some rows of each caller, which share one outcome. */
 export class BlindMutations implements Kind<readonly RowMutation[], void> {
   readonly lane: 'urgent' | 'bulk';
   readonly #store: Bigtable;
@@ -146,13 +149,16 @@ function asOutcome(answer: boolean | Error | undefined): Outcome<boolean> {
   return { status: 'rejected', reason };
 }
 
-/** Whether the storage refused what one caller asked for, which says nothing of the others. */
+/** Whether the storage refused one caller's request, which says nothing about the others. */
 function isAboutOne(reason: unknown): boolean {
   if (!(reason instanceof PercolatorError)) return false;
   return reason.code === 'INVALID_ARGUMENT' || reason.code === 'FAMILY_NOT_FOUND';
 }
 
-/** What the failure of a call for many is for each of them: it names one row, and all others may have been applied. */
+/**
+ * The failure of a shared call, as each caller receives it: it names one row; all others may be
+ * applied.
+ */
 function ofEach(reason: unknown): unknown {
   const isAboutAll =
     !(reason instanceof PercolatorError) ||

@@ -4,34 +4,35 @@ import type { RowMutation } from '../bigtable.ts';
 
 export interface BatchingOptions {
   /**
-   * Milliseconds that an operation waits for company while others are in flight. Default 1; 0 waits only for
-   * what is runnable already. Too small: batches of one. Too large: that much latency for each step of a
-   * transaction, and its locks are held as long. The paper's was seconds.
+   * Milliseconds that an operation waits for company while others are in flight. Default 1; 0 waits
+   * only for work that is already runnable. Too small: batches of one. Too large: that much latency
+   * for each step of a transaction, whose locks are held as long. The paper's delay was seconds.
    */
   readonly delayMs?: number | undefined;
   /**
-   * Rows after which a batch does not wait any longer, and at most in one RPC, unless a single caller brings
-   * more. Default 256. Too small: more RPCs. Too large: the first row of an answer waits for the last.
+   * Rows at which a batch stops waiting, and the maximum in one RPC, unless a single caller brings
+   * more. Default 256. Too small: more RPCs. Too large: the first row of an answer waits for the
+   * last.
    */
   readonly rowsMax?: number | undefined;
   /**
-   * RPCs in flight at a time in each lane. Default 8. Too small: the storage idles between two batches. Too
-   * large: batches stay small.
+   * RPCs in flight at a time in each lane. Default 8. Too small: the storage idles between two
+   * batches. Too large: batches stay small.
    */
   readonly inFlightMax?: number | undefined;
   /**
-   * Blind mutations that a caller's commit waits for. They go in a lane of their own, so that they never
-   * wait behind bulk work. Default: none.
+   * Selects blind mutations that a caller's commit waits for. They have a lane of their own, so
+   * that they never wait for bulk work. Default: none.
    */
   readonly isUrgent?: ((row: RowMutation) => boolean) | undefined;
 }
 
-/** Filled in. */
+/** The options with their defaults. */
 export type BatchingSettings = {
   readonly [K in keyof BatchingOptions]-?: NonNullable<BatchingOptions[K]>;
 };
 
-/** @throws INVALID_ARGUMENT naming the option that is wrong */
+/** @throws INVALID_ARGUMENT naming the wrong option */
 export function settingsOf(options: BatchingOptions): BatchingSettings {
   const { delayMs = 1, rowsMax = 256, inFlightMax = 8 } = options;
   check('delayMs', delayMs, delayMs >= 0 && Number.isFinite(delayMs), 'a number of at least 0');

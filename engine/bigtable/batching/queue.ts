@@ -1,8 +1,9 @@
 /**
- * Requests that wait to share an RPC: those that go first, then the others, each oldest first.
+ * Requests that wait to share an RPC: first the urgent ones (`goesFirst`), then the others, each
+ * oldest first.
  *
- * Of the others, the one that has waited longest comes along in every batch once it has waited longer than all who go
- * first: or those, coming without end, would keep the others waiting for ever.
+ * If another request has waited longer than all urgent ones, it joins the next batch; otherwise an
+ * endless stream of urgent requests would starve the others.
  */
 
 export interface Waiting<R = unknown> {
@@ -16,7 +17,7 @@ export interface Waiting<R = unknown> {
 export class Queue<R = unknown> {
   readonly #first: Waiting<R>[] = [];
   readonly #others: Waiting<R>[] = [];
-  /** Of all who wait. */
+  /** Rows of all waiting requests. */
   #rows = 0;
 
   get length(): number {
@@ -27,7 +28,7 @@ export class Queue<R = unknown> {
     return this.#rows;
   }
 
-  /** Since when the one who waits longest has waited. */
+  /** When the oldest waiting request was added. */
   get oldestMs(): number {
     return Math.min(this.#first[0]?.sinceMs ?? Infinity, this.#others[0]?.sinceMs ?? Infinity);
   }
@@ -37,7 +38,7 @@ export class Queue<R = unknown> {
     this.#rows += waiting.rows;
   }
 
-  /** Takes out as many as have `rowsMax` rows together; at least one. */
+  /** Takes as many requests as have `rowsMax` rows together; at least one. */
   take(rowsMax: number): readonly Waiting<R>[] {
     const taken: Waiting<R>[] = [];
     let rows = 0;
@@ -56,7 +57,7 @@ export class Queue<R = unknown> {
     return this.#first.length > 0 ? this.#first : this.#others;
   }
 
-  /** Where the one is that has waited longest. */
+  /** The queue with the oldest request. */
   #oldest(): Waiting<R>[] {
     const [first] = this.#first;
     const [other] = this.#others;

@@ -2,14 +2,15 @@
  * When batches are sent.
  *
  *     caller ──▶ queue of its kind ─┐  full, or waited for `delayMs`,
- *     caller ──▶ queue of its kind ─┴─▶ or nothing in flight ─────────▶ one RPC ──▶ each its own answer
+ *     caller ──▶ queue of its kind ─┴─▶ or nothing in flight ──────▶ one RPC ──▶ an answer for each
  *
- * "Nothing in flight" is the rule that keeps an idle system fast: once everything runnable has run, and
- * no answer is on its way that could make somebody runnable, waiting longer brings no company. Under load
- * there is always something in flight, and the delay gathers.
+ * The rule "nothing in flight" keeps an idle system fast: once everything runnable has run, and no
+ * answer is in flight that could make a caller runnable, waiting longer brings no company. Under
+ * load there is always something in flight, and the delay gathers batches.
  *
- * Each lane has its own RPCs in flight, so that none waits for another's: a commit does not wait behind
- * clean-up. A caller is served only by an RPC sent after it called, as the storage's second promise demands.
+ * Each lane has its own RPCs in flight, so that none waits for another's: a commit does not wait
+ * for clean-up. A caller is served only by an RPC sent after it called, as the storage's second
+ * promise demands.
  */
 import type { Clock } from '../../base/index.ts';
 import type { BatchingCounters, LaneName } from './counters.ts';
@@ -20,7 +21,10 @@ import { Queue, type Waiting } from './queue.ts';
 export interface Kind<R, T> {
   readonly lane: LaneName;
   rowsOf(request: R): number;
-  /** Sends all, now, in one RPC; resolves with an outcome for each request, in their order. Never rejects. */
+  /**
+   * Sends all requests now, in one RPC; resolves with an outcome for each, in their order. Never
+   * rejects.
+   */
   send(requests: readonly R[]): Promise<readonly PromiseSettledResult<T>[]>;
 }
 
@@ -35,14 +39,14 @@ export class Scheduler {
   readonly #clock: Clock;
   readonly #settings: BatchingSettings;
   readonly #counters: BatchingCounters;
-  /** By what their requests can share. None is empty: an empty one is removed. */
+  /** By key: requests of one line can share an RPC. None is empty: an empty one is removed. */
   readonly #lines = new Map<string, Line>();
-  /** RPCs without an answer: of each lane, and of all together with those that passed by. */
+  /** RPCs without an answer: per lane, and in total, including calls that passed the queues. */
   readonly #inFlight: Record<LaneName, number> = { reads: 0, conditionals: 0, urgent: 0, bulk: 0 };
   #inFlightTotal = 0;
   #isPumping = false;
   #isDraining = false;
-  /** Makes a pump that waits look again. */
+  /** Makes a waiting pump check again. */
   #wake: () => void = () => {};
   #onIdle: () => void = () => {};
 
@@ -53,8 +57,9 @@ export class Scheduler {
   }
 
   /**
-   * Resolves with the request's own part of an RPC that is sent from now on. Requests of one `key` share RPCs.
-   * @param options.goesFirst before everything of its key that does not
+   * Resolves with the request's own part of an RPC that is sent after this call. Requests of one
+   * `key` share RPCs.
+   * @param options.goesFirst before all requests of its key that do not
    */
   submit<R, T>(
     kind: Kind<R, T>,
@@ -71,7 +76,7 @@ export class Scheduler {
     });
   }
 
-  /** Calls the storage at once, by the side of all queues; whoever waits knows that an answer is on its way. */
+  /** Calls the storage at once, past all queues; the pump knows that an answer is in flight. */
   async pass<T>(call: () => Promise<T>): Promise<T> {
     this.#inFlightTotal++;
     try {
@@ -82,7 +87,9 @@ export class Scheduler {
     }
   }
 
-  /** Sends what waits without waiting for company; resolves when everything has been answered. */
+  /**
+   * Sends all waiting requests without waiting for company; resolves when all have been answered.
+   */
   async drain(): Promise<void> {
     this.#isDraining = true;
     this.#wake();
@@ -100,11 +107,11 @@ export class Scheduler {
     return line;
   }
 
-  /** Runs while anybody waits. */
+  /** Runs while any request waits. */
   async #pump(): Promise<void> {
     this.#isPumping = true;
     while (this.#lines.size > 0) {
-      await this.#clock.yield(); // Whoever can run now may bring company.
+      await this.#clock.yield(); // Callers that can run now may bring company.
       this.#sendWhatIsDue();
       if (this.#lines.size > 0) await this.#untilSomethingChanges();
     }
@@ -119,7 +126,7 @@ export class Scheduler {
       if (reason === undefined) continue;
       this.#send(line, { reason, nowMs });
       this.#lines.delete(key);
-      // What is left goes to the end, and is looked at again after all others had their turn.
+      // The rest goes to the end, and is checked again after all other lines.
       if (line.queue.length > 0) this.#lines.set(key, line);
     }
   }
@@ -170,7 +177,7 @@ export class Scheduler {
     if (this.#inFlightTotal === 0 && this.#lines.size === 0) this.#onIdle();
   }
 
-  /** Until somebody asks to be looked at, or the next one has waited long enough. */
+  /** Waits until the pump is woken, or until the next line has waited long enough. */
   async #untilSomethingChanges(): Promise<void> {
     const woken = Promise.withResolvers<void>();
     this.#wake = woken.resolve;
@@ -182,10 +189,10 @@ export class Scheduler {
     const sleeping = new AbortController();
     const leftMs = Math.max(0, dueMs - this.#clock.monotonicMs());
     await Promise.race([woken.promise, this.#clock.sleep(leftMs, sleeping.signal)]);
-    sleeping.abort(null); // With no reason at all Node makes an error, and its stack.
+    sleeping.abort(null); // Without a reason Node creates an error with a stack.
   }
 
-  /** Of those whose lane has room; for the others time changes nothing. */
+  /** Considers lines whose lane has room; for the others time changes nothing. */
   #nextDueMs(): number | undefined {
     const dues = [...this.#lines.values()]
       .filter(({ kind }) => this.#inFlight[kind.lane] < this.#settings.inFlightMax)

@@ -1,4 +1,4 @@
-/** Reads cut out of a wider one, against reads by themselves. */
+/** Compares reads cut out of a wider one with the same reads alone. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -27,7 +27,7 @@ const filter = fc.record({
 const filters = fc.array(filter, { minLength: 1, maxLength: 3 });
 
 describe('a read that is cut out of a wider one', () => {
-  test('is what it would have been by itself, or says that it cannot know', async () => {
+  test('equals the read alone, or says that it cannot know', async () => {
     let cut = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -80,13 +80,13 @@ describe('two reads have one shape', () => {
     assert.ok(!sameShape(read, read));
   });
 
-  test('only if a limit keeps a wider one from bringing what nobody has asked for', () => {
+  test('only if a limit keeps the wider one from bringing unwanted versions', () => {
     const all = { family: 'a', qualifier: 'x' };
     assert.notEqual(shapeOf([{ ...all, to: 4 }]), shapeOf([{ ...all, to: 9 }]));
     assert.equal(shapeOf([{ ...all, to: 4 }]), shapeOf([{ ...all, to: 4 }]));
   });
 
-  test('only if a cell passes one filter at most, so that the answer can be taken apart', () => {
+  test('only if a cell passes at most one filter, so that the answer can be split', () => {
     const whole = { family: 'a', versions: 1 };
     const both = (to: number): CellFilter[] => [
       { ...read, to },

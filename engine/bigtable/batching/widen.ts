@@ -1,20 +1,20 @@
 /**
  * Merging reads that differ only in their newest timestamp.
  *
- * Two transactions read the same columns at different start timestamps. A multi-row read has one list of filters
- * for all its rows, so both are asked for up to the later of the two, and each answer is cut back to what its
- * caller wanted:
+ * Two transactions read the same columns at different start timestamps. A multi-row read has one
+ * list of filters for all its rows, so both are asked for up to the later of the two, and each
+ * answer is cut back to what its caller wanted:
  *
  *     wanted   lock:c to 12, 1 version        lock:c to 15, 1 version
  *     asked              lock:c to 15, 1 version
- *     cut       what is newer than 12 is taken out of the first one's answer
+ *     cut      versions newer than 12 are removed from the first one's answer
  *
- * The limit of versions is the catch: the one version asked for may be of 13, and hide an older one of 11 that
- * the first caller wanted. That shows, because then as many versions came as were asked for, and one
- * of them is too new. Such a row is read again with its caller's own filters. It was written between the start
- * timestamps of two reads of one batch, which is rare.
+ * The limit of versions is the catch: the one version asked for may be of 13, and hide an older one
+ * of 11 that the first caller wanted. That is detectable: as many versions came as were asked for,
+ * and one of them is too new. Such a row is read again with its caller's own filters. This is rare:
+ * the row was written between the start timestamps of two reads of one batch.
  *
- * What must be equal is the shape: family, qualifier, oldest timestamp, number of versions, in their order.
+ * The shape must be equal: family, qualifier, oldest timestamp, number of versions, in their order.
  */
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
 
@@ -30,7 +30,7 @@ export function shapeOf(filters: readonly CellFilter[]): string {
   );
 }
 
-/** Filters of one shape that let through what any of the lists given does, and no more than one's number of versions. */
+/** Filters of one shape that pass what any of `lists` does, with no larger number of versions. */
 export function widest(lists: readonly (readonly CellFilter[])[]): readonly CellFilter[] {
   const [first = []] = lists;
   return first.map(({ family, qualifier, from, to, versions }, i) => {
@@ -40,8 +40,8 @@ export function widest(lists: readonly (readonly CellFilter[])[]): readonly Cell
 }
 
 /**
- * What `filters` would have given, cut out of what wider ones of the same shape have given. Null if that cannot
- * be known, because a version that is too new may have taken the place of one that was wanted.
+ * The result of `filters`, cut out of the result of wider filters of the same shape. Null if it
+ * cannot be known, because a version that is too new may have replaced a wanted one.
  */
 export function cutBack(
   row: Row | undefined,
@@ -49,7 +49,8 @@ export function cutBack(
   asked: readonly CellFilter[],
 ): Row | undefined | null {
   if (row === undefined || filters.every(({ to }, i) => to === asked[i]?.to)) return row;
-  // As a rule nothing has been written that late. Then the answer is what it would have been, limits of versions and all.
+  // Usually nothing was written that late. Then the row is the right answer, limits of versions
+  // included.
   const oldest = Math.min(...filters.map(newestWanted));
   if (row.cells.every(({ timestamp }) => timestamp <= oldest)) return row;
   const cells: Cell[] = [];
@@ -61,12 +62,12 @@ export function cutBack(
   return cells.length === 0 ? undefined : { key: row.key, cells };
 }
 
-/** Without a limit, a wider filter could bring any number of versions that nobody has asked for. */
+/** Without a limit, a wider filter could bring any number of unwanted versions. */
 function canWiden({ to, versions }: CellFilter): boolean {
   return to !== undefined && versions !== undefined;
 }
 
-/** Whether each cell belongs to one filter at most, so that an answer can be taken apart. */
+/** Whether each cell belongs to at most one filter, so that an answer can be split by filter. */
 function areSeparate(filters: readonly CellFilter[]): boolean {
   const columns = new Set(filters.map(({ family, qualifier }) => `${family}\0${qualifier ?? ''}`));
   const families = new Set(filters.map(({ family }) => family));
@@ -78,7 +79,7 @@ function isOf(cell: Cell, { family, qualifier }: CellFilter): boolean {
   return cell.family === family && (qualifier === undefined || cell.qualifier === qualifier);
 }
 
-/** Whether some column has as many versions as were asked for, one of them too new. */
+/** Whether a column has as many versions as were asked for, one of them too new. */
 function mayHide(found: readonly Cell[], filter: CellFilter): boolean {
   const { versions = Infinity } = filter;
   return found.some(

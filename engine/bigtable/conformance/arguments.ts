@@ -1,4 +1,4 @@
-/** What is refused before anything is applied: arguments outside what the contract allows. */
+/** Arguments outside the contract are refused before anything is applied. */
 import assert from 'node:assert/strict';
 import type { CellFilter, Mutation } from '../bigtable.ts';
 import { claim, erase, rejectWith, set, type Open } from './claim.ts';

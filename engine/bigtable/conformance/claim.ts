@@ -1,4 +1,7 @@
-/** One claim of the suite: a test with a store and a table of its own, and short words for what it does to them. */
+/**
+ * One claim of the suite: a test with a store and a table of its own, and short helpers to use
+ * them.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bigtable, CellFilter, Manifest, Mutation, Row, TableSchema } from '../bigtable.ts';
@@ -20,7 +23,7 @@ export interface TestTable {
 export const SCHEMA: TableSchema = { families: ['data', 'lock', 'write'] };
 export const TABLE = 'conformance';
 
-/** @param when claims it only of stores whose manifest says so */
+/** @param when restricts the claim to stores whose manifest promises it */
 export function claim(
   name: string,
   open: Open,
@@ -80,7 +83,7 @@ export async function rejectWith(
   code: string,
   promises: readonly Promise<unknown>[],
 ): Promise<void> {
-  // Waited for together: one that rejects while another is waited for counts as unhandled.
+  // Awaited together: a promise that rejects while another is awaited counts as unhandled.
   const answers = await Promise.allSettled(promises);
   for (const [i, answer] of answers.entries()) {
     assert.equal(answer.status, 'rejected', `call ${i} is refused`);

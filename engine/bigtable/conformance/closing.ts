@@ -1,4 +1,4 @@
-/** Closing: what was sent is waited for, what comes later is refused. */
+/** Closing waits for calls in flight, and refuses later ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rejectWith, SCHEMA, set, TABLE, type Open } from './claim.ts';
@@ -35,7 +35,7 @@ export function claimClosing(open: Open): void {
     await store[Symbol.asyncDispose]();
   });
 
-  test('closing waits for what was sent', async () => {
+  test('closing waits for calls in flight', async () => {
     const store = await open();
     await store.createTable(TABLE, SCHEMA);
     await store.createTable(`${TABLE}-dropped`, SCHEMA);

@@ -1,9 +1,9 @@
-/** Check and mutate: the one step on which every lock of Percolator rests. */
+/** Check and mutate: the one step on which every lock of Percolator depends. */
 import assert from 'node:assert/strict';
 import type { CellFilter, ConditionalRowMutation } from '../bigtable.ts';
 import { claim, erase, set, TABLE, type Open } from './claim.ts';
 
-/** Some of them pass a cell at q@3 or q\\0@4, some pass nothing. */
+/** Some of these filters pass a cell at q@3 or q\\0@4, others pass nothing. */
 const READ_AND_CHECKED: readonly CellFilter[] = [
   { family: 'data' },
   { family: 'data', qualifier: 'q', from: 3, to: 3 },
@@ -120,7 +120,7 @@ function claimNothing(open: Open): void {
 }
 
 function claimAtomicity(open: Open): void {
-  claim('of hundreds who lock one cell at once exactly one wins', open, async (t) => {
+  claim('of hundreds of callers that lock one cell at once exactly one wins', open, async (t) => {
     const found = await Promise.all(
       Array.from({ length: 300 }, (_, i) => t.store.checkAndMutateRow(lockUnlessLocked('r', i))),
     );
@@ -129,7 +129,7 @@ function claimAtomicity(open: Open): void {
     assert.deepEqual(await t.cells('r', { family: 'lock' }), winners);
   });
 
-  claim('of many who commit one lock exactly one finds it', open, async (t) => {
+  claim('of many callers that commit one lock exactly one finds it', open, async (t) => {
     await t.mutate('r', set('lock', 'q', 1));
     const found = await t.store.checkAndMutateRows(
       Array.from({ length: 100 }, (_, i) => commitIfLocked('r', i)),
@@ -143,7 +143,7 @@ function claimAtomicity(open: Open): void {
 }
 
 function claimBatches(open: Open): void {
-  claim('a batch answers each conditional mutation for itself', open, async (t) => {
+  claim('a batch answers each conditional mutation separately', open, async (t) => {
     await t.mutate('b', set('lock', 'q', 1));
     const found = await t.store.checkAndMutateRows(
       ['a', 'b', 'c'].map((row) => lockUnlessLocked(row, 2)),

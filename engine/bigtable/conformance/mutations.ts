@@ -38,7 +38,7 @@ function claimOneRow(open: Open): void {
 }
 
 function claimErase(open: Open): void {
-  claim('an erase takes both ends of its range and nothing beside', open, async (t) => {
+  claim('an erase takes both ends of its range and nothing else', open, async (t) => {
     await t.mutate('r', ...[1, 2, 3, 4, 5].map((timestamp) => set('data', 'q', timestamp)));
     await t.mutate('r', set('data', 'p', 3), set('data', 'q\0', 3), set('lock', 'q', 3));
     await t.mutate('s', set('data', 'q', 3));
@@ -65,7 +65,7 @@ function claimErase(open: Open): void {
     assert.deepEqual(await keys(), []);
   });
 
-  claim('erasing what is not there is harmless', open, async ({ mutate, keys }) => {
+  claim('erasing cells that do not exist is harmless', open, async ({ mutate, keys }) => {
     await mutate('r', erase('data', 'q', 0, 5));
     await mutate('r', erase('data', 'q', 5, 5));
     assert.deepEqual(await keys(), []);
@@ -94,7 +94,7 @@ function claimManyRows(open: Open): void {
     assert.deepEqual(await keys(), rows);
   });
 
-  claim('a row without mutations stays as it is', open, async ({ store, table, mutate, keys }) => {
+  claim('a row without mutations stays unchanged', open, async ({ store, table, mutate, keys }) => {
     await mutate('r', set('data', 'q', 1));
     await mutate('r');
     await mutate('s');
@@ -110,7 +110,7 @@ function claimManyRows(open: Open): void {
     open,
     async ({ store, table, mutate, cells }) => {
       await mutate('r', set('data', 'q', 0));
-      // A chain: each link is set only if the link before it is there.
+      // A chain: each link is set only if the previous link exists.
       const links = Array.from({ length: 100 }, (_, i) =>
         i % 10 === 9
           ? mutate('r', set('data', 'q', i + 1))

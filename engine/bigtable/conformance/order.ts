@@ -1,10 +1,13 @@
-/** The order of rows and of qualifiers: that of their UTF-8 bytes, which is neither JavaScript's nor a dictionary's. */
+/**
+ * Rows and qualifiers are ordered by their UTF-8 bytes, which is neither JavaScript's order nor a
+ * dictionary's.
+ */
 import assert from 'node:assert/strict';
 import { claim, set, type Open } from './claim.ts';
 
 /**
- * In order. The traps: zero bytes (an encoding that ends a key with one), prefixes, signed bytes, and
- * U+10000, which JavaScript compares by its surrogates (D800 ...) and so puts before U+E000.
+ * In order. The traps: zero bytes (an encoding may end a key with one), prefixes, signed bytes, and
+ * U+10000, which JavaScript compares by its surrogates (D800 ...) and so sorts before U+E000.
  */
 const IN_ORDER: readonly string[] = [
   '\0',
@@ -85,7 +88,9 @@ export function claimOrder(open: Open): void {
   });
 }
 
-/** The keys in an order that is neither the right one nor its reverse: every 7th, around and around. */
+/**
+ * The keys in an order that is neither the right one nor its reverse: every 7th, round and round.
+ */
 function scrambled(): string[] {
   return IN_ORDER.map((_, i) => IN_ORDER[(i * 7) % IN_ORDER.length] ?? '');
 }

@@ -11,14 +11,14 @@ export function claimRanges(open: Open): void {
     assert.deepEqual(await keysOf(t, { start: 'r', end: 'r1' }), ['r0']);
   });
 
-  claim('an absent start or end is that of the table', open, async (t) => {
+  claim('an absent start or end means that of the table', open, async (t) => {
     await fill(t);
     assert.deepEqual(await keysOf(t, { end: 'r2' }), ['r0', 'r1']);
     assert.deepEqual(await keysOf(t, { start: 'r8' }), ['r8', 'r9']);
     assert.equal((await keysOf(t, {})).length, 10);
   });
 
-  claim('pages that begin behind the last row make the whole table', open, async (t) => {
+  claim('pages that begin after the last row make the whole table', open, async (t) => {
     await fill(t);
     const seen: string[] = [];
     for (;;) {
@@ -57,7 +57,7 @@ export function claimRanges(open: Open): void {
     },
   );
 
-  claim('a range of one table shows nothing of its neighbours', open, async (t) => {
+  claim('a range of one table shows no row of its neighbours', open, async (t) => {
     await fill(t);
     const neighbours = ['conformance-', 'conformance0'];
     for (const name of neighbours) {

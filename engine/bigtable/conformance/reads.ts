@@ -12,7 +12,7 @@ export function claimReads(open: Open): void {
 }
 
 function claimCells(open: Open): void {
-  claim('what was set is read', open, async ({ mutate, cells }) => {
+  claim('a cell that was set is read', open, async ({ mutate, cells }) => {
     await mutate('r', set('data', 'q', 7, 'hello'));
     assert.deepEqual(await cells('r', { family: 'data', qualifier: 'q' }), ['data:q@7=hello']);
   });
@@ -48,15 +48,19 @@ function claimCells(open: Open): void {
     assert.deepEqual(await cells('r', newest), [`data:q@${TIMESTAMP_MAX}=`]);
   });
 
-  claim('versions come newest first, in whatever order they were set', open, async (t) => {
-    for (const timestamp of [5, 1, 9, 3]) await t.mutate('r', set('data', 'q', timestamp));
-    assert.deepEqual(await t.cells('r', { family: 'data', qualifier: 'q' }), [
-      'data:q@9=9',
-      'data:q@5=5',
-      'data:q@3=3',
-      'data:q@1=1',
-    ]);
-  });
+  claim(
+    'versions come newest first, whatever the order in which they were set',
+    open,
+    async (t) => {
+      for (const timestamp of [5, 1, 9, 3]) await t.mutate('r', set('data', 'q', timestamp));
+      assert.deepEqual(await t.cells('r', { family: 'data', qualifier: 'q' }), [
+        'data:q@9=9',
+        'data:q@5=5',
+        'data:q@3=3',
+        'data:q@1=1',
+      ]);
+    },
+  );
 }
 
 function claimFilters(open: Open): void {
@@ -74,7 +78,7 @@ function claimFilters(open: Open): void {
     assert.deepEqual(await cells('r', { ...column, from: 6 }), []);
   });
 
-  claim('versions limits each column for itself, to its newest in the range', open, async (t) => {
+  claim('versions limits each column separately, to its newest in the range', open, async (t) => {
     for (const qualifier of ['a', 'b']) {
       await t.mutate('r', ...[1, 2, 3].map((timestamp) => set('data', qualifier, timestamp)));
     }
@@ -108,7 +112,7 @@ function claimFilters(open: Open): void {
     assert.deepEqual(await cells('r', { family: 'data', qualifier: '.' }), []);
   });
 
-  claim('cells come in the order of the filters asked with', open, async ({ mutate, cells }) => {
+  claim('cells come in the order of the filters of the read', open, async ({ mutate, cells }) => {
     await mutate('r', set('data', 'q', 1), set('write', 'q', 2), set('lock', 'q', 3));
     const [data, lock, write] = ['data', 'lock', 'write'].map((family) => ({ family }));
     assert.ok(data !== undefined && lock !== undefined && write !== undefined);
@@ -184,7 +188,7 @@ function claimManyColumns(open: Open): void {
     );
   });
 
-  claim('columns with names too long to be all named are read at once', open, async (t) => {
+  claim('columns with names too long to name all are read at once', open, async (t) => {
     const names = Array.from({ length: 20 }, (_, i) => `${i}${'.'.repeat(2000)}`);
     await t.mutate('r', ...names.map((name) => set('data', name, 1)), set('data', 'other', 1));
     const filters = names.map((qualifier) => ({ family: 'data', qualifier }));

@@ -1,4 +1,4 @@
-/** Creating, listing, dropping and sampling tables, and what is said of those that are not there. */
+/** Creating, listing, dropping and sampling tables, and the errors for missing ones. */
 import assert from 'node:assert/strict';
 import type { TableSchema } from '../bigtable.ts';
 import { claim, erase, rejectWith, SCHEMA, set, type Open } from './claim.ts';
@@ -43,7 +43,7 @@ function claimLife(open: Open): void {
     assert.deepEqual(await keys(), []);
   });
 
-  claim('dropping a table that is not there is harmless', open, async ({ store }) => {
+  claim('dropping a table that does not exist is harmless', open, async ({ store }) => {
     await store.dropTable('conformance-absent');
   });
 }

@@ -1,11 +1,11 @@
-/** A cached row answers what it knows as the store would, and says so if it does not know. */
+/** A cached row answers from its cells as the store would, or says that it does not know. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cell } from '../bigtable.ts';
 import { addCached, type CachedRow, headOf, wholeRow } from './cached-row.ts';
 import type { TableEntry } from './catalog.ts';
 import type { Cells } from './cells.ts';
-import { behind, cellKey, columnPrefix, familyPrefix, rowPrefix, tablePrefix } from './keys.ts';
+import { cellKey, columnPrefix, familyPrefix, prefixEnd, rowPrefix, tablePrefix } from './keys.ts';
 import { LargeRows } from './large-rows.ts';
 import { readRow, type Storage } from './read.ts';
 import { RowCache } from './row-cache.ts';
@@ -28,7 +28,7 @@ function textOf(n: number): Buffer {
   return Buffer.from(String(n));
 }
 
-/** Some cells, in the order of keys, and how often somebody looked there. */
+/** Some cells, in key order, and the number of lookups. */
 class CountedCells {
   looks = 0;
   readonly #stored: Stored;
@@ -54,7 +54,7 @@ class CountedCells {
 }
 
 function head(stored: Stored): ReturnType<typeof headOf> {
-  const range = { start: COLUMN, end: behind(COLUMN) };
+  const range = { start: COLUMN, end: prefixEnd(COLUMN) };
   return headOf(new CountedCells(stored).asCells(), { family: 'f', qualifier: 'q' }, range);
 }
 
@@ -92,7 +92,7 @@ function versionCells(last: number): readonly Cell[] {
   });
 }
 
-test('of a row that is not whole, a column that nobody asked for is not known, nor is a family', () => {
+test('a row that is not whole knows neither columns that were never read nor families', () => {
   const column = head(versions(2));
   const columns = new Map([[columnName(0, 'q'), column]]);
   const asks = (filter: Parameters<typeof filterForTable>[1], row: CachedRow): boolean =>
@@ -104,11 +104,11 @@ test('of a row that is not whole, a column that nobody asked for is not known, n
   }
 });
 
-test('a row with a value that was not listed is not kept, and of such a column nothing is known', () => {
+test('a row with an unlisted value is not cached, and its column is unknown', () => {
   const long = versions(9, (n) => (n === 8 ? undefined : textOf(n)));
   assert.deepEqual(head(long), { cells: [], isWhole: false });
-  const isBehind = versions(9, (n) => (n === 2 ? undefined : textOf(n)));
-  assert.deepEqual(timestamps(head(isBehind).cells), [9, 8, 7, 6]);
+  const isAfter = versions(9, (n) => (n === 2 ? undefined : textOf(n)));
+  assert.deepEqual(timestamps(head(isAfter).cells), [9, 8, 7, 6]);
   const [keys, values] = [long.map(({ key }) => key), long.map(({ value }) => value)];
   assert.equal(wholeRow(TABLE, { prefix: PREFIX, keys, values }), undefined);
 });
@@ -122,7 +122,7 @@ test('a family with more versions than a call takes arguments is read', () => {
   assert.equal(found?.cells.length, 200_000);
 });
 
-test('a hot row is read from the cache, but for old versions and columns that are new to it', () => {
+test('a hot row is read from the cache, except for old versions and uncached columns', () => {
   const counted = new CountedCells(versions(100));
   const cache = new RowCache(1_000_000);
   assert.ok(cache.follow(1));
@@ -134,7 +134,7 @@ test('a hot row is read from the cache, but for old versions and columns that ar
     assert.deepEqual(timestamps(found), qualifier === 'q' ? [Math.min(to, 100)] : []);
     assert.equal(counted.looks, looks);
   };
-  newest(200, 2); // To find that it is not small, and for the head.
+  newest(200, 2); // One finds that it is not small, one reads the head.
   for (const to of [200, 100, 98, 97]) newest(to, 0);
   for (const to of [96, 3]) newest(to, 1);
   newest(200, 1, 'other');

@@ -1,12 +1,14 @@
 /**
- * A row in the cache: of a small row all cells; of a large one, of each column that was asked for, its head.
+ * A row in the cache: all cells of a small row, or the heads of the columns of a large row that
+ * were read.
  *
  *     newest ─▶  @95  @91  @90  @84 │ @77 … @3        a column with a hundred versions
  *                      head         │ in the store    read as of 93: @91, from the head
  *                                                     read as of 80: the head does not know
  *
- * A hot row, the last trade of a security say, has many versions until garbage is collected, and nearly every read wants
- * the newest. So reading it costs the same with a hundred of them as with one.
+ * A hot row, for example the last trade of a security, has many versions until garbage is
+ * collected, and nearly every read wants the newest. With the head, reading it costs the same with
+ * a hundred versions as with one.
  */
 import type { Cell } from '../bigtable.ts';
 import type { TableEntry } from './catalog.ts';
@@ -16,30 +18,30 @@ import type { ListedRow } from './small-row.ts';
 import { columnName, type TableFilter } from './table-filter.ts';
 
 export interface CachedColumn {
-  /** The newest first. */
+  /** Newest first. */
   readonly cells: readonly Cell[];
   /** Whether the column has no other cells. */
   readonly isWhole: boolean;
 }
 
 export interface CachedRow {
-  /** By name, in the order of keys if these are all. */
+  /** By name; in key order if the row is whole. */
   readonly columns: ReadonlyMap<string, CachedColumn>;
-  /** Whether the row has no other cells, in whatever column. */
+  /** Whether the row has no other cells, in any column. */
   readonly isWhole: boolean;
 }
 
 /**
- * Of a column of a large row. More: they are copied whenever the row was written, mostly in vain. Fewer: transactions that
- * began some versions ago ask the store.
+ * Maximum cached cells per column of a large row. Larger: more are copied after each write of the
+ * row, mostly in vain. Smaller: transactions that began some versions ago ask the store.
  */
 const HEAD_CELLS = 4;
 
-/** What a row and a cell take beside the bytes of their values, roughly. */
+/** Approximate memory of a row and of a cell, in addition to the bytes of their values. */
 const ROW_BYTES = 500;
 const CELL_BYTES = 250;
 
-/** All of a small row; undefined if it has values too long to be listed. */
+/** A whole small row; undefined if it has values too long to be listed. */
 export function wholeRow(
   table: TableEntry,
   { prefix, keys, values }: ListedRow,
@@ -59,7 +61,7 @@ export function wholeRow(
   return { columns, isWhole: true };
 }
 
-/** Of the column with these keys; empty if it has values too long to be listed. */
+/** The head of the column with these keys; empty if it has values too long to be listed. */
 export function headOf(
   cells: Cells,
   { family, qualifier }: { readonly family: string; readonly qualifier: string },
@@ -74,7 +76,10 @@ export function headOf(
   return { cells: head, isWhole: head.length < HEAD_CELLS };
 }
 
-/** Adds the cells that pass the filter, in order; false, and nothing is added, if the cached row does not know them. */
+/**
+ * Adds the cells that pass the filter, in order. False, and nothing added, if the cached row lacks
+ * them.
+ */
 export function addCached(
   found: Cell[],
   { columns, isWhole }: CachedRow,
@@ -107,7 +112,7 @@ function addVersions(
   return false;
 }
 
-/** Of memory, roughly. */
+/** The approximate memory of the row. */
 export function bytesOf({ columns }: CachedRow): number {
   let bytes = ROW_BYTES;
   for (const { cells } of columns.values()) {
@@ -118,8 +123,8 @@ export function bytesOf({ columns }: CachedRow): number {
 }
 
 /**
- * In a piece of memory of their own. They were in pieces of Node's pool, each of which would be kept for the little of it that
- * the cache has.
+ * Copies the values into memory of their own. They were in chunks of Node's pool, and a small
+ * cached value would keep a whole chunk alive.
  */
 function copied(values: readonly (Buffer | undefined)[]): readonly Buffer[] | undefined {
   const listed = values.filter((value) => value !== undefined);

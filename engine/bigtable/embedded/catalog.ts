@@ -1,15 +1,16 @@
 /**
  * The tables of an embedded store: their ids, families and splits.
  *
- * All cells share one lmdb database and begin with their table's id, so that several processes need
- * agree on nothing but this catalog. Ids are never used again: a process that did not hear of a
- * drop writes nothing (the writer checks the catalog inside its write transaction) and reads what
- * has not yet been purged of a table that no longer exists.
+ * All cells share one lmdb database and begin with their table's id, so processes need to agree
+ * only on this catalog. Ids are never reused: a process that did not hear of a drop writes nothing
+ * (the writer checks the catalog inside its write transaction), and reads the unpurged remains of a
+ * table that no longer exists.
  *
  *     create: catalog entry in one lmdb transaction
  *     drop:   entry marked "dropping" ─▶ cells purged in batches ─▶ entry removed
  *
- * What if we die while purging? The entry still says "dropping"; whoever opens the store next goes on.
+ * What if we die while purging? The entry still says "dropping"; the next process that opens the
+ * store continues.
  */
 import { PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
@@ -23,9 +24,9 @@ export interface TableEntry {
 }
 
 export interface Catalog {
-  /** Grows with every change; equal versions are equal catalogs. */
+  /** Grows with every change; equal versions mean equal catalogs. */
   readonly version: number;
-  /** The id that the next table gets. */
+  /** The id of the next table. */
   readonly nextId: number;
   readonly tables: readonly TableEntry[];
 }
@@ -36,7 +37,7 @@ export function findTable(catalog: Catalog, name: string): TableEntry | undefine
   return catalog.tables.find((table) => table.name === name && !table.dropping);
 }
 
-/** The catalog with the table in it; the same catalog if it is there with the same schema. */
+/** The catalog with the table added; the same catalog if it has the table with the same schema. */
 export function withTable(catalog: Catalog, name: string, schema: TableSchema): Catalog {
   const splits = [...new Set(schema.splits)].toSorted(compareBytes);
   const existing = findTable(catalog, name);

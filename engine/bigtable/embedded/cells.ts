@@ -1,9 +1,13 @@
-/** The part of an lmdb database that reading needs. Apart, because large and small rows both need it. */
+/**
+ * The part of an lmdb database that reading needs. A separate file, because large and small rows
+ * need it.
+ */
 import type { RangeIterable } from 'lmdb';
 
 /**
- * Longer values are left out of a pass over cells, and fetched by those who want them: a pass copies what it meets,
- * wanted or not. Larger: more copied in vain. Smaller: more seeks, each of which costs as much as copying this.
+ * Longer values are left out of a pass over cells, and fetched when wanted: a pass copies all it
+ * meets, wanted or not. Larger: more copied in vain. Smaller: more seeks, each as expensive as
+ * copying this much.
  */
 export const LISTED_VALUE_BYTES_MAX = 2_048;
 
@@ -11,7 +15,7 @@ export interface Cells {
   get(key: Buffer): Buffer | undefined;
   doesExist(key: Buffer): boolean;
   getKeys(range: { start: Buffer; end: Buffer; limit?: number }): RangeIterable<Buffer>;
-  /** Without the values of more than `LISTED_VALUE_BYTES_MAX`. */
+  /** Leaves out values longer than `LISTED_VALUE_BYTES_MAX`. */
   getRange(range: {
     start: Buffer;
     end: Buffer;

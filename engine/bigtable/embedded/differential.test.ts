@@ -1,9 +1,10 @@
 /**
- * The embedded store against the dumb one: the same random operations get the same answers.
+ * Compares the embedded store with the simple memory store: the same random operations get the same
+ * answers.
  *
- * The two share no code but the checks of arguments: not the encoding of keys, not the order of
- * bytes, not the reading of versions. Names are few and short, so that operations meet each other's
- * cells. fast-check prints the seed of a failure and shrinks its operations.
+ * The two share no code but the argument checks: not the encoding of keys, not the order of bytes,
+ * not the reading of versions. Names are few and short, so that operations meet each other's cells.
+ * fast-check prints the seed of a failure and shrinks its operations.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -86,7 +87,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
 const mutations = fc.array(mutation, { minLength: 1, maxLength: 5 });
 const rowMutation: fc.Arbitrary<RowMutation> = fc.record({ table, row, mutations });
 
-/** Of one cell, more than a small row has. */
+/** More versions of one cell than a small row has. */
 const manyVersions: fc.Arbitrary<RowMutation> = fc
   .record({ table, row, of: family, column: qualifier })
   .map(({ of, column, table: name, row: key }) => ({
@@ -151,12 +152,12 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.record({ kind: fc.constantFrom('drop' as const, 'create' as const), table }),
 );
 
-/** Of so many bytes a store caches rows: of none, of a few of these, and of all. */
+/** Sizes of the row cache: for no rows, for a few of the test's rows, and for all of them. */
 for (const rowCacheBytes of [0, 5_000, 1_000_000]) {
   test(`random operations get the same answers from the embedded and the memory store, cache ${rowCacheBytes}`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'percolator-differential-'));
     try {
-      // Without fsync, which changes nothing in what is answered; the same stores for all runs.
+      // Without fsync, which does not change any answer; the same stores for all runs.
       const options = { folder, fsync: false, rowCacheBytes };
       await using embedded = await openEmbedded(options);
       await using other = await openEmbedded(options);
@@ -183,7 +184,9 @@ for (const rowCacheBytes of [0, 5_000, 1_000_000]) {
   });
 }
 
-/** What the store answers, errors as their codes and values as text, so that the two can be compared. */
+/**
+ * The store's answer, with errors as codes and values as text, so that two answers can be compared.
+ */
 async function answer(store: Bigtable, next: Operation): Promise<unknown> {
   try {
     return await perform(store, next);
@@ -213,7 +216,7 @@ async function perform(store: Bigtable, next: Operation): Promise<unknown> {
   }
 }
 
-/** As a range, and row by row. */
+/** Reads the whole tables, as a range and row by row. */
 function wholeTables(): Operation[] {
   const all = SCHEMA.families.map((of) => ({ family: of }));
   return TABLES.flatMap((name) => [
@@ -243,7 +246,7 @@ function plain(found: Row | undefined): unknown {
   );
 }
 
-/** Errors other than the store's own are no answer. */
+/** Only the store's own errors are answers; others are thrown. */
 function codeOf(error: unknown): unknown {
   const { code } = error as { code?: unknown };
   if (code === undefined) throw error;

@@ -1,6 +1,6 @@
 /**
- * The claims about a disk that fails, with real failures of real calls: every caller hears, with the right code, and the
- * process lives (P11, P58). And that what is said to be on the disk was synced.
+ * Claims about a disk that fails, with real failures of real calls: every caller receives the right
+ * error code, and the process lives (P11, P58). Also: data reported as on the disk was synced.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
@@ -16,19 +16,22 @@ const disk = makeFaultyDisk(folder);
 after(() => rm(folder, { recursive: true, force: true }));
 
 interface Heard {
-  /** Of two mutations of one group. */
+  /** The answers to two mutations of one group. */
   readonly group: readonly string[];
-  /** Of some that came while that group committed, and of one long after. */
+  /** The answers to some mutations sent while that group committed, and to one sent long after. */
   readonly gathered: readonly string[];
   readonly later: string;
   readonly read: string;
   readonly close: string;
-  /** The rows that are there when the same process has opened the store again, with commas. */
+  /** The rows that exist after the same process has reopened the store, joined by commas. */
   readonly rows: string;
   readonly unhandled: readonly string[];
 }
 
-/** Two mutations in a group whose commit fails, one on their heels, one later, a read; then the store is opened again. */
+/**
+ * Two mutations in a group whose commit fails, some right after them, one later, and a read; then
+ * reopens the store.
+ */
 function hear(kind: string, where: string): Heard {
   const { printed } = onDisk().run(`
     import { openEmbedded } from '${ENGINE}';
@@ -83,7 +86,7 @@ function onDisk(): FaultyDisk {
 
 describe('on a disk that fails', { skip: typeof disk === 'string' ? disk : false }, () => {
   for (const kind of ['pages', 'sync']) {
-    test(`P58: a group whose ${kind} failed was not applied, its callers hear so, and the next one works`, () => {
+    test(`P58: a group whose ${kind} failed was not applied, its callers learn so, and the next one works`, () => {
       const { gathered, rows, ...heard } = hear(kind, `store-${kind}`);
       assert.deepEqual(heard, {
         group: ['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE'],
@@ -98,7 +101,7 @@ describe('on a disk that fails', { skip: typeof disk === 'string' ? disk : false
     });
   }
 
-  test('P11, P58: a group that failed at its commit point is in doubt; the store closes itself, and can be opened again', () => {
+  test('P11, P58: a group that failed at its commit point is in doubt; the store closes itself, and can be reopened', () => {
     const { gathered, rows, ...heard } = hear('meta', 'store-meta');
     assert.deepEqual(heard, {
       group: ['STORE_IN_DOUBT', 'STORE_IN_DOUBT'],
@@ -115,7 +118,7 @@ describe('on a disk that fails', { skip: typeof disk === 'string' ? disk : false
     pages: { heard: 'committed', names: false, outcome: 'committed', value: '1' },
     meta: { heard: 'COMMIT_UNKNOWN', names: true, outcome: 'rolled back', value: 'nothing' },
   })) {
-    test(`P11: a transaction whose commit met a failure of the ${kind} hears ${expected.heard}, and it is true`, () => {
+    test(`P11: a transaction whose commit failed at the ${kind} receives ${expected.heard}, which is true`, () => {
       const { printed } = onDisk().run(transactionProgram(kind, `percolator-${kind}`));
       assert.deepEqual(printed, { ...expected, unhandled: [] });
     });
@@ -140,7 +143,7 @@ describe('on a disk that fails', { skip: typeof disk === 'string' ? disk : false
     assert.ok(syncs(false) <= 2, `${syncs(false)} syncs for none`);
   });
 
-  test('the folders that were made for a store are synced, or a power failure takes them with all in them', () => {
+  test('the folders created for a store are synced, so that a power failure does not remove them', () => {
     const { synced } = onDisk().run(`
       import { openEmbedded } from '${ENGINE}';
       const store = await openEmbedded({ folder: 'one/two/store' });
@@ -153,7 +156,9 @@ describe('on a disk that fails', { skip: typeof disk === 'string' ? disk : false
   });
 });
 
-/** A transaction of which the commit of the primary fails; what it hears, and what has become of it. */
+/**
+ * A transaction whose commit of the primary fails: the answer it receives, and its actual outcome.
+ */
 function transactionProgram(kind: string, where: string): string {
   return `
     import { openEmbedded, openPercolator } from '${ENGINE}';

@@ -1,18 +1,20 @@
 /**
- * The door of a store: one at a time goes through, to commit a group or to open the store, in any process.
+ * The door of a store: in all processes together, one caller at a time passes it, to commit a group
+ * or to open the store.
  *
- * Two writers are kept apart by lmdb itself. But whoever opens an lmdb environment says anew, to all who have it open, which
- * transaction was the last one: what it read in the file a moment before (`mti_txnid` in mdb_env_open2). If
- * somebody commits in that moment, the next transaction begins before that commit and takes its place: an acknowledged
- * commit is gone, and the pages of both are mixed up. So nobody may commit while somebody opens.
+ * lmdb itself keeps two writers apart. But opening an lmdb environment republishes, to all
+ * processes that have it open, the id of the last transaction, as read from the file a moment
+ * before (`mti_txnid` in mdb_env_open2). If another process commits in that moment, the next
+ * transaction begins before that commit and overwrites it: an acknowledged commit is lost, and the
+ * pages of both are mixed up. So no process may commit while another opens.
  *
  *     commit   door ──▶ lmdb's write transaction ──▶ fsync ──▶ door
  *     open     door ──▶ lmdb's open ─────────────────────────▶ door
  *
- * The door is a write transaction of another environment, in which nothing is ever written: its lock is shared
- * by processes, and given on by the system when its holder is killed. That opening it has the same flaw does no harm.
- * Who waits for it keeps a thread of Node's pool; so of one process only one waits or is inside, whatever
- * the number of its stores.
+ * The door is a write transaction of another environment, in which nothing is ever written: its
+ * lock is shared by processes, and the system passes it on when its holder is killed. Opening that
+ * environment has the same flaw, which does no harm there. A waiter occupies a pool thread, so at
+ * most one caller per process waits for or holds the door, whatever the number of its stores.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,15 +22,15 @@ import process from 'node:process';
 import { open, type RootDatabase } from 'lmdb';
 
 const FOLDER = 'door';
-/** Of Node's pool: one keeps the door while the other one commits. */
+/** In Node's pool: one thread holds the door while the other one commits. */
 const THREADS_MIN = 2;
 
-/** When everybody of this thread who came before has left. */
+/** Resolves when all earlier callers of this thread have left. */
 let turn: Promise<unknown> = Promise.resolve();
 
 /**
- * @param folder that of the store, which must exist
- * @param readOnly leaves the folder as it is: undefined if nobody has ever opened the store to write
+ * @param folder the store's folder, which must exist
+ * @param readOnly leaves the folder unchanged: undefined if the store was never opened to write
  * @throws if Node's pool is too small to write
  */
 export function openDoor(
@@ -41,7 +43,10 @@ export function openDoor(
   return new Door(open({ path, noSubdir: false, overlappingSync: false, noSync: true }));
 }
 
-/** With too few, the first commit would wait for ever. Whatever is not a number means one thread, to libuv. */
+/**
+ * With too few, the first commit would wait forever. libuv reads any value that is not a number as
+ * one.
+ */
 function checkThreads(): void {
   const { UV_THREADPOOL_SIZE: size } = process.env;
   if (size === undefined || Number.parseInt(size, 10) >= THREADS_MIN) return;
@@ -55,7 +60,7 @@ export class Door {
     this.#root = root;
   }
 
-  /** Runs `action` while nobody else is inside. Resolves, or rejects, as `action` does. */
+  /** Runs `action` while no other caller is inside. Resolves, or rejects, as `action` does. */
   pass<T>(action: () => Promise<T>): Promise<T> {
     return this.#enter(async () => {
       let outcome: PromiseSettledResult<T> | undefined;
@@ -67,14 +72,16 @@ export class Door {
     });
   }
 
-  /** The same in one go, for worker threads: one that exited inside would leave the door shut. */
+  /**
+   * The same, synchronously, for worker threads: one that exited inside would leave the door shut.
+   */
   passAtOnce<T>(action: () => T): Promise<T> {
     return this.#enter(() => this.#root.transaction(action));
   }
 
   #enter<T>(passing: () => Promise<T>): Promise<T> {
     const passed = turn.then(passing);
-    turn = passed.catch(() => {}); // The next one does not care.
+    turn = passed.catch(() => {}); // The next caller ignores its error.
     return passed;
   }
 

@@ -1,4 +1,7 @@
-/** The embedded store is a Bigtable, and keeps what only it promises of its folder: keys, reopening, drops. */
+/**
+ * The embedded store is a Bigtable, and keeps its own promises about its folder: keys, reopening,
+ * drops.
+ */
 import assert from 'node:assert/strict';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +23,7 @@ conformanceSuite('embedded without fsync', async () =>
   openEmbedded({ folder: await temporaryFolder(), fsync: false }),
 );
 
-// Of a few rows only, so that some are forgotten and others not.
+// The cache has room for a few rows only, so that some are evicted and others not.
 conformanceSuite('embedded with a cache of rows', async () =>
   openEmbedded({ folder: await temporaryFolder(), fsync: false, rowCacheBytes: 5_000 }),
 );
@@ -60,7 +63,7 @@ test('a key of 4,026 bytes is stored, read, checked, scanned and erased', async 
   assert.deepEqual(await keysOf(store), []);
 });
 
-test('a key of 4,027 bytes is refused with a sentence, and nothing of its call applied', async () => {
+test('a key of 4,027 bytes is refused with a sentence, and none of its call is applied', async () => {
   await using store = await openWithTable(await temporaryFolder());
   const tooLong = setRow('r'.repeat(ROW_LENGTH_MAX + 1));
   const refusal = { code: 'INVALID_ARGUMENT', message: /has 4027 bytes; .* at most 4026 bytes/ };
@@ -89,7 +92,7 @@ test('looking for a key that is too long to be stored finds nothing', async () =
   assert.equal((await store.readRange('t', { start: long, limit: 9 }, filters)).length, 0);
 });
 
-test('what was written is there after reopening, tables and splits included', async () => {
+test('written data exists after reopening, with tables and splits', async () => {
   const folder = await temporaryFolder();
   {
     await using store = await openWithTable(folder);
@@ -114,7 +117,7 @@ test('one process may open a folder twice; closing one leaves the other', async 
   assert.deepEqual(await keysOf(second), ['a', 'b', 'c']);
 });
 
-test('the map of the file stays where it is while the file grows', async () => {
+test('the map of the file does not move while the file grows', async () => {
   const folder = await temporaryFolder();
   await using store = await openWithTable(folder);
   const watched = open({ path: folder, noSubdir: false, overlappingSync: false });
@@ -125,7 +128,7 @@ test('the map of the file stays where it is while the file grows', async () => {
   await store.mutateRows([{ table: 't', row: 'r', mutations }]);
   const { size } = await stat(join(folder, 'data.mdb'));
   assert.ok(size > value.length, 'the file has grown');
-  // Two threads that make a new one at the same time corrupt the process (environment.ts).
+  // Two threads that remap at the same time corrupt the process (environment.ts).
   assert.equal(mapBytes(), before);
   await watched.close();
 });
@@ -139,13 +142,13 @@ test('a folder that cannot be opened is named in one sentence', async () => {
   });
 });
 
-test('a drop that was interrupted is finished by whoever opens the store next', async () => {
+test('the next process that opens the store finishes an interrupted drop', async () => {
   const folder = await temporaryFolder();
   {
     await using store = await openWithTable(folder);
     await store.mutateRows(Array.from({ length: 500 }, (_, i) => setRow(`r${i}`)));
   }
-  // As a process leaves it that dies after marking the table and before purging its cells.
+  // The state left by a process that dies after marking the table and before purging its cells.
   await inside(folder, async (_cells, catalogs) => {
     await catalogs.put('catalog', withDropping(catalogOf(catalogs), 't'));
   });
@@ -159,17 +162,18 @@ test('a drop that was interrupted is finished by whoever opens the store next', 
   });
 });
 
-test('a mutation sent for a table that is dropped and made again meanwhile is refused', async () => {
+test('a mutation sent for a table that is dropped and recreated meanwhile is refused', async () => {
   await using store = await openWithTable(await temporaryFolder());
   const dropped = store.dropTable('t');
   const made = store.createTable('t', { families: ['lock', 'data'] });
-  const sent = store.mutateRows([setRow('r')]); // Checked against the old table, applied after the new one was made.
+  // Checked against the old table, applied after the new one was created.
+  const sent = store.mutateRows([setRow('r')]);
   await assert.rejects(sent, { code: 'TABLE_NOT_FOUND' });
   await Promise.all([dropped, made]);
   assert.deepEqual(await keysOf(store), []);
 });
 
-test('a table made again does not get the id of the one dropped', async () => {
+test('a recreated table does not reuse the id of the dropped one', async () => {
   const folder = await temporaryFolder();
   const ids: (number | undefined)[] = [];
   for (let i = 0; i < 2; i++) {
@@ -182,7 +186,7 @@ test('a table made again does not get the id of the one dropped', async () => {
   assert.deepEqual(ids, [1, 2]);
 });
 
-/** The lmdb databases under the store. */
+/** Opens the lmdb databases of the store. */
 async function inside(
   folder: string,
   look: (cells: Database, catalogs: Database<Catalog, string>) => Promise<void>,

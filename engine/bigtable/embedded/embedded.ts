@@ -1,16 +1,16 @@
 /**
- * A Bigtable in this process, durable, on lmdb: nothing to install, nothing to start.
+ * A durable Bigtable in this process, on lmdb: nothing to install, nothing to start.
  *
  *     reads ──▶ a fresh lmdb snapshot ──▶ seeks
  *     mutations ──▶ checked ──▶ group commit ──▶ one lmdb transaction, one fsync ──▶ resolved
  *
- * Several processes of one machine may open one folder: lmdb's writer lock orders their
- * mutations, and a process that is killed while it holds the lock is survived; while one of them opens
- * the store, none commits (door.ts). A process that is *stopped* (SIGSTOP, a debugger) inside a
- * group keeps the others waiting: lmdb has one writer.
+ * Several processes of one machine may open one folder. lmdb's writer lock orders their mutations,
+ * and killing a process that holds the lock does no harm. While one process opens the store, none
+ * commits (door.ts). A process that is *stopped* (SIGSTOP, a debugger) inside a group blocks the
+ * others: lmdb has one writer.
  *
- * What it does not do: it has no tablets. Splits are kept and returned, so that code which picks
- * random tablets has some, but all rows are served by whoever asks.
+ * It has no tablets. Splits are kept and returned, for code that picks random tablets, but every
+ * process serves all rows.
  */
 import { isMainThread } from 'node:worker_threads';
 import type { Database, RootDatabase } from 'lmdb';
@@ -55,7 +55,7 @@ import { FileWatch } from './file-watch.ts';
 import { type Committing, failureOf, transactIn } from './failed-commit.ts';
 import { createGroupCommit, type GroupCommit } from './group-commit.ts';
 import { withHardExit } from './hard-exit.ts';
-import { behind, checkKeyLength, tablePrefix } from './keys.ts';
+import { checkKeyLength, prefixEnd, tablePrefix } from './keys.ts';
 import { LargeRows } from './large-rows.ts';
 import { readRange, readRow, type Storage } from './read.ts';
 import { RowCache } from './row-cache.ts';
@@ -71,30 +71,34 @@ export interface EmbeddedOptions {
    */
   readonly fsync?: boolean | undefined;
   /**
-   * Opens a store that must exist, refuses every mutation with READ_ONLY, and leaves what is in the
-   * folder as it is. Default false.
+   * Opens a store that must exist, refuses every mutation with READ_ONLY, and leaves the folder's
+   * content unchanged. Default false.
    */
   readonly readOnly?: boolean | undefined;
   /**
-   * Memory for rows that were read, in bytes and roughly, so that they need not be looked for again. Default 0: none.
-   * Too small, and rows are forgotten before they are read again. While other processes write it is in
-   * vain, whatever its size: each of their commits empties it.
+   * Approximate memory, in bytes, for caching rows that were read. Default 0: none. Too small: rows
+   * are evicted before they are read again. It is useless while other processes write, whatever its
+   * size: each of their commits empties it.
    */
   readonly rowCacheBytes?: number | undefined;
 }
 
 const CATALOG_KEY = 'catalog';
-/** The catalog's version once more, alone: small enough to be looked at by every read. */
+/** A copy of the catalog's version: small enough for every read to check. */
 const VERSION_KEY = 'version';
 /**
- * How many groups were committed since somebody began to count: by it row-cache.ts knows what others have written. Absent
- * until somebody has a cache, because to count costs a lone mutation a fifteenth of its time.
+ * How many groups were committed since counting began; row-cache.ts uses it to detect other
+ * writers. Absent until a process has a cache, because counting costs a lone mutation a fifteenth
+ * of its time.
  */
 const GROUPS_KEY = 'groups';
-/** Cells purged per transaction when a table is dropped: others may write in between. */
+/** Cells purged per transaction when a table is dropped: other writers may commit in between. */
 const PURGE_CELLS = 10_000;
 
-/** @throws STORE_UNAVAILABLE if the folder cannot be created or opened, INVALID_ARGUMENT; the message says which */
+/**
+ * @throws STORE_UNAVAILABLE if the folder cannot be created or opened, INVALID_ARGUMENT; the
+ * message says which
+ */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
   const { fsync = true, readOnly = false, rowCacheBytes = 0 } = options;
   checkBytes(rowCacheBytes);
@@ -103,7 +107,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
     if (readOnly) checkIsStore(options.folder);
     else await makeFolder(options.folder, { fsync });
     door = openDoor(options.folder, { readOnly });
-    const store = await openBehind(door, { ...options, fsync, readOnly, rowCacheBytes });
+    const store = await openThrough(door, { ...options, fsync, readOnly, rowCacheBytes });
     if (!readOnly && fsync) await syncStore(options.folder);
     if (!readOnly) await store.finishDrops();
     if (!readOnly && rowCacheBytes > 0) await store.beginCounting();
@@ -129,8 +133,8 @@ function checkBytes(rowCacheBytes: number): void {
 
 type Settings = EnvironmentSettings & { readonly rowCacheBytes: number };
 
-/** While nobody commits. */
-function openBehind(door: Door | undefined, settings: Settings): Promise<Embedded> {
+/** Opens the environment while no process commits. */
+function openThrough(door: Door | undefined, settings: Settings): Promise<Embedded> {
   const opening = (): Embedded => new Embedded(openEnvironment(settings), { ...settings, door });
   return door === undefined
     ? Promise.resolve(opening())
@@ -140,7 +144,7 @@ function openBehind(door: Door | undefined, settings: Settings): Promise<Embedde
 class Embedded implements Bigtable {
   readonly manifest: Manifest;
   readonly #root: RootDatabase;
-  /** Undefined in a store that is only read, and that nobody has ever opened to write. */
+  /** Undefined in a read-only store that was never opened to write. */
   readonly #door: Door | undefined;
   readonly #cells: Database<Buffer, Buffer>;
   readonly #storage: Storage<Database<Buffer, Buffer>>;
@@ -152,7 +156,7 @@ class Embedded implements Bigtable {
   /** The catalog as last seen; reloaded when a read or a group finds another version. */
   #catalog: Catalog = EMPTY_CATALOG;
   #closed: Promise<void> | undefined;
-  /** What every call is answered once lmdb serves this process no more. */
+  /** The answer to every call once lmdb no longer serves this process. */
   #failure: PercolatorError | undefined;
 
   constructor(
@@ -274,7 +278,7 @@ class Embedded implements Bigtable {
     await this.finishDrops();
   }
 
-  /** Purges the tables that were dropped, by whoever, and not yet purged. */
+  /** Purges the tables that any process has dropped and that are not yet purged. */
   async finishDrops(): Promise<void> {
     this.#refresh();
     for (const { id } of this.#catalog.tables.filter((table) => table.dropping)) {
@@ -283,7 +287,7 @@ class Embedded implements Bigtable {
     }
   }
 
-  /** From the next group on, everybody counts; until then no cache is used. */
+  /** From the next group on, all processes count; until then no cache is used. */
   async beginCounting(): Promise<void> {
     await this.#commits.submit(() => {});
   }
@@ -307,9 +311,9 @@ class Embedded implements Bigtable {
   }
 
   /**
-   * Makes what follows see everything committed so far, in every process. lmdb keeps one snapshot for a turn of the
-   * event loop and longer; a transaction that got its start timestamp meanwhile would look for
-   * locks in a state older than its own snapshot (contract, promise 2).
+   * Makes later reads see everything committed so far, in every process. lmdb keeps one snapshot
+   * for a turn of the event loop and longer; a transaction that received its start timestamp
+   * meanwhile would look for locks in a state older than its own snapshot (contract, promise 2).
    */
   #refresh(): void {
     this.#root.resetReadTxn();
@@ -318,13 +322,16 @@ class Embedded implements Bigtable {
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       if (reason.includes('MDB_PANIC')) throw this.#failWith(cause);
-      // As when more processes read than lmdb has places for.
+      // For example, more processes read than lmdb has slots for.
       const message = `the embedded store cannot be read: ${reason}`;
       throw new PercolatorError('STORE_UNAVAILABLE', message, { cause });
     }
   }
 
-  /** What a read that has just begun reads from: with the cache, if that can follow to its snapshot. */
+  /**
+   * The storage for a read that has just begun: with the cache, if the cache can follow to its
+   * snapshot.
+   */
   #storageToRead(): Storage {
     const cache = this.#cache;
     const groups = cache && this.#groups();
@@ -344,7 +351,7 @@ class Embedded implements Bigtable {
     return table;
   }
 
-  /** Begins a read: the table, if it has the families of the filters, also when no row is there to tell. */
+  /** Begins a read. Checks the table and the families of the filters even if there is no row. */
   #look(
     name: string,
     filters: readonly CellFilter[],
@@ -357,8 +364,8 @@ class Embedded implements Bigtable {
   }
 
   /**
-   * The table that was validated against, if it is still there: another process may have dropped it
-   * since, and its id would then write cells that nobody ever purges.
+   * The table that was validated against, if it still exists: another process may have dropped it
+   * since, and cells written with its id would never be purged.
    */
   #tableForWriting(name: string, validatedId: number | undefined): TableEntry {
     const table = findTable(this.#catalog, name);
@@ -368,7 +375,7 @@ class Embedded implements Bigtable {
     return table;
   }
 
-  /** Another process may have changed the catalog, even dropped a table and made it again. */
+  /** Another process may have changed the catalog, even dropped a table and created it again. */
   #loadCatalog(): void {
     const version = this.#catalogs.get(VERSION_KEY) ?? EMPTY_CATALOG.version;
     if (version === this.#catalog.version) return;
@@ -379,7 +386,7 @@ class Embedded implements Bigtable {
     try {
       if (this.#failure !== undefined) throw this.#failure;
       const door = this.#door;
-      assert(door !== undefined, 'who writes has opened the door');
+      assert(door !== undefined, 'a writer has opened the door');
       const group = (): void => {
         this.#loadCatalog();
         this.#countGroup();
@@ -393,12 +400,12 @@ class Embedded implements Bigtable {
       this.#cache?.committed();
     } catch (error) {
       this.#cache?.failed();
-      this.#catalog = EMPTY_CATALOG; // What the group made of it was not committed: load it anew.
+      this.#catalog = EMPTY_CATALOG; // The group's changes to it were not committed: reload it.
       throw error;
     }
   }
 
-  /** Inside the door: until it has left, no one else commits. */
+  /** Runs inside the door: no other process commits until it leaves. */
   async #commit(group: () => void): Promise<void> {
     const committing: Committing = { transactionId: undefined };
     try {
@@ -426,7 +433,9 @@ class Embedded implements Bigtable {
     return heard;
   }
 
-  /** lmdb serves this process no more; another process, or the next opening, reads what is on the disk. */
+  /**
+   * lmdb no longer serves this process; another process, or the next opening, reads from the disk.
+   */
   #failWith(cause: unknown): PercolatorError {
     const message =
       'the embedded store has closed itself because its disk failed in a commit; open it again';
@@ -434,7 +443,7 @@ class Embedded implements Bigtable {
     return this.#failure;
   }
 
-  /** Also where this process has no cache: another one may. */
+  /** Counts even where this process has no cache: another one may. */
   #countGroup(): void {
     const groups = this.#groups();
     if (groups === undefined && this.#cache === undefined) return;
@@ -455,7 +464,7 @@ class Embedded implements Bigtable {
 
   #purgeSome(tableId: number): number {
     const prefix = tablePrefix(tableId);
-    const range = { start: prefix, end: behind(prefix), limit: PURGE_CELLS };
+    const range = { start: prefix, end: prefixEnd(prefix), limit: PURGE_CELLS };
     const keys = [...this.#cells.getKeys(range)];
     for (const key of keys) this.#cells.removeSync(key);
     return keys.length;

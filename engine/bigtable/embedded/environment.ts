@@ -1,4 +1,4 @@
-/** The lmdb environment of a store: its folder, its settings, and the two databases in it. */
+/** The lmdb environment of a store: its folder, its settings, and its two databases. */
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open as openFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -15,21 +15,21 @@ export interface EnvironmentSettings {
 export interface Environment {
   readonly root: RootDatabase;
   readonly cells: Database<Buffer, Buffer>;
-  /** The catalog, and its version. */
+  /** The catalog and its version. */
   readonly catalogs: Database<Catalog | number, string>;
 }
 
-/** lmdb takes keys of 4,026 bytes from this page size on. */
+/** From this page size on, lmdb takes keys of 4,026 bytes. */
 const PAGE_BYTES = 8192;
 /**
- * The file's map in the address space, made once; it costs neither memory nor disk. lmdb by itself begins with
- * 128 KiB and maps anew whenever the file has outgrown that. If it was another process that made it
- * grow, this one's next reader and next writer both do so, in two threads and without a lock, and a later close
- * unmaps memory that belongs to others. So the first map should be enough: only a larger store that
- * several processes share is in that danger.
+ * The size of the file's map in the address space; it is mapped once and costs neither memory nor
+ * disk. By default lmdb begins with 128 KiB and remaps whenever the file has outgrown the map. If
+ * another process made it grow, this process's next reader and next writer both remap, in two
+ * threads and without a lock, and a later close unmaps memory that belongs to others. So the first
+ * map should be large enough: only a larger store that several processes share is in danger.
  */
 const MAP_BYTES = 64 * 2 ** 30;
-/** The cells: keys and values as they are. */
+/** The cells: keys and values as raw bytes. */
 const CELLS = {
   name: 'cells',
   keyEncoder: {
@@ -37,17 +37,19 @@ const CELLS = {
       target.set(key, start);
       return start + key.length;
     },
-    // As lmdb's own for binary keys, into Node's pool.
+    // Like lmdb's own for binary keys: into Node's pool.
     readKey: (target: Buffer, start: number, end: number): Buffer => {
       const key = Buffer.allocUnsafe(end - start);
       target.copy(key, 0, start, end);
       return key;
     },
   },
-  // As lmdb's own `binary`, which takes a value out of the read buffer by `slice`; this is 1 µs less.
+  // Like lmdb's own `binary`, which takes a value out of the read buffer by `slice`; this saves 1
+  // µs.
   encoder: {
     encode: (value: Buffer): Buffer => value,
-    // A pass over cells tells the length. A point get does not: its buffer says how long the value is.
+    // A pass over cells gives the length. A point get does not: there the buffer has the value's
+    // length.
     decode: (shared: Buffer, listed?: number): Buffer | undefined => {
       if (listed !== undefined && listed > LISTED_VALUE_BYTES_MAX) return undefined;
       const length = listed ?? shared.length;
@@ -58,7 +60,7 @@ const CELLS = {
   },
 } as const;
 
-/** Only while nobody commits (door.ts). */
+/** Call it only while no process commits (door.ts). */
 export function openEnvironment({ folder, fsync, readOnly }: EnvironmentSettings): Environment {
   const root = open({
     path: folder,
@@ -66,8 +68,8 @@ export function openEnvironment({ folder, fsync, readOnly }: EnvironmentSettings
     pageSize: PAGE_BYTES,
     ...(isAddressSpaceLimited() ? {} : { mapSize: MAP_BYTES }),
     maxDbs: 4,
-    // Strict: visible and durable at the same moment. The default lets readers, and so other
-    // transactions, act on a commit that a power failure may still undo.
+    // Strict: a commit becomes visible and durable at the same moment. By default, readers, and so
+    // other transactions, may act on a commit that a power failure can still undo.
     overlappingSync: false,
     noSync: !fsync,
     readOnly,
@@ -80,8 +82,9 @@ export function openEnvironment({ folder, fsync, readOnly }: EnvironmentSettings
 }
 
 /**
- * As by `ulimit -v`. The map may then be refused, of which lmdb dies; a small one that grows is better,
- * with its danger. Systems without the file do not have the limit, or do not enforce it.
+ * Limited for example by `ulimit -v`. Then the map may be refused, which kills lmdb; a small map
+ * that grows is better, despite its danger. Systems without the file have no such limit, or do not
+ * enforce it.
  */
 function isAddressSpaceLimited(): boolean {
   const file = '/proc/self/limits';
@@ -89,7 +92,7 @@ function isAddressSpaceLimited(): boolean {
   return !/^Max address space +unlimited/m.test(readFileSync(file, 'utf8'));
 }
 
-/** lmdb makes a database that is missing, but not in a store that is only read. */
+/** lmdb creates a missing database, but not in a read-only store. */
 function openDatabase<V, K extends Key>(
   root: RootDatabase,
   options: DatabaseOptions & { readonly name: string },
@@ -100,8 +103,8 @@ function openDatabase<V, K extends Key>(
 }
 
 /**
- * Makes the folder and those above it that are missing. Not `mkdir`'s own `recursive`: where the
- * system denies that a folder exists which it refuses to make, as in /proc, that never returns.
+ * Creates the folder and its missing parents. Not `mkdir`'s own `recursive`: it never returns where
+ * the system denies that a folder exists and also refuses to create it, as in /proc.
  */
 export async function makeFolder(
   folder: string,
@@ -118,16 +121,17 @@ export async function makeFolder(
 }
 
 /**
- * Puts on the disk that the store is there: its files' names, and its own. lmdb syncs what is in its files only; after
- * a power failure a store that was just made could be gone with every commit that was answered. At each
- * opening, because the process that made it may have died before it came to this.
+ * Syncs the existence of the store to the disk: its files' names, and its own. lmdb syncs only the
+ * content of its files; a power failure could remove a new store with every commit that was
+ * answered. This runs at each opening, because the process that created the store may have died
+ * before doing it.
  */
 export async function syncStore(folder: string): Promise<void> {
   await syncFolder(folder);
   await syncFolder(dirname(resolve(folder)));
 }
 
-/** A folder that we may not read, or a system that does not sync folders, is no reason not to open the store. */
+/** Tolerates a folder that we may not read, and a system that does not sync folders. */
 async function syncFolder(folder: string): Promise<void> {
   try {
     await using handle = await openFile(folder, 'r');

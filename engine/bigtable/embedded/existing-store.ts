@@ -1,11 +1,11 @@
 /**
- * Whether a folder holds an lmdb store, found out without lmdb, which makes what is missing, and is
- * killed by the system (SIGSEGV) when it opens a file that is not its own.
+ * Checks without lmdb whether a folder holds an lmdb store. lmdb itself creates missing files, and
+ * the system kills it (SIGSEGV) when it opens a file of another format.
  */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the first page of an lmdb file has its magic number, behind the header of the page. */
+/** Offset of the magic number in the first page of an lmdb file, after the page's header. */
 const MAGIC_OFFSET = 24;
 const MAGIC = 0xbe_ef_c0_de;
 

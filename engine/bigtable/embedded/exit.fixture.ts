@@ -1,10 +1,10 @@
 /**
- * A program for tests: commits without end, and exits in the middle of it.
+ * A program for tests: commits endlessly, and exits in the middle of it.
  *
  *     node exit.fixture.ts <folder> exit | throw | twice <milliseconds until then>
  *
- * `exit` calls `process.exit(3)`, `throw` meets an exception that nobody catches, and `twice` has a
- * listener that, when the process exits, exits with another code. Another listener says goodbye.
+ * `exit` calls `process.exit(3)`, `throw` meets an uncaught exception, and `twice` has a listener
+ * that exits with another code when the process exits. Another listener says goodbye.
  */
 import { writeSync } from 'node:fs';
 import process from 'node:process';
@@ -29,5 +29,5 @@ process.on('exit', () => writeSync(STDOUT, 'goodbye'));
 if (how === 'twice') process.on('exit', () => process.exit(4));
 
 await systemClock.sleep(Number(delayMs));
-if (how === 'throw') throw new Error('nobody catches this');
+if (how === 'throw') throw new Error('uncaught on purpose');
 process.exit(3);

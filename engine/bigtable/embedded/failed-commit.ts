@@ -1,26 +1,26 @@
 /**
- * What a commit has changed when lmdb reports that it failed, as an error code of the engine.
+ * Translates a failed lmdb commit into an error code of the engine: what has the commit changed?
  *
  *     pages ──▶ sync ──▶ meta page: the moment of the commit
  *       └────────┴─ failed: lmdb gave the transaction up. Nothing was applied (STORE_UNAVAILABLE)
  *                        └─ failed: the page may be on the disk or not (STORE_IN_DOUBT), and lmdb
  *                           refuses every further transaction of this process (MDB_PANIC)
  *
- * lmdb-js 3.5 rejects two promises besides the one that it returned: that of the batch which holds all
- * transactions of one turn, and the error's `commitError`, which carries the reason. Unhandled, each of
- * them ends the process, so both are handled here. After MDB_PANIC no transaction may begin: lmdb-js
- * would never answer it, and would keep a lock for ever.
+ * Besides the promise that it returned, lmdb-js 3.5 rejects two more: that of the batch which holds
+ * all transactions of one turn, and the error's `commitError`, which carries the reason. Unhandled,
+ * each of them ends the process, so both are handled here. After MDB_PANIC no transaction may
+ * begin: lmdb-js would never answer it, and would hold a lock forever.
  */
 import type { RootDatabase } from 'lmdb';
 import { PercolatorError } from '../../base/index.ts';
 
-/** A transaction in which the group's work is run. */
+/** A transaction that runs a group's work. */
 export interface Committing {
-  /** Of lmdb; undefined if it has not begun. */
+  /** lmdb's transaction id; undefined if the transaction has not begun. */
   transactionId: number | undefined;
 }
 
-/** Runs `group` in a transaction. Rejects with lmdb's reason, and nothing else is rejected. */
+/** Runs `group` in a transaction. Rejects with lmdb's reason; no other promise stays rejected. */
 export async function transactIn(
   root: RootDatabase,
   committing: Committing,
@@ -28,7 +28,7 @@ export async function transactIn(
 ): Promise<void> {
   try {
     await root.transaction(() => {
-      // By now it is the batch's promise.
+      // By now `committed` is the batch's promise.
       void root.committed.then(ignore, ignore);
       committing.transactionId = root.getWriteTxnId();
       group();
@@ -39,8 +39,8 @@ export async function transactIn(
 }
 
 /**
- * What callers hear of a commit that failed for `cause`. To be asked before anybody else can commit: then what is
- * visible tells whether it was this one.
+ * The error for callers of a commit that failed for `cause`. Call it before any other caller can
+ * commit: then the visible state shows whether this commit was applied.
  */
 export function failureOf(
   root: RootDatabase,

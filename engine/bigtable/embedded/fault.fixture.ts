@@ -1,4 +1,4 @@
-/** Imported by a program on a faulty disk: tells the disk what fails next. */
+/** Imported by a program on a faulty disk: tells the disk which call fails next. */
 import { openSync, writeSync } from 'node:fs';
 import process from 'node:process';
 
@@ -8,7 +8,7 @@ const EIO = 5;
 
 export type FaultKind = keyof typeof KINDS;
 
-/** The next write or sync of that kind of a store fails, as often as `times` says. */
+/** Makes the store's next `times` writes or syncs of that kind fail. */
 export function failNext(kind: FaultKind, times = 1, errno: number = EIO): void {
   const file = openSync(process.env['FAULTY_DISK_CONTROL'] ?? '', 'r+');
   const bytes = Buffer.alloc(12);

@@ -1,9 +1,12 @@
-// A disk that fails, for tests: preloaded, it stands between a process and the system (faulty-disk.fixture.ts).
+// A disk that fails, for tests: a preloaded library between a process and the system
+// (faulty-disk.fixture.ts).
 //
-//   FAULTY_DISK_CONTROL   a file of int32: [0] what fails next: 0 nothing, 1 a write of pages, 2 a sync, 3 the write of
-//                         lmdb's meta page, which is the moment of the commit; [1] how many times; [2] with which errno
-//   FAULTY_DISK_LOG       a file that gets the path of everything that was synced, a line each
+//   FAULTY_DISK_CONTROL   a file of int32: [0] what fails next: 0 nothing, 1 a write of pages, 2 a
+//                         sync, 3 the write of lmdb's meta page, which is the moment of the commit;
+//                         [1] how many times; [2] with which errno
+//   FAULTY_DISK_LOG       a file that receives the path of everything that is synced, one per line
 //
+// Only a store's data.mdb fails, and not that of its door, in which nothing is ever written.
 // Only a store's data.mdb fails, and not that of its door, in which nothing is ever written.
 #define _GNU_SOURCE
 #include <dlfcn.h>

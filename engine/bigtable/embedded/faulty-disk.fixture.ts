@@ -1,6 +1,6 @@
 /**
- * Runs a program of a test with a disk that fails when it is told to (faulty-disk.c). Where there is no compiler for C,
- * or no way to preload, there is no such disk, and the tests are skipped.
+ * Runs a program of a test with a disk that fails on command (faulty-disk.c). Without a C compiler,
+ * or a way to preload a library, there is no such disk, and the tests are skipped.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,18 +11,18 @@ import { fileURLToPath } from 'node:url';
 const SOURCE = fileURLToPath(new URL('faulty-disk.c', import.meta.url));
 const CONTROL_BYTES = 4_096;
 
-/** What the program imports to make its disk fail. */
+/** The module that the program imports to make its disk fail. */
 export const FAULT: string = new URL('fault.fixture.ts', import.meta.url).href;
 
 export interface FaultyDisk {
   /**
-   * Runs the text of a module in `folder`. Resolves with what it printed, as JSON, and with every path that was
-   * synced. Throws if it did not exit well.
+   * Runs the text of a module in `folder`. Returns the JSON that it printed, and every path that
+   * was synced. Throws if it did not exit with 0.
    */
   run(program: string): { readonly printed: unknown; readonly synced: readonly string[] };
 }
 
-/** A disk under `folder`, or why there is none. */
+/** A disk under `folder`, or the reason why there is none. */
 export function makeFaultyDisk(folder: string): FaultyDisk | string {
   if (process.platform !== 'linux') return 'only Linux has LD_PRELOAD and /proc';
   mkdirSync(folder, { recursive: true });

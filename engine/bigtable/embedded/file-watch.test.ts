@@ -1,4 +1,6 @@
-/** The claims of the hint: other processes' commits are heard, and without a watch nothing breaks. */
+/**
+ * Claims of the hint: commits of other processes are noticed, and without a watch nothing breaks.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
@@ -16,7 +18,7 @@ async function becomes(isTrue: () => boolean): Promise<boolean> {
   return isTrue();
 }
 
-test('who listens hears what another process commits, until it says that it has heard enough', async () => {
+test('a listener is told of commits of another process until it ends the listening', async () => {
   const folder = await temporaryFolder();
   await using store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data', 'lock'] });
@@ -37,7 +39,7 @@ test('who listens hears what another process commits, until it says that it has 
   let third = 0;
   store.onChange?.(() => third++);
   execFileSync(process.execPath, [WRITE, folder, 'c', '1']);
-  assert.ok(await becomes(() => third > 0), 'somebody may begin to listen again');
+  assert.ok(await becomes(() => third > 0), 'a listener may be added again');
 });
 
 test('a closed store tells nothing, and keeps no process alive', async () => {
@@ -59,7 +61,7 @@ test('a closed store tells nothing, and keeps no process alive', async () => {
   assert.equal(heard, 0);
 });
 
-test('a file that cannot be watched is nobody’s error', () => {
+test('a file that cannot be watched causes no error', () => {
   const watch = new FileWatch('a folder that is not there');
   const end = watch.listen(() => {});
   end();

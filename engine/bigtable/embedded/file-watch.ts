@@ -1,31 +1,31 @@
 /**
- * Hears of what other processes commit: the operating system says when the store's file is written.
+ * Notices commits of other processes: the operating system reports writes to the store's file.
  *
  *     another process's commit ─▶ data.mdb is written ─▶ inotify, kqueue ... ─▶ the listeners
  *
- * It costs nothing while nobody writes, which no polling does. It promises nothing: a system may have no
- * watches left, or a file system that does not tell, and a commit is told of some microseconds before
- * readers see it. Whoever listens looks now and then all the same.
+ * Unlike polling, it costs nothing while no process writes. It promises nothing: a system may have
+ * no watches left, a file system may report nothing, and a commit is reported some microseconds
+ * before readers see it. So listeners must still look now and then.
  */
 import { type FSWatcher, watch } from 'node:fs';
 import { join } from 'node:path';
 
-/** What lmdb calls the file of its pages. */
+/** lmdb's name for the file of its pages. */
 const DATA_FILE = 'data.mdb';
 
 export class FileWatch {
   readonly #file: string;
   readonly #listeners = new Set<() => void>();
-  /** There as long as somebody listens, if the system can. */
+  /** Defined while there are listeners, if the system supports it. */
   #watcher: FSWatcher | undefined;
 
   constructor(folder: string) {
     this.#file = join(folder, DATA_FILE);
   }
 
-  /** Returns what ends the telling. */
+  /** Returns the function that ends the listening. */
   listen(listener: () => void): () => void {
-    const tell = (): void => listener(); // So that one function may listen twice.
+    const tell = (): void => listener(); // Lets one function listen twice.
     this.#listeners.add(tell);
     this.#watcher ??= this.#watch();
     return () => {
@@ -49,7 +49,7 @@ export class FileWatch {
         watcher.close();
       });
     } catch {
-      return undefined; // Without it others are heard of when somebody looks.
+      return undefined; // Without a watch, other commits are found by looking.
     }
   }
 }

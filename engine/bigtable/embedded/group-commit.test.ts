@@ -1,4 +1,7 @@
-/** Group commit over a transaction that the test holds in its hand: who shares a group, and who hears of a failure. */
+/**
+ * Group commit over transactions ended by the test: which callers share a group, and which learn of
+ * a failure.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../../base/index.ts';
@@ -6,7 +9,7 @@ import { createGroupCommit } from './group-commit.ts';
 
 /** A transaction that stays open until the test ends it. */
 interface OpenTransaction {
-  /** lmdb has the writer lock: runs the callback. */
+  /** Runs the callback, as lmdb does once it has the writer lock. */
   run(): void;
   commit(): void;
   fail(): void;
@@ -61,7 +64,7 @@ test('callers of one turn share one transaction, in the order submitted', async 
   );
 });
 
-test('who comes while one group commits shares the next; two groups never run at once', async () => {
+test('callers that come while one group commits share the next; two groups never run at once', async () => {
   const { transactions, transact } = handHeld();
   const commits = createGroupCommit(transact);
   const first = commits.submit(() => 'first');
@@ -79,7 +82,7 @@ test('who comes while one group commits shares the next; two groups never run at
   assert.deepEqual(await later, [1, 2, 3]);
 });
 
-test('who comes while the group waits for the writer lock still joins it', async () => {
+test('a caller that comes while the group waits for the writer lock still joins it', async () => {
   const { transactions, transact } = handHeld();
   const commits = createGroupCommit(transact);
   const early = commits.submit(() => 'early');
@@ -91,7 +94,7 @@ test('who comes while the group waits for the writer lock still joins it', async
   assert.equal(transactions.length, 1);
 });
 
-test('nobody is answered before the group is durable', async () => {
+test('no caller is answered before the group is durable', async () => {
   const { transactions, transact } = handHeld();
   const commits = createGroupCommit(transact);
   let answered = false;
@@ -123,7 +126,7 @@ test('a commit that fails leaves its whole group in doubt, and later groups work
   assert.equal(await later, 'later');
 });
 
-test('P58: a transaction that fails before it begins has applied nothing, and says so to those who waited', async () => {
+test('P58: a transaction that fails before it begins has applied nothing, and its callers learn so', async () => {
   const { transactions, transact } = handHeld();
   const commits = createGroupCommit(transact);
   const submitted = commits.submit(() => assert.fail('never runs'));
@@ -133,7 +136,7 @@ test('P58: a transaction that fails before it begins has applied nothing, and sa
   await commits.idle();
 });
 
-test('P58: a transaction that knows what became of it says so to its whole group', async () => {
+test('P58: a transaction that knows its outcome reports it to its whole group', async () => {
   const error = new PercolatorError('STORE_UNAVAILABLE', 'the disk is full; nothing was applied');
   const commits = createGroupCommit(async (callback) => {
     callback();
@@ -147,7 +150,7 @@ test('P58: a transaction that knows what became of it says so to its whole group
 
 test('work that fails rejects its own caller only', async () => {
   const commits = createGroupCommit(async (callback) => callback());
-  const [before, failing, behind] = await Promise.allSettled([
+  const [before, failing, after] = await Promise.allSettled([
     commits.submit(() => 1),
     commits.submit(() => {
       throw new Error('refused');
@@ -156,7 +159,7 @@ test('work that fails rejects its own caller only', async () => {
   ]);
   assert.deepEqual(before, { status: 'fulfilled', value: 1 });
   assert.equal(failing.status, 'rejected');
-  assert.deepEqual(behind, { status: 'fulfilled', value: 3 });
+  assert.deepEqual(after, { status: 'fulfilled', value: 3 });
 });
 
 test('idle waits for everything submitted, and for nothing if there is nothing', async () => {

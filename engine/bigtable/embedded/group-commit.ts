@@ -1,13 +1,14 @@
 /**
  * Group commit: many callers' mutations in one lmdb write transaction, and one fsync for all.
  *
- * While one group is being made durable, the next one gathers; there is no delay to tune, the disk sets the
- * pace. A group is one callback inside lmdb's asynchronous transaction: lmdb's own thread takes
- * the writer lock (which several processes share), calls back, commits and syncs, so this thread
- * never waits for the disk. The work of a group runs in the order submitted (manifest.ordered).
+ * While one group is being made durable, the next one gathers; there is no delay to tune, because
+ * the disk sets the pace. A group is one callback inside lmdb's asynchronous transaction: lmdb's
+ * own thread takes the writer lock (which several processes share), calls back, commits and syncs,
+ * so this thread never waits for the disk. The work of a group runs in the order submitted
+ * (manifest.ordered).
  *
- * Work must not fail once it runs: everything that can be refused is refused before it is
- * submitted, because lmdb commits whatever the callback has written so far.
+ * Work must not fail once it runs: every refusal happens before it is submitted, because lmdb
+ * commits whatever the callback has written so far.
  */
 import { PercolatorError } from '../../base/index.ts';
 
@@ -24,8 +25,9 @@ interface Submitted {
 
 export interface GroupCommit {
   /**
-   * Resolves with what `work` returned when it is durable. If the commit failed: rejects with what `transact` says
-   * of it, or with STORE_IN_DOUBT if it says nothing, and with STORE_UNAVAILABLE if the work was never run (P58).
+   * Resolves with the result of `work` when it is durable. If the commit failed: rejects with the
+   * error of `transact` if that is a `PercolatorError`, otherwise with STORE_IN_DOUBT, or with
+   * STORE_UNAVAILABLE if the work was never run (P58).
    */
   submit<T>(work: Work<T>): Promise<T>;
   /** Resolves when everything submitted so far is settled. */
@@ -33,8 +35,8 @@ export interface GroupCommit {
 }
 
 /**
- * @param transact runs a callback in one write transaction and resolves when it is durable. A `PercolatorError` that it
- *   rejects with says whether anything was applied.
+ * @param transact runs a callback in one write transaction and resolves when it is durable. A
+ * `PercolatorError` that it rejects with says whether anything was applied.
  */
 export function createGroupCommit(
   transact: (callback: () => void) => Promise<unknown>,
@@ -53,7 +55,7 @@ export function createGroupCommit(
     let group: Submitted[] = [];
     try {
       await transact(() => {
-        // Taken here, not before: whoever came while lmdb waited for the lock still joins.
+        // Taken here, not before: work submitted while lmdb waited for the lock still joins.
         group = gathering;
         gathering = [];
         for (const submitted of group) runOne(submitted);
@@ -80,7 +82,7 @@ export function createGroupCommit(
   };
 }
 
-/** What the callers of a group hear whose commit failed. */
+/** The error for the callers of a group whose commit failed. */
 function failureOf(cause: unknown, hasRun: boolean): PercolatorError {
   if (cause instanceof PercolatorError) return cause;
   const code = hasRun ? 'STORE_IN_DOUBT' : 'STORE_UNAVAILABLE';

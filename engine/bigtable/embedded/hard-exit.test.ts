@@ -1,4 +1,7 @@
-/** Exiting in the middle of commits: the process ends, with its exit code, and blocks nobody. */
+/**
+ * Exiting in the middle of commits: the process ends, with its exit code, and blocks no other
+ * process.
+ */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,12 +13,12 @@ import { openEmbedded } from './index.ts';
 import { temporaryFolder } from './temporary-folder.fixture.ts';
 
 const EXIT = fileURLToPath(new URL('exit.fixture.ts', import.meta.url));
-/** A process that hangs is killed then, and has no exit code. */
+/** A process that hangs is killed at the timeout, and has no exit code. */
 const OPTIONS = { reject: false, timeout: 15_000, killSignal: 'SIGKILL' } as const;
-/** Each round falls into a commit more often than not, so all of them together surely do. */
+/** Most rounds hit a commit, so all of them together surely do. */
 const ROUNDS = 2;
 
-/** Exits of processes two at a time, so that each also waits for the writer lock of the other. */
+/** Lets two processes at a time exit, so that each also waits for the writer lock of the other. */
 async function assertExits(how: string, exitCode: number): Promise<void> {
   const folder = await folderWithTable();
   for (let round = 0; round < ROUNDS; round++) {
@@ -27,7 +30,7 @@ async function assertExits(how: string, exitCode: number): Promise<void> {
     );
     for (const ending of endings) {
       assert.equal(ending.exitCode, exitCode, ending.stderr);
-      assert.equal(ending.stdout, 'goodbye', 'others who listen for the exit have run');
+      assert.equal(ending.stdout, 'goodbye', 'other exit listeners have run');
     }
     await assertWritable(folder);
   }
@@ -48,11 +51,11 @@ async function assertWritable(folder: string): Promise<void> {
 }
 
 describe('in the middle of commits', { concurrency: true }, () => {
-  test('process.exit ends the process with its code, and others go on writing', async () => {
+  test('process.exit ends the process with its code, and other processes go on writing', async () => {
     await assertExits('exit', 3);
   });
 
-  test('an exception that nobody catches ends the process with code 1', async () => {
+  test('an uncaught exception ends the process with code 1', async () => {
     await assertExits('throw', 1);
   });
 
@@ -60,7 +63,7 @@ describe('in the middle of commits', { concurrency: true }, () => {
     await assertExits('twice', 4);
   });
 
-  test('a worker thread that exits takes nobody with it, and others go on writing', async () => {
+  test('a worker thread that exits ends no other thread, and other processes go on writing', async () => {
     const folder = await folderWithTable();
     const program = `
       import { Worker } from 'node:worker_threads';
@@ -83,7 +86,7 @@ describe('in the middle of commits', { concurrency: true }, () => {
   });
 });
 
-/** On ctrl-C returns from its action at the moment at which lmdb has been told to begin a commit. */
+/** On ctrl-C it returns from its action just after lmdb has been told to begin a commit. */
 function interruptedProgram(folder: string): string {
   const moduleOf = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
   return `

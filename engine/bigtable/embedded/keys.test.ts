@@ -1,10 +1,9 @@
-/** The order of encoded keys is the order of cells, and a key tells its cell again. */
+/** Encoded keys sort like their cells, and a key can be decoded to its cell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { TIMESTAMP_MAX } from '../bigtable.ts';
 import {
-  behind,
   cellKey,
   checkKeyLength,
   columnPrefix,
@@ -12,6 +11,7 @@ import {
   familyPrefix,
   KEY_BYTES_MAX,
   isOfRow,
+  prefixEnd,
   rowOfPrefix,
   rowPrefix,
   rowPrefixOf,
@@ -29,7 +29,10 @@ interface Address {
   readonly timestamp: number;
 }
 
-/** Few characters, chosen to collide with the encoding's own bytes, so that prefixes and ties are common. */
+/**
+ * Few characters, which collide with the encoding's own bytes, so that prefixes and ties are
+ * common.
+ */
 const text = fc.oneof(
   fc.string({
     unit: fc.constantFrom('\0', '\u0001', 'a', 'ÿ', '\uFFFF', '\u{10FFFF}'),
@@ -58,7 +61,7 @@ test('keys are ordered by table, row, family, qualifier, and newest first', () =
   );
 });
 
-test('a key tells its row, family, qualifier and timestamp again', () => {
+test('a key decodes to its row, family, qualifier and timestamp', () => {
   fc.assert(
     fc.property(address, (cell) => {
       const key = encode(cell);
@@ -74,31 +77,31 @@ test('a key tells its row, family, qualifier and timestamp again', () => {
   );
 });
 
-test('the first key at or behind (column, t) is the newest version not above t', () => {
+test('the first key at or after (column, t) is the newest version not above t', () => {
   fc.assert(
     fc.property(address, fc.maxSafeNat(), (cell, t) => {
-      const atOrBehind = Buffer.compare(encode(cell), encode({ ...cell, timestamp: t })) >= 0;
-      assert.equal(atOrBehind, cell.timestamp <= t);
+      const atOrAfter = Buffer.compare(encode(cell), encode({ ...cell, timestamp: t })) >= 0;
+      assert.equal(atOrAfter, cell.timestamp <= t);
     }),
   );
 });
 
-test('behind a prefix come exactly the keys that neither begin with it nor sort before it', () => {
+test('after a prefix end come exactly the keys that neither begin with it nor sort before it', () => {
   fc.assert(
     fc.property(address, address, (a, b) => {
       const key = encode(a);
       for (const prefix of prefixesOf(b)) {
         const begins = key.subarray(0, prefix.length).equals(prefix);
-        const isBehind = !begins && Buffer.compare(key, prefix) > 0;
-        assert.equal(Buffer.compare(key, behind(prefix)) >= 0, isBehind);
-        assert.ok(behind(prefix).length <= prefix.length);
+        const isAfter = !begins && Buffer.compare(key, prefix) > 0;
+        assert.equal(Buffer.compare(key, prefixEnd(prefix)) >= 0, isAfter);
+        assert.ok(prefixEnd(prefix).length <= prefix.length);
       }
     }),
     { numRuns: 1000 },
   );
 });
 
-test('a scan that starts at a row meets all of its cells, and those of no row before it', () => {
+test('a scan that starts at a row meets all of its cells, and none of an earlier row', () => {
   fc.assert(
     fc.property(address, address, (a, b) => {
       const cell = { ...a, tableId: b.tableId };
@@ -109,7 +112,7 @@ test('a scan that starts at a row meets all of its cells, and those of no row be
   );
 });
 
-test('a key of exactly as many bytes as lmdb takes is allowed, and not one more', () => {
+test('a key of exactly the maximum length is allowed, and not one byte more', () => {
   const zeros = '\0'.repeat(5); // Each is written as two bytes.
   for (const [row, qualifier] of [
     ['r', ''],
@@ -126,7 +129,7 @@ test('a key of exactly as many bytes as lmdb takes is allowed, and not one more'
   }
 });
 
-test('a cut bound has the same keys before and behind it as the whole one', () => {
+test('a cut bound has the same keys before and after it as the whole one', () => {
   const { length } = rowPrefix(tablePrefix(1), '');
   const long = fc.tuple(
     fc.integer({ min: KEY_BYTES_MAX - length - 20, max: KEY_BYTES_MAX - length + 5 }),
@@ -165,7 +168,7 @@ function prefixesOf(cell: Address): Buffer[] {
   return [table, row, family, column, cellKey(column, cell.timestamp)];
 }
 
-/** The order of cells, said without any encoding. */
+/** The order of cells, defined without any encoding. */
 function compare(a: Address, b: Address): number {
   return (
     a.tableId - b.tableId ||

@@ -1,17 +1,17 @@
 /**
- * How cells become lmdb keys, so that the order of the bytes is the order of the cells.
+ * Encodes cells as lmdb keys, so that the order of the bytes is the order of the cells.
  *
  *     table id   row           end    family   qualifier     end    newest first
  *     4 bytes    UTF-8, 00→00FF 00 01  1 byte   UTF-8, 00→00FF 00 01  8 bytes of 2^53-1 - timestamp
  *
  * The end mark 00 01 sorts before any longer row with the same beginning (a zero byte inside a row
  * is written 00 FF), so "a" < "a\0" < "aa" holds for the encoded keys too. The timestamp is
- * inverted, so the first key at or behind (column, t) is the newest version that is not above t.
+ * inverted, so the first key at or after (column, t) is the newest version that is not above t.
  */
 import { assert, PercolatorError } from '../../base/index.ts';
 import { TIMESTAMP_MAX, type Timestamp } from '../bigtable.ts';
 
-/** lmdb with pages of 8 KB or more takes keys of this many bytes. */
+/** The maximum key length of lmdb with pages of 8 KB or more. */
 export const KEY_BYTES_MAX = 4026;
 
 const TABLE_BYTES = 4;
@@ -26,21 +26,22 @@ export function tablePrefix(tableId: number): Buffer {
   return prefix;
 }
 
-/** Everything up to and with the row's end mark: what the keys of one row have in common. */
+/** The common prefix of the keys of one row, up to and including the row's end mark. */
 export function rowPrefix(table: Buffer, row: string): Buffer {
   return appendPart(table, row);
 }
 
-/** Where a scan that begins at `row` starts: before any of its cells. */
+/** Where a scan from `row` starts: before any of its cells. */
 export function rowStart(table: Buffer, row: string): Buffer {
   return Buffer.concat([table, escape(row)]);
 }
 
 /**
- * Behind every key that begins with `prefix`, and before every other key behind those: the prefix,
- * counted up by one. No longer than the prefix, since lmdb refuses bounds longer than its keys.
+ * The end of a prefix: the first bound after every key that begins with `prefix`, which is the
+ * prefix counted up by one. No longer than the prefix, since lmdb refuses bounds longer than its
+ * keys.
  */
-export function behind(prefix: Buffer): Buffer {
+export function prefixEnd(prefix: Buffer): Buffer {
   let last = prefix.length - 1;
   while (prefix[last] === 0xff) last--;
   assert(last >= 0, 'a prefix has a byte that can be counted up');
@@ -50,14 +51,14 @@ export function behind(prefix: Buffer): Buffer {
 }
 
 /**
- * The bound as lmdb takes it. A bound longer than every key may be cut: a key that is the cut bound
- * itself would have to end inside a row or a column, and none does.
+ * The bound, short enough for lmdb. A bound longer than every key may be cut: a key equal to the
+ * cut bound would have to end inside a row or a column, and none does.
  */
 export function cut(bound: Buffer): Buffer {
   return bound.length > KEY_BYTES_MAX ? bound.subarray(0, KEY_BYTES_MAX) : bound;
 }
 
-/** What the keys of one family of one row have in common. */
+/** The common prefix of the keys of one family of one row. */
 export function familyPrefix(row: Buffer, familyId: number): Buffer {
   const prefix = Buffer.allocUnsafe(row.length + FAMILY_BYTES);
   row.copy(prefix);
@@ -65,17 +66,19 @@ export function familyPrefix(row: Buffer, familyId: number): Buffer {
   return prefix;
 }
 
-/** What the versions of one column of one row have in common. */
+/** The common prefix of the keys of one column of one row. */
 export function columnPrefix(family: Buffer, qualifier: string): Buffer {
   return appendPart(family, qualifier);
 }
 
-/** What the keys of one column have behind the row, up to the timestamp. */
+/** The part of a column's keys between the row and the timestamp. */
 export function columnPart(familyId: number, qualifier: string): Buffer {
   return appendPart(Buffer.of(familyId), qualifier);
 }
 
-/** Whether a key, whose row prefix has `prefixLength` bytes, is of the column with this part. */
+/**
+ * Whether a key, whose row prefix has `prefixLength` bytes, belongs to the column with this part.
+ */
 export function isOfColumn(key: Buffer, prefixLength: number, part: Buffer): boolean {
   if (key.length !== prefixLength + part.length + TIMESTAMP_BYTES) return false;
   for (let i = 0; i < part.length; i++) {
@@ -84,7 +87,7 @@ export function isOfColumn(key: Buffer, prefixLength: number, part: Buffer): boo
   return true;
 }
 
-/** Whether two keys of one row are of one column. */
+/** Whether two keys of one row belong to one column. */
 export function isSameColumn(key: Buffer, other: Buffer, prefixLength: number): boolean {
   if (key.length !== other.length) return false;
   for (let i = prefixLength; i < key.length - TIMESTAMP_BYTES; i++) {
@@ -109,19 +112,19 @@ export function timestampOf(key: Buffer): Timestamp {
   return TIMESTAMP_MAX - (key.readUInt32BE(length - 8) * 2 ** 32 + key.readUInt32BE(length - 4));
 }
 
-/** What the keys of a key's row have in common. */
+/** The row prefix of a key. */
 export function rowPrefixOf(key: Buffer): Buffer {
   return key.subarray(0, endOfPart(key, TABLE_BYTES) + END.length);
 }
 
-/** The row whose cells' keys begin so. */
+/** The row with this key prefix. */
 export function rowOfPrefix(prefix: Buffer): string {
   return unescape(prefix.subarray(TABLE_BYTES, prefix.length - END.length));
 }
 
-/** Whether a key is of the row with this prefix. */
+/** Whether a key belongs to the row with this prefix. */
 export function isOfRow(key: Buffer, prefix: Buffer): boolean {
-  // From behind: keys of one table differ near the end of the row, if they do.
+  // Backwards: keys of one table that differ do so near the end of the row.
   for (let i = prefix.length - 1; i >= 0; i--) {
     if (key[i] !== prefix[i]) return false;
   }
@@ -138,9 +141,9 @@ export function splitColumn(
   return { familyId: key[prefixLength] ?? -1, qualifier: unescape(key.subarray(start, end)) };
 }
 
-/** @throws INVALID_ARGUMENT if a cell of this row and column would have a key longer than lmdb takes */
+/** @throws INVALID_ARGUMENT if a cell of this row and column would have too long a key for lmdb */
 export function checkKeyLength(row: string, qualifier: string): void {
-  // No character takes more than three bytes, and mostly that is proof enough.
+  // No character takes more than three bytes, and that is usually proof enough.
   const fixed = TABLE_BYTES + 2 * END.length + FAMILY_BYTES + TIMESTAMP_BYTES;
   if (3 * (row.length + qualifier.length) + fixed <= KEY_BYTES_MAX) return;
   const bytes = fixed + escape(row).length + escape(qualifier).length;
@@ -153,7 +156,7 @@ export function checkKeyLength(row: string, qualifier: string): void {
   }
 }
 
-/** `before`, the part and its end mark. In one buffer: every read builds several of these. */
+/** `before`, the part and its end mark, in one buffer: every read builds several of these. */
 function appendPart(before: Buffer, part: string): Buffer {
   if (part.includes('\0')) return Buffer.concat([before, escape(part), END]);
   const end = before.length + Buffer.byteLength(part);

@@ -1,15 +1,15 @@
 /**
- * Rows that were found not to be small, so that the next read need not find out again: to list the first cells of a
- * hot row, and then seek all the same, costs three times the seeks.
+ * Rows known to be large, so that the next read need not find out again: listing the first cells of
+ * a hot row and then seeking all the same costs three times the seeks.
  *
- * Only speed depends on it. A row that has become small meanwhile, because garbage was collected, is looked at again after
- * a while.
+ * Only speed depends on it. A row may become small, because garbage was collected; so it is checked
+ * again after a while.
  */
 import type { TableEntry } from './catalog.ts';
 
-/** Of a table. More: memory. Fewer: hot rows are forgotten. */
+/** Maximum rows per table. Larger: more memory. Smaller: hot rows are forgotten. */
 const ROWS_MAX = 10_000;
-/** Of the reads of large rows, one in so many looks whether the row is still large. */
+/** One in this many reads of large rows checks whether the row is still large. */
 const LOOKS_AGAIN_AFTER = 64;
 
 export class LargeRows {

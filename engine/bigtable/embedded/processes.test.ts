@@ -1,4 +1,7 @@
-/** Several processes on one folder: what one has resolved the other sees, and `kill -9` loses nothing. */
+/**
+ * Several processes on one folder: each sees what another has resolved, and `kill -9` loses
+ * nothing.
+ */
 import assert from 'node:assert/strict';
 import {
   execFileSync,
@@ -36,11 +39,11 @@ function setRow(row: string, text = row): RowMutation {
   };
 }
 
-test('a store that is opened, again and again, while another process commits loses nothing', async () => {
+test('repeatedly opening a store while another process commits loses nothing', async () => {
   const folder = await temporaryFolder();
   await (await openWithTable(folder)).close();
   const rows = 30_000;
-  // Without fsync it commits all the time.
+  // Without fsync the writer commits all the time.
   const program = [WRITE, folder, 'row ', String(rows), 'without-fsync'];
   const writer = spawn(process.execPath, program, { stdio: ['ignore', 'ignore', 'inherit'] });
   const exited = once(writer, 'exit');
@@ -56,7 +59,7 @@ test('a store that is opened, again and again, while another process commits los
   assert.equal(found.length, rows);
 });
 
-test('two threads of Node’s pool are enough to write, and with one the store says so', async () => {
+test('two threads in Node’s pool suffice for writing, and with one the store is refused', async () => {
   const folder = await temporaryFolder();
   await (await openWithTable(folder)).close();
   const writeWith = (threads: string): SpawnSyncReturns<string> =>
@@ -78,12 +81,13 @@ test('two threads of Node’s pool are enough to write, and with one the store s
 
 const noLimit = process.platform !== 'linux' && 'only Linux enforces the limit';
 test(
-  'a process whose address space is limited opens a store, and makes it grow',
+  'a process with a limited address space opens a store, and makes it grow',
   { skip: noLimit },
   async () => {
     const folder = await temporaryFolder();
     await (await openWithTable(folder)).close();
-    const limited = 'ulimit -v 33554432 && exec "$0" "$@"'; // 32 GiB, in KiB; half of what is mapped otherwise.
+    // 32 GiB, in KiB; half of the default map.
+    const limited = 'ulimit -v 33554432 && exec "$0" "$@"';
     execFileSync('sh', ['-c', limited, process.execPath, WRITE, folder, 'row ', '2000']);
     await using store = await openEmbedded({ folder });
     const found = await store.readRange('t', { limit: 3_000 }, FILTERS);
@@ -108,7 +112,7 @@ class OtherProcess implements AsyncDisposable {
     return new OtherProcess(child);
   }
 
-  /** What the method answered, or the code of its error. */
+  /** The method's answer, or the code of its error. */
   async call(method: Method, ...args: unknown[]): Promise<unknown> {
     const id = this.#nextId++;
     const answer = await new Promise<Answer>((resolve) => {
@@ -141,16 +145,17 @@ test('a read sees what another process resolved since a read in the same turn of
   const folder = await temporaryFolder();
   await using store = await openWithTable(folder);
   const before = store.readRow('t', 'r0', FILTERS);
-  // Blocks this turn until another process has written, so lmdb has no occasion to renew its snapshot.
+  // Blocks this turn until another process has written, so lmdb has no chance to renew its
+  // snapshot.
   execFileSync(process.execPath, [WRITE, folder, 'r', '1']);
-  const behind = store.readRow('t', 'r0', FILTERS);
+  const after = store.readRow('t', 'r0', FILTERS);
   const scanned = store.readRange('t', { limit: 9 }, FILTERS);
   assert.equal(await before, undefined);
-  assert.equal((await behind)?.cells.length, 2);
+  assert.equal((await after)?.cells.length, 2);
   assert.equal((await scanned).length, 1);
 });
 
-test('of two processes that lock the same cells at once exactly one wins each', async () => {
+test('of two processes that lock the same cells at once exactly one wins each cell', async () => {
   const folder = await temporaryFolder();
   await using store = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
@@ -162,7 +167,8 @@ test('of two processes that lock the same cells at once exactly one wins each', 
       anyOf: [{ family: 'data', qualifier: 'q' }],
       ifNotFound: setRow(row, owner).mutations,
     }));
-  // In small batches, so that the two processes' groups alternate instead of one coming first.
+  // In small batches, so that the groups of the two processes alternate instead of one finishing
+  // first.
   const mine: (boolean | Error)[] = [];
   const theirs: boolean[] = [];
   await Promise.all([
@@ -193,7 +199,7 @@ test('a table dropped by another process is gone for writers and for readers', a
   await assert.rejects(store.readRow('t', 'r', FILTERS), { code: 'TABLE_NOT_FOUND' });
 });
 
-test('a table dropped and made again by another process is read and written as the new one', async () => {
+test('a table dropped and recreated by another process is read and written as the new one', async () => {
   const folder = await temporaryFolder();
   await using reader = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
@@ -230,7 +236,7 @@ test('kill -9 loses no acknowledged write and leaves no half row, and the next p
   }
 });
 
-/** Every key that a writing process printed before it was killed, which is after its `count`-th. */
+/** The keys that a writing process printed until it was killed, after its `count`-th. */
 async function writeUntilKilled(folder: string, prefix: string, count: number): Promise<string[]> {
   const child = spawn(process.execPath, [WRITE, folder, prefix], {
     stdio: ['ignore', 'pipe', 'inherit'],

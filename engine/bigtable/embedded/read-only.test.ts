@@ -1,4 +1,4 @@
-/** A store opened for reading only shows what others write, writes nothing, and makes nothing. */
+/** A read-only store shows the writes of other processes, writes nothing, and creates nothing. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const ROW = {
   mutations: [{ kind: 'set', ...CELL, value: Buffer.from('x') }],
 } as const;
 
-test('it shows tables and cells that another process makes meanwhile', async () => {
+test('it shows tables and cells that another process creates meanwhile', async () => {
   const folder = await temporaryFolder();
   await using store = await openEmbedded({ folder });
   await using reading = await openEmbedded({ folder, readOnly: true });
@@ -42,7 +42,7 @@ test('it refuses every mutation with READ_ONLY', async () => {
   assert.deepEqual(await reading.listTables(), ['t']);
 });
 
-test('a folder that is missing, empty, or full of something else is refused, and left as it is', async () => {
+test('a folder that is missing, empty, or not a store is refused, and left unchanged', async () => {
   const folder = await temporaryFolder();
   const broken = join(folder, 'broken');
   const short = join(folder, 'short');

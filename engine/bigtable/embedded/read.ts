@@ -1,5 +1,6 @@
 /**
- * Reading cells from lmdb: a small row in one pass over its keys, a large one by seeks; or from the cache.
+ * Reading cells from lmdb: a small row in one pass over its keys, a large one by seeks; or from the
+ * cache.
  *
  * Everything here is synchronous and runs in one lmdb snapshot, which is what makes a row atomic.
  */
@@ -9,12 +10,12 @@ import { addCached, type CachedRow, headOf, wholeRow } from './cached-row.ts';
 import type { TableEntry } from './catalog.ts';
 import type { Cells } from './cells.ts';
 import {
-  behind,
   cellKey,
   columnPrefix,
   cut,
   familyPrefix,
   KEY_BYTES_MAX,
+  prefixEnd,
   rowOfPrefix,
   rowPrefix,
   rowStart,
@@ -34,11 +35,11 @@ import {
 } from './small-row.ts';
 import { passes, type TableFilter } from './table-filter.ts';
 
-/** Where the cells are, and what is known of their rows. */
+/** The cells, and what is known of their rows. */
 export interface Storage<C extends Cells = Cells> {
   readonly cells: C;
   readonly large: LargeRows;
-  /** As of the snapshot that is read; undefined if there is none. */
+  /** As of the snapshot that is read; undefined if there is no cache. */
   readonly cache?: RowCache | undefined;
 }
 
@@ -86,10 +87,13 @@ function readCells(
 
 const NOTHING_CACHED: CachedRow = { columns: new Map(), isWhole: false };
 
-/** Of a row. More: each new one costs copying the names of the others. Fewer: a wide row is read by seeks. */
+/**
+ * Maximum cached columns per row. Larger: each new one copies the names of the others. Smaller:
+ * wide rows are read by seeks.
+ */
 const HEADS_MAX = 64;
 
-/** What the cache does not know is read, and the heads of columns are put there. */
+/** Reads what the cache lacks, and caches the heads of the columns. */
 function readCached(
   { cells, cache }: Storage,
   { table, key }: RowAddress,
@@ -103,14 +107,17 @@ function readCached(
     const prefix = rowPrefix(tablePrefix(table.id), key);
     row = withHead(cells, prefix, row, filter);
     if (addCached(found, row, filter)) continue;
-    // One by one: of a family these may be more than a call takes arguments.
+    // One by one: a family may have more cells than a call takes arguments.
     for (const cell of readFilter(cells, prefix, filter)) found.push(cell);
   }
   if (row !== cached) cache?.put(table, key, row);
   return found;
 }
 
-/** The row with the head of the column that the filter names; the same row if it has that, or has many. */
+/**
+ * The row with the head of the filter's column added; the same row if it has that head, or many
+ * heads.
+ */
 function withHead(
   cells: Cells,
   prefix: Buffer,
@@ -120,7 +127,7 @@ function withHead(
   if (qualifier === undefined || column === undefined) return row;
   if (row.columns.has(column) || row.columns.size === HEADS_MAX) return row;
   const start = columnPrefix(familyPrefix(prefix, familyId), qualifier);
-  const range = { start: cut(start), end: cut(behind(start)) };
+  const range = { start: cut(start), end: cut(prefixEnd(start)) };
   const head = headOf(cells, { family, qualifier }, range);
   return { columns: new Map(row.columns).set(column, head), isWhole: false };
 }
@@ -146,7 +153,10 @@ export function anyCell(
   );
 }
 
-/** If each filter is about one version of one column, as when a lock becomes a write record: their keys. */
+/**
+ * The exact keys, if each filter asks for one version of one column, as when a lock becomes a write
+ * record.
+ */
 function exactKeys(row: Buffer, filters: readonly TableFilter[]): readonly Buffer[] | undefined {
   const keys: Buffer[] = [];
   for (const { familyId, qualifier, from, to } of filters) {
@@ -165,7 +175,7 @@ export function readRange(
   filters: readonly TableFilter[],
 ): Row[] {
   const prefix = tablePrefix(table.id);
-  const end = range.end === undefined ? behind(prefix) : rowStart(prefix, range.end);
+  const end = range.end === undefined ? prefixEnd(prefix) : rowStart(prefix, range.end);
   const rows: Row[] = [];
   for (const row of listRows(cells, rowStart(prefix, range.start), end)) {
     const found = readListed(cells, row, filters);
@@ -204,13 +214,13 @@ function readFilter(cells: Cells, row: Buffer, filter: TableFilter): readonly Ce
   return found;
 }
 
-/** The cells of a range, with those values that a pass leaves out. */
+/** The cells of a range, including the long values that a pass leaves out. */
 function* valuesIn(
   cells: Cells,
   range: Parameters<Cells['getRange']>[0],
 ): Generator<{ readonly key: Buffer; readonly value: Buffer }> {
   for (const { key, value = cells.get(key) } of cells.getRange(range)) {
-    assert(value !== undefined, 'what a snapshot has listed is in it');
+    assert(value !== undefined, 'a value listed by a snapshot is in it');
     yield { key, value };
   }
 }
@@ -221,11 +231,13 @@ function passesWholeFamily({ qualifier, from, to, versions }: TableFilter): bool
   );
 }
 
-/** Every version of every column, in one pass: what a scan for notifications asks of each row. */
+/**
+ * Every version of every column, in one pass: a scan for notifications asks for that in each row.
+ */
 function readFamily(cells: Cells, row: Buffer, { family, familyId }: TableFilter): readonly Cell[] {
   const prefix = familyPrefix(row, familyId);
   const found: Cell[] = [];
-  const range = { start: cut(prefix), end: cut(behind(prefix)) };
+  const range = { start: cut(prefix), end: cut(prefixEnd(prefix)) };
   for (const { key, value } of valuesIn(cells, range)) {
     const { qualifier } = splitColumn(key, row.length);
     found.push({ family, qualifier, timestamp: timestampOf(key), value });
@@ -238,7 +250,7 @@ interface Column {
   readonly prefix: Buffer;
 }
 
-/** The columns of the row that the filter names: one, or those of the family that exist. */
+/** The columns that the filter names: one, or all existing ones of the family. */
 function columnsOf(cells: Cells, row: Buffer, filter: TableFilter): readonly Column[] {
   const family = familyPrefix(row, filter.familyId);
   const { qualifier } = filter;
@@ -248,7 +260,7 @@ function columnsOf(cells: Cells, row: Buffer, filter: TableFilter): readonly Col
 
 /** One seek for each column, however many versions it has. */
 function* existingColumns(cells: Cells, family: Buffer, rowLength: number): Generator<Column> {
-  const end = behind(family);
+  const end = prefixEnd(family);
   let start = family;
   for (;;) {
     const first = firstKey(cells, { start, end });
@@ -256,18 +268,21 @@ function* existingColumns(cells: Cells, family: Buffer, rowLength: number): Gene
     const { qualifier } = splitColumn(first, rowLength);
     const prefix = columnPrefix(family, qualifier);
     yield { qualifier, prefix };
-    start = behind(prefix);
+    start = prefixEnd(prefix);
   }
 }
 
-/** Keys are inverted: the newest version wanted comes first, and lmdb's end is exclusive. */
+/**
+ * Timestamps in keys are inverted: the newest wanted version comes first, and lmdb's end is
+ * exclusive.
+ */
 function versionRange(
   column: Buffer,
   { from, to }: TableFilter,
 ): { readonly start: Buffer; readonly end: Buffer } {
   const start = to === undefined ? column : cellKey(column, to);
   const oldest = from === undefined ? column : cellKey(column, from);
-  return { start: cut(start), end: cut(behind(oldest)) };
+  return { start: cut(start), end: cut(prefixEnd(oldest)) };
 }
 
 function firstKey(cells: Cells, range: { start: Buffer; end: Buffer }): Buffer | undefined {

@@ -1,4 +1,7 @@
-/** The cache of rows has nothing that its snapshot does not have, whoever has written, and however that ended. */
+/**
+ * The row cache has nothing that its snapshot lacks, whichever process has written, and however
+ * that ended.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bigtable } from '../bigtable.ts';
@@ -21,7 +24,7 @@ function whole(row: string, bytes = 1): CachedRow {
   return cached;
 }
 
-/** As of five groups, with every row. */
+/** A cache as of five groups, with every row. */
 function filled(): RowCache {
   const cache = new RowCache(MUCH);
   assert.ok(cache.follow(5));
@@ -38,7 +41,7 @@ function writeGroup(cache: RowCache, group: number, ...rows: readonly string[]):
   for (const row of rows) cache.write(TABLE, row);
 }
 
-test('our own groups cost the cache what they have written, when they are committed', () => {
+test('our own groups remove the rows they wrote from the cache when they are committed', () => {
   const cache = filled();
   writeGroup(cache, 6, 'a');
   assert.equal(kept(cache), 'abc');
@@ -50,7 +53,7 @@ test('our own groups cost the cache what they have written, when they are commit
   assert.equal(kept(cache), 'b');
 });
 
-test('a group of somebody else costs it everything, wherever it stands among ours', () => {
+test('a group of another process clears the cache, at any place among ours', () => {
   for (const ours of [6, 7, 8]) {
     const cache = filled();
     for (const group of [6, 7, 8]) {
@@ -59,13 +62,13 @@ test('a group of somebody else costs it everything, wherever it stands among our
       cache.committed();
     }
     assert.ok(cache.follow(8));
-    assert.equal(kept(cache), '', `${ours} was somebody else's`);
+    assert.equal(kept(cache), '', `${ours} was another process's`);
     cache.put(TABLE, 'a', whole('a'));
     assert.equal(kept(cache), 'a');
   }
 });
 
-test('a read does without it while nobody knows whether the newest group is ours', () => {
+test('a read bypasses the cache while it is unknown whether the newest group is ours', () => {
   const cache = filled();
   writeGroup(cache, 6, 'a');
   assert.ok(cache.follow(5));
@@ -76,7 +79,7 @@ test('a read does without it while nobody knows whether the newest group is ours
   assert.equal(kept(cache), 'bc');
 });
 
-test('if our group has failed, one of the same number is somebody else’s', () => {
+test('if our group has failed, a group with the same number belongs to another process', () => {
   const cache = filled();
   writeGroup(cache, 6, 'a');
   cache.failed();
@@ -85,10 +88,10 @@ test('if our group has failed, one of the same number is somebody else’s', () 
   assert.equal(kept(cache), '');
 });
 
-test('a group that is overtaken before it is known to be committed leaves nothing behind', () => {
+test('a group that is overtaken before it is known to be committed leaves no rows', () => {
   const cache = filled();
   writeGroup(cache, 7, 'a');
-  assert.ok(cache.follow(7), '6 is somebody else’s, so it begins anew');
+  assert.ok(cache.follow(7), '6 belongs to another process, so the cache restarts empty');
   cache.put(TABLE, 'a', whole('a'));
   cache.committed();
   assert.ok(cache.follow(7));
@@ -97,7 +100,7 @@ test('a group that is overtaken before it is known to be committed leaves nothin
   assert.equal(kept(cache), '');
 });
 
-test('it forgets what was not asked for the longest, and never holds more than it may', () => {
+test('it evicts the least recently used row, and never exceeds its size', () => {
   const cache = new RowCache(3_000);
   assert.ok(cache.follow(1));
   for (const row of ROWS) cache.put(TABLE, row, whole(row, 500));
@@ -110,7 +113,7 @@ test('it forgets what was not asked for the longest, and never holds more than i
 });
 
 for (const theirBytes of [0, MUCH]) {
-  test(`of two stores of one folder each sees what the other has resolved, at all times, theirs with ${theirBytes} bytes`, () =>
+  test(`two stores of one folder always see what the other has resolved, the other with ${theirBytes} bytes`, () =>
     takeTurns(theirBytes));
 }
 
@@ -132,8 +135,8 @@ async function takeTurns(theirBytes: number): Promise<void> {
     const writing = writer.mutateRows([{ table: 't', row, mutations: [set] }]);
     let isWritten = false;
     void writing.then(() => (isWritten = true));
-    // Turn by turn, until it is resolved, and behind it.
-    for (let behind = 0; behind < 2; behind += isWritten ? 1 : 0) {
+    // Turn by turn until the write is resolved, and two turns after it.
+    for (let after = 0; after < 2; after += isWritten ? 1 : 0) {
       const isBefore = !isWritten;
       const found = await Promise.all([read(ours, row), read(theirs, row)]);
       for (const one of found) assert.ok(one === n || (isBefore && one === Math.max(0, n - 3)));
@@ -142,7 +145,7 @@ async function takeTurns(theirBytes: number): Promise<void> {
   }
 }
 
-test('a store that is only read uses a cache once somebody counts, and not before', async () => {
+test('a read-only store uses a cache once a process counts groups, and not before', async () => {
   const folder = await temporaryFolder();
   const value = Buffer.from('new');
   const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1, value } as const;
@@ -162,7 +165,7 @@ test('a store that is only read uses a cache once somebody counts, and not befor
   }
 });
 
-test('what is no number of bytes is refused in a sentence', async () => {
+test('a cache size that is no number of bytes is refused in a sentence', async () => {
   const folder = await temporaryFolder();
   for (const rowCacheBytes of [-1, 0.5, Number.NaN]) {
     await assert.rejects(openEmbedded({ folder, rowCacheBytes }), {

@@ -1,26 +1,27 @@
 /**
- * Rows as they were last read (cached-row.ts), so that reading one again needs no pass over its keys: what Bigtable
- * calls its Scan Cache.
+ * Rows as they were last read (cached-row.ts), so that reading one again needs no pass over its
+ * keys. Bigtable calls this its Scan Cache.
  *
- * Nobody tells this process what others write. But once somebody has opened a store with a cache, everybody who writes to
- * it counts the groups that are committed, and a read looks how many its snapshot has. The cache is as of one of these
- * numbers. A group of its own takes it one further, without what that has written; if a read finds any other
- * number, another process has written, and everything is forgotten.
+ * Other processes do not announce their writes. But once any process has opened a store with a
+ * cache, every writer counts the committed groups, and a read compares the count of its snapshot.
+ * The cache is valid for one of these numbers. A group of our own advances it by one, without the
+ * rows that the group wrote; if a read finds any other number, another process has written, and the
+ * whole cache is cleared.
  *
- *     as of 5    our group 6 is committed      as of 6, without what it wrote
+ *     as of 5    our group 6 is committed      as of 6, without the rows it wrote
  *                a read finds 5                asked and filled
  *                a read finds 6, ours,
- *                    which is on its way       neither asked nor filled
- *                a read finds 6 or more else   as of that, and empty
+ *                    which is in flight        neither asked nor filled
+ *                a read finds any other        as of that number, and empty
  *
- * On its way is a group that is in the store, perhaps, but of which we do not know. If it has failed, another
- * process may have committed a group of the same number.
+ * A group is in flight while we do not know whether it is in the store. If it has failed, another
+ * process may have committed a group with the same number.
  */
 import { LRUCache } from 'lru-cache';
 import { bytesOf, type CachedRow } from './cached-row.ts';
 import type { TableEntry } from './catalog.ts';
 
-/** Our group that is not known to be committed, or to have failed. */
+/** Our group in flight: not known to be committed, or to have failed. */
 interface Writing {
   readonly group: number;
   readonly rows: Set<string>;
@@ -29,18 +30,18 @@ interface Writing {
 export class RowCache {
   readonly #rows: LRUCache<string, CachedRow>;
   #writing: Writing | undefined;
-  /** How many groups the rows have seen; before the first read, none that there can be. */
+  /** The number of groups the rows are as of; before the first read, an impossible number. */
   #asOf = -1;
 
-  /** @param bytesMax of memory, roughly; must be positive */
+  /** @param bytesMax approximate memory; must be positive */
   constructor(bytesMax: number) {
     this.#rows = new LRUCache({ maxSize: bytesMax, sizeCalculation: bytesOf });
   }
 
   /**
-   * Makes the cache as of a snapshot.
-   * @param groups how many were committed before the snapshot
-   * @returns whether rows of the snapshot may be taken from the cache, and put in
+   * Moves the cache to a snapshot.
+   * @param groups how many groups were committed before the snapshot
+   * @returns whether rows of the snapshot may be taken from the cache, and put into it
    */
   follow(groups: number): boolean {
     if (groups === this.#asOf) return true;
@@ -53,22 +54,25 @@ export class RowCache {
     return this.#rows.get(keyOf(table, row));
   }
 
-  /** Instead of what is known of it. */
+  /** Replaces what the cache has of the row. */
   put(table: TableEntry, row: string, cached: CachedRow): void {
     this.#rows.set(keyOf(table, row), cached);
   }
 
-  /** Our group of this number begins to write. */
+  /** Our group with this number begins to write. */
   begin(group: number): void {
     this.#writing = { group, rows: new Set() };
   }
 
-  /** The group that has begun writes the row. */
+  /** The group in flight writes the row. */
   write(table: TableEntry, row: string): void {
     this.#writing?.rows.add(keyOf(table, row));
   }
 
-  /** The group that has begun is in the store. If it is not the next one, others have written, and a read will tell. */
+  /**
+   * The group in flight was committed. If it is not the next one, others have written, and a read
+   * will see that.
+   */
   committed(): void {
     const writing = this.#writing;
     this.#writing = undefined;
@@ -77,7 +81,7 @@ export class RowCache {
     this.#asOf = writing.group;
   }
 
-  /** Whether the group that has begun is in the store is not known. */
+  /** The group in flight failed, and may be in the store or not. */
   failed(): void {
     this.#writing = undefined;
     this.#beginAt(-1);

@@ -1,8 +1,8 @@
 /**
- * A program for tests: another process on the same folder, which does what its parent asks.
+ * A program for tests: another process on the same folder, which executes its parent's requests.
  *
- * Started with `fork`, it takes messages `{ id, method, args }`, calls that method of its store, and
- * answers `{ id, value }` or `{ id, code }`. It ends when the parent disconnects.
+ * Started with `fork`, it takes messages `{ id, method, args }`, calls that method of its store,
+ * and answers `{ id, value }` or `{ id, code }`. It ends when the parent disconnects.
  */
 import process from 'node:process';
 import { PercolatorError } from '../../base/index.ts';
@@ -19,7 +19,7 @@ export interface Request {
 export interface Answer {
   readonly id: number;
   readonly value?: unknown;
-  /** The code of the error that the call met. */
+  /** The code of the call's error. */
   readonly code?: string | undefined;
 }
 

@@ -2,32 +2,35 @@
  * Small rows, read in one pass over their cells.
  *
  * A seek costs lmdb a few microseconds, a step to the next cell a fraction of one, and a Percolator
- * read asks for three to nine columns of a row that mostly has a handful of cells. So the cells of
- * the row are listed first, up to a limit; if that was all, the filters are answered from the list.
- * A row with more cells, a hot cell with a thousand versions say, is read by seeks instead, which cost
- * the same however many versions there are (and what the cache keeps of it: cached-row.ts). The rows of a range
- * are listed in one pass, too.
+ * read asks for three to nine columns of a row that usually has few cells. So the cells of the row
+ * are listed first, up to a limit; if those are all, the filters are answered from the list. A row
+ * with more cells, for example a hot cell with a thousand versions, is read by seeks instead, which
+ * cost the same however many versions there are (for its cached part see cached-row.ts). The rows
+ * of a range are listed in one pass, too.
  */
 import type { Cell } from '../bigtable.ts';
 import type { Cells } from './cells.ts';
 import {
-  behind,
   cut,
   isOfRow,
   isSameColumn,
+  prefixEnd,
   rowPrefixOf,
   splitColumn,
   timestampOf,
 } from './keys.ts';
 import { passes, type TableFilter } from './table-filter.ts';
 
-/** A row with more cells is not small. Larger: more wasted on large rows. Smaller: more rows by seeks. */
+/**
+ * A row with more cells is not small. Larger: more waste on large rows. Smaller: more rows read by
+ * seeks.
+ */
 const SMALL_ROW_CELLS = 32;
 
 export interface ListedRow {
-  /** What the keys of the row have in common. */
+  /** The common prefix of the row's keys. */
   readonly prefix: Buffer;
-  /** Of all its cells, in order; of a row that is not small, of the first ones. */
+  /** The keys of all its cells, in order; in a row that is not small, of the first ones. */
   readonly keys: Buffer[];
   /** Their values, except for long ones (cells.ts). */
   readonly values: (Buffer | undefined)[];
@@ -39,7 +42,7 @@ export function isSmall({ keys }: ListedRow): boolean {
 
 export function listRow(cells: Cells, prefix: Buffer): ListedRow {
   const row = emptyRow(prefix);
-  const range = { start: cut(prefix), end: cut(behind(prefix)), limit: SMALL_ROW_CELLS + 1 };
+  const range = { start: cut(prefix), end: cut(prefixEnd(prefix)), limit: SMALL_ROW_CELLS + 1 };
   for (const { key, value } of cells.getRange(range)) {
     row.keys.push(key);
     row.values.push(value);
@@ -49,12 +52,15 @@ export function listRow(cells: Cells, prefix: Buffer): ListedRow {
 
 /** The keys of the row, or undefined if it is not small. */
 export function listSmallRowKeys(cells: Cells, prefix: Buffer): readonly Buffer[] | undefined {
-  const range = { start: cut(prefix), end: cut(behind(prefix)), limit: SMALL_ROW_CELLS + 1 };
+  const range = { start: cut(prefix), end: cut(prefixEnd(prefix)), limit: SMALL_ROW_CELLS + 1 };
   const keys = [...cells.getKeys(range)];
   return keys.length > SMALL_ROW_CELLS ? undefined : keys;
 }
 
-/** The rows that have cells between two keys: in one pass, and behind each row that is not small in a new one. */
+/**
+ * The rows that have cells between two keys: in one pass, with a new pass after each row that is
+ * not small.
+ */
 export function* listRows(cells: Cells, start: Buffer, end: Buffer): Generator<ListedRow> {
   let from: Buffer | undefined = start;
   while (from !== undefined) {
@@ -62,12 +68,12 @@ export function* listRows(cells: Cells, start: Buffer, end: Buffer): Generator<L
     from = undefined;
     for (const row of rows) {
       yield row;
-      if (!isSmall(row)) from = behind(row.prefix);
+      if (!isSmall(row)) from = prefixEnd(row.prefix);
     }
   }
 }
 
-/** The rows up to the first that is not small. */
+/** The rows up to and including the first that is not small. */
 function* listUpToLarge(cells: Cells, start: Buffer, end: Buffer): Generator<ListedRow> {
   let row: ListedRow | undefined;
   for (const { key, value } of cells.getRange({ start: cut(start), end: cut(end) })) {

@@ -1,7 +1,9 @@
 /**
- * A filter, ready to be compared with the keys of a table: made once for a read, used for every key of every row.
+ * A filter, prepared for comparisons with the keys of a table: built once for a read, used for
+ * every key of every row.
  *
- * The keys stay bytes: to decode one takes longer than to list it, and most are of other columns or versions.
+ * The keys stay bytes: decoding one takes longer than listing it, and most belong to other columns
+ * or versions.
  */
 import type { CellFilter } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
@@ -9,9 +11,11 @@ import { columnPart, isOfColumn, timestampOf } from './keys.ts';
 
 export interface TableFilter extends CellFilter {
   readonly familyId: number;
-  /** What the keys of its column have behind the row; undefined if it passes all columns of the family. */
+  /**
+   * The part of its column's keys after the row; undefined if it passes all columns of the family.
+   */
   readonly part: Buffer | undefined;
-  /** The column once more, by the name that a cached row has for it. */
+  /** The column's name in a cached row. */
   readonly column: string | undefined;
 }
 
@@ -24,12 +28,12 @@ export function filterForTable(table: TableEntry, filter: CellFilter): TableFilt
   return { family, qualifier, from, to, versions, familyId: id, part, column };
 }
 
-/** Of a family and a qualifier, one text. */
+/** A family and a qualifier as one text. */
 export function columnName(family: number, qualifier: string): string {
   return `${family} ${qualifier}`;
 }
 
-/** Whether the cell of a key passes, but for the number of versions. */
+/** Whether the cell of a key passes, ignoring the number of versions. */
 export function passes(
   key: Buffer,
   prefixLength: number,

@@ -1,4 +1,4 @@
-/** Folders for the stores of one test file, removed when its tests are done. */
+/** Folders for the stores of one test file, removed after its tests. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

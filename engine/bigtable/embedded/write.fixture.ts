@@ -1,9 +1,11 @@
 /**
- * A program for tests: writes rows of two cells, and prints each key when its mutation has resolved.
+ * A program for tests: writes rows of two cells, and prints each key when its mutation has
+ * resolved.
  *
- *     node write.fixture.ts <folder> <prefix of the keys> [number of rows; default: until killed] [without-fsync]
+ *     node write.fixture.ts <folder> <key prefix> [number of rows] [without-fsync]
  *
- * Several writers are underway at once, so that a kill falls into groups of several rows.
+ * Without a number of rows it writes until it is killed. Several writers are in flight at once, so
+ * that a kill hits groups of several rows.
  */
 import { writeSync } from 'node:fs';
 import { argv } from 'node:process';

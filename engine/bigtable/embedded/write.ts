@@ -2,7 +2,7 @@
 import { unreachable } from '../../base/index.ts';
 import type { ConditionalRowMutation, Mutation } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
-import { behind, cellKey, columnPrefix, familyPrefix, rowPrefix, tablePrefix } from './keys.ts';
+import { cellKey, columnPrefix, familyPrefix, prefixEnd, rowPrefix, tablePrefix } from './keys.ts';
 import type { Cells } from './cells.ts';
 import { anyCell, type Storage } from './read.ts';
 import { filterForTable } from './table-filter.ts';
@@ -23,7 +23,7 @@ export function applyMutations(
   for (const mutation of mutations) applyMutation(cells, table, prefix, mutation);
 }
 
-/** Check, then mutate: both inside the same write transaction, so nothing comes in between. */
+/** Checks, then mutates, inside one write transaction, so nothing comes in between. */
 export function applyConditional(
   storage: Storage<WritableCells>,
   table: TableEntry,
@@ -58,7 +58,8 @@ function applyMutation(
       break;
     case 'erase':
       if (mutation.from === mutation.to) cells.removeSync(cellKey(column, mutation.from));
-      else eraseRange(cells, cellKey(column, mutation.to), behind(cellKey(column, mutation.from)));
+      else
+        eraseRange(cells, cellKey(column, mutation.to), prefixEnd(cellKey(column, mutation.from)));
       break;
     default:
       unreachable(mutation);

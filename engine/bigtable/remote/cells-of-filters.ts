@@ -1,14 +1,16 @@
 /**
- * Which cells of an answer belong to which filter, in the order of the filters.
+ * Assigns the cells of an answer to the filters, in the order of the filters.
  *
- * Bigtable answers with the union of what the filters pass, by families in an order of its own. A filter is
- * applied again to that union. Nothing is lost or gained by it: all that the filter passes is there, and
- * what else is there in its range has been passed by another one, and is older than the versions wanted
- * of this one, since otherwise it would have been among them.
+ * Bigtable answers with the union of the cells that the filters pass, by families in an order of
+ * its own. Each filter is applied again to that union. The result is exact: all cells that the
+ * filter passes are there. Other cells in its range were passed by another filter, and are older
+ * than the versions this one wants, since otherwise they would have been among them.
  */
 import { type Cell, type CellFilter, TIMESTAMP_MAX } from '../bigtable.ts';
 
-/** @param cells those of one family by qualifier and then newest first, perhaps each several times in a row */
+/**
+ * @param cells by family; within one, by qualifier and then newest first, perhaps repeated in a row
+ */
 export function cellsOfFilters(
   cells: readonly Cell[],
   filters: readonly CellFilter[],
@@ -21,7 +23,7 @@ export function cellsOfFilters(
   return filters.flatMap((filter) => choose(families.get(filter.family) ?? [], filter));
 }
 
-/** Whether a cell comes twice, as it does when it has passed two branches. */
+/** Whether a cell is repeated, as when it has passed two branches. */
 function isOverfull(cells: readonly Cell[]): boolean {
   return cells.some((cell, i) => isSame(cell, cells[i - 1]));
 }

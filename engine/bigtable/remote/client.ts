@@ -1,9 +1,9 @@
 /**
- * The official clients, made for one server: data, tables and instances.
+ * The official clients of one server: data, tables and instances.
  *
- * They are loaded when the first remote store is opened and not before: loading them takes half a second,
- * which whoever runs on the embedded store should not pay. The messages' codecs come from the package below the
- * official client's, which does not pass them on.
+ * They are loaded when the first remote store is opened, not before: loading takes half a second,
+ * which users of the embedded store should not pay. The messages' codecs come from the package
+ * below the official client's, which does not export them.
  */
 import type * as bigtableApi from '@google-cloud/bigtable-api';
 import type { v2 } from '@google-cloud/bigtable';
@@ -27,13 +27,16 @@ export interface Clients {
 
 export interface ServerOptions {
   readonly clock: Clock;
-  /** `host:port` of a server without TLS and credentials. Absent: Cloud Bigtable, with the usual ones. */
+  /**
+   * `host:port` of a server without TLS and credentials. Absent: Cloud Bigtable, with the usual
+   * ones.
+   */
   readonly plainAddress?: string | undefined;
-  /** Uses grpc-js also where the fast class could be used; to compare the two. */
+  /** Uses grpc-js also where the fast class could be used, to compare the two. */
   readonly plainGrpc?: boolean | undefined;
 }
 
-/** A connection that was lost is tried again in the time that a server needs to start, not in seconds. */
+/** Retries a lost connection in the time that a server needs to start, not in seconds. */
 const RECONNECT = {
   'grpc.initial_reconnect_backoff_ms': 50,
   'grpc.max_reconnect_backoff_ms': 2000,
@@ -76,7 +79,8 @@ function plain(address: string, { credentials }: typeof grpcJs): Record<string, 
     servicePath: address.slice(0, colon),
     port: Number(address.slice(colon + 1)),
     sslCreds: credentials.createInsecure(),
-    // Nobody to be asked: otherwise each client looks for Google's own machines around it, for seconds.
+    // No universe lookup: otherwise each client searches for Google's own machines around it, for
+    // seconds.
     auth: { getUniverseDomain: () => Promise.resolve(UNIVERSE) },
     universeDomain: UNIVERSE,
   };

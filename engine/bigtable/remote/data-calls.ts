@@ -1,14 +1,16 @@
 /**
  * The five data calls as promises, each with a deadline.
  *
- *     reads, blind mutations     tried again while the server is unavailable, until the deadline
- *     conditional mutations      sent once: a copy would find its own effect, and say so (P12)
+ *     reads, blind mutations     retried while the server is unavailable, until the deadline
+ *     conditional mutations      sent once: a copy would find and report its own effect (P12)
  *
- * A blind mutation may be sent twice because it has explicit timestamps. Its copies end with its deadline,
- * which is far below the time for which a collector expects messages underway (garbage-collection/options.ts).
+ * A blind mutation may be sent twice because it has explicit timestamps. Its copies end with its
+ * deadline, which is far below the time for which a collector expects messages in flight
+ * (garbage-collection/options.ts).
  *
- * They use the generated stub of the official client, below its promises, and protobuf's own encoding
- * without the conversions around it: together two thirds of what a call costs the client.
+ * The calls use the generated stub of the official client, below its promises, and protobuf's own
+ * encoding without the conversions around it. Together these two layers are two thirds of what a
+ * call costs the client.
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { type Clock, isWithin, momentOf, PercolatorError } from '../../base/index.ts';
@@ -35,7 +37,7 @@ export interface DataCallsOptions {
   /** `projects/<project>/instances/<instance>` */
   readonly instance: string;
   readonly appProfile?: string | undefined;
-  /** Deadline of each call, tries included. */
+  /** Deadline of each call, including retries. */
   readonly timeoutMs: number;
 }
 
@@ -45,7 +47,7 @@ interface Method<Request, Response> {
   readonly decode: (bytes: Buffer) => Response;
 }
 
-/** One call: its table and what it does, for people. */
+/** One call: its table, its purpose and its description for error messages. */
 interface Attempt {
   readonly table: string;
   readonly purpose: Purpose;
@@ -56,7 +58,7 @@ export class DataCalls {
   readonly #clients: Clients;
   readonly #options: DataCallsOptions;
   readonly #methods: ReturnType<typeof methodsOf>;
-  /** Of each table: where Bigtable is to route a call. */
+  /** By table: the metadata by which Bigtable routes a call. */
   readonly #metadata = new Map<string, Metadata>();
 
   constructor(clients: Clients, options: DataCallsOptions) {
@@ -94,7 +96,10 @@ export class DataCalls {
     );
   }
 
-  /** Blind mutations of several rows. Those that failed for a passing reason are sent again, without the others. */
+  /**
+   * Blind mutations of several rows. Rows that failed for a passing reason are sent again, without
+   * the others.
+   */
   async mutateRows(table: string, entries: readonly MutateRowsEntry[]): Promise<void> {
     let left = entries;
     const attempt: Attempt = { table, purpose: 'mutation', what: `mutating rows of ${table}` };
@@ -131,7 +136,7 @@ export class DataCalls {
         unanswered.delete(Number(index));
         if ((status?.code ?? Code.ok) === Code.ok) continue;
         const entryFailure = failureOf({ code: status?.code, details: status?.message ?? '' });
-        // Another try is worth it only if no entry says that it will never do.
+        // Another try is useful only if no entry failed for good.
         if (failure === undefined || !isPassing(entryFailure)) failure = entryFailure;
         failed.push(entries[Number(index)] as MutateRowsEntry);
       }
@@ -143,7 +148,7 @@ export class DataCalls {
     return { failed, failure };
   }
 
-  /** Runs `send` until it succeeds, fails for good, or the deadline has come. */
+  /** Runs `send` until it succeeds, fails for good, or the deadline has passed. */
   async #retry<T>(attempt: Attempt, send: (timeoutMs: number) => Promise<T>): Promise<T> {
     const { clock, timeoutMs } = this.#options;
     const { purpose, what } = attempt;
@@ -158,9 +163,9 @@ export class DataCalls {
         const isFinal = error instanceof PercolatorError || !isPassing(failureOf(error));
         const mayRest = !isFinal && isWithin(clock, timeoutMs - restMs, begunAt);
         if (mayRest) await clock.sleep(restMs);
-        // Looked at again after the rest, in which the process may have stood still.
+        // Checked again after the rest, during which the process may have been suspended.
         if (!mayRest || !isWithin(clock, timeoutMs, begunAt)) {
-          // That the last try was not sent says nothing about those before it.
+          // An unsent last try says nothing about the earlier ones.
           throw isInDoubt ? inDoubt(meaning) : meaning;
         }
         leftMs = begunAt.monotonicMs + timeoutMs - clock.monotonicMs();
@@ -218,7 +223,7 @@ export class DataCalls {
     });
   }
 
-  /** grpc-js wants a moment, and our own class takes the time until then. */
+  /** grpc-js takes the moment of the deadline, and our own class the time until then. */
   #deadline(timeoutMs: number): { deadline: number; timeoutMs: number } {
     return { deadline: this.#options.clock.wallMs() + timeoutMs, timeoutMs };
   }
@@ -278,7 +283,7 @@ function methodsOf(v2: V2): {
   };
 }
 
-/** In Node protobufjs encodes to a Buffer. */
+/** In Node, protobufjs encodes to a Buffer. */
 function methodOf<Request, Response>(
   name: string,
   request: { encode: (message: Request) => { finish(): Uint8Array } },

@@ -1,6 +1,6 @@
 /**
- * What is sent twice and what never is, and what a lost answer means: with a server that fails as it is told, and
- * with connections that are lost at the worst moment.
+ * Which calls are sent twice and which never are, and the meaning of a lost answer: with a server
+ * whose failures are scripted, and with connections that are lost at the worst moment.
  */
 import assert from 'node:assert/strict';
 import { createServer, type ServerHttp2Stream } from 'node:http2';
@@ -94,7 +94,7 @@ function claimAll(open: Open): void {
     await assert.rejects(read, { code: 'STORE_UNAVAILABLE' });
   });
 
-  test('a blind mutation that was lost once stays in doubt when it can be sent no more', async () => {
+  test('a blind mutation that was lost once stays in doubt when it cannot be sent again', async () => {
     const fake = await startFake();
     await using cutting = await startCutting(fake.address);
     await using store = await open(cutting.address, { timeoutMs: 400 });
@@ -108,7 +108,7 @@ function claimAll(open: Open): void {
     await fake.stop();
   });
 
-  test('of several rows only those are sent again that failed and may yet succeed', async () => {
+  test('of several rows only those that failed and may still succeed are sent again', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address);
     fake.answer('MutateRows', entries([0, CODES.unavailable, 0]), entries([0]));
@@ -116,7 +116,7 @@ function claimAll(open: Open): void {
     assert.deepEqual(rowsSent(fake), ['a b c', 'b']);
   });
 
-  test('a row that got no answer is sent again', async () => {
+  test('a row without an answer is sent again', async () => {
     await using fake = await startFake();
     await using store = await open(fake.address);
     fake.answer('MutateRows', entries([0, 0]), entries([0]));
@@ -133,7 +133,7 @@ function claimAll(open: Open): void {
     assert.deepEqual(rowsSent(fake), ['a b c']);
   });
 
-  test('a blind mutation is not sent again after its deadline, also by a process that stood still meanwhile', async () => {
+  test('a blind mutation is not sent again after its deadline, not even by a process that was suspended meanwhile', async () => {
     await using fake = await startFake();
     const clock = new StoppableClock();
     await using store = await open(fake.address, { clock });
@@ -143,7 +143,7 @@ function claimAll(open: Open): void {
     assert.equal(sent(fake, 'MutateRow'), 1);
   });
 
-  test('a server that is silent is given up at the deadline', async () => {
+  test('a call to a silent server ends at the deadline', async () => {
     await using silent = await startSilent('CheckAndMutateRow');
     await using store = await open(silent.address, { timeoutMs: 250 });
     const startedMs = performance.now();
@@ -152,7 +152,7 @@ function claimAll(open: Open): void {
     assert.ok(tookMs > 200 && tookMs < 2000, `${tookMs} ms`);
   });
 
-  test('a connection that is lost leaves what was sent in doubt, and is made again', async () => {
+  test('a lost connection leaves sent mutations in doubt, and is reconnected', async () => {
     await using fake = await startFake();
     await using cutting = await startCutting(fake.address);
     await using store = await open(cutting.address);
@@ -164,7 +164,7 @@ function claimAll(open: Open): void {
   });
 }
 
-/** The clock of a process that is stopped in the middle of a sleep. */
+/** The clock of a process that is suspended in the middle of a sleep. */
 class StoppableClock implements Clock {
   stopInNextSleepMs = 0;
   #stoodStillMs = 0;
@@ -226,7 +226,10 @@ interface Between extends AsyncDisposable {
   readonly address: string;
 }
 
-/** Passes everything on to `target`, until it is told to break the connection with the next bytes of a client. */
+/**
+ * Passes all bytes on to `target`, until told to break the connection at the next bytes of a
+ * client.
+ */
 async function startCutting(target: string): Promise<Between & { cutAtNextRequest(): void }> {
   const [host, port] = target.split(':');
   const sockets = new Set<Socket>();
@@ -261,7 +264,7 @@ async function startCutting(target: string): Promise<Between & { cutAtNextReques
   };
 }
 
-/** Answers administration with an empty instance with the table, and never answers `method`. */
+/** Answers administration like an empty instance with the table, and never answers `method`. */
 async function startSilent(method: string): Promise<Between> {
   const server = createServer();
   const streams = new Set<ServerHttp2Stream>();
@@ -288,7 +291,10 @@ async function startSilent(method: string): Promise<Between> {
   };
 }
 
-/** As bytes: `columnFamilies: { data: {} }`, and a profile with `singleClusterRouting` that allows transactions. */
+/**
+ * In bytes: `columnFamilies: { data: {} }`, and a profile with `singleClusterRouting` that allows
+ * transactions.
+ */
 const SILENT_ANSWERS: ReadonlyMap<string, Buffer> = new Map([
   ['ListTables', Buffer.from([0, 0, 0, 0, 0])],
   ['GetTable', Buffer.from([0, 0, 0, 0, 10, 0x1a, 8, 0x0a, 4, ...Buffer.from('data'), 0x12, 0])],

@@ -1,4 +1,7 @@
-/** The emulator as a process: found, started on a free port, and gone afterwards, whatever becomes of us. */
+/**
+ * The emulator as a child process: found, started on a free port, and gone afterwards, however we
+ * end.
+ */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -57,7 +60,7 @@ describe('looking for the emulator', () => {
 });
 
 describe('a program that does not start', () => {
-  test('is named with what it said', async () => {
+  test('is named with its output', async () => {
     const program = await plant('broken', 'cbtemulator');
     await writeFile(program, '#!/bin/sh\necho cannot listen >&2\nexit 1\n');
     await assert.rejects(startEmulator({ environment: { PATH: path.dirname(program) } }), {
@@ -70,7 +73,7 @@ describe('a program that does not start', () => {
 const isThere = (await findEmulator(process.env)) !== undefined;
 
 describe('the official emulator', { skip: isThere ? false : 'no emulator found' }, () => {
-  test('runs while it is needed, and two of them side by side', async () => {
+  test('runs while it is needed, and two run side by side', async () => {
     const first = await startEmulator({ environment: process.env });
     await using second = await startEmulator({ environment: process.env });
     assert.notEqual(first.address, second.address);
@@ -87,7 +90,7 @@ describe('the official emulator', { skip: isThere ? false : 'no emulator found' 
   });
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    test(`ends with a process that is ended by ${signal}`, async () => {
+    test(`ends with a parent that is ended by ${signal}`, async () => {
       const owner = execa(process.execPath, [FIXTURE], { reject: false });
       const address = await firstLine(owner.stdout);
       assert.equal(await answers(address), true);
@@ -99,7 +102,7 @@ describe('the official emulator', { skip: isThere ? false : 'no emulator found' 
   }
 });
 
-/** An empty program in a folder of the test's own. */
+/** Creates an empty program in a folder of the test's own. */
 async function plant(...names: readonly string[]): Promise<string> {
   const file = path.join(folder, ...names);
   await mkdir(path.dirname(file), { recursive: true });
@@ -108,7 +111,7 @@ async function plant(...names: readonly string[]): Promise<string> {
   return file;
 }
 
-/** Not whether the process exists: one that has ended does so until its parent, whoever that is by then, looks. */
+/** Checks the port, not the process: an ended process exists until its current parent reaps it. */
 function answers(address: string): Promise<boolean> {
   const [host = '', port] = address.split(':');
   return new Promise((resolve) => {

@@ -1,14 +1,15 @@
 /**
- * The official emulator as a process of ours: started on a free port, and stopped in every case.
+ * The official emulator as a child process: started on a free port, and stopped in every case.
  *
  *     we ──▶ sh ──▶ becomes the emulator            `pid` is the emulator's own
  *              └──▶ a guard that reads from us      ends the emulator when we end, however we end
  *
- * A process that is killed by `kill -9` can stop nothing any more, but the system closes its pipes. So a
- * shell waits at the other end of one. It is told to leave without harm when the emulator is stopped
- * in good order, so that it never kills a process that has got the number since.
+ * A process that is killed by `kill -9` can no longer stop anything, but the system closes its
+ * pipes. So a shell waits at the other end of one. When the emulator is stopped in good order, the
+ * shell is told to leave, so that it never kills a later process with the same number.
  *
- * It is in a group of its own: a ctrl-C at the terminal is ours to handle, and we may still need it.
+ * The emulator has a process group of its own: a ctrl-C at the terminal is ours to handle, and we
+ * may still need it.
  */
 import { execa } from 'execa';
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
@@ -18,12 +19,12 @@ export interface Emulator extends AsyncDisposable {
   /** `host:port` */
   readonly address: string;
   readonly pid: number;
-  /** Resolves when it is gone; stopping twice is harmless. What it held is gone with it. */
+  /** Resolves when the emulator is gone; stopping twice is harmless. Its data is gone with it. */
   stop(): Promise<void>;
 }
 
 export interface EmulatorOptions {
-  /** Where to look for it, as in `process.env`. */
+  /** Where to look for the program, as in `process.env`. */
   readonly environment: Environment;
   readonly clock?: Clock | undefined;
 }
@@ -31,8 +32,8 @@ export interface EmulatorOptions {
 const HOST = '127.0.0.1';
 const START_MS_MAX = 10_000;
 /**
- * Our pipe is moved out of the way, since a shell gives nothing to read to what runs beside it. The guard has no
- * output: somebody would wait for its end.
+ * Moves our pipe to descriptor 3, since a shell gives background commands nothing to read. The
+ * guard has no output: otherwise readers of that output would wait for its end.
  */
 const SCRIPT = `
   exec 3<&0
@@ -40,7 +41,7 @@ const SCRIPT = `
   exec "$0" -host ${HOST} -port 0 </dev/null 3<&-
 `;
 
-/** @throws STORE_UNAVAILABLE if it is not installed, with how to get it, or does not start */
+/** @throws STORE_UNAVAILABLE if it is not installed, with how to install it, or does not start */
 export async function startEmulator(options: EmulatorOptions): Promise<Emulator> {
   const { environment, clock = systemClock } = options;
   const program = await findEmulator(environment);
@@ -60,7 +61,7 @@ export async function startEmulator(options: EmulatorOptions): Promise<Emulator>
 
 type EmulatorProcess = ReturnType<typeof start>;
 
-/** Its standard input is the guard's pipe. */
+/** The child's standard input is the guard's pipe. */
 function start(program: string) {
   return execa('sh', ['-c', SCRIPT, program], {
     stdio: 'pipe',
@@ -71,7 +72,7 @@ function start(program: string) {
   });
 }
 
-/** It prints its address when it listens. */
+/** The emulator prints its address when it listens. */
 async function addressOf(process: EmulatorProcess, clock: Clock): Promise<string> {
   let printed = '';
   const found = new Promise<string>((resolve, reject) => {
@@ -97,9 +98,9 @@ async function addressOf(process: EmulatorProcess, clock: Clock): Promise<string
 }
 
 async function stopProcess(process: EmulatorProcess): Promise<void> {
-  process.stdin.on('error', () => {}); // It is gone already.
+  process.stdin.on('error', () => {}); // It has already exited.
   process.stdin.end('stopped\n');
-  process.kill('SIGKILL'); // It keeps nothing that could be lost.
+  process.kill('SIGKILL'); // It has no data to lose.
   await process;
 }
 

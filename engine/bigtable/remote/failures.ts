@@ -1,9 +1,9 @@
 /**
- * What a failed call means for who made it, in the engine's words.
+ * The meaning of a failed call for its caller, as an error of the engine.
  *
- * The question that matters is whether a mutation can have been applied. It cannot if the server refused it
- * with a code that says so, or has never seen it. With every other code, and with those that say that
- * the answer was lost, it is in doubt, and so it is with codes that nobody has thought of.
+ * The important question is whether a mutation can have been applied. It cannot if the server
+ * refused it with a code that says so, or never received it. With every other code, including lost
+ * answers and codes unknown to us, it is in doubt.
  */
 import { type ErrorCode, PercolatorError } from '../../base/index.ts';
 import { Code } from './http2/status.ts';
@@ -14,10 +14,10 @@ export interface Failure {
   readonly isUnsent: boolean;
 }
 
-/** What a call did; it decides what a lost answer means. */
+/** The effect of a call; it decides what a lost answer means. */
 export type Purpose = 'read' | 'mutation';
 
-/** @param what the call, for people: `reading t/r` */
+/** @param what describes the call in the message: `reading t/r` */
 export function errorOf(reason: unknown, purpose: Purpose, what: string): PercolatorError {
   if (reason instanceof PercolatorError) return reason;
   const failure = failureOf(reason);
@@ -26,19 +26,19 @@ export function errorOf(reason: unknown, purpose: Purpose, what: string): Percol
   return new PercolatorError(code, message, { cause: reason });
 }
 
-/** The same for grpc-js's errors and for our own. */
+/** Reads grpc-js's errors and our own alike. */
 export function failureOf(reason: unknown): Failure {
   const { code, details, message, isUnsent } = reason as Partial<Failure> & { message?: string };
   const text = details ?? message ?? String(reason);
   return {
     code: typeof code === 'number' ? code : Code.unknown,
     details: text,
-    // What grpc-js says before it has sent anything.
+    // The messages of grpc-js for calls that were not sent.
     isUnsent: isUnsent ?? /^(?:No connection established|Name resolution failed)/.test(text),
   };
 }
 
-/** Worth another try, if what is tried may be done twice. */
+/** Whether another try is useful, if the call may be made twice. */
 export function isPassing({ code }: Failure): boolean {
   return code === Code.unavailable || code === Code.aborted;
 }
@@ -61,7 +61,7 @@ function meaningOf(
     case Code.unimplemented:
       return ['STORE_REFUSED', `the server cannot do it: ${details}`];
     case Code.unknown:
-      // The emulator has no better code for it.
+      // The emulator uses this code for unknown families.
       if (isAboutFamily(details)) return ['FAMILY_NOT_FOUND', details];
       break;
     default:

@@ -1,8 +1,8 @@
 /**
- * A server that answers as a test says: for what the emulator cannot do, which is to fail as Cloud Bigtable does.
+ * A server with scripted answers, because the emulator cannot fail as Cloud Bigtable does.
  *
- * It speaks gRPC through grpc-js. What a test does not answer is answered as by an empty instance with one
- * table, `t`, with the family `data`.
+ * It speaks gRPC through grpc-js. Calls that a test does not script are answered like an empty
+ * instance with one table, `t`, with the family `data`.
  */
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { protos } from '@google-cloud/bigtable-api';
@@ -11,7 +11,7 @@ type Admin = typeof protos.google.bigtable.admin.v2;
 const data = protos.google.bigtable.v2;
 const admin: Admin = protos.google.bigtable.admin.v2;
 
-/** One call: its answers, or the status it fails with. */
+/** Answers one call: with messages, or with the status it fails with. */
 export type Answer =
   { readonly answers: readonly object[] } | { readonly code: number; readonly details: string };
 
@@ -19,7 +19,7 @@ export interface FakeBigtable extends AsyncDisposable {
   readonly address: string;
   /** Every call so far: method and request. */
   readonly calls: { readonly method: string; readonly request: object }[];
-  /** What the next calls of a method are answered with; the last is for all that follow. */
+  /** Scripts the answers to the next calls of a method; the last one repeats. */
   answer(method: string, ...answers: readonly Answer[]): void;
   stop(): Promise<void>;
 }

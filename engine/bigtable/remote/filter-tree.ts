@@ -1,15 +1,17 @@
 /**
- * The contract's filters as one tree of Bigtable's.
+ * Builds one Bigtable filter tree from the contract's filters.
  *
- *     each filter        Chain(column, time range, newest so many)
+ *     one filter         Chain(column, time range, newest versions)
  *     several            Interleave of those: a cell comes once for each that it passes
  *
- * Interleave and Chain are atomic with the row and with a check; Condition is not, and is never used.
+ * Interleave and Chain are atomic with the row and with a check; Condition is not, and is never
+ * used.
  *
- * Each branch costs the server a pass over the row, so filters that differ only in their column become one
- * branch with an alternation, and so do those that differ only in their family. A read of 30 columns of
- * one row then has three branches, not 90. A single column is named by a range, which is cheaper than a
- * pattern. What came of which filter is worked out again where the answer arrives (cells-of-filters.ts).
+ * Each branch costs the server a pass over the row, so filters that differ only in their column
+ * become one branch with an alternation, and so do those that differ only in their family. A read
+ * of 30 columns of one row then has three branches, not 90. A single column is named by a range,
+ * which is cheaper than a pattern. The reader of the answer assigns the cells to the filters again
+ * (cells-of-filters.ts).
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
@@ -21,19 +23,19 @@ export type RowFilter = protos.google.bigtable.v2.IRowFilter;
 /** Bigtable refuses a filter of more than 20,480 bytes. */
 const FILTER_BYTES_MAX = 20_000;
 const BRANCH_BYTES = 80;
-/** The longest qualifier that a range names: it is sent twice. */
+/** The longest qualifier that a range names: the range sends it twice. */
 const RANGE_QUALIFIER_BYTES_MAX = 4096;
 
-/** What to ask for; undefined if no cell can pass any of the filters. */
+/** The filter to send; undefined if no cell can pass any of `filters`. */
 export function treeForReading(filters: readonly CellFilter[]): RowFilter | undefined {
   const possible = filters.filter(canPass);
   const branches = branchesOf(possible, true);
   if (bytesOf(branches) <= FILTER_BYTES_MAX) return interleave(branches);
-  // Too many columns to be named. Whole families then, of which the answer is cut out.
+  // Too many columns to name: ask for whole families, and cut the answer out of them.
   return interleave(branchesOf(possible.map(wholeFamily), true));
 }
 
-/** A filter that passes something exactly if one of the filters does. */
+/** A filter that passes a cell exactly if one of `filters` does. */
 export function treeForChecking(filters: readonly CellFilter[]): RowFilter {
   const branches = branchesOf(filters.filter(canPass), false);
   if (bytesOf(branches) > FILTER_BYTES_MAX) {
@@ -50,7 +52,7 @@ function canPass({ from = 0, to = TIMESTAMP_MAX }: CellFilter): boolean {
   return from <= to;
 }
 
-/** Whether there is a cell does not depend on how many are wanted. */
+/** The existence of a cell does not depend on how many versions are wanted. */
 function withoutVersions({ family, qualifier, from, to }: CellFilter): CellFilter {
   return { family, qualifier, from, to };
 }
@@ -59,15 +61,15 @@ function wholeFamily({ family, from, to, versions }: CellFilter): CellFilter {
   return { family, from, to, versions };
 }
 
-/** One branch: columns of one family, or every column of some families, with the same range and versions. */
+/** Columns of one family, or every column of some families, with the same range and versions. */
 interface Branch {
   readonly families: readonly string[];
-  /** None: every column. */
+  /** Empty: every column. */
   readonly qualifiers: readonly string[];
   readonly like: CellFilter;
 }
 
-/** So few are not worth looking for what they have in common; a prewrite of one cell has three. */
+/** With at most this many, merging is not worth its cost; a prewrite of one cell has three. */
 const UNMERGED_MAX = 3;
 
 function branchesOf(filters: readonly CellFilter[], limitVersions: boolean): readonly Branch[] {
@@ -96,7 +98,7 @@ function merged(filters: readonly CellFilter[]): readonly Branch[] {
   }));
 }
 
-/** Not less than what they take on the wire. */
+/** At least the bytes that the branches take on the wire. */
 function bytesOf(branches: readonly Branch[]): number {
   let bytes = 0;
   for (const { families, qualifiers } of branches) {
@@ -118,7 +120,7 @@ function chainOf({ families, qualifiers, like }: Branch): RowFilter {
   const filters = columnsOf(families, qualifiers);
   if (from > 0 || to < TIMESTAMP_MAX) {
     const start = from > 0 ? { startTimestampMicros: toMicros(from) } : {};
-    // Its end is exclusive, and absent it is open.
+    // The end is exclusive; if absent, the range is open.
     const end = to < TIMESTAMP_MAX ? { endTimestampMicros: toMicros(to + 1) } : {};
     filters.push({ timestampRangeFilter: { ...start, ...end } });
   }
@@ -128,7 +130,7 @@ function chainOf({ families, qualifiers, like }: Branch): RowFilter {
   return filters.length > 1 ? { chain: { filters } } : (filters[0] as RowFilter);
 }
 
-/** An int32; no column has more. */
+/** The largest int32; no column has more versions. */
 const VERSIONS_MAX = 2 ** 31 - 1;
 
 function columnsOf(families: readonly string[], qualifiers: readonly string[]): RowFilter[] {
@@ -151,7 +153,10 @@ function escapeFamily(family: string): string {
   return family.replaceAll('.', String.raw`\.`);
 }
 
-/** A pattern of bytes: what is not a plain letter is written as its bytes, so that nothing has a meaning. */
+/**
+ * A pattern of bytes: any character but a plain letter is written as bytes, so that none has a
+ * special meaning.
+ */
 function patternOf(qualifier: string): string {
   if (/^[-\w]*$/.test(qualifier)) return qualifier;
   let pattern = '';

@@ -1,8 +1,8 @@
 /**
- * Where the official emulator is on this machine.
+ * Finds the official emulator on this machine.
  *
  *     1. `cbtemulator` on PATH
- *     2. the Google Cloud SDK: CLOUDSDK_ROOT_DIR, the folder of the `gcloud` or `cbt` on PATH, or where
+ *     2. the Google Cloud SDK: CLOUDSDK_ROOT_DIR, the folder of `gcloud` or `cbt` on PATH, or where
  *        installers put it
  */
 import { constants } from 'node:fs';
@@ -25,7 +25,7 @@ const SDK_FOLDERS = [
   '/snap/google-cloud-sdk/current',
 ];
 
-/** The program's path; undefined if it is not there. */
+/** The program's path; undefined if it is not installed. */
 export async function findEmulator(environment: Environment): Promise<string | undefined> {
   const folders = (environment['PATH'] ?? '').split(':').filter((folder) => folder !== '');
   for (const folder of folders) {
@@ -39,7 +39,7 @@ export async function findEmulator(environment: Environment): Promise<string | u
   return undefined;
 }
 
-/** What to say when it is not there. */
+/** The error if it is not installed. */
 export function emulatorNotFound(): PercolatorError {
   return new PercolatorError(
     'STORE_UNAVAILABLE',

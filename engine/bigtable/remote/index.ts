@@ -1,3 +1,3 @@
-/** The remote store, and the official emulator as a process. */
+/** The remote store, and the official emulator as a child process. */
 export { type Emulator, type EmulatorOptions, startEmulator } from './emulator.ts';
 export { openRemote, type RemoteOptions } from './open-remote.ts';

@@ -1,19 +1,19 @@
 /**
- * Timestamps as Bigtable wants them: microseconds in steps of a thousand.
+ * Converts timestamps to Bigtable's: microseconds in steps of a thousand.
  *
- * Bigtable keeps milliseconds and refuses every other microsecond, in cells, ranges and filters alike. So
- * the oracle's timestamp `t` is the cell timestamp `1000 t` (P38). That is beyond what a number holds
- * exactly for the largest, so those travel as decimal text.
+ * Bigtable keeps milliseconds and refuses every other microsecond, in cells, ranges and filters
+ * alike. So the oracle's timestamp `t` is the cell timestamp `1000 t` (P38). For the largest
+ * timestamps, a number cannot hold that exactly, so those travel as decimal text.
  */
 import type { Timestamp } from '../bigtable.ts';
 
-/** 1000 times this is still an exact number. */
+/** The largest timestamp for which 1000 times it is an exact number. */
 const EXACT_MAX = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
-/** Long's halves: 2^53 microseconds and more have this or more in the upper one. */
+/** Above 2^53 microseconds, the upper half of a Long is at least this. */
 const EXACT_HIGH_MAX = 2 ** 21;
 const HIGH = 2 ** 32;
 
-/** An int64 as protobufjs decodes it. */
+/** An int64 as decoded by protobufjs. */
 export interface Long {
   readonly high: number;
   readonly low: number;

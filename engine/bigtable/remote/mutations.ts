@@ -1,4 +1,4 @@
-/** The contract's mutations as Bigtable's, and how many of them one call may have. */
+/** Converts the contract's mutations to Bigtable's, and splits them into calls. */
 import type { protos } from '@google-cloud/bigtable-api';
 import { unreachable } from '../../base/index.ts';
 import { type Mutation, type RowMutation, TIMESTAMP_MAX } from '../bigtable.ts';
@@ -7,12 +7,15 @@ import { toMicros } from './micros.ts';
 
 type ProtoMutation = protos.google.bigtable.v2.IMutation;
 
-/** Of one row, and of one call. */
+/** The maximum of one row, and of one call. */
 export const MUTATIONS_MAX = 100_000;
-/** Of one call with several rows: not so many that it takes long, or that its failure costs much. */
+/**
+ * Limits of a call with several rows: it should not take long, and its failure should not cost
+ * much.
+ */
 const BATCH_MUTATIONS = 10_000;
 const BATCH_BYTES = 4 << 20;
-/** What a mutation has beside its value, roughly. */
+/** Approximate size of a mutation in addition to its value. */
 const MUTATION_BYTES = 64;
 
 export function toProto(mutation: Mutation): ProtoMutation {
@@ -28,7 +31,7 @@ export function toProto(mutation: Mutation): ProtoMutation {
       const { from, to } = mutation;
       const timeRange = {
         ...(from > 0 ? { startTimestampMicros: toMicros(from) } : {}),
-        // Its end is exclusive, and absent it is open.
+        // The end is exclusive; if absent, the range is open.
         ...(to < TIMESTAMP_MAX ? { endTimestampMicros: toMicros(to + 1) } : {}),
       };
       return { deleteFromColumn: { familyName, columnQualifier, timeRange } };
@@ -43,7 +46,10 @@ export interface Batch {
   readonly entries: MutateRowsEntry[];
 }
 
-/** Calls of one table each, none of them too large. Rows without mutations are in none: Bigtable refuses them. */
+/**
+ * Splits rows into calls of one table each, none too large. Skips rows without mutations, which
+ * Bigtable refuses.
+ */
 export function batchesOf(rows: readonly RowMutation[]): readonly Batch[] {
   const batches: Batch[] = [];
   const open = new Map<string, { batch: Batch; mutations: number; bytes: number }>();

@@ -1,4 +1,7 @@
-/** What is checked when a store is opened and when a table is first used, and how it is said: one clear sentence each. */
+/**
+ * The checks when a store is opened and when a table is first used, each reported in one clear
+ * sentence.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startFake, type FakeBigtable } from './fake-bigtable.fixture.ts';
@@ -44,7 +47,7 @@ describe('opening', () => {
     });
   }
 
-  test('goes on where app profiles may not be looked at, or are not there', async () => {
+  test('succeeds where app profiles may not be read, or do not exist', async () => {
     for (const code of [PERMISSION_DENIED, UNIMPLEMENTED]) {
       await using fake = await startFake();
       fake.answer('GetAppProfile', { code, details: 'no' });
@@ -53,7 +56,7 @@ describe('opening', () => {
     }
   });
 
-  test('names an app profile, an instance and a permission that is missing', async () => {
+  test('names a missing app profile, instance or permission', async () => {
     await using fake = await startFake();
     fake.answer('GetAppProfile', { code: NOT_FOUND, details: 'no' });
     const refused = { code: 'STORE_REFUSED' };
@@ -96,14 +99,14 @@ describe('using a table', () => {
     });
   }
 
-  test('with a GC rule that is empty is allowed', async () => {
+  test('with an empty GC rule is allowed', async () => {
     await using fake = await startFake();
     fake.answer('GetTable', { answers: [{ columnFamilies: { data: { gcRule: {} } } }] });
     await using store = await open(fake);
     assert.equal(await read(store), undefined);
   });
 
-  test('that is missing and may not be made says which permission that takes', async () => {
+  test('that is missing and may not be created names the missing permission', async () => {
     await using fake = await startFake();
     fake.answer('GetTable', { code: NOT_FOUND, details: 'no' });
     fake.answer('CreateTable', { code: PERMISSION_DENIED, details: 'no' });
@@ -113,14 +116,14 @@ describe('using a table', () => {
     await assert.rejects(made, { code: 'STORE_REFUSED', message });
   });
 
-  test('that is there needs no permission to make one', async () => {
+  test('that exists needs no permission to create one', async () => {
     await using fake = await startFake();
     fake.answer('CreateTable', { code: PERMISSION_DENIED, details: 'no' });
     await using store = await open(fake);
     await store.createTable('t', { families: ['data'] });
   });
 
-  test('asks for its families once, and again when it turns out to be another one', async () => {
+  test('loads its families once, and again when the table was recreated', async () => {
     await using fake = await startFake();
     await using store = await open(fake);
     const asked = (): number => fake.calls.filter(({ method }) => method === 'GetTable').length;
@@ -133,7 +136,7 @@ describe('using a table', () => {
     assert.equal(asked(), 2);
   });
 
-  test('through a profile without transactions says so at the first commit', async () => {
+  test('through a profile without transactions is refused at the first commit', async () => {
     await using fake = await startFake();
     const details = 'Single-row transactions are not allowed by this app profile';
     fake.answer('CheckAndMutateRow', { code: FAILED_PRECONDITION, details });

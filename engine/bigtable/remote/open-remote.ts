@@ -1,11 +1,11 @@
 /**
- * Opens a remote store, and looks first whether the engine can run on it: what would fail later, in the middle
- * of something, is said now, in one sentence.
+ * Opens a remote store, after checking whether the engine can run on it: a problem that would
+ * otherwise cause failures later is reported now, in one sentence.
  *
  *     1. The server answers, and the credentials may see its tables.
  *     2. The app profile allows single-row transactions (with Cloud Bigtable).
  *
- * Tables are looked at when they are first used: whether they are there, and whether they have GC rules
+ * Tables are checked at their first use: whether they exist, and whether they have GC rules
  * (remote-tables.ts).
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
@@ -19,22 +19,25 @@ import { adminError } from './remote-tables.ts';
 export interface RemoteOptions {
   readonly project: string;
   readonly instance: string;
-  /** Default: the instance's own default. It must route to one cluster and allow single-row transactions. */
+  /**
+   * Default: the instance's own default. It must route to one cluster and allow single-row
+   * transactions.
+   */
   readonly appProfile?: string | undefined;
   /**
-   * `host:port` of a server without TLS and credentials, such as the official emulator. Default: Cloud
-   * Bigtable, with the usual credentials (Application Default Credentials).
+   * `host:port` of a server without TLS and credentials, such as the official emulator. Default:
+   * Cloud Bigtable, with the usual credentials (Application Default Credentials).
    */
   readonly plainAddress?: string | undefined;
   /**
-   * Deadline of each call, in milliseconds. Default 10,000. Shorter, and a slow moment of the server leaves
-   * commits in doubt; it must stay well below the collector's `messageLifetimeMs`.
+   * Deadline of each call, in milliseconds. Default 10,000. Too short: a slow moment of the server
+   * leaves commits in doubt. It must stay well below the collector's `messageLifetimeMs`.
    */
   readonly timeoutMs?: number | undefined;
   /** Refuses every mutation with READ_ONLY. Default false. */
   readonly readOnly?: boolean | undefined;
   readonly clock?: Clock | undefined;
-  /** Speaks through grpc-js also without TLS. Default false; for comparisons. */
+  /** Uses grpc-js also without TLS. Default false; for comparisons. */
   readonly plainGrpc?: boolean | undefined;
 }
 
@@ -42,8 +45,8 @@ const CHECK_MS_MAX = 10_000;
 const TIMEOUT_MS = 10_000;
 
 /**
- * @throws STORE_UNAVAILABLE if the server does not answer, STORE_REFUSED if permissions or app profile do not
- *   allow what the engine needs; the message says what to change
+ * @throws STORE_UNAVAILABLE if the server does not answer; STORE_REFUSED if permissions or app
+ * profile do not allow what the engine needs; the message says what to change
  */
 export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
   const { clock = systemClock, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
@@ -67,7 +70,7 @@ function manifestOf(isEmulator: boolean): Manifest {
     name: isEmulator ? 'emulator' : 'Cloud Bigtable',
     conditionalBatch: false,
     ordered: false,
-    // Cloud Bigtable takes them for a beginning, and then splits where its load is.
+    // Cloud Bigtable uses splits only at the beginning, and later splits by load.
     splits: false,
     durability: isEmulator
       ? 'nothing survives the emulator, which keeps everything in memory'
@@ -75,14 +78,14 @@ function manifestOf(isEmulator: boolean): Manifest {
   };
 }
 
-/** The cheapest question that needs the server, the instance and a permission. */
+/** Makes the cheapest call that needs the server, the instance and a permission. */
 async function checkReachable(
   { tables }: Clients,
   instance: string,
   plainAddress: string | undefined,
 ): Promise<void> {
   try {
-    // A server without TLS is on this machine or near it: if it is not there now, nobody wants to wait for it.
+    // A server without TLS is on this machine or near it: if it is down now, waiting is useless.
     const patience = plainAddress === undefined ? {} : { retry: null };
     const options = { timeout: CHECK_MS_MAX, autoPaginate: false, ...patience };
     await tables.listTables({ parent: instance, pageSize: 1 }, options);
@@ -108,14 +111,15 @@ async function checkReachable(
   }
 }
 
-/** What google-auth-library says when it finds nothing. */
+/** Recognizes the messages of google-auth-library when it finds no credentials. */
 function isAboutCredentials(details: string): boolean {
   return /default credentials|credential/i.test(details);
 }
 
 /**
- * Every lock and every commit is a conditional mutation of one row, which Bigtable allows only where one cluster
- * decides. Whoever may not look at app profiles is told by the first commit instead (failures.ts).
+ * Every lock and every commit is a conditional mutation of one row, which Bigtable allows only
+ * where one cluster decides. If the credentials may not read app profiles, the first commit reports
+ * the problem instead (failures.ts).
  */
 async function checkAppProfile(
   instances: InstanceAdmin,

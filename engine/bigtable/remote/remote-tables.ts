@@ -1,12 +1,14 @@
 /**
- * Tables of a Bigtable instance, and what is known here of their families.
+ * Tables of a Bigtable instance, and what this process knows of their families.
  *
- * Bigtable says that a family is missing only when it comes to it, and the emulator sometimes not at all. So
- * the families of a table are asked for once, and every call is checked against them before it is sent.
- * If another process drops the table or makes it again, calls fail, and it is asked for anew.
+ * Bigtable reports a missing family only when it comes to it, and the emulator sometimes not at
+ * all. So the families of a table are loaded once, and every call is checked against them before it
+ * is sent. If another process drops the table or recreates it, calls fail, and the families are
+ * loaded again.
  *
- * Bigtable can delete old versions by itself, by rules of each family (GC rules). They know nothing of snapshots:
- * a write record could lose its data, a lock could vanish (P32, P34). So a table with such a rule is refused.
+ * Bigtable can delete old versions on its own, by rules of each family (GC rules). They ignore
+ * snapshots: a write record could lose its data, a lock could vanish (P32, P34). So a table with
+ * such a rule is refused.
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
@@ -17,7 +19,7 @@ import { Code } from './http2/status.ts';
 
 type Table = protos.google.bigtable.admin.v2.ITable;
 
-/** Making a table takes Cloud Bigtable seconds. */
+/** Cloud Bigtable takes seconds to create a table. */
 const ADMIN_MS_MAX = 60_000;
 
 export class RemoteTables {
@@ -31,12 +33,12 @@ export class RemoteTables {
     this.#instance = instance;
   }
 
-  /** The table's families, if they are known. */
+  /** The table's families, if they have been loaded. */
   known(table: string): ReadonlySet<string> | undefined {
     return this.#families.get(table);
   }
 
-  /** What is known may be wrong: ask again. */
+  /** Forgets the families, because they may have changed. */
   forget(table: string): void {
     this.#families.delete(table);
   }
@@ -54,7 +56,7 @@ export class RemoteTables {
   }
 
   async create(table: string, schema: TableSchema): Promise<void> {
-    // Looked for first: whoever may not create tables may use those that are there.
+    // Look for it first: a user who may not create tables may use existing ones.
     const found = await this.#describe(table);
     if (found === undefined && (await this.#make(table, schema))) return;
     const families = await this.load(table);
@@ -70,7 +72,7 @@ export class RemoteTables {
     try {
       const tables = this.#admin.listTablesAsync(
         { parent: this.#instance },
-        { timeout: ADMIN_MS_MAX, autoPaginate: false }, // Page by page, as the loop asks for them.
+        { timeout: ADMIN_MS_MAX, autoPaginate: false }, // Page by page, as the loop needs them.
       );
       for await (const { name } of tables) names.push((name ?? '').split('/').at(-1) ?? '');
     } catch (error) {
@@ -92,7 +94,7 @@ export class RemoteTables {
     }
   }
 
-  /** Undefined if there is none. */
+  /** Undefined if there is no such table. */
   async #describe(table: string): Promise<Table | undefined> {
     try {
       const request = { name: this.#nameOf(table), view: 'SCHEMA_VIEW' } as const;
@@ -107,7 +109,7 @@ export class RemoteTables {
     }
   }
 
-  /** False if somebody else was faster. */
+  /** False if another process was faster. */
   async #make(table: string, { families, splits = [] }: TableSchema): Promise<boolean> {
     try {
       await this.#admin.createTable(
@@ -152,7 +154,7 @@ function hasRule(rule: protos.google.bigtable.admin.v2.IGcRule | null | undefine
   return Boolean(maxNumVersions) || maxAge != null || intersection != null || union != null;
 }
 
-/** Administration says which permission is missing: without it the store cannot be used at all. */
+/** Names the missing permission: without it the store cannot be used at all. */
 export function adminError(
   error: unknown,
   { doing, permission }: { readonly doing: string; readonly permission: string },

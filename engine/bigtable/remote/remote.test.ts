@@ -1,6 +1,6 @@
 /**
- * The remote store on the official emulator is a Bigtable: the same suite as for the embedded one, through our own
- * class on node:http2, and through grpc-js, with which it speaks to Cloud Bigtable.
+ * The remote store on the official emulator is a Bigtable: the same suite as for the embedded one,
+ * through our own class on node:http2, and through grpc-js, which Cloud Bigtable uses.
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
@@ -32,7 +32,7 @@ function claimRemote(open: (more?: Partial<RemoteOptions>) => Promise<Bigtable>)
   });
   const filters = [{ family: 'data' }];
 
-  test('reads more rows than one call has', async () => {
+  test('reads more rows than fit in one call', async () => {
     await using store = await open();
     await store.createTable('remote', { families: ['data'] });
     const rows = Array.from({ length: 4500 }, (_, i) => `r${String(i).padStart(5, '0')}`);
@@ -58,7 +58,7 @@ function claimRemote(open: (more?: Partial<RemoteOptions>) => Promise<Bigtable>)
     await store.dropTable('remote');
   });
 
-  test('refuses what Bigtable would refuse: a long row key, too many mutations of one row', async () => {
+  test('refuses like Bigtable a long row key and too many mutations of one row', async () => {
     await using store = await open();
     await store.createTable('remote', { families: ['data'] });
     await store.mutateRows([set('r'.repeat(4096))]);
@@ -90,7 +90,7 @@ function claimRemote(open: (more?: Partial<RemoteOptions>) => Promise<Bigtable>)
     await writing.dropTable('remote');
   });
 
-  test('notices that another process has made a table again with other families', async () => {
+  test('notices that another process has recreated a table with other families', async () => {
     await using one = await open();
     await using other = await open();
     await one.createTable('remote', { families: ['data'] });

@@ -1,13 +1,15 @@
 /**
- * A Bigtable over the wire: Cloud Bigtable, the official emulator, or whatever else speaks its API.
+ * A Bigtable over the wire: Cloud Bigtable, the official emulator, or any other server with its
+ * API.
  *
- *     call ──▶ checked ──▶ families known? ──▶ one RPC for each row or batch ──▶ deadline, in-doubt answers
+ *     call ──▶ checked ──▶ families known? ──▶ one RPC per row or batch ──▶ deadline, doubt
  *
- * What it cannot do that the embedded store can: the public API has no call for several conditional mutations,
- * so they are sent at the same time, each alone; and mutations are applied in no order, since each is a
- * call of its own (`manifest.conditionalBatch`, `manifest.ordered`).
+ * Two abilities of the embedded store are missing. The public API has no call for several
+ * conditional mutations, so they are sent at the same time, each alone. And mutations are applied
+ * in no order, since each is a call of its own (`manifest.conditionalBatch`, `manifest.ordered`).
  *
- * Everything is checked before it is sent, as production would: the emulator applies half of a bad request.
+ * Every request is checked before it is sent, as production would: the emulator applies half of a
+ * bad request.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type {
@@ -37,9 +39,9 @@ import type { AssembledRow } from './row-assembly.ts';
 
 /** Bigtable's own limit. */
 const ROW_KEY_BYTES_MAX = 4096;
-/** Of one ReadRows: so that an answer is there well before its deadline. */
+/** Maximum rows per ReadRows, so that an answer arrives well before its deadline. */
 const ROWS_PER_READ = 2000;
-/** Batches of one `mutateRows` that are under way at the same time. */
+/** Batches of one `mutateRows` in flight at the same time. */
 const BATCHES_IN_FLIGHT = 4;
 
 export interface RemoteStoreOptions {
@@ -213,7 +215,9 @@ export class RemoteBigtable implements Bigtable {
     await this.close();
   }
 
-  /** One operation. What it was told of a missing table or family may come from a table that was made again. */
+  /**
+   * Runs one operation. An error about a missing table or family may be due to a recreated table.
+   */
   async #run<T>(table: string | undefined, operation: () => Promise<T>): Promise<T> {
     if (this.#closed !== undefined) {
       throw new PercolatorError('STORE_CLOSED', 'the remote store was closed');
@@ -267,14 +271,14 @@ export class RemoteBigtable implements Bigtable {
   }
 
   async #mutateRow({ table, row, mutations }: RowMutation): Promise<void> {
-    if (mutations.length === 0) return; // Bigtable refuses it.
+    if (mutations.length === 0) return; // Bigtable refuses such a call.
     await this.#calls.mutateRow(table, {
       rowKey: Buffer.from(row),
       mutations: mutations.map(toProto),
     });
   }
 
-  /** Waits for all of them, also when one has failed: what was sent is then no longer under way. */
+  /** Waits for all batches, even when one has failed: then none is in flight any more. */
   async #mutateInBatches(rows: readonly RowMutation[]): Promise<void> {
     const batches = batchesOf(rows);
     let next = 0;
@@ -288,13 +292,13 @@ export class RemoteBigtable implements Bigtable {
     for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
   }
 
-  /** Whether all of them are known to be there: nearly always, and then nobody has to wait. */
+  /** Whether all families are known to exist: usually they are, and then no call has to wait. */
   #hasFamilies(table: string, wanted: readonly InFamily[]): boolean {
     const families = this.#tables.known(table);
     return families !== undefined && wanted.every(({ family }) => families.has(family));
   }
 
-  /** Looks at the table, if that has not been done or is perhaps no longer true. */
+  /** Loads the table's families, if they are unknown or may have changed. */
   async #loadFamilies(table: string, wanted: readonly InFamily[]): Promise<void> {
     const families = await this.#tables.load(table);
     const missing = wanted.find(({ family }) => !families.has(family));

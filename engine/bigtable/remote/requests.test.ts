@@ -1,4 +1,4 @@
-/** What is sent, and what is not: requests that the emulator takes and Cloud Bigtable refuses. */
+/** Requests that the emulator accepts and Cloud Bigtable refuses are not sent. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { protos } from '@google-cloud/bigtable-api';
@@ -20,7 +20,7 @@ function methods({ calls }: FakeBigtable): readonly string[] {
   return calls.map(({ method }) => method).filter((method) => /Rows?$/.test(method));
 }
 
-test('what can read nothing is not sent', async () => {
+test('a read that cannot find any row is not sent', async () => {
   await using fake = await startFake();
   await using store = await openRemote({ project: 'p', instance: 'i', plainAddress: fake.address });
   await store.readRow('t', 'r', []);
@@ -43,7 +43,7 @@ test('rows without mutations are not sent', async () => {
   assert.equal((entries as readonly object[]).length, 1);
 });
 
-test('a check of nothing blocks every cell, and leaves out ranges that are empty', () => {
+test('a check of nothing blocks every cell, and leaves out empty ranges', () => {
   assert.deepEqual(treeForChecking([]), { blockAllFilter: true });
   assert.deepEqual(treeForChecking([INVERTED]), { blockAllFilter: true });
   assert.deepEqual(treeForChecking([INVERTED, { family: 'lock' }]), {

@@ -1,6 +1,7 @@
 /**
- * Rows out of chunks: every way in which a server may cut an answer, and every way in which it must not. The cases
- * are those of the acceptance tests that all official clients pass, as claims.
+ * Rows assembled from chunks: every way in which a server may cut an answer, and every way in which
+ * it must not. The cases are those of the acceptance tests that all official clients pass, as
+ * claims.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -27,11 +28,11 @@ describe('chunks that make rows', () => {
   const cases: Record<string, readonly [readonly Chunk[], readonly string[]]> = {
     'no chunks are no rows': [[], []],
     'one cell': [[{ ...FIRST, commit: true }], ['RK/A:C@99=one']],
-    'a timestamp that is left out is 0': [
+    'an omitted timestamp is 0': [
       [{ key: 'RK', family: 'A', qualifier: 'C', value: 'v', commit: true }],
       ['RK/A:C@0=v'],
     ],
-    'a value that is left out is empty': [
+    'an omitted value is empty': [
       [{ key: 'RK', family: 'A', qualifier: 'C', commit: true }],
       ['RK/A:C@0='],
     ],
@@ -39,11 +40,11 @@ describe('chunks that make rows', () => {
       [FIRST, COMMIT],
       ['RK/A:C@99=one', 'RK/A:C@0='],
     ],
-    'a column that is left out is the last one': [
+    'an omitted column is the last one': [
       [FIRST, { timestamp: 98, value: 'two', commit: true }],
       ['RK/A:C@99=one', 'RK/A:C@98=two'],
     ],
-    'a family that is left out is the last one': [
+    'an omitted family is the last one': [
       [FIRST, { qualifier: 'D', timestamp: 98, value: 'two', commit: true }],
       ['RK/A:C@99=one', 'RK/A:D@98=two'],
     ],
@@ -55,11 +56,11 @@ describe('chunks that make rows', () => {
       [FIRST, { family: 'B', qualifier: 'E', timestamp: 98, value: 'two', commit: true }],
       ['RK/A:C@99=one', 'RK/B:E@98=two'],
     ],
-    'all of it may be repeated, as the emulator does': [
+    'everything may be repeated, as the emulator does': [
       [FIRST, { ...FIRST, timestamp: 98, value: 'two', commit: true }],
       ['RK/A:C@99=one', 'RK/A:C@98=two'],
     ],
-    'labels are passed over': [
+    'labels are ignored': [
       [
         { ...FIRST, labels: ['L'] },
         { timestamp: 98, labels: ['M'], value: 'two', commit: true },
@@ -128,7 +129,7 @@ describe('chunks that make rows', () => {
       ],
       ['\u{FFFF}/A:C@99=one', '\u{10000}/A:C@99=one'],
     ],
-    'a reset forgets the row': [
+    'a reset discards the row': [
       [FIRST, RESET, { ...FIRST, value: 'two', commit: true }],
       ['RK/A:C@99=two'],
     ],
@@ -171,7 +172,7 @@ describe('chunks that make rows', () => {
   }
 });
 
-describe('chunks of which nothing is made', () => {
+describe('chunks that are refused', () => {
   const cases: Record<string, readonly Chunk[]> = {
     'a row that is never complete': [FIRST],
     'a commit of nothing': [COMMIT],
@@ -262,7 +263,7 @@ function assembled(chunks: readonly Chunk[], { atOnce = false } = {}): readonly 
     );
 }
 
-/** As protobufjs decodes it: what was not sent is null, or the default of its type. */
+/** The chunk as decoded by protobufjs: omitted fields are null, or the default of their type. */
 function toProto(chunk: Chunk): Parameters<RowAssembly['add']>[0][number] {
   const { key = '', family, qualifier, timestamp = 0, value = '', valueSize = 0 } = chunk;
   const micros = BigInt(timestamp) * 1000n;

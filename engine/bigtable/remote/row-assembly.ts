@@ -1,14 +1,14 @@
 /**
- * Rows out of the chunks of a ReadRows answer.
+ * Assembles rows from the chunks of a ReadRows answer.
  *
- *     chunk   = part of a cell, or a whole one; a row key, family or qualifier that it does not name is
- *               that of the chunk before it; `valueSize` above 0 says that the value goes on
- *     commit  = the row is complete: what came of it so far may be believed
- *     reset   = the server begins the row again: forget what came of it
+ *     chunk   = part of a cell, or a whole one; a row key, family or qualifier that it does not
+ *               name is that of the previous chunk; `valueSize` above 0 says that the value goes on
+ *     commit  = the row is complete: its chunks so far are valid
+ *     reset   = the server begins the row again: discard its chunks
  *
  * Real servers leave out what repeats, split large values and reset rows; the emulator does none of
- * it. What breaks these rules is a mistake of the server or of this code, and no row is made of it:
- * a wrong row would be worse than none.
+ * these. A violation of these rules is a mistake of the server or of this code, and no row is built
+ * from it: a wrong row would be worse than none.
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
@@ -27,7 +27,7 @@ interface Column {
   readonly qualifier: string;
 }
 
-/** A cell whose value has not wholly come yet. */
+/** A cell whose value is incomplete. */
 interface PartialCell {
   readonly column: Column;
   readonly timestamp: number;
@@ -36,12 +36,12 @@ interface PartialCell {
 
 export class RowAssembly {
   readonly #rows: AssembledRow[] = [];
-  /** The row that is not yet committed; its key as bytes, because so they are compared. */
+  /** The uncommitted row; its key as bytes, because keys are compared as bytes. */
   #key: Uint8Array | undefined;
   #cells: Cell[] = [];
   #column: Column | undefined;
   #partial: PartialCell | undefined;
-  /** Key of the row that was committed last, or passed over. Rows come in order. */
+  /** Key of the last row that was committed or skipped. Rows come in order. */
   #lastKey: Uint8Array | undefined;
 
   /** Takes the next chunks of the answer, in the order in which they come. */
@@ -49,7 +49,7 @@ export class RowAssembly {
     for (const chunk of chunks) this.#add(chunk);
   }
 
-  /** What was committed. Call it when the answer has ended. */
+  /** The committed rows. Call it when the answer has ended. */
   finish(): readonly AssembledRow[] {
     if (this.#key !== undefined) throw invalid('the answer ended in the middle of a row');
     return this.#rows;
@@ -91,7 +91,7 @@ export class RowAssembly {
       if (!hasBytes(rowKey)) throw invalid('a row began without a key');
       const key = bytesOf(rowKey);
       if (this.#lastKey !== undefined && Buffer.compare(key, this.#lastKey) <= 0) {
-        throw invalid('a row came that is not behind the last one');
+        throw invalid('a row came that is not after the last one');
       }
       this.#key = key;
       this.#column = undefined;

@@ -5,8 +5,9 @@
  *                                     ──▶ headers with the status and nothing else
  *                                     ──▶ reset, or the connection is lost
  *
- * Whatever happens, `onEnd` is called once. A status says whether the call can have reached the server, as
- * nobody else can tell: "not connected" is harmless, "connection lost" leaves a mutation in doubt.
+ * In every case `onEnd` is called exactly once. A status says whether the call can have reached the
+ * server, since only this class knows: "not connected" is harmless, "connection lost" leaves a
+ * mutation in doubt.
  */
 import type {
   ClientHttp2Session,
@@ -22,7 +23,7 @@ import { type CallStatus, Code, statusIn, statusOfHttp, statusOfReset } from './
 export interface CallRequest {
   readonly headers: OutgoingHttpHeaders;
   readonly message: Uint8Array;
-  /** Default: no end. */
+  /** Default: no timeout. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -35,14 +36,14 @@ export class Call {
   readonly #connection: Connection;
   readonly #messages = new MessageReader();
   /**
-   * Undefined once the call has ended. What the stream can still reach then, it keeps until the next full garbage
-   * collection: node's streams survive all others.
+   * Undefined once the call has ended: everything the stream can still reach stays in memory until
+   * the next full garbage collection, because Node's streams survive all others.
    */
   #handler: CallHandler | undefined;
   #stream: ClientHttp2Stream | undefined;
   #status: CallStatus | undefined;
   #cause: string | undefined;
-  /** Of the stream, once it is there. */
+  /** The state of the stream, also before there is one. */
   #isPaused = false;
   #forgetDeadline: (() => void) | undefined;
 
@@ -95,7 +96,7 @@ export class Call {
     try {
       stream = session.request(headers);
     } catch (error) {
-      // The session has just been closed by somebody. Nothing was sent.
+      // The session has just been closed. Nothing was sent.
       const details = `not connected: ${(error as Error).message}`;
       this.#end({ code: Code.unavailable, details, isUnsent: true });
       return;
@@ -145,7 +146,7 @@ export class Call {
     const isUnsent = this.#stream === undefined;
     const details = `no answer in ${timeoutMs} ms`;
     this.#abandon({ code: Code.deadlineExceeded, details, isUnsent });
-    // A connection to a machine that has vanished looks like this, and would for a quarter of an hour.
+    // This is how a connection to a vanished machine looks, and it would for a quarter of an hour.
     this.#connection.check();
   }
 

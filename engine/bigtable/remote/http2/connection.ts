@@ -1,15 +1,16 @@
 /**
- * One HTTP/2 connection to a server without TLS, made again when it is lost.
+ * One HTTP/2 connection to a server without TLS, reconnected when it is lost.
  *
  *     call ──▶ connected: its stream, at once
  *          ──▶ connecting: waits for that
- *          ──▶ failed a moment ago: refused, until the time has come to try again
+ *          ──▶ failed a moment ago: refused, until it is time to try again
  *
- * The pause after a failure begins short, because a server that is started again is there in a moment,
- * and doubles. Nobody waits in a queue for a server that is gone: who may repeat a call does so (data-calls.ts).
+ * The pause after a failure begins short, because a restarted server is there in a moment, and
+ * doubles. No call waits in a queue for a server that is gone: callers that may repeat a call do so
+ * (data-calls.ts).
  *
- * A connection that the server is about to close (GOAWAY), or that has had more streams than HTTP/2 has
- * numbers for before long, takes no new calls and ends with those it has.
+ * A connection takes no new calls, and ends with those it has, if the server is about to close it
+ * (GOAWAY), or if it has used half of HTTP/2's stream numbers.
  */
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import type { Clock } from '../../../base/index.ts';
@@ -19,12 +20,14 @@ const BACKOFF_MS_MIN = 10;
 const BACKOFF_MS_MAX = 1000;
 const CONNECT_MS_MAX = 5000;
 const PING_MS_MAX = 2000;
-/** Of the 2^30 that a connection has: at 25,000 a second they last half a day. */
+/** Out of 2^30 stream numbers of a connection: at 25,000 a second they last half a day. */
 const STREAMS_MAX = 2 ** 29;
-/** What the server may send before we have read it: of one answer, and of all together. */
+/** How much the server may send before we have read it: per answer, and for all together. */
 const STREAM_WINDOW_BYTES = 4 << 20;
 const CONNECTION_WINDOW_BYTES = 64 << 20;
-/** In megabytes. Node's default of 10 is reached by a few large requests, and refuses streams then. */
+/**
+ * In megabytes. A few large requests reach Node's default of 10, after which it refuses streams.
+ */
 const MEMORY_MAX = 1024;
 
 export class Connection {
@@ -34,7 +37,7 @@ export class Connection {
   /** The session that takes new calls. */
   #session: ClientHttp2Session | undefined;
   #connecting: Promise<ClientHttp2Session> | undefined;
-  /** Sessions that are not closed yet, those included that take no new calls. */
+  /** Sessions that are not closed yet, including those that take no new calls. */
   readonly #open = new Set<ClientHttp2Session>();
   #streams = 0;
   #backoffMs = BACKOFF_MS_MIN;
@@ -52,8 +55,8 @@ export class Connection {
   }
 
   /**
-   * A session for one more call: itself where there is one, so that the call is sent in this turn.
-   * Rejects if the server cannot be reached.
+   * A session for one more call: the session itself if there is one, so that the call is sent in
+   * this turn. Rejects if the server cannot be reached.
    */
   session(): ClientHttp2Session | Promise<ClientHttp2Session> {
     const session = this.#session;
@@ -70,7 +73,10 @@ export class Connection {
     return this.#connecting;
   }
 
-  /** Is the server still there? If it does not answer in time, the connection is given up, and all its calls. */
+  /**
+   * Pings the server. If it does not answer in time, the connection is given up, with all its
+   * calls.
+   */
   check(): void {
     const session = this.#session;
     if (session === undefined || session.destroyed) return;
@@ -80,7 +86,7 @@ export class Connection {
     session.ping((): void => stop());
   }
 
-  /** Ends when the calls under way have ended. */
+  /** Resolves when the calls in flight have ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#session = undefined;
@@ -124,7 +130,7 @@ export class Connection {
       this.#retire(session);
     });
     return new Promise((resolve, reject) => {
-      session.on('error', reject); // Later errors are those of each stream.
+      session.on('error', reject); // Later errors reach each stream.
       session.once('close', () => reject(new Error(`no connection to ${this.#address}`)));
       session.once('connect', () => {
         stop();
@@ -134,12 +140,12 @@ export class Connection {
     });
   }
 
-  /** No new calls on it. */
+  /** Ends the use of the session for new calls. */
   #retire(session: ClientHttp2Session): void {
     if (this.#session === session) this.#session = undefined;
     if (!session.closed && !session.destroyed) session.close();
   }
 }
 
-/** Tells the server that nobody waits for the answer any more. */
+/** Tells the server that the caller no longer waits for the answer. */
 export const CANCEL: number = constants.NGHTTP2_CANCEL;

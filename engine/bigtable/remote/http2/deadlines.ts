@@ -1,8 +1,8 @@
 /**
- * The deadlines of many calls with one sleep, not a timer for each: calls come by the ten thousand per second, and
- * hardly one of them is ever late.
+ * Keeps the deadlines of many calls with one sleep instead of a timer for each: tens of thousands
+ * of calls come per second, and hardly one of them is ever late.
  *
- * A call that is late is told so up to `TICK_MS` after its deadline.
+ * A late call is told so up to `TICK_MS` after its deadline.
  */
 import type { Clock } from '../../../base/index.ts';
 
@@ -16,14 +16,14 @@ interface Entry {
 export class Deadlines {
   readonly #clock: Clock;
   readonly #entries = new Set<Entry>();
-  /** Invariant: true as long as there is an entry. */
+  /** Invariant: true while there is an entry. */
   #isWatching = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Calls `onLate` in `timeoutMs`, unless the function that is returned is called before. */
+  /** Calls `onLate` after `timeoutMs`, unless the returned function is called before. */
   add(timeoutMs: number, onLate: () => void): () => void {
     const entry = { dueMs: this.#clock.monotonicMs() + timeoutMs, onLate };
     this.#entries.add(entry);
@@ -36,7 +36,7 @@ export class Deadlines {
   async #watch(): Promise<void> {
     this.#isWatching = true;
     while (this.#entries.size > 0) {
-      // In the background: what keeps the process alive is the connection that is waited for.
+      // In the background: the connection that is waited for keeps the process alive.
       await this.#clock.sleep(TICK_MS, undefined, { background: true });
       const nowMs = this.#clock.monotonicMs();
       for (const entry of this.#entries) {

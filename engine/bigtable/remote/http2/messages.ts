@@ -1,7 +1,9 @@
 /**
- * gRPC's messages on the wire: one byte that says whether it is compressed, four of length, then the message.
+ * Encodes and decodes gRPC messages on the wire: one byte for the compression, four for the length,
+ * then the message.
  *
- * A message may come in several pieces, and a piece may hold several messages: HTTP/2 cuts where it likes.
+ * A message may come in several pieces, and a piece may hold several messages: HTTP/2 may cut
+ * anywhere.
  */
 const PREFIX_BYTES = 5;
 const NONE: readonly Buffer[] = [];
@@ -15,27 +17,28 @@ export function framed(message: Uint8Array): Buffer {
 }
 
 export class MessageReader {
-  /** Pieces that do not make a message yet. */
+  /** Pieces of an incomplete message. */
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** Bytes, with its prefix, of the message that is coming; 0 as long as that has not been read. */
+  /** Bytes of the incomplete message, with its prefix; 0 until the prefix has been read. */
   #wanted = 0;
 
-  /** Whether no message has begun that is not complete. */
+  /** Whether there is no incomplete message. */
   get isEmpty(): boolean {
     return this.#bytes === 0;
   }
 
   /**
-   * The messages that are complete with this piece. They are views of the pieces, not copies.
-   * @throws if a message is compressed, which we have never offered to understand
+   * The messages that this piece completes. They are views of the pieces, not copies.
+   * @throws if a message is compressed, since we never offer compression
    */
   push(piece: Buffer): readonly Buffer[] {
     if (piece.length === 0) return NONE;
     this.#pieces.push(piece);
     this.#bytes += piece.length;
     if (this.#bytes < Math.max(this.#wanted, PREFIX_BYTES)) return NONE;
-    // Joined only when a message is complete: joining at every piece would copy a large one again and again.
+    // Joined only when a message is complete: joining at every piece would copy a large one
+    // repeatedly.
     return this.#cut(this.#pieces.length === 1 ? piece : Buffer.concat(this.#pieces));
   }
 

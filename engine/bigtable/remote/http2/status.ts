@@ -1,7 +1,7 @@
-/** How a call ended, in gRPC's terms; and what HTTP/2's ways of ending are in them. */
+/** How a call ended, as a gRPC status, and the translation from HTTP/2's ways of ending. */
 import { constants, type IncomingHttpHeaders } from 'node:http2';
 
-/** gRPC's status codes, those that are met here. */
+/** The gRPC status codes that occur here. */
 export const Code = {
   ok: 0,
   cancelled: 1,
@@ -24,11 +24,11 @@ export const Code = {
 export interface CallStatus {
   readonly code: number;
   readonly details: string;
-  /** It is certain that the server has not processed the call, and never will. */
+  /** True if the server has certainly not processed the call, and never will. */
   readonly isUnsent?: boolean | undefined;
 }
 
-/** What gRPC's own clients reject with, and whether the server can have seen the call. */
+/** The error of gRPC's own clients, with whether the server can have seen the call. */
 export class CallError extends Error {
   readonly code: number;
   readonly details: string;
@@ -50,7 +50,7 @@ export function statusIn(headers: IncomingHttpHeaders): CallStatus | undefined {
   return { code: Number(code), details: typeof message === 'string' ? decode(message) : '' };
 }
 
-/** A status for an answer that is not gRPC's: some proxy's, most likely. */
+/** A status for an answer that is not gRPC's, most likely a proxy's. */
 export function statusOfHttp(status: number): CallStatus {
   return {
     code: CODES_OF_HTTP.get(status) ?? Code.unknown,
@@ -85,7 +85,9 @@ export function statusOfReset(rstCode: number, cause: string | undefined): CallS
   }
 }
 
-/** grpc-message is percent-encoded; what is not, or badly, is taken as it is. */
+/**
+ * grpc-message is percent-encoded; a message that is not, or is malformed, is returned unchanged.
+ */
 function decode(message: string): string {
   try {
     return decodeURIComponent(message);

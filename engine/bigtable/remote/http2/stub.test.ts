@@ -1,4 +1,7 @@
-/** gRPC over node:http2, against servers that cut, refuse, reset and vanish as no well-behaved one would. */
+/**
+ * gRPC over node:http2, against servers that cut, refuse, reset and vanish as no well-behaved
+ * server would.
+ */
 import assert from 'node:assert/strict';
 import {
   createServer,
@@ -22,7 +25,7 @@ const same = (bytes: Buffer): Buffer => bytes;
 const NONE = Buffer.alloc(0);
 
 describe('an answer', () => {
-  test('is a message and a status behind it', async () => {
+  test('is a message followed by a status', async () => {
     await using server = await serve((stream) => reply(stream, [framed('hello')], OK));
     assert.equal(String(await unary(server.stub, Buffer.from('x'))), 'hello');
   });
@@ -39,7 +42,7 @@ describe('an answer', () => {
     }
   });
 
-  test('that is short is not held back behind a long one', async () => {
+  test('that is short does not wait for a long one to be read', async () => {
     await using server = await serve((stream) => {
       stream.respond(GRPC);
       stream.write(framed('long '.repeat(10)).subarray(0, 20));
@@ -114,7 +117,7 @@ describe('an answer', () => {
     }
   });
 
-  test('is read no faster than its reader reads', async () => {
+  test('is received no faster than its reader reads', async () => {
     const piece = framed('x'.repeat(10_000));
     let sent = 0;
     await using server = await serve((stream) => {
@@ -134,7 +137,7 @@ describe('an answer', () => {
     });
     const answers = start(server.stub);
     await sleep(300);
-    assert.ok(sent < 2000, `${sent} of 3,000 were sent before anybody read`);
+    assert.ok(sent < 2000, `${sent} of 3,000 were sent before the first read`);
     let read = 0;
     for await (const _ of answers) read++;
     assert.equal(read, 3000);
@@ -162,7 +165,7 @@ describe('a call', () => {
     assert.equal(seen['grpc-timeout'], undefined);
   });
 
-  test('that is late is given up, and the server is told', async () => {
+  test('that is late is abandoned, and the server is told', async () => {
     let resetWith: number | undefined;
     await using server = await serve((stream) => {
       stream.on('close', () => {
@@ -192,7 +195,7 @@ describe('a call', () => {
     await until(() => resetWith === 8);
   });
 
-  test('that is refused was not processed; one that is reset otherwise may have been', async () => {
+  test('that is refused was not processed; one that is otherwise reset may have been', async () => {
     for (const [rstCode, code, isUnsent] of [
       [7, 14, true],
       [8, 14, false],
@@ -209,7 +212,7 @@ describe('a call', () => {
     await assert.rejects(unary(server.stub), { code: 14, isUnsent: false });
   });
 
-  test('to a server that is not there was not sent', async () => {
+  test('to an absent server was not sent', async () => {
     const server = await serve(() => {});
     await server[Symbol.asyncDispose]();
     const stub = createFastStub(server.address, { clock: systemClock });
@@ -250,7 +253,7 @@ describe('a connection', () => {
     assert.equal(String(await slow), 'slow');
   });
 
-  test('is made again as soon as the server is there again', async () => {
+  test('is reconnected as soon as the server is back', async () => {
     const server = await serve((stream) => reply(stream, [framed('')], OK));
     await unary(server.stub);
     await server.stopListening();
@@ -263,7 +266,7 @@ describe('a connection', () => {
     server.stub.close();
   });
 
-  test('to a machine that has gone silent is given up, so that later calls get another', async () => {
+  test('to a machine that has gone silent is given up, so that later calls use another', async () => {
     await using server = await serve((stream) => reply(stream, [framed('')], OK));
     await using tunnel = await openTunnel(server.address);
     const stub = createFastStub(tunnel.address, { clock: systemClock });
@@ -331,7 +334,7 @@ async function serve(handle: Handler, at = '127.0.0.1:0'): Promise<TestServer> {
   };
 }
 
-/** Passes bytes on to `target`; connections that are frozen stay open and pass nothing. */
+/** Passes bytes on to `target`; frozen connections stay open and pass nothing. */
 async function openTunnel(
   target: string,
 ): Promise<AsyncDisposable & { readonly address: string; freeze(): void }> {
@@ -378,7 +381,7 @@ function reply(
   stream.end();
 }
 
-/** Each piece in a frame of its own. */
+/** Sends each piece in a frame of its own. */
 async function replySlowly(stream: ServerHttp2Stream, pieces: readonly Buffer[]): Promise<void> {
   stream.respond(GRPC, { waitForTrailers: true });
   stream.on('wantTrailers', () => stream.sendTrailers(OK));

@@ -1,14 +1,15 @@
 /**
- * A stand-in for the class with which grpc-js speaks to a server, for servers without TLS.
+ * Replaces the class with which grpc-js speaks to a server, for servers without TLS.
  *
- * The official client takes the gRPC module to use as an option. It is given grpc-js itself, but with this
- * class for Bigtable's data service, so that all else of the client stays as it is: its requests, its
- * retries, its promises. grpc-js spends 60 µs and more on a call; node:http2 alone spends 40
- * (`npm run bench:transport`). With TLS, and so for Cloud Bigtable, grpc-js stays: it also knows credentials, service
- * configurations and load balancing, of which nothing is here.
+ * The official client takes the gRPC module as an option. It receives grpc-js itself, but with this
+ * class for Bigtable's data service; the rest of the client stays unchanged: its requests, its
+ * retries, its promises. grpc-js spends 60 µs and more on a call; node:http2 alone spends 40 (`npm
+ * run bench:transport`). With TLS, and so for Cloud Bigtable, grpc-js stays: it also handles
+ * credentials, service configurations and load balancing, which this class lacks.
  *
- * google-gax keeps the loaded services for all clients of a process, so the class is chosen again for each
- * client: the fast one for those that ask for it by `CLOCK_OPTION`, grpc-js's own for all others.
+ * google-gax keeps the loaded services for all clients of a process, so the class is chosen again
+ * for each client: the fast one for clients that request it by `CLOCK_OPTION`, grpc-js's own for
+ * all others.
  */
 import { Readable } from 'node:stream';
 import type { CallOptions, Client, GrpcObject, Metadata, ServiceDefinition } from '@grpc/grpc-js';
@@ -27,7 +28,7 @@ type GrpcModule = typeof grpcJs;
 type ServiceClass = new (address: string, credentials: unknown, options: Options) => object;
 type Options = Readonly<Record<string, unknown>>;
 
-/** grpc-js, but with the fast class where it is asked for. */
+/** grpc-js, with the fast class where it is requested. */
 export function withFastStub(grpc: GrpcModule): GrpcModule {
   const loadPackageDefinition = (
     definition: Parameters<GrpcModule['loadPackageDefinition']>[0],
@@ -46,7 +47,7 @@ function replaceClass(loaded: GrpcObject, replace: (original: ServiceClass) => S
   const name = path.pop() ?? '';
   let at: GrpcObject | undefined = loaded;
   for (const part of path) at = at?.[part] as GrpcObject | undefined;
-  if (at?.[name] === undefined) return; // The definition of some other service.
+  if (at?.[name] === undefined) return; // The definition of another service.
   Object.assign(at, { [name]: replace(at[name] as unknown as ServiceClass) });
 }
 
@@ -56,17 +57,19 @@ function chooseClass(original: ServiceClass, service: ServiceDefinition): Servic
     if (clock === undefined) return new original(address, credentials, options);
     return createFastStub(address, { clock, service });
   }
-  return Chosen as unknown as ServiceClass; // Called with `new`, it returns another object than its own.
+  return Chosen as unknown as ServiceClass; // With `new`, it returns another object.
 }
 
-/** What both classes have, and all that is used here: calls by path, with the caller's own codec. */
+/**
+ * The common part of both classes that is used here: calls by path, with the caller's own codec.
+ */
 export type Stub = Pick<Client, 'makeUnaryRequest' | 'makeServerStreamRequest' | 'close'> & {
-  /** Only of the fast class: resolves when the calls under way have ended. */
+  /** Only in the fast class: resolves when the calls in flight have ended. */
   readonly closed?: () => Promise<void>;
 };
 
 interface FastOptions extends CallOptions {
-  /** As `deadline`, but the same for every call, which costs the connection less. */
+  /** Like `deadline`, but the same for every call, which costs the connection less. */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -83,7 +86,7 @@ export function createFastStub(
           stub.makeServerStreamRequest(...codec, request, metadata, options)
       : (request: object, metadata: Metadata, options: FastOptions, callback: Callback<unknown>) =>
           stub.makeUnaryRequest(...codec, request, metadata, options, callback);
-    // As grpc-js: `ReadRows` is called as `readRows`.
+    // Like grpc-js: `ReadRows` is called as `readRows`.
     Object.assign(stub, { [name.charAt(0).toLowerCase() + name.slice(1)]: run });
   }
   return stub as unknown as Stub;
@@ -103,7 +106,7 @@ class FastStub {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
   readonly #connection: Connection;
-  /** Headers are made once for each method, metadata and timeout, of which a caller has few. */
+  /** Headers are built once per method, metadata and timeout; a caller has few of these. */
   readonly #headers = new WeakMap<Metadata, Map<string, CachedHeaders>>();
 
   constructor(address: string, clock: Clock) {
@@ -189,7 +192,7 @@ class FastStub {
     let ofPath = this.#headers.get(metadata);
     if (ofPath === undefined) this.#headers.set(metadata, (ofPath = new Map()));
     const cached = ofPath.get(path);
-    // A caller without a fixed timeout has another one each time: only the last is kept.
+    // A caller without a fixed timeout has a different one each time: only the last is kept.
     if (cached !== undefined && cached.timeoutMs === timeoutMs) return cached.headers;
     const timeout = timeoutMs === undefined ? {} : { 'grpc-timeout': `${timeoutMs}m` };
     const headers = { ...this.#headersOf(path, metadata), ...timeout };
@@ -211,7 +214,7 @@ class FastStub {
   }
 }
 
-/** The answers of a call as a stream: read no faster than the reader reads. */
+/** The answers of a call as a stream, received no faster than they are read. */
 class Answers extends Readable {
   readonly #call: Call;
 
@@ -234,7 +237,7 @@ class Answers extends Readable {
   }
 
   #end(status: CallStatus): void {
-    // Not yet while the call is being made: its constructor has not returned.
+    // Deferred, because the constructor of the call may not have returned yet.
     queueMicrotask(() => {
       this.emit('status', status);
       if (status.code === Code.ok) this.push(null);

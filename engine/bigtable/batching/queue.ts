@@ -1,9 +1,9 @@
 /**
- * Requests that wait to share an RPC: first the urgent ones (`goesFirst`), then the others, each
- * oldest first.
+ * Requests that wait to share an RPC: first the priority requests (`goesFirst`), then the normal
+ * ones, each oldest first.
  *
- * If another request has waited longer than all urgent ones, it joins the next batch; otherwise an
- * endless stream of urgent requests would starve the others.
+ * The oldest normal request joins every batch once it has waited longer than all priority requests;
+ * otherwise an endless stream of these would starve the normal ones.
  */
 
 export interface Waiting<R = unknown> {

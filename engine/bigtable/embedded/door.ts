@@ -44,8 +44,8 @@ export function openDoor(
 }
 
 /**
- * With too few, the first commit would wait forever. libuv reads any value that is not a number as
- * one.
+ * With too few, the first commit would wait forever. libuv takes any value that is not a number for
+ * a pool of one thread.
  */
 function checkThreads(): void {
   const { UV_THREADPOOL_SIZE: size } = process.env;

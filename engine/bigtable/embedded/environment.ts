@@ -44,8 +44,7 @@ const CELLS = {
       return key;
     },
   },
-  // Like lmdb's own `binary`, which takes a value out of the read buffer by `slice`; this saves 1
-  // µs.
+  // Like lmdb's own `binary`, which slices a value out of the read buffer, but 1 µs faster.
   encoder: {
     encode: (value: Buffer): Buffer => value,
     // A pass over cells gives the length. A point get does not: there the buffer has the value's

@@ -58,8 +58,9 @@ function applyMutation(
       break;
     case 'erase':
       if (mutation.from === mutation.to) cells.removeSync(cellKey(column, mutation.from));
-      else
+      else {
         eraseRange(cells, cellKey(column, mutation.to), prefixEnd(cellKey(column, mutation.from)));
+      }
       break;
     default:
       unreachable(mutation);

@@ -1,4 +1,5 @@
-/** P57 for bulk load: what is observed and was not acknowledged is marked, and observers run for it. */
+/** P57 for bulk load: observed cells that were not acknowledged are marked, and observers run for
+ * them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from './base/index.ts';
@@ -38,7 +39,7 @@ test('P57: observers run for a bulk load that does not say that they have, once'
   assert.deepEqual(saw.toSorted(), ['a:seen', 'd:next']);
 });
 
-test('a bulk load whose batch fails while the next one gathers hears of it, and the process lives', async () => {
+test('a bulk load reports a batch that fails while the next one gathers, and the process lives', async () => {
   const store = new FaultyBigtable(createMemoryBigtable());
   await using percolator = await openPercolator({ store });
   await percolator.createTable('t');
@@ -46,7 +47,7 @@ test('a bulk load whose batch fails while the next one gathers hears of it, and 
   store.loseRequest(({ table }) => table === 't');
   const cells = [{ column: 'c', value: Buffer.from('1') }];
   for (let i = 0; i < 2_000; i++) await loader.add({ table: 't', row: `r${i}`, cells });
-  await systemClock.yield(); // A rejection that nothing waits for would end the process here.
+  await systemClock.yield(); // A rejection that is not awaited would end the process here.
   await systemClock.yield();
   await assert.rejects(loader.finish(), { code: 'STORE_IN_DOUBT' });
 });

@@ -1,13 +1,14 @@
 /**
  * Bulk load: fills new tables with committed data, without locks.
  *
- * What it writes is what one enormous transaction would have left behind, so it is for tables that
- * nobody reads or writes yet. It is not a transaction: if we die half way, half of it is there; drop
- * the tables and load them again.
+ * It writes what one enormous transaction would have left, so it is for tables that have no readers
+ * or writers yet. It is not a transaction: if we die half way, half of the data is there; drop the
+ * tables and load them again.
  *
- * A load has two moments: cells with `derived` are committed after all others, as if observers
- * had run on them. Their acknowledgments therefore say that the observed cells have been seen. An observed
- * cell that no observer has acknowledged is marked, as any change of it would be (P57): its observers will run.
+ * A load has two moments: cells with `derived` are committed after all others, as if observers had
+ * run on them. Their acknowledgments therefore say that the observed cells have been seen. An
+ * observed cell that no observer has acknowledged is marked, as any change of it would be (P57):
+ * its observers will run.
  */
 import { assert } from './base/index.ts';
 import type { Mutation, RowMutation, Timestamp } from './bigtable/index.ts';
@@ -24,14 +25,14 @@ import {
 export interface BulkCell {
   readonly column: string;
   readonly value: Uint8Array;
-  /** Committed in the second moment: the work of observers. Default false. */
+  /** Committed in the second moment, as the work of observers. Default false. */
   readonly derived?: boolean | undefined;
 }
 
 export interface BulkLoader {
-  /** Adds a row; waits when enough is under way. Rows in key order load fastest. */
+  /** Adds a row; waits when enough is in flight. Rows in key order load fastest. */
   add(row: BulkRow): Promise<void>;
-  /** Resolves when everything added is as durable as the storage makes it. */
+  /** Resolves when all added rows are as durable as the storage makes them. */
   finish(): Promise<void>;
 }
 
@@ -39,7 +40,8 @@ export interface BulkRow {
   readonly table: string;
   readonly row: string;
   readonly cells: readonly BulkCell[];
-  /** Observers that count as having run for a cell of this row, which is then not marked, unless it is `derived`. */
+  /** Observers that count as having run for a cell of this row. It is then not marked unless it is
+   * `derived`. */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
 
@@ -61,15 +63,15 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   let sending: Promise<void> = Promise.resolve();
 
   async function send(): Promise<void> {
-    await sending; // One batch is on its way while the next one gathers.
+    await sending; // One batch is in flight while the next one gathers.
     sending = percolator.store.mutateRows(batch);
-    sending.catch(() => {}); // The next `add` that sends, or `finish`, hears of it.
+    sending.catch(() => {}); // The next `add` that sends, or `finish`, reports it.
     batch = [];
   }
 
   return {
     add: async (row) => {
-      // The incarnation of the first row is that of all: what follows must not end up in a later one.
+      // The first row's incarnation is used for all: later rows must not end up in a newer one.
       const table = tables.get(row.table) ?? (await incarnationNow(catalog, row.table));
       tables.set(row.table, table);
       const stored = { ...row, table: table.stored };
@@ -98,7 +100,8 @@ function rowMutation(
   return { table, row, mutations: [...values, ...acknowledgments] };
 }
 
-/** Marks the observed cells that no observer has acknowledged; what is `derived` was committed after all observers. */
+/** Marks the observed cells that no observer has acknowledged; `derived` ones come after all
+ * observers. */
 function marksOf(
   { table, row, cells, acknowledged = [] }: BulkRow,
   observed: ReadonlySet<string>,
@@ -114,7 +117,7 @@ function marksOf(
   return mutations.length === 0 ? [] : [{ table: notifyTable(table), row, mutations }];
 }
 
-/** The timestamps of a transaction that nothing comes between. */
+/** The timestamps of a transaction that no other transaction overlaps. */
 async function nextMoment(percolator: Percolator): Promise<Moment> {
   await using first = await percolator.snapshot();
   await using second = await percolator.snapshot();

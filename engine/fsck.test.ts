@@ -1,4 +1,5 @@
-/** The claims of the audit of a whole database: which tables there are, and that it writes nothing unasked. */
+/** The claims of the audit of a whole database: which tables exist, and that it writes nothing
+ * unasked. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Bigtable, openEmbedded } from './bigtable/index.ts';
@@ -46,14 +47,14 @@ async function plantLock(store: Bigtable, owner: string): Promise<void> {
   ]);
 }
 
-test('a database in order has no findings, and all of it was looked at', async () => {
+test('a database in order has no findings, and all of it was read', async () => {
   const store = await filled();
   const audit = await fsck(store);
   assert.deepEqual(await Array.fromAsync(audit), []);
   assert.deepEqual(audit.counters, { tables: 2, rows: 2, cells: 5 });
 });
 
-test('only the tables asked for are audited, and one that is not there is refused', async () => {
+test('only the tables asked for are audited, and one that does not exist is refused', async () => {
   const store = await filled();
   await plantLock(store, 'dead');
   assert.deepEqual(await summaries(store, { tables: ['log'] }), []);
@@ -64,13 +65,13 @@ test('only the tables asked for are audited, and one that is not there is refuse
   });
 });
 
-test('tables of others are none of its business', async () => {
+test('tables of other programs are ignored', async () => {
   const store = await filled();
   await store.createTable('theirs', { families: ['theirs'] });
   assert.deepEqual(await summaries(store), []);
 });
 
-test('a table that is defined must be there, and so must the engine’s own', async () => {
+test('a defined table must exist, and so must the engine’s own', async () => {
   const store = await filled();
   await store.dropTable('log');
   assert.deepEqual(await summaries(store), ['error table-missing log @']);
@@ -81,7 +82,7 @@ test('a table that is defined must be there, and so must the engine’s own', as
   ]);
 });
 
-test('without its oracle, a database is audited, and nothing is repaired or made anew', async () => {
+test('without its oracle, a database is audited, and nothing is repaired or created', async () => {
   const store = await filled();
   await plantLock(store, 'dead');
   await store.dropTable('timestamp-oracle');
@@ -93,7 +94,7 @@ test('without its oracle, a database is audited, and nothing is repaired or made
   assert.deepEqual(await summaries(store), expected);
 });
 
-test('a table without a definition is an error, unless it is empty, as while it is created', async () => {
+test('a table without a definition is an error, unless it is empty, as during its creation', async () => {
   const store = await filled();
   await store.createTable('half', { families: TABLE_FAMILIES });
   assert.deepEqual(await summaries(store), [
@@ -122,7 +123,7 @@ test('the lease of a process that is dead is listed, with what it keeps', async 
   assert.deepEqual(await summaries(store), ['warning lease-left-by-dead dead one @ 17']);
 });
 
-test('a store that is only read is audited, while another process would write to it', async () => {
+test('a read-only store is audited while another process may write to it', async () => {
   await using folder = await temporaryFolder();
   await using store = await openEmbedded({ folder: folder.path });
   await fill(store);
@@ -132,7 +133,7 @@ test('a store that is only read is audited, while another process would write to
   assert.deepEqual(await summaries(reading), ['warning lock-left-by-dead Ann:rating @ 3']);
 });
 
-test('a repair says of each finding what was done, and transactions go on with larger timestamps', async () => {
+test('a repair says for each finding what was done, and transactions go on with larger timestamps', async () => {
   const store = await filled();
   await plantLock(store, 'dead');
   const [finding] = await findings(store, { repair: true });

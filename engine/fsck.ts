@@ -3,8 +3,8 @@
  *
  *     tables of the engine ─▶ definitions ─▶ tables without one ─▶ leases ─▶ audit of every table
  *
- * Without `repair` it writes nothing at all, not even a range of the oracle, so it also runs on a store that
- * was opened for reading only. The database may be in use, by this process and by others.
+ * Without `repair` it writes nothing at all, not even a range of the oracle, so it also runs on a
+ * store that was opened read-only. The database may be in use, by this process and by others.
  */
 import { audit, type Audit, type AuditedTable, type AuditOptions } from './audit/index.ts';
 import { type Finding, repair, type Severity } from './audit/index.ts';
@@ -37,7 +37,7 @@ import {
 import { type Context, createContext, TABLE_FAMILIES } from './transaction/index.ts';
 
 export interface FsckOptions extends AuditOptions {
-  /** Default: every Percolator table of the store. By the user's name, or the storage's. */
+  /** Default: every Percolator table of the store. By the user's name or the storage's. */
   readonly tables?: readonly string[] | undefined;
   /** Defaults: this machine's clock and processes. */
   readonly clock?: Clock | undefined;
@@ -46,7 +46,7 @@ export interface FsckOptions extends AuditOptions {
 
 /**
  * Audits the database in `store`. Iterate over the result for the findings.
- * @throws TABLE_NOT_FOUND if `tables` names one that is neither there nor defined
+ * @throws TABLE_NOT_FOUND if `tables` names one that neither exists nor is defined
  */
 export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<Audit> {
   const existing = new Set(await store.listTables());
@@ -58,7 +58,7 @@ export async function fsck(store: Bigtable, options: FsckOptions = {}): Promise<
     ...findings,
     ...(existing.has(LEASES_TABLE) ? await deadLeases(context) : []),
   ];
-  // An oracle made anew would hand out again what stands in the tables already.
+  // An oracle made anew would hand out again timestamps that the tables already contain.
   const repairs = options.repair === true && existing.has(ORACLE_TABLE);
   const ofTables = audit(context, audited, { ...options, repair: repairs });
   return {
@@ -81,7 +81,7 @@ async function openContext(
     clock,
     random: createRandom(entropySeed()),
     liveness: liveness ?? localProcesses(String(entropySeed())),
-    isObserved: async () => false, // No transaction is run here.
+    isObserved: async () => false, // No transaction runs here.
     catalog: existing.has(TABLES_TABLE) ? new StoredCatalog(store) : undefined,
   });
 }
@@ -94,7 +94,7 @@ async function openOracle(
   if (existing.has(ORACLE_TABLE)) {
     return repairs ? batchTimestamps(await openAllocator(store)) : watchTimestamps(store);
   }
-  // Nothing is ahead of an oracle that is not there.
+  // Nothing is ahead of an oracle that does not exist.
   return {
     next: async () => TIMESTAMP_MAX,
     horizon: 0,
@@ -105,13 +105,13 @@ async function openOracle(
 
 /** A table that the storage has, or should have. */
 interface Candidate {
-  /** The user's name for it; the storage's, where it has no definition. */
+  /** The user's name of the table; the storage's name if it has no definition. */
   readonly name: string;
   readonly audited?: AuditedTable | undefined;
   readonly finding?: Finding | undefined;
 }
 
-/** The tables to audit, and what is wrong with their definitions. */
+/** The tables to audit, and the findings about their definitions. */
 async function chooseTables(
   store: Bigtable,
   existing: ReadonlySet<string>,
@@ -123,9 +123,7 @@ async function chooseTables(
   for (const table of existing) {
     const base = companionOf(table) ?? table;
     if (inUse.has(base) || OWN_TABLES.has(table)) continue;
-    const one = isOver(definitions, base)
-      ? leftBehind(table)
-      : await withoutDefinition(store, table);
+    const one = isOver(definitions, base) ? leftover(table) : await withoutDefinition(store, table);
     if (one !== undefined) candidates.push(one);
   }
   const there = candidates.filter(({ audited, finding }) => audited ?? finding);
@@ -167,7 +165,7 @@ function defined(
   return isThere ? { name, audited: { table }, finding } : { name, finding };
 }
 
-/** Whether the storage's name is that of an incarnation which is not in use, and never will be. */
+/** Whether the storage's name is that of an incarnation that is not in use and never will be. */
 function isOver(
   definitions: ReadonlyMap<string, StoredDefinition | undefined>,
   stored: string,
@@ -188,7 +186,7 @@ async function withoutDefinition(store: Bigtable, table: string): Promise<Candid
 
 const OWN_TABLES = new Set([TABLES_TABLE, ORACLE_TABLE, LEASES_TABLE]);
 
-/** Whether the table has the families; others in the store are none of our business. */
+/** Whether the table has the families; other tables in the store are not part of the database. */
 async function isPercolatorTable(store: Bigtable, table: string): Promise<boolean> {
   try {
     await hasCells(store, table);
@@ -221,18 +219,18 @@ function unfinished(name: string, table: string, what: 'created' | 'dropped'): F
     severity: 'warning',
     cell: { table },
     timestamps: [],
-    sentence: `${name} is being ${what}, or was when a process died: create it, or drop it, and that goes on`,
+    sentence: `${name} is being ${what}, or was when a process died: create it or drop it to continue`,
   };
 }
 
-function leftBehind(table: string): Candidate {
+function leftover(table: string): Candidate {
   const base = companionOf(table) ?? table;
   const finding: Finding = {
     code: 'table-left-behind',
     severity: 'warning',
     cell: { table },
     timestamps: [],
-    sentence: `${table} is of an incarnation of ${incarnationOf(base).table} that is gone, and was made too late to be dropped with it`,
+    sentence: `${table} belongs to an incarnation of ${incarnationOf(base).table} that is gone; it was made too late to be dropped with it`,
     fix: { kind: 'drop leftover', table, incarnation: base },
   };
   return { name: table, finding };
@@ -241,18 +239,18 @@ function leftBehind(table: string): Candidate {
 function engineTableMissing(table: string): Finding {
   const lost =
     table === ORACLE_TABLE
-      ? 'nobody knows which timestamps were handed out; nothing is repaired without it'
-      : 'nobody knows which columns are observed';
+      ? 'it is unknown which timestamps were handed out; nothing is repaired without it'
+      : 'it is unknown which columns are observed';
   return {
     code: 'engine-table-missing',
     severity: 'error',
     cell: { table },
     timestamps: [],
-    sentence: `${table} is not there: ${lost}`,
+    sentence: `${table} does not exist: ${lost}`,
   };
 }
 
-/** They end by themselves; until then they explain why the horizon stands still. */
+/** They end on their own; until then they explain why the horizon does not move. */
 async function deadLeases({ store, liveness }: Context): Promise<readonly Finding[]> {
   const leases = await readLeases(store);
   return leases
@@ -262,6 +260,6 @@ async function deadLeases({ store, liveness }: Context): Promise<readonly Findin
       severity: 'warning',
       cell: { table: LEASES_TABLE, row: token },
       timestamps: [bound],
-      sentence: `process ${token} is dead, and its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
+      sentence: `process ${token} is dead; its lease keeps versions from ${bound} on for at most ${ttlMs} ms more`,
     }));
 }

@@ -1,4 +1,5 @@
-/** The claims of the public interface: tables, transactions, scans, snapshots, options, and what each refuses. */
+/** The claims of the public interface: tables, transactions, scans, snapshots, options; what each
+ * refuses. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +32,7 @@ async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
 
 const x = cell('x');
 
-test('a table created twice alike is one table; created otherwise it is refused', async () => {
+test('a table created twice with one definition is one table; another definition is refused', async () => {
   const percolator = await open();
   await percolator.createTable('t', { observedColumns: ['seen'] });
   await percolator.createTable('two', { observedColumns: ['b', 'a', 'b'] });
@@ -45,7 +46,7 @@ test('a table created twice alike is one table; created otherwise it is refused'
   );
 });
 
-test('a table can be dropped, and created otherwise', async () => {
+test('a table can be dropped, and created with another definition', async () => {
   const percolator = await open();
   await percolator.transact(async (transaction) => put(transaction, { x: '1' }));
   await percolator.settled();
@@ -80,7 +81,7 @@ test('columns of acknowledgments are refused everywhere', async () => {
   assert.throws(() => transaction.scan({ table: 't', columns: ['ack_'] }), refused);
 });
 
-test('what the storage refuses leaves nothing behind', async () => {
+test('what the storage refuses leaves nothing', async () => {
   const percolator = await open();
   for (const wrong of [cell('\u{d800}'), { ...x, row: '' }, { ...x, column: '\u{dc00}' }]) {
     const writing = percolator.transact(async (transaction) => {
@@ -109,7 +110,7 @@ test('values are bytes: empty, large, not text; rows and columns are any Unicode
   );
 });
 
-test('getMany answers in the order asked, own writes included, a cell asked for twice twice', async () => {
+test('getMany answers in the order asked, own writes included, and a cell asked for twice appears twice', async () => {
   const percolator = await open();
   await percolator.transact(async (transaction) =>
     put(transaction, { x: '1', 'x:b': '2', y: '3' }),
@@ -122,7 +123,7 @@ test('getMany answers in the order asked, own writes included, a cell asked for 
   assert.deepEqual(await transaction.getMany([]), []);
 });
 
-test('a snapshot is never of the future, where it would still change', async () => {
+test('a snapshot of the future, which would still change, is refused', async () => {
   const percolator = await open();
   const { startTimestamp } = await percolator.snapshot();
   const future = percolator.snapshot(startTimestamp + 1_000);
@@ -260,7 +261,7 @@ test('P36, P37: two runs with one seed on one folder never get the same timestam
   });
 });
 
-test('P29: two databases of one seed in one process leave each other’s live locks alone', async () => {
+test('P29: two databases with one seed in one process leave each other’s live locks alone', async () => {
   const store = createMemoryBigtable();
   const slow = new FaultyBigtable(store);
   const first = await open({ store: slow, random: createRandom(7) });
@@ -310,7 +311,7 @@ test('a worker runs the observers of a database, and stops before it closes', as
   assert.deepEqual(await percolator.listParked('t'), []);
 });
 
-test('P56: a table that another process drops costs a worker that table only, and is told', async () => {
+test('P56: a table that another process drops costs a worker that table only, and is reported', async () => {
   await inFolder(async (folder) => {
     await using percolator = await openPercolator({ folder, fsync: false });
     await using other = await openPercolator({ folder, fsync: false });
@@ -460,7 +461,7 @@ async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
   return collected;
 }
 
-test('with batching and prefetching everything is as without, in fewer calls of the store', async () => {
+test('batching and prefetching change no result and need fewer calls of the store', async () => {
   await inFolder(async (folder) => {
     const options = { folder, fsync: false, batching: {}, prefetch: 'learn' } as const;
     await using percolator = await openPercolator(options);
@@ -503,7 +504,7 @@ test('a wrong batching or prefetch option is refused', async () => {
   await assert.rejects(openPercolator(wrong), refused);
 });
 
-test('databases of one folder that keep rows in memory see each other’s transfers whole', async () => {
+test('databases of one folder that cache rows see each other’s transfers whole', async () => {
   await inFolder(async (folder) => {
     const options = { folder, fsync: false, rowCacheBytes: 1_000_000 };
     await using ours = await openPercolator(options);

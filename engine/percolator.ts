@@ -71,16 +71,17 @@ export interface PercolatorOptions extends OptionsGiven {
   readonly folder?: string | undefined;
   /** Whether the embedded store waits for the disk. Default true; see `EmbeddedOptions.fsync`. */
   readonly fsync?: boolean | undefined;
-  /** Memory of the embedded store for rows that were read. Default 0; see `EmbeddedOptions.rowCacheBytes`. */
+  /** Memory of the embedded store for rows read. Default 0; see `EmbeddedOptions.rowCacheBytes`. */
   readonly rowCacheBytes?: number | undefined;
   /** A storage that the caller has opened, and closes. */
   readonly store?: Bigtable | undefined;
   /**
-   * Merges the operations of concurrent transactions into fewer calls of the store (section 2.5; bigtable/batching.ts).
-   * Default 'off'. Worth it where a call costs more than its rows: over a network. The oracle batches by itself.
+   * Merges the operations of concurrent transactions into fewer calls of the store (section 2.5;
+   * bigtable/batching.ts). Default 'off'. It pays off where a call costs more than its rows: over a
+   * network. The oracle does its own batching.
    */
   readonly batching?: Omit<BatchingOptions, 'isUrgent'> | 'off' | undefined;
-  /** Defaults: the oracle kept in the store, this machine's clock, chance and processes. */
+  /** Defaults: the oracle kept in the store; this machine's clock, randomness and processes. */
   readonly oracle?: TimestampOracle | undefined;
   readonly clock?: Clock | undefined;
   readonly random?: Random | undefined;
@@ -88,29 +89,31 @@ export interface PercolatorOptions extends OptionsGiven {
 }
 
 export interface Percolator extends AsyncDisposable {
-  /** Knows tables by its own names for them; see `storedName`. */
+  /** Uses the storage's names of tables; see `storedName`. */
   readonly store: Bigtable;
   readonly counters: Readonly<Counters>;
   /** All zero with batching off. */
   readonly batchingCounters: Readonly<BatchingCounters>;
   /**
-   * Creates a table; harmless if it exists with the same definition. Transactions and snapshots that began before see
-   * nothing of it: they are refused with STALE_SNAPSHOT. The name has 1 to 37 of letters, digits and - _ . and
-   * is none that the engine uses: `percolator-...`, `timestamp-oracle`, `....notify`, `....i2`.
+   * Creates a table; harmless if it exists with the same definition. Transactions and snapshots
+   * that began before see nothing of it: they are refused with STALE_SNAPSHOT. The name has 1 to 37
+   * letters, digits and - _ . and is none that the engine uses: `percolator-...`,
+   * `timestamp-oracle`, `....notify`, `....i2`.
    * @throws TABLE_MISMATCH if it exists with another definition
-   * @throws INVALID_ARGUMENT for a name that no table can have
+   * @throws INVALID_ARGUMENT for an impossible name
    */
   createTable(table: string, definition?: TableDefinition): Promise<void>;
   /**
-   * Drops a table with all that is in it; harmless if there is none. Transactions that write it and have not committed fail
-   * with TABLE_NOT_FOUND, and so does whoever reads it. Looks through the locks of all tables, because a transaction may
-   * have left some that only its cells in this table explain. May be called again after any failure.
+   * Drops a table with all that is in it; harmless if there is none. Transactions that write it and
+   * have not committed fail with TABLE_NOT_FOUND, and so do its readers. Looks through the locks of
+   * all tables, because a transaction may have left locks whose fate only its cells in this table
+   * tell. May be called again after any failure.
    * @throws LOCKED if a live transaction has kept its lock for longer than `lockWaitMsMax`
    */
   dropTable(table: string): Promise<void>;
   /**
-   * What the storage calls the table: its own name, or if it was dropped and created again, another one. For looking at what is
-   * stored; transactions do without.
+   * The storage's name of the table: the table's own name or, if it was dropped and created again,
+   * another one. It serves to inspect what is stored; transactions do not need it.
    * @throws TABLE_NOT_FOUND
    */
   storedName(table: string): Promise<string>;
@@ -122,9 +125,9 @@ export interface Percolator extends AsyncDisposable {
   /** A transaction that the caller commits, and retries. */
   begin(options?: TransactionOptions): Promise<Transaction>;
   /**
-   * A read-only view at `timestamp`, or of now. Close it, best with `await using`: until then it keeps
-   * what it sees from being collected, for at most `snapshotLifetimeMsMax`.
-   * @throws INVALID_ARGUMENT for a timestamp that is yet to come: what it sees would still change
+   * A read-only view at `timestamp`, or of the present. Close it, best with `await using`: until
+   * then it keeps what it sees from being collected, for at most `snapshotLifetimeMsMax`.
+   * @throws INVALID_ARGUMENT for a timestamp in the future: what it sees would still change
    * @throws STALE_SNAPSHOT for a timestamp below the horizon: what it saw may have been collected
    */
   snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot>;
@@ -136,11 +139,12 @@ export interface Percolator extends AsyncDisposable {
    */
   startWorker(observers: readonly Observer[], options?: WorkerOptions): Worker;
   /**
-   * Collects old versions, deleted cells and markers that nobody needs any more: one cycle, which takes at
-   * least `messageLifetimeMs`.
+   * Collects old versions, deleted cells and markers that are no longer needed: one cycle, which
+   * takes at least `messageLifetimeMs`.
    */
   collectGarbage(options?: CollectorOptions): Promise<CollectionReport>;
-  /** Starts a collector that does so until it is stopped. One for a database is enough; more do no harm. */
+  /** Starts a collector that does so until it is stopped. One per database is enough; more are
+   * harmless. */
   startCollector(options?: CollectorOptions): Collector;
   /** Cells whose observers failed too often; at most `limit` (default 1,000). */
   listParked(table: string, limit?: number): Promise<readonly ParkedCell[]>;
@@ -151,7 +155,7 @@ export interface Percolator extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** @throws STORE_UNAVAILABLE if the folder cannot be opened, INVALID_ARGUMENT if an option is wrong */
+/** @throws STORE_UNAVAILABLE if the folder cannot be opened, INVALID_ARGUMENT for a wrong option */
 export async function openPercolator(options: PercolatorOptions): Promise<Percolator> {
   const store = options.store ?? (await openFolder(options));
   try {
@@ -183,7 +187,8 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
     oracle,
     clock,
     random,
-    // Not from the run's seed: two databases of one seed would take each other's locks for their own.
+    // Not from the run's seed: two databases with one seed would take each other's locks for their
+    // own.
     liveness: options.liveness ?? localProcesses(String(entropySeed())),
     isObserved: async (table: string, column: string) =>
       (await incarnationNow(catalog, table)).observedColumns.has(column),
@@ -287,7 +292,7 @@ class Database implements Percolator {
   async #checkPast(timestamp: Timestamp): Promise<void> {
     const now = await this.#context.oracle.next();
     if (timestamp <= now) return;
-    const message = `a snapshot is of the past: at most ${now}, not ${timestamp}`;
+    const message = `a snapshot cannot be of the future: its timestamp is at most ${now}, not ${timestamp}`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
 

@@ -1,6 +1,7 @@
 /**
- * A whole database on the official emulator: transactions, observers, garbage collection and the audit, with the remote
- * store under them, on which nothing is ordered and every conditional mutation is a call of its own.
+ * A whole database on the official emulator: transactions, observers, garbage collection and the
+ * audit over the remote store, where nothing is ordered and every conditional mutation is a call of
+ * its own.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -156,7 +157,7 @@ async function versions(store: Bigtable): Promise<number> {
   return row?.cells.length ?? 0;
 }
 
-/** What an operator might do who does not know better. */
+/** What an uninformed operator might do. */
 async function addRule(plainAddress: string, table: string): Promise<void> {
   const clients = await createClients({ clock: systemClock, plainAddress });
   await clients.tables.modifyColumnFamilies({

@@ -1,17 +1,18 @@
 /**
- * The audit: every row of the tables given, looked at once, and again if something is wrong.
+ * The audit: every row of the given tables, read once, and again if something is wrong.
  *
  *     rows ──▶ batches ─┐
  *     marks ─▶ batches ─┴▶ judge ─▶ nothing wrong
  *                             └──▶ read marks and row again ─▶ judge ─▶ found both times ─▶ finding
  *     locks met ─▶ gathered ─▶ ask their primaries (judge-lock.ts) ─▶ finding
  *
- * It runs on a database that is in use, and does not cry wolf. What one row says was read atomically. What
- * a row and its marks say together was not; so the marks are read first the second time: a mark
- * that is missing before the row is read, and a change that the row still does not acknowledge
- * after, were not taken apart by an observer in between, because it acknowledges before it clears.
+ * The audit runs on a database in use and raises no false alarms. The content of one row was read
+ * atomically. A row and its marks were not. So the second look reads the marks before the row. It
+ * reports a lost notification only if the mark is missing before the row is read and the row still
+ * has no acknowledgment of the change afterwards. An observer that ran in between cannot cause
+ * that, because it acknowledges before it clears.
  *
- * Memory is bounded: a batch of rows, and the locks gathered. Without `repair` nothing is written.
+ * Memory is bounded: a batch of rows, and the gathered locks. Without `repair` nothing is written.
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Cell, Row, RowRange } from '../bigtable/index.ts';
@@ -33,17 +34,18 @@ export interface AuditOptions {
   /** Repairs what can be repaired safely; each finding says what was done. Default false. */
   readonly repair?: boolean | undefined;
   /**
-   * Whether to wait, for the time to live of locks whose owner is not known to be dead, to see whether
-   * they stand still. Default false: they are then taken for alive.
+   * Whether to wait for the time to live of locks whose owners are not known to be dead, to see
+   * whether their heartbeats change. Default false: such locks count as alive.
    */
   readonly waitForLocks?: boolean | undefined;
-  /** From which age, by its owner's clock, a lock is listed although it may be alive. Default 60,000. */
+  /** Age, by its owner's clock, from which a lock that may be alive is listed. Default 60,000 ms.
+   * Age, by its owner's clock, from which a lock that may be alive is listed. Default 60,000 ms. */
   readonly longHeldMs?: number | undefined;
 }
 
-/** An audit under way: iterate over it, once, for the findings. */
+/** An audit in progress: iterate over it, once, for the findings. */
 export interface Audit extends AsyncIterable<Finding> {
-  /** What has been looked at so far; the marks' rows count with the rows they belong to. */
+  /** What has been read so far; the rows of marks count with the rows that they belong to. */
   readonly counters: { readonly tables: number; readonly rows: number; readonly cells: number };
 }
 
@@ -56,9 +58,9 @@ export function audit(
   return new TablesAudit(context, tables, options);
 }
 
-/** Locks gathered before their primaries are asked. */
+/** Locks gathered before their primaries are read. */
 const LOCKS_GATHERED = 1_000;
-/** A lock may name any time to live; nobody waits longer for it than this. */
+/** A lock may name any time to live; the audit waits no longer for it than this. */
 const WAIT_MS_MAX = 60_000;
 
 class TablesAudit implements Audit {
@@ -104,7 +106,7 @@ class TablesAudit implements Audit {
       const fix = { kind: 'create companion', table } as const;
       yield { ...tableFinding(table, 'companion-missing', sentence), fix };
     }
-    // Made anew by a repair, it is empty, and what was in it will be found lost.
+    // A repair makes it anew, empty, and the notifications that were in it are found lost.
     const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
     const known = hasCompanion ? audited : { ...audited, observedColumns: undefined };
     for await (const { rows, range } of rowBatches(store, table, {}, FAMILIES)) {
@@ -112,7 +114,7 @@ class TablesAudit implements Audit {
     }
   }
 
-  /** The rows that have marks, with or without cells of their own; then the rows that have none. */
+  /** The rows that have marks, with or without cells of their own; then the rows without marks. */
   async *#auditBatch(
     audited: AuditedTable,
     rows: readonly Row[],
@@ -156,7 +158,7 @@ class TablesAudit implements Audit {
     return judgeRow(subject, this.#limits);
   }
 
-  /** Those of the suspicions that a second look confirms. */
+  /** The suspicions that a second look confirms. */
   async #lookAgain(
     { audited, row }: RowOfMarks,
     suspected: readonly Finding[],
@@ -165,7 +167,8 @@ class TablesAudit implements Audit {
     const { table } = audited;
     const marks = await this.#readMarks(table, row);
     const cells = (await store.readRow(table, row, FAMILIES))?.cells ?? [];
-    await this.#askOracle(); // After the cells were read: they are neither ahead of it nor collected.
+    // After the cells were read: they are neither ahead of it nor collected.
+    await this.#askOracle();
     const again = this.#judge({ audited, row, histories: historiesOf(cells), marks });
     const keys = new Set(suspected.map(keyOf));
     return again.filter((finding) => keys.has(keyOf(finding)));
@@ -180,7 +183,7 @@ class TablesAudit implements Audit {
     }
   }
 
-  /** A lock that is out of place has been reported; what its primary says does not excuse it. */
+  /** A misplaced lock has been reported; whatever its primary says does not excuse it. */
   #gatherLocks({ audited, row, histories }: RowOfMarks, findings: readonly Finding[]): void {
     const reported = findings.filter(({ code }) => code.startsWith('lock-'));
     const columns = new Set(reported.map(({ cell }) => cell.column));

@@ -1,8 +1,8 @@
 /**
  * The cells of a row, put in order: for each column its locks, records, data and markers.
  *
- * Values are decoded leniently. The engine may assert that what it reads was written by itself; an
- * audit is there for the case that it was not.
+ * Values are decoded leniently. The engine may assert that it wrote what it reads; an audit exists
+ * for the case that it did not.
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
@@ -15,7 +15,7 @@ import {
   type WriteRecord,
 } from '../transaction/index.ts';
 
-/** All that one row says of one column. Everything newest first. */
+/** All that one row says about one column, everything newest first. */
 export interface ColumnHistory {
   readonly locks: readonly Lock[];
   readonly records: readonly WriteRecord[];
@@ -36,7 +36,7 @@ export const NO_HISTORY: ColumnHistory = {
   strangeRecords: [],
 };
 
-/** By column, in the order of their first cell. */
+/** By column, in the order of their first cells. */
 export function historiesOf(cells: readonly Cell[]): ReadonlyMap<string, ColumnHistory> {
   const columns = Map.groupBy(cells, ({ qualifier }) => qualifier);
   return new Map([...columns].map(([column, ofColumn]) => [column, historyOf(ofColumn)]));
@@ -63,7 +63,7 @@ function historyOf(cells: readonly Cell[]): ColumnHistory {
   };
 }
 
-/** The lock in the cell; undefined if it says anything that no transaction writes. */
+/** The lock in the cell; undefined if its content is not what a transaction writes. */
 export function readLock(cell: Cell): Lock | undefined {
   try {
     const lock = decodeLock(cell);

@@ -1,26 +1,26 @@
 /**
  * What an audit can find, by stable codes: scripts and tests compare codes, people read sentences.
  *
- * An *error* must never be: some rule of the protocol was broken, by the engine, the storage or somebody's
- * hand. A *warning* is harmless: what a crash has left behind and the next one who meets it cleans up,
- * or what is waiting for somebody to look at it.
+ * An *error* must never occur: some rule of the protocol was broken, by the engine, by the storage
+ * or by hand. A *warning* is harmless: something that a crash has left, and that the next process
+ * that meets it cleans up, or something that waits for an operator.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { CellAddress, Lock } from '../transaction/index.ts';
 
-/** Each code with what it means, as reports print it. */
+/** The meaning of each code, as reports print it. */
 export const FINDING_CODES = {
   'lock-undecodable': 'The value of a lock cannot be decoded.',
   'lock-overtaken': 'Another transaction has locked or committed a cell over a lock.',
-  'lock-after-end': 'A lock stands in a cell where its own transaction has already ended.',
-  'lock-primary-absent': 'The primary of a lock has neither lock nor record nor marker of it.',
+  'lock-after-end': 'A lock is in a cell where its own transaction has already ended.',
+  'lock-primary-absent': 'The primary of a lock has no lock, record or marker of its transaction.',
   'lock-primary-mismatch': 'The lock at the primary says that the primary is elsewhere (P15).',
   'lock-left-committed': 'The transaction of a lock has committed; it waits to be rolled forward.',
   'lock-left-rolled-back': 'The transaction of a lock was rolled back; so will be this lock.',
-  'lock-left-by-dead': 'The owner of a lock is dead, or its heartbeat stands still.',
+  'lock-left-by-dead': 'The owner of a lock is dead, or its heartbeat has stopped.',
   'lock-long-held': 'A lock has been held for long, and its owner is not known to be dead.',
   'record-undecodable': 'The value of a write record cannot be decoded, or makes no sense.',
-  'record-without-data': 'A write record points to data that is not there.',
+  'record-without-data': 'A write record points to data that does not exist.',
   'record-overlap': 'Two transactions that committed the same cell overlap in time.',
   'record-wrong-touch': 'A touch kept another version than the one that was current.',
   'data-without-record': 'Data has neither a lock nor a record that points to it (P33).',
@@ -29,19 +29,18 @@ export const FINDING_CODES = {
   'timestamp-ahead': 'A timestamp has not been handed out yet.',
   'acknowledgment-ahead': 'An acknowledgment has a timestamp that has not been handed out yet.',
   'acknowledgment-without-change': 'An observer has run for a column that was never written.',
-  'notification-lost': 'An observed cell is dirty, and has no mark: no observer will find it.',
-  'notification-clean': 'A cell is marked, and no observer needs to run for it.',
-  'observer-parked': 'An observer failed for a cell too often; it waits for somebody to look.',
-  'table-missing': 'A table is defined, and not there.',
-  'table-unreadable': 'A table has not the column families of a Percolator table.',
-  'table-undefined':
-    'A table has the form of a Percolator table, and no definition that is legible.',
+  'notification-lost': 'An observed cell is dirty and has no mark: no observer will find it.',
+  'notification-clean': 'A cell is marked, but no observer needs to run for it.',
+  'observer-parked': 'An observer failed for a cell too often; it waits for an operator.',
+  'table-missing': 'A table is defined but does not exist.',
+  'table-unreadable': 'A table lacks the column families of a Percolator table.',
+  'table-undefined': 'A table has the form of a Percolator table, but no legible definition.',
   'table-unfinished': 'A table is being created or dropped, or was when a process died.',
   'table-left-behind': 'The storage has a table of an incarnation that is gone.',
-  'companion-missing': 'The companion table, which holds the notifications, is not there.',
+  'companion-missing': 'The companion table, which holds the notifications, does not exist.',
   'lease-left-by-dead':
     'A dead process still keeps versions from being collected, until its lease ends.',
-  'engine-table-missing': 'A table that the engine itself needs is not there.',
+  'engine-table-missing': 'A table that the engine itself needs does not exist.',
 } as const;
 
 export type FindingCode = keyof typeof FINDING_CODES;
@@ -51,25 +50,25 @@ export type Severity = 'error' | 'warning';
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
-  /** The row, or the column, is absent where the finding is about a whole table, or row. */
+  /** The row or the column is absent if the finding is about a whole table or row. */
   readonly cell: Pick<CellAddress, 'table'> & Partial<CellAddress>;
-  /** Those it is about, start timestamps first. */
+  /** The timestamps concerned, start timestamps first. */
   readonly timestamps: readonly Timestamp[];
   readonly sentence: string;
-  /** Of findings about a lock that was decoded. */
+  /** For findings about a lock that was decoded. */
   readonly lock?: { readonly owner: string; readonly ageMs: number } | undefined;
   readonly parked?: { readonly failures: number; readonly error: string } | undefined;
   /** What `repair` would do; absent if nothing safe can be done. */
   readonly fix?: Fix | undefined;
-  /** With `repair`: whether it was done, and what, or why not. */
+  /** With `repair`: whether something was done, and what was done, or why it was not. */
   readonly repair?: { readonly done: boolean; readonly note: string } | undefined;
 }
 
-/** Everything that repairing may do. Each can be done twice. */
+/** All that a repair may do. Each action is idempotent. */
 export type Fix =
   | { readonly kind: 'resolve lock'; readonly cell: CellAddress; readonly lock: Lock }
   | {
-      /** With the newest record seen: one that came since may point to the data. */
+      /** With the newest record seen: a later record may point to the data. */
       readonly kind: 'erase data';
       readonly cell: CellAddress;
       readonly startTimestamp: Timestamp;
@@ -79,13 +78,13 @@ export type Fix =
   | { readonly kind: 'erase marks'; readonly cell: CellAddress; readonly upTo: Timestamp }
   | { readonly kind: 'create companion'; readonly table: string }
   | {
-      /** What the storage calls it, and the incarnation that it belongs to. */
+      /** The storage's name of the table, and the incarnation that it belongs to. */
       readonly kind: 'drop leftover';
       readonly table: string;
       readonly incarnation: string;
     };
 
-/** The same finding, seen twice, has the same key. */
+/** The same finding, made twice, has the same key. */
 export function keyOf({ code, cell, timestamps }: Finding): string {
   return JSON.stringify([code, cell.table, cell.row, cell.column, timestamps]);
 }

@@ -1,5 +1,5 @@
 /**
- * What one column of one row can be convicted of by its own cells, which were read atomically.
+ * The errors that the cells of one column of one row, read atomically, can prove.
  *
  *     locks     at most one; nothing is committed over it, and its transaction has not ended here
  *     records   their intervals [S, C] are disjoint: of two that overlap, one had to lose
@@ -7,14 +7,15 @@
  *     data      belongs to a lock or to a record (P33)
  *     markers   never of a transaction that has committed here
  *
- * Where a value cannot be decoded, that is the finding: what would follow from it is not guessed at.
+ * Where a value cannot be decoded, that is the finding: its consequences are not guessed.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import { type CellAddress, isAcknowledgment, type WriteRecord } from '../transaction/index.ts';
 import type { ColumnHistory } from './column-history.ts';
 import type { Finding, FindingCode } from './finding.ts';
 
-/** @param horizon nobody reads below it: the collector may have taken what is only visible there */
+/** @param horizon below it there are no reads: the collector may have taken what is only visible
+ * there */
 export function judgeColumn(
   cell: CellAddress,
   history: ColumnHistory,
@@ -32,7 +33,7 @@ export function judgeColumn(
       error('lock-undecodable', [at], `the lock at ${at} cannot be decoded`),
     ),
     ...history.strangeRecords.map((at) =>
-      error('record-undecodable', [at], `the record at ${at} is none that a transaction writes`),
+      error('record-undecodable', [at], `the record at ${at} is not one that a transaction writes`),
     ),
     ...judgeLocks(history, error),
     ...judgeIntervals(history, error),
@@ -61,7 +62,7 @@ function judgeLocks({ locks, records, markers }: ColumnHistory, error: Report): 
       return error('lock-after-end', [startTimestamp, committed], sentence);
     }
     if (rolledBack.has(startTimestamp)) {
-      const sentence = `the lock of ${startTimestamp} stands beside the marker that forbids it (P1)`;
+      const sentence = `the lock of ${startTimestamp} is next to the marker that forbids it (P1)`;
       return error('lock-after-end', [startTimestamp], sentence);
     }
     if (other !== undefined) {
@@ -87,29 +88,29 @@ function judgeIntervals({ records }: ColumnHistory, error: Report): Finding[] {
   });
 }
 
-/** What records point to: data that is there, and for a touch the version before it. */
+/** What records point to: existing data and, for a touch, the version before it. */
 function judgePointers(
   { column }: CellAddress,
   { records, data }: ColumnHistory,
   { horizon, error }: Judging,
 ): Finding[] {
   const present = new Set(data);
-  const hasData = !isAcknowledgment(column); // The record is all there is to an acknowledgment.
+  const hasData = !isAcknowledgment(column); // An acknowledgment consists of its record alone.
   return records.flatMap((record, i) => {
     const { startTimestamp, commitTimestamp, dataTimestamp } = record;
     const next = records[i - 1];
     const isVisible = next === undefined || next.commitTimestamp > horizon;
     if (hasData && isVisible && dataTimestamp !== 0 && !present.has(dataTimestamp)) {
-      const sentence = `the record at ${commitTimestamp} points to data at ${dataTimestamp}, which is not there`;
+      const sentence = `the record at ${commitTimestamp} points to data at ${dataTimestamp}, which does not exist`;
       return error('record-without-data', [startTimestamp, commitTimestamp], sentence);
     }
     const before = records[i + 1];
     if (record.operation !== 'touch' || before === undefined) return [];
     const isKept =
       before.dataTimestamp === dataTimestamp && before.changedTimestamp === record.changedTimestamp;
-    // Of two that overlap neither has seen the other, and that has been said.
+    // Of two that overlap, neither has seen the other; the overlap has been reported.
     if (isKept || before.commitTimestamp >= startTimestamp) return [];
-    const sentence = `the touch at ${commitTimestamp} kept the data of ${dataTimestamp}, and current was that of ${before.dataTimestamp}`;
+    const sentence = `the touch at ${commitTimestamp} kept the data of ${dataTimestamp}, but the data of ${before.dataTimestamp} was current`;
     return error('record-wrong-touch', [startTimestamp, commitTimestamp], sentence);
   });
 }
@@ -130,7 +131,7 @@ function judgeData(
     if (owned.has(startTimestamp)) return [];
     const sentence = `the data at ${startTimestamp} has neither a lock nor a record`;
     const finding = error('data-without-record', [startTimestamp], sentence);
-    // Elsewhere its transaction may still be under way, and its record on the way.
+    // Otherwise its transaction may still be in flight, with its record on the way.
     if (!rolledBack.has(startTimestamp) && startTimestamp >= horizon) return [finding];
     const newestRecord = records[0]?.commitTimestamp ?? 0;
     return [{ ...finding, fix: { kind: 'erase data', cell, startTimestamp, newestRecord } }];
@@ -147,11 +148,11 @@ function judgeMarkers(
     const record = committed.get(startTimestamp);
     if (record !== undefined) {
       const at = record.commitTimestamp;
-      const sentence = `the transaction of ${startTimestamp} was rolled back, and committed at ${at}`;
+      const sentence = `the transaction of ${startTimestamp} was rolled back, and also committed at ${at}`;
       return [error('committed-and-rolled-back', [startTimestamp, at], sentence)];
     }
     if (startTimestamp >= horizon) return [];
-    const sentence = `the marker of ${startTimestamp} lies below the horizon ${horizon}; the collector removes it in its next cycle`;
+    const sentence = `the marker of ${startTimestamp} is below the horizon ${horizon}; the collector removes it in its next cycle`;
     const timestamps = [startTimestamp];
     return [{ code: 'marker-below-horizon', severity: 'warning', cell, timestamps, sentence }];
   });

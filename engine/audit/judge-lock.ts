@@ -1,15 +1,15 @@
 /**
- * What became of the transaction of a lock, as its primary says: the question that lock resolution asks
- * (transaction/resolve-lock.ts), without doing anything about the answer.
+ * What became of the transaction of a lock, according to its primary: the question of lock
+ * resolution (transaction/resolve-lock.ts), without acting on the answer.
  *
  *     primary                          owner dead                    owner not known to be dead
- *       has committed, or rolled back    left behind by a crash        left behind, or on its way
- *       is locked                        left behind by a crash        at work; perhaps for long
+ *       has committed, or rolled back    left by a crash               left, or on its way
+ *       is locked                        left by a crash               committing, perhaps for long
  *       has nothing of it                never happens: primaries      wait
  *                                        are locked first (P2)
  *
- * The lock is read again after its primary. If it is gone, its transaction was at work, and there is
- * nothing to say; if it is still there, then what the primary said holds for it.
+ * The lock is read again after its primary. If it is gone, its transaction was alive, and there is
+ * nothing to report. If it is still there, the primary's answer applies to it.
  */
 import { PercolatorError, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
@@ -34,7 +34,8 @@ export interface LockToJudge {
 
 export interface LockVerdict {
   readonly finding?: Finding | undefined;
-  /** Its owner may be dead, or at work: that shows if it is still there after its time to live. */
+  /** Its owner may be dead or alive: it is dead if the lock is still there after its time to
+   * live. */
   readonly isUndecided: boolean;
 }
 
@@ -79,14 +80,14 @@ interface Seen extends LockToJudge {
 function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict {
   const { cell, lock, sight, report } = seen;
   const at = describeCell(lock.primary);
-  /** Its owner may be about to take it away. */
+  /** Its owner may be about to remove it. */
   const leftOrOnItsWay = (finding: Finding): LockVerdict => ({
     finding,
     isUndecided: !isOwnerDead(context, lock),
   });
   const fix = { kind: 'resolve lock', cell, lock } as const;
   switch (sight.kind) {
-    case 'undecodable': // Found at the primary itself.
+    case 'undecodable': // Reported at the primary itself.
       return { isUndecided: false };
     case 'committed': {
       const what = `its primary ${at} was committed at ${sight.commitTimestamp}`;
@@ -115,11 +116,13 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
 }
 
 /**
- * When a table is dropped, the locks that its primaries explain are resolved first (P55); what comes later is of
- * transactions that did not commit. A table that was taken away by other means explains nothing.
+ * When a table is dropped, the locks that its primaries explain are resolved first (P55). Locks
+ * that come later belong to transactions that did not commit. A table that was taken away by other
+ * means explains nothing.
  *
- * Below the horizon the traces of a primary may have been collected (P4, P30), and a prewrite that comes
- * so late locks what its rolled back transaction had not; lock resolution knows what to do about it.
+ * Below the horizon the traces of a primary may have been collected (P4, P30). A prewrite that
+ * comes so late locks cells that its rolled-back transaction had not locked; lock resolution deals
+ * with that.
  */
 function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): LockVerdict {
   const { cell, lock, sight, report } = seen;
@@ -183,7 +186,7 @@ async function tracesIfAny(
     return await traces(context, cell, filters);
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
-    // The lock may name anything: a table that is not there, or one that is none of ours.
+    // The lock may name anything: a table that does not exist, or one that is not ours.
     const names = ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'INVALID_ARGUMENT'];
     if (names.includes(error.code)) return undefined;
     throw error;

@@ -1,19 +1,23 @@
 /**
- * What the notifications of one row can be convicted of (section 2.4).
+ * The errors that the notifications of one row can prove (section 2.4).
  *
- * Dirty is what the engine calls dirty: the newest change's commit timestamp is larger than the start
- * timestamp that the observer's acknowledgment stores (P42). Which observers there are is not kept in
- * the storage, so, unless the caller names them, the acknowledgments in the row stand for them:
+ * A cell is dirty when the engine calls it dirty: the newest change's commit timestamp is larger
+ * than the start timestamp that the observer's acknowledgment stores (P42). The storage does not
+ * record which observers exist. So, unless the caller names them, the acknowledgments in the row
+ * represent them:
  *
- *   - no acknowledgment: no observer has run yet. A mark is work, and so is an entry in the list of parked cells.
- *     Without either the notification is lost: whatever commits a change of an observed column leaves a mark, which
- *     only a run takes away, after it has acknowledged (P57). A column that no worker observes keeps its marks.
- *   - every known observer is behind, and there is no mark: the notification is lost.
- *   - some are behind, and there is no mark: lost, or those observers have been retired.
- *   - none is behind, and there is a mark: a worker will clear it, unless an observer that has never
- *     run for the cell is still to come. So such a mark is erased only if the observers were named.
+ * - There is no acknowledgment: no observer has run yet. A mark is work, and so is an entry in the
+ *   list of parked cells. Without either the notification is lost: whatever commits a change of an
+ *   observed column leaves a mark, which only a run removes, after it has acknowledged (P57). A
+ *   column that no worker observes keeps its marks.
+ * - No known observer has seen the change, and there is no mark: the notification is lost.
+ * - Some observers have not seen it, and there is no mark: it is lost, or those observers have been
+ *   retired.
+ * - All have seen it, and there is a mark: a worker will clear it, unless an observer that has
+ *   never run for the cell is still to come. So such a mark is erased only if the observers were
+ *   named.
  *
- * The row and its marks lie in two tables, so what is found here has to be found twice (audit.ts).
+ * The row and its marks are in two tables, so a finding here has to be made twice (audit.ts).
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
@@ -31,9 +35,9 @@ import type { Finding } from './finding.ts';
 /** A table to audit, and what is known about it. */
 export interface AuditedTable {
   readonly table: string;
-  /** Absent: not known, and notifications are not judged. */
+  /** Absent: unknown; then notifications are not judged. */
   readonly observedColumns?: readonly string[] | undefined;
-  /** Every observer of the column, by name. Absent: those that have acknowledged. */
+  /** The names of all observers of the column. Absent: those that have acknowledged. */
   readonly observersOf?: ((column: string) => readonly string[]) | undefined;
 }
 
@@ -73,17 +77,17 @@ function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): F
   const isParked = marks.some(({ family, qualifier }) => family === PARKED && qualifier === column);
 
   const names = audited.observersOf?.(column) ?? [...lastRuns.keys()];
-  const behind = names.filter((name) => (lastRuns.get(name) ?? 0) < change);
+  const lagging = names.filter((name) => (lastRuns.get(name) ?? 0) < change);
   const findings = acknowledgedNothing(cell, history, { lastRuns, horizon });
-  const isNobodys = names.length === 0 && audited.observersOf === undefined && change > 0;
-  if (mark === undefined && !isParked && (isNobodys || behind.length > 0)) {
-    const isCertain = audited.observersOf !== undefined || behind.length === names.length;
-    findings.push(lostNotification(cell, change, { behind, isCertain }));
+  const isUnacknowledged = names.length === 0 && audited.observersOf === undefined && change > 0;
+  if (mark === undefined && !isParked && (isUnacknowledged || lagging.length > 0)) {
+    const isCertain = audited.observersOf !== undefined || lagging.length === names.length;
+    findings.push(lostNotification(cell, change, { lagging, isCertain }));
   }
-  // A lock in the cell may be of the transaction that has set the mark, and is about to commit.
-  const isUnderWay = history.locks.length + history.strangeLocks.length > 0;
-  const isClean = change === 0 || (names.length > 0 && behind.length === 0);
-  if (mark !== undefined && isClean && !isUnderWay) {
+  // A lock in the cell may be of the transaction that has set the mark and is about to commit.
+  const isInFlight = history.locks.length + history.strangeLocks.length > 0;
+  const isClean = change === 0 || (names.length > 0 && lagging.length === 0);
+  if (mark !== undefined && isClean && !isInFlight) {
     const isProven = change === 0 || audited.observersOf !== undefined;
     findings.push(cleanMark(cell, mark.timestamp, isProven));
   }
@@ -91,8 +95,9 @@ function judgeColumn(subject: RowOfMarks, column: string, horizon: Timestamp): F
 }
 
 /**
- * Commit timestamp of the newest change; 0 if there is none that an observer has to see. A touch of a cell without a
- * value names the delete that it saw; if that has been collected, all had seen it (run-observer.ts).
+ * Commit timestamp of the newest change; 0 if there is none that an observer has to see. A touch of
+ * a cell without a value names the delete that it saw; if that has been collected, every observer
+ * had seen it (run-observer.ts).
  */
 function latestChange({ records }: ColumnHistory): Timestamp {
   const [newest] = records;
@@ -103,8 +108,8 @@ function latestChange({ records }: ColumnHistory): Timestamp {
 }
 
 /**
- * The start timestamp of each observer's last run for the column; undefined if one of them cannot be
- * decoded.
+ * The start timestamp of each observer's last run for the column; undefined if one of them cannot
+ * be decoded.
  */
 function lastRunsOf(
   column: string,
@@ -129,7 +134,7 @@ function acknowledgedNothing(
 ): Finding[] {
   if (records.length + locks.length > 0) return [];
   return [...lastRuns].map(([observer, startTimestamp]): Finding => {
-    // The collector takes what is deleted, and leaves the acknowledgment.
+    // The collector takes a deleted cell and may leave its acknowledgment.
     const severity = startTimestamp < horizon ? 'warning' : 'error';
     const sentence = `observer ${observer} acknowledged at ${startTimestamp} a column that has no record`;
     const timestamps = [startTimestamp];
@@ -140,12 +145,12 @@ function acknowledgedNothing(
 function lostNotification(
   cell: CellAddress,
   change: Timestamp,
-  { behind, isCertain }: { readonly behind: readonly string[]; readonly isCertain: boolean },
+  { lagging, isCertain }: { readonly lagging: readonly string[]; readonly isCertain: boolean },
 ): Finding {
-  const who = behind.map((name) => `observer ${name}`).join(' and ') || 'any observer';
+  const who = lagging.map((name) => `observer ${name}`).join(' and ') || 'any observer';
   const unless = isCertain
     ? ''
-    : `, unless ${behind.length === 1 ? 'it has' : 'they have'} been retired`;
+    : `, unless ${lagging.length === 1 ? 'it has' : 'they have'} been retired`;
   return {
     code: 'notification-lost',
     severity: isCertain ? 'error' : 'warning',
@@ -179,7 +184,7 @@ function unobservedMark(
     severity: 'warning',
     cell: { table, row, column },
     timestamps: [timestamp],
-    sentence: `marked at ${timestamp}, and the table's definition says that nobody observes the column`,
+    sentence: `marked at ${timestamp}, but by the table's definition the column is not observed`,
   };
 }
 

@@ -1,7 +1,7 @@
 /**
- * What a row and its marks can be convicted of, put together: by column, by notification, and by
- * timestamps that nobody can have been given yet, as in a table that was restored or copied without
- * its oracle. Such cells would be visible to nobody now, and conflict with everybody later.
+ * The errors that a row and its marks can prove: by column, by notification, and by timestamps that
+ * cannot have been handed out yet, as in a table that was restored or copied without its oracle.
+ * Such cells would be invisible to all now, and conflict with all later.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import { isAcknowledgment } from '../transaction/index.ts';
@@ -11,9 +11,9 @@ import { judgeColumn } from './judge-column.ts';
 import { judgeNotifications, type RowOfMarks } from './judge-notifications.ts';
 
 export interface Limits {
-  /** Every timestamp handed out before it was asked for is below it. */
+  /** Every timestamp handed out before this one was asked for is below it. */
   readonly bound: Timestamp;
-  /** Nobody reads below it: the collector may have taken what is only visible there (P31). */
+  /** Below it there are no reads: the collector may have taken what is only visible there (P31). */
   readonly horizon: Timestamp;
 }
 
@@ -43,7 +43,7 @@ function aheadOfOracle(
   if (ahead.length === 0) return [];
   const code = isAcknowledgment(cell.column) ? 'acknowledgment-ahead' : 'timestamp-ahead';
   const timestamps = [...new Set(ahead)].toSorted((a, b) => a - b);
-  const sentence = `${timestamps.join(', ')}: the oracle has not handed that out yet`;
+  const sentence = `${timestamps.join(', ')}: not yet handed out by the oracle`;
   return [{ code, severity: 'error', cell, timestamps, sentence }];
 }
 

@@ -1,8 +1,9 @@
 /**
- * An audit does not cry wolf: not of a database in use, whatever its clients, the network and death do
- * to it, and not afterwards. What crashes leave behind are warnings, and a repair takes it away.
+ * An audit raises no false alarms: not on a database in use, whatever its clients, the network and
+ * crashes do to it, and not afterwards. What crashes leave are warnings, and a repair removes it.
  *
- * One seed decides a run, and its number is in the name of the test that fails: put it first in SEEDS.
+ * One seed decides a run, and its number is in the name of the test that fails: put it first in
+ * SEEDS.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -72,7 +73,7 @@ describe('clients in trouble, audited all the time,', () => {
         }
       })();
       await database.clock.runUntil(Promise.all([working, auditing]));
-      assert.deepEqual(errorsAmong(found), [], 'while they are at work');
+      assert.deepEqual(errorsAmong(found), [], 'while they are running');
 
       for (const client of clients) {
         client.store.crash();
@@ -88,12 +89,12 @@ describe('clients in trouble, audited all the time,', () => {
   }
 });
 
-test('what the collector leaves is in order, and it takes the markers that were listed', async () => {
+test('the collector leaves no finding, and removes the markers that were listed', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await a.begin();
   for (const value of ['1', '2', undefined]) await b.write({ x: value, 'y:seen': value });
-  put(loser, { z: 'never', x: 'never' }); // `z` is locked, and rolled back for the sake of `x`.
+  put(loser, { z: 'never', x: 'never' }); // `z` is locked, and rolled back because of `x`.
   await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
   const collector = database.client('collector');
   const watch = new LeaseWatch(collector.store, database.clock);
@@ -106,7 +107,7 @@ test('what the collector leaves is in order, and it takes the markers that were 
   assert.deepEqual((await findingsOf(database.client('auditor'))).map(summaryOf), []);
 });
 
-test('writers and workers, audited all the time, leave no error, and nothing at all in the end', async () => {
+test('writers and workers, audited all the time, leave no error, and no finding in the end', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const live = (name: string): Client =>
     database.client(name, { clock: systemClock, backoffMsMax: 4 });
@@ -149,7 +150,7 @@ test('writers and workers, audited all the time, leave no error, and nothing at 
   }
 });
 
-test('a lock whose owner nobody knows is waited for: it is dead if it stands still', async () => {
+test('a lock of an unknown owner is waited for: it is dead if its heartbeat does not change', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   a.store.crashAfter(2);
@@ -163,7 +164,7 @@ test('a lock whose owner nobody knows is waited for: it is dead if it stands sti
   );
 });
 
-test('a lock that beats is not taken for dead, however long it is waited for', async () => {
+test('a lock with a heartbeat is not taken for dead, however long it is waited for', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   const transaction = await a.begin();
@@ -175,12 +176,12 @@ test('a lock that beats is not taken for dead, however long it is waited for', a
   assert.deepEqual(await database.locks(), ['x:c']);
   const auditing = findingsOf(database.client('auditor'), { waitForLocks: true });
   const findings = await database.clock.runUntil(auditing);
-  assert.deepEqual(await database.locks(), ['x:c'], 'it is still at work');
+  assert.deepEqual(await database.locks(), ['x:c'], 'it is still committing');
   assert.deepEqual(findings.map(summaryOf), []);
   await database.clock.runUntil(committing);
 });
 
-test('a lock that is rolled forward while its primary is asked is not reported', async () => {
+test('a lock that is rolled forward while its primary is read is not reported', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   a.store.crashBefore(3); // The primary `x` is committed by hand, the secondary `u/x` never.
@@ -200,13 +201,13 @@ test('a lock that is rolled forward while its primary is asked is not reported',
   assert.deepEqual(await findingsOf(auditor), []);
 });
 
-test('data of nobody is not erased if it is somebody’s by then', async () => {
+test('data without a transaction is not erased if it belongs to one by then', async () => {
   const database = await openTestDatabase();
   await plant(database, 'data x', 1, 'whose');
   await plant(database, 'rollback x', 1);
   const auditor = database.client('auditor');
   auditor.store.beforeCall = async (call) => {
-    if (call.kind === 'mutation') await plant(database, 'lock x', 1, lockOf('x', 'somebody'));
+    if (call.kind === 'mutation') await plant(database, 'lock x', 1, lockOf('x', 'owner'));
   };
   const [finding] = await findingsOf(auditor, { repair: true });
   assert.deepEqual(finding?.repair, { done: false, note: 'the cell has been written meanwhile' });
@@ -238,7 +239,7 @@ async function manyTransactions(
   }
 }
 
-/** A client to which things happen, decided by `random`. */
+/** A client with troubles, decided by `random`. */
 function troubled(database: TestDatabase, random: Random, name: string): Client {
   const ordered = random.fraction() < 0.5;
   const client = database.client(name, {
@@ -258,7 +259,7 @@ function troubled(database: TestDatabase, random: Random, name: string): Client 
   store.afterCall = wait;
   store.duplicate(() => random.fraction() < 0.3);
   store.loseAnswer(() => random.fraction() < 0.05);
-  // A store that is ordered applies nothing without what was sent before: not a commit without its marks.
+  // An ordered store applies nothing without what was sent before: no commit without its marks.
   if (!ordered) store.loseRequest(() => random.fraction() < 0.05);
   if (random.fraction() < 0.5) store.crashAfter(random.integer(1, 40));
   return client;

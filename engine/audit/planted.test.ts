@@ -1,6 +1,7 @@
 /**
- * Everything that an audit can find, planted by hand, one thing at a time: it is found, and nothing else
- * is. Then the database is repaired: what can be repaired is gone, and repairing again changes nothing.
+ * Everything that an audit can find, planted by hand, one thing at a time: it is found, and nothing
+ * else is. Then the database is repaired: what can be repaired is gone, and repairing again changes
+ * nothing.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -25,7 +26,7 @@ const PLANTED: readonly Planted[] = [
   },
   // Locks.
   {
-    name: 'a lock that is no JSON',
+    name: 'a lock that is not JSON',
     plant: (database) => plant(database, 'lock z', 50, 'oops'),
     found: ['error lock-undecodable z:c @ 50'],
   },
@@ -56,7 +57,7 @@ const PLANTED: readonly Planted[] = [
     found: ['error lock-overtaken z:c @ 50 60 70'],
   },
   {
-    name: 'a lock that stayed when its transaction committed',
+    name: 'a lock that remained when its transaction committed',
     plant: async (database) => {
       await plant(database, 'lock z', 50, lockOf('z', 'alive'));
       await plant(database, 'write z', 70, recordOf(50, 'delete'));
@@ -64,7 +65,7 @@ const PLANTED: readonly Planted[] = [
     found: ['error lock-after-end z:c @ 50 70'],
   },
   {
-    name: 'a lock beside its own marker',
+    name: 'a lock next to its own marker',
     plant: async (database) => {
       await plant(database, 'lock z', 50, lockOf('z', 'alive'));
       await plant(database, 'rollback z', 50);
@@ -78,13 +79,13 @@ const PLANTED: readonly Planted[] = [
     left: [],
   },
   {
-    name: 'a lock whose primary is in a row that is not there',
+    name: 'a lock whose primary is in a row that does not exist',
     plant: (database) => plant(database, 'lock z', 50, lockOf('nowhere', 'dead')),
     found: ['error lock-primary-absent z:c @ 50'],
     left: [],
   },
   {
-    name: 'a lock whose primary is in a table that is not there',
+    name: 'a lock whose primary is in a table that does not exist',
     plant: (database) => plant(database, 'lock z', 50, lockOf('nowhere/z', 'dead')),
     found: ['error lock-primary-absent z:c @ 50'],
   },
@@ -146,7 +147,7 @@ const PLANTED: readonly Planted[] = [
     found: ['warning lock-long-held z:c @ 50'],
   },
   {
-    name: 'a lock of just now',
+    name: 'a lock taken just now',
     plant: (database) => plant(database, 'lock z', 50, lockOf('z', 'alive')),
     found: [],
   },
@@ -177,7 +178,7 @@ const PLANTED: readonly Planted[] = [
     found: ['error record-without-data z:c @ 60 70'],
   },
   {
-    name: 'a put whose data is gone, which nobody can read any more',
+    name: 'a put whose data is gone, which no snapshot reads any more',
     plant: async (database) => {
       await plant(database, 'write z', 70, recordOf(50));
       await plant(database, 'write z', 80, recordOf(75, 'delete'));
@@ -250,12 +251,12 @@ const PLANTED: readonly Planted[] = [
   },
   // Data.
   {
-    name: 'data of nobody',
+    name: 'data of no transaction',
     plant: (database) => plant(database, 'data z', 50, 'oops'),
     found: ['error data-without-record z:c @ 50'],
   },
   {
-    name: 'data of nobody, below the horizon',
+    name: 'data of no transaction, below the horizon',
     plant: async (database) => {
       await plant(database, 'data z', 50, 'oops');
       database.oracle.horizon = 60;
@@ -264,7 +265,7 @@ const PLANTED: readonly Planted[] = [
     left: [],
   },
   {
-    name: 'data that stayed when its transaction was rolled back',
+    name: 'data that remained when its transaction was rolled back',
     plant: async (database) => {
       await plant(database, 'data z', 50, 'oops');
       await plant(database, 'rollback z', 50);
@@ -297,7 +298,7 @@ const PLANTED: readonly Planted[] = [
     found: ['error record-undecodable z:c @ 70'],
   },
   {
-    name: 'damage in a row that is marked, too: found once',
+    name: 'damage in a row that is also marked: found once',
     plant: async (database, client) => {
       await client.write({ 'z:seen': 'new' });
       await plant(database, 'data z', 50, 'oops');
@@ -324,7 +325,7 @@ const PLANTED: readonly Planted[] = [
   },
   // Timestamps.
   {
-    name: 'cells of another database, whose oracle was further',
+    name: 'cells of another database, whose oracle was ahead',
     plant: async (database) => {
       await plant(database, 'data z', 1_000, 'foreign');
       await plant(database, 'write z', 1_001, recordOf(1_000));
@@ -360,7 +361,7 @@ const PLANTED: readonly Planted[] = [
     left: [],
   },
   {
-    name: 'a table that is not there',
+    name: 'a table that does not exist',
     plant: (database) => database.store.dropTable('u'),
     found: ['error table-missing u @'],
   },
@@ -416,7 +417,7 @@ describe('planted:', () => {
     assert.deepEqual(found.toSorted(), [...others, ...marked].toSorted());
   });
 
-  test('every code that is about a table’s content has been planted', () => {
+  test('every code about a table’s content has been planted', () => {
     const planted = new Set(PLANTED.flatMap(({ found }) => found.map((one) => one.split(' ')[1])));
     // See fsck.test.ts.
     const ofDatabases = [

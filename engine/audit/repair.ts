@@ -1,16 +1,18 @@
 /**
- * Repair: only what is safe whatever else happens at the same time, and what may be done twice.
+ * Repair: only what is safe whatever else happens at the same time, and what is idempotent.
  *
- *   - A lock is left to lock resolution, which asks its primary, and nobody else.
- *   - Data without an owner goes if its transaction can never commit any more: its marker stands here, or
- *     nobody reads that far back. Conditionally, so that a lock or a record that came since keeps it.
- *   - A lost notification is set anew, at a fresh timestamp, as when a parked cell is replayed. If it
- *     was not lost after all, an observer looks once for nothing.
- *   - A mark that no observer needs goes, with those below it; later ones are above it.
- *   - A companion table is made anew, empty; the notifications that were in it are then found lost.
- *   - What is left of an incarnation that is gone is dropped: its name is never used again.
+ * - A lock is left to lock resolution, which decides by its primary alone.
+ * - Data without an owner goes if its transaction can never commit any more: its marker is in the
+ *   cell, or the data is below the horizon. The erasure is conditional, so that a lock or a record
+ *   that came since keeps the data.
+ * - A lost notification is set anew, at a fresh timestamp, as when a parked cell is replayed. If it
+ *   was not lost after all, an observer runs once for nothing.
+ * - A mark that no observer needs goes, with those below it; later ones are above it.
+ * - A companion table is made anew, empty; the notifications that were in it are then found lost.
+ * - The leftover of an incarnation that is gone is dropped: its name is never used again.
  *
- * All else is for somebody who knows what the data meant: of two values that should not both be there,
+ * All else is left to a person who knows what the data meant: of two values that should not both
+ * exist, no program can tell which is right.
  * no program can tell which is right.
  */
 import { PercolatorError, unreachable } from '../base/index.ts';
@@ -131,14 +133,14 @@ async function dropLeftover(
 function whyNot({ code, severity }: Finding): string {
   const why = WHY_NOT[code];
   if (why !== undefined) return why;
-  return severity === 'error' ? 'somebody has to look at it' : 'nothing needs to be done';
+  return severity === 'error' ? 'an operator has to look at it' : 'nothing needs to be done';
 }
 
 const WHY_NOT: Partial<Record<FindingCode, string>> = {
   'marker-below-horizon': 'the collector removes it',
-  'lease-left-by-dead': 'it ends by itself',
-  'lock-long-held': 'its owner may be at work',
+  'lease-left-by-dead': 'it ends on its own',
+  'lock-long-held': 'its owner may be alive',
   'observer-parked': 'replay it once the observer is mended',
-  'table-unfinished': 'a process may be at it',
+  'table-unfinished': 'a process may be working on it',
   'notification-clean': 'a worker clears it, if there is one for the column',
 };

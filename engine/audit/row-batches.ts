@@ -1,14 +1,14 @@
 /**
  * The rows of a range in batches of bounded size.
  *
- * How many cells a row has is known only when it has been read, so each batch is as many rows as
- * would, at the size of those before, be about as many cells as wanted.
+ * How many cells a row has is known only after it has been read. So each batch has as many rows as
+ * would, at the size of the previous rows, have about the wanted number of cells.
  */
 import type { Bigtable, CellFilter, Row, RowRange } from '../bigtable/index.ts';
 
 export interface RowBatch {
   readonly rows: readonly Row[];
-  /** What the batch covers: its rows are all that there were in it. */
+  /** The range that the batch covers: its rows are all the rows in that range. */
   readonly range: RowRange;
 }
 
@@ -32,7 +32,7 @@ export async function* rowBatches(
       yield { rows, range: { start, end: range.end } };
       return;
     }
-    const end = `${last.key}\0`; // The first key behind the last row.
+    const end = `${last.key}\0`; // The first key after the last row.
     yield { rows, range: { start, end } };
     start = end;
     const cells = rows.reduce((sum, row) => sum + row.cells.length, 0);

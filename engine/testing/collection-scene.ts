@@ -1,4 +1,5 @@
-/** The stage of the tests: a collector on a connection of its own, and the processes that it collects for. */
+/** The stage of the tests: a collector with its own connection, and the processes it collects
+ * for. */
 import { LeaseWatch } from '../leases/index.ts';
 import {
   cell,
@@ -40,7 +41,7 @@ export class Scene {
     return this.database.clock.advance(LEASE_MS / 3);
   }
 
-  /** From now on the process cannot renew its lease, and the collector gives it up. */
+  /** From now on the process cannot renew its lease; waits until the collector gives it up. */
   async lapse(client: Client): Promise<void> {
     client.leaseStore.loseRequest(() => true);
     await this.services.watch.liveLeases();
@@ -51,7 +52,7 @@ export class Scene {
     return this.database.clock.runUntil(collectGarbage(this.services, {}));
   }
 
-  /** Until the horizon is persisted and the wait begins. */
+  /** Runs until the horizon is persisted and the wait begins. */
   async beginCycle(): Promise<GarbageCollector> {
     const collector = new GarbageCollector(this.services, settingsOf({}));
     await collector.step();

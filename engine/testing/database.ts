@@ -1,14 +1,14 @@
 /**
- * A Percolator database under test: one store and one oracle, and as many clients as the test wants.
+ * A Percolator database under test: one store, one oracle, and as many clients as the test wants.
  *
  *     client 'A' ──▶ FaultyBigtable ─┐
  *     client 'B' ──▶ FaultyBigtable ─┼──▶ one store, in memory
  *     client 'C' ──▶ FaultyBigtable ─┘
  *
- * Each client is what a process is: it has its own connection, liveness token, lock watch and
- * heartbeats. Nobody knows that a client has died until the test says so (`bury`).
+ * Each client represents a process: it has its own connection, liveness token, lock watch and
+ * heartbeats. No other client knows that a client has died until the test says so (`bury`).
  *
- * Cells are named `row` or `row:column` or `table/row:column`; what is left out is `t` and `c`.
+ * Cells are named `row` or `row:column` or `table/row:column`; the defaults are `t` and `c`.
  */
 import { type Clock, createRandom } from '../base/index.ts';
 import {
@@ -46,7 +46,8 @@ export interface DatabaseOptions {
   readonly seed?: number | undefined;
 }
 
-/** Values by cell name; undefined in a read is a cell without a value, in a write a delete. */
+/** Values by cell name; undefined means a cell without a value in a read, and a delete in a
+ * write. */
 export type Values = Readonly<Record<string, string | undefined>>;
 
 export class TestDatabase {
@@ -73,7 +74,8 @@ export class TestDatabase {
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),
       liveness: { self: name, isDead: (token: string) => this.#dead.has(token) },
-      // Bounds are what was given last, not more: the timestamps in a script are the transactions'.
+      // Bounds are the last timestamps given, and use up none: the timestamps in a script are the
+      // transactions'.
       leases: { store: leaseStore, freshTimestamp: async () => this.oracle.given.at(-1) ?? 0 },
       isObserved: async (table: string, column: string) => {
         await this.store.sampleRowKeys(table); // Refuses a table that does not exist.
@@ -83,7 +85,7 @@ export class TestDatabase {
     return new Client(store, leaseStore, createContext(services, given));
   }
 
-  /** From now on everybody knows that the client is dead. */
+  /** From now on every client knows that the client is dead. */
   bury(name: string): void {
     this.#dead.add(name);
   }
@@ -121,13 +123,14 @@ export interface ClientOptions extends OptionsGiven {
   readonly clock?: Clock | undefined;
   /** Whether the store keeps the order in which mutations were sent. Default true. */
   readonly ordered?: boolean | undefined;
-  /** Operations go through batching before anything happens to them. Default off. */
+  /** Operations go through batching before any fault applies to them. Default off. */
   readonly batching?: BatchingOptions | undefined;
 }
 
 export class Client {
   readonly store: FaultyBigtable;
-  /** The connection of the lease: apart, so that the n-th mutation of `store` is a transaction's. */
+  /** The connection of the lease: separate, so that the n-th mutation of `store` is a
+   * transaction's. */
   readonly leaseStore: FaultyBigtable;
   readonly context: Context;
 
@@ -141,7 +144,7 @@ export class Client {
     return begin(this.context);
   }
 
-  /** One transaction that writes the values; resolves with its commit timestamp, phase 2 included. */
+  /** One transaction that writes the values; resolves with its commit timestamp, after phase 2. */
   async write(values: Values): Promise<Timestamp> {
     const transaction = await this.begin();
     put(transaction, values);
@@ -150,7 +153,7 @@ export class Client {
     return committed;
   }
 
-  /** The values at a timestamp, or of now. */
+  /** The values at a timestamp, or of the present. */
   async read(names: readonly string[], at?: Timestamp): Promise<Values> {
     await using reader = await snapshotAt(this.context, at);
     const values = await reader.getMany(names.map(cell));
@@ -196,7 +199,7 @@ export function put(transaction: Transaction, values: Values): void {
   }
 }
 
-/** As the paper's Figure 4 writes it: `7: $3`, `7: primary`, `7: primary at t/Bob:bal`, `8: data @ 7`. */
+/** As in the paper's Figure 4: `7: $3`, `7: primary`, `7: primary at t/Bob:bal`, `8: data @ 7`. */
 function describe({ family, timestamp, value, qualifier }: Cell): string {
   const text = Buffer.from(value).toString();
   if (family === 'lock') {

@@ -1,4 +1,4 @@
-/** The claims of the faulty client: each fault does what it says, and only to the client it is injected into. */
+/** The claims of the faulty client: each fault does what it says, and only to its own client. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bigtable, RowMutation } from '../bigtable/index.ts';
@@ -63,7 +63,7 @@ test('a crash ends one client; the others of the store go on', async () => {
   assert.deepEqual(await rowsOf(alive), ['b']);
 });
 
-test('mutations sent behind the one that crashes are not applied', async () => {
+test('mutations sent after the one that crashes are not applied', async () => {
   const store = await openStore();
   const client = new FaultyBigtable(store);
   client.crashAfter(1);
@@ -72,7 +72,7 @@ test('mutations sent behind the one that crashes are not applied', async () => {
   assert.deepEqual(await rowsOf(store), ['a']);
 });
 
-test('an answer that comes after the crash is not heard', async () => {
+test('an answer that comes after the crash is not delivered', async () => {
   const client = new FaultyBigtable(await openStore());
   client.afterCall = () => client.crash();
   await assert.rejects(client.readRow('t', 'a', [{ family: 'f' }]), CrashedError);
@@ -103,7 +103,7 @@ test('one entry of a batch in doubt is answered with its error', async () => {
   assert.equal(b, false);
 });
 
-test('a duplicate arrives when told, once, and undoes what came in between', async () => {
+test('a duplicate arrives when told, once, and undoes mutations in between', async () => {
   const client = new FaultyBigtable(await openStore());
   client.duplicate(once((call) => call.row === 'a'));
   await client.mutateRows([setRow('a', 'old')]);

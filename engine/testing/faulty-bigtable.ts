@@ -1,20 +1,20 @@
 /**
- * A client of a Bigtable to which things happen: its process dies, answers and requests get lost,
+ * A client of a Bigtable that suffers faults: its process dies, answers and requests are lost,
  * mutations arrive twice, and a test may do something of its own at any exact step.
  *
  *     client ──▶ FaultyBigtable ──▶ the store, shared with other clients
  *                      │
  *                      └─▶ trace: every call made, in order
  *
- * A *mutation* here is what is atomic: the mutations of one row. A `mutateRows` of three rows is three
- * mutations, delivered one after the other, so a crash may fall between them; the same goes for
- * `checkAndMutateRows`. All mutations of one client are delivered in the order sent, each after the
- * one before it has been applied, so the n-th mutation is the same one in every run.
+ * A *mutation* here is the atomic unit: the mutations of one row. A `mutateRows` of three rows is
+ * three mutations, delivered one after the other, so a crash may fall between them; the same goes
+ * for `checkAndMutateRows`. All mutations of one client are delivered in the order sent, each after
+ * the previous one has been applied, so the n-th mutation is the same one in every run.
  *
- * Faults compose. `loseRequest` and `duplicate` on one mutation make a request that is delayed: the
- * caller is told STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called.
+ * Faults compose. `loseRequest` and `duplicate` on one mutation make a delayed request: the caller
+ * receives STORE_IN_DOUBT, and the mutation arrives when `deliverDuplicates` is called.
  *
- * What it does not do: it never draws by chance. A predicate that asks a `Random` does.
+ * It never draws at random; a predicate that asks a `Random` does.
  */
 import { assert, PercolatorError } from '../base/index.ts';
 import type {
@@ -33,7 +33,7 @@ export interface ReadCall {
   readonly kind: 'read';
   readonly operation: 'readRow' | 'readRows' | 'readRange';
   readonly table: string;
-  /** The rows asked for; of a range its start and its end, as far as they were given. */
+  /** The rows asked for; for a range its start and its end, as far as they were given. */
   readonly rows: readonly string[];
   readonly filters: readonly CellFilter[];
 }
@@ -47,7 +47,7 @@ export interface MutationCall {
   readonly row: string;
   /** What a conditional mutation looks for; absent for a blind one. */
   readonly anyOf?: readonly CellFilter[] | undefined;
-  /** What is set and erased; of a conditional mutation first `ifFound`, then `ifNotFound`. */
+  /** What is set and erased; for a conditional mutation first `ifFound`, then `ifNotFound`. */
   readonly mutations: readonly Mutation[];
 }
 
@@ -55,26 +55,28 @@ export type Call = ReadCall | MutationCall;
 
 type MutationPredicate = (call: MutationCall) => boolean;
 
-/** What every call of a crashed client meets. Not a `PercolatorError`: the dead do not handle errors. */
+/** What every call of a crashed client throws. Not a `PercolatorError`: the dead do not handle
+ * errors. */
 export class CrashedError extends Error {
   override readonly name = 'CrashedError';
 }
 
 export class FaultyBigtable implements Bigtable {
   readonly manifest: Manifest;
-  /** Every call that reached the store's door before the crash, oldest first. */
+  /** Every call that reached the store before the crash, oldest first. */
   readonly trace: Call[] = [];
   /** Awaited before a call is delivered. It must not wait for a mutation of this same client. */
   beforeCall: ((call: Call) => Promise<void> | void) | undefined;
-  /** Awaited after a call was delivered, before its caller hears of it; under the same condition. */
+  /** Awaited after a call was delivered, before its caller gets the answer; the same condition
+   * holds. */
   afterCall: ((call: Call) => Promise<void> | void) | undefined;
 
   readonly #store: Bigtable;
   readonly #losesAnswer: MutationPredicate[] = [];
   readonly #losesRequest: MutationPredicate[] = [];
   readonly #duplicates: MutationPredicate[] = [];
-  /** Copies that are still on their way, in the order sent. */
-  #underway: (() => Promise<unknown>)[] = [];
+  /** Copies that are still in flight, in the order sent. */
+  #inFlight: (() => Promise<unknown>)[] = [];
   #crashBefore = Infinity;
   #crashAfter = Infinity;
   #crashed = false;
@@ -84,13 +86,14 @@ export class FaultyBigtable implements Bigtable {
   /** Resolves when every mutation sent so far has been delivered or lost. */
   #sent: Promise<unknown> = Promise.resolve();
 
-  /** @param manifest replaces what the store says of itself: `{ ordered: false }` takes the slower path */
+  /** @param manifest replaces fields of the store's own: `{ ordered: false }` takes the slower
+   * path */
   constructor(store: Bigtable, manifest: Partial<Manifest> = {}) {
     this.#store = store;
     this.manifest = { ...store.manifest, ...manifest };
   }
 
-  /** How many mutations were sent: after a run without faults, how many places there are to crash. */
+  /** How many mutations were sent: after a run without faults, the number of places to crash. */
   get mutationCount(): number {
     return this.#mutationCount;
   }
@@ -100,7 +103,7 @@ export class FaultyBigtable implements Bigtable {
     this.#crashed = true;
   }
 
-  /** The process dies after its `number`-th mutation was applied, without having heard the answer. */
+  /** The process dies after its `number`-th mutation was applied, without receiving the answer. */
   crashAfter(number: number): void {
     this.#crashAfter = number;
   }
@@ -110,25 +113,27 @@ export class FaultyBigtable implements Bigtable {
     this.#crashBefore = number;
   }
 
-  /** Every mutation for which the predicate holds is applied, and its caller told STORE_IN_DOUBT. */
+  /** Every mutation that the predicate accepts is applied, and its caller receives
+   * STORE_IN_DOUBT. */
   loseAnswer(predicate: MutationPredicate): void {
     this.#losesAnswer.push(predicate);
   }
 
-  /** Every mutation for which the predicate holds is not applied, and its caller told STORE_IN_DOUBT. */
+  /** Every mutation that the predicate accepts is lost, and its caller receives STORE_IN_DOUBT. */
   loseRequest(predicate: MutationPredicate): void {
     this.#losesRequest.push(predicate);
   }
 
-  /** Every mutation for which the predicate holds arrives again when `deliverDuplicates` is called. */
+  /** Every mutation that the predicate accepts arrives again when `deliverDuplicates` is called. */
   duplicate(predicate: MutationPredicate): void {
     this.#duplicates.push(predicate);
   }
 
-  /** Delivers the copies underway, in the order sent. Nobody waits for their answers any more. */
+  /** Delivers the copies in flight, in the order sent. No caller waits for their answers any
+   * more. */
   async deliverDuplicates(): Promise<void> {
-    const copies = this.#underway;
-    this.#underway = [];
+    const copies = this.#inFlight;
+    this.#inFlight = [];
     for (const deliver of copies) await deliver().catch(() => undefined);
   }
 
@@ -270,14 +275,14 @@ export class FaultyBigtable implements Bigtable {
   }
 
   async #throughFaults<T>(call: MutationCall, deliver: () => Promise<T>): Promise<T> {
-    if (this.#duplicates.some((holds) => holds(call))) this.#underway.push(deliver);
+    if (this.#duplicates.some((holds) => holds(call))) this.#inFlight.push(deliver);
     if (this.#losesRequest.some((holds) => holds(call))) throw inDoubt('request', call);
     const answer = await deliver();
     if (this.#losesAnswer.some((holds) => holds(call))) throw inDoubt('answer', call);
     return answer;
   }
 
-  /** An answer that arrives after the crash is heard by nobody. */
+  /** An answer that arrives after the crash reaches no caller. */
   #heard<T>(answer: T): T {
     this.#assertNotCrashed();
     return answer;
@@ -310,7 +315,7 @@ function inDoubt(lost: 'request' | 'answer', call: MutationCall): PercolatorErro
   );
 }
 
-/** What one entry of a batch is answered with. A crash is no answer: it ends the caller. */
+/** The answer for one entry of a batch. A crash is no answer: it ends the caller. */
 function survivable(error: unknown): Error {
   assert(error instanceof Error, 'a store rejects with errors');
   if (error instanceof CrashedError) throw error;

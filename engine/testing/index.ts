@@ -1,4 +1,4 @@
-/** The front door of what tests are made of: a simple store, a client with faults, a clock that obeys. */
+/** The front door of the test tools: a simple store, a client with faults, a controlled clock. */
 export { createMemoryBigtable } from './memory-bigtable.ts';
 export {
   CrashedError,

@@ -1,4 +1,4 @@
-/** The memory store is a Bigtable, and is as asynchronous as a real one. */
+/** The memory store is a Bigtable, and as asynchronous as a real one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { conformanceSuite } from '../bigtable/conformance.ts';

@@ -1,12 +1,12 @@
 /**
- * A Bigtable in memory: the dumb store that the embedded one is compared with, and the fast one under
- * the tests of the protocol.
+ * A Bigtable in memory: the simple store that the embedded one is compared with, and the fast one
+ * for the tests of the protocol.
  *
  *     call ──▶ checked at once ──▶ one turn of the microtask queue ──▶ applied ──▶ answered
  *
- * As with a real store, nothing is applied before the call returns, and calls made by one caller are
- * applied in the order made. There is no I/O and no chance in it: the same calls give the same run.
- * It hands out plain `Uint8Array`s, so that nobody comes to rely on a `Buffer`.
+ * As with a real store, nothing is applied before the call returns, and calls made by one caller
+ * are applied in the order made. There is no I/O and no randomness: the same calls give the same
+ * run. The store hands out plain `Uint8Array`s, so that no code comes to rely on a `Buffer`.
  */
 import { PercolatorError } from '../base/index.ts';
 import type {
@@ -133,7 +133,7 @@ class MemoryBigtable implements Bigtable {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.resolve(); // What was sent before is in the queue before this.
+    await Promise.resolve(); // Calls sent earlier are in the queue before this.
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -178,7 +178,7 @@ class MemoryBigtable implements Bigtable {
   }
 }
 
-/** Schemas are compared as sets: Bigtable gives families and splits back in an order of its own. */
+/** Schemas are compared as sets: Bigtable returns families and splits in an order of its own. */
 function normalized({ families, splits = [] }: TableSchema): TableSchema {
   return {
     families: [...new Set(families)].toSorted(compareUtf8),

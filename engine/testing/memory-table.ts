@@ -1,9 +1,10 @@
 /**
- * One table of the memory store: rows in a Map, their keys in a sorted array, each row's cells in a list.
+ * One table of the memory store: rows in a Map, their keys in a sorted array, each row's cells in a
+ * list.
  *
- * Correct by being obvious: a read looks at every cell of the row and sorts what passes. Nothing here
- * is shared with the embedded store, neither its key encoding nor its order of bytes, so that the
- * two agree only if both are right.
+ * It is correct by being obvious: a read examines every cell of the row and sorts those that pass.
+ * Nothing here is shared with the embedded store, neither its key encoding nor its order of bytes,
+ * so that the two agree only if both are right.
  */
 import { PercolatorError, unreachable } from '../base/index.ts';
 import {
@@ -20,7 +21,8 @@ import {
 export class MemoryTable {
   readonly schema: TableSchema;
   readonly #rows = new Map<string, readonly Cell[]>();
-  /** The keys of `#rows`, in the order of their UTF-8 bytes. Invariant: the same keys, each once. */
+  /** The keys of `#rows`, in the order of their UTF-8 bytes. Invariant: the same keys, each once.
+   * The keys of `#rows`, in the order of their UTF-8 bytes. Invariant: the same keys, each once. */
   readonly #keys: string[] = [];
 
   constructor(schema: TableSchema) {
@@ -47,7 +49,7 @@ export class MemoryTable {
     return rows;
   }
 
-  /** Applies the mutations in the order given; a row without cells is no row. */
+  /** Applies the mutations in the order given; a row without cells does not exist. */
   mutateRow(key: string, mutations: readonly Mutation[]): void {
     const cells = mutations.reduce(applied, this.#rows.get(key) ?? []);
     const position = this.#position(key);
@@ -94,7 +96,7 @@ export function compareUtf8(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** The cells that pass, by qualifier, then newest first, with no more versions of a column than wanted. */
+/** The cells that pass, by qualifier, then newest first, with at most `versions` of each column. */
 function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
   const passing = cells.filter((cell) => passes(cell, filter)).toSorted(byColumnThenNewest);
   const { versions = Infinity } = filter;

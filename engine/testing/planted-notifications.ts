@@ -1,4 +1,4 @@
-/** Notifications planted by hand: lost, left behind, parked, and those that are in order (planted.test.ts). */
+/** Notifications planted by hand: lost, left over, parked, and those in order (planted.test.ts). */
 import type { AuditedTable } from '../audit/index.ts';
 import type { Client, TestDatabase } from './database.ts';
 import { erase, lockOf, plant, recordOf } from './planting.ts';
@@ -51,14 +51,14 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: ['warning notification-lost z:seen @ 60'],
   },
   {
-    name: 'a change that the observer, which is named, has never seen, without a mark',
+    name: 'a change that the named observer has never seen, without a mark',
     plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
     found: ['error notification-lost z:seen @ 60'],
     left: [],
     tables: NAMED,
   },
   {
-    name: 'P57: a change that nobody has ever acknowledged, without a mark, whoever the observers are',
+    name: 'P57: a change that no observer has ever acknowledged, without a mark, whichever observers exist',
     plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
     found: ['error notification-lost z:seen @ 60'],
     left: [],
@@ -73,7 +73,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     left: [],
   },
   {
-    name: 'a change that nobody has ever acknowledged, and that is parked',
+    name: 'a change that no observer has ever acknowledged, and that is parked',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       const value = JSON.stringify({ failures: 8, error: 'Error: indigestible' });
@@ -142,7 +142,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: [],
   },
   {
-    name: 'a mark of a change that every observer has seen, as far as one can know',
+    name: 'a mark of a change that every observer has seen, as far as is known',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
@@ -151,7 +151,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: ['warning notification-clean z:seen @ 60'],
   },
   {
-    name: 'a mark of a change that every observer has seen, which are named',
+    name: 'a mark of a change that every observer has seen, and they are named',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
@@ -167,7 +167,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: [],
   },
   {
-    name: 'a mark on a column that nobody observes',
+    name: 'a mark on a column that is not observed',
     plant: (database) => plant(database, 'weak t.notify/z:c', 60),
     found: ['warning notification-clean z:c @ 60'],
   },

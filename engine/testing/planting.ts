@@ -1,6 +1,6 @@
 /**
- * Cells planted by hand, behind the engine's back, which no transaction would leave; and what an audit
- * finds, in words short enough to be compared.
+ * Cells planted by hand, past the engine, which no transaction would leave; and the findings of an
+ * audit, in words short enough to be compared.
  */
 import { audit, type AuditedTable, type AuditOptions, type Finding } from '../audit/index.ts';
 import type { Bigtable, Mutation, Timestamp } from '../bigtable/index.ts';

@@ -1,6 +1,6 @@
 /**
- * A timestamp oracle that a test writes the script for: so that a transaction gets exactly the
- * timestamps it has in a figure of the paper.
+ * A timestamp oracle with a script written by the test, so that a transaction receives exactly the
+ * timestamps that it has in a figure of the paper.
  */
 import { assert } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -9,11 +9,13 @@ import type { TimestampOracle } from '../oracle/index.ts';
 export class ScriptedOracle implements TimestampOracle {
   /** Everything handed out, oldest first. */
   readonly given: Timestamp[] = [];
-  /** Awaited before a timestamp is chosen: a test may do something of its own meanwhile, or fail. */
+  /** Awaited before a timestamp is chosen: a test may do something of its own meanwhile, or fail.
+   * Awaited before a timestamp is chosen: a test may do something of its own meanwhile, or fail. */
   beforeNext: (() => Promise<void> | void) | undefined;
-  /** Awaited when a timestamp was chosen, before the caller hears of it: the answer is slow. */
+  /** Awaited after a timestamp was chosen, before the caller receives it: the answer is slow. */
   afterNext: (() => Promise<void> | void) | undefined;
-  /** Of the garbage collection; what is persisted and what everybody has heard of are one thing here. */
+  /** Horizon of the garbage collection; here the persisted horizon and the known one are the
+   * same. */
   horizon: Timestamp = 0;
   /** Awaited before the horizon is read, or raised. */
   beforeHorizon: (() => Promise<void> | void) | undefined;

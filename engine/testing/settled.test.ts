@@ -1,6 +1,7 @@
 /**
- * The simulator's table keeps what the contract says of filters that pass nothing and of cells that pass two: the suite
- * claims it of every storage (conformance/reads.ts), and the simulator's table is none by itself.
+ * The simulator's table obeys the contract about filters that pass nothing and cells that pass two
+ * filters. The suite checks this for every storage (conformance/reads.ts), but the simulator's
+ * table alone is not a storage.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

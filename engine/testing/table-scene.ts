@@ -1,6 +1,6 @@
 /**
- * One store, a clock that obeys, and processes that are databases of their own: for tests that create and drop tables
- * while they are in use, step by step.
+ * One store, a controlled clock, and processes with databases of their own: for tests that create
+ * and drop tables in use, step by step.
  */
 import { assert, createRandom, type Random } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
@@ -13,10 +13,10 @@ import { readDefinition, type TableState } from '../tables/definition.ts';
 
 export interface Process {
   readonly name: string;
-  /** Its connection: what it sends can be held, lost and seen. */
+  /** The process's connection: its calls can be held, lost and inspected. */
   readonly store: FaultyBigtable;
   readonly percolator: Percolator;
-  /** Awaited before a table of the storage is made or dropped, and before a timestamp is asked for. */
+  /** Awaited before the storage makes or drops a table, and before a timestamp is asked for. */
   readonly before: Before;
 }
 
@@ -46,7 +46,7 @@ export class Scene {
     return opened as { -readonly [K in keyof N]: Process };
   }
 
-  /** Moves time on until the promise settles. */
+  /** Moves time forward until the promise settles. */
   run<T>(promise: Promise<T>): Promise<T> {
     return this.clock.runUntil(promise);
   }
@@ -59,7 +59,7 @@ export class Scene {
     return this.run(percolator.dropTable(table));
   }
 
-  /** Begins to write; the test moves time. */
+  /** Begins to write; the test moves the time. */
   write({ percolator }: Process, value: string, ...cells: readonly CellAddress[]): Promise<void> {
     return percolator.transact(async (transaction) => {
       for (const cell of cells) transaction.set(cell, value);
@@ -90,7 +90,7 @@ export class Scene {
     return rows;
   }
 
-  /** The next call of the process for which `holds` waits before it is delivered. */
+  /** The next call of the process that `holds` accepts waits before it is delivered. */
   hold({ store }: Process, holds: (call: Call) => boolean): Held {
     const gate = createGate();
     let met = false;
@@ -102,7 +102,8 @@ export class Scene {
     return gate;
   }
 
-  /** The process stops at the next call for which `holds`: no call of it is delivered until it is released. */
+  /** Stops the process at the next call that `holds` accepts: none of its calls is delivered until
+   * the release. */
   pauseAt({ store }: Process, holds: (call: Call) => boolean): Held {
     const gate = createGate();
     let met = false;
@@ -113,7 +114,7 @@ export class Scene {
     return gate;
   }
 
-  /** The next making, or dropping, of a table, or the next timestamp, waits. */
+  /** The next creation or drop of a table, or the next timestamp, waits. */
   holdNext({ before }: Process, what: keyof Before): Held {
     const gate = createGate();
     before[what] = () => {
@@ -123,13 +124,13 @@ export class Scene {
     return gate;
   }
 
-  /** The process does nothing any more, and everybody knows. */
+  /** The process stops, and all others know it. */
   kill({ name, store }: Process): void {
     store.crash();
     this.#dead.add(name);
   }
 
-  /** The process writes, and dies when its primary has been committed, and nothing else. */
+  /** The process writes, and dies once its primary has been committed, before anything else. */
   async dieAfterCommitPoint(
     process: Process,
     value: string,
@@ -148,17 +149,17 @@ export class Scene {
 
   async untilState(table: string, state: TableState): Promise<void> {
     for (let waited = 0; (await this.state(table)) !== state; waited++) {
-      assert(waited < 1_000, `table ${table} comes to be ${state}`);
+      assert(waited < 1_000, `table ${table} reaches state ${state}`);
       await this.clock.advance(1);
     }
   }
 
-  /** What the storage has of table `t`. */
+  /** The storage's tables that belong to table `t`. */
   async tables(): Promise<readonly string[]> {
     return (await this.store.listTables()).filter((name) => /^t(\.|$)/.test(name)).toSorted();
   }
 
-  /** A table as databases have them that were made before there were incarnations. */
+  /** A table as it is in databases from before there were incarnations. */
   async plantTable(table: string, definition: object): Promise<void> {
     await this.store.createTable('percolator-tables', { families: ['table'] });
     await this.store.createTable(table, { families: TABLE_FAMILIES });
@@ -169,7 +170,7 @@ export class Scene {
     await this.store.mutateRows([{ table: 'percolator-tables', row: table, mutations }]);
   }
 
-  /** What fsck says: severity, code and table. */
+  /** The findings of fsck: severity, code and table. */
   async findings(options: { readonly repair?: boolean } = {}): Promise<readonly string[]> {
     const liveness = { self: 'auditor', isDead: (token: string) => this.#dead.has(token) };
     const audit = await fsck(this.store, { clock: this.clock, liveness, ...options });
@@ -201,7 +202,8 @@ export function isCommitOf(table: string): (call: Call) => boolean {
     call.mutations.some(({ family }) => family === 'write');
 }
 
-/** The reads of definitions that commits share, and transactions that do not know their table yet. */
+/** Whether the call is a read of definitions, shared by commits and by transactions new to their
+ * table. */
 export function readsDefinitions(call: Call): boolean {
   return (
     call.kind === 'read' && call.operation === 'readRows' && call.table === 'percolator-tables'

@@ -1,4 +1,4 @@
-/** The claims of the clock that obeys. */
+/** The claims of the virtual clock. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from './index.ts';
@@ -12,7 +12,7 @@ test('time stands still until told to move', async () => {
   assert.equal(clock.monotonicMs(), 1250);
 });
 
-test('sleepers wake at their own time, and of the same time in the order they went to sleep', async () => {
+test('sleepers wake at their own time, and for the same time in the order they went to sleep', async () => {
   const clock = new VirtualClock();
   const woken: string[] = [];
   const sleeper = async (name: string, ms: number): Promise<void> => {
@@ -27,7 +27,7 @@ test('sleepers wake at their own time, and of the same time in the order they we
   assert.deepEqual(woken, ['first at 10', 'second at 10', 'late at 30']);
 });
 
-test('who sleeps again on waking is woken again by the same advance', async () => {
+test('a sleeper that sleeps again on waking is woken again by the same advance', async () => {
   const clock = new VirtualClock();
   let ticks = 0;
   void (async () => {
@@ -70,7 +70,7 @@ test('runUntil rejects as the promise does', async () => {
   await assert.rejects(clock.runUntil(failing), /late failure/);
 });
 
-test('waiting for what nobody will bring about is a failed assertion, not a hang', async () => {
+test('waiting for what will never happen is a failed assertion, not a hang', async () => {
   const clock = new VirtualClock();
-  await assert.rejects(clock.runUntil(new Promise(() => undefined)), /somebody sleeps/);
+  await assert.rejects(clock.runUntil(new Promise(() => undefined)), /a caller sleeps/);
 });

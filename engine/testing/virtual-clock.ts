@@ -1,14 +1,14 @@
 /**
- * A clock that obeys: time stands still until it is told to move.
+ * A clock under the test's control: time stands still until it is told to move.
  *
- *     advance(ms)         moves on by so much, waking sleepers on the way, each at its own time
- *     runUntil(promise)   whenever everything waits, moves on to the next sleeper, until the promise settles
+ *     advance(ms)         moves on by `ms`, waking sleepers on the way, each at its own time
+ *     runUntil(promise)   moves on to the next sleeper whenever all wait, until it settles
  *
- * Before each step whatever can run is run until it waits, so that what a sleeper does on waking is
- * done at the time it woke. Sleepers of the same time wake in the order they went to sleep.
+ * Before each step, whatever can run is run until it waits, so that what a sleeper does on waking
+ * is done at the time it woke. Sleepers for the same time wake in the order they went to sleep.
  *
- * "Everything waits" is known only of work in this process: over a store with real I/O, `runUntil`
- * would take a slow disk for a standstill. Use it with the memory store.
+ * Whether everything waits is known only for work in this process: over a store with real I/O,
+ * `runUntil` would take a slow disk for a standstill. Use it with the memory store.
  */
 import { assert, systemClock, type Clock, type SleepOptions } from '../base/index.ts';
 
@@ -24,7 +24,7 @@ export class VirtualClock implements Clock {
   #wallAheadMs = 0;
   /** In the order in which they wake. */
   #sleepers: readonly Sleeper[] = [];
-  /** Callers of `yield` that have not gone on yet; while there are any, something can still run. */
+  /** Callers of `yield` that have not resumed; while there are any, something can still run. */
   #yielding = 0;
 
   constructor(startMs = 0) {
@@ -35,7 +35,8 @@ export class VirtualClock implements Clock {
     return this.#nowMs + this.#wallAheadMs;
   }
 
-  /** The machine is suspended for `ms`: its monotonic clock and its sleepers stand still, its wall clock does not. */
+  /** Suspends the machine for `ms`: its monotonic clock and its sleepers stand still, its wall
+   * clock does not. */
   suspend(ms: number): void {
     this.jumpWall(ms);
   }
@@ -55,7 +56,7 @@ export class VirtualClock implements Clock {
       const { background = false } = options;
       const wakeMs = this.#nowMs + Math.max(0, ms);
       const sleeper: Sleeper = { wakeMs, background, wake: resolve };
-      // A stable sort: of the same time, who came first stays first.
+      // The sort is stable: sleepers for the same time stay in order of arrival.
       this.#sleepers = [...this.#sleepers, sleeper].toSorted((a, b) => a.wakeMs - b.wakeMs);
       signal?.addEventListener('abort', () => this.#wake(sleeper), { once: true });
     });
@@ -67,7 +68,7 @@ export class VirtualClock implements Clock {
     this.#yielding -= 1;
   }
 
-  /** Moves time on by `ms`; resolves when everybody who woke has run until they wait again. */
+  /** Moves time forward by `ms`; resolves when all that woke have run until they wait again. */
   async advance(ms: number): Promise<void> {
     const endMs = this.#nowMs + ms;
     for (;;) {
@@ -79,7 +80,7 @@ export class VirtualClock implements Clock {
     this.#nowMs = endMs;
   }
 
-  /** Moves time on from sleeper to sleeper until `promise` settles; resolves or rejects as it does. */
+  /** Moves time forward from sleeper to sleeper until `promise` settles; settles as it does. */
   async runUntil<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
     const note = (): void => {
@@ -89,9 +90,9 @@ export class VirtualClock implements Clock {
     for (;;) {
       await this.#settle();
       if (settled) return promise;
-      // Who sleeps in the background goes on for ever: nobody waits for that.
-      const somebody = this.#sleepers.some(({ background }) => !background);
-      assert(somebody, 'somebody sleeps while the promise waits');
+      // Background sleepers go on for ever and count for nothing here.
+      const isAwaited = this.#sleepers.some(({ background }) => !background);
+      assert(isAwaited, 'a caller sleeps while the promise waits');
       const [next] = this.#sleepers;
       if (next !== undefined) this.#moveTo(next);
     }

@@ -106,7 +106,10 @@ test('a store in order, then with crash leftovers, then damaged, then repaired',
 
   const repairing = await run('--store', STORE, '--repair');
   assert.equal(repairing.exitCode, 1, 'one is for somebody to look at');
-  assert.match(repairing.stdout, /row 1\/rating.*\n +not repaired: somebody has to look at it$/m);
+  assert.match(
+    repairing.stdout,
+    /row 1\/rating.*\n +not repaired: an operator has to look at it$/m,
+  );
   assert.match(repairing.stdout, /row 2\/rating.*\n +repaired: erased$/m);
   assert.match(repairing.stdout, /7 errors, 1 warning; 7 repaired, 1 error left\.$/);
 

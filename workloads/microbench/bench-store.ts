@@ -1,4 +1,4 @@
-/** One store of the benchmark: opened, loaded, and known well enough to be measured. */
+/** One store of the benchmark: opened and loaded, with everything that its measurement needs. */
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { open as openLmdb } from 'lmdb';
@@ -27,18 +27,18 @@ export interface BenchStore extends AsyncDisposable {
   readonly servers: Servers;
   /** Oracle and lock service as processes; null without `--processes`. */
   readonly services: Services | null;
-  /** For every other database on this store; undefined where each keeps it in the store. */
+  /** The oracle for every other database on this store; undefined if each keeps it in the store. */
   readonly oracle: TimestampOracle | undefined;
   /** Write transactions of the embedded storage so far, each with an fsync; null elsewhere. */
   diskCommits(): number | null;
-  /** A number above those of all operations so far. */
+  /** Returns a number above those of all operations so far. */
   nextOperations(): number;
 }
 
 /** More than any measurement has. */
 const OPERATIONS = 1e8;
 
-/** @throws UsageError if there is no such store here; the sentence says what to do */
+/** @throws UsageError if the store is not available; the sentence names a remedy */
 export async function openBenchStore(
   name: string,
   plan: Plan,
@@ -59,7 +59,7 @@ export async function openBenchStore(
   const services = plan.processes === 0 ? null : cleanup.use(await openServices(address, signal));
   const oracle = services?.oracle;
   const percolator = cleanup.use(await openPercolator({ store, oracle, ...plan.engine }));
-  // Whatever the store is, nothing of ours stays in it.
+  // None of our tables stays in the store, whatever it is.
   cleanup.defer(() => dropTables(percolator));
   const data = new Data(plan);
   await loadTables(percolator, data);
@@ -83,7 +83,10 @@ export async function openBenchStore(
   };
 }
 
-/** lmdb counts its write transactions; a second, read-only opening of the folder sees the number. */
+/**
+ * lmdb counts its write transactions; a second, read-only environment on the folder sees the
+ * number.
+ */
 function commitProbe(folder: string): { commits(): number; close(): Promise<void> } {
   const root = openLmdb({
     path: folder,

@@ -1,9 +1,9 @@
 /**
- * A case: one kind of operation whose speed is measured, and how it is measured beside others.
+ * A case: one kind of operation whose speed is measured, and how it is measured next to others.
  *
  * Cases that are compared form a group. In each round every case of a group does the same number of
- * operations, in an order drawn from the seed, so that nobody always runs first, and what disturbs the
- * machine for a while disturbs all.
+ * operations, in an order drawn from the seed. So no case always runs first, and a disturbance of
+ * the machine affects all of them.
  */
 import type { Random } from '#engine';
 import { closedLoop } from '../harness/load/closed-loop.ts';
@@ -16,17 +16,17 @@ import {
 
 export interface Case {
   readonly name: string;
-  /** Called before each slice with the operations it will have. */
+  /** Called before each slice with the operations that follow. */
   readonly prepare?: ((first: number, operations: number) => Promise<void>) | undefined;
-  /** Each number is used once, several run at the same time. */
+  /** Each number is used once; several operations run at the same time. */
   readonly operate: (operation: number) => Promise<void>;
-  /** Resolves when nothing of the slice goes on in the background; its time counts. */
+  /** Resolves when nothing of the slice runs in the background any more; its time counts. */
   readonly settle?: (() => Promise<void> | undefined) | undefined;
-  /** Runs at once after this one, because it goes on with what this one did. */
+  /** Runs immediately after this case, because it continues its work. */
   readonly followedBy?: Case | undefined;
 }
 
-/** What one case did in one round. */
+/** The measurement of one case in one round. */
 export interface Slice extends ProcessorTime {
   readonly operations: number;
   readonly seconds: number;
@@ -40,7 +40,7 @@ export interface SliceToRun {
   readonly signal: AbortSignal;
 }
 
-/** Runs a slice of a case, wherever that is, until nothing of it goes on. */
+/** Runs a slice of a case, in this process or in others, until all of its work is done. */
 export type RunSlice = (one: Case, slice: SliceToRun) => Promise<Slice>;
 
 /** Slices by the name of their case, in the order of the rounds. */
@@ -48,22 +48,25 @@ export type Slices = ReadonlyMap<string, readonly Slice[]>;
 
 export interface Rounds {
   readonly rounds: number;
-  /** How long a slice should take. */
+  /** Intended duration of a slice. */
   readonly sliceSeconds: number;
   readonly warmupSeconds: number;
-  /** Most operations of a slice: rows must not come round twice in one. */
+  /** Maximum number of operations per slice: no row may repeat within one. */
   readonly operationsMax: number;
   readonly concurrency: number;
-  /** Number of the first operation of each case: larger than those of earlier measurements on the same data. */
+  /**
+   * Number of the first operation of each case: larger than those of earlier measurements on the
+   * same data.
+   */
   readonly firstOperation: number;
   readonly random: Random;
-  /** In this process (`runHere`), or in several (clients.ts). */
+  /** Runs in this process (`runHere`), or in several (clients.ts). */
   readonly runSlice: RunSlice;
   readonly signal: AbortSignal;
   readonly onSlice?: ((name: string) => void) | undefined;
 }
 
-/** Warms every case up, then measures all of them in each round. */
+/** Warms up every case, then measures all of them in each round. */
 export async function measureInRounds(
   groups: readonly (readonly Case[])[],
   rounds: Rounds,
@@ -82,7 +85,7 @@ export async function measureInRounds(
   return slices;
 }
 
-/** Resolves to how many operations a slice of this group should have. */
+/** Resolves to the number of operations per slice of this group. */
 async function warmUp(group: readonly Runner[], rounds: Rounds): Promise<number> {
   const rates: number[] = [];
   for (const runner of group) rates.push(await runner.warmUp(rounds.warmupSeconds));
@@ -96,7 +99,7 @@ class Runner {
   readonly #case: Case;
   readonly #rounds: Rounds;
   readonly #followedBy: Runner | undefined;
-  /** The number of the next operation. Only grows. */
+  /** The number of the next operation; it only grows. */
   #next: number;
 
   constructor(one: Case, rounds: Rounds) {
@@ -153,7 +156,7 @@ export function runHere(servers: Servers): RunSlice {
   };
 }
 
-/** The items in random order, each order equally likely (Fisher and Yates). */
+/** Returns the items in random order, each order equally likely (the Fisher-Yates shuffle). */
 export function shuffled<T>(items: readonly T[], random: Random): T[] {
   const order = [...items];
   for (let i = order.length - 1; i > 0; i--) {

@@ -13,8 +13,8 @@ const RELATIVE = 'Percolator, relative to raw';
 
 export function figure8Chart(results: readonly StoreResult[]): ResultChart {
   const exactly = (x: number, y: number): ResultMark => ({ x, y, low: null, high: null });
-  // Side by side, so that no interval hides another.
-  const beside = (i: number): number => 0.1 * (i + 1);
+  // Next to each other, so that no interval hides another.
+  const offset = (i: number): number => 0.1 * (i + 1);
   return {
     name: 'figure-8',
     title: 'Throughput of Percolator relative to the raw store',
@@ -44,8 +44,8 @@ export function figure8Chart(results: readonly StoreResult[]): ResultChart {
         look: i === 0 ? ('percolator' as const) : ('other' as const),
         isLine: false,
         points: [
-          { x: READS + beside(i), ...marked(ratioOf(slices, NAMES.read, NAMES.rawRead)) },
-          { x: WRITES + beside(i), ...marked(ratioOf(slices, NAMES.write, NAMES.rawWrite)) },
+          { x: READS + offset(i), ...marked(ratioOf(slices, NAMES.read, NAMES.rawRead)) },
+          { x: WRITES + offset(i), ...marked(ratioOf(slices, NAMES.write, NAMES.rawWrite)) },
         ],
       })),
     ],

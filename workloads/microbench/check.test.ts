@@ -1,4 +1,4 @@
-/** The check convicts a store in which something else stands than what was written. */
+/** The check reports a store whose contents differ from what was written. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openPercolator, type Percolator } from '#engine';
@@ -19,7 +19,7 @@ interface Bench extends AsyncDisposable {
   check(): Promise<readonly string[]>;
 }
 
-/** Every case has run over its rows more than once. */
+/** Every case has visited its rows more than once. */
 async function measured(): Promise<Bench> {
   const percolator = await openPercolator({ store: createMemoryBigtable() });
   const data = new Data({ rows: 40, valueBytes: 32, seed: SEED });
@@ -39,7 +39,7 @@ async function measured(): Promise<Bench> {
 }
 
 describe('the check', () => {
-  test('finds nothing wrong where nothing is', async () => {
+  test('finds nothing wrong in a correct store', async () => {
     await using bench = await measured();
     assert.deepEqual(await bench.check(), []);
   });
@@ -54,7 +54,7 @@ describe('the check', () => {
     assert.deepEqual(others, []);
   });
 
-  test('finds a cell of Percolator with bytes that nobody wrote', async () => {
+  test('finds a cell of Percolator with bytes that no operation wrote', async () => {
     await using bench = await measured();
     const { data, percolator } = bench;
     await percolator.transact(async (transaction) => {
@@ -75,7 +75,7 @@ describe('the check', () => {
     assert.deepEqual(await bench.check(), ['Percolator: row w000000000 has no value']);
   });
 
-  test('finds a lock that was left', async () => {
+  test('finds a leftover lock', async () => {
     await using bench = await measured();
     const { data, percolator } = bench;
     const value = data.value({ row: 0, operation: 0 });
@@ -90,7 +90,7 @@ describe('the check', () => {
     ]);
   });
 
-  test('that fails leaves no numbers', () => {
+  test('leaves no numbers if it fails', () => {
     const wrong = ['raw: row w000000003 has no value'];
     const figure8 = { slices: new Map(), messages: new Map() };
     const none = { sweeps: null, profiles: null, inProcess: null };
@@ -100,7 +100,7 @@ describe('the check', () => {
     assert.deepEqual([tables, charts, targetsOf([result])], [[], [], []]);
   });
 
-  test('tells a few of many, and how many more there are', async () => {
+  test('reports a few of many errors, and the number of the others', async () => {
     await using bench = await measured();
     bench.written.raw.clear();
     const sentences = await bench.check();

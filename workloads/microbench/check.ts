@@ -1,10 +1,10 @@
 /**
- * The check after a run: is in the storage what was written, and nothing else?
+ * The check after a run: does the storage contain exactly what was written?
  *
  *     raw          the newest version of each row is the one written last
  *     Percolator   the same, in a fresh snapshot; and no lock is left
  *
- * What it finds wrong are sentences; a run that has any has no numbers.
+ * It reports errors as sentences; a run with errors has no numbers.
  */
 import type { Percolator } from '#engine';
 import { CELLS, COLUMN, type Data, FAMILY, LOADED, RAW } from './data.ts';
@@ -69,7 +69,9 @@ async function readSnapshot(percolator: Percolator, keys: readonly string[]): Pr
   return snapshot.getMany(keys.map((row) => ({ table: CELLS, row, column: COLUMN })));
 }
 
-/** One sentence for each row of the table that has a lock; when nothing runs, there is none. */
+/**
+ * One sentence for each row of the table that has a lock; when nothing runs, there must be none.
+ */
 async function locksLeft({ store }: Percolator, table: string): Promise<string[]> {
   const rows = await store.readRange(table, { limit: TOLD_MAX }, [{ family: 'lock' }]);
   return rows.map(({ key }) => `Percolator: row ${key} of ${table} is still locked`);

@@ -1,18 +1,21 @@
-/** What the benchmark and its client processes tell one another; by structured clone, so that bytes stay bytes. */
+/**
+ * The messages between the benchmark and its client processes, sent by structured clone, so that
+ * bytes stay bytes.
+ */
 import type { Place } from '../harness/processes/index.ts';
 import type { EngineSettings } from '../harness/engine-settings.ts';
 import type { SliceToRun } from './case.ts';
 import type { Dimensions } from './data.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
 
-/** What a client is told at its start. */
+/** What a client receives at its start. */
 export interface ClientOptions {
   readonly place: Place;
   readonly data: Dimensions;
   readonly engine: EngineSettings;
 }
 
-/** All but the first are answered. */
+/** All messages but the first are answered. */
 export type ToClient =
   | { readonly kind: 'begin'; readonly messages: RecordedMessages }
   | { readonly kind: 'prepare'; readonly name: string; readonly share: Share }
@@ -22,7 +25,7 @@ export type ToClient =
 /** A client's part of a slice. */
 export type Share = Omit<SliceToRun, 'signal'>;
 
-/** Times are of the machine's monotonic clock. */
+/** Times of the machine's monotonic clock. */
 export interface Ran {
   readonly kind: 'ran';
   readonly beganUs: number;

@@ -1,4 +1,4 @@
-/** A client of figure 8 in a process of its own: does its share of each slice, when it is told. */
+/** A client of figure 8 in its own process: it runs its share of each slice on request. */
 import { type Percolator, unreachable } from '#engine';
 import { monotonicUs } from '../harness/load/monotonic-clock.ts';
 import { tellParent } from '../harness/processes/index.ts';
@@ -23,7 +23,7 @@ export class Client {
     this.#data = data;
   }
 
-  /** Rejects if an operation fails: the process then ends, and its parent names it. */
+  /** Rejects if an operation fails: the process then ends, and its parent reports its name. */
   async hear(message: ToClient): Promise<void> {
     switch (message.kind) {
       case 'begin':

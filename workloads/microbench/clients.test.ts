@@ -1,4 +1,7 @@
-/** The benchmark with `--processes`: what its clients do is measured and checked, and they are named and gone. */
+/**
+ * The benchmark with `--processes`: the work of its clients is measured and checked, and all
+ * processes are gone afterwards.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +27,7 @@ after(() => {
 });
 
 describe('with --processes', () => {
-  test('clients, oracle and lock service are processes, and what they cost stands in the record', async () => {
+  test('clients, oracle and lock service are processes, and their costs are in the record', async () => {
     const out = path.join(folder, 'run');
     const options = [...IN_PROCESSES, '--rounds', '1', '--rows', '200', '--out', out];
     const { exitCode, stdout, stderr } = await execaNode(MAIN, options, { reject: false });
@@ -42,25 +45,25 @@ describe('with --processes', () => {
       ? ['embedded']
       : ['embedded', 'emulator'];
     for (const store of stores) {
-      // Operations a second, microseconds, and CPU of client, server and services.
+      // Operations per second, microseconds, and CPU of client, server and services.
       const [, , perSecond, , client, server, services] = rowOf('processor', store);
       assert.ok(Number(perSecond) > 0 && Number(client) > 1);
       assert.ok(store === 'emulator' || server === null);
       assert.ok(process.platform !== 'linux' || typeof services === 'number');
-      // No read of the oracle is among them.
+      // Reads of the oracle are not among them.
       assert.equal(rowOf('messages', store)[2], 1);
     }
     assert.deepEqual(processesOf(out), []);
   });
 
-  test('each needs a caller', async () => {
+  test('each client needs a caller', async () => {
     const options = [...EMBEDDED, '--concurrency', '1', '--out', path.join(folder, 'never')];
     const { exitCode, stderr } = await execaNode(MAIN, options, { reject: false });
     assert.equal(exitCode, 2);
     assert.match(stderr, /^--concurrency must be at least --processes.*$/);
   });
 
-  test('the check convicts a client that answers what it has not written', async () => {
+  test('the check finds a client that acknowledges writes that it did not make', async () => {
     const plan = smallPlan(path.join(folder, 'forgetful'));
     const { signal } = new AbortController();
     await using bench = await openBenchStore('embedded', plan, signal);
@@ -71,7 +74,7 @@ describe('with --processes', () => {
 });
 
 describe('a run in processes, in the middle of figure 8,', { skip: hasNoProc() }, () => {
-  test('that is interrupted leaves no process', async () => {
+  test('leaves no process if it is interrupted', async () => {
     const out = path.join(folder, 'interrupted');
     const { child } = await startLong(out);
     child.kill('SIGINT');
@@ -94,7 +97,7 @@ describe('a run in processes, in the middle of figure 8,', { skip: hasNoProc() }
   });
 });
 
-/** The benchmark, once all its processes are there. */
+/** Starts the benchmark, and waits until all its processes run. */
 async function startLong(out: string) {
   const options = [...EMBEDDED, '--rounds', '100', '--out', out];
   const child = execaNode(MAIN, options, { reject: false });
@@ -102,14 +105,14 @@ async function startLong(out: string) {
   const clients = (): number =>
     processesOf(out).filter(({ command }) => command.includes('client-process')).length;
   while (clients() < 2 && !(await Promise.race([ended, setTimeout(20, false)])));
-  return { child }; // As a promise it would be awaited.
+  return { child }; // Wrapped in an object: a promise would be awaited.
 }
 
 function hasNoProc(): string | false {
   return process.platform === 'linux' ? false : 'needs /proc to find the processes of a run';
 }
 
-/** Those that have been told of the folder of a run. */
+/** Processes that received the folder of a run. */
 function processesOf(out: string): readonly { readonly pid: number; readonly command: string }[] {
   if (hasNoProc() !== false) return [];
   return readdirSync('/proc')
@@ -118,7 +121,7 @@ function processesOf(out: string): readonly { readonly pid: number; readonly com
     .filter(({ command }) => command.includes(out));
 }
 
-/** Empty if it has ended. */
+/** Empty if the process has ended. */
 function commandOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');

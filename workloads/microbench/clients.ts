@@ -1,11 +1,13 @@
 /**
- * `--processes N`: N processes are the client together. Of each slice every one does its share, with its share of the
- * callers, all at the same time:
+ * `--processes N`: N processes are the client together. Each one runs its share of every slice,
+ * with its share of the callers, all at the same time:
  *
- *     parent ──"prepare your share"──▶ clients ──"prepared"──▶ parent ──"run"──▶ clients ──"ran"──▶ parent
+ *     parent ──"prepare your share"──▶ clients ──"prepared"──▶ parent
+ *     parent ──"run"──▶ clients ──"ran"──▶ parent
  *
- * A slice lasts from when the first begins until the last has ended, by the clock that all processes of the
- * machine share; their CPU times are added up. What each has written is asked for at the end, for the check.
+ * A slice lasts from the first begin until the last end, by the clock that all processes of the
+ * machine share; their CPU times are added up. At the end each client reports what it has written,
+ * for the check.
  */
 import { Answers, type Member } from '../harness/processes/index.ts';
 import type { RunSlice, SliceToRun } from './case.ts';
@@ -24,7 +26,7 @@ import type { Services } from './services.ts';
 
 export interface Clients {
   readonly runSlice: RunSlice;
-  /** Adds what they have written to `written`, and stops them. */
+  /** Adds what the clients have written to `written`, and stops them. */
   finish(written: Written): Promise<void>;
 }
 
@@ -44,7 +46,10 @@ interface Client {
 
 const PROGRAM = new URL('client-process.ts', import.meta.url);
 
-/** They belong to the crew of the services: whoever fails is named there, and nobody outlives it. */
+/**
+ * The clients belong to the crew of the services, which reports the name of a failed member and
+ * lets no member outlive it.
+ */
 export async function startClients(
   { crew, place }: Services,
   { count, options, messages, servers, program = PROGRAM }: ClientsToStart,
@@ -86,7 +91,7 @@ function ask({ member, answers }: Client, message: ToClient): Promise<FromClient
   return answers.next() as Promise<FromClient>;
 }
 
-/** That of client `i` of `count`: operations that follow one another, of which no other has any. */
+/** The share of client `i` of `count`: consecutive operations that no other client has. */
 function shareOf({ first, operations, concurrency }: SliceToRun, i: number, count: number): Share {
   const from = (total: number, index: number): number => Math.floor((index * total) / count);
   const part = (total: number): number => from(total, i + 1) - from(total, i);
@@ -103,7 +108,10 @@ function secondsOf(ran: readonly Ran[]): number {
   return (ended - began) / 1e6;
 }
 
-/** A row comes once in a slice, and operations count up from slice to slice: the largest was the last. */
+/**
+ * A row occurs once in a slice, and operation numbers grow from slice to slice: the largest was the
+ * last.
+ */
 function addLatest(
   latest: Map<number, number>,
   written: readonly (readonly [row: number, operation: number])[],

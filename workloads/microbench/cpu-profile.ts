@@ -1,13 +1,14 @@
 /**
- * Where the CPU time of this process goes, by sampling: the share of each part of the program, times what the
- * process used for an operation.
+ * Where the CPU time of this process goes, by sampling: the share of each part of the program,
+ * times the CPU time per operation.
  *
  *     engine: transaction, oracle, ...      our own folders below engine/
  *     protobufjs, lmdb, ...                 packages
  *     Node                                  its own modules: http2, streams, ...
  *     garbage collection, native code       as the profiler calls them
  *
- * Threads without JavaScript (lmdb's, the system's) are in the time used, but not in the samples.
+ * Threads without JavaScript (those of lmdb and of the system) are in the CPU time, but not in the
+ * samples.
  */
 import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
@@ -16,15 +17,15 @@ import path from 'node:path';
 
 export interface ProfilePart {
   readonly name: string;
-  /** Microseconds of an operation. */
+  /** Microseconds per operation. */
   readonly us: number;
 }
 
 export interface CpuProfile {
   readonly parts: readonly ProfilePart[];
-  /** The functions in which most time was spent themselves. */
+  /** The functions with the largest self time. */
   readonly functions: readonly ProfilePart[];
-  /** As Chrome's and other tools read it: `.cpuprofile`. */
+  /** In the format of Chrome's and other tools: `.cpuprofile`. */
   readonly json: string;
 }
 
@@ -32,7 +33,7 @@ const SAMPLE_US = 200;
 const FUNCTIONS_MAX = 12;
 const ROOT = path.dirname(path.dirname(import.meta.dirname));
 
-/** Profiles `work`; `operations` is how many it does. */
+/** Profiles `work`, which performs `operations` operations. */
 export async function profileCpu(
   operations: number,
   work: () => Promise<void>,

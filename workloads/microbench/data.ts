@@ -3,11 +3,13 @@
  *
  *     micro-raw         the plain table: one family, one column
  *     micro-cells       the Percolator table
- *     micro-messages    a Percolator table for messages sent without the engine (recorded-messages.ts)
+ *     micro-messages    a Percolator table for messages sent without the engine
+ *                       (recorded-messages.ts)
  *
- * Rows that are read are never written, so that they keep their one version; rows that are written are never
- * read before the end. Rows are visited in a random order that is the same each time round: random
- * reads and writes, in which every row is as busy as any other, and no two that are close in time meet in one row.
+ * Rows that are read are never written, so that they keep their one version; rows that are written
+ * are never read before the end. Operations visit rows in a random order that is the same each time
+ * round. So reads and writes are random, every row is equally busy, and no two operations that are
+ * close in time use one row.
  */
 import { type Bigtable, createRandom, openBulkLoader, type Percolator } from '#engine';
 import { shuffled } from './case.ts';
@@ -17,9 +19,9 @@ export const RAW = 'micro-raw';
 export const CELLS = 'micro-cells';
 export const MESSAGES = 'micro-messages';
 export const COLUMN = 'value';
-/** The family of the raw table; named like Percolator's, so that keys and names are as long. */
+/** The family of the raw table; its name is Percolator's, so that keys and names are as long. */
 export const FAMILY = 'data';
-/** What was there before any operation. */
+/** Stamp of the data before any operation. */
 export const LOADED = -1;
 const LOAD_ROWS = 1_000;
 
@@ -47,16 +49,16 @@ export class Data {
     this.#order = shuffled(numbers, random);
   }
 
-  /** The number of the row that an operation is about. */
+  /** The number of the row that an operation uses. */
   rowOf(operation: number): number {
     return this.#order[operation % this.rows] ?? 0;
   }
 
-  /** @throws if a read of row `row` has given something else */
+  /** @throws if a read of row `row` returned something else */
   checkRead(row: number, value: Uint8Array | undefined): void {
     const stamp = value && stampOf(value);
     if (stamp?.row === row && stamp.operation === LOADED) return;
-    throw new Error(`a read of row ${row} gave ${JSON.stringify(stamp ?? null)}`);
+    throw new Error(`a read of row ${row} returned ${JSON.stringify(stamp ?? null)}`);
   }
 }
 

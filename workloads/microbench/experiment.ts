@@ -1,6 +1,7 @@
 /**
- * One run: each store is opened, loaded, measured and checked, one after the other, and what was found becomes the
- * findings of the record. A store whose check fails has no numbers, and neither has the run.
+ * One run: each store is opened, loaded, measured and checked, one after the other, and the results
+ * become the findings of the record. If the check of a store fails, neither the store nor the run
+ * has numbers.
  */
 import { availableParallelism, loadavg } from 'node:os';
 import { createRandom, openPercolator, PercolatorError } from '#engine';
@@ -23,7 +24,7 @@ import { measureSweeps } from './sweeps.ts';
 export interface Outcome {
   readonly run: Run;
   readonly page: string;
-  /** Sentences about stores that are not there. */
+  /** Sentences about stores that are missing. */
   readonly missing: readonly string[];
   readonly results: readonly StoreResult[];
 }
@@ -49,7 +50,7 @@ export async function runExperiment(
     repeats: plan.rounds,
     store: {
       name: plan.stores.join(', '),
-      durability: 'What a commit survives stands in the table of each.',
+      durability: 'The table of each store says what a commit survives.',
     },
     limitations: limitationsOf(busy / availableParallelism(), plan),
   });
@@ -72,7 +73,7 @@ export async function runExperiment(
   return { run, page: run.finish().page, missing, results };
 }
 
-/** Undefined for a store that is not on this machine. */
+/** Resolves to undefined for a store that is not on this machine. */
 async function resultOf(
   name: string,
   plan: Plan,
@@ -93,7 +94,7 @@ async function resultOf(
   return opened.services === null ? await measured : await opened.services.crew.during(measured);
 }
 
-/** The store is not on this machine, does not answer, or does not let us in. */
+/** The store is not on this machine, does not answer, or denies access. */
 function isMissing(error: unknown): error is Error {
   if (error instanceof UsageError) return true;
   if (!(error instanceof PercolatorError)) return false;
@@ -115,7 +116,7 @@ async function measureStore(bench: BenchStore, plan: Plan, watched: Watched): Pr
   return { name, durability, figure8, sweeps, profiles, inProcess, wrong };
 }
 
-/** The embedded storage, and one in memory: what costs the engine itself. */
+/** The embedded storage, and one in memory, which shows the cost of the engine alone. */
 async function measureInProcess(
   bench: BenchStore,
   plan: Plan,

@@ -1,13 +1,14 @@
 /**
- * The cases of figure 8, and those that say what it is made of.
+ * The cases of figure 8, and those that explain its results.
  *
  *     raw read            newest version of one column of one row
  *     Percolator read     the same of a fresh snapshot, its start timestamp included
  *     raw write           one cell of one row, blind
- *     Percolator write    a transaction that writes one cell and commits: "the worst case for Percolator overhead"
+ *     Percolator write    a transaction that writes one cell and commits: "the worst case
+ *                         for Percolator overhead"
  *
- * and the parts of the two Percolator operations: a start timestamp, a read in a snapshot that is there already,
- * and the messages of a transaction, sent without the engine.
+ * and the parts of the two Percolator operations: a start timestamp, a read in an existing
+ * snapshot, and the messages of a transaction, sent without the engine.
  */
 import type { CellAddress, Percolator, Snapshot } from '#engine';
 import type { Case } from './case.ts';
@@ -28,13 +29,13 @@ export const NAMES = {
 
 const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
 
-/** What was written last, by the number of the row. */
+/** The last writes, by the number of the row. */
 export interface Written {
   readonly raw: Map<number, number>;
   readonly percolator: Map<number, number>;
 }
 
-/** Two groups: reads and writes. What the writes have written is kept in `written`. */
+/** Two groups: reads and writes. Completed writes are recorded in `written`. */
 export function figure8Cases(
   percolator: Percolator,
   data: Data,
@@ -57,7 +58,7 @@ export function figure8Cases(
   ];
 }
 
-/** The four of the paper's table alone. */
+/** Only the four cases of the paper's table. */
 export function comparedCases(
   percolator: Percolator,
   data: Data,
@@ -95,7 +96,10 @@ function percolatorRead(percolator: Percolator, data: Data): Case {
   };
 }
 
-/** What a transaction's second read costs. A snapshot reads no cell twice, and here none is asked for twice. */
+/**
+ * The cost of a transaction's second read. A snapshot reads no cell twice, and no operation
+ * requests one twice.
+ */
 function readInOpenSnapshot(percolator: Percolator, data: Data): Case {
   let snapshot: Snapshot | undefined;
   return {
@@ -145,7 +149,10 @@ function rawWriteCase({ store }: Percolator, data: Data, written: Map<number, nu
   };
 }
 
-/** Whoever came last, the newest is the one of the largest number: it is the timestamp. */
+/**
+ * The newest version has the largest number, because it is the timestamp; the order of arrival does
+ * not matter.
+ */
 export function noteRawWrite(written: Map<number, number>, row: number, operation: number): void {
   written.set(row, Math.max(operation, written.get(row) ?? operation));
 }
@@ -166,13 +173,13 @@ function percolatorWrite(percolator: Percolator, data: Data, written: Map<number
   };
 }
 
-/** Each row is locked, then each lock becomes a write record: a slice each. */
+/** Two slices: the first locks each row, the second turns each lock into a write record. */
 function prewriteAndCommitMessages(
   { store }: Percolator,
   data: Data,
   recorded: RecordedMessages,
 ): Case {
-  // Behind the recorded transaction, and two timestamps for each operation.
+  // After the recorded transaction, with two timestamps for each operation.
   const as = (operation: number): Parameters<typeof sendAs>[2] => {
     const startTimestamp = recorded.commitTimestamp + 1 + 2 * operation;
     const row = data.writeKeys[data.rowOf(operation)] ?? '';
@@ -198,7 +205,7 @@ function readCell(data: Data, row: number): CellAddress {
   return { table: CELLS, row: data.readKeys[row] ?? '', column: COLUMN };
 }
 
-/** Where the transaction is recorded. */
+/** The cell of the recorded transaction. */
 export const MESSAGE_CELL: CellAddress = {
   table: MESSAGES,
   row: 'recorded-message',

@@ -1,4 +1,4 @@
-/** The main measurement of one store: figure 8, what it is made of, and how many messages that takes. */
+/** The main measurement of one store: figure 8, its parts, and the number of messages. */
 import { createRandom, openPercolator } from '#engine';
 import type { BenchStore } from './bench-store.ts';
 import {
@@ -17,12 +17,15 @@ import { type Estimate, estimate, estimateRatio } from '../harness/statistics/ra
 import type { Services } from './services.ts';
 import { type CallCounts, countCall, watchCalls } from './store-calls.ts';
 
-/** What one operation of a case sends, on average, with as many callers as in the measurement. */
+/** The average messages of one operation of a case, with as many callers as in the measurement. */
 export interface Messages {
   readonly calls: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;
-  /** Write transactions of the embedded storage, each with an fsync that others may share; null elsewhere. */
+  /**
+   * Write transactions of the embedded storage, each with an fsync that several operations may
+   * share; null elsewhere.
+   */
   readonly diskCommits: number | null;
 }
 
@@ -33,11 +36,11 @@ export interface Figure8 {
 
 export interface Watched {
   readonly signal: AbortSignal;
-  /** Told what is measured next. */
+  /** Called with the name of the next measurement. */
   readonly onPhase: (what: string) => void;
 }
 
-/** How every measurement on this store goes, but for what `given` says. */
+/** The parameters of every measurement on this store; `given` overrides some. */
 export function roundsOf(
   bench: BenchStore,
   plan: Plan,
@@ -101,7 +104,7 @@ async function measureInClients(
   return slices;
 }
 
-/** A pass of its own, because counting takes time. */
+/** A separate pass, because counting takes time. */
 async function countMessages(
   bench: BenchStore,
   plan: Plan,
@@ -140,13 +143,13 @@ export function rateOf(slices: Slices, name: string): Estimate {
   return estimate(ratesOf(slices, name));
 }
 
-/** How many times as many operations as `theirs`, round by round. */
+/** Ratio to the rate of `theirs`, round by round. */
 export function ratioOf(slices: Slices, ours: string, theirs: string): Estimate {
   return estimateRatio(ratesOf(slices, ours), ratesOf(slices, theirs));
 }
 
 export interface Cost {
-  /** Microseconds of CPU for each operation. */
+  /** Microseconds of CPU per operation. */
   readonly clientUs: number;
   readonly serverUs: number | null;
   readonly servicesUs: number | null;
@@ -176,7 +179,7 @@ function slicesOf(slices: Slices, name: string): readonly Slice[] {
   return found;
 }
 
-/** The case of that name, to be run by other means. */
+/** The case of that name, for use outside of the rounds. */
 export function caseNamed(groups: readonly (readonly Case[])[], name: string): Case {
   const found = groups.flat().find((one) => one.name === name);
   if (found === undefined) throw new Error(`there is no case ${name}`);

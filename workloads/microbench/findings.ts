@@ -1,4 +1,6 @@
-/** From the results of the stores to the tables and charts of the record, and to the targets. */
+/**
+ * Turns the results of the stores into the tables and charts of the record, and into the targets.
+ */
 import type { Findings, Target } from '#results';
 import { figure8Chart, sweepChart } from './charts.ts';
 import type { StoreResult } from './store-result.ts';
@@ -108,7 +110,7 @@ const WRITES = {
   messages: [NAMES.prewriteMessage, NAMES.commitMessage],
 } as const;
 
-/** What was set out to be reached. Printed, never asserted. */
+/** The targets of the project. They are printed, never asserted. */
 const TARGETS = [
   { store: 'emulator', min: 0.8, ...READS },
   { store: 'emulator', min: 0.35, ...WRITES },
@@ -121,7 +123,7 @@ export function targetsOf(results: readonly StoreResult[]): readonly Target[] {
     if (result === undefined) return [];
     const { slices } = result.figure8;
     const ratio = ratioOf(slices, ours, raw);
-    // With an engine and an oracle that cost nothing this would be all.
+    // The bound if engine and oracle cost nothing.
     const alone = messages.reduce((us, name) => us + microseconds(rateOf(slices, name).value), 0);
     const bound = microseconds(rateOf(slices, raw).value) / alone;
     return [

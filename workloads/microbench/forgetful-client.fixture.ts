@@ -1,4 +1,7 @@
-/** A client of figure 8 with a mistake: one in five of its transactions is answered, and never was. */
+/**
+ * A client of figure 8 with a mistake: it acknowledges one in five of its transactions without
+ * running it.
+ */
 import type { Percolator } from '#engine';
 import { openDatabase, serve } from '../harness/processes/index.ts';
 import type { ClientOptions, ToClient } from './client-messages.ts';

@@ -1,9 +1,9 @@
 /**
- * One caller at a time, timed by tinybench: the latency of each operation without any other, on the embedded storage,
- * and on one in memory, where what remains is the engine itself.
+ * One caller at a time, timed by tinybench: the latency of each operation without any other, on the
+ * embedded storage and on one in memory, where the remaining time is the engine's.
  *
- * tinybench runs its tasks one after the other; so each round is a bench of its own, in an order drawn from
- * the seed, and the median of the rounds' medians counts.
+ * tinybench runs its tasks one after the other; so each round is a bench of its own, in an order
+ * drawn from the seed, and the median of the rounds' medians counts.
  */
 import { median } from 'simple-statistics';
 import { Bench } from 'tinybench';
@@ -12,7 +12,7 @@ import { type Case, shuffled } from './case.ts';
 
 export interface InProcess {
   readonly name: string;
-  /** Median of one operation, in microseconds. */
+  /** Median time of one operation, in microseconds. */
   readonly medianUs: number;
   readonly samples: number;
 }

@@ -1,4 +1,4 @@
-/** The benchmark at smoke size, run as a user would run it. How fast anything is, is not tested. */
+/** The benchmark at smoke size, run as a user would run it. Speed is not tested. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ describe('the smoke profile', async () => {
     ? ['embedded']
     : ['embedded', 'emulator'];
 
-  test('prints our table beside the paper’s, and every target as met or not', () => {
+  test('prints our table next to the paper’s, and every target as met or not', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
     assert.match(stdout, /seed 1/);
     assert.match(stdout, /^ +paper +read +15,513 +14,590 +0\.941/m);
@@ -70,7 +70,7 @@ describe('the smoke profile', async () => {
     const calls = (of: string): number => callsOf(out, of);
     assert.equal(calls('raw read'), 1);
     assert.equal(calls('raw write'), 1);
-    // Callers share requests to the oracle, so the rest is little.
+    // Callers share requests to the oracle, so these add little.
     assert.ok(calls('Percolator read') >= 1 && calls('Percolator read') < 1.5);
     assert.ok(calls('Percolator write') >= 2 && calls('Percolator write') < 2.5);
   });
@@ -86,7 +86,7 @@ describe('the smoke profile', async () => {
 });
 
 describe('a run of one store', () => {
-  test('with --profile-cpu says where the time goes, and keeps the profiles', async () => {
+  test('with --profile-cpu reports where the time goes, and keeps the profiles', async () => {
     const out = path.join(folder, 'profiled');
     const options = ['--profile', 'smoke', '--store', 'embedded', '--figure-only', '--profile-cpu'];
     const { exitCode, stdout, stderr } = await run([...options, '--out', out]);
@@ -110,30 +110,30 @@ describe('a run of one store', () => {
     assert.ok(callsOf(out, 'Percolator read') < 0.5);
   });
 
-  test('that does not answer leaves the others their numbers, and says so in one line', async () => {
+  test('that does not answer is reported in one line, and the others keep their numbers', async () => {
     const out = path.join(folder, 'missing');
     const options = ['--profile', 'smoke', '--figure-only', '--out', out];
-    const nobody = { BIGTABLE_EMULATOR_HOST: '127.0.0.1:1' };
-    const { exitCode, stdout, stderr } = await run(options, nobody);
+    const unreachable = { BIGTABLE_EMULATOR_HOST: '127.0.0.1:1' };
+    const { exitCode, stdout, stderr } = await run(options, unreachable);
     assert.equal(exitCode, 0, stderr);
     assert.match(stdout, /^Not measured: emulator\. .*127\.0\.0\.1:1/m);
     assert.match(stdout, /^ +embedded +read/m);
 
     const alone = [...options, '--store', 'emulator', '--out', path.join(folder, 'alone')];
-    const refused = await run(alone, nobody);
+    const refused = await run(alone, unreachable);
     assert.equal(refused.exitCode, 2);
     assert.match(refused.stderr, /^Not measured: emulator\. .*127\.0\.0\.1:1.*$/);
   });
 });
 
-/** Calls of the embedded store for one operation, as the record says. */
+/** Calls of the embedded store per operation, according to the record. */
 function callsOf(out: string, operation: string): number {
   const table = readRunRecord(out).findings?.tables.find(({ name }) => name === 'messages');
   const row = table?.rows.find(([store, name]) => store === 'embedded' && name === operation);
   return Number(row?.[2]);
 }
 
-test('a store that is none is refused in one sentence, before anything is made', async () => {
+test('an unknown store is refused in one sentence, before anything is made', async () => {
   const out = path.join(folder, 'never');
   const { exitCode, stderr } = await run(['--store', 'floppy', '--out', out]);
   assert.equal(exitCode, 2);

@@ -1,4 +1,7 @@
-/** `npm run bench:micro`: the paper's figure 8 on every store, what it is made of, and what the paper does not show. */
+/**
+ * `npm run bench:micro`: figure 8 of the paper on every store, its parts, and measurements that the
+ * paper does not show.
+ */
 import { choice, flag, integer, number, outputFolder, runCommand, textList } from '#harness';
 import { defaultRunFolder, UsageError } from '#results';
 import { checkStoreName } from '../harness/stores/index.ts';
@@ -16,13 +19,13 @@ await runCommand(
   {
     name: 'npm run bench:micro --',
     description:
-      'Measures random reads and single-cell write transactions of Percolator against the raw store that it stands ' +
-      'on (figure 8 of the paper): same store, same client, no batching, in turns. Then more cells, versions, ' +
-      'conflicts and callers, and batching.',
+      'Measures random reads and single-cell write transactions of Percolator against the raw store that it uses ' +
+      '(figure 8 of the paper): same store, same client, no batching, in turns. Then it varies cells, versions, ' +
+      'conflicts, callers and batching.',
     options: {
       store: textList({
         description:
-          'embedded, emulator, or bigtable://project/instance[?appProfile=name]; give it once for each store',
+          'embedded, emulator, or bigtable://project/instance[?appProfile=name]; repeat the option for several stores',
         defaultText: STORES.join(' and '),
         placeholder: 'store',
       }),
@@ -32,19 +35,22 @@ await runCommand(
         default: 'quick',
       }),
       rows: integer({
-        description: 'rows that are read, and as many that are written; all should fit in memory',
+        description:
+          'number of rows that are read, and of rows that are written; all should fit in memory',
         defaultText: PROFILE_DEFAULT,
         min: 100,
         max: 10_000_000,
       }),
       rounds: integer({
-        description: 'how often each case is measured; with fewer than three there is no interval',
+        description:
+          'how often each case is measured; fewer than three give no confidence interval',
         defaultText: PROFILE_DEFAULT,
         min: 1,
         max: 10_000,
       }),
       slice: number({
-        description: 'how long a case runs in each round; shorter ones meet the same disturbances',
+        description:
+          'how long a case runs in each round; with shorter slices, the cases of a round meet the same disturbances',
         defaultText: PROFILE_DEFAULT,
         unit: 'seconds',
         min: 0.01,
@@ -72,18 +78,18 @@ await runCommand(
       }),
       processes: integer({
         description:
-          'client processes of figure 8; oracle and lock service are then processes of their own as well; with 0 one ' +
-          'process is all of them',
+          'client processes of figure 8; oracle and lock service are then separate processes as well; with 0, one ' +
+          'process contains all of them',
         default: 0,
         min: 0,
         max: 64,
       }),
       ...DATABASE_OPTIONS,
       withoutFsync: flag({ description: 'the embedded store does not wait for the disk' }),
-      figureOnly: flag({ description: 'figure 8 and what it is made of, without the sweeps' }),
+      figureOnly: flag({ description: 'figure 8 and its parts, without the sweeps' }),
       profileCpu: flag({
         description:
-          'also says where the CPU time of client and server goes, and keeps the profiles',
+          'also report where the CPU time of client and server goes, and keep the profiles',
       }),
       out: outputFolder({
         description: 'new folder for the record, the charts and the report',
@@ -92,16 +98,16 @@ await runCommand(
         mustNotHold: 'run.json',
       }),
     },
-    ignoredInFiles: ['scanners'], // Nothing is observed.
+    ignoredInFiles: ['scanners'], // This benchmark has no observers.
     examples: [
       { command: 'npm run bench:micro', does: 'figure 8 and the sweeps, embedded and emulator' },
       {
         command: 'npm run bench:micro -- --store emulator --figure-only --profile-cpu',
-        does: 'what an operation costs client and server',
+        does: 'the cost of an operation for client and server',
       },
       {
         command: 'npm run bench:micro -- --processes 2 --figure-only',
-        does: 'figure 8 with an oracle, a lock service and two clients in a process each',
+        does: 'figure 8 with an oracle, a lock service and two clients, each in its own process',
       },
     ],
   },
@@ -135,7 +141,7 @@ interface Given extends DatabaseValues {
   readonly out: string;
 }
 
-/** What was given, and for the rest the profile. A run that differs from its profile is custom. */
+/** Combines the given options with the profile. A run that differs from its profile is custom. */
 function planOf(given: Given): Plan {
   const { profile, rows, rounds, slice, store, withoutFsync } = given;
   const { concurrency, processes, valueBytes, seed, figureOnly, profileCpu, out } = given;

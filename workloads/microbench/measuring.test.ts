@@ -1,4 +1,4 @@
-/** The parts of the measurement: loops, rounds, ratios, and messages that are sent again. */
+/** The parts of the measurement: loops, rounds, ratios, and recorded messages. */
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 import { describe, test } from 'node:test';
@@ -20,7 +20,8 @@ describe('a ratio', () => {
   test('is the geometric mean, with the interval of Student’s t', () => {
     const { value, low, high } = estimate([1, 2, 4]);
     assert.ok(Math.abs(value - 2) < 1e-12);
-    // Logarithms 0, ln 2, 2 ln 2: standard error ln 2 / sqrt 3; t for 2 degrees of freedom is 4.303.
+    // Logarithms 0, ln 2, 2 ln 2: standard error ln 2 / sqrt 3; t for 2 degrees of freedom is
+    // 4.303.
     const off = Math.exp((4.303 * Math.log(2)) / Math.sqrt(3));
     assert.ok(Math.abs((low ?? 0) - 2 / off) < 1e-9);
     assert.ok(Math.abs((high ?? 0) - 2 * off) < 1e-9);
@@ -30,7 +31,7 @@ describe('a ratio', () => {
     assert.deepEqual([estimate([1, 2]).low, estimate([1, 2]).high], [null, null]);
   });
 
-  test('is the same however much slower the machine gets in between', () => {
+  test('is the same however much the machine slows down in between', () => {
     const rates = fc.array(fc.double({ min: 1, max: 1e6, noNaN: true }), {
       minLength: 3,
       maxLength: 40,
@@ -46,7 +47,7 @@ describe('a ratio', () => {
     );
   });
 
-  test('of the paper is explained to 93 % by one read and two writes', () => {
+  test('one read and two writes explain 93 % of the paper’s ratio', () => {
     const observed = 1e6 / PAPER.percolator.write;
     assert.ok(Math.abs(readAndTwoWritesUs(PAPER.raw) / observed - 0.93) < 0.01);
   });
@@ -86,7 +87,7 @@ test('an open loop counts latency from when an operation was due, however long t
     if (!stalls) return;
     stalls = false;
     const until = performance.now() + 100;
-    while (performance.now() < until); // Nobody can begin meanwhile.
+    while (performance.now() < until); // No operation can begin in the meantime.
   };
   const run = { first: 0, perSecond: 1_000, seconds: 0.2, signal };
   const { histogram, scheduled } = await openLoop(operate, run);
@@ -96,7 +97,7 @@ test('an open loop counts latency from when an operation was due, however long t
   assert.ok(percentileMs(histogram, 75) >= 40);
 });
 
-test('rounds do the same number of operations in every case, each number once, in an order of their own', async () => {
+test('rounds do the same number of operations in every case, each number once, in their own order', async () => {
   const done = new Map<string, number[]>();
   const order: string[] = [];
   const caseOf = (name: string): Case => ({
@@ -133,12 +134,12 @@ test('rounds do the same number of operations in every case, each number once, i
   assert.ok(rounds.every((round) => /^(?:ab|ba)cd$|^cd(?:ab|ba)$/.test(round)));
 });
 
-test('messages sent again are those that the engine would have sent', async () => {
+test('recorded messages are those that the engine would have sent', async () => {
   const store = createMemoryBigtable();
   const table = 'accounts';
   const sent: Conditional[] = [];
   const watched = watchCalls(store, ({ method, given }) => {
-    // The oracle, too, sends conditional mutations.
+    // The oracle sends conditional mutations, too.
     const [what] = given as readonly [Conditional | readonly Conditional[]];
     if (!method.startsWith('checkAndMutate')) return;
     sent.push(...[what].flat().filter((conditional) => conditional.table === table));
@@ -162,7 +163,7 @@ test('messages sent again are those that the engine would have sent', async () =
   assert.deepEqual(withoutValues(again), withoutValues(sent));
 });
 
-/** Values name the row and the process; where they stand, and how large they are, does not change. */
+/** Values contain the row and the process; their places and sizes do not change. */
 function withoutValues(conditionals: readonly Conditional[]): unknown {
   const texts = JSON.stringify(conditionals, (key, value: unknown) =>
     key === 'value' ? 'a value' : value,

@@ -1,6 +1,6 @@
 /**
- * An open loop: operations begin when a clock says so, whether earlier ones have ended or not. Latency counts from
- * the scheduled moment, so that nobody who had to wait is left out.
+ * An open loop: a clock starts operations, whether earlier ones have ended or not. Latency counts
+ * from the scheduled moment, so that it includes every wait.
  */
 import { setTimeout } from 'node:timers/promises';
 import { createLatencyHistogram, type Histogram } from '#results';
@@ -12,8 +12,10 @@ export interface OpenLoop {
   readonly endedInTime: number;
 }
 
-/** More than this behind the clock, and the system does not keep up; we stop rather than fill the memory. */
-const BEHIND_MAX = 50_000;
+/**
+ * With a larger backlog, the system does not keep up; the loop stops rather than fill the memory.
+ */
+const BACKLOG_MAX = 50_000;
 
 export async function openLoop(
   operate: (operation: number) => Promise<void>,
@@ -37,7 +39,7 @@ export async function openLoop(
       histogram.recordValue(Math.max(0, Math.round((performance.now() - dueMs) * 1_000)));
     }, failure.reject);
   };
-  while (begun < scheduled && begun - progress.ended < BEHIND_MAX) {
+  while (begun < scheduled && begun - progress.ended < BACKLOG_MAX) {
     run.signal.throwIfAborted();
     const elapsedMs = performance.now() - startedMs;
     const due = Math.min(scheduled, Math.floor((elapsedMs / 1_000) * run.perSecond) + 1);

@@ -14,14 +14,15 @@ export function relative(percolator: number, raw: number): number {
   return percolator / raw;
 }
 
-/** Time of an operation in microseconds, where `perSecond` of them are all that can be done. */
+/** Time per operation in microseconds, if `perSecond` is the maximum rate. */
 export function microseconds(perSecond: number): number {
   return 1e6 / perSecond;
 }
 
 /**
- * "The result of the extra operations Percolator requires for commit beyond the single write that Bigtable issues: a
- * read to check for locks, a write to add the lock, and a second write to remove the lock record" (section 3.2).
+ * "The result of the extra operations Percolator requires for commit beyond the single write that
+ * Bigtable issues: a read to check for locks, a write to add the lock, and a second write to remove
+ * the lock record" (section 3.2).
  */
 export function readAndTwoWritesUs({ read, write }: Pair): number {
   return microseconds(read) + 2 * microseconds(write);

@@ -1,4 +1,4 @@
-/** Everything that decides a run of the benchmark, settled before it begins. */
+/** All settings of a run of the benchmark, decided before it begins. */
 import type { DatabaseValues, EngineSettings } from '../harness/engine-settings.ts';
 import type { ProfileName, Scale } from './profiles.ts';
 
@@ -8,13 +8,16 @@ export interface Plan extends Scale {
   readonly seed: number;
   readonly valueBytes: number;
   readonly concurrency: number;
-  /** Client processes of figure 8, beside oracle and lock service; 0 for one process that is all of them. */
+  /**
+   * Client processes of figure 8, in addition to oracle and lock service; 0 for one process that
+   * contains all of them.
+   */
   readonly processes: number;
   /** Whether the embedded store waits for the disk. */
   readonly fsync: boolean;
-  /** Of the database that is measured; the paper's is without batching. */
+  /** Settings of the measured database; the paper's has no batching. */
   readonly engine: EngineSettings;
-  /** As they were given. */
+  /** The settings as they were given. */
   readonly engineValues: DatabaseValues;
   readonly figureOnly: boolean;
   readonly profileCpu: boolean;

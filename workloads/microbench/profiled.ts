@@ -1,4 +1,7 @@
-/** `--profile-cpu`: where the client's CPU time goes, for each case of figure 8 and each message of a transaction. */
+/**
+ * `--profile-cpu`: where the client's CPU time goes, for each case of figure 8 and each message of
+ * a transaction.
+ */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { BenchStore } from './bench-store.ts';
@@ -25,7 +28,7 @@ export async function profileCases(
     for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
       onPhase(`${bench.name}: profile of ${step.name}`);
       const wanted = rateOf(slices, step.name).value * plan.sliceSeconds * SLICES;
-      // What goes on with what was done before has as much to do.
+      // A case that continues the work of another has the same number of operations.
       const operations = Math.max(1, Math.min(plan.rows, Math.round(wanted)));
       const { operate, prepare, settle } = step;
       await prepare?.(first, operations);

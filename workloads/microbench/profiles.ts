@@ -1,26 +1,26 @@
 /**
  * The sizes of the benchmark.
  *
- *     smoke      seconds      in every test run: does it still work?
+ *     smoke      seconds      in every test run: does the benchmark still work?
  *     quick      5 minutes    the default
  *     standard   20 minutes   narrower intervals, longer sweeps
  */
 export interface Scale {
-  /** Rows that are read, and as many that are written. */
+  /** Number of rows that are read, and of rows that are written. */
   readonly rows: number;
   readonly rounds: number;
   readonly sliceSeconds: number;
   readonly warmupSeconds: number;
   readonly sweepRounds: number;
-  /** Cells of a transaction. */
+  /** Cells per transaction. */
   readonly cells: readonly number[];
   /** Versions of each cell that is read. */
   readonly versions: readonly number[];
-  /** Rows that all transactions write: the fewer, the more conflicts. */
+  /** Number of rows that all transactions write: the fewer, the more conflicts. */
   readonly hotRows: readonly number[];
   /** Operations in flight. */
   readonly concurrencies: readonly number[];
-  /** Share of the measured throughput at which operations arrive by a clock. */
+  /** Offered load of the open loop, as a share of the measured throughput. */
   readonly loads: readonly number[];
 }
 

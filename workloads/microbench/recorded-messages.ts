@@ -1,12 +1,13 @@
 /**
- * The messages of a transaction, recorded once and sent again without the engine: what the storage alone costs.
+ * The messages of a transaction, recorded once and sent again without the engine: the cost of the
+ * storage alone.
  *
  *     read       one column, as a snapshot reads it: lock, write record and data in one read
  *     prewrite   the conditional mutation that locks one cell
- *     commit     the one that turns its lock into a write record
+ *     commit     the conditional mutation that turns its lock into a write record
  *
- * So the decomposition asks the storage for exactly what the engine asks it for, filters and bytes included,
- * also when the engine changes.
+ * So the decomposition sends the storage exactly the engine's requests, including filters and
+ * bytes, even when the engine changes.
  */
 import { type Bigtable, openPercolator, type PercolatorOptions } from '#engine';
 import { watchCalls, type StoreCall } from './store-calls.ts';
@@ -22,7 +23,7 @@ export interface RecordedMessages {
   readonly commitTimestamp: number;
 }
 
-/** Commits one cell, and reads it, in a table that is there. */
+/** Commits one cell and reads it, in an existing table. */
 export async function recordMessages(
   { store, oracle }: { readonly store: Bigtable } & Pick<PercolatorOptions, 'oracle'>,
   cell: { readonly table: string; readonly row: string; readonly column: string },
@@ -55,7 +56,7 @@ function recordedOf(
   const startTimestamp = timestampSet(prewrite?.ifNotFound, 'lock');
   const commitTimestamp = timestampSet(commit?.ifFound, 'write');
   if (prewrite === undefined || commit === undefined || readCall?.method !== 'readRow') {
-    throw new Error('a transaction of one cell is not two conditional mutations any more');
+    throw new Error('a transaction of one cell no longer sends two conditional mutations');
   }
   const readFilters = readCall.given[2] as Filters;
   return { readFilters, prewrite, commit, startTimestamp, commitTimestamp };

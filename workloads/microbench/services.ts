@@ -1,16 +1,19 @@
-/** Oracle and lock service of a run with `--processes`: each is a process, and this process has a client of the oracle. */
+/**
+ * Oracle and lock service of a run with `--processes`: each is a process, and this process has a
+ * client of the oracle.
+ */
 import { connectOracle, type StoreAddress, type TimestampOracle } from '#engine';
 import { Crew, type Place, startServices } from '../harness/processes/index.ts';
 
 export interface Services extends AsyncDisposable {
-  /** Whoever works for the run; the clients join it. */
+  /** All processes of the run; the clients join it. */
   readonly crew: Crew;
   readonly place: Place;
   readonly pids: readonly number[];
   readonly oracle: TimestampOracle;
 }
 
-/** How long a caller waits for the oracle, in milliseconds: the run rather waits than fails. */
+/** How long a caller waits for the oracle, in milliseconds: the run prefers waiting to failing. */
 const ORACLE_MS_MAX = 60_000;
 
 export async function openServices(store: StoreAddress, signal: AbortSignal): Promise<Services> {
@@ -18,7 +21,8 @@ export async function openServices(store: StoreAddress, signal: AbortSignal): Pr
   const crew = cleanup.use(new Crew(signal));
   const place = await startServices(crew, store);
   const { pids } = crew;
-  // In good order, so that the next oracle need not wait; unless one has failed, which has been told then.
+  // An orderly stop, so that the next oracle need not wait. If a process has failed, its failure
+  // was reported already.
   cleanup.defer(() =>
     crew.stop().then(
       () => {},

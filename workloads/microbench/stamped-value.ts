@@ -1,6 +1,6 @@
 /**
- * Values that say which row they belong to and which operation wrote them, so that every read can be checked
- * for next to nothing, and what is in the storage after a run can be compared with what was written.
+ * Values that contain their row and the operation that wrote them. So every read can be checked at
+ * almost no cost, and the storage can be compared with the writes after a run.
  *
  *     bytes 0-3    number of the row
  *     bytes 4-11   number of the operation that wrote it
@@ -15,7 +15,7 @@ export interface Stamp {
   readonly operation: number;
 }
 
-/** A maker of values of `bytes` bytes. */
+/** Returns a maker of values of `bytes` bytes. */
 export function stamper(bytes: number, seed: number): (stamp: Stamp) => Buffer {
   const random = createRandom(seed).fork('noise');
   const template = Buffer.from(Array.from({ length: bytes }, () => random.integer(0, 255)));
@@ -28,7 +28,7 @@ export function stamper(bytes: number, seed: number): (stamp: Stamp) => Buffer {
   };
 }
 
-/** Null if it is too short to be one. */
+/** Null if the value is too short for a stamp. */
 export function stampOf(value: Uint8Array): Stamp | null {
   if (value.byteLength < STAMP_BYTES) return null;
   const view = new DataView(value.buffer, value.byteOffset, value.byteLength);

@@ -1,5 +1,5 @@
 /**
- * Looks at every call of a storage: how many there are, of what size, and what is in them.
+ * Watches every call of a storage: the number of calls, their sizes, and their contents.
  *
  * Nothing is measured through it; it counts in a pass of its own, because counting takes time.
  */
@@ -18,13 +18,13 @@ export type StoreMethod = (typeof METHODS)[number];
 
 export interface StoreCall {
   readonly method: StoreMethod;
-  /** As the method was given them. */
+  /** The arguments of the method. */
   readonly given: readonly unknown[];
-  /** What it resolved to. */
+  /** The value that it resolved to. */
   readonly answer: unknown;
 }
 
-/** The same storage; `onCall` hears of each call that has succeeded. */
+/** The same storage; each call that has succeeded is passed to `onCall`. */
 export function watchCalls(store: Bigtable, onCall: (call: StoreCall) => void): Bigtable {
   return new Proxy(store, {
     get: (target, property) => {
@@ -44,7 +44,7 @@ export function watchCalls(store: Bigtable, onCall: (call: StoreCall) => void): 
 
 export interface CallCounts {
   calls: number;
-  /** Keys, names, timestamps and values, before any encoding. */
+  /** Size of keys, names, timestamps and values, before any encoding. */
   bytesSent: number;
   bytesReceived: number;
 }

@@ -1,4 +1,4 @@
-/** What was measured on one store. */
+/** The results of one store. */
 import type { CpuProfile } from './cpu-profile.ts';
 import type { Figure8 } from './figure-8.ts';
 import type { InProcess } from './in-process.ts';
@@ -9,10 +9,10 @@ export interface StoreResult {
   readonly durability: string;
   readonly figure8: Figure8;
   readonly sweeps: Sweeps | null;
-  /** By the name of the case; null unless asked for. */
+  /** By the name of the case; null unless requested. */
   readonly profiles: ReadonlyMap<string, CpuProfile> | null;
-  /** One caller at a time; null where the storage is another process. */
+  /** One caller at a time; null if the storage is another process. */
   readonly inProcess: readonly InProcess[] | null;
-  /** What the check found wrong, one sentence each. */
+  /** The errors that the check found, one sentence each. */
   readonly wrong: readonly string[];
 }

@@ -1,5 +1,6 @@
 /**
- * Cases of the sweeps that the paper does not show: cells of a transaction, versions of a cell, conflicts.
+ * Cases of the sweeps that the paper does not show: cells per transaction, versions per cell,
+ * conflicts.
  */
 import { openBulkLoader, type Percolator, type Random } from '#engine';
 import type { Case } from './case.ts';
@@ -12,7 +13,8 @@ export interface Compared {
 }
 
 /**
- * `cells` cells in as many rows: raw in one MutateRows, which is not atomic; in Percolator one transaction, which is.
+ * `cells` cells in as many rows: a raw write is one MutateRows, which is not atomic; Percolator's
+ * is one transaction, which is.
  */
 export function writesOfCells(
   percolator: Percolator,
@@ -51,11 +53,11 @@ export function writesOfCells(
   };
 }
 
-/** Rows of which each cell has many versions: enough that no two readers need to meet in one. */
+/** Rows whose cells have many versions: enough that no two readers need to use the same one. */
 const VERSION_ROWS = 64;
 const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
 
-/** Reads of the newest of `versions` versions; writes them first. */
+/** Reads of the newest of `versions` versions, which are written first. */
 export async function readsOfVersions(
   percolator: Percolator,
   data: Data,
@@ -118,12 +120,14 @@ async function loadVersion(percolator: Percolator, { keys, values }: Loading): P
   await loader.finish();
 }
 
-/** Transactions that add one to one of a few counters: the sum says whether an increment was lost. */
+/**
+ * Transactions that increment one of a few counters: the sum shows whether an increment was lost.
+ */
 export class Counters {
   readonly #percolator: Percolator;
   readonly #keys: readonly string[];
   readonly #random: Random;
-  /** Transactions that have committed. Only grows. */
+  /** Transactions that have committed; it only grows. */
   committed = 0;
 
   constructor(percolator: Percolator, random: Random, rows: number) {
@@ -140,7 +144,7 @@ export class Counters {
     };
   }
 
-  /** A sentence if the counters do not add up to what was committed. */
+  /** Returns a sentence if the counters do not add up to the number of commits. */
   async check(): Promise<readonly string[]> {
     await using snapshot = await this.#percolator.snapshot();
     const values = await snapshot.getMany(this.#keys.map(cellOf));

@@ -1,4 +1,4 @@
-/** The tables of what the paper does not show. */
+/** The tables of measurements that the paper does not show. */
 import type { ResultTable } from '#results';
 import type { InProcess } from './in-process.ts';
 import type { Sweeps } from './sweeps.ts';
@@ -8,7 +8,7 @@ export interface Swept {
   readonly sweeps: Sweeps;
 }
 
-/** What is swept, and how its table reads. */
+/** What is swept, and the texts of its table. */
 export type SweepName = 'cells' | 'versions' | 'readers' | 'writers';
 
 export const SWEEPS: Readonly<
@@ -18,7 +18,7 @@ export const SWEEPS: Readonly<
     title: 'Writes of several cells',
     at: 'cells',
     caption:
-      'Cells in rows of their own: raw in one MutateRows, which is atomic for each row only; in Percolator one ' +
+      'Cells in different rows: a raw write is one MutateRows, which is atomic only per row; Percolator’s is one ' +
       'transaction, which is atomic. Rates are of whole operations.',
   },
   versions: {
@@ -29,12 +29,12 @@ export const SWEEPS: Readonly<
   readers: {
     title: 'Reads, by operations in flight',
     at: 'callers',
-    caption: 'A closed loop: each caller begins when its last operation has ended.',
+    caption: 'A closed loop: each caller begins an operation when its last one has ended.',
   },
   writers: {
     title: 'Writes, by operations in flight',
     at: 'callers',
-    caption: 'A closed loop: each caller begins when its last operation has ended.',
+    caption: 'A closed loop: each caller begins an operation when its last one has ended.',
   },
 };
 
@@ -62,10 +62,10 @@ export function sweepTable(what: SweepName, swept: readonly Swept[]): ResultTabl
 export function conflictsTable(swept: readonly Swept[]): ResultTable {
   return {
     name: 'conflicts',
-    title: 'Transactions that meet one another',
+    title: 'Transactions that conflict',
     caption:
-      'Each reads a counter and adds one to it; the fewer counters there are, the more attempts lose a conflict and ' +
-      'begin again after a pause. The counters add up to what was committed. A raw store would lose increments.',
+      'Each transaction increments a counter; the fewer counters there are, the more attempts lose a conflict and ' +
+      'begin again after a pause. The counters add up to the number of commits. A raw store would lose increments.',
     columns: ['store', 'counters', 'commits/s', 'lost attempts for each commit'],
     rows: swept.flatMap(({ name, sweeps }) =>
       sweeps.conflicts.map(({ hotRows, commitsPerSecond, conflictsPerCommit }) => [
@@ -103,8 +103,8 @@ export function latencyTable(swept: readonly Swept[]): ResultTable {
     name: 'latency',
     title: 'Latency at a load',
     caption:
-      'Operations arrive by a clock, at a share of the throughput that the closed loop reached; latency counts from ' +
-      'when one was due. Where the store did not keep up there is none.',
+      'An open loop, at a share of the throughput of the closed loop; latency counts from ' +
+      'the scheduled moment. If the store did not keep up, there is none.',
     columns: ['store', 'operation', 'load', 'per second', 'median ms', 'p99 ms'],
     rows: swept.flatMap(({ name, sweeps }) =>
       sweeps.latencies.map((point) => [
@@ -124,7 +124,7 @@ export function inProcessTable(timed: readonly InProcess[]): ResultTable {
     name: 'in-process',
     title: 'One caller at a time, in the client’s process',
     caption:
-      'Medians by tinybench. With a storage in memory, what a Percolator operation takes longer than a raw one is the engine.',
+      'Medians by tinybench. With a storage in memory, the engine is the difference between a Percolator operation and a raw one.',
     columns: ['operation', 'median us', 'samples'],
     rows: timed.map(({ name, medianUs, samples }) => [name, medianUs, samples]),
   };

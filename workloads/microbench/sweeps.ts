@@ -1,6 +1,6 @@
 /**
- * The sweeps that the paper does not show: cells of a transaction, versions of a cell, conflicts, callers,
- * batching, and the latency of operations that arrive by a clock.
+ * The sweeps that the paper does not show: cells per transaction, versions per cell, conflicts,
+ * callers, batching, and latency in an open loop.
  */
 import { createRandom, openPercolator } from '#engine';
 import { percentileMs } from '#results';
@@ -14,7 +14,7 @@ import type { Plan } from './plan.ts';
 import type { Estimate } from '../harness/statistics/ratio.ts';
 import { type Compared, Counters, readsOfVersions, writesOfCells } from './sweep-cases.ts';
 
-/** Both sides at one value of what is swept. */
+/** Both sides at one value of the swept parameter. */
 export interface SweepPoint {
   readonly at: number;
   readonly rawPerSecond: Estimate;
@@ -25,7 +25,7 @@ export interface SweepPoint {
 export interface ConflictPoint {
   readonly hotRows: number;
   readonly commitsPerSecond: Estimate;
-  /** Attempts that lost, for each transaction that committed. */
+  /** Attempts that lost, per committed transaction. */
   readonly conflictsPerCommit: number;
 }
 
@@ -41,7 +41,7 @@ export interface LatencyPoint {
   /** Share of the throughput of the closed loop. */
   readonly load: number;
   readonly perSecond: number;
-  /** Null if the system did not keep up: then it has no latency. */
+  /** Null if the system did not keep up: then latency has no meaning. */
   readonly medianMs: number | null;
   readonly p99Ms: number | null;
 }
@@ -54,7 +54,7 @@ export interface Sweeps {
   readonly conflicts: readonly ConflictPoint[];
   readonly batching: readonly BatchingPoint[];
   readonly latencies: readonly LatencyPoint[];
-  /** What the sweeps found wrong by themselves. */
+  /** Errors that the sweeps themselves found. */
   readonly wrong: readonly string[];
 }
 
@@ -82,7 +82,7 @@ async function sweepCells(
   for (const cells of plan.cells) {
     watched.onPhase(`${bench.name}: transactions of ${cells} cells`);
     const compared = writesOfCells(bench.percolator, bench.data, bench.written, cells);
-    // So that no two in flight write the same row.
+    // Limited so that no two operations in flight write the same row.
     const concurrency = Math.max(1, Math.min(plan.concurrency, Math.floor(plan.rows / cells / 2)));
     points.push(await compare(bench, plan, { ...watched, compared, at: cells, concurrency }));
   }
@@ -178,7 +178,7 @@ async function compareBatching(
   const on = comparedCases(batched, bench.data, bench.written);
   const onName = (name: string): string => `${name}, batched`;
   const names = [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write];
-  // A write through either must have an operation number of its own.
+  // Writes through both databases need different operation numbers.
   const shift = (one: Case): Case => ({ ...one, operate: (n) => one.operate(n + 5e7) });
   const groups = names.map((name) => [
     caseNamed(off, name),
@@ -220,7 +220,7 @@ async function sweepConflicts(
   return { conflicts, wrong };
 }
 
-/** A share of what the closed loop reached, by the clock. */
+/** Latency in an open loop, at a share of the throughput of the closed loop. */
 async function measureLatencies(
   bench: BenchStore,
   plan: Plan,
@@ -229,7 +229,7 @@ async function measureLatencies(
 ): Promise<readonly LatencyPoint[]> {
   const { signal, onPhase } = watched;
   const groups = comparedCases(bench.percolator, bench.data, bench.written);
-  // Several clients together reach more than this one.
+  // Several clients together reach a higher rate than this one.
   const slices =
     bench.services === null
       ? ofFigure8

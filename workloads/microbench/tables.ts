@@ -1,4 +1,4 @@
-/** The tables of figure 8: beside the paper's, taken apart, and what each operation costs. */
+/** The tables of figure 8: next to the paper's, decomposed, and the cost of each operation. */
 import type { ResultTable } from '#results';
 import type { CpuProfile } from './cpu-profile.ts';
 import type { StoreResult } from './store-result.ts';
@@ -49,11 +49,11 @@ export function figure8Table(results: readonly StoreResult[]): ResultTable {
 export function decompositionTable(results: readonly StoreResult[]): ResultTable {
   return {
     name: 'decomposition',
-    title: 'What a Percolator operation is made of',
+    title: 'The parts of a Percolator operation',
     caption:
-      'Microseconds of an operation, where the rate is all that can be done: the paper’s own explanation (a write is ' +
+      'Microseconds per operation, at the maximum rate: the paper’s own explanation (a write is ' +
       'one read and two writes, a read is a read) from raw rates, then ours from its parts: start and commit timestamp, and ' +
-      'the messages of a transaction sent without the engine. The residual is what the parts do not explain.',
+      'the messages of a transaction sent without the engine. The parts do not explain the residual.',
     columns: [
       'store',
       'operation',
@@ -111,10 +111,10 @@ function partRow(
 export function processorTable(results: readonly StoreResult[]): ResultTable {
   return {
     name: 'processor',
-    title: 'CPU time of an operation',
+    title: 'CPU time per operation',
     caption:
-      'Microseconds of CPU, of all threads. The storage of the embedded store is in the client. The messages are ' +
-      'those of a transaction, sent without the engine; "us" is the time of one where the rate is all that can be done. ' +
+      'Microseconds of CPU, of all threads. The storage of the embedded store runs in the client. The messages are ' +
+      'those of a transaction, sent without the engine; "us" is the time of one at the maximum rate. ' +
       'Services are oracle and lock service: with --processes N they have a column of their own, and the client is N ' +
       'processes, added up; otherwise the oracle is in the client.',
     columns: [
@@ -139,9 +139,9 @@ export function processorTable(results: readonly StoreResult[]): ResultTable {
 export function messagesTable(results: readonly StoreResult[]): ResultTable {
   return {
     name: 'messages',
-    title: 'Messages of an operation',
+    title: 'Messages per operation',
     caption:
-      'Calls of the storage for each operation, with the callers of the measurement sharing requests to the oracle; ' +
+      'Calls of the storage per operation; the callers of the measurement share requests to the oracle; ' +
       'bytes are of keys, names, timestamps and values, before any encoding; disk commits are write transactions of ' +
       'the embedded storage, each with its fsync, that callers share.',
     columns: ['store', 'operation', 'calls', 'bytes sent', 'bytes received', 'disk commits'],
@@ -158,7 +158,7 @@ export function messagesTable(results: readonly StoreResult[]): ResultTable {
   };
 }
 
-/** Columns of the profile, and the parts that belong in each; the first that fits. */
+/** Columns of the profile, and the parts that belong in each; the first match counts. */
 const PROFILE_COLUMNS: readonly (readonly [column: string, isPart: (part: string) => boolean])[] = [
   ['storage client', (part) => part === 'engine: bigtable'],
   ['engine', (part) => part.startsWith('engine')],
@@ -174,7 +174,7 @@ export function profileTable(results: readonly StoreResult[]): ResultTable {
     name: 'profile',
     title: 'Where the client’s CPU time goes',
     caption:
-      'Microseconds of an operation by part of the program, from sampling profiles, which are in the folder of the run ' +
+      'Microseconds per operation by part of the program, from sampling profiles, which are in the folder of the run ' +
       '(sampling itself takes time, too). The storage client is engine/bigtable; packages are lmdb, protobufjs and the like.',
     columns: [
       'store',

@@ -1,4 +1,7 @@
-/** The claims of a store under observation: what is erased was told before, and nothing is missing. */
+/**
+ * The claims of an observed store: the listener hears of cells before they are erased, and nothing
+ * is missing.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openPercolator } from '../../../engine/percolator.ts';
@@ -11,7 +14,7 @@ import { type RecordedCells, readStoredHistory } from './stored-history.ts';
 const TABLE = 't';
 const CELL = { table: TABLE, row: 'r', column: 'c' };
 
-test('stored and collected together are all that the store ever had', async () => {
+test('stored and collected records together are all that the store ever had', async () => {
   const store = createMemoryBigtable();
   const told: RecordedCells[] = [];
   const before = await fill(store);
@@ -33,7 +36,7 @@ test('the listener hears of a record while it is still there; if it throws, the 
   const store = createMemoryBigtable();
   const before = await fill(store);
   const observed = observeCollection(store, () => {
-    throw new Error('no place to write it down');
+    throw new Error('no space left to record it');
   });
   const [record] = before.records;
   assert.ok(record);
@@ -50,7 +53,7 @@ test('the listener hears of a record while it is still there; if it throws, the 
   assert.equal(other?.cells.length, 1, 'rows without garbage do not wait for the listener');
 });
 
-test('a range of versions is told whole, and nothing beside it', async () => {
+test('the listener hears of a whole range of versions, and of nothing else', async () => {
   const store = createMemoryBigtable();
   const { records } = await fill(store);
   const told: HistoricRecord[] = [];

@@ -1,14 +1,14 @@
 /**
  * The part of a history that the storage no longer has: the write records, acknowledgments and
- * rollback markers that collectors have erased. Together with what is still stored at the end
- * (stored-history.ts) that is all the storage ever had, so that a history stays exactly judged
- * although garbage was collected meanwhile.
+ * rollback markers that collectors have erased. Together with the cells still stored at the end
+ * (stored-history.ts) that is all the storage ever had, so a history is judged exactly although
+ * garbage was collected meanwhile.
  *
- *     collector ─▶ erase these cells ─▶ read them ─▶ tell the listener ─▶ erase
+ *     collector ─▶ erase these cells ─▶ read them ─▶ call the listener ─▶ erase
  *
- * A process that dies between the telling and the erasing leaves records that are both told and
- * stored, or told again by the next collector. The judges do not mind a record that they see twice.
- * Only blind mutations are looked at: nothing else erases records.
+ * A process that dies after the call of the listener leaves records that are both reported and
+ * stored, or reported again by the next collector. The judges accept a record that they see twice.
+ * Only blind mutations are checked: nothing else erases records.
  */
 import type {
   Bigtable,
@@ -24,8 +24,8 @@ type Erasure = Extract<Mutation, { readonly kind: 'erase' }>;
 const RECORDS: ReadonlySet<string> = new Set([WRITE, ACK, ROLLBACK]);
 
 /**
- * The same store; `listener` is told of the records and markers of each row before they are erased.
- * If it throws, nothing of the call's garbage is erased.
+ * The same store, except that `listener` is called with the records and markers of each row before
+ * they are erased. If it throws, nothing of the call's garbage is erased.
  */
 export function observeCollection(
   store: Bigtable,
@@ -40,7 +40,7 @@ export function observeCollection(
   const mutateRows = (rows: readonly RowMutation[]): Promise<unknown> => {
     const collecting = rows.filter((row) => erasuresOf(row).length > 0);
     if (collecting.length === 0) return store.mutateRows(rows);
-    // The others are sent at once: a store that keeps the order of what is sent must still do so.
+    // The other rows are sent at once: a store that keeps the order of mutations must still do so.
     const others = rows.filter((row) => !collecting.includes(row));
     return Promise.all([others.length > 0 && store.mutateRows(others), collect(collecting)]);
   };
@@ -76,7 +76,7 @@ function erasuresOf({ mutations }: RowMutation): readonly Erasure[] {
     .filter(({ family }) => RECORDS.has(family));
 }
 
-/** One for each column: a row may have thousands of old versions. */
+/** One filter for each column: a row may have thousands of old versions. */
 function filtersOf(erasures: readonly Erasure[]): readonly CellFilter[] {
   const columns = Map.groupBy(erasures, ({ family, qualifier }) => `${family}\0${qualifier}`);
   return [...columns.values()].flatMap((ofColumn) => {

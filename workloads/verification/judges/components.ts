@@ -1,6 +1,7 @@
 /**
- * Strongly connected components, after Tarjan: two nodes are in one component if each can be reached from
- * the other, so every cycle lies within one. Linear, and without recursion: histories are longer than stacks are deep.
+ * Strongly connected components, after Tarjan: two nodes are in one component if each can be
+ * reached from the other, so every cycle lies within one. Linear, and without recursion, because
+ * histories are longer than stacks are deep.
  */
 
 /** A graph of the nodes 0, 1, ... by their successors. No node is its own successor. */
@@ -16,11 +17,14 @@ class Search {
   readonly #graph: Graph;
   /** When each node was found; 0 if not yet. */
   readonly #found: Int32Array;
-  /** The earliest node on the stack that can be reached from it; infinite once its component is complete. */
+  /**
+   * The earliest node on the stack that can be reached from it; infinite once its component is
+   * complete.
+   */
   readonly #low: Float64Array;
-  /** How many of its successors have been looked at. */
+  /** How many of its successors have been visited. */
   readonly #next: Int32Array;
-  /** Found, and not yet in a complete component. */
+  /** Nodes that were found and are not yet in a complete component. */
   readonly #stack: number[] = [];
   #count = 0;
 

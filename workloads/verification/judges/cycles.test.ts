@@ -1,4 +1,6 @@
-/** The claims of the search for cycles, against a search of all cycles in small random graphs. */
+/**
+ * The claims of the search for cycles, compared with a search of all cycles in small random graphs.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '../../../engine/base/index.ts';
@@ -13,7 +15,9 @@ const PALETTES: readonly (readonly Dependency[])[] = [
 ];
 const ANOMALIES = ['G0', 'G1c', 'G-single', 'G-nonadjacent'];
 
-/** Every other one with a ring through all its nodes, or long cycles would be rare. */
+/**
+ * Every second graph has a ring through all its nodes, because long cycles would otherwise be rare.
+ */
 function randomGraph(random: Random): Edge[][] {
   const nodes = random.integer(2, 6);
   const kinds = random.pick(PALETTES);
@@ -36,14 +40,15 @@ function allCycles(graph: readonly (readonly Edge[])[]): readonly (readonly Edge
     for (const edge of graph[path.at(-1)?.to ?? start] ?? []) {
       const isNew = !path.some(({ to }) => to === edge.to);
       if (edge.to === start) cycles.push([...path, edge]);
-      else if (edge.to > start && isNew) extend(start, [...path, edge]); // Its smallest node finds a cycle.
+      // A cycle is found from its smallest node.
+      else if (edge.to > start && isNew) extend(start, [...path, edge]);
     }
   };
   for (const start of graph.keys()) extend(start, []);
   return cycles;
 }
 
-/** As the literature defines them. */
+/** The anomaly as the literature defines it. */
 function anomalyOf(cycle: readonly Edge[]): string {
   const count = (kind: Dependency) => cycle.filter((edge) => edge.kind === kind).length;
   const inARow = cycle.some(
@@ -55,7 +60,7 @@ function anomalyOf(cycle: readonly Edge[]): string {
   return `${inARow ? 'G2-item' : 'G-nonadjacent'}${realTime}`;
 }
 
-/** What the strongest is, of those that need no real time, or else of those that do. */
+/** The strongest anomaly that needs no real time; if there is none, the strongest that does. */
 function strongest(names: readonly string[]): string | undefined {
   const order = [...ANOMALIES, ...ANOMALIES.map((name) => `${name}-realtime`)];
   return order.find((name) => names.includes(name));
@@ -67,7 +72,7 @@ function assertCycle(edges: readonly Edge[]): void {
   });
 }
 
-test('of small random graphs, the strongest forbidden cycle is found, and an allowed one if there is no other', () => {
+test('in small random graphs, the strongest forbidden cycle is found, or an allowed one if there is no other', () => {
   const counts = new Map<string, number>();
   for (let seed = 1; seed <= 20_000; seed++) {
     const graph = randomGraph(createRandom(seed));

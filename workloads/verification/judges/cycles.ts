@@ -1,20 +1,23 @@
 /**
- * Cycles of dependencies between transactions, and what they are called (Adya 1999, Cerone and Gotsman 2018).
+ * Cycles of dependencies between transactions, and their names (Adya 1999, Cerone and Gotsman
+ * 2018).
  *
- *     ww   overwrote what the other had written              G0             ww only
- *     wr   read what the other had written                   G1c            ww and wr
- *     rt   began after the other had ended (real time)       G-single       one rw
- *     rw   read what the other overwrote                     G-nonadjacent  several rw, no two in a row
- *                                                            G2-item        two rw in a row: write skew
+ *     ww   overwrote what the other had written           G0             ww only
+ *     wr   read what the other had written                G1c            ww and wr
+ *     rt   began after the other had ended (real time)    G-single       one rw
+ *     rw   read what the other overwrote                  G-nonadjacent  several rw, none adjacent
+ *                                                         G2-item        two adjacent rw: write skew
  *
- * Under snapshot isolation, all but rw mean: committed before the other began. An rw means: began
- * before the other committed. So a cycle contradicts snapshot isolation unless it has two rw in a
- * row, as in write skew. (With rt it contradicts only the strong kind, which respects real time.)
+ * Under snapshot isolation, every edge but rw means: committed before the other began. An rw means:
+ * began before the other committed. So a cycle contradicts snapshot isolation unless it has two rw
+ * in a row, as in write skew. (With rt it contradicts only the strong kind, which respects real
+ * time.)
  *
- *   1. In a graph with two nodes for each transaction, come to by rw or by anything else, and no rw
- *      that leaves the first of them, every cycle is forbidden: components.ts finds them all at once.
- *   2. In each component that has one: the shortest cycle of the strongest kind that is there.
- *   3. Components of the graph as it is that have no forbidden cycle have allowed ones.
+ *   1. Take a graph with two nodes for each transaction, one reached by rw and one reached by other
+ *      edges, in which no rw leaves the first. Every cycle in it is forbidden: components.ts finds
+ *      them all at once.
+ *   2. In each component with a cycle, find the shortest cycle of the strongest kind present.
+ *   3. Components of the original graph without a forbidden cycle have allowed ones.
  */
 import { cyclicComponents } from './components.ts';
 
@@ -27,13 +30,13 @@ export interface Edge {
 }
 
 export interface Cycle<E extends Edge = Edge> {
-  /** As in the table above; with `-realtime` at its end if it needs real time. */
+  /** As in the table above; ends with `-realtime` if it needs real time. */
   readonly anomaly: string;
-  /** Each begins where the one before it ended, the first where the last one ends. */
+  /** Each edge begins where the previous one ended; the first begins where the last one ends. */
   readonly edges: readonly E[];
 }
 
-/** The edges that leave each node. No edge leads back to where it came from. */
+/** The edges that leave each node. No edge leads back to its own node. */
 export type Dependencies<E extends Edge> = readonly (readonly E[])[];
 
 export function findCycles<E extends Edge>(
@@ -52,7 +55,10 @@ export function findCycles<E extends Edge>(
   };
 }
 
-/** Node 2n is transaction n, come to by anything but rw; node 2n + 1 is the same, come to by rw. */
+/**
+ * Node 2n is transaction n, reached by any edge but rw; node 2n + 1 is the same transaction,
+ * reached by rw.
+ */
 function withoutTwoInARow(dependencies: Dependencies<Edge>): number[][] {
   return dependencies.flatMap((edges) => [
     edges.map(({ to, kind }) => 2 * to + Number(kind === 'rw')),
@@ -61,8 +67,8 @@ function withoutTwoInARow(dependencies: Dependencies<Edge>): number[][] {
 }
 
 /**
- * Which edges a cycle may have: `step` counts along the path, and answers undefined to an edge that
- * must not follow. The path begins at 0, and is a cycle if it comes back with `end`.
+ * The edges that a cycle may have: `step` counts along the path, and returns undefined for an edge
+ * that must not follow. The path begins at 0, and is a cycle if it comes back with `end`.
  */
 interface Kind {
   readonly step: (state: number, kind: Dependency) => number | undefined;
@@ -87,7 +93,7 @@ const NOT_TWO_IN_A_ROW: Kind = {
 };
 const ANY: Kind = { step: () => 0, end: 0 };
 const KINDS = [G0, G1C, G_SINGLE, NOT_TWO_IN_A_ROW];
-/** Strongest first; what needs real time comes last. */
+/** Strongest first; the kinds that need real time come last. */
 const STRONGEST_FIRST = [
   ...KINDS.map(withoutRealTime),
   only(['ww', 'rt']),
@@ -114,7 +120,10 @@ function strongestCycle<E extends Edge>(
   return undefined;
 }
 
-/** Steps after which a component is not searched for something shorter: it would cost more than it tells. */
+/**
+ * After this many steps a component is not searched for a shorter cycle: it would cost more than it
+ * tells.
+ */
 const STEPS_MAX = 1_000_000;
 
 function shortestCycle<E extends Edge>(
@@ -126,7 +135,7 @@ function shortestCycle<E extends Edge>(
   let steps = 0;
   for (const start of component) {
     if (shortest?.length === 2) break;
-    // What is known to be there must be found.
+    // A cycle that is known to exist must be found.
     const mustFind = kind === NOT_TWO_IN_A_ROW && shortest === undefined;
     if (steps > STEPS_MAX && !mustFind) break;
     const search = cycleThrough(dependencies, component, { start, kind });
@@ -145,7 +154,7 @@ interface Path<E extends Edge> {
   readonly before: Path<E> | undefined;
 }
 
-/** Breadth first, over pairs of a node and what `kind` has counted. */
+/** Breadth first, over pairs of a node and the count of `kind`. */
 function cycleThrough<E extends Edge>(
   dependencies: Dependencies<E>,
   component: ReadonlySet<number>,

@@ -1,4 +1,4 @@
-/** The claims of the EDN writer, checked by a reader that is not ours. */
+/** The claims of the EDN writer, checked by an independent reader. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseEDNString } from 'edn-data';
@@ -45,7 +45,7 @@ test('keys and elements survive, strings and numbers, and so does an empty list'
   assert.deepEqual(ok?.['value'], expected);
 });
 
-test('only what has committed says what it read', () => {
+test('only committed transactions say what they read', () => {
   for (const outcome of ['ok', 'fail', 'info'] as const) {
     const [invoke, end] = linesOf([transaction(1, 2, outcome)]);
     const unknown = ['r', READ.key, null];
@@ -57,7 +57,7 @@ test('only what has committed says what it read', () => {
   }
 });
 
-test('operations are numbered in the order of time, and what ends when another begins ends after it', () => {
+test('operations are numbered in the order of time; at one moment, beginnings come before ends', () => {
   const lines = linesOf([transaction(5, 6), transaction(1, 5), transaction(2, 3)]);
   const order = lines.map(({ type, time }) => `${String(type)} ${Number(time) / 1e6}`);
   assert.deepEqual(order, ['invoke 1', 'invoke 2', 'ok 3', 'invoke 5', 'ok 5', 'ok 6']);
@@ -67,7 +67,7 @@ test('operations are numbered in the order of time, and what ends when another b
   );
 });
 
-test('a process does one thing at a time, and nothing after it has lost an answer', () => {
+test('a process does one thing at a time, and nothing after a lost answer', () => {
   const lines = linesOf([
     transaction(1, 4),
     transaction(2, 3),
@@ -85,5 +85,5 @@ test('a process does one thing at a time, and nothing after it has lost an answe
   }
   assert.deepEqual([...busy.values()], ['info']);
   assert.ok(new Set(lines.map(({ process }) => process)).size <= 3);
-  assert.equal(lines.at(-1)?.['type'], 'info'); // It may have committed after all others.
+  assert.equal(lines.at(-1)?.['type'], 'info'); // It may have committed last.
 });

@@ -1,14 +1,17 @@
 /**
- * Histories of list append in the form that Jepsen's Elle reads: EDN, one operation a line, so that a third
- * opinion costs nothing but a Java machine.
+ * Histories of list append in the form that Jepsen's Elle reads: EDN, one operation per line (two
+ * here), so that a third opinion costs nothing but a Java machine.
  *
- *     {:index 0, :type :invoke, :process 0, :time 1000000, :f :txn, :value [[:r "t/1:list" nil] [:append "t/1:list" 7]]}
- *     {:index 1, :type :ok, :process 0, :time 3000000, :f :txn, :value [[:r "t/1:list" [5 6]] [:append "t/1:list" 7]]}
+ *     {:index 0, :type :invoke, :process 0, :time 1000000, :f :txn,
+ *      :value [[:r "t/1:list" nil] [:append "t/1:list" 7]]}
+ *     {:index 1, :type :ok, :process 0, :time 3000000, :f :txn,
+ *      :value [[:r "t/1:list" [5 6]] [:append "t/1:list" 7]]}
  *
- * An invocation has nil where a list will be; what failed, or nobody knows of, has it still. In Jepsen a
- * process does one thing at a time, and one that has lost an answer never does another. So the
- * processes here are not those of the history but numbers, each free again when its transaction has
- * ended. The order that this suggests within a process is one of real time, which Percolator keeps.
+ * An invocation has nil in place of each list that it will read; failed and unknown transactions
+ * keep it. In Jepsen a process does one thing at a time, and a process that lost an answer does
+ * nothing more. So the processes here are not those of the history but numbers, each free again
+ * when its transaction has ended. This implies an order within a process that is one of real time,
+ * which Percolator keeps.
  *
  * Times are in nanoseconds, for a history whose clock counts milliseconds.
  */
@@ -34,8 +37,9 @@ interface Event {
 }
 
 /**
- * In the order of time. At one moment beginnings come first: what is not certainly earlier is concurrent. What
- * has committed at a time that nobody knows comes last: it may have done so after everything else.
+ * In the order of time. At one moment beginnings come first: transactions are concurrent unless one
+ * is certainly earlier. Commits at an unknown time come last: they may have been after everything
+ * else.
  */
 function eventsOf(transactions: readonly ListTransaction[]): readonly Event[] {
   let last = 0;
@@ -47,12 +51,12 @@ function eventsOf(transactions: readonly ListTransaction[]): readonly Event[] {
     ...known.map((one) => ({ type: one.outcome, at: one.endedAt ?? last, transaction: one })),
     ...unknown.map((one) => ({ type: one.outcome, at: last, transaction: one })),
   ];
-  return events.toSorted((a, b) => a.at - b.at); // Those of one moment stay as they are.
+  return events.toSorted((a, b) => a.at - b.at); // Events of one moment keep their order.
 }
 
 class Processes {
   readonly #busy = new Map<ListTransaction, number>();
-  /** Those that may do another transaction. */
+  /** Processes that may run another transaction. */
   readonly #free: number[] = [];
   #count = 0;
 
@@ -64,7 +68,7 @@ class Processes {
 
   end(transaction: ListTransaction): number {
     const process = this.#busy.get(transaction) ?? 0;
-    this.#free.push(process); // Also of an unknown outcome: those end after everything has begun.
+    this.#free.push(process); // Also with an unknown outcome: those end after everything has begun.
     return process;
   }
 }

@@ -1,8 +1,9 @@
 /**
- * Random histories under faults, checked exactly: clients that are slow, lose answers and requests, send
- * things twice, take one another for dead and crash, on one store with a virtual clock.
+ * Random histories under faults, checked exactly: clients that are slow, lose answers and requests,
+ * send messages twice, take one another for dead and crash, on one store with a virtual clock.
  *
- * One seed decides a run, and its number is in the name of the test that fails: put it first in SEEDS.
+ * One seed decides a run, and its number is in the name of the test that fails: put it first in
+ * SEEDS.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -45,7 +46,7 @@ interface Attempt extends HistoricTransaction {
   readonly crashed: boolean;
 }
 
-/** The clock of histories: every reading is later than all before. */
+/** The clock of histories: every reading is later than all earlier ones. */
 let moment = 0;
 
 for (const [modeName, mode] of Object.entries(MODES)) {
@@ -73,8 +74,8 @@ async function historyOf(
   });
   const history = (await database.clock.runUntil(Promise.all(attempts))).flat();
 
-  // What was left behind is cleaned up; then arrives what was delayed, or sent twice, and may lock anew
-  // what its dead sender had never locked. Whoever reads cleans that up, too.
+  // Resolves the locks that were left. Then delayed and repeated messages arrive, and may set locks
+  // that their dead senders never held. The last read resolves those, too.
   const last = database.client('last');
   await database.clock.runUntil(last.read(CELLS));
   for (const client of clients) await client.store.deliverDuplicates();
@@ -105,7 +106,7 @@ async function manyTransactions(
   return history;
 }
 
-/** A client to which things happen, decided by `random`. */
+/** A client with random faults, drawn from `random`. */
 function troubled(database: TestDatabase, random: Random, name: string, mode: Mode): Client {
   const client = database.client(name, {
     ...mode,
@@ -170,7 +171,7 @@ async function oneTransaction(client: Client, random: Random, process: string): 
   }
 }
 
-/** Up to three names, perhaps one of them twice. */
+/** Up to three names, possibly one of them twice. */
 function pickSome(random: Random): readonly string[] {
   return Array.from({ length: random.integer(0, 3) }, () => random.pick(CELLS));
 }
@@ -191,7 +192,7 @@ async function readOf(
   return { cell: fullName(name), value: (await transaction.get(cell(name)))?.toString() };
 }
 
-/** As histories name cells: `t/a:c`. */
+/** The name of the cell in histories: `t/a:c`. */
 function fullName(name: string): HistoricCell {
   const { table, row, column } = cell(name);
   return `${table}/${row}:${column}`;

@@ -1,5 +1,5 @@
 /**
- * What became of each transaction, by the word of the storage: a transaction with a write record is
+ * The outcome of each transaction according to the storage: a transaction with a write record is
  * committed, at the timestamp of that record, whatever its client was told.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
@@ -14,12 +14,13 @@ export interface Fate {
   marker: HistoricMarker | undefined;
 }
 
-/** The fates by start timestamp. Reports what already contradicts itself here. */
+/** The fates by start timestamp. Also reports contradictions that show here. */
 export function fatesOf(history: History, findings: Findings): Map<Timestamp, Fate> {
   const fates = new Map<Timestamp, Fate>();
   for (const transaction of history.transactions) {
     const { startTimestamp, process, past } = transaction;
-    if (past === true) continue; // It wrote nothing, and its timestamp may be another's.
+    // It wrote nothing, and its timestamp may belong to another transaction.
+    if (past === true) continue;
     if (fates.has(startTimestamp)) {
       const other = fates.get(startTimestamp)?.transaction.process;
       const whose = `${startTimestamp} is the start timestamp of ${other} and of ${process}`;
@@ -41,7 +42,7 @@ function addRecords(fates: Map<Timestamp, Fate>, { records }: History, findings:
     const fate = fates.get(startTimestamp);
     if (fate === undefined) {
       const what = `${cell} has a write record at ${commitTimestamp} of a transaction that began at`;
-      findings.add('dangling record', `${what} ${startTimestamp}, and nobody did`);
+      findings.add('dangling record', `${what} ${startTimestamp}, and no transaction did`);
       continue;
     }
     if (fate.commitTimestamp === commitTimestamp) continue;

@@ -1,12 +1,12 @@
 /**
- * What a judge has found. A broken engine may break a claim thousands of times in one history; the first
- * few say as much as all of them, so only those are kept. All are counted.
+ * The findings of a judge. A broken engine may break a claim thousands of times in one history; the
+ * first few say as much as all of them, so only those are kept. All are counted.
  */
 import type { Violation } from './history.ts';
 
 const FINDINGS_MAX = 20;
 
-/** A violation with what proves it, for a caller that tells it in its own words. */
+/** A violation with its proof, for a caller that explains it in its own words. */
 export interface Finding<Proof> extends Violation {
   readonly proof?: Proof | undefined;
 }

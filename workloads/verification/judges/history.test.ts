@@ -1,4 +1,4 @@
-/** The names of cells in histories: two cells never have one, and plain ones stay as they are. */
+/** The names of cells in histories: no two cells share a name, and plain names stay as they are. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '../../../engine/base/index.ts';
@@ -9,7 +9,7 @@ test('plain names are written as they are', () => {
   assert.equal(historicCell({ table: 't', row: 'a/b', column: 'ack_o:c' }), 't/a/b:ack_o:c');
 });
 
-test('every cell has a name of its own, from which its address can be read', () => {
+test('every cell has a unique name, from which its address can be read', () => {
   const random = createRandom(1);
   const parts = ['a', '\0', ':', '/', '%', '%3a', '%2f', '%25', '\u{1f9d0}'];
   const some = (): string =>

@@ -1,22 +1,23 @@
 /**
- * What happened in a run, as far as a judge may know it: what each client saw and was told, and what
- * the storage was ever told to keep.
+ * What happened in a run, as far as a judge may know it: what each client saw and was told, and
+ * every record that the storage ever held.
  *
  *     transactions   from the clients: reads, writes, and the outcome as it was reported to them
- *     records        from the storage: every write record that ever stood in it, collected or not
- *     markers        from the storage: every rollback marker that ever stood in it
+ *     records        from the storage: every write record that it ever held, collected or not
+ *     markers        from the storage: every rollback marker that it ever held
  *
- * The two sides are compared by the judges (snapshot-isolation.ts, notifications.ts); list-append.ts
- * looks at the clients' side alone. Everything here survives JSON: real processes write their
- * transactions to files, one a line.
+ * The judges compare the two sides (snapshot-isolation.ts, notifications.ts); list-append.ts uses
+ * the clients' side alone. Everything here survives JSON: real processes write their transactions
+ * to files, one per line.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { CellAddress } from '../../../engine/transaction/index.ts';
 
 /**
- * How cells are named in histories: `table/row:column`, so that two cells never have one name: the table ends at the
- * first slash, the row at the first colon, and in tables and rows `%`, and what would end them, are escaped. Columns
- * stand as they are, those of acknowledgments as the engine names them.
+ * The name of a cell in histories: `table/row:column`, so that no two cells share a name. The table
+ * ends at the first slash, and the row at the first colon; in tables and rows, `%` and the
+ * character that would end them are escaped. Columns stay as they are, those of acknowledgments as
+ * the engine names them.
  */
 export type HistoricCell = string;
 
@@ -51,34 +52,47 @@ function unescaped(name: string): string {
 }
 
 export interface HistoricTransaction {
-  /** Who ran it: one life of one process. */
+  /** The process that ran it: one life of one process. */
   readonly process: string;
   readonly startTimestamp: Timestamp;
   /**
-   * What its client was told. committed: the commit returned. failed: it returned an error that says
-   * nothing of it is visible, or was never asked for. unknown: COMMIT_UNKNOWN, or the client died meanwhile.
+   * What its client was told. committed: the commit returned. failed: it returned an error that
+   * says nothing of it is visible, or the commit was never asked for. unknown: COMMIT_UNKNOWN, or
+   * the client died meanwhile.
    */
   readonly outcome: 'committed' | 'failed' | 'unknown';
-  /** As told; absent unless committed, in transactions that wrote nothing, and if nobody told (`transact`). */
+  /**
+   * As reported; absent unless committed, in transactions that wrote nothing, and if it was not
+   * reported (`transact`).
+   */
   readonly commitTimestamp?: Timestamp | undefined;
-  /** When the start timestamp was asked for, on a clock that all processes share; the unit does not matter. */
+  /**
+   * When the start timestamp was asked for, on a clock that all processes share; the unit does not
+   * matter.
+   */
   readonly beganAt: number;
   /** When the client heard the outcome, on the same clock; absent if it never did. */
   readonly endedAt?: number | undefined;
   /** First reads from the snapshot, not of own writes. An absent value: the cell had none. */
   readonly reads: readonly HistoricValue[];
-  /** Scans of the snapshot. What they found stands in `reads`; what they should have found is for the judge to say. */
+  /**
+   * Scans of the snapshot. The values they found are in `reads`; the judge works out what they
+   * should have found.
+   */
   readonly scans?: readonly HistoricScan[] | undefined;
   /**
-   * The last write to each cell; an absent value is a delete. The acknowledgment that a strong run of an
-   * observer writes need not be listed: `run` says it.
+   * The last write to each cell; an absent value is a delete. The acknowledgment that a strong run
+   * of an observer writes need not be listed, because `run` implies it.
    */
   readonly writes: readonly HistoricValue[];
   /** Cells locked with `lock(cell)` and not written. */
   readonly locks: readonly HistoricCell[];
   /** Cells that it notified weakly. */
   readonly weak?: readonly HistoricCell[] | undefined;
-  /** A snapshot of a moment in the past: its timestamp was not handed out to it, and may be another's. */
+  /**
+   * A snapshot of a moment in the past: its timestamp was not handed out to it, and may belong to
+   * another transaction.
+   */
   readonly past?: boolean | undefined;
   /** Present if this was a run of an observer. */
   readonly run?: ObserverRun | undefined;
@@ -92,11 +106,14 @@ export interface HistoricValue {
 /** A range that was read to its end, and the cells that it returned. */
 export interface HistoricScan {
   readonly table: string;
-  /** The first row, and the one that ends the range; absent: of the whole table. */
+  /** The first row, and the row before which the range ends; absent: the whole table. */
   readonly start?: string | undefined;
   readonly end?: string | undefined;
   readonly columns: readonly string[];
-  /** Cells with a value, and those that the transaction itself had written before: of these it says nothing. */
+  /**
+   * Cells with a value, and cells that the transaction itself had written before, about which the
+   * scan says nothing.
+   */
   readonly returned: readonly HistoricCell[];
 }
 
@@ -125,9 +142,9 @@ export interface History {
   readonly markers: readonly HistoricMarker[];
 }
 
-/** One thing that must not have happened. */
+/** A violation of a rule. */
 export interface Violation {
-  /** Which judge found it, and which of its claims is broken: `snapshot isolation: stale read`. */
+  /** The judge that found it and the broken claim: `snapshot isolation: stale read`. */
   readonly claim: string;
   /** One sentence with the cells and timestamps that contradict each other. */
   readonly message: string;

@@ -1,9 +1,9 @@
 /**
- * Histories that no judge may object to: of a database in which committing is one step, with clients
- * that overlap, conflict, fail and die, and observers that are told of everything in the end.
+ * Histories to which no judge may object: of a database in which a commit is one step, with clients
+ * that overlap, conflict, fail and die, and observers that eventually learn of every change.
  *
- * They are what the judges' tests spoil, one thing at a time, and what their speed is measured on. Every
- * value is written once.
+ * The judges' tests spoil them, one thing at a time, and the judges' speed is measured on them.
+ * Every value is written once.
  */
 import type { Random } from '../../../engine/base/index.ts';
 import type {
@@ -18,18 +18,18 @@ import type {
 import { acknowledgmentOf } from './versions.ts';
 
 export interface IdealOptions {
-  /** Before observers: their runs come on top. */
+  /** Without observers: their runs are added. */
   readonly transactions: number;
   /** Rows of table t, each with a column c and an observed column o. */
   readonly rows: number;
   /** How many transactions are open at a time. */
   readonly clients: number;
-  /** Reads and writes of each transaction, at most. */
+  /** The maximum numbers of reads and writes of each transaction. */
   readonly readsMax: number;
   readonly writesMax: number;
 }
 
-/** Who observes what in ideal histories. */
+/** The observers of ideal histories. */
 export const IDEAL_OBSERVERS = [
   { name: 'counter', table: 't', column: 'o' },
   { name: 'indexer', table: 't', column: 'o' },
@@ -63,9 +63,12 @@ class IdealDatabase implements History {
   readonly #options: IdealOptions;
   readonly #values = new Map<HistoricCell, string | undefined>();
   readonly #committedAt = new Map<HistoricCell, number>();
-  /** Runs that somebody has to do, by what makes them different. A run leaves when a later snapshot has committed. */
+  /**
+   * Runs that are due, by what makes them different. A run is removed when a run with a later
+   * snapshot has committed.
+   */
   readonly #due = new Map<string, { readonly run: ObserverRun; readonly since: number }>();
-  /** Of timestamps and of moments. */
+  /** The last timestamp or moment. */
   #last = 0;
 
   constructor(random: Random, options: IdealOptions) {
@@ -95,11 +98,14 @@ class IdealDatabase implements History {
     const { run } = first;
     const open = this.begin();
     const reads = [{ cell: run.cell, value: this.#values.get(run.cell) }];
-    const writes = open.writes.filter(({ cell }) => cell.endsWith(':c')); // Or it would go on for ever.
+    const writes = open.writes.filter(({ cell }) => cell.endsWith(':c')); // Else endless.
     return { ...open, reads, writes, locks: [], weak: [], run };
   }
 
-  /** Commits, unless a cell was written meanwhile; or the client dies, before or after the commit. */
+  /**
+   * Commits, unless another transaction wrote a cell meanwhile; or the client dies, before or after
+   * the commit.
+   */
   end(open: Open): void {
     const { startTimestamp, writes, locks } = open;
     const acknowledgment = acknowledgmentOf(open);
@@ -146,7 +152,7 @@ class IdealDatabase implements History {
     }
   }
 
-  /** Whether somebody else has committed the run meanwhile: it has nothing to do. */
+  /** Whether another transaction committed the run meanwhile, so that it has nothing to do. */
   #isDone({ run }: Open): boolean {
     return run !== undefined && !this.#due.has(`${run.cell} ${run.observer} ${run.weak}`);
   }

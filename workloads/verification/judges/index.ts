@@ -1,4 +1,7 @@
-/** The front door of the judges: what a history is, where one comes from, and what must hold in it. */
+/**
+ * The public interface of the judges: what a history is, where one comes from, and what must hold
+ * in it.
+ */
 export { observeCollection } from './collected-history.ts';
 export { toEdn } from './edn.ts';
 export { type Finding, Findings } from './findings.ts';

@@ -1,4 +1,7 @@
-/** The claims of the judge of list append: what snapshot isolation forbids is found, what it allows is not held against it. */
+/**
+ * The claims of the judge of list append: it finds what snapshot isolation forbids, and does not
+ * object to what is allowed.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom, type Random } from '../../../engine/base/index.ts';
@@ -11,7 +14,10 @@ import {
   type ListTransaction,
 } from './index.ts';
 
-/** `a 1` appends, `a 1 2` appends two in a row, `a =` and `a = 1 2` read; one after the other in time. */
+/**
+ * `a 1` appends, `a 1 2` appends two elements in a row, `a =` and `a = 1 2` read; one after the
+ * other in time.
+ */
 function transaction(
   text: string,
   { outcome = 'ok', at = 0 }: { outcome?: ListTransaction['outcome']; at?: number } = {},
@@ -40,13 +46,13 @@ const info = { outcome: 'info' } as const;
 const ALLOWED: Record<string, readonly ListTransaction[]> = {
   'one after the other': inOrder('a =, a 1', 'a = 1, a 2', 'a = 1 2, b =, b 1', 'b = 1, a = 1 2'),
   'a read of the past': inOrder('a 1', 'a = 1, a 2', 'a ='),
-  'a failed append that nobody saw': [transaction('a 1', fail), transaction('a =')],
-  'an unknown append that was seen': [transaction('a 1', info), transaction('a = 1')],
-  'an unknown append that nobody saw, beside another to the same list': [
+  'a failed append that was never read': [transaction('a 1', fail), transaction('a =')],
+  'an unknown append that was read': [transaction('a 1', info), transaction('a = 1')],
+  'an unknown append that was never read, and another one to the same list': [
     ...inOrder('a 1', 'a = 1, a 2'),
     transaction('a = 1, a 3', info),
   ],
-  'an unknown append that was not': [transaction('a 1', info), transaction('a =')],
+  'an unknown append that was not read': [transaction('a 1', info), transaction('a =')],
   'a contradiction in the reads of a failed transaction': [transaction('a = 9, a = 8', fail)],
   'own appends in the middle': inOrder(
     'a 1',
@@ -60,14 +66,17 @@ const FORBIDDEN: Record<
   string,
   readonly [claims: readonly string[], history: readonly ListTransaction[]]
 > = {
-  'a read of what has failed': [['G1a'], [transaction('a 1', fail), transaction('a = 1')]],
-  'a read of one half of what has failed': [
+  'a read of a failed append': [['G1a'], [transaction('a 1', fail), transaction('a = 1')]],
+  'a read of one half of a failed append': [
     ['G1a'],
     [transaction('a 1, b 1', fail), ...inOrder('a = 1, b =', 'b = 1')],
   ],
-  'a read of half of what was appended': [['G1b', 'G-single'], inOrder('a 1 2', 'a = 1')],
-  'a read of what nobody appended': [['read of what nobody appended'], inOrder('a = 1')],
-  'an element that two have appended': [['element appended twice'], inOrder('a 1', 'a 1')],
+  'a read of half of an append': [['G1b', 'G-single'], inOrder('a 1 2', 'a = 1')],
+  'a read of an element that was never appended': [
+    ['read of what nobody appended'],
+    inOrder('a = 1'),
+  ],
+  'an element that two transactions appended': [['element appended twice'], inOrder('a 1', 'a 1')],
   'an element that is in a list twice': [['element read twice'], inOrder('a 1', 'a = 1 1')],
   'lists that fit no order': [['incompatible orders'], inOrder('a 1', 'a 2', 'a = 1', 'a = 2')],
   'lists that fit no order, of which one has failed': [
@@ -78,33 +87,33 @@ const FORBIDDEN: Record<
     ['incompatible orders', 'G1a'],
     [...inOrder('a 1', 'a 3'), transaction('a 2', fail), ...inOrder('a = 1', 'a = 2 3')],
   ],
-  'two that appended to lists that fit no order': [
+  'two transactions that appended to lists that fit no order': [
     ['incompatible orders'],
     inOrder('a 1', 'a 2', 'a = 1, a 3', 'a = 2, a 4'),
   ],
-  'an unknown transaction that was seen, and had read what nobody appended': [
+  'an unknown transaction that was seen, and had read an element that was never appended': [
     ['read of what nobody appended'],
     [transaction('a = 9, b 1', info), transaction('b = 1')],
   ],
   'two reads that differ': [['internal contradiction'], inOrder('a 1', 'a =, a = 1')],
   'an own append that is not read': [['internal contradiction'], inOrder('a 1, a =')],
   'an own append that is read too early': [['internal contradiction'], inOrder('a = 1, a 1')],
-  'two that appended after each other': [
+  'two transactions that appended after each other': [
     ['G0'],
     inOrder('a 1, b 1', 'a 2, b 2', 'a = 1 2', 'b = 2 1'),
   ],
-  'two that read from each other': [['G1c'], inOrder('a 1, b = 1', 'b 1, a = 1')],
-  'an append in the midst of those of another': [['G0'], inOrder('a 1 3', 'a 2', 'a = 1 2 3')],
+  'two transactions that read from each other': [['G1c'], inOrder('a 1, b = 1', 'b 1, a = 1')],
+  'an append in the middle of those of another': [['G0'], inOrder('a 1 3', 'a 2', 'a = 1 2 3')],
   'a read of one half of a transaction': [['G-single'], inOrder('a 1, b 1', 'a = 1, b =', 'b = 1')],
   'a long fork': [
     ['G-nonadjacent'],
     inOrder('a 1', 'b 1', 'a = 1, b =', 'a =, b = 1', 'a = 1, b = 1'),
   ],
-  'two that appended to one list, of which one is gone': [
+  'two transactions that appended to one list, where one append is gone': [
     ['lost update', 'G-single'],
     inOrder('a 1', 'a = 1, a 2', 'a = 1, a 3', 'a = 1 3'),
   ],
-  'two that appended to one list, and nobody looked': [
+  'two transactions that appended to one list that was never read again': [
     ['lost update'],
     inOrder('a 1', 'a = 1, a 2', 'a = 1, a 3'),
   ],
@@ -161,13 +170,13 @@ describe('the judge of list append', () => {
     ]);
   });
 
-  test('convicts a commit that nobody ever sees, if time counts', () => {
+  test('convicts a commit that no transaction ever sees, if time counts', () => {
     assert.deepEqual(claimsOf(inOrder('a 1', 'a = 1', 'a 2', 'a = 1'), true), [
       'G-single-realtime',
     ]);
   });
 
-  test('does not count as time what ended and began at one moment, or was not heard to end', () => {
+  test('does not order by time an end and a beginning at one moment, or an unknown end', () => {
     const before = transaction('a 1');
     const after = transaction('a =', { at: 0.5 });
     const seen = transaction('a = 1', { at: 3 });
@@ -185,7 +194,10 @@ describe('the judge of list append', () => {
   });
 });
 
-/** Four clients at a time, each of which appends to what it has read, unless that has changed meanwhile. */
+/**
+ * Four clients at a time; each appends to the lists that it has read, unless they have changed
+ * meanwhile.
+ */
 function idealLists(random: Random, count: number): readonly HistoricTransaction[] {
   const lists = new Map<string, string>();
   const changedAt = new Map<string, number>();
@@ -221,7 +233,7 @@ const LISTS: ListCells = {
 };
 
 describe('of random histories, the judge of list append', () => {
-  test('acquits what an ideal database has done, write skew and all', () => {
+  test('acquits an ideal database, including its write skew', () => {
     let allowed = 0;
     for (let seed = 1; seed <= 200; seed++) {
       const history = listTransactions(idealLists(createRandom(seed), 60), LISTS);
@@ -265,7 +277,7 @@ describe('of random histories, the judge of list append', () => {
   });
 });
 
-test('of a history, lists are taken apart into what was read and what was appended', () => {
+test('the lists of a history are split into reads and appends', () => {
   const read = [
     { cell: 't/1:list', value: '1 2' },
     { cell: 't/1:c', value: 'x' },

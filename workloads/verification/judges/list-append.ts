@@ -1,17 +1,17 @@
 /**
- * A second opinion, which trusts no timestamp: histories of list append are searched for what snapshot
+ * A second opinion, which trusts no timestamp: searches histories of list append for what snapshot
  * isolation forbids, after Jepsen's Elle (Kingsbury and Alvaro, VLDB 2020).
  *
- *   1. Each transaction by itself: a list must contain what the transaction itself has appended.
- *   2. The lists of each key tell the order of its appends (list-orders.ts): G1a, a read of what has failed;
- *      elements that were read twice, or that nobody appended; lists that fit no order.
- *   3. G1b: a read of what another transaction had not finished appending.
+ *   1. Each transaction alone: a list must contain the transaction's own appends.
+ *   2. The lists of each key show the order of its appends (list-orders.ts): G1a, a read of a
+ *      failed append; elements that were read twice, or never appended; lists that fit no order.
+ *   3. G1b: a read of a transaction's appends before its last one.
  *   4. Lost update: two transactions that read the same list and both appended to it.
- *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which includes
- *      write skew, is allowed, and is listed by itself: a run that has none of it has not tried.
+ *   5. Cycles of dependencies (cycles.ts): G0, G1c, G-single, G-nonadjacent. G2-item, which
+ *      includes write skew, is allowed, and is listed separately: a run without any has not tried.
  *
  * Reads count if their transaction is known to have committed. With `strict`, real time counts as a
- * dependency: Percolator's transactions see whatever was committed before they began.
+ * dependency: Percolator's transactions see everything that was committed before they began.
  */
 import type { Violation } from './history.ts';
 import { findCycles } from './cycles.ts';
@@ -22,14 +22,16 @@ import { inferOrders, type Orders } from './list-orders.ts';
 
 export interface ListOpinion {
   readonly violations: readonly Violation[];
-  /** Cycles that snapshot isolation allows: one of each knot of transactions. */
+  /** Cycles that snapshot isolation allows: one of each component of transactions. */
   readonly allowed: readonly Violation[];
 }
 
 export interface ListOptions {
   /** Whether real time counts. */
   readonly strict: boolean;
-  /** Collect what is found, with its proof. By default the first few violations are kept. */
+  /**
+   * These collect the findings, with their proofs. By default the first few violations are kept.
+   */
   readonly findings?: Findings<ListProof> | undefined;
   readonly allowed?: Findings<ListProof> | undefined;
 }
@@ -62,15 +64,19 @@ function proofOf(edges: readonly ListEdge[], { length }: readonly ListTransactio
   return { transactions: edges.map(({ from }) => from).filter((node) => node < length), edges };
 }
 
-/** The first reads of each key, without what the transaction itself had appended; checks the others against them. */
+/**
+ * The first reads of each key, without the transaction's own appends; checks the other reads
+ * against them.
+ */
 function readingsOf(
   { name, operations }: ListTransaction,
   reader: number,
   findings: Findings<ListProof>,
 ): readonly Reading[] {
   const readings: Reading[] = [];
-  const expected = new Map<string, readonly Element[]>(); // All of the list.
-  const own = new Map<string, readonly Element[]>(); // Its end, while the beginning is unknown.
+  const expected = new Map<string, readonly Element[]>(); // The whole list.
+  // The end of the list, while its beginning is unknown.
+  const own = new Map<string, readonly Element[]>();
   for (const { kind, key, elements } of operations) {
     const whole = expected.get(key);
     const end = own.get(key) ?? [];
@@ -124,7 +130,7 @@ function judgeLostUpdates(
   { transactions, orders }: Known,
   findings: Findings<ListProof>,
 ): void {
-  /** By key: who appended to it after reading so many elements. */
+  /** By key: which transaction appended after reading this many elements. */
   const updates = new Map<string, Map<number, number>>();
   for (const { reader, key, list } of readings) {
     if (!isOfOrder(orders, key, list)) continue;
@@ -143,7 +149,7 @@ function judgeLostUpdates(
   }
 }
 
-/** Lists of one length are one list if they fit the order; those that do not have been reported. */
+/** Lists of one length are equal if they fit the order; those that do not have been reported. */
 function isOfOrder(orders: Orders, key: string, list: readonly Element[]): boolean {
   return orders.keys.get(key)?.longest[list.length - 1] === list.at(-1);
 }
@@ -152,7 +158,7 @@ function endOf(elements: readonly Element[]): string {
   return JSON.stringify(elements.slice(-3));
 }
 
-/** One clause for each edge; of real time, one for all the moments in between. */
+/** One clause for each edge; one clause for all moments of a real-time dependency. */
 function inWords(edges: readonly ListEdge[], transactions: readonly ListTransaction[]): string {
   const isMoment = (node: number): boolean => node >= transactions.length;
   const first = edges.reduce(

@@ -1,15 +1,15 @@
 /**
  * The dependencies between committed transactions of a history of lists, for cycles.ts.
  *
- * Of a key whose order is a, b, c, and whose transactions A, B, C appended those:
+ * For a key with the order a, b, c, appended by the transactions A, B, C:
  *
- *     A ─ww─▶ B ─ww─▶ C             the order of the appends
- *     B ─wr─▶ whoever read a, b     unless it is B
- *     whoever read a, b ─rw─▶ C     it did not see c
+ *     A ─ww─▶ B ─ww─▶ C               the order of the appends
+ *     B ─wr─▶ any reader of a, b      unless it is B
+ *     any reader of a, b ─rw─▶ C      it did not see c
  *
- * Committed appends that nobody has read come after all that were, in an order of which nothing is
- * known. With real time, a transaction comes after all that had ended before it began; one node for each
- * moment at which something ended, each after the one before it, keeps that linear.
+ * Committed appends that no transaction has read come after all that were read, in an unknown
+ * order. With real time, a transaction comes after all that had ended before it began; one node for
+ * each moment at which a transaction ended, each after the previous one, keeps that linear.
  */
 import type { Dependency } from './cycles.ts';
 import type { Element, ListEdge, ListTransaction } from './list-history.ts';
@@ -18,11 +18,14 @@ import { isBeginningOf, type KeyOrder, type Orders } from './list-orders.ts';
 export interface Reading {
   readonly reader: number;
   readonly key: string;
-  /** What was there before the reader itself appended. */
+  /** The list before the reader's own appends. */
   readonly list: readonly Element[];
 }
 
-/** @returns the edges that leave each transaction, and each moment: those are numbered after the transactions */
+/**
+ * @returns the edges that leave each transaction and each moment; moments are numbered after the
+ * transactions
+ */
 export function dependenciesOf(
   transactions: readonly ListTransaction[],
   readings: readonly Reading[],
@@ -39,7 +42,7 @@ export function dependenciesOf(
 class Builder {
   readonly #edges: ListEdge[][];
   readonly #orders: Orders;
-  /** By key: elements that nobody has read, and their writers. */
+  /** By key: elements that no transaction has read, and their writers. */
   readonly #unread = new Map<string, readonly (readonly [Element, number])[]>();
 
   constructor(edges: ListEdge[][], orders: Orders) {
@@ -53,7 +56,7 @@ class Builder {
       if (before !== undefined) this.#addOverwrite(key, before, appends.get(element)?.writer);
       before = element;
     }
-    if (appends.size === longest.length) return; // Each has been read.
+    if (appends.size === longest.length) return; // Every element has been read.
     const read = new Set(longest);
     const unread: (readonly [Element, number])[] = [];
     for (const [element, { writer }] of appends) {
@@ -66,7 +69,8 @@ class Builder {
 
   addReading({ reader, key, list }: Reading): void {
     const order = this.#orders.keys.get(key);
-    if (order === undefined || !isBeginningOf(list, order.longest)) return; // Reported as incompatible.
+    // Reported as incompatible.
+    if (order === undefined || !isBeginningOf(list, order.longest)) return;
     const { appends, longest } = order;
     const newest = list.at(-1);
     if (newest !== undefined) {
@@ -87,7 +91,7 @@ class Builder {
     });
   }
 
-  /** Not of what nobody appended, or nobody committed: that has been reported. */
+  /** Ignores elements that were never appended or never committed: they have been reported. */
   #add(
     kind: Dependency,
     [from, to]: readonly [number | undefined, number | undefined],
@@ -101,7 +105,10 @@ class Builder {
   }
 }
 
-/** What ends and begins at the same moment is concurrent. Who never heard of its end may end at any time. */
+/**
+ * A beginning and an end at the same moment are concurrent. A transaction whose end was not heard
+ * may end at any time.
+ */
 function addRealTime(
   edges: ListEdge[][],
   transactions: readonly ListTransaction[],

@@ -1,6 +1,6 @@
 /**
- * Histories of list append, as Jepsen's Elle has them: transactions that append to lists and read them.
- * No element is appended to a list twice, so that a list that was read says which appends came
+ * Histories of list append, as Jepsen's Elle has them: transactions that append to lists and read
+ * them. No element is appended to a list twice, so a list that was read says which appends came
  * before, and in which order; there are no timestamps.
  */
 import type { HistoricCell, HistoricTransaction, HistoricValue } from './history.ts';
@@ -11,38 +11,43 @@ export type Element = string | number;
 export interface ListOperation {
   readonly kind: 'append' | 'read';
   readonly key: string;
-  /** What was appended: one or more; or what was read: the whole list, also what the transaction itself had appended. */
+  /**
+   * One or more appended elements; or the whole list that was read, including the transaction's own
+   * appends.
+   */
   readonly elements: readonly Element[];
 }
 
 export interface ListTransaction {
-  /** Names it in messages. */
+  /** Its name in messages. */
   readonly name: string;
   readonly process: string;
-  /** ok: committed. fail: certainly not. info: nobody knows. */
+  /** ok: committed. fail: certainly not. info: unknown. */
   readonly outcome: 'ok' | 'fail' | 'info';
-  /** On one clock; what ends and begins at the same moment is concurrent. */
+  /** On one clock; a beginning and an end at the same moment are concurrent. */
   readonly beganAt: number;
-  /** Absent if nobody heard the outcome. */
+  /** Absent if the client never heard the outcome. */
   readonly endedAt?: number | undefined;
-  /** In the order in which they were done. */
+  /** In the order of execution. */
   readonly operations: readonly ListOperation[];
 }
 
-/** What proves a finding, for those who tell it as a story. */
+/** The proof of a finding, for callers that tell it as a story. */
 export interface ListProof {
   /** By index. */
   readonly transactions: readonly number[];
   readonly key?: string | undefined;
   readonly element?: Element | undefined;
-  /** Of a cycle: each edge begins where the one before it ended, the first where the last one ends. */
+  /**
+   * Of a cycle: each edge begins where the previous one ended, the first where the last one ends.
+   */
   readonly edges?: readonly ListEdge[] | undefined;
 }
 
-/** Of real time, those to and from moments have no key. */
+/** Real-time edges from and to moments have no key. */
 export interface ListEdge extends Edge {
   readonly key?: string | undefined;
-  /** What was written: by `from` for ww and wr, by `to` for rw. */
+  /** The written element: written by `from` for ww and wr, by `to` for rw. */
   readonly element?: Element | undefined;
 }
 
@@ -53,9 +58,9 @@ export interface ListCells {
 }
 
 /**
- * The part of a history that concerns lists: cells whose transactions read the whole value and write it back
- * with more at its end. Transactions that touched no list are left out, and so are snapshots of the past:
- * to a judge without timestamps they are stale.
+ * The part of a history that concerns lists: cells whose transactions read the whole value and
+ * write it back with more at its end. Transactions without a list are left out, and so are
+ * snapshots of the past, because a judge without timestamps would call them stale.
  */
 export function listTransactions(
   transactions: readonly HistoricTransaction[],

@@ -1,10 +1,10 @@
 /**
- * What lists tell when they are read: who committed, in which order the elements of each key were appended,
- * and what contradicts that there is one order at all.
+ * What the lists of a history show: which transactions committed, in which order the elements of
+ * each key were appended, and what contradicts that there is one order at all.
  *
- * The longest list that was read of a key is its order, and every other list must be the beginning of
- * it. Whoever appended an element of it has committed, whatever its client knows: a transaction of
- * unknown outcome counts as soon as somebody who counts has seen what it wrote.
+ * The longest list that was read of a key is its order, and every other list must be the beginning
+ * of it. A transaction that appended an element of it has committed, whatever its client knows: a
+ * transaction of unknown outcome counts as soon as a counted transaction has seen its writes.
  */
 import type { Findings } from './findings.ts';
 import type { Element, ListOperation, ListProof, ListTransaction } from './list-history.ts';
@@ -12,7 +12,7 @@ import type { Element, ListOperation, ListProof, ListTransaction } from './list-
 export interface Append {
   /** The index of its transaction. */
   readonly writer: number;
-  /** Whether it is the last one of its transaction to this key. */
+  /** Whether it is the last append of its transaction to this key. */
   isLast: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface KeyOrder {
 
 export interface Orders {
   readonly keys: ReadonlyMap<string, KeyOrder>;
-  /** Whether each transaction has committed, as far as anybody can tell. */
+  /** Whether each transaction has committed, as far as the history shows. */
   readonly isCommitted: readonly boolean[];
 }
 
@@ -38,7 +38,7 @@ export function inferOrders(
   return new Inference(transactions, findings);
 }
 
-/** Whether `list` is how `longest` began. */
+/** Whether `list` is a beginning of `longest`. */
 export function isBeginningOf(list: readonly Element[], longest: readonly Element[]): boolean {
   if (list.length > longest.length) return false;
   for (let i = list.length - 1; i >= 0; i--) if (list[i] !== longest[i]) return false;
@@ -50,7 +50,7 @@ class Inference implements Orders {
   readonly isCommitted: boolean[];
   readonly #transactions: readonly ListTransaction[];
   readonly #findings: Findings<ListProof>;
-  /** Committed, and their reads not looked at yet. */
+  /** Committed transactions whose reads have not been processed yet. */
   readonly #queue: number[] = [];
 
   constructor(transactions: readonly ListTransaction[], findings: Findings<ListProof>) {
@@ -93,7 +93,7 @@ class Inference implements Orders {
       list.length > order.longest.length ? [order.longest, list] : [list, order.longest];
     const fits = isBeginningOf(shorter, longer);
     if (!fits) this.#reportOrders(key, order, { reader, list });
-    // What has been looked at in another list need not be looked at again.
+    // Elements that were processed in another list need not be processed again.
     if (longer === list) this.#lookAt(reader, key, { list, from: fits ? shorter.length : 0 });
     else if (!fits) this.#lookAt(reader, key, { list, from: 0 });
     if (longer !== list) return;
@@ -101,7 +101,7 @@ class Inference implements Orders {
     order.reader = reader;
   }
 
-  /** Who appended the elements at and after `from`. */
+  /** Finds the transactions that appended the elements at and after `from`. */
   #lookAt(
     reader: number,
     key: string,
@@ -143,7 +143,7 @@ class Inference implements Orders {
     const messages: Record<string, string> = {
       'element appended twice': `${what} was appended by ${first} and by ${second}`,
       'element read twice': `${first} read ${what} twice in one list`,
-      'read of what nobody appended': `${first} read ${what}, which nobody appended`,
+      'read of what nobody appended': `${first} read ${what}, which was never appended`,
       G1a: `${second} read ${what}, which ${first} appended, and ${first} has failed`,
     };
     this.#findings.add(claim, messages[claim] ?? what, { transactions: by, key, element });

@@ -1,4 +1,7 @@
-/** The claims of the judge of notifications: it acquits what is allowed, and convicts of exactly what was done. */
+/**
+ * The claims of the judge of notifications: it acquits what is allowed, and convicts of exactly the
+ * violation made.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '../../../engine/base/index.ts';
@@ -42,7 +45,9 @@ function transaction(
   return { process: 'A', startTimestamp, outcome: 'committed', beganAt: 0, ...nothing, ...given };
 }
 
-/** Two changes of one cell, of which o sees each, and p both at once; a row without observers; a touch. */
+/**
+ * Two changes of one cell: o sees each, and p sees both at once; a row without observers; a touch.
+ */
 const GOOD: readonly HistoricRecord[] = [
   record('t/r:c', [1, 2]),
   record('t/r:ack_o:c', [3, 4]),
@@ -103,7 +108,7 @@ describe('strong notifications', () => {
     assert.deepEqual(claimsOf(records), ['notifications: repeated run']);
   });
 
-  test('must not commit a run for a cell that nobody ever wrote', () => {
+  test('must not commit a run for a cell that was never written', () => {
     assert.deepEqual(claimsOf([record('u/r:ack_o:d', [3, 4])]), ['notifications: repeated run']);
   });
 

@@ -1,17 +1,18 @@
 /**
- * The judge of notifications (section 2.4), for a history that ended at rest: workers ran until they were idle.
- * What it claims, for each observer and each cell of the column it observes:
+ * The judge of notifications (section 2.4), for a history that ended at rest: workers ran until
+ * they were idle. It claims, for each observer and each cell of the column it observes:
  *
- *   1. Every committed change was acknowledged by a committed run whose snapshot has seen it, or a later
- *      one. A touch changes nothing.
- *   2. Each committed run saw a change that no run committed before it had seen: for each change at most
- *      one run commits.
+ *   1. Every committed change was acknowledged by a committed run whose snapshot has seen it or a
+ *      later one. A touch changes nothing.
+ *   2. Each committed run saw a change that no run committed before it had seen: for each change at
+ *      most one run commits.
  *   3. After every committed weak notification some run committed whose snapshot has seen its
- *      transaction. How many is left open; so is whether they acknowledge.
+ *      transaction. The number of such runs is open; so is whether they acknowledge.
  *   4. No notify cell is left.
  *
- * A strong run is committed if the storage has its acknowledgment, whatever anybody was told. That
- * runs saw committed data only is the business of snapshot-isolation.ts: a run is a transaction like any other.
+ * A strong run is committed if the storage has its acknowledgment, whatever its client was told.
+ * snapshot-isolation.ts checks that runs saw committed data only: a run is a transaction like any
+ * other.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import {
@@ -25,13 +26,13 @@ import { Findings } from './findings.ts';
 import { acknowledgmentCell, newestAt, type Version, versionsByCell } from './versions.ts';
 
 export interface NotificationRules {
-  /** Who observes what. */
+  /** The observers and their columns. */
   readonly observers: readonly ObservedColumn[];
-  /** Marks that were found after all observers had come to rest, as they are to be shown. */
+  /** Marks that were found after all observers had come to rest, in the form for messages. */
   readonly left: readonly string[];
 }
 
-/** The part of an `Observer` that counts here. */
+/** The relevant part of an `Observer`. */
 export interface ObservedColumn {
   readonly name: string;
   readonly table: string;
@@ -59,7 +60,8 @@ export function judgeNotifications(
   if (history.transactions.some(({ weak = [] }) => weak.length > 0)) {
     judgeWeak(history, columns, findings);
   }
-  for (const mark of left) findings.add('left-over mark', `${mark} is left, and nobody is running`);
+  for (const mark of left)
+    findings.add('left-over mark', `${mark} is left, and no observer is running`);
   return findings.violations;
 }
 
@@ -88,7 +90,7 @@ class Columns {
     return this.#observers.get(withoutRow(cell)) ?? [];
   }
 
-  /** Of which cell, and by whom, `cell` is the acknowledgment; undefined if it is none. */
+  /** The observer and the cell that `cell` acknowledges; undefined if it is no acknowledgment. */
   acknowledgedBy(cell: HistoricCell): Watch | undefined {
     const observed = this.#acknowledgments.get(withoutRow(cell));
     if (observed === undefined) return undefined;
@@ -101,7 +103,9 @@ function withoutRow(cell: HistoricCell): string {
   return cell.slice(0, cell.indexOf('/')) + cell.slice(cell.indexOf(':'));
 }
 
-/** @param changes and runs: the records of the cell and of its acknowledgments, by commit timestamp */
+/**
+ * @param changes and runs: the records of the cell and of its acknowledgments, by commit timestamp
+ */
 function judgeRuns(
   { observer, cell }: Watch,
   { changes, runs }: { readonly changes: readonly Version[]; readonly runs: readonly Version[] },

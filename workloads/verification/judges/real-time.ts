@@ -1,9 +1,9 @@
 /**
- * Real time: whoever begins after somebody else has heard its outcome gets a larger start timestamp
- * than either timestamp of the other, and so sees what the other has committed.
+ * Real time: a transaction that begins after the client of another heard its outcome has a larger
+ * start timestamp than both timestamps of the other, and so sees what the other committed.
  *
- * One sweep over beginnings and ends in the order in which they happened, which carries along the largest
- * timestamp heard of so far. What ends and begins at the same moment counts as concurrent.
+ * One sweep over beginnings and ends in the order of their moments, which carries along the largest
+ * timestamp heard of so far. A beginning and an end at the same moment count as concurrent.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { HistoricTransaction } from './history.ts';
@@ -22,7 +22,7 @@ export function judgeRealTime(
     .filter(({ endedAt, past }) => endedAt !== undefined && past !== true)
     .toSorted((a, b) => endOf(a) - endOf(b));
   let next = 0;
-  let largest = 0; // Of the timestamps of those that have ended.
+  let largest = 0; // The largest timestamp of the transactions that have ended.
   let whose: HistoricTransaction | undefined;
   for (const transaction of begun) {
     for (let one = ended[next]; one !== undefined && endOf(one) < transaction.beganAt;) {
@@ -45,7 +45,7 @@ function endOf({ endedAt }: HistoricTransaction): number {
   return endedAt ?? Number.POSITIVE_INFINITY;
 }
 
-/** The largest timestamp that it had been given when its client heard the outcome. */
+/** The largest timestamp that the transaction had when its client heard the outcome. */
 function largestOf(
   { startTimestamp, commitTimestamp, outcome }: HistoricTransaction,
   fates: ReadonlyMap<Timestamp, Fate>,

@@ -1,6 +1,6 @@
 /**
- * What scans have missed: every cell with records that lies in the range of a scan, in one of its columns, and was
- * not returned, was read as absent.
+ * The cells that scans missed: every cell with records that lies in the range of a scan, in one of
+ * its columns, and was not returned, was read as absent.
  */
 import {
   addressOf,
@@ -20,7 +20,9 @@ interface Place {
 /** The cells that scans have read as absent. */
 export class Scans {
   readonly #cells: ReadonlyMap<HistoricCell, CellVersions>;
-  /** By table; undefined before the first scan: a history without any may have millions of cells. */
+  /**
+   * By table; undefined before the first scan: a history without scans may have millions of cells.
+   */
   #places: ReadonlyMap<string, readonly Place[]> | undefined;
 
   constructor(cells: ReadonlyMap<HistoricCell, CellVersions>) {
@@ -53,7 +55,9 @@ function placesByTable(
   return places;
 }
 
-/** Whether a cell of the scan's table is in its range. Rows are in the order of their UTF-8 bytes. */
+/**
+ * Whether a cell of the scan's table is in its range. Rows are in the order of their UTF-8 bytes.
+ */
 export function insideOf({
   start,
   end,

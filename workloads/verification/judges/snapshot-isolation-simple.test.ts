@@ -1,6 +1,6 @@
 /**
- * The judge of snapshot isolation against one too simple to be wrong, on thousands of random histories in
- * which one thing was spoilt.
+ * The judge of snapshot isolation compared with one too simple to be wrong, on thousands of random
+ * histories in which one thing was spoilt.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -28,7 +28,7 @@ interface Draft {
 
 const SIZE = { transactions: 30, rows: 4, clients: 4, readsMax: 3, writesMax: 3 };
 
-test('the judge of snapshot isolation acquits what an ideal database has done', () => {
+test('the judge of snapshot isolation acquits ideal histories', () => {
   for (let seed = 1; seed <= 100; seed++) {
     const history = idealHistory(createRandom(seed), SIZE);
     assert.deepEqual(judgeSnapshotIsolation(history), [], `seed ${seed}`);
@@ -36,7 +36,7 @@ test('the judge of snapshot isolation acquits what an ideal database has done', 
   }
 });
 
-test('the judge of snapshot isolation agrees with the simple judge on what has been spoilt', () => {
+test('the judge of snapshot isolation agrees with the simple judge on spoilt histories', () => {
   const count = { guilty: 0, innocent: 0 };
   for (let seed = 1; seed <= 3000; seed++) {
     const random = createRandom(seed);
@@ -86,7 +86,8 @@ const CORRUPTIONS: readonly Corruption[] = [
   },
   ({ transactions }, random) => random.pick(transactions).locks.push(`t/${random.integer(1, 4)}:c`),
   (history, random) => {
-    // All of a transaction, later or earlier: what is left to find are overlaps and wrong reads.
+    // Moves a whole transaction, later or earlier: the violations are then overlaps and wrong
+    // reads.
     const { startTimestamp } = random.pick(history.records);
     const shift = random.integer(-9, 9) + 0.5;
     const one = history.transactions.find((each) => each.startTimestamp === startTimestamp);

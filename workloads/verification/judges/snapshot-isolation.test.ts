@@ -1,4 +1,7 @@
-/** The claims of the judge of snapshot isolation: it acquits what is allowed, and convicts of exactly what was done. */
+/**
+ * The claims of the judge of snapshot isolation: it acquits what is allowed, and convicts of
+ * exactly the violation made.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -22,8 +25,9 @@ interface Draft {
 }
 
 /**
- * 1..2 writes x and y, 3..6 deletes x and locks y, 7 has failed on x, 9 reads; 10..12 is a strong run of an
- * observer whose client died. Each begins after the one before has ended, but 10 and 13 overlap.
+ * 1..2 writes x and y, 3..6 deletes x and locks y, 7 has failed on x, 9 reads; 10..12 is a strong
+ * run of an observer whose client died. Each begins after the previous one has ended, but 10 and 13
+ * overlap.
  */
 function goodHistory(): Draft {
   const a = transaction({ startTimestamp: 1, commitTimestamp: 2, beganAt: 1, endedAt: 2 });
@@ -74,7 +78,7 @@ function record(
   return { cell, startTimestamp, commitTimestamp, operation };
 }
 
-test('a scan may leave out what is deleted, behind its range, or in other columns, and its own writes', () => {
+test('a scan may leave out deleted cells, cells after its range or in other columns, and its own writes', () => {
   const draft = goodHistory();
   const columns = ['c'];
   of(draft.transactions, 3).scans = [
@@ -98,7 +102,7 @@ function of<T>(items: readonly T[], i: number): T {
   return item;
 }
 
-/** One thing done wrong, and what it is to be called. */
+/** One violation each, and its claim. */
 const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => void]> = {
   'a scan that misses a row': [
     'stale read',
@@ -110,27 +114,27 @@ const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => v
     'stale read',
     ({ transactions }) => (of(of(transactions, 1).reads, 0).value = undefined),
   ],
-  'a deleted value that is read all the same': [
+  'a deleted value that is still read': [
     'stale read',
     ({ transactions }) => (of(of(transactions, 3).reads, 0).value = 'x1'),
   ],
-  'a read of what is committed later': [
+  'a read of a later commit': [
     'read of the future',
     ({ transactions }) => (of(of(transactions, 3).reads, 2).value = 'z10'),
   ],
-  'a failed transaction that read what is committed later': [
+  'a failed transaction that read a later commit': [
     'read of the future',
     ({ transactions }) => of(transactions, 2).reads.push({ cell: 't/z:c', value: 'z10' }),
   ],
-  'a read of what has failed': [
+  'a read of a failed write': [
     'read of what nobody committed',
     ({ transactions }) => (of(of(transactions, 3).reads, 0).value = 'x7'),
   ],
-  'a read of a cell that nobody ever wrote': [
+  'a read of a cell that was never written': [
     'read of what nobody committed',
     ({ transactions }) => of(transactions, 5).reads.push({ cell: 't/v:c', value: 'v' }),
   ],
-  'a snapshot of the past that is not what was there': [
+  'a snapshot of the past with a wrong value': [
     'stale read',
     ({ transactions }) => {
       const past = transaction({ startTimestamp: 6, past: true, beganAt: 20 });
@@ -187,7 +191,7 @@ const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => v
     'record of another write',
     ({ records }) => (of(records, 2).operation = 'put'),
   ],
-  'a record of nobody': [
+  'a record without a transaction': [
     'dangling record',
     ({ records }) =>
       records.push({ cell: 't/v:c', startTimestamp: 20, commitTimestamp: 21, operation: 'put' }),
@@ -272,7 +276,7 @@ describe('the judge of snapshot isolation', () => {
     assert.deepEqual(claimsOf(draft), []);
   });
 
-  test('acquits a snapshot of the past, at the timestamp of another', () => {
+  test('acquits a snapshot of the past at the timestamp of another transaction', () => {
     const draft = goodHistory();
     const past = transaction({ startTimestamp: 3, past: true, beganAt: 20 });
     past.reads.push({ cell: 't/x:c', value: 'x1' });
@@ -280,7 +284,7 @@ describe('the judge of snapshot isolation', () => {
     assert.deepEqual(claimsOf(draft), []);
   });
 
-  test('takes a record that was written twice for one', () => {
+  test('counts a record that was written twice as one', () => {
     const draft = goodHistory();
     draft.records.push(...draft.records);
     assert.deepEqual(claimsOf(draft), []);
@@ -294,7 +298,7 @@ describe('the judge of snapshot isolation', () => {
     });
   }
 
-  test('says who contradicts whom', () => {
+  test('names the transactions that contradict each other', () => {
     const draft = goodHistory();
     of(of(draft.transactions, 1).reads, 0).value = undefined;
     assert.deepEqual(judgeSnapshotIsolation(draft), [

@@ -1,23 +1,25 @@
 /**
- * An exact judge of snapshot isolation, from the timestamps of a history. What it claims:
+ * An exact judge of snapshot isolation, from the timestamps of a history. It claims:
  *
  *   1. No timestamp was handed out twice, and every commit timestamp is above its start timestamp.
- *   2. All or nothing: a committed transaction has a write record in every cell it wrote or locked, all at
- *      one commit timestamp, and in no other cell; it has no rollback marker. Every record belongs to
- *      a transaction that somebody began.
+ *   2. All or nothing: a committed transaction has a write record in every cell it wrote or locked,
+ *      all at one commit timestamp, and in no other cell; it has no rollback marker. Every record
+ *      belongs to a transaction that some client began.
  *   3. Reported committed is committed, at the timestamp reported; reported failed is not.
- *   4. Per cell, the intervals [S, C] of those who wrote or locked it are disjoint: of two that
- *      overlap, one must have lost.
- *   5. Every read at S returned the newest version with a commit timestamp at or below S; also the reads of
- *      transactions that failed: they too had a snapshot. What a scan did not return it read as absent (scans.ts).
+ *   4. Per cell, the intervals [S, C] of the transactions that wrote or locked it are disjoint: of
+ *      two that overlap, one must fail.
+ *   5. Every read at S returned the newest version with a commit timestamp at or below S. This
+ *      includes reads of transactions that failed, because they too had a snapshot. Cells that a
+ *      scan did not return were read as absent (scans.ts).
  *   6. Timestamps are in real-time order (real-time.ts).
  *
- * Who committed, and when, is what the storage's records say (fates.ts); only 3 looks at what clients
- * were told. Records count once they are there, so locks must have been resolved before the history
- * is judged. Values are compared, not versions: a run whose values are all different leaves no
- * wrong read unseen. It believes the timestamps; list-append.ts does not.
+ * The storage's records say which transactions committed, and when (fates.ts); only 3 uses the
+ * reports of clients. Records count once they are there, so locks must have been resolved before
+ * the history is judged. Values are compared, not versions: a run whose values are all different
+ * leaves no wrong read unseen. The judge believes the timestamps; list-append.ts does not.
  *
- * O(n log n) for n reads and writes; some 3 microseconds for a transaction of four reads and three writes.
+ * O(n log n) for n reads and writes; some 3 microseconds for a transaction of four reads and three
+ * writes.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type {
@@ -43,16 +45,18 @@ import {
 type Operation = HistoricRecord['operation'];
 type Cells = ReadonlyMap<HistoricCell, CellVersions>;
 
-/** What contradicts what, for those who tell it as a story. */
+/** The proof of a contradiction, for callers that tell it as a story. */
 export interface TimestampProof {
-  /** By start timestamp: the reader; or the writers, the one that committed first before the other. */
+  /**
+   * By start timestamp: the reader; or the writers, the one that committed first before the other.
+   */
   readonly transactions: readonly Timestamp[];
   readonly cell?: HistoricCell | undefined;
-  /** What was read; absent if that was nothing, or if no read is part of it. */
+  /** The value that was read; absent if there was none, or if no read is part of the proof. */
   readonly value?: string | undefined;
 }
 
-/** @param findings collects what is found, with its proof; by default the first few are kept */
+/** @param findings collects the findings, with their proofs; by default the first few are kept */
 export function judgeSnapshotIsolation(
   history: History,
   findings: Findings<TimestampProof> = new Findings('snapshot isolation'),
@@ -79,7 +83,7 @@ export function judgeSnapshotIsolation(
   return findings.violations;
 }
 
-/** What the client was told, against what the storage keeps. */
+/** Compares the report to the client with the storage. */
 function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings): void {
   const { startTimestamp, outcome, commitTimestamp: reported } = transaction;
   const told = `the transaction of ${startTimestamp} was reported ${outcome}`;
@@ -88,7 +92,7 @@ function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings)
   }
   if (outcome !== 'committed') return;
   const wroteNothing = transaction.writes.length + transaction.locks.length === 0;
-  // `transact` does not say when it committed.
+  // `transact` does not report the commit timestamp.
   const isThere = commitTimestamp !== undefined || wroteNothing;
   if (reported === undefined ? isThere : reported === commitTimestamp) return;
   if (commitTimestamp !== undefined) {
@@ -99,7 +103,10 @@ function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings)
   }
 }
 
-/** Finds the record of each cell that the transaction wrote or locked, and notes there what it wrote. */
+/**
+ * Finds the record of each cell that the transaction wrote or locked, and notes there the written
+ * value.
+ */
 function judgeCommitted(
   transaction: HistoricTransaction,
   commitTimestamp: Timestamp,
@@ -159,7 +166,7 @@ function judgeVersions(
       const message = `${cell} was written or locked by ${writers}`;
       findings.add('overlapping writers', message, { transactions, cell });
     }
-    // Records with a second commit timestamp, or of nobody, have been reported as such.
+    // Records with a second commit timestamp, or without a transaction, have been reported as such.
     if (!version.isClaimed && fates.get(startTimestamp)?.commitTimestamp === commitTimestamp) {
       const what = `${cell} has a write record of ${interval(version)}, which did not write it`;
       findings.add('record of another write', what);
@@ -186,7 +193,7 @@ function judgeRead(
   );
 }
 
-/** What was read instead of the version at `index`. */
+/** Classifies a value that was read in place of the version at `index`. */
 function kindOfRead(
   value: string | undefined,
   versions: CellVersions | undefined,

@@ -1,7 +1,7 @@
 /**
- * The storage's side of a history, read from a store at rest: every write record, acknowledgment and
- * rollback marker that stands in it; and what is still there that a database at rest has not, locks
- * and notifications.
+ * The storage's side of a history, read from a store at rest: every write record, acknowledgment
+ * and rollback marker in it; and the locks and notifications that are left, which a database at
+ * rest must not have.
  *
  * If garbage was collected, collected-history.ts has the rest.
  */
@@ -15,7 +15,7 @@ import {
   type HistoricRecord,
 } from './history.ts';
 
-/** What cells of the families `write`, `ack` and `rollback` say. */
+/** The contents of cells of the families `write`, `ack` and `rollback`. */
 export interface RecordedCells {
   readonly records: readonly HistoricRecord[];
   readonly markers: readonly HistoricMarker[];
@@ -77,7 +77,7 @@ function take(cell: HistoricCell, stored: Cell, found: Found): void {
   }
 }
 
-/** All cells of the families, each with its address but for the table. */
+/** All cells of the families, with their addresses except the table. */
 async function* cellsOf(
   store: Bigtable,
   table: string,

@@ -1,6 +1,6 @@
 /**
- * The versions of each cell: its write records in the order of their commit timestamps, and who claims
- * to have written them.
+ * The versions of each cell: its write records in the order of their commit timestamps, and the
+ * transactions that claim to have written them.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import { acknowledgmentColumn } from '../../../engine/transaction/index.ts';
@@ -10,29 +10,35 @@ export interface Version {
   readonly record: HistoricRecord;
   /** Whether the transaction of the record says that it wrote or locked the cell. */
   isClaimed: boolean;
-  /** What that transaction says it wrote; undefined also for a delete, a touch and an acknowledgment. */
+  /**
+   * The value that the transaction says it wrote; undefined for a delete, a touch and an
+   * acknowledgment.
+   */
   value: string | undefined;
 }
 
 export class CellVersions {
   /** In the order of their commit timestamps. */
   readonly all: readonly Version[];
-  /** Those that changed the value: touches left out. */
+  /** Versions that changed the value, without touches. */
   readonly changes: readonly Version[];
   #positions: ReadonlyMap<string | undefined, number> | undefined;
 
   constructor(records: readonly HistoricRecord[]) {
     const sorted = isSorted(records) ? records : records.toSorted(byCommitTimestamp);
-    // Rolled forward by two, a record is written twice, and may have been counted twice.
+    // If two processes roll it forward, a record is written twice, and may have been counted twice.
     const distinct = sorted.filter((record, i) => !isSame(record, sorted[i - 1]));
     this.all = distinct.map((record) => ({ record, isClaimed: false, value: undefined }));
-    // Most cells have no touch, and there may be millions of cells: one array does for both.
+    // Most cells have no touch, and there may be millions of cells: one array serves both.
     const hasTouch = distinct.some(({ operation }) => operation === 'touch');
     const isChange = ({ record }: Version): boolean => record.operation !== 'touch';
     this.changes = hasTouch ? this.all.filter(isChange) : this.all;
   }
 
-  /** Where in `changes` the first version with this value is. Claims come first: the values are looked at once. */
+  /**
+   * The index in `changes` of the first version with this value. All claims must be made before,
+   * because the values are read only once.
+   */
   positionOf(value: string): number | undefined {
     this.#positions ??= new Map(
       this.changes.map((version, i) => [version.value, i] as const).toReversed(),
@@ -80,14 +86,17 @@ export function newestAt(versions: readonly Version[], timestamp: Timestamp): nu
   return low - 1;
 }
 
-/** The acknowledgment that a committed strong run has written; undefined for every other transaction. */
+/**
+ * The acknowledgment that a committed strong run has written; undefined for every other
+ * transaction.
+ */
 export function acknowledgmentOf({
   run,
 }: Pick<HistoricTransaction, 'run'>): HistoricCell | undefined {
   return run === undefined || run.weak ? undefined : acknowledgmentCell(run.observer, run.cell);
 }
 
-/** Where the engine keeps what `observer` has seen of `cell`. */
+/** The cell in which the engine keeps what `observer` has seen of `cell`. */
 export function acknowledgmentCell(observer: string, cell: HistoricCell): HistoricCell {
   const colon = cell.indexOf(':');
   return `${cell.slice(0, colon)}:${acknowledgmentColumn(observer, cell.slice(colon + 1))}`;
@@ -97,7 +106,7 @@ function byCommitTimestamp(a: HistoricRecord, b: HistoricRecord): number {
   return a.commitTimestamp - b.commitTimestamp || a.startTimestamp - b.startTimestamp;
 }
 
-/** Most are: whoever watches a storage sees the records of a cell in that order. */
+/** Most are: an observer of the storage sees the records of a cell in that order. */
 function isSorted(records: readonly HistoricRecord[]): boolean {
   let before: HistoricRecord | undefined;
   for (const record of records) {

@@ -180,7 +180,7 @@ export class LiveProcess {
     const recording = this.#record(transaction.startTimestamp);
     try {
       await perform(this.#scribe, transaction, operations, recording);
-      recording.outcome = 'unknown'; // Until it is told.
+      recording.outcome = 'unknown'; // Until the answer arrives.
       recording.commitTimestamp = await transaction.commit();
       recording.outcome = 'committed';
     } catch (error) {

@@ -100,7 +100,7 @@ describe('a wrong value', () => {
 
 describe('clients that read in one transaction and write in another', () => {
   for (const name of ['bank', 'ring', 'overdraft', 'pieces']) {
-    test(`break ${name}, and it shows`, async () => {
+    test(`break ${name}, and the checks notice`, async () => {
       const workload = WORKLOADS.find((one) => one.name === name);
       assert.ok(workload !== undefined);
       await using run = await open(workload);
@@ -110,7 +110,7 @@ describe('clients that read in one transaction and write in another', () => {
     });
   }
 
-  test('that do not lock the cells they only read break overdraft alone', async () => {
+  test('that do not lock the cells they only read break only overdraft', async () => {
     for (const workload of WORKLOADS.filter(({ name }) => ['bank', 'overdraft'].includes(name))) {
       await using run = await open(workload);
       await stepAll(workload, {

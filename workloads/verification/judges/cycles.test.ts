@@ -97,7 +97,7 @@ test('in small random graphs, the strongest forbidden cycle is found, or an allo
   }
 });
 
-test('a component is a set of nodes each of which reaches the others', () => {
+test('each node of a component reaches all others', () => {
   for (let seed = 1; seed <= 2000; seed++) {
     const edges = randomGraph(createRandom(seed));
     const graph = edges.map((ofNode) => ofNode.map(({ to }) => to));

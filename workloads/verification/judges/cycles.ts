@@ -6,7 +6,7 @@
  *     wr   read what the other had written                G1c            ww and wr
  *     rt   began after the other had ended (real time)    G-single       one rw
  *     rw   read what the other overwrote                  G-nonadjacent  several rw, none adjacent
- *                                                         G2-item        two adjacent rw: write skew
+ *                                                         G2-item        adjacent rw: write skew
  *
  * Under snapshot isolation, every edge but rw means: committed before the other began. An rw means:
  * began before the other committed. So a cycle contradicts snapshot isolation unless it has two rw

@@ -79,11 +79,11 @@ const FORBIDDEN: Record<
   'an element that two transactions appended': [['element appended twice'], inOrder('a 1', 'a 1')],
   'an element that is in a list twice': [['element read twice'], inOrder('a 1', 'a = 1 1')],
   'lists that fit no order': [['incompatible orders'], inOrder('a 1', 'a 2', 'a = 1', 'a = 2')],
-  'lists that fit no order, of which one has failed': [
+  'lists that fit no order, one of them with a failed append': [
     ['incompatible orders', 'G1a'],
     [...inOrder('a 1'), transaction('a 2', fail), ...inOrder('a = 1', 'a = 2')],
   ],
-  'a longer list that fits no order, and has failed at its beginning': [
+  'a longer list that fits no order and begins with a failed append': [
     ['incompatible orders', 'G1a'],
     [...inOrder('a 1', 'a 3'), transaction('a 2', fail), ...inOrder('a = 1', 'a = 2 3')],
   ],
@@ -128,7 +128,7 @@ describe('the judge of list append', () => {
     test(`acquits ${what}`, () => assert.deepEqual(claimsOf(history), []));
   }
   for (const [what, [claims, history]] of Object.entries(FORBIDDEN)) {
-    test(`convicts ${what} of ${claims.join(' and ')}`, () => {
+    test(`convicts ${what}: ${claims.join(' and ')}`, () => {
       assert.deepEqual(claimsOf(history), claims);
     });
   }
@@ -244,7 +244,7 @@ describe('of random histories, the judge of list append', () => {
     assert.ok(allowed > 100, `${allowed} cycles of write skew were there`);
   });
 
-  test('convicts those in which one reader has missed the newest elements, unless they were those of a dead client', () => {
+  test('convicts histories in which one reader missed the newest elements, unless a dead client appended them', () => {
     let convicted = 0;
     for (let seed = 1; seed <= 200; seed++) {
       const history = [...idealLists(createRandom(seed), 60)];
@@ -264,7 +264,7 @@ describe('of random histories, the judge of list append', () => {
     assert.ok(convicted > 190, `${convicted} of 200`);
   });
 
-  test('convicts those in which a failed transaction has committed all the same', () => {
+  test('convicts histories in which a failed transaction has committed', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const history = [...idealLists(createRandom(seed), 60)];
       const i = history.findIndex(({ outcome }) => outcome === 'failed');

@@ -60,8 +60,7 @@ export function judgeNotifications(
   if (history.transactions.some(({ weak = [] }) => weak.length > 0)) {
     judgeWeak(history, columns, findings);
   }
-  for (const mark of left)
-    findings.add('left-over mark', `${mark} is left, and no observer is running`);
+  for (const mark of left) findings.add('left-over mark', `${mark} is left after all runs`);
   return findings.violations;
 }
 

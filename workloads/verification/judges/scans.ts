@@ -64,9 +64,9 @@ export function insideOf({
   columns,
 }: Omit<HistoricScan, 'table' | 'returned'>): (place: Pick<Place, 'row' | 'column'>) => boolean {
   const first = Buffer.from(start ?? '');
-  const behind = end === undefined ? undefined : Buffer.from(end);
+  const beyond = end === undefined ? undefined : Buffer.from(end);
   return ({ row, column }) =>
     columns.includes(column) &&
     Buffer.compare(row, first) >= 0 &&
-    (behind === undefined || Buffer.compare(row, behind) < 0);
+    (beyond === undefined || Buffer.compare(row, beyond) < 0);
 }

@@ -1,8 +1,10 @@
 /**
- * A bench of judges: a process that takes the steps of one job after the other, and a new one when that has ended.
+ * A bench of judges: a process that runs the steps of one job after the other, and a new process
+ * when that one has ended.
  *
- * A step that computes for too long is ended. Time is the process's own processor time: on a busy machine nothing
- * takes longer by it, so a mutant is never taken for one that loops because others are at work.
+ * A step that computes for too long is ended. Time is the process's own processor time, which other
+ * work on a busy machine does not lengthen, so no mutant is taken for one that loops because the
+ * machine is busy.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -32,7 +34,7 @@ export class Bench implements Disposable {
   #child: ChildProcess | undefined;
   #jobs = 0;
 
-  /** @param cpuMsMax of a step, by its name */
+  /** @param cpuMsMax the limit of a step, by its name */
   async run(job: Job, cpuMsMax: (step: string) => number): Promise<Ended> {
     if (this.#jobs >= JOBS_MAX) this.#end();
     const child = (this.#child ??= startProcess());
@@ -74,7 +76,7 @@ export class Bench implements Disposable {
     return { failure, passed, cpuMs: cpuMs - startMs };
   }
 
-  /** Ends the process, also in the middle of a job. */
+  /** Ends the process, even in the middle of a job. */
   [Symbol.dispose](): void {
     this.#end();
   }
@@ -96,7 +98,10 @@ function startProcess(): ChildProcess {
 /** The system's unit for the time of a process. */
 const CLOCK_TICK_MS = 10;
 
-/** Processor time so far; undefined once it has ended. Where no file tells it, the time of day has to do. */
+/**
+ * Processor time so far; undefined once the process has ended. On other systems than Linux the
+ * elapsed time serves instead.
+ */
 function cpuMsOf({ pid }: ChildProcess): number | undefined {
   if (process.platform !== 'linux') return performance.now();
   try {

@@ -1,8 +1,9 @@
 /**
- * Mutants that do the same as the engine, or what no promise is about, each with the reason in a sentence.
+ * Mutants that act like the engine, or differ only where no promise applies, each with the reason
+ * in a sentence.
  *
- * They are listed by file and key, never by line. One that is no longer generated is stale, and so is one that
- * a judge has killed: both are told.
+ * They are listed by file and key, never by line. A mutant that is no longer generated is stale,
+ * and so is one that a judge has killed; both are reported.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { MachineMutant } from './generate.ts';
@@ -10,7 +11,7 @@ import type { MachineMutant } from './generate.ts';
 export interface Equivalent {
   readonly reason: string;
   readonly file: string;
-  /** As generate.ts makes them. */
+  /** The keys from generate.ts. */
   readonly mutants: readonly string[];
 }
 
@@ -30,7 +31,7 @@ export function reasonFor(
   return equivalents.find((one) => one.file === file && one.mutants.includes(key))?.reason;
 }
 
-/** Listed, but generated no more. */
+/** Listed, but no longer generated. */
 export function staleOf(
   equivalents: readonly Equivalent[],
   mutants: readonly MachineMutant[],

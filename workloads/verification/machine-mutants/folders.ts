@@ -1,11 +1,14 @@
-/** Which files of the engine are changed, and which are judges: by folder, without tests and their helpers. */
+/**
+ * Which files of the engine are changed, and which are judges: by folder, without tests and their
+ * helpers.
+ */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export const ROOT: string = path.resolve(import.meta.dirname, '../../..');
 
-/** What is kept between two runs, and not in git. */
+/** Files kept between two runs, outside of git. */
 export const KEPT: string = path.join(ROOT, 'results/runs/mutants-machine');
 
 /** The folders of the engine that keep the promises of protocol.md. */
@@ -40,7 +43,7 @@ export function readSource(file: string): string {
   return readFileSync(path.join(ROOT, file), 'utf8');
 }
 
-/** Tells whether texts have changed. */
+/** A digest that shows whether texts have changed. */
 export function digestOf(...texts: readonly string[]): string {
   const hash = createHash('sha256');
   for (const text of texts) hash.update(text).update('\0');

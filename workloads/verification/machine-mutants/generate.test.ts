@@ -1,4 +1,7 @@
-/** The generator: what each operator does to a small text, what the rules keep from it, and that all of it parses. */
+/**
+ * The generator: what each operator does to a small text, what the rules exclude, and that every
+ * mutant parses.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { filesOf, readSource } from './folders.ts';
@@ -8,7 +11,7 @@ import { inFairOrder } from './sample.ts';
 
 const FILE = 'engine/oracle/small.ts';
 
-/** What an operator makes of a text, each as the whole text. */
+/** All results of an operator on a text, each as the whole text. */
 function made(operator: OperatorName, text: string): readonly string[] {
   return mutantsOf(FILE, text)
     .mutants.filter((mutant) => mutant.operator === operator)
@@ -70,7 +73,7 @@ describe('the operator', () => {
     ['constant', 'type A = 0; const a = b as 1;', []],
   ];
   for (const [operator, text, expected] of examples) {
-    test(`${operator} makes ${expected.length} of: ${text}`, () => {
+    test(`${operator} makes ${expected.length} mutants of: ${text}`, () => {
       assert.deepEqual(made(operator, text), expected);
     });
   }
@@ -87,7 +90,7 @@ describe('the rule', () => {
     ['bug', 'if (!(error instanceof PercolatorError)) throw error;'],
   ] as const;
   for (const [rule, text] of examples) {
-    test(`${rule} lets nothing be made of: ${text}`, () => {
+    test(`${rule} allows no mutant of: ${text}`, () => {
       const { mutants, skipped } = mutantsOf(FILE, text);
       assert.deepEqual(
         mutants.filter(({ operator }) => operator !== 'condition'),
@@ -98,7 +101,7 @@ describe('the rule', () => {
   }
 });
 
-test('a mutant is known by its line, wherever the line is', () => {
+test('a mutant is identified by its line, wherever the line is', () => {
   const keysOf = (text: string): readonly string[] =>
     mutantsOf(FILE, text).mutants.map(({ key }) => key);
   const text = 'if (a === 0 || b === 0) c();\n';
@@ -107,7 +110,7 @@ test('a mutant is known by its line, wherever the line is', () => {
   assert.equal(new Set(keys).size, keys.length);
 });
 
-test('every mutant of the oracle parses, and is not the text it was made of', () => {
+test('every mutant of the oracle parses, and differs from the original text', () => {
   let mutants = 0;
   for (const file of filesOf('oracle')) {
     const text = readSource(file);
@@ -128,7 +131,7 @@ test('a change that does not parse is refused, and names the line', () => {
   );
 });
 
-test('every beginning of the order has a fair share of each folder and operator', () => {
+test('every prefix of the order has a fair share of each folder and operator', () => {
   const mutants = ['oracle', 'observer'].flatMap((folder) =>
     Array.from({ length: folder === 'oracle' ? 300 : 100 }, (_, i): MachineMutant => {
       const operator = i % 2 === 0 ? 'bound' : 'swap';

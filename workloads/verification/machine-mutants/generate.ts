@@ -1,8 +1,8 @@
 /**
  * Mutants of a file: each is the text with one change that an operator makes.
  *
- * A mutant is known by what it does to which line, not by where the line is, so that a list of them stays
- * right when the file changes elsewhere.
+ * A mutant is identified by its change and the text of its line, not by the line's position, so
+ * that a list of mutants stays right when the file changes elsewhere.
  */
 import { OPERATORS, type OperatorName } from './operators.ts';
 import { applied, type Edit, parses, placesOf } from './place.ts';
@@ -14,10 +14,10 @@ export interface MachineMutant extends Edit {
   /** From 1. */
   readonly line: number;
   readonly operator: OperatorName;
-  /** The code that changes, on one line, and what it becomes. */
+  /** The code that changes, on one line, and its replacement. */
   readonly before: string;
   readonly after: string;
-  /** Unique in the file, and the same wherever the line is: operator, line, change. */
+  /** Unique in the file, and independent of the line's position: operator, line, change. */
   readonly key: string;
 }
 
@@ -54,7 +54,7 @@ interface Naming {
   readonly file: string;
   readonly operator: OperatorName;
   readonly text: string;
-  /** How often a key has been given so far. */
+  /** How often a key has been used so far. */
   readonly known: Map<string, number>;
 }
 

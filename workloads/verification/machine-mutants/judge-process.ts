@@ -1,9 +1,11 @@
 /**
- * A process that judges mutants: loads the engine with the change in it, takes one step after the other, tells
- * how each has ended, and stops at the first that fails. Then it waits for the next mutant, if it is as good as new:
- * nothing that the last one has begun may still happen, or it would be blamed on the next.
+ * A process that judges mutants: loads the engine with the change in it, runs one step after the
+ * other, reports how each has ended, and stops at the first that fails. Then it waits for the next
+ * mutant, if it is as good as new: no work that the last mutant began may be left, because it would
+ * be blamed on the next.
  *
- * A step that computes for too long is ended by the parent (bench.ts); one that waits for what never comes, here.
+ * The parent ends a step that computes for too long (bench.ts); this process ends a step that waits
+ * in vain.
  */
 import path from 'node:path';
 import type * as search from '../exhaustive/index.ts';
@@ -18,9 +20,12 @@ const SIMULATION = 'workloads/verification/simulation/index.ts';
 const EXHAUSTIVE = 'workloads/verification/exhaustive/index.ts';
 
 const TICK_MS = 100;
-/** Less processor than this in a tick is waiting. */
+/** A tick with less processor time than this counts as waiting. */
 const BUSY_MS = 10;
-/** Ticks of waiting in one step. No test waits for that long; a busy machine makes ticks longer, not more. */
+/**
+ * The limit of ticks of waiting in one step. No test waits for that long; a busy machine makes
+ * ticks longer, but not more numerous.
+ */
 const WAITING_TICKS_MAX = 200;
 
 Error.stackTraceLimit = 0;
@@ -33,7 +38,7 @@ let waitingTicks = 0;
 watchForEnds();
 process.on('message', (job: Job) => {
   isAtWork = true;
-  process.channel?.unref(); // Without anything left to do the process would end, and says so below.
+  process.channel?.unref(); // Without any work left the process would end, and reports that below.
   void takeSteps(job).then(() => endJob(true));
 });
 
@@ -91,7 +96,7 @@ function watchForEnds(): void {
     failAndEnd(`outside of tests: ${messageOf(error)}`),
   );
   process.on('unhandledRejection', (error) => failAndEnd(`unhandled: ${messageOf(error)}`));
-  process.on('beforeExit', () => failAndEnd('waits for what never comes', true));
+  process.on('beforeExit', () => failAndEnd('waits for an event that never comes', true));
   let before = process.cpuUsage();
   setInterval(() => {
     const { user, system } = process.cpuUsage(before);
@@ -101,16 +106,16 @@ function watchForEnds(): void {
   }, TICK_MS).unref();
 }
 
-/** @param isAtRest the job can do nothing any more */
+/** @param isAtRest whether the job can do nothing any more */
 function failAndEnd(why: string, isAtRest = false): void {
   if (!isAtWork) return;
   tellFailure(why);
   endJob(isAtRest);
 }
 
-/** What keeps the process alive now is what the job has left behind. */
+/** After the end of a job, only its unfinished work keeps the process alive. */
 function endJob(isAtRest: boolean): void {
-  if (!isAtWork) return; // It has been ended for another reason, and its promise has come after all.
+  if (!isAtWork) return; // The job was ended for another reason, but its promise settled later.
   isAtWork = false;
   const isAsNew = isAtRest && process.getActiveResourcesInfo().length === 0;
   process.channel?.ref();

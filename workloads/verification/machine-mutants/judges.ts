@@ -1,9 +1,11 @@
 /**
- * The judges: all quick test files of the engine, some seeds of the simulator, some exhaustive searches.
+ * The judges: all quick test files of the engine, some seeds of the simulator, some exhaustive
+ * searches.
  *
- * Before mutants are judged, each judge runs on the engine as it is. That tells which judges may speak (they
- * pass, and take little time), what they cost, and which code they reach: a mutant is only shown to those that
- * reach its place. What was found is kept in a file until the engine, or that test, changes.
+ * Before mutants are judged, each judge runs on the unchanged engine. That shows which judges
+ * qualify (they pass, and take little time), what they cost, and which code they reach: a mutant is
+ * only shown to judges that reach its place. The measurements are kept in a file until the engine,
+ * or that test, changes.
  */
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -14,20 +16,20 @@ import type { Reached, Step } from './step.ts';
 
 export interface Judge {
   readonly step: Step;
-  /** On the engine as it is, in milliseconds of processor. */
+  /** On the unchanged engine, in milliseconds of processor time. */
   readonly cpuMs: number;
-  /** Waits for the system's clock, so a busy machine may let it fail. */
+  /** Whether it depends on the system's clock, so that a busy machine may make it fail. */
   readonly isTimed: boolean;
   readonly reached: Reached;
 }
 
 export interface Judges {
   readonly judges: readonly Judge[];
-  /** Why a step is no judge. */
+  /** Why a step is not a judge. */
   readonly refused: readonly { readonly step: string; readonly why: string }[];
 }
 
-/** What is kept of a step: whether it is a judge, as long as engine and test are as the digest says. */
+/** What is kept of a step: whether it is a judge, valid while engine and test have this digest. */
 interface Measured {
   readonly digest: string;
   readonly judge?: Judge;
@@ -36,10 +38,12 @@ interface Measured {
 
 /** A test file that takes longer is not quick. */
 const CPU_MS_MAX = 6_000;
-/** What the test files of other folders may cost for one mutant together. Those of its own always run. */
+/**
+ * The total cost of test files of other folders for one mutant. Those of its own folder always run.
+ */
 const ELSEWHERE_CPU_MS = 3_000;
 
-/** Start processes of their own, in which the engine is as it is; or judge the judges. */
+/** They start processes of their own, in which the engine is unchanged; or they test the judges. */
 const NOT_JUDGES = /\/processes\.test|bigtable\/(?:embedded|remote)|testing\/|remote-database/;
 
 const FAULTS = { crashes: 1, copies: 1 };
@@ -63,7 +67,7 @@ function search(
   return { kind: 'search', name: `search ${scenario}`, scenario, ...options };
 }
 
-/** @param keptIn a file in which what was measured is kept */
+/** @param keptIn the file in which measurements are kept */
 export async function measureJudges(
   keptIn: string,
   onJudge: (done: number, total: number) => void,
@@ -113,7 +117,10 @@ function isTimed(step: Step): boolean {
   );
 }
 
-/** Those that reach the mutant's place, in the order in which they are asked: its own folder's first, cheap ones first. */
+/**
+ * The judges that reach the mutant's place, in the order in which they run: those of its own folder
+ * first, then cheap ones first.
+ */
 export function judgesOf(
   mutant: MachineMutant,
   judges: readonly Judge[],
@@ -146,7 +153,10 @@ function testFiles(): readonly string[] {
     .toSorted();
 }
 
-/** Of the engine without its tests: how much of it a test reaches depends on nothing else but the test. */
+/**
+ * The digest of the engine without its tests: together with the test itself, it decides how much of
+ * the engine a test reaches.
+ */
 function engineDigest(): string {
   const files = globSync(['engine/**/*.ts', 'workloads/verification/**/*.ts'], { cwd: ROOT });
   const sources = files.filter((file) => !file.endsWith('.test.ts')).toSorted();

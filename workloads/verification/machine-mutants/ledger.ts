@@ -1,4 +1,4 @@
-/** Verdicts, written down line by line as they are found, so that a run that is stopped has lost nothing. */
+/** Verdicts, written line by line as they are found, so that a stopped run loses nothing. */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { MachineMutant } from './generate.ts';
@@ -9,7 +9,7 @@ export class Ledger {
   readonly #file: string;
   readonly #verdicts = new Map<string, Verdict>();
 
-  /** Reads what is there; the newest verdict on a mutant counts. */
+  /** Reads the existing verdicts; the newest verdict on a mutant counts. */
   constructor(file: string) {
     this.#file = file;
     mkdirSync(path.dirname(file), { recursive: true });
@@ -27,7 +27,7 @@ export class Ledger {
     this.#keep(verdict);
   }
 
-  /** Undefined also if the file has changed since. */
+  /** Also undefined if the file has changed since. */
   verdictOn({ file, key }: MachineMutant): Verdict | undefined {
     const verdict = this.#verdicts.get(`${file} ${key}`);
     return verdict?.digest === this.#digestOf(file) ? verdict : undefined;

@@ -1,19 +1,24 @@
 /**
- * `npm run mutants:machine`: are the tests any good? A machine changes the engine, one small change at a time,
- * and the quick judges look at each.
+ * `npm run mutants:machine`: are the tests any good? The program changes the engine mechanically,
+ * one small change at a time, and shows each mutant to the quick judges.
  *
- *   1. A parser finds every place where an operator can make a mistake (operators.ts), except for those that
- *      say nothing about the protocol (skips.ts).
- *   2. The judges run on the engine as it is: what do they cost, and which code do they reach (judges.ts)?
- *   3. Each mutant is loaded by another process (bench.ts), and shown to the judges that reach it: tests of its
- *      folder, tests of others, simulated seeds, exhaustive searches. The first that fails has killed it.
- *   4. A table by folder, and the survivors. Each is to be killed by a new test, or listed in equivalents/.
+ *   1. A parser finds every place where an operator can make a mistake (operators.ts), except for
+ *      those that say nothing about the protocol (skips.ts).
+ *   2. The judges run on the unchanged engine: what do they cost, and which code do they reach
+ *      (judges.ts)?
+ *   3. Another process (bench.ts) loads each mutant, and shows it to the judges that reach it:
+ *      tests of its folder, tests of others, simulated seeds, exhaustive searches. The first that
+ *      fails has killed it.
+ *   4. The program prints a table by folder, and the survivors. Each must be killed by a new test,
+ *      or listed in equivalents/.
  *
- * Why not Stryker? Its operators are fixed, and know neither a promise awaited too late nor two timestamps exchanged;
- * its judges are test runners, so that simulator and search could not take part; and it leaves out mutants
- * of wrong types by an interface of TypeScript that TypeScript 7 does not have.
+ * Why not Stryker? Its operators are fixed: none awaits a promise too late or exchanges two
+ * timestamps. Its judges are test runners, so the simulator and the search could not take part. And
+ * it excludes mutants with wrong types through a TypeScript interface that TypeScript 7 does not
+ * have.
  *
- * Exit codes: 0; 1 if more than 5 % of those judged survived without a reason; 2 for a mistake on the command line.
+ * Exit codes: 0; 1 if more than 5 % of the judged mutants survived without a reason; 2 for a
+ * mistake on the command line.
  */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
@@ -40,28 +45,28 @@ const specification = {
     'Prints how many survived, by folder, and which.',
   options: {
     only: textList({
-      description: 'a folder, file or line to change, below engine/; may be given several times',
+      description: 'a folder, file or line below engine/ to change; may be given several times',
       placeholder: 'place',
       defaultText: 'all folders',
     }),
     sample: integer({
-      description: 'mutants to judge, a fair share of each folder and operator',
+      description: 'mutants to judge, with a fair share of each folder and operator',
       defaultText: 'all',
       min: 1,
     }),
     seed: integer({ description: 'decides which mutants are drawn first', default: 1 }),
     jobs: integer({ description: 'mutants judged at the same time', default: 1, min: 1, max: 256 }),
     ledger: text({
-      description: 'the file that verdicts are added to; a mutant in it is not judged again',
+      description: 'the file to which verdicts are added; a mutant in it is not judged again',
       default: path.join(KEPT, 'ledger.jsonl'),
       defaultText: 'results/runs/mutants-machine/ledger.jsonl',
       placeholder: 'file',
     }),
     anew: flag({ description: 'forget the verdicts in the ledger first' }),
-    survivors: flag({ description: 'judge those again that have survived' }),
+    survivors: flag({ description: 'judge survivors again' }),
     thorough: flag({ description: 'ask all judges that reach a mutant, however long they take' }),
-    record: flag({ description: 'write the result down as the reference in results/' }),
-    list: flag({ description: 'print the mutants, and judge none' }),
+    record: flag({ description: 'save the result as the reference in results/' }),
+    list: flag({ description: 'only print the mutants' }),
   },
   examples: [
     { command: 'npm run mutants:machine -- --sample 100', does: 'Judges a fair sample.' },
@@ -103,10 +108,10 @@ await runCommand(specification, async (options, { signal }) => {
   process.stdout.write(`\n${linesOf(rows, judged).join('\n')}\n`);
   process.stdout.write(`\n${skipLines(skipped).join('\n')}\n`);
   const stale = staleOf(equivalents, all);
-  for (const one of stale) process.stdout.write(`STALE, generated no more: ${one}\n`);
+  for (const one of stale) process.stdout.write(`STALE, no longer generated: ${one}\n`);
   const wrong = judged.filter((one) => !isSurvivor(one) && one.reason !== undefined);
   for (const { mutant } of wrong) {
-    process.stdout.write(`KILLED, though said to be equivalent: ${mutant.file}: ${mutant.key}\n`);
+    process.stdout.write(`KILLED, though listed as equivalent: ${mutant.file}: ${mutant.key}\n`);
   }
   if (options.record) writeRecord({ seed: options.seed, rows, judged, skipped });
   const total = rows.at(-1)?.notExplained ?? 0;

@@ -1,14 +1,15 @@
 /**
- * What a machine can get wrong: each operator looks at one place and says how it would change it.
+ * Mechanical mistakes: each operator inspects one place and returns its changes there.
  *
  *   condition   a condition negated; `&&` for `||`; `===` for `!==`
- *   bound       `<` for `<=`; one more or one less, also of a range's `from` and `to`; `+` for `-`; min for max
+ *   bound       `<` for `<=`; one more or one less, also for a range's `from` and `to`; `+` for
+ *               `-`; min for max
  *   await       a promise not awaited, or awaited one statement later
  *   statement   a call, an assignment, a `throw`, `return`, `break` or `continue` left out
  *   swap        two arguments or two properties of one kind exchanged
  *   constant    0 for 1, true for false
  *
- * An operator knows syntax only. What is not worth changing is decided in skips.ts.
+ * An operator knows only syntax. skips.ts decides what is not worth changing.
  */
 import { awaits } from './operators/awaits.ts';
 import { bounds } from './operators/bounds.ts';

@@ -1,7 +1,7 @@
 /**
- * A text of TypeScript as a tree, walked with the way to each node: what the operators look at.
+ * A TypeScript text as a tree, walked with the path to each node, as the operators see it.
  *
- * Types are not visited, because Node strips them: to change one changes nothing that runs.
+ * Types are not visited, because Node strips them: a changed type changes nothing that runs.
  */
 import { type Node, parseSync, visitorKeys } from 'oxc-parser';
 
@@ -11,16 +11,16 @@ export interface Place {
   readonly around: readonly Node[];
 }
 
-/** A change of the text: what is from `start` up to `end` is replaced. */
+/** A change of the text: the part from `start` up to `end` is replaced. */
 export interface Edit {
   readonly start: number;
   readonly end: number;
   readonly replacement: string;
-  /** What to say of it, where the texts themselves would say too much: before and after. */
+  /** How to describe it, where the texts themselves would be too long: before and after. */
   readonly told?: readonly [string, string];
 }
 
-/** TypeScript's own nodes that contain code, and the rest of them is types. */
+/** TypeScript's own nodes that contain code; the rest of each is types. */
 const CASTS = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression']);
 
 /** All places of the text, from the outside to the inside, in the order of the text. */
@@ -62,7 +62,7 @@ export function applied(text: string, { start, end, replacement }: Edit): string
   return text.slice(0, start) + replacement + text.slice(end);
 }
 
-/** The statements among which this one is, and where; undefined if it is alone, as in `if (a) b();`. */
+/** The statements around this one, including it; undefined if it is alone, as in `if (a) b();`. */
 export function siblingsOf({ node, around }: Place): readonly Node[] | undefined {
   const [parent] = around;
   const list = parent !== undefined && 'body' in parent ? parent.body : undefined;

@@ -1,16 +1,17 @@
 /**
- * As much of `node:test` as the engine's tests use, for a process that judges mutants.
+ * The parts of `node:test` that the engine's tests use, for a process that judges mutants.
  *
- * It stops at the first test that fails, runs one test after the other, and keeps no books about promises, which
- * make the real one several times as slow. A test file that uses more of `node:test` than this fails for the engine
- * as it is, too, and so is no judge of mutants; judges.ts says which those are.
+ * It stops at the first test that fails, runs one test after the other, and does not track
+ * promises, which makes the real one several times as slow. A test file that uses more of
+ * `node:test` than this also fails for the unchanged engine, and so is not a judge of mutants;
+ * judges.ts reports these.
  */
 type Hook = () => unknown;
 
 interface Context {
   readonly name: string;
   after(hook: Hook): void;
-  /** Only says that the test has nothing to test here; the test returns by itself. */
+  /** Only records that the test has nothing to test here; the test itself returns. */
   skip(): void;
 }
 
@@ -33,12 +34,12 @@ class Suite {
   }
 }
 
-/** A test of the file did not hold. */
+/** A test of the file failed. */
 export class TestFailure extends Error {}
 
 let current = new Suite('');
 
-/** Loads a test file, and runs what it has declared. Resolves with the number of tests. */
+/** Loads a test file, and runs the tests it declares. Resolves with the number of tests. */
 export async function runTests(load: () => Promise<unknown>): Promise<number> {
   const root = new Suite('');
   current = root;

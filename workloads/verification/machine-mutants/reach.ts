@@ -1,4 +1,4 @@
-/** Which code of the engine has been run in this process: what V8 counts, as ranges of each file's text. */
+/** Which code of the engine has run in this process: V8's counts, as ranges of each file's text. */
 import { Session } from 'node:inspector/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ export async function startMeasuring(): Promise<void> {
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 }
 
-/** By file, from the root. Node leaves spaces in the place of types, so positions are those of the file. */
+/** By file, from the root. Node replaces types with spaces, so positions are those of the file. */
 export async function reachedBy(root: string): Promise<Reached> {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const reached: Record<string, readonly (readonly [number, number])[]> = {};
@@ -32,7 +32,7 @@ interface CountedRange {
   readonly count: number;
 }
 
-/** An inner range speaks for itself, whatever the ranges around it say. */
+/** The count of an inner range overrides those of the ranges around it. */
 export function rangesOf(counted: readonly CountedRange[]): readonly (readonly [number, number])[] {
   const outerFirst = counted.toSorted(
     (a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset,

@@ -1,4 +1,7 @@
-/** The record of a run: what was judged, of which commit, with which outcome. Committed with the results. */
+/**
+ * The record of a run: what was judged, at which commit, with which outcome. Committed with the
+ * results.
+ */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { captureEnvironment } from '#results';

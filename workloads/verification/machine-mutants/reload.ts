@@ -1,12 +1,12 @@
 /**
- * Loads the engine anew for each mutant, in one process.
+ * Loads the engine again for each mutant, in one process.
  *
  *     import('.../allocator.test.ts?mutant=7')
- *       └─▶ every import below it, as long as it stays in the engine or the verification, gets the same suffix
+ *       └─▶ every import below it within the engine or the verification has the same suffix
  *             └─▶ Node takes them for other modules, and asks here for their text
  *
- * Texts without their types are kept, so that a mutant costs little more than its tests. Test files find
- * quick-tests.ts in the place of `node:test`.
+ * Texts without their types are kept, so that a mutant costs little more than its tests. Test files
+ * load quick-tests.ts in place of `node:test`.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
@@ -21,7 +21,7 @@ const SUFFIX = '?mutant=';
 
 let number = 0;
 let changed: { readonly url: string; readonly text: string } | undefined;
-/** Texts of the engine as it is, by URL. */
+/** Texts of the unchanged engine, by URL. */
 const texts = new Map<string, string>();
 
 /** From now on, `importAnew` imports the engine with this change. */
@@ -31,7 +31,7 @@ export function change(root: string, next: Job['change']): void {
   changed = next && { url: pathToFileURL(path.join(root, next.file)).href, text: next.text };
 }
 
-/** @param file of the engine */
+/** @param file a file of the engine */
 export async function importAnew(root: string, file: string): Promise<unknown> {
   const { href } = pathToFileURL(path.join(root, file));
   return await import(`${href}${SUFFIX}${number}`);

@@ -1,6 +1,6 @@
 /**
- * Puts mutants into an order of which every beginning is a fair sample: each folder and operator has its share
- * of it, and chance decides, from a seed, which of theirs come first.
+ * Orders mutants so that every prefix is a fair sample: each folder and operator has its share, and
+ * a seed decides at random which of their mutants come first.
  */
 import { digestOf, folderOf } from './folders.ts';
 import type { MachineMutant } from './generate.ts';

@@ -1,9 +1,10 @@
 /**
- * What is not changed, by rules, each with its reason. Skipped mutants are counted as skipped, never as killed.
+ * The rules for code that is not changed, each with its reason. Skipped mutants are counted as
+ * skipped, never as killed.
  *
- * No operator changes the words of a message, so there is no rule for those. The rules say "this says nothing
- * about the protocol", not "our tests do not find this": a mutant that does the same as the engine, for a
- * reason of its own, is listed in equivalents/.
+ * No operator changes the words of a message, so there is no rule for those. The rules say "this
+ * says nothing about the protocol", not "our tests do not find this": a mutant that acts like the
+ * engine, for a reason of its own, is listed in equivalents/.
  */
 import type { Node } from 'oxc-parser';
 import type { OperatorName } from './operators.ts';
@@ -18,17 +19,17 @@ export type SkipName = 'assertion' | 'counter' | 'step' | 'field' | 'timer' | 'b
 
 export const SKIPS: Readonly<Record<SkipName, Skip>> = {
   assertion: {
-    reason: 'an assertion states what is always true: to weaken it changes nothing that runs',
+    reason: 'an assertion states what is always true: weakening it changes nothing that runs',
     applies: (place, text) =>
       within(place, (node) => isCallOf(node, text, /^(?:assert|unreachable)$/)),
   },
   counter: {
-    reason: 'counters are for reports; no decision is taken by them',
+    reason: 'counters are for reports; no decision depends on them',
     applies: (place, text) =>
       within(place, (node) => isEffect(node) && /\bcounters\.\w+/.test(targetOf(node, text))),
   },
   step: {
-    reason: 'a loop whose step is changed never ends, or never begins; there is nothing to learn',
+    reason: 'a loop whose step is changed never ends, or never begins, and shows nothing',
     applies: ({ node, around }) =>
       around.some((one, i) => one.type === 'ForStatement' && one.update === [node, ...around][i]),
   },
@@ -41,18 +42,18 @@ export const SKIPS: Readonly<Record<SkipName, Skip>> = {
   },
   bug: {
     reason:
-      'an error that is no PercolatorError is a bug of the program; what happens after it is no promise',
+      'an error other than PercolatorError is a bug of the program; nothing is promised after it',
     applies: ({ node, around }, text, operator) =>
       operator === 'statement' &&
       node.type === 'ThrowStatement' &&
       around.some((one) => one.type === 'IfStatement' && isAboutBugs(codeOf(text, one.test))),
   },
   signal: {
-    reason: 'signal 0 asks whether a process is there; any other may hit one that is not ours',
+    reason: 'signal 0 asks whether a process exists; any other may hit an unrelated process',
     applies: (place, text) => within(place, (node) => isCallOf(node, text, /^kill$/)),
   },
   timer: {
-    reason: 'whether a timer keeps a process alive is seen from outside of the process only',
+    reason: 'whether a timer keeps a process alive is visible only from outside of the process',
     applies: ({ node }, text) => /\bunref\??\.?\(\);$/.test(codeOf(text, node)),
   },
 };

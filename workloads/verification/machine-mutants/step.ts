@@ -1,8 +1,8 @@
-/** What the program and a process that judges mutants tell each other. */
+/** The messages between the program and a process that judges mutants. */
 
-/** One judge at work on one mutant. */
+/** One judge's work on one mutant. */
 export type Step =
-  // Named by the test file, from the root of the project.
+  // The name is the test file, from the root of the project.
   | { readonly kind: 'tests'; readonly name: string }
   | { readonly kind: 'seeds'; readonly name: string; readonly from: number; readonly to: number }
   | {
@@ -16,14 +16,14 @@ export type Step =
     };
 
 export interface Job {
-  /** The change to make while the engine is loaded. None: the engine as it is. */
+  /** The change to make while the engine is loaded. None: the unchanged engine. */
   readonly change?: { readonly file: string; readonly text: string } | undefined;
   readonly steps: readonly Step[];
-  /** Also tell which code each step has reached. Takes longer. */
+  /** Whether to report also which code each step has reached. Takes longer. */
   readonly measures: boolean;
 }
 
-/** From the first character up to, and not including, the last, of code that was run. */
+/** The ranges of code that ran, from the first character up to, but not including, the last. */
 export type Reached = Readonly<Record<string, readonly (readonly [number, number])[]>>;
 
 export type Told =
@@ -32,7 +32,7 @@ export type Told =
       readonly told: 'passed';
       readonly step: string;
       readonly cpuMs: number;
-      /** Tests, seeds or executions. */
+      /** The number of tests, seeds or executions. */
       readonly count: number;
       readonly reached?: Reached;
     }
@@ -40,7 +40,7 @@ export type Told =
       readonly told: 'failed';
       readonly step: string;
       readonly why: string;
-      /** Failed before any test ran. */
+      /** Whether it failed before any test ran. */
       readonly isLoading: boolean;
     }
   /** The job is over; the process ends too, unless it is as good as new. */

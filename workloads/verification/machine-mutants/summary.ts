@@ -1,4 +1,4 @@
-/** What was found, by folder: the table that the program prints, and the record that is kept. */
+/** The results by folder: the table that the program prints, and the record that is kept. */
 import { type Equivalent, reasonFor } from './equivalents.ts';
 import { type Folder, FOLDERS, folderOf } from './folders.ts';
 import type { MachineMutant } from './generate.ts';
@@ -7,20 +7,20 @@ import type { Means, Verdict } from './verdict.ts';
 export interface Judged {
   readonly mutant: MachineMutant;
   readonly verdict: Verdict;
-  /** Why it is no fault of the judges that it survived. */
+  /** Why its survival is not the fault of the judges. */
   readonly reason: string | undefined;
 }
 
 export interface Row {
   readonly folder: Folder | 'all';
-  /** Made; judged so far. */
+  /** Mutants made and mutants judged so far. */
   readonly mutants: number;
   readonly judged: number;
   readonly killed: Readonly<Record<Means, number>>;
   readonly survived: number;
-  /** Of those that survived, listed with a reason. */
+  /** Survivors that are listed with a reason. */
   readonly explained: number;
-  /** Survivors without a reason, for each that was judged. */
+  /** Survivors without a reason, as a share of the judged mutants. */
   readonly notExplained: number;
 }
 
@@ -66,7 +66,7 @@ export function isSurvivor({ verdict }: Judged): boolean {
   return verdict.killedBy === undefined;
 }
 
-/** The table, and the survivors that nobody has explained. */
+/** The table, and the survivors without a listed reason. */
 export function linesOf(rows: readonly Row[], judged: readonly Judged[]): readonly string[] {
   const header = ['folder', 'mutants', 'judged', 'load', 'tests', 'seeds', 'search', 'time'];
   const table = aligned([

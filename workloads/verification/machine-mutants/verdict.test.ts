@@ -1,4 +1,4 @@
-/** One mutant before its judges, in real processes; and what is kept of verdicts. */
+/** One mutant before its judges, in real processes; and how verdicts are kept. */
 import assert from 'node:assert/strict';
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import { judge, type Verdict } from './verdict.ts';
 const FILE = 'engine/transaction/backoff.ts';
 const { mutants } = mutantsOf(FILE, readSource(FILE));
 
-/** Tests that need this file; and the beginning of the file, as far as any judge reaches. */
+/** Tests that need this file, with a reach that covers all of it. */
 const JUDGE: Judge = {
   step: { kind: 'tests', name: 'engine/transaction/rules-reads.test.ts' },
   cpuMs: 0,
@@ -28,7 +28,7 @@ const JUDGE: Judge = {
 const bench = new Bench();
 after(() => bench[Symbol.dispose]());
 
-/** The file with something in front of its function, or of what that does first. */
+/** The file with a text inserted before its function, or before `before`. */
 function withText(replacement: string, before = 'export function'): MachineMutant {
   const [mutant] = mutants;
   const at = readSource(FILE).indexOf(before);
@@ -41,7 +41,7 @@ async function verdictOn(mutant: MachineMutant, one: Judge = JUDGE): Promise<Ver
 }
 
 describe('a mutant', () => {
-  test('that does what the engine does survives', async () => {
+  test('that acts like the engine survives', async () => {
     const verdict = await verdictOn(withText('/* nothing */'));
     assert.equal(verdict.killedBy, undefined);
     assert.equal(verdict.judges, 1);
@@ -54,7 +54,7 @@ describe('a mutant', () => {
     assert.match(verdict.why ?? '', /: no$/);
   });
 
-  test('that cannot be loaded is killed by that', async () => {
+  test('that cannot be loaded is killed by loading', async () => {
     assert.equal((await verdictOn(withText('throw new Error("no");'))).killedBy, 'load');
   });
 
@@ -70,7 +70,7 @@ describe('a mutant', () => {
   });
 });
 
-test('an inner range speaks for itself, whatever the ranges around it say', () => {
+test('the count of an inner range overrides those around it', () => {
   const counted = [
     { startOffset: 4, endOffset: 8, count: 0 },
     { startOffset: 0, endOffset: 10, count: 2 },
@@ -99,7 +99,7 @@ test('the ledger keeps the newest verdict on a text, and survives a line that is
   assert.equal(new Ledger(file).verdictOn(mutant), undefined);
 });
 
-test('survivors are counted by folder, and told unless a reason is listed', async () => {
+test('survivors are counted by folder, and printed unless a reason is listed', async () => {
   const [first, second] = mutants;
   assert.ok(first !== undefined && second !== undefined);
   const verdict = await verdictOn(first, { ...JUDGE, reached: {} });

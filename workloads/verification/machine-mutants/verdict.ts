@@ -1,38 +1,41 @@
-/** One mutant before its judges: killed by the first that finds a fault, or a survivor. */
+/** One mutant before its judges: killed by the first that fails, or a survivor. */
 import { digestOf, readSource } from './folders.ts';
 import { mutated, type MachineMutant } from './generate.ts';
 import { type Judge, judgesOf } from './judges.ts';
 import type { OperatorName } from './operators.ts';
 import type { Bench, Ended } from './bench.ts';
 
-/** What killed a mutant. */
+/** The means by which a mutant was killed. */
 export type Means = 'load' | 'tests' | 'seeds' | 'search' | 'time';
 
-/** As written down, one line each. */
+/** A verdict as written to the ledger, one per line. */
 export interface Verdict {
   readonly file: string;
   readonly key: string;
-  /** Of the file's text; with another text, the verdict is out of date. */
+  /** The digest of the file's text; if the text changes, the verdict is out of date. */
   readonly digest: string;
   readonly line: number;
   readonly operator: OperatorName;
   /** Undefined if it survived. */
   readonly killedBy?: Means | undefined;
-  /** The step that killed it, and what it found. */
+  /** The step that killed it, and the reason it gave. */
   readonly step?: string | undefined;
   readonly why?: string | undefined;
-  /** How many judges reach its place. 0: no quick test runs this code at all. */
+  /** How many judges reach its place. 0: no quick test runs this code. */
   readonly judges: number;
   readonly cpuMs: number;
 }
 
 export interface Court {
   readonly judges: readonly Judge[];
-  /** Ask all judges that reach it, whatever they cost. */
+  /** Whether to ask all judges that reach it, whatever they cost. */
   readonly isThorough: boolean;
 }
 
-/** Times the processor time that a judge needs on the engine as it is, and a little more, is looping. */
+/**
+ * A step loops if it takes this many times the processor time of the judge on the unchanged engine,
+ * plus `PATIENCE_MS`.
+ */
 const PATIENCE = 1.5;
 const PATIENCE_MS = 1_000;
 
@@ -78,7 +81,7 @@ function ask(
   return bench.run({ change, steps, measures: false }, (step) => patience.get(step) ?? 10_000);
 }
 
-/** A judge that looks at the system's clock is believed when it finds the fault twice. */
+/** A judge that depends on the system's clock must find the fault twice. */
 async function isAgain(
   accuser: Judge,
   change: { readonly file: string; readonly text: string },

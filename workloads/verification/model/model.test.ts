@@ -1,4 +1,7 @@
-/** The model, in its smallest world; where TLC is missing, one line says so and the rest is skipped. */
+/**
+ * The model, in its smallest world; where TLC is missing, one line says so and the other tests are
+ * skipped.
+ */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -27,7 +30,7 @@ describe('the model, checked by TLC', { skip }, () => {
     assert.ok(states > 1_000, `${states} states`);
   });
 
-  test('P31: the model finds that a reader without a lease must look at the horizon', async () => {
+  test('P31: the model shows that a reader without a lease must check the horizon', async () => {
     assert.ok(typeof checker === 'object');
     const outcome = await check(checker, configuration('uncovered-readers-do-not-look'));
     assert.equal(outcome.result, 'broken', outcome.output);
@@ -36,7 +39,7 @@ describe('the model, checked by TLC', { skip }, () => {
 });
 
 describe('a run of the simulator', { skip }, () => {
-  test('is a behaviour of the model, and is none if its collector goes too far', async () => {
+  test('is a behaviour of the model, and is not if its collector goes too far', async () => {
     assert.ok(typeof checker === 'object');
     const [trace] = await Array.fromAsync(recordTraces(1, 1));
     assert.ok(trace !== undefined && trace.deletions > 0 && trace.reads > 0);
@@ -64,7 +67,7 @@ test('model says in one sentence what is missing, and ends with 2', async () => 
   assert.match(ended.stderr, /^TLA2TOOLS_JAR must name TLC's jar .*no-such-file\.jar\.$/m);
 });
 
-test('model refuses a name that is none, in one sentence', async () => {
+test('model refuses an unknown name in one sentence', async () => {
   const ended = await execaNode(MODEL, ['--only', 'nothing'], { reject: false });
   assert.equal(ended.exitCode, 2);
   assert.match(ended.stderr, /--only must name a configuration \(.*\), not "nothing"/);

@@ -1,8 +1,9 @@
 /**
- * Runs of the simulator as data for the model: what Traces.tla reads.
+ * Runs of the simulator as data for the model: the input of Traces.tla.
  *
- * The model's numbers are small: timestamps are replaced by their ranks, which keeps every comparison, and
- * reads that the run answered before anything was deleted are left out, because nothing can be wrong with them.
+ * The model's numbers are small: ranks replace timestamps, which keeps every comparison. Reads that
+ * the run answered before anything was deleted are left out, because nothing can be wrong with
+ * them.
  */
 import {
   type Plan,
@@ -17,7 +18,7 @@ export interface Trace {
   readonly seed: number;
   /** As records of TLA+. */
   readonly events: readonly string[];
-  /** How often a collector began to delete, and the reads from then on. */
+  /** How often a collector began to delete, and the number of reads from then on. */
   readonly deletions: number;
   readonly reads: number;
   /** The module TraceData. */
@@ -35,7 +36,7 @@ interface Timed {
   readonly event: WatchedEvent;
 }
 
-/** A collector's clock is fast by at most one percent; another is for rounding. */
+/** A collector's clock is fast by at most one percent; another percent is for rounding. */
 const SHORTEST = 0.98;
 const MESSAGE_LIFETIME_MS = 400;
 
@@ -68,7 +69,7 @@ function traceOf(plan: Plan, events: readonly Timed[]): Trace {
   const numbers = events.flatMap(({ event }) => timestampsOf(event));
   const sorted = [...new Set(numbers)].toSorted((a, b) => a - b);
   const ranks = new Map(sorted.map((timestamp, i) => [timestamp, i + 1]));
-  ranks.set(0, 0); // Before everything.
+  ranks.set(0, 0); // Rank 0 is before everything.
   const lines = events.map((timed) => recordText(timed, (timestamp) => ranks.get(timestamp) ?? 0));
   const count = (isCounted: (event: WatchedEvent) => boolean): number =>
     events.filter(({ event }) => isCounted(event)).length;

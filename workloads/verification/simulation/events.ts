@@ -60,8 +60,8 @@ function happen(
   const { world, liveness, oracles } = run;
   const { process } = client;
   world.count(fault);
-  const whom = MACHINE_FAULTS.has(fault) ? machine.process : process;
-  world.tell?.('(the run)', `${fault} ${whom.name}`);
+  const target = MACHINE_FAULTS.has(fault) ? machine.process : process;
+  world.tell?.('(the run)', `${fault} ${target.name}`);
   switch (fault) {
     case 'crash':
       process.kill();

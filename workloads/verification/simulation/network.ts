@@ -84,7 +84,7 @@ function standStill(
 ): void {
   const drawn = world.draw(process, number, PAUSE);
   const ms = chooseBetween(Math.ceil(shortestMs), world.longestStopMs, drawn);
-  world.tell?.(process.name, `stands still for ${ms} ms`);
+  world.tell?.(process.name, `pauses for ${ms} ms`);
   process.pause(ms);
 }
 

@@ -43,7 +43,7 @@ test('mutants ends with 1 if one gets away', async () => {
 });
 
 test('mutants refuses an unknown name in one sentence', async () => {
-  const ended = await execaNode(MUTANTS, ['--only', 'nobody'], { reject: false });
+  const ended = await execaNode(MUTANTS, ['--only', 'unknown'], { reject: false });
   assert.equal(ended.exitCode, 2);
   assert.match(ended.stderr, /--only must name a mutant/);
 });

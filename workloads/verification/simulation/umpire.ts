@@ -123,7 +123,7 @@ export class Umpire {
       });
       if (!isPrimary(lock, { table, row, column })) continue;
       const what = `${cell} was the primary of ${startTimestamp}`;
-      this.find('debris: no trace', `${what}, and says nothing of how it ended`);
+      this.find('debris: no trace', `${what}, and does not show how it ended`);
     }
   }
 
@@ -153,7 +153,7 @@ export class Umpire {
   answered(process: string, snapshot: Timestamp, since: number): void {
     if (this.#servedLate.size === 0) return;
     if ((this.#servedLate.get(`${process} ${snapshot}`) ?? -1) < since) return;
-    const what = `a read of ${process} at ${snapshot} was answered, although collectors were at`;
+    const what = `a read of ${process} at ${snapshot} was answered, although collectors had announced the deletion horizon`;
     this.find('leases: read below the deletions', `${what} ${this.#deletionHorizon} before`);
   }
 

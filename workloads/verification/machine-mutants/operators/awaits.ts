@@ -1,16 +1,16 @@
 /**
- * Promises that are not awaited, or one statement later than they should.
+ * Promises that are not awaited, or awaited one statement later than they should be.
  *
- * Where the value of the promise is used, it can only be awaited later: to leave the `await` out would be a
- * mistake of types, and the compiler finds those.
+ * Where the value of the promise is used, it can only be awaited later: without the `await` the
+ * types would be wrong, and the compiler finds that.
  */
 import type { Node } from 'oxc-parser';
 import { codeOf, type Edit, type Place, replace, siblingsOf } from '../place.ts';
 
-/** After these nothing is reached. */
+/** Code after these is not reached. */
 const LAST = new Set(['ReturnStatement', 'ThrowStatement', 'BreakStatement', 'ContinueStatement']);
 
-/** What other processes, and other turns of this one, may change in the meantime. */
+/** State that other processes, and other turns of this one, may change in the meantime. */
 const SHARED = ['await', 'this', 'context'];
 
 export function awaits(place: Place, text: string): readonly Edit[] {
@@ -32,9 +32,9 @@ export function awaits(place: Place, text: string): readonly Edit[] {
 
 interface Awaited {
   readonly promise: string;
-  /** What stands before the `await`. */
+  /** The text before the `await`. */
   readonly before: string;
-  /** What the next statement must not use, because it is declared only after it. */
+  /** Names that the next statement must not use, because they are declared only after it. */
   readonly names?: readonly string[];
 }
 
@@ -60,7 +60,10 @@ function later(
   ];
 }
 
-/** A constant that is computed from other constants is the same a moment earlier; and no one waits for a counter. */
+/**
+ * A constant computed from other constants is the same a moment earlier, and counters affect
+ * nothing.
+ */
 function mayNotice(next: Node, used: readonly string[]): boolean {
   if (next.type === 'ExpressionStatement' && used.includes('counters')) return false;
   return next.type !== 'VariableDeclaration' || SHARED.some((name) => used.includes(name));

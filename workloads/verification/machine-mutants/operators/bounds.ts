@@ -1,4 +1,4 @@
-/** Bounds moved by one, and arithmetic that goes the other way. */
+/** Bounds moved by one, and inverted arithmetic. */
 import type { Node } from 'oxc-parser';
 import { codeOf, type Edit, type Place, replace } from '../place.ts';
 
@@ -59,7 +59,7 @@ function ofRange(node: Extract<Node, { type: 'Property' }>, text: string): reado
   return [replace(node, `${name}: (${value}) - 1`), replace(node, `${name}: (${value}) + 1`)];
 }
 
-/** Whether it is certainly a text, of which nothing can be taken away. */
+/** Whether it is certainly a text, from which nothing can be subtracted. */
 function isText(node: Node): boolean {
   if (node.type === 'BinaryExpression') return isText(node.left) || isText(node.right);
   return (

@@ -1,4 +1,7 @@
-/** 0 for 1, true for false, and the other way round. A 1 that is added or subtracted is a bound, see there. */
+/**
+ * 0 for 1, true for false, and the other way round. A 1 that is added or subtracted is a bound
+ * (bounds.ts).
+ */
 import { type Edit, type Place, replace } from '../place.ts';
 
 const OTHER = new Map<unknown, string>([

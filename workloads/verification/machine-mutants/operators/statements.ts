@@ -1,4 +1,7 @@
-/** Statements left out: calls, assignments, and what leaves a block: `throw`, `return`, `break`, `continue`. */
+/**
+ * Statements left out: calls, assignments, and those that leave a block: `throw`, `return`,
+ * `break`, `continue`.
+ */
 import type { Node } from 'oxc-parser';
 import { type Edit, type Place, replace } from '../place.ts';
 
@@ -21,12 +24,12 @@ function isWorthLeavingOut({ node, around }: Place): boolean {
   }
   // A guard. Without the last `return` of a function, the compiler would miss a value.
   if (node.type === 'ReturnStatement') return node.argument === null || isGuard(around);
-  // Of a `switch`, the compiler would refuse what falls through.
+  // In a `switch`, the compiler would refuse the fall-through.
   if (node.type === 'BreakStatement') return around.find(isLeft)?.type !== 'SwitchStatement';
   return node.type === 'ThrowStatement' || node.type === 'ContinueStatement';
 }
 
-/** What a `break` leaves. */
+/** The statements that a `break` leaves. */
 function isLeft({ type }: Node): boolean {
   return type === 'SwitchStatement' || /^(?:For|While|DoWhile)\w*Statement$/.test(type);
 }

@@ -1,7 +1,8 @@
 /**
  * Two neighbours of one kind exchanged: arguments of a call, or properties of an object.
  *
- * A name tells the kind. Neighbours of different kinds would be a mistake of types, and the compiler finds those.
+ * The name tells the kind. Exchanging neighbours of different kinds would be a type error, which
+ * the compiler finds.
  */
 import type { Node } from 'oxc-parser';
 import { codeOf, type Edit, type Place } from '../place.ts';
@@ -15,7 +16,7 @@ const KINDS: readonly (readonly [string, RegExp])[] = [
 
 export function swaps({ node }: Place, text: string): readonly Edit[] {
   if (node.type === 'CallExpression' || node.type === 'NewExpression') {
-    if (codeOf(text, node.callee).endsWith('Error')) return []; // A message is no code.
+    if (codeOf(text, node.callee).endsWith('Error')) return []; // A message is not code.
     return pairsOf(node.arguments).flatMap(([a, b]) =>
       sameKind(text, a, b) ? [exchanged(text, a, b)] : [],
     );
@@ -33,7 +34,7 @@ export function swaps({ node }: Place, text: string): readonly Edit[] {
   });
 }
 
-/** Neither a method, a getter nor something spread. */
+/** Not a method, a getter or a spread. */
 function isPlain(node: Node): node is Extract<Node, { type: 'Property' }> {
   return node.type === 'Property' && node.kind === 'init' && !node.method;
 }
@@ -58,7 +59,7 @@ function sameKind(text: string, a: Node, b: Node): boolean {
   return kind !== undefined && kind === kindOf(text, b);
 }
 
-/** By the last name of `this.#lease.counter`. */
+/** The kind, which is the last name: `counter` for `this.#lease.counter`. */
 function kindOf(text: string, node: Node): string | undefined {
   if (node.type !== 'Identifier' && node.type !== 'MemberExpression') return undefined;
   const name = /[\w$]+$/.exec(codeOf(text, node))?.[0] ?? '';

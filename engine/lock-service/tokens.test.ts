@@ -1,6 +1,6 @@
 /**
- * Claims of tokens and range locks, without a network: who counts as dead, and how long a scanner
- * holds its rows.
+ * Claims of tokens and range locks, without a network: which workers count as dead, and how long a
+ * scanner holds its rows.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

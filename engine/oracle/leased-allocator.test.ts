@@ -269,7 +269,7 @@ test('a store that is unavailable for a moment does not end the lease', async ()
   assert.equal(await one(source), 1);
 });
 
-test('P31: the horizon of an old oracle cannot move any more, and the new oracle knows its value', async () => {
+test('P31: an old oracle can no longer move the horizon, and the new oracle knows its value', async () => {
   const { clock, store } = scene();
   const paused = new PausableClock(clock);
   const old = await openLeasedAllocator(store, paused, options);

@@ -4,7 +4,7 @@
  *
  * Snapshot isolation depends on two promises, which every implementation keeps:
  *
- * 1. No timestamp is handed out twice, and a request made after another one was answered gets a
+ * 1. No timestamp is handed out twice, and a request made after another one was answered receives a
  *    larger timestamp; across all processes, and across crashes (P35, P36, P37).
  * 2. A request is answered with a timestamp allocated after the request was made, never with one
  *    kept from before. A commit timestamp must be younger than the transaction's last lock: a

@@ -68,12 +68,12 @@ test('the horizon comes with timestamps, is read, and is raised', async (t) => {
   assert.equal(other.horizon, 7);
 });
 
-test('a request whose answer does not come is made again, and the lost timestamps are never used', async (t) => {
+test('a request whose answer does not come is repeated, and the lost timestamps are never used', async (t) => {
   const scripted = new ScriptedSource();
   const client = connectTo(t, [await serve(t, scripted)], { attemptMs: 50 });
   const given = client.next();
   await scripted.untilAsked(2);
-  scripted.answer({ first: 1 }); // No request waits for it any more.
+  scripted.answer({ first: 1 }); // No request still waits for it.
   scripted.answer({ first: 2 });
   assert.equal(await given, 2);
 });

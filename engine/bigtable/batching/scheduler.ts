@@ -171,7 +171,7 @@ export class Scheduler {
     this.#settled();
   }
 
-  /** An answer has come: a lane has room again, or nothing is in flight any more. */
+  /** An answer has come: a lane has room again, or nothing is left in flight. */
   #settled(): void {
     this.#wake();
     if (this.#inFlightTotal === 0 && this.#lines.size === 0) this.#onIdle();

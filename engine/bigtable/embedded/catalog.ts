@@ -2,7 +2,7 @@
  * The tables of an embedded store: their ids, families and splits.
  *
  * All cells share one lmdb database and begin with their table's id, so processes need to agree
- * only on this catalog. Ids are never reused: a process that did not hear of a drop writes nothing
+ * only on this catalog. Ids are never reused: a process that missed a drop writes nothing
  * (the writer checks the catalog inside its write transaction), and reads the unpurged remains of a
  * table that no longer exists.
  *

@@ -29,7 +29,7 @@ export interface ServerOptions {
   readonly clock: Clock;
   /**
    * `host:port` of a server without TLS and credentials. Absent: Cloud Bigtable, with the usual
-   * ones.
+   * credentials.
    */
   readonly plainAddress?: string | undefined;
   /** Uses grpc-js also where the fast class could be used, to compare the two. */

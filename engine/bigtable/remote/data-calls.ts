@@ -9,8 +9,8 @@
  * (garbage-collection/options.ts).
  *
  * The calls use the generated stub of the official client, below its promises, and protobuf's own
- * encoding without the conversions around it. Together these two layers are two thirds of what a
- * call costs the client.
+ * encoding without the conversions around it. Together, the two skipped layers are two thirds of
+ * what a call costs the client.
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { type Clock, isWithin, momentOf, PercolatorError } from '../../base/index.ts';

@@ -35,7 +35,7 @@ export function treeForReading(filters: readonly CellFilter[]): RowFilter | unde
   return interleave(branchesOf(possible.map(wholeFamily), true));
 }
 
-/** A filter that passes a cell exactly if one of `filters` does. */
+/** A filter that passes some cell exactly if one of `filters` does. */
 export function treeForChecking(filters: readonly CellFilter[]): RowFilter {
   const branches = branchesOf(filters.filter(canPass), false);
   if (bytesOf(branches) > FILTER_BYTES_MAX) {

@@ -9,7 +9,7 @@ import type { Timestamp } from '../bigtable.ts';
 
 /** The largest timestamp for which 1000 times it is an exact number. */
 const EXACT_MAX = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
-/** Above 2^53 microseconds, the upper half of a Long is at least this. */
+/** From 2^53 microseconds on, the upper half of a Long is at least this. */
 const EXACT_HIGH_MAX = 2 ** 21;
 const HIGH = 2 ** 32;
 

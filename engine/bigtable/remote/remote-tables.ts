@@ -1,7 +1,7 @@
 /**
  * Tables of a Bigtable instance, and what this process knows of their families.
  *
- * Bigtable reports a missing family only when it comes to it, and the emulator sometimes not at
+ * Bigtable reports a missing family only when it reaches it, and the emulator sometimes not at
  * all. So the families of a table are loaded once, and every call is checked against them before it
  * is sent. If another process drops the table or recreates it, calls fail, and the families are
  * loaded again.

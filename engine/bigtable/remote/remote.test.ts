@@ -58,7 +58,7 @@ function claimRemote(open: (more?: Partial<RemoteOptions>) => Promise<Bigtable>)
     await store.dropTable('remote');
   });
 
-  test('refuses like Bigtable a long row key and too many mutations of one row', async () => {
+  test('refuses, like Bigtable, a long row key and too many mutations of one row', async () => {
     await using store = await open();
     await store.createTable('remote', { families: ['data'] });
     await store.mutateRows([set('r'.repeat(4096))]);

@@ -278,7 +278,7 @@ export class RemoteBigtable implements Bigtable {
     });
   }
 
-  /** Waits for all batches, even when one has failed: then none is in flight any more. */
+  /** Waits for all batches, even when one has failed: then none is still in flight. */
   async #mutateInBatches(rows: readonly RowMutation[]): Promise<void> {
     const batches = batchesOf(rows);
     let next = 0;

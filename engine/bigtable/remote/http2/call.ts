@@ -146,7 +146,7 @@ export class Call {
     const isUnsent = this.#stream === undefined;
     const details = `no answer in ${timeoutMs} ms`;
     this.#abandon({ code: Code.deadlineExceeded, details, isUnsent });
-    // This is how a connection to a vanished machine looks, and it would for a quarter of an hour.
+    // A connection to a vanished machine looks like this, and would for a quarter of an hour.
     this.#connection.check();
   }
 

@@ -81,7 +81,7 @@ export class Connection {
     const session = this.#session;
     if (session === undefined || session.destroyed) return;
     const stop = this.#deadlines.add(PING_MS_MAX, () => {
-      session.destroy(new Error('the server does not answer any more'));
+      session.destroy(new Error('the server no longer answers'));
     });
     session.ping((): void => stop());
   }

@@ -2,7 +2,7 @@
  * Keeps the deadlines of many calls with one sleep instead of a timer for each: tens of thousands
  * of calls come per second, and hardly one of them is ever late.
  *
- * A late call is told so up to `TICK_MS` after its deadline.
+ * `onLate` runs up to `TICK_MS` after the deadline.
  */
 import type { Clock } from '../../../base/index.ts';
 

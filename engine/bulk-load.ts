@@ -40,8 +40,8 @@ export interface BulkRow {
   readonly table: string;
   readonly row: string;
   readonly cells: readonly BulkCell[];
-  /** Observers that count as having run for a cell of this row. It is then not marked unless it is
-   * `derived`. */
+  /** Observers that count as having run for a cell of this row.
+   * It is then not marked unless it is `derived`. */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
 
@@ -100,8 +100,8 @@ function rowMutation(
   return { table, row, mutations: [...values, ...acknowledgments] };
 }
 
-/** Marks the observed cells that no observer has acknowledged; `derived` ones come after all
- * observers. */
+/** Marks the observed cells that no observer has acknowledged;
+ * `derived` ones come after all observers. */
 function marksOf(
   { table, row, cells, acknowledged = [] }: BulkRow,
   observed: ReadonlySet<string>,

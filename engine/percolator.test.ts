@@ -1,5 +1,5 @@
-/** The claims of the public interface: tables, transactions, scans, snapshots, options; what each
- * refuses. */
+/** The claims of the public interface: tables, transactions, scans, snapshots, options;
+ * what each refuses. */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -143,8 +143,8 @@ export interface Percolator extends AsyncDisposable {
    * takes at least `messageLifetimeMs`.
    */
   collectGarbage(options?: CollectorOptions): Promise<CollectionReport>;
-  /** Starts a collector that does so until it is stopped. One per database is enough; more are
-   * harmless. */
+  /** Starts a collector that does so until it is stopped.
+   * One per database is enough; more are harmless. */
   startCollector(options?: CollectorOptions): Collector;
   /** Cells whose observers failed too often; at most `limit` (default 1,000). */
   listParked(table: string, limit?: number): Promise<readonly ParkedCell[]>;

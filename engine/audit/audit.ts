@@ -38,8 +38,8 @@ export interface AuditOptions {
    * whether their heartbeats change. Default false: such locks count as alive.
    */
   readonly waitForLocks?: boolean | undefined;
-  /** Age, by its owner's clock, from which a lock that may be alive is listed. Default 60,000 ms.
-   * Age, by its owner's clock, from which a lock that may be alive is listed. Default 60,000 ms. */
+  /** Age, by its owner's clock, from which a lock that may be alive is listed.
+   * Default 60,000 ms. */
   readonly longHeldMs?: number | undefined;
 }
 

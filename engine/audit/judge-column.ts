@@ -14,8 +14,8 @@ import { type CellAddress, isAcknowledgment, type WriteRecord } from '../transac
 import type { ColumnHistory } from './column-history.ts';
 import type { Finding, FindingCode } from './finding.ts';
 
-/** @param horizon below it there are no reads: the collector may have taken what is only visible
- * there */
+/** @param horizon below it there are no reads:
+ * the collector may have taken what is only visible there */
 export function judgeColumn(
   cell: CellAddress,
   history: ColumnHistory,

@@ -5,7 +5,7 @@
  *     primary                          owner dead                    owner not known to be dead
  *       has committed, or rolled back    left by a crash               left, or on its way
  *       is locked                        left by a crash               committing, perhaps for long
- *       has nothing of it                never happens: primaries      wait
+ *       has no trace of it               never happens: primaries      wait
  *                                        are locked first (P2)
  *
  * The lock is read again after its primary. If it is gone, its transaction was alive, and there is
@@ -34,8 +34,8 @@ export interface LockToJudge {
 
 export interface LockVerdict {
   readonly finding?: Finding | undefined;
-  /** Its owner may be dead or alive: it is dead if the lock is still there after its time to
-   * live. */
+  /** Its owner may be dead or alive:
+   * it is dead if the lock is still there after its time to live. */
   readonly isUndecided: boolean;
 }
 
@@ -130,7 +130,7 @@ function withoutPrimary(context: Context, seen: Seen, { horizon }: LockLimits): 
   const isGone = sight.kind === 'table gone';
   const isDropped = sight.kind === 'table dropped';
   const isGivenUp = !isGone && !isDropped && lock.startTimestamp < horizon;
-  const nothing = isGone || isDropped ? 'there is no such table' : 'there is nothing of it';
+  const nothing = isGone || isDropped ? 'there is no such table' : 'there is no trace of it';
   const when = isGivenUp ? ' any more, below the horizon' : '';
   const what = `at its primary ${describeCell(lock.primary)} ${nothing}${when}`;
   const finding = report('lock-primary-absent', isGivenUp || isDropped ? 'warning' : 'error', what);

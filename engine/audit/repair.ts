@@ -13,7 +13,6 @@
  *
  * All else is left to a person who knows what the data meant: of two values that should not both
  * exist, no program can tell which is right.
- * no program can tell which is right.
  */
 import { PercolatorError, unreachable } from '../base/index.ts';
 import {

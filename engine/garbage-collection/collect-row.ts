@@ -42,8 +42,8 @@ import {
   type WriteRecord,
 } from '../transaction/index.ts';
 
-/** What to read of a row. Of long columns only the newest versions up to D and above: see
- * `cutColumns`. */
+/** What to read of a row. Of long columns only the newest versions up to D and above:
+ * see `cutColumns`. */
 export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
   const below = deletionHorizon - 1;
   return [
@@ -72,8 +72,8 @@ export function cutColumns(
   return new Set([...counts].filter(([, count]) => count >= versions).map(([name]) => name));
 }
 
-/** The columns whose oldest records above D the filters may have left out; the newest are always
- * read. */
+/** The columns whose oldest records above D the filters may have left out;
+ * the newest are always read. */
 export function hiddenColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
@@ -86,8 +86,8 @@ export function hiddenColumns(
   return new Set([...counts].filter(([, { length }]) => length >= versions).map(([name]) => name));
 }
 
-/** Whether a column whose records above D were left out has data below D that no record up to D
- * knows. */
+/** Whether a column whose records above D were left out has data below D
+ * that no record up to D knows. */
 export function isUndecided(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,

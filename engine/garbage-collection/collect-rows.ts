@@ -56,8 +56,8 @@ export async function collectRows(
   return erased;
 }
 
-/** A row with columns of many versions: some at a time, the newest first, until none below is left
- * out. */
+/** A row with columns of many versions:
+ * some at a time, the newest first, until none below is left out. */
 async function collectLongRow(
   store: Bigtable,
   target: CollectionTarget,
@@ -119,8 +119,8 @@ async function readWaiting(
   );
 }
 
-/** If an observer ran between the two reads, its acknowledgment is in the row and keeps the
- * tombstone. */
+/** If an observer ran between the two reads,
+ * its acknowledgment is in the row and keeps the tombstone. */
 async function readAgain(
   store: Bigtable,
   { table, deletionHorizon }: CollectionTarget,

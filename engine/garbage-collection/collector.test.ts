@@ -1,5 +1,5 @@
-/** P56 for the collector: a failed step is reported and tried again; a collector that ends says
- * so. */
+/** P56 for the collector: a failed step is reported and tried again;
+ * a collector that ends says so. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError, type Trouble } from '../base/index.ts';

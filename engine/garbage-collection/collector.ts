@@ -22,8 +22,8 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
   readonly horizon: Timestamp;
   /** Everything below has been collected, if the cycle was completed. */
   readonly deletionHorizon: Timestamp;
-  /** False if a lock was in the way for longer than `lockWaitMsMax`; the next cycle continues
-   * there. */
+  /** False if a lock was in the way for longer than `lockWaitMsMax`;
+   * the next cycle continues there. */
   readonly completed: boolean;
   /** What keeps versions from being collected; absent if nothing does. */
   readonly heldBackBy: HeldBack | undefined;
@@ -95,8 +95,8 @@ export class Collector implements AsyncDisposable {
     });
   }
 
-  /** Resolves when the collector was stopped. Rejects, as soon as it cannot go on, with what ended
-   * it. */
+  /** Resolves when the collector was stopped.
+   * Rejects, as soon as it cannot go on, with what ended it. */
   get ended(): Promise<void> {
     return this.#running;
   }
@@ -120,8 +120,8 @@ export class Collector implements AsyncDisposable {
     return this.#collector.heldBackBy;
   }
 
-  /** Resolves when the step in progress has ended. Rejects with what ended the collector, if not
-   * the stop. */
+  /** Resolves when the step in progress has ended.
+   * Rejects with what ended the collector, if not the stop. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;

@@ -46,8 +46,8 @@ import { type Progress, readProgress, writeProgress } from './progress.ts';
 export interface CollectorServices {
   readonly context: Context;
   readonly watch: LeaseWatch;
-  /** The storage's names of the Percolator tables, those being dropped included, companions
-   * excluded. */
+  /** The storage's names of the Percolator tables, those being dropped included,
+   * companions excluded. */
   listTables(): Promise<readonly string[]>;
 }
 
@@ -110,8 +110,8 @@ export class GarbageCollector {
     return this.#heldBackBy;
   }
 
-  /** Runs one step. If it fails, it may be tried again. A `signal` that aborts ends a wait early.
-   * Runs one step. If it fails, it may be tried again. A `signal` that aborts ends a wait early. */
+  /** Runs one step. If it fails, it may be tried again.
+   * A `signal` that aborts ends a wait early. */
   async step(signal?: AbortSignal): Promise<StepResult> {
     this.#progress ??= await readProgress(this.#context.store);
     const { phase } = this.#progress;
@@ -172,8 +172,8 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** If the table of the primary was taken away other than by a drop, nothing will ever tell the
-   * outcome. */
+  /** If the table of the primary was taken away other than by a drop,
+   * nothing will ever tell the outcome. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);
@@ -213,8 +213,8 @@ export class GarbageCollector {
     return 'cycle ended';
   }
 
-  /** The table to continue with: that of the progress or, if there is none or it is gone, the one
-   * after it. */
+  /** The table to continue with: that of the progress or, if there is none or it is gone,
+   * the one after it. */
   async #placeOf(progress: Progress): Promise<Progress | undefined> {
     const tables = (await this.#services.listTables()).toSorted();
     if (tables.includes(progress.table)) return progress;
@@ -242,16 +242,16 @@ export class GarbageCollector {
     }
   }
 
-  /** If the storage loses the answer, the old progress may still be stored, which only means more
-   * work. */
+  /** If the storage loses the answer, the old progress may still be stored,
+   * which only means more work. */
   async #moveTo(progress: Progress): Promise<void> {
     await writeProgress(this.#context.store, progress);
     this.#progress = progress;
   }
 }
 
-/** The locks below D, and one cell of every row, so that the limit of a range limits the work,
- * too. */
+/** The locks below D, and one cell of every row,
+ * so that the limit of a range limits the work, too. */
 function lockFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
   const anyCell = [WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 }));
   return [{ family: LOCK, to: deletionHorizon - 1 }, ...anyCell];

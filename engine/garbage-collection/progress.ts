@@ -19,8 +19,8 @@ export interface Progress {
    */
   readonly phase: 'resolving' | 'collecting' | 'done';
   readonly deletionHorizon: Timestamp;
-  /** The next row to visit is the first at or after `row` in `table`, or the first of the tables
-   * after it. */
+  /** The next row to visit is the first at or after `row` in `table`,
+   * or the first of the tables after it. */
   readonly table: string;
   readonly row: string;
 }

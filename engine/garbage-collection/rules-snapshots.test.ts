@@ -1,5 +1,5 @@
-/** P31: nothing that may have been collected is read, or committed on. Each fails without its part
- * of the rule. */
+/** P31: nothing that may have been collected is read, or committed on.
+ * Each fails without its part of the rule. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRetryable, PercolatorError } from '../base/index.ts';
@@ -44,7 +44,7 @@ describe('P31: a snapshot in use keeps what it sees', () => {
     assert.equal(await get(reader, 'x'), '1');
   });
 
-  test('whose process registers after the leases were looked at asks for a larger timestamp than the collector', async () => {
+  test('whose process registers after the leases were read asks for a larger timestamp than the collector', async () => {
     // If the collector read the leases first and asked for the timestamp later, it would give up
     // the newcomer's start timestamp.
     const scene = await openScene();

@@ -80,8 +80,8 @@ describe('what is garbage', () => {
 });
 
 describe('P9: a second phase brings nothing back', () => {
-  /** Between A's commit point and its second phase, others finish it, delete its cells, and
-   * collect. */
+  /** Between A's commit point and its second phase, others finish it,
+   * delete its cells, and collect. */
   async function collectInBetween(
     scene: Scene,
     a: Client,

@@ -15,8 +15,8 @@ interface Failing {
 
 /** The longest rest, in milliseconds: after a repair, an observer should soon run again. */
 const REST_MS_MAX = 60_000;
-/** Milliseconds from the end of its rest until a cell is forgotten. Smaller than a scan takes: no
- * cell is ever parked. */
+/** Milliseconds from the end of its rest until a cell is forgotten.
+ * Smaller than a scan takes: no cell is ever parked. */
 const FORGOTTEN_MS = 1_800_000;
 /** Milliseconds between two looks at all cells: a look costs as much as there are cells. */
 const SWEEP_MS = 1_000;

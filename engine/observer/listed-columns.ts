@@ -13,8 +13,8 @@ import { type Clock, PercolatorError, type Troubles } from '../base/index.ts';
 import type { Context } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
 
-/** Milliseconds after which a definition is read again. Smaller: more reads. Larger: reported
- * later. */
+/** Milliseconds after which a definition is read again. Smaller: more reads.
+ * Larger: reported later. */
 const LOOK_MS = 10_000;
 
 export class ListedColumns {
@@ -32,8 +32,8 @@ export class ListedColumns {
     this.#observers = Map.groupBy(observers, ({ table }) => table);
   }
 
-  /** Reads the table's definition if it is time to. If the storage refuses, the scan meets that as
-   * well and reports it. */
+  /** Reads the table's definition if it is time to.
+   * If the storage refuses, the scan meets that as well and reports it. */
   async check(table: string): Promise<void> {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - (this.#lookedMs.get(table) ?? -Infinity) < LOOK_MS) return;

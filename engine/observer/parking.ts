@@ -90,8 +90,8 @@ export async function replayParked(
   ]);
 }
 
-/** A cell can be marked, and parked, in both ways at once; each is cleared and replayed on its
- * own. */
+/** A cell can be marked, and parked, in both ways at once;
+ * each is cleared and replayed on its own. */
 function familiesOf(weak: boolean): { readonly mark: string; readonly parked: string } {
   return weak ? { mark: WEAK, parked: PARKED_WEAK } : { mark: NOTIFY, parked: PARKED };
 }

@@ -1,5 +1,5 @@
-/** The claims of the rest between two scans: short while something happens, cheap while nothing
- * does. */
+/** The claims of the rest between two scans:
+ * short while something happens, cheap while nothing does. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bigtable } from '../bigtable/index.ts';
@@ -99,7 +99,7 @@ test('after the end there is no listener to the storage, and the rest is over', 
   await clock.advance(10_000);
   assert.equal(await sleep({ afterMs: 50, say: () => rest.end() }), 50);
   for (let scan = 0; scan < 2; scan++) rest.scanBegins(); // The first was woken by the end.
-  assert.equal(await sleep({ afterMs: 100, say: hint }), 250, 'no hint was heard');
+  assert.equal(await sleep({ afterMs: 100, say: hint }), 250, 'no hint ended the rest');
 });
 
 test('a worker that rests long scans at once when the storage hints, when it is stopped, and for idle', async () => {

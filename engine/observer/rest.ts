@@ -14,8 +14,6 @@
  *
  * The shortest rest separates any two scans, whatever is hinted: a busy storage hints without
  * pause.
- * The shortest rest separates any two scans, whatever is hinted: a busy storage hints without
- * pause.
  */
 import type { Clock } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';

@@ -30,8 +30,8 @@ import {
 } from '../transaction/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 
-/** How often a run is tried in all, with backoff after each conflict, before its cell is queued
- * again. */
+/** How often a run is tried in all, with backoff after each conflict,
+ * before its cell is queued again. */
 const CONFLICTS_MAX = 10;
 
 export interface Notified extends DirtyCell {

@@ -26,8 +26,8 @@ import type { Notified } from './run-observer.ts';
 
 export interface Batch {
   readonly cells: readonly Notified[];
-  /** With this batch the scan has come round: it has seen every cell that was dirty when it
-   * began. */
+  /** With this batch the scan has come round:
+   * it has seen every cell that was dirty when it began. */
   readonly comeRound: boolean;
 }
 
@@ -87,8 +87,8 @@ export class NotificationScanner {
     this.#remembered = [...kept, ...this.#remembered].slice(0, REMEMBERED);
   }
 
-  /** Few of each batch, or all places would be from the last batch, where the other scanners are,
-   * too. */
+  /** Few of each batch, or all places would be from the last batch,
+   * where the other scanners are, too. */
   #some(keys: readonly string[]): readonly string[] {
     if (keys.length <= REMEMBERED_OF_BATCH) return keys;
     return Array.from({ length: REMEMBERED_OF_BATCH }, () => this.#random.pick(keys));

@@ -10,8 +10,8 @@ export interface WorkerOptions {
    * and more runs meet one another's locks.
    */
   readonly concurrency?: number | undefined;
-  /** Rows per scanned batch. Default 256. Too small: scans cost more than runs. Too large: late
-   * marks wait. */
+  /** Rows per scanned batch. Default 256. Too small: scans cost more than runs.
+   * Too large: late marks wait. */
   readonly scanRows?: number | undefined;
   /**
    * Milliseconds of rest after a scan that found nothing new, while there is work. Default 5. It is
@@ -27,8 +27,8 @@ export interface WorkerOptions {
   readonly idleMsMax?: number | undefined;
   /** Failures of an observer for one cell before the cell is parked. Default 8. */
   readonly failuresMax?: number | undefined;
-  /** First rest of a cell whose observer failed, in milliseconds; doubled by each failure. Default
-   * 50. */
+  /** First rest of a cell whose observer failed, in milliseconds;
+   * doubled by each failure. Default 50. */
   readonly failureBackoffMs?: number | undefined;
   /**
    * Milliseconds after which a run, or a call of the scan, that has not ended is reported as a

@@ -45,8 +45,8 @@ export interface WorkerCounters {
   meetings: number;
 }
 
-/** Rows locked at a time: few, so that two workers can share a little work; enough to be worth a
- * call. */
+/** Rows locked at a time: few, so that two workers can share a little work;
+ * enough to be worth a call. */
 const LOCKED_ROWS = 32;
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const QUEUE_MAX = 100_000;
@@ -300,8 +300,8 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Locks the cells that this worker does not know yet. False if another worker's scanner works on
-   * one of their rows. */
+  /** Locks the cells that this worker does not know yet.
+   * False if another worker's scanner works on one of their rows. */
   async #tryLock(cells: readonly Notified[], locks: ScanLocks): Promise<boolean> {
     const unknown = cells
       .map((cell) => ({ name: nameOf(cell), table: cell.table, row: cell.row }))
@@ -403,8 +403,8 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** After a conflict, or without an answer, the cell only rests; other errors count towards
-   * parking. */
+  /** After a conflict, or without an answer, the cell only rests;
+   * other errors count towards parking. */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
     if (isRetryable(error) || isUnanswered(error) || (await this.#isStorages(cell, error))) {
       this.#failures.rest(name);
@@ -442,8 +442,8 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Reports what has taken long while it lasts: a report at its end would come too late, or
-   * never. */
+  /** Reports what has taken long while it lasts:
+   * a report at its end would come too late, or never. */
   async #watch(): Promise<void> {
     const { clock } = this.#context;
     const { slowMs } = this.#options;

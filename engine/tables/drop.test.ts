@@ -93,7 +93,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a commit that is late by a whole drop is told that it failed', async () => {
+  test('a commit that is late by a whole drop fails', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -307,5 +307,5 @@ function unavailable(): PercolatorError {
 }
 
 function notFound(): PercolatorError {
-  return new PercolatorError('TABLE_NOT_FOUND', 'says who?');
+  return new PercolatorError('TABLE_NOT_FOUND', 'by mistake');
 }

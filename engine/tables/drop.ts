@@ -134,8 +134,8 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
   });
 }
 
-/** Locks, and one cell of every row, so that a batch is never the whole of a table without locks.
- * Locks, and one cell of every row, so that a batch is never the whole of a table without locks. */
+/** Locks, and one cell of every row,
+ * so that a batch is never the whole of a table without locks. */
 const LOCKS = [
   { family: LOCK },
   ...[WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 })),

@@ -1,5 +1,5 @@
-/** The claims about tables that are dropped and created again: which process uses which incarnation
- * (P52, P53). */
+/** The claims about tables that are dropped and created again:
+ * which process uses which incarnation (P52, P53). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -250,7 +250,7 @@ describe('P52: a table that was created again is not taken for the one before', 
   });
 });
 
-describe('P53: a snapshot older than a table sees nothing of it, and is told so', () => {
+describe('P53: a snapshot older than a table sees nothing of it and is refused', () => {
   for (const knows of [true, false]) {
     const who = knows ? 'that knew the old incarnation' : 'that did not know it';
     test(`in a process ${who}`, async () => {

@@ -104,8 +104,8 @@ export class NamedBigtable implements Bigtable {
     await this.close();
   }
 
-  /** A call that the storage refuses because the table is missing was not applied, and may be
-   * repeated. */
+  /** A call that the storage refuses because the table is missing was not applied,
+   * and may be repeated. */
   async #at<T>(name: string, call: (stored: string) => Promise<T>): Promise<T> {
     const table = companionOf(name);
     if (table === undefined) return this.#withTable(name, call);

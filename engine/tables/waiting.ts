@@ -15,8 +15,8 @@ interface Seen {
   attempts: number;
 }
 
-/** Milliseconds without a change after which a creator counts as dead: longer than making two
- * tables takes. */
+/** Milliseconds without a change after which a creator counts as dead:
+ * longer than making two tables takes. */
 const CREATING_MS_MAX = 120_000;
 
 export class Waiting {
@@ -29,8 +29,8 @@ export class Waiting {
     this.#context = context;
   }
 
-  /** Whether the creator is known to be dead or has taken too long; if not, waits a moment first.
-   * Whether the creator is known to be dead or has taken too long; if not, waits a moment first. */
+  /** Whether the creator is known to be dead or has taken too long;
+   * if not, waits a moment first. */
   async isInVain(table: string, { version, creator = '' }: StoredDefinition): Promise<boolean> {
     const { clock, liveness } = this.#context;
     const seen = this.#see(table, version);

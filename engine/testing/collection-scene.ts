@@ -1,5 +1,5 @@
-/** The stage of the tests: a collector with its own connection, and the processes it collects
- * for. */
+/** The stage of the tests: a collector with its own connection,
+ * and the processes it collects for. */
 import { LeaseWatch } from '../leases/index.ts';
 import {
   cell,

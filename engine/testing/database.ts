@@ -46,8 +46,8 @@ export interface DatabaseOptions {
   readonly seed?: number | undefined;
 }
 
-/** Values by cell name; undefined means a cell without a value in a read, and a delete in a
- * write. */
+/** Values by cell name; undefined means a cell without a value in a read,
+ * and a delete in a write. */
 export type Values = Readonly<Record<string, string | undefined>>;
 
 export class TestDatabase {
@@ -129,8 +129,8 @@ export interface ClientOptions extends OptionsGiven {
 
 export class Client {
   readonly store: FaultyBigtable;
-  /** The connection of the lease: separate, so that the n-th mutation of `store` is a
-   * transaction's. */
+  /** The connection of the lease: separate,
+   * so that the n-th mutation of `store` is a transaction's. */
   readonly leaseStore: FaultyBigtable;
   readonly context: Context;
 

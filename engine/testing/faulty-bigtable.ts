@@ -55,8 +55,8 @@ export type Call = ReadCall | MutationCall;
 
 type MutationPredicate = (call: MutationCall) => boolean;
 
-/** What every call of a crashed client throws. Not a `PercolatorError`: the dead do not handle
- * errors. */
+/** What every call of a crashed client throws.
+ * Not a `PercolatorError`: the dead do not handle errors. */
 export class CrashedError extends Error {
   override readonly name = 'CrashedError';
 }
@@ -67,8 +67,7 @@ export class FaultyBigtable implements Bigtable {
   readonly trace: Call[] = [];
   /** Awaited before a call is delivered. It must not wait for a mutation of this same client. */
   beforeCall: ((call: Call) => Promise<void> | void) | undefined;
-  /** Awaited after a call was delivered, before its caller gets the answer; the same condition
-   * holds. */
+  /** Awaited after a call was delivered and before its caller is answered. The same rule holds. */
   afterCall: ((call: Call) => Promise<void> | void) | undefined;
 
   readonly #store: Bigtable;
@@ -86,8 +85,8 @@ export class FaultyBigtable implements Bigtable {
   /** Resolves when every mutation sent so far has been delivered or lost. */
   #sent: Promise<unknown> = Promise.resolve();
 
-  /** @param manifest replaces fields of the store's own: `{ ordered: false }` takes the slower
-   * path */
+  /** @param manifest replaces fields of the store's own: `{ ordered:
+   * false }` takes the slower path */
   constructor(store: Bigtable, manifest: Partial<Manifest> = {}) {
     this.#store = store;
     this.manifest = { ...store.manifest, ...manifest };
@@ -113,8 +112,8 @@ export class FaultyBigtable implements Bigtable {
     this.#crashBefore = number;
   }
 
-  /** Every mutation that the predicate accepts is applied, and its caller receives
-   * STORE_IN_DOUBT. */
+  /** Every mutation that the predicate accepts is applied,
+   * and its caller receives STORE_IN_DOUBT. */
   loseAnswer(predicate: MutationPredicate): void {
     this.#losesAnswer.push(predicate);
   }
@@ -129,8 +128,8 @@ export class FaultyBigtable implements Bigtable {
     this.#duplicates.push(predicate);
   }
 
-  /** Delivers the copies in flight, in the order sent. No caller waits for their answers any
-   * more. */
+  /** Delivers the copies in flight, in the order sent.
+   * No caller waits for their answers any more. */
   async deliverDuplicates(): Promise<void> {
     const copies = this.#inFlight;
     this.#inFlight = [];

@@ -21,8 +21,8 @@ import {
 export class MemoryTable {
   readonly schema: TableSchema;
   readonly #rows = new Map<string, readonly Cell[]>();
-  /** The keys of `#rows`, in the order of their UTF-8 bytes. Invariant: the same keys, each once.
-   * The keys of `#rows`, in the order of their UTF-8 bytes. Invariant: the same keys, each once. */
+  /** The keys of `#rows`, in the order of their UTF-8 bytes.
+   * Invariant: the same keys, each once. */
   readonly #keys: string[] = [];
 
   constructor(schema: TableSchema) {

@@ -102,8 +102,8 @@ export class Scene {
     return gate;
   }
 
-  /** Stops the process at the next call that `holds` accepts: none of its calls is delivered until
-   * the release. */
+  /** Stops the process at the next call that `holds` accepts:
+   * none of its calls is delivered until the release. */
   pauseAt({ store }: Process, holds: (call: Call) => boolean): Held {
     const gate = createGate();
     let met = false;
@@ -202,8 +202,8 @@ export function isCommitOf(table: string): (call: Call) => boolean {
     call.mutations.some(({ family }) => family === 'write');
 }
 
-/** Whether the call is a read of definitions, shared by commits and by transactions new to their
- * table. */
+/** Whether the call is a read of definitions,
+ * shared by commits and by transactions new to their table. */
 export function readsDefinitions(call: Call): boolean {
   return (
     call.kind === 'read' && call.operation === 'readRows' && call.table === 'percolator-tables'

@@ -84,8 +84,8 @@ export class BoundTables {
     return this.#catalog === undefined ? undefined : this.#confirm(this.#catalog, cells);
   }
 
-  /** The error to report: if the storage has no such table, tells whether there is a new one by
-   * now. */
+  /** The error to report: if the storage has no such table,
+   * tells whether there is a new one by now. */
   async explain(error: unknown): Promise<unknown> {
     if (!isTableNotFound(error)) return error;
     try {

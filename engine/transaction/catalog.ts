@@ -18,8 +18,8 @@ export interface Incarnation {
   readonly table: string;
   /** What the storage calls this incarnation; it never calls another table so. */
   readonly stored: string;
-  /** A timestamp handed out after the previous incarnation was gone: no older snapshot may read
-   * this one (P53). */
+  /** A timestamp handed out after the previous incarnation was gone:
+   * no older snapshot may read this one (P53). */
   readonly createdAt: Timestamp;
   readonly observedColumns: ReadonlySet<string>;
 }

@@ -89,8 +89,8 @@ export function checkUserColumn(column: string): void {
   }
 }
 
-/** A string for one cell and no other, to be a key of maps: names may contain any character
- * (P60). */
+/** A string for one cell and no other, to be a key of maps:
+ * names may contain any character (P60). */
 export function cellName({ table, row, column }: CellAddress): string {
   return `${row.length}:${row}${table}\0${column}`;
 }

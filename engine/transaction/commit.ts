@@ -58,7 +58,7 @@ export interface CommitRequest extends HeldSnapshot {
 
 /**
  * Commits, and resolves with the commit timestamp.
- * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: nothing of it will ever be visible
+ * @throws WRITE_CONFLICT, ROLLED_BACK, STALE_SNAPSHOT: none of its writes will ever be visible
  * @throws COMMIT_UNKNOWN: it may be committed; the error names the primary and the start timestamp
  */
 export async function commit(context: Context, request: CommitRequest): Promise<Timestamp> {

@@ -63,18 +63,18 @@ export interface Context {
   readonly prefetchModel: PrefetchModel | undefined;
   /** Keeps what the transactions of this process still see from being collected. */
   readonly leases: Leases;
-  /** Transactions of this process that are committing; each promise resolves when the commit
-   * ends. */
+  /** Transactions of this process that are committing;
+   * each promise resolves when the commit ends. */
   readonly committing: Map<Timestamp, Promise<void>>;
-  /** Work that no caller waits for: secondaries of committed transactions. `settled` waits for
-   * it. */
+  /** Work that no caller waits for: secondaries of committed transactions.
+   * `settled` waits for it. */
   readonly background: Set<Promise<void>>;
   /** Which columns are observed: a write to one leaves a notification. */
   isObserved(table: string, column: string): Promise<boolean>;
   /** Undefined: every table exists for ever, under its own name. */
   readonly catalog: TableCatalog | undefined;
-  /** Called with cells whose notifications were committed here, which saves this process's workers
-   * a scan. */
+  /** Called with cells whose notifications were committed here,
+   * which saves this process's workers a scan. */
   readonly notified: Set<(notification: CommittedNotification) => void>;
 }
 
@@ -137,8 +137,8 @@ export async function settled(context: Context): Promise<void> {
   while (context.background.size > 0) await Promise.all(context.background);
 }
 
-/** Runs `work` without a waiting caller; its failure has no consequence (see the caller's
- * comment). */
+/** Runs `work` without a waiting caller;
+ * its failure has no consequence (see the caller's comment). */
 export function inBackground(context: Context, work: Promise<void>): void {
   const tracked = work
     .catch(() => {})

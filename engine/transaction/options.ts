@@ -20,8 +20,8 @@ export interface Options {
    * Too small: callers see the conflicts of hot cells as errors. Too large: only time is lost.
    */
   readonly attemptsMax: number;
-  /** First and largest backoff, in milliseconds, between attempts and lock checks. Defaults 1,
-   * 256. */
+  /** First and largest backoff, in milliseconds, between attempts and lock checks.
+   * Defaults 1, 256. */
   readonly backoffMsMin: number;
   readonly backoffMsMax: number;
   /**
@@ -65,8 +65,8 @@ const DEFAULTS: Omit<Options, 'prefetch'> = {
   leaseTimeToLiveMs: 30_000,
 };
 
-/** @throws INVALID_ARGUMENT naming the wrong option, which for all but `prefetch` is not a number
- * above 0 */
+/** @throws INVALID_ARGUMENT naming the wrong option,
+ * which for all but `prefetch` is not a number above 0 */
 export function withDefaults(given: OptionsGiven): Options {
   const prefetch = given.prefetch ?? 'off';
   if (!PREFETCH.includes(prefetch)) {

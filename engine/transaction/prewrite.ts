@@ -52,8 +52,8 @@ export async function prewriteRows(
   return conflicts.filter((conflict) => conflict !== undefined);
 }
 
-/** Examines an answer that was not a clear yes. Resolves to undefined if the row is locked after
- * all. */
+/** Examines an answer that was not a clear yes.
+ * Resolves to undefined if the row is locked after all. */
 async function examine(
   context: Context,
   row: RowWrites,

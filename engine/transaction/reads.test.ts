@@ -1,5 +1,5 @@
-/** The claims of reads.ts: which calls a read of many cells makes; its answers do not depend on
- * them. */
+/** The claims of reads.ts: which calls a read of many cells makes;
+ * its answers do not depend on them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -37,7 +37,7 @@ describe('cells of several rows', () => {
     assert.equal(reader.context.counters.reads, 5);
   });
 
-  test('are with batching one read for all rows of a table of which the same columns are asked', async () => {
+  test('are, with batching, one read for all rows of a table with the same columns', async () => {
     const { database, reader } = await openScene(BATCHING);
     const read = database.clock.runUntil(reader.read(NAMES));
     assert.deepEqual(await read, { ...VALUES, 'missing:one': undefined });

@@ -1,5 +1,5 @@
-/** The rules of protocol.md about committing, P9 to P18, P37, P38: each test fails without its
- * rule. */
+/** The rules of protocol.md about committing, P9 to P18, P37, P38:
+ * each test fails without its rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -77,7 +77,7 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
   });
 }
 
-test('P11: a commit that never gets an answer is COMMIT_UNKNOWN, and nothing is cleaned up meanwhile', async () => {
+test('P11: a commit that never receives an answer is COMMIT_UNKNOWN, and nothing is cleaned up meanwhile', async () => {
   // Rolling back here, with the commit still on its way, would tear the transaction in two.
   const database = await openTestDatabase();
   const a = database.client('A');
@@ -269,7 +269,7 @@ test('P18: a retry is a new transaction: new start timestamp, new reads', async 
   assert.equal(new Set(starts).size, 2);
 });
 
-test('P37: an oracle that gives one timestamp twice is caught before anything is committed', async () => {
+test('P37: an oracle that hands out one timestamp twice is caught before anything is committed', async () => {
   const database = await openTestDatabase();
   const a = database.client('A');
   const transaction = await a.begin();

@@ -1,5 +1,5 @@
-/** The rules of protocol.md about liveness, clocks and resolving, P24 to P29: each fails without
- * its rule. */
+/** The rules of protocol.md about liveness, clocks and resolving, P24 to P29:
+ * each fails without its rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -102,7 +102,7 @@ test('P25: a heartbeat that arrives after the commit, or after the rollback, doe
   assert.deepEqual(await b.read(['p', 'x']), { p: '1', x: '1' });
 });
 
-test('P26: a paused writer that comes back after it was rolled back gets ROLLED_BACK', async () => {
+test('P26: a paused writer that comes back after it was rolled back fails with ROLLED_BACK', async () => {
   // Liveness is a hint: what decides is the conditional mutation of the primary.
   const database = await openTestDatabase();
   // Its time stands still: no heartbeats.
@@ -206,8 +206,8 @@ test('a process that is told to stop sends no more heartbeats', async () => {
   await committing;
 });
 
-/** Starts a commit that has all its locks, and learns its commit timestamp when `commit` is
- * called. */
+/** Starts a commit that has all its locks,
+ * and learns its commit timestamp when `commit` is called. */
 async function stall(
   database: TestDatabase,
   client: Client,

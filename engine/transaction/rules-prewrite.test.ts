@@ -1,5 +1,5 @@
-/** The rules of protocol.md about prewrite and rolling back, P1 to P8: each fails without its
- * rule. */
+/** The rules of protocol.md about prewrite and rolling back, P1 to P8:
+ * each fails without its rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';

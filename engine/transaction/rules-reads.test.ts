@@ -1,5 +1,5 @@
-/** The rules of protocol.md about reading and contention, P19 to P23: each fails without its
- * rule. */
+/** The rules of protocol.md about reading and contention, P19 to P23:
+ * each fails without its rule. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
@@ -103,7 +103,7 @@ for (const point of ['before', 'after'] as const) {
   });
 }
 
-test('P21: a clean-up that gets no answer does not turn a conflict into something else', async () => {
+test('P21: a clean-up without an answer does not turn a conflict into something else', async () => {
   // The conflict is certain, so the transaction is certainly not committed, and may be run again.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
@@ -121,7 +121,7 @@ test('P21: a clean-up that gets no answer does not turn a conflict into somethin
   await assert.rejects(unavailable.write({ x: 'alive' }), { code: 'WRITE_CONFLICT' });
 });
 
-test('a read whose clean-up gets no answer looks again', async () => {
+test('a read whose clean-up has no answer looks again', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.crashAfter(3);

@@ -1,5 +1,5 @@
-/** A scan that sees the transaction's own writes: the snapshot's rows and the buffer's, merged by
- * key. */
+/** A scan that sees the transaction's own writes:
+ * the snapshot's rows and the buffer's, merged by key. */
 import type { Context } from './context.ts';
 import { type ScannedRow, type ScanRange, scanSnapshot } from './scan.ts';
 import type { HeldSnapshot } from './stale.ts';

@@ -37,8 +37,8 @@ export interface RowToRead {
   readonly table: string;
   readonly row: string;
   readonly columns: readonly string[];
-  /** Columns read ahead, which may be asked for later (prefetch.ts). Locks at them are left
-   * alone. */
+  /** Columns read ahead, which may be asked for later (prefetch.ts).
+   * Locks at them are left alone. */
   readonly alongside?: readonly string[] | undefined;
 }
 
@@ -61,8 +61,8 @@ export async function snapshotRead(
   return seenRow(context, target, { row, filters, startTimestamp });
 }
 
-/** The same for rows of one table, with the same columns: in one call. Each row is still a read of
- * its own. */
+/** The same for rows of one table, with the same columns: in one call.
+ * Each row is still a read of its own. */
 export async function snapshotReadRows(
   context: Context,
   targets: readonly RowToRead[],

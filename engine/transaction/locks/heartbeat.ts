@@ -35,8 +35,8 @@ interface Beating {
   unanswered: number;
 }
 
-/** More beats in flight would tell others no more; where mutations queue, they would fill the
- * queue. */
+/** More beats in flight would tell others no more;
+ * where mutations queue, they would fill the queue. */
 const UNANSWERED_MAX = 4;
 
 export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {

@@ -21,8 +21,8 @@ export interface Lock {
   readonly touched?: Touched | undefined;
   /** Liveness token of the worker that wrote it. */
   readonly owner: string;
-  /** The owner's wall-clock time when it locked; for people who inspect old locks, decides nothing
-   * (P24). */
+  /** The owner's wall-clock time when it locked;
+   * for people who inspect old locks, decides nothing (P24). */
   readonly wallMs: number;
   /** How long others wait, seeing no change of `heartbeat`, before they take the owner for dead. */
   readonly timeToLiveMs: number;

@@ -12,7 +12,7 @@
  *       ├─ its lock
  *       │    ├─ owner alive                ─▶ leave it
  *       │    └─ owner dead                 ─▶ roll the primary back unless it commits; look again
- *       └─ nothing of it                  ─▶ its primary was never locked, or not yet (P2):
+ *       └─ no trace of it                 ─▶ its primary was never locked, or not yet (P2):
  *            ├─ owner alive                ─▶ leave it
  *            └─ owner dead                 ─▶ forbid the primary by a marker; look again
  *                                             (not below the horizon, see below)
@@ -34,7 +34,6 @@
  *
  * Only the primary decides; the lock at hand is changed after the outcome is settled, never before
  * (P27). What if we die in between? The next process that meets the lock does the rest.
- * before (P27). What if we die in between? The next one who meets the lock does the rest.
  */
 import { assert, PercolatorError, unreachable } from '../../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../../bigtable/index.ts';
@@ -93,12 +92,12 @@ export type Outcome =
   | { readonly kind: 'alive' }
   | { readonly kind: 'committed'; readonly record: WriteRecord }
   | { readonly kind: 'rolled back' }
-  /** Below the horizon, or the primary's table was dropped: no evidence is left that proves
-   * anything. */
+  /** Below the horizon, or the primary's table was dropped:
+   * no evidence is left that proves anything. */
   | { readonly kind: 'collected' };
 
-/** Checks how the transaction of `lock` ended; decides it if the owner is dead ("check transaction
- * status"). */
+/** Checks how the transaction of `lock` ended;
+ * decides it if the owner is dead ("check transaction status"). */
 export async function settleTransaction(context: Context, lock: Lock): Promise<Outcome> {
   try {
     return await settleAtPrimary(context, lock);

@@ -72,7 +72,7 @@ describe('the documentation', () => {
     const [, union = ''] =
       /export type ErrorCode =([^;]*);/.exec(codeOf('engine/base/errors.ts')) ?? [];
     const codes = [...union.matchAll(/'([A-Z_]+)'/g)].map(([, code]) => code as ErrorCode);
-    const rows = [...read('README.md').matchAll(/^\| `([A-Z_]+)` +\| (yes|no) /gm)];
+    const rows = [...read('docs/library.md').matchAll(/^\| `([A-Z_]+)` +\| (yes|no) /gm)];
     const documented = rows.map(([, code, retry]) => `${code} ${retry}`);
     const actual = codes.map(
       (code) => `${code} ${isRetryable(new PercolatorError(code, '')) ? 'yes' : 'no'}`,
@@ -118,6 +118,7 @@ describe('the documentation', () => {
 });
 
 describe('a script that a user runs', () => {
+  const options = read('docs/options.md');
   for (const [script, command] of Object.entries(packageJson.scripts)) {
     const program = /^node (\S+\.ts)$/.exec(command)?.[1];
     if (program === undefined) continue;
@@ -125,21 +126,13 @@ describe('a script that a user runs', () => {
       const help = await run(program, '--help');
       assert.equal(help.exitCode, 0, help.stderr);
       assert.match(help.stdout, new RegExp(`^Usage: npm run ${script} --`));
+      const section = `## ${script}\n\n\`\`\`text\n${help.stdout.trim()}\n\`\`\`\n`;
+      assert.ok(options.includes(section), 'docs/options.md is out of date: npm run options');
       const wrong = await run(program, '--no-such-option');
       assert.equal(wrong.exitCode, 2);
       assert.match(wrong.stderr, /^.*--no-such-option.*$/); // One line, which names it.
     });
   }
-
-  test('has the options that README.md gives it', async () => {
-    const readme = read('README.md');
-    const [, evaluation = ''] =
-      /\*\*`.\/run.sh bench:crawl-rate`\*\*([^]*?)\n\*\*/.exec(readme) ?? [];
-    const { stdout } = await run('workloads/crawl-rate/main.ts', '--help');
-    const options = evaluation.match(/--[a-z][a-z-]*/g) ?? [];
-    assert.ok(options.length > 5);
-    for (const option of options) assert.match(stdout, new RegExp(`^ +${option} `, 'm'));
-  });
 });
 
 /** What git tracks; without git, all that is there except what git would ignore. */

@@ -1,0 +1,40 @@
+/**
+ * `npm run options`: writes docs/options.md, the options of all scripts on one page, from what the scripts themselves say.
+ *
+ * A test compares the page with every script's `--help`, so an option that is added or changed cannot be forgotten.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { execa } from 'execa';
+import { runCommand } from '#harness';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const PAGE = path.join(ROOT, 'docs/options.md');
+const HEAD = `# Options of all scripts
+
+<!-- Written by \`npm run options\` from the scripts' own \`--help\`. -->
+
+Every script also runs as \`./run.sh <script>\`. Relative paths count from the folder of the caller.
+`;
+
+const specification = {
+  name: 'npm run options --',
+  description: 'Writes docs/options.md, the options of all scripts, from what each says of itself.',
+  options: {},
+  examples: [{ command: 'npm run options', does: 'Writes the page anew.' }],
+} as const;
+
+await runCommand(specification, async () => {
+  const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+    readonly scripts: Readonly<Record<string, string>>;
+  };
+  const sections: string[] = [];
+  for (const [script, command] of Object.entries(scripts).toSorted()) {
+    const program = /^node (\S+\.ts)$/.exec(command)?.[1];
+    if (program === undefined) continue;
+    const { stdout } = await execa(process.execPath, [program, '--help'], { cwd: ROOT });
+    sections.push(`## ${script}\n\n\`\`\`text\n${stdout.trim()}\n\`\`\`\n`);
+  }
+  writeFileSync(PAGE, [HEAD, ...sections].join('\n'));
+  process.stdout.write(`docs/options.md: ${sections.length} scripts\n`);
+});

@@ -29,8 +29,8 @@ await runCommand(specification, async () => {
     readonly scripts: Readonly<Record<string, string>>;
   };
   const sections: string[] = [];
-  for (const [script, command] of Object.entries(scripts).toSorted()) {
-    const program = /^node (\S+\.ts)$/.exec(command)?.[1];
+  for (const script of Object.keys(scripts).toSorted()) {
+    const program = /^node (\S+\.ts)$/.exec(scripts[script] ?? '')?.[1];
     if (program === undefined) continue;
     const { stdout } = await execa(process.execPath, [program, '--help'], { cwd: ROOT });
     sections.push(`## ${script}\n\n\`\`\`text\n${stdout.trim()}\n\`\`\`\n`);

@@ -1,18 +1,15 @@
 /**
- * The map of the code, enforced: who may import whom, and where time and chance may enter.
+ * The enforced map of the code: the imports allowed, and the files where time and chance may enter.
  *
  * The table of layers below is the architecture. Read it first; `npm run lint` fails on an import
  * that it does not allow.
  */
 import type { OxlintConfig, OxlintOverride } from 'oxlint';
 
-/**
- * The files of `engine/` itself that put the folders together: of the layers below, `root` stands
- * for them.
- */
+/** The files of `engine/` itself that combine the folders; `root` below means them. */
 const root = ['bulk-load', 'fsck', 'index', 'percolator'];
 
-/** Who may import whom: a folder of the engine may import itself and the folders listed. */
+/** A folder of the engine may import itself and the folders listed. */
 const layers: Record<string, readonly string[]> = {
   base: [],
   bigtable: ['base'],
@@ -41,8 +38,8 @@ const layers: Record<string, readonly string[]> = {
 };
 
 /**
- * The same for the folders of `workloads/`. An experiment imports no other experiment: what two
- * share is in the harness.
+ * The same for the folders of `workloads/`. An experiment imports no other experiment: shared code
+ * is in the harness.
  */
 const rooms: Record<string, readonly string[]> = {
   harness: [],
@@ -54,7 +51,9 @@ const rooms: Record<string, readonly string[]> = {
   tools: ['harness', 'crawl-rate', 'verification'],
 };
 
-/** The verification looks inside the engine: it simulates it, and puts mistakes into it. */
+/**
+ * The verification imports the inside of the engine: it simulates it, and puts mistakes into it.
+ */
 const insiders = new Set(['verification']);
 
 const outside = ['#*', '#*/**', '**/workloads/**', '**/mapreduce-baseline/**', '**/results/**'];

@@ -1,5 +1,5 @@
 /**
- * The program in the README does what the README says, as a user would run it: linked, and without
+ * The program in the README prints the output shown there, run as a user would: linked, and without
  * a build.
  */
 import assert from 'node:assert/strict';

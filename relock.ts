@@ -1,12 +1,12 @@
 /**
- * `npm run relock`: writes package-lock.json anew after a change of dependencies, so that `npm ci`
- * takes it on every platform and from every registry.
+ * `npm run relock`: rewrites package-lock.json after a change of dependencies, so that `npm ci`
+ * accepts it on every platform and from every registry.
  *
  *   1. npm resolves package.json.
- *   2. The address of each package goes: `npm ci` asks the registry it is configured with.
- *   3. Optional packages for other platforms that the registry at hand did not offer are entered,
- *      because `npm ci` refuses a lockfile that lacks one ("Missing: ... from lock file"). They
- *      stand there without a checksum, which npm could not have known either.
+ *   2. The address of each package is removed: `npm ci` then uses the configured registry.
+ *   3. Optional packages for other platforms that the registry did not offer are added, because
+ *      `npm ci` refuses a lockfile that lacks one ("Missing: ... from lock file"). They have no
+ *      checksum, which npm could not have known either.
  *
  * It installs nothing: run `npm ci` afterwards.
  */
@@ -28,11 +28,11 @@ const PROCESSOR = /arm64|x64|ia32|arm|ppc64|riscv64|s390x|loong64|mips64el|wasm3
 const specification = {
   name: 'npm run relock --',
   description:
-    'Writes package-lock.json anew after a change of dependencies, such that npm ci takes it on ' +
+    'Rewrites package-lock.json after a change of dependencies, so that npm ci accepts it on ' +
     'every platform and from every registry. Installs nothing.',
   options: {},
   examples: [
-    { command: 'npm run relock && npm ci', does: 'the lockfile anew, then node_modules from it' },
+    { command: 'npm run relock && npm ci', does: 'rewrites the lockfile, then installs from it' },
   ],
 };
 
@@ -63,7 +63,7 @@ await runCommand(specification, async () => {
 });
 
 /**
- * The entry of an optional package as npm writes it, told from its name: `@lmdb/lmdb-win32-x64`.
+ * The entry of an optional package as npm writes it, derived from its name: `@lmdb/lmdb-win32-x64`.
  */
 function platformPackage(name: string, version: string, wantedBy: LockedPackage): object {
   if (!/^\d/.test(version)) throw new Error(`${name} is wanted as ${version}, not as one version`);

@@ -1,14 +1,15 @@
 #!/bin/sh
-# The front door: sets the repository up, if need be, and runs what was asked for.
+# The front door: sets the repository up, if needed, and runs the requested script.
 #
-#   1. Look at the command line: help and a script that does not exist are answered without setting up.
+#   1. Look at the command line: help and the error for an unknown script need no setup.
 #   2. Look at the machine: Node 20 or newer, and npm.
-#   3. `npm ci`, unless the stamp in node_modules says that it has been done for this lockfile.
-#   4. Run the script on Node 24, which the npm package `node` has brought.
+#   3. Run `npm ci`, unless the stamp in node_modules says that it was done for this lockfile.
+#   4. Run the script on Node 24, which the npm package `node` provides.
 #
-# A program (`node <file>`) replaces this shell, in the folder of the caller, so that relative paths,
-# signals and exit codes are its own; all other scripts go through `npm run`. Messages of the setup go to
-# standard error. Exit code 2: what was asked for cannot be done here, and one sentence says why.
+# A program (`node <file>`) replaces this shell, in the folder of the caller, so that relative
+# paths, signals and exit codes are its own; all other scripts go through `npm run`. Messages of the
+# setup go to standard error. Exit code 2: the request cannot be carried out here, and one sentence
+# says why.
 set -eu
 
 caller=$PWD
@@ -48,7 +49,7 @@ print_help() {
 Scripts: $(script_names)
 Options: ./run.sh <script> --help, for the scripts that measure or report
 
-Needs Node 20 or newer, and npm. Setting up is npm ci, once; it brings the Node 24 that is measured on.
+Needs Node 20 or newer, and npm. Setting up is npm ci, once; it brings the Node 24 that measurements use.
 HELP
 }
 
@@ -61,7 +62,7 @@ script_names() {
   scripts | cut -f 1 | paste -s -d ' ' - | sed 's/ /, /g'
 }
 
-# A text as sed takes it for itself.
+# A text, escaped for a sed pattern.
 quoted() {
   printf '%s\n' "$1" | sed 's/[][\.*^$/]/\\&/g'
 }
@@ -89,7 +90,7 @@ major_version() {
   esac
 }
 
-# The stamp is written last, so a node_modules that was deleted or is half there has none or a wrong one.
+# The stamp is written last, so a missing or incomplete node_modules has no stamp or a wrong one.
 set_up() {
   wanted=$(dependencies_hash)
   without_node="$wanted, without its own Node, npm's ignore-scripts being"
@@ -103,11 +104,13 @@ set_up() {
 install() {
   echo 'Setting up: npm ci installs the dependencies (once, about 720 MB on the disk).' >&2
   rm -f "$stamp_file"
-  # Warnings are hidden: npm would complain that this Node is not the 24 that is about to be installed.
+  # Warnings are hidden: npm would complain that this Node is not the 24 that is about to be
+  # installed.
   npm ci --loglevel=error --no-audit --no-fund --no-progress --no-engine-strict \
     --include=dev --include=optional >/dev/null </dev/null &
   installing=$!
-  # Whoever stops this shell stops npm too; otherwise it would go on, and meet the next one.
+  # A signal that stops this shell must stop npm too; otherwise npm would continue and clash with
+  # the next one.
   trap 'stop_installing 130' INT
   trap 'stop_installing 143' TERM HUP
   wait "$installing" || {
@@ -127,7 +130,8 @@ stop_installing() {
   exit "$1"
 }
 
-# What an installation depends on: the versions wanted, and the platform they were chosen for.
+# A hash of the inputs of an installation: the wanted versions, and the platform they were chosen
+# for.
 dependencies_hash() {
   node -e '
     const { readFileSync } = require("node:fs");

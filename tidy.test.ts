@@ -1,6 +1,6 @@
 /**
- * Rules about the files themselves, which neither compiler nor linter keeps (after TigerBeetle's
- * tidy.zig): what the documentation says is there, and what must not be in a file is not.
+ * Rules about the files themselves, which neither compiler nor linter checks (after TigerBeetle's
+ * tidy.zig): the documentation is true, and no file holds forbidden text.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -32,7 +32,7 @@ describe('files', () => {
     for (const folder of folders) assert.ok(read('ARCHITECTURE.md').includes(`\n${folder}/`));
   });
 
-  test('in TypeScript open with a comment that says what they are', () => {
+  test('in TypeScript begin with a comment that describes them', () => {
     const silent = sources.filter(([, text]) => !/^(?:#!.*\n)?(?:\/\*\*|\/\/)/.test(text));
     assert.deepEqual(names(silent), []);
   });
@@ -42,12 +42,12 @@ describe('files', () => {
     assert.deepEqual(names(long), ['docs/options.md', 'package-lock.json']); // Both are generated.
   });
 
-  test('hold no note that something is still to be mended, nor one that gives no reason', () => {
+  test('hold no note of unfinished work, and none without a reason', () => {
     const note = /\b(?:[F]IXME|[X]XX)\b|\b[T]ODO\b(?!: \w+ \w+ \w+)/; // Does not find itself.
     assert.deepEqual(names([...texts].filter(([, text]) => note.test(text))), []);
   });
 
-  test('name no host of a registry, and no folder of somebody’s machine', () => {
+  test('name no host of a registry, and no folder of a particular machine', () => {
     const host = /\bregistry\.[a-z]|"resolved"\s*:/;
     const folder = /(?<![\w.~-])\/(?:work|root|home|tmp|Users)\//;
     const naming = [...texts].filter(
@@ -60,7 +60,7 @@ describe('files', () => {
 describe('the documentation', () => {
   for (const [file, text] of texts) {
     if (!file.endsWith('.md')) continue;
-    test(`of ${file} links to what exists`, () => {
+    test(`of ${file} has only valid links`, () => {
       for (const [, link = ''] of text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)) {
         const target = path.join(path.dirname(file), link);
         assert.ok(existsSync(path.join(ROOT, target)), link);
@@ -109,7 +109,7 @@ describe('the documentation', () => {
 
   test('names scripts that exist', () => {
     for (const [file, text] of texts) {
-      if (file.endsWith('.test.ts')) continue; // Tests also name some that do not.
+      if (file.endsWith('.test.ts')) continue; // Tests also name some that do not exist.
       for (const [, script = ''] of text.matchAll(/(?:npm run|\.\/run\.sh) ([a-z][\w:-]*)/g)) {
         assert.ok(script in packageJson.scripts, `${file}: ${script}`);
       }
@@ -135,7 +135,7 @@ describe('a script that a user runs', () => {
   }
 });
 
-/** What git tracks; without git, all that is there except what git would ignore. */
+/** The files that git tracks; without git, all files except those that git would ignore. */
 function projectFiles(): readonly string[] {
   const found = trackedFiles() ?? readdirSync(ROOT, { recursive: true, encoding: 'utf8' });
   return found.filter(

@@ -1,10 +1,10 @@
 /**
- * Bytes in place: what the hot path uses instead of strings.
+ * Bytes in place, which the hot path uses instead of strings.
  *
  * A batch over a million documents touches each record a handful of times. One string per record
  * would cost more than all the work done on it, so records are pointed at (`Slice`), hashed,
- * compared and copied where they lie. A `Slice` is moved along rather than made anew: whoever
- * receives one may use it until the call returns, and copies what must live longer.
+ * compared and copied where they lie. A `Slice` is moved rather than created again: its receiver
+ * may use it until the call returns, and copies bytes that must live longer.
  */
 
 /** Below this length a loop beats the call into native code that copies a block. */
@@ -12,7 +12,7 @@ const LOOP_COPY_BYTES_MAX = 48;
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** A window on bytes that somebody else owns, from `start` up to but not including `end`. */
+/** A window on bytes that another object owns, from `start` up to but not including `end`. */
 export class Slice {
   bytes: Buffer;
   start: number;

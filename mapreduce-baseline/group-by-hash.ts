@@ -10,7 +10,7 @@ import type { Values } from './job.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 
 /**
- * What grouping takes per record beside the record itself: at most 4 slots, a link, a tail, a
+ * Memory for grouping per record, besides the record itself: at most 4 slots, a link, a tail, a
  * place.
  */
 export const HASH_BYTES_PER_RECORD = 28;

@@ -14,12 +14,13 @@ import type { Values } from './job.ts';
 import type { RecordBuffer } from './record-buffer.ts';
 
 /**
- * What sorting takes per record beside the record itself: a place, a copy of it, a double twice.
+ * Memory for sorting per record, besides the record itself: a place, a copy of it, a double twice.
  */
 export const SORT_BYTES_PER_RECORD = 24;
 
 /**
- * As many records as a run of step 2 can number. More in one buffer are spilled as further runs.
+ * The number of records that a run of step 2 can number. More in one buffer are spilled as further
+ * runs.
  */
 export const SORT_RECORDS_MAX: number = 2 ** 21;
 
@@ -168,7 +169,7 @@ class KeySort {
     }
   }
 
-  /** Four bytes of the key as a number, high byte first; zero bytes behind its end. */
+  /** Four bytes of the key as a number, high byte first; zero bytes after its end. */
   #wordAt(index: number, depth: number): number {
     this.#records.keyAt(this.#places[index] as number, this.#a);
     const { bytes, start, end } = this.#a;

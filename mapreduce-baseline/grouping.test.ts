@@ -1,4 +1,7 @@
-/** Three ways to bring equal keys together, against an obvious one: hash, sort, external merge. */
+/**
+ * Three ways to bring equal keys together, compared with an obvious one: hash, sort, external
+ * merge.
+ */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';

@@ -1,6 +1,6 @@
 /**
- * The front door of the batch baseline: a MapReduce for one machine, what the engine is compared
- * with.
+ * The front door of the batch baseline: a MapReduce for one machine, with which the engine is
+ * compared.
  *
  * Read job.ts for the contract, run-job.ts for the course of a job, then the files in the order in
  * which data meets them: input-splits, record-reader, map-task, spill-file, reduce-task,

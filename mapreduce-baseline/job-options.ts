@@ -1,4 +1,4 @@
-/** What a job is told, with its defaults; `resolveOptions` is the one place that validates. */
+/** The options of a job, with their defaults; only `resolveOptions` validates them. */
 import { resolve } from 'node:path';
 import { MapReduceError } from './errors.ts';
 import type { Input } from './input-splits.ts';

@@ -1,7 +1,4 @@
-/**
- * What a job did, summed over its tasks. Failed attempts count in `failedAttempts` and nowhere
- * else.
- */
+/** The work of a job, summed over its tasks. Failed attempts count only in `failedAttempts`. */
 import type { MapReport, ReduceReport } from './tasks.ts';
 
 export interface JobReport {

@@ -1,5 +1,5 @@
 /**
- * What a job is: the contract between the MapReduce and whoever writes map and reduce functions.
+ * The contract between the MapReduce and the author of map and reduce functions.
  *
  *     input ─ split ─▶ map ─ (combine) ─ partition ─▶ spill files ─ group ─▶ reduce ─▶ output parts
  *

@@ -17,7 +17,7 @@ export class LineOutput implements Output {
   readonly #file: number;
   readonly #lines = new ByteBuilder(PIECE_BYTES + 4096);
 
-  /** `file` is an open file descriptor; whoever opened it closes it. */
+  /** `file` is an open file descriptor; its opener closes it. */
   constructor(file: number) {
     this.#file = file;
   }

@@ -100,22 +100,18 @@ export class RecordBuffer {
     return at + HEADER_WORDS <= this.wordCount && this.after(at) <= this.wordCount;
   }
 
-  /** What the record at `at` takes up, in bytes. */
+  /** Size of the record at `at`, in bytes. */
   byteLengthAt(at: number): number {
     return (this.after(at) - at) * WORD_BYTES;
   }
 
-  /**
-   * Forgets what lies before `at` and moves the rest to the front. Records are no longer counted.
-   */
+  /** Drops the words before `at` and moves the rest to the front. Records are no longer counted. */
   dropBefore(at: number): void {
     this.words.copyWithin(0, at, this.wordCount);
     this.wordCount = Math.max(0, this.wordCount - at);
   }
 
-  /**
-   * Takes in this many bytes that are read to the end of what is there, by the caller; says where.
-   */
+  /** Reserves this many bytes at the end for the caller to read into; returns their position. */
   reserve(bytes: number, records: number): number {
     assert(bytes % WORD_BYTES === 0, 'a spill file is read in whole words');
     const at = this.byteLength;
@@ -125,7 +121,7 @@ export class RecordBuffer {
     return at;
   }
 
-  /** Makes room for at least this many bytes in all, keeping what is there. */
+  /** Makes room for at least this many bytes in all, and keeps the records. */
   grow(capacityBytes: number): void {
     assert(capacityBytes >= this.byteLength, 'a buffer grows, it does not shrink');
     const larger = new RecordBuffer(capacityBytes);
@@ -135,7 +131,7 @@ export class RecordBuffer {
   }
 }
 
-/** What a record with this key and value takes up, in bytes. */
+/** Size of a record with this key and value, in bytes. */
 export function recordBytes(key: Slice, value: Slice): number {
   return recordWords(key.length + value.length) * WORD_BYTES;
 }

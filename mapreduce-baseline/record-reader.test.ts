@@ -42,7 +42,7 @@ test('records longer than a block, or than the space kept before one, come out w
   }
 });
 
-test('a range that ends at a record boundary does not read what is appended behind it', async () => {
+test('a range that ends at a record boundary does not read bytes appended after it', async () => {
   await using folder = await makeTemporaryFolder();
   const path = folder.of('records');
   await writeFile(path, 'one\ntwo\nhalf a rec');

@@ -11,7 +11,7 @@
  * 1. A split that does not begin the file starts one byte early and drops everything up to the
  *    first newline. (One byte early, because a record that begins exactly at `start` belongs to it:
  *    the newline before it is then the one found.)
- * 2. It ends after the first newline at or behind its last byte: that record began before `end`.
+ * 2. It ends after the first newline at or after its last byte: that record began before `end`.
  *
  * So neighbouring splits lose nothing and repeat nothing, wherever they are cut.
  *
@@ -27,9 +27,7 @@ import type { Split } from './input-splits.ts';
 const NEWLINE = 0x0a;
 /** Space before each block for the piece of a record left over from the one before. */
 const CARRY_BYTES = 64 * 1024;
-/**
- * How much is read at a time behind the end of a split, where only the end of one record is wanted.
- */
+/** Bytes per read after the end of a split, where only the end of one record is needed. */
 const TAIL_BYTES = 64 * 1024;
 /** A line longer than this is more likely a file of another kind than a record. */
 const RECORD_BYTES_MAX = 512 * 1024 * 1024;

@@ -82,7 +82,7 @@ function sizeOf(spills: readonly SegmentList[]): { bytes: number; records: numbe
   return { bytes, records };
 }
 
-/** Loads the segments one behind the other; the reads of one file are on their way together. */
+/** Loads the segments one after the other; the reads of one file are in flight together. */
 async function loadAll(spills: readonly SegmentList[], into: RecordBuffer): Promise<void> {
   for (const { path, segments } of spills) {
     await withFile(path, async (file) => {

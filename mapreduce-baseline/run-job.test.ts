@@ -1,4 +1,4 @@
-/** Whole jobs: against an obvious word count, in little memory, and with everything going wrong. */
+/** Whole jobs: compared with an obvious word count, in little memory, and under failures. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -192,7 +192,7 @@ describe('a job that meets failures', () => {
     assert.notDeepEqual(pool.processIds, processesBefore);
   });
 
-  test('ends with an error that names the task if one always fails, and leaves nothing behind', async () => {
+  test('ends with an error that names the task if one always fails, and leaves no files', async () => {
     await using folder = await makeTemporaryFolder();
     await assert.rejects(
       runFailing(folder, 'throw', 99),
@@ -229,7 +229,7 @@ async function partsSeenUntil(signal: AbortSignal, folder: string): Promise<Set<
   return seen;
 }
 
-test('the output folder appears whole: nobody ever sees one that lacks a part', async () => {
+test('the output folder appears whole: a reader never sees one that lacks a part', async () => {
   await using folder = await makeTemporaryFolder();
   const outputFolder = folder.of(`output-${runs}`);
   const running = countWords(folder, randomText(30_000, 5000), { partitions: 40 });
@@ -246,7 +246,7 @@ test('the output folder appears whole: nobody ever sees one that lacks a part', 
 });
 
 describe('a pool', () => {
-  test('leaves no process behind, can be disposed of twice, and takes no more tasks then', async () => {
+  test('leaves no process running, can be disposed of twice, and takes no more tasks then', async () => {
     await using folder = await makeTemporaryFolder();
     const brief = await openWorkerPool({ workers: 3 });
     const { processIds } = brief;

@@ -5,11 +5,11 @@
  * 2. When all are done, run one reduce task per partition over the segments of that partition.
  * 3. Sync the folder of parts, rename it to the output folder, sync the folder around it.
  *
- * Everything is written inside one unfinished folder beside the output folder, so the output folder
- * appears whole or not at all: whoever finds it need not ask whether it is complete. A failed
- * attempt at a task is repeated, rather on another worker; its files have names of their own and
- * are never read. When a task has failed too often the unfinished folder is removed and the job has
- * failed.
+ * Everything is written inside one unfinished folder next to the output folder, so the output
+ * folder appears whole or not at all: a reader that finds it need not check whether it is complete.
+ * A failed attempt at a task is repeated, preferably on another worker; its files have names of
+ * their own and are never read. When a task has failed too often, the unfinished folder is removed
+ * and the job fails.
  *
  * Not done: backup copies of slow tasks. On one machine a slow worker has no faster neighbour.
  */
@@ -102,9 +102,9 @@ function spillsByPartition(maps: readonly MapReport[], partitions: number): Segm
 }
 
 /**
- * What if we die here? Before the rename there is no output folder, only an unfinished one that no
- * job reads. After it there is the whole output. The parts were synced by the workers; their names
- * are made durable before the rename, and the rename before the job is called finished.
+ * What if the process dies here? Before the rename there is no output folder, only an unfinished
+ * one that no job reads. After it there is the whole output. The parts were synced by the workers;
+ * their names are made durable before the rename, and the rename before the job is called finished.
  */
 async function publish(unfinished: string, options: ResolvedOptions): Promise<void> {
   const output = join(unfinished, 'output');

@@ -65,10 +65,7 @@ export class MergedGroups implements Values {
   readonly value: Slice = new Slice();
   readonly #merge: RunMerge;
   readonly #keyBytes = new ByteBuilder();
-  /**
-   * Whether the record on top was handed out and has to be left behind before the next is looked
-   * at.
-   */
+  /** Whether the record on top was handed out and must be passed before the next one is read. */
   #handedOut = false;
   #started = false;
 
@@ -76,7 +73,7 @@ export class MergedGroups implements Values {
     this.#merge = merge;
   }
 
-  /** Moves to the next key, past values of the last one that nobody asked for; false at the end. */
+  /** Moves to the next key, past unread values of the last one; false at the end. */
   nextKey(): boolean {
     while (this.next());
     const top = this.#merge.top();

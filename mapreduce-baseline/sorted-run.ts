@@ -9,7 +9,7 @@ import { Slice } from './bytes.ts';
 import { RecordBuffer } from './record-buffer.ts';
 import { writeFully } from './write-fully.ts';
 
-/** Writes records in the order they are given, which is for the caller to get right. */
+/** Writes records in the order given; the caller must sort them. */
 export class RunWriter implements Disposable {
   readonly path: string;
   bytesWritten = 0;
@@ -83,7 +83,7 @@ export class RunReader implements Disposable {
         this.#position,
       );
       this.#position += read;
-      block.reserve(read, 0); // Nobody asks a block how many records it has.
+      block.reserve(read, 0); // No caller asks a block for its record count.
       if (block.isWhole(0)) return true;
       if (read === 0 && start < block.bytes.length) return false;
       if (block.byteLength === block.bytes.length) block.grow(block.bytes.length * 2);

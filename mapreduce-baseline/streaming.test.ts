@@ -10,7 +10,7 @@ const wordCount = createJob({ combine: false });
 
 type Stream = typeof streamMap;
 
-/** What the program writes, given this input, both through files. */
+/** Runs the program with input and output in files; returns the output. */
 function throughFiles(
   folder: TemporaryFolder,
   stream: Stream,

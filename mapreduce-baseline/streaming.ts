@@ -8,8 +8,8 @@
  * Any engine that keeps this contract (sort, Hadoop Streaming, Spark's pipe) can run the jobs of
  * this baseline.
  *
- * Input is read with large blocking reads: the process at the other end of the pipe is the one that
- * overlaps with us.
+ * Input is read with large blocking reads: the process at the other end of the pipe does the
+ * overlapping.
  */
 import { readSync } from 'node:fs';
 import { ByteBuilder, Slice } from './bytes.ts';
@@ -113,7 +113,7 @@ class LineGroups implements Values {
     this.#lines = lines;
   }
 
-  /** Moves to the next key, past values nobody asked for; false at the end. */
+  /** Moves to the next key, past values that were not read; false at the end. */
   nextKey(): boolean {
     while (this.#started && this.next());
     if (!this.#pending && !this.#readLine()) return false;

@@ -2,10 +2,9 @@
  * Running all tasks of a phase, with retries.
  *
  * An attempt may fail because the job throws or because the worker process dies; the coordinator
- * does not ask which, it tries again, rather on another worker. It gives up when one task has
- * failed `attemptsMax` times: then the tasks that have not begun are not begun, those under way are
- * waited for (their files are about to be removed), and the error names the task and keeps its last
- * failure.
+ * does not ask which, it tries again, preferably on another worker. It gives up when one task has
+ * failed `attemptsMax` times: then it begins no further tasks, waits for those in flight (their
+ * files are about to be removed), and the error names the task and keeps its last failure.
  */
 import { MapReduceError } from './errors.ts';
 import type { Task, TaskReport } from './tasks.ts';

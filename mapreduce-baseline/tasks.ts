@@ -1,5 +1,5 @@
 /**
- * What the coordinator tells a worker, and what the worker reports. Both travel between processes
+ * The coordinator's messages to a worker, and the worker's reports. Both travel between processes
  * as structured clones.
  *
  * A task may be attempted several times, perhaps by two processes at once if a worker is thought
@@ -10,10 +10,12 @@ import type { ExternalMergeReport } from './external-merge.ts';
 import type { TaskInput } from './input-splits.ts';
 import type { Segment } from './spill-file.ts';
 
-/** How reducers bring equal keys together; what fits no memory is sorted either way. */
+/**
+ * How reducers bring equal keys together; a partition larger than the memory is sorted either way.
+ */
 export type Grouping = 'hash' | 'sort';
 
-/** Where the job's code is and what it is told. */
+/** The job's code and its parameters. */
 export interface JobModule {
   /** Module that exports `createJob`, as a `file:` URL. */
   readonly url: string;

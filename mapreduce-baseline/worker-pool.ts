@@ -3,7 +3,8 @@
  *
  * Starting a process, and warming its compiled code up, costs more than a small job does: a run
  * over a hundred thousand documents would be mostly start-up. So the processes are started once,
- * and jobs come and go. A worker that dies is replaced, and whoever waits for its task is told.
+ * and jobs come and go. A worker that dies is replaced, and the caller that waits for its task
+ * receives an error.
  *
  * Dispose of the pool when done: its processes end with it, and also if this process dies.
  */
@@ -116,7 +117,7 @@ export class WorkerPool implements AsyncDisposable {
     const worker = new WorkerProcess(this.#workersStarted++);
     void worker.ended.then(({ wasReady }) => {
       if (this.#closed !== undefined) return;
-      // A worker that cannot even start would be replaced for ever.
+      // A worker that cannot even start would be replaced forever.
       if (!wasReady) this.#close(new MapReduceError('POOL_CLOSED', 'a worker does not start'));
       else this.#workers[slot] = this.#startWorker(slot);
       this.#dispatch();

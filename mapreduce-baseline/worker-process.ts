@@ -6,10 +6,10 @@ import { MapReduceError } from './errors.ts';
 import type { Task, TaskReport } from './tasks.ts';
 
 const PROGRAM = fileURLToPath(new URL('worker.ts', import.meta.url));
-/** How long a worker may take to end by itself before it is killed. */
+/** How long a worker may take to end on its own before it is killed. */
 const GOODBYE_MS = 2000;
 
-/** What a worker process says: once when it is ready, then once per task. */
+/** The messages of a worker process: one when it is ready, then one per task. */
 export type WorkerMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'done'; readonly report: TaskReport }
@@ -27,7 +27,7 @@ export class WorkerProcess {
   readonly #ended = Promise.withResolvers<{ wasReady: boolean }>();
   #wasReady = false;
   #alive = true;
-  /** The task under way; there is at most one. */
+  /** The task in flight; there is at most one. */
   #task: { readonly name: string; readonly settle: PromiseWithResolvers<TaskReport> } | undefined;
 
   constructor(id: number) {
@@ -58,7 +58,7 @@ export class WorkerProcess {
     const settle = Promise.withResolvers<TaskReport>();
     this.#task = { name: task.name, settle };
     this.#child.send(task, (error) => {
-      if (error !== null) this.#child.kill('SIGKILL'); // It cannot hear us: `exit` tells the rest.
+      if (error !== null) this.#child.kill('SIGKILL'); // `exit` settles the task.
     });
     return settle.promise;
   }
@@ -97,7 +97,7 @@ export class WorkerProcess {
     this.#task?.settle.reject(error);
     this.#task = undefined;
     this.#ready.reject(error);
-    this.ready.catch(() => {}); // Nobody waits for the start of a worker that replaces another.
+    this.ready.catch(() => {}); // No caller waits for the start of a replacement.
     this.#ended.resolve({ wasReady: this.#wasReady });
   }
 }

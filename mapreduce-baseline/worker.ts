@@ -3,7 +3,7 @@
  *
  * A worker holds nothing that matters between tasks and may be killed at any moment. It ends when
  * its parent does: the channel between them closes then, even if the parent was killed, and a
- * worker without a parent has nobody to report to.
+ * worker without a parent cannot report.
  */
 import type { CreateJob, MapReduceJob } from './job.ts';
 import { runMapTask } from './map-task.ts';
@@ -11,7 +11,7 @@ import { runReduceTask } from './reduce-task.ts';
 import type { JobModule, Task, TaskReport } from './tasks.ts';
 import type { WorkerMessage } from './worker-process.ts';
 
-process.on('SIGINT', () => {}); // Ctrl-C reaches the whole group; when a worker ends is for its parent to say.
+process.on('SIGINT', () => {}); // Ctrl-C reaches the whole group; the parent ends workers.
 process.on('disconnect', () => process.exit(0));
 process.on('message', (task: Task) => {
   void answer(task);

@@ -1,6 +1,4 @@
-/**
- * Writing all of it: one `write` may take less than it was given, and a full pipe may take nothing.
- */
+/** Writes everything: one `write` may take only a part, and a full pipe may take nothing. */
 import { writeSync } from 'node:fs';
 
 const PIPE_WAIT_MS = 1;

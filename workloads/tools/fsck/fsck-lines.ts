@@ -1,4 +1,4 @@
-/** The report of `fsck` for people: what was audited, what was found, and what it comes to. */
+/** The report of `fsck` as text: the audited tables, the findings, and the verdict. */
 import { type Finding, FINDING_CODES } from '#engine';
 import type { FsckGroup, FsckSummary, Listed } from './fsck-report.ts';
 
@@ -56,12 +56,12 @@ function more(count: number, examples: readonly Finding[]): readonly string[] {
   return rest === 0 ? [] : [`  and ${rest.toLocaleString('en')} more`];
 }
 
-/** What an observer has thrown may have many lines. */
+/** An observer's error message may have many lines. */
 function oneLine(words: string): string {
   return words.replaceAll(/\s*\p{Cc}+\s*/gu, ' ');
 }
 
-/** Rows and columns may hold anything; a line is a line all the same. */
+/** The names of rows and columns may hold line ends; the output must stay on one line. */
 function placeOf({ cell }: Finding): string {
   const parts = [cell.table, cell.row, cell.column].filter((part) => part !== undefined);
   const place = parts.join('/');
@@ -72,7 +72,7 @@ function verdict({ repair, repaired, errors, warnings, errorsLeft }: FsckSummary
   const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}`;
   if (errors + warnings === 0) return 'Clean.';
   if (repair) return `${found}; ${repaired} repaired, ${plural(errorsLeft, 'error')} left.`;
-  return errors === 0 ? `${found}. No error: nothing that must not be.` : `${found}.`;
+  return errors === 0 ? `${found}. No error: the database is consistent.` : `${found}.`;
 }
 
 function plural(count: number, noun: string): string {

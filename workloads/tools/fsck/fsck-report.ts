@@ -1,6 +1,6 @@
 /**
- * What `fsck` has found, as counts and examples, in memory that does not grow with the database. It
- * is what `--json` prints.
+ * The findings of `fsck` as counts and examples, in memory that does not grow with the database.
+ * `--json` prints it.
  */
 import type { Finding, FindingCode } from '#engine';
 
@@ -16,7 +16,7 @@ export interface FsckSummary {
   readonly repaired: number;
   /** Errors that were not repaired. */
   readonly errorsLeft: number;
-  /** Errors first, then by how often. */
+  /** Errors first, then by count. */
   readonly groups: readonly FsckGroup[];
   readonly longHeldLocks: Listed;
   readonly parkedObservers: Listed;
@@ -27,13 +27,13 @@ export interface FsckGroup extends Listed {
   readonly severity: Finding['severity'];
 }
 
-/** The first findings of their kind, and how many there are. */
+/** The first findings of a kind, and their total number. */
 export interface Listed {
   readonly count: number;
   readonly examples: readonly Finding[];
 }
 
-/** From this age on a lock is listed with those held for long, whatever else is wrong with it. */
+/** From this age on a lock is listed as long-held, whatever other finding it has. */
 const LONG_HELD_MS = 60_000;
 
 export class FsckReport {
@@ -44,14 +44,14 @@ export class FsckReport {
   #repaired = 0;
   #errorsLeft = 0;
 
-  /** @param limit how many examples are kept of each kind */
+  /** @param limit number of examples kept of each kind */
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   add(finding: Finding): void {
     const { code, severity } = finding;
-    const name = `${severity} ${code}`; // A few codes are errors or warnings, as it depends.
+    const name = `${severity} ${code}`; // A few codes may be errors or warnings.
     const group = this.#groups.get(name) ?? { code, severity, count: 0, examples: [] };
     this.#groups.set(name, group);
     this.#list(group, finding);

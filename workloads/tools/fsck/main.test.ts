@@ -1,6 +1,6 @@
 /**
- * `fsck` as a user runs it: on a store of its own, sound, damaged and repaired; and its answers to
- * bad input.
+ * `fsck` as a user runs it: on a sound, a damaged and a repaired store; and its answers to bad
+ * input.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -57,7 +57,8 @@ async function plant(
 }
 
 /**
- * A lock of an hour ago, whose primary was rolled back, as a crash in the middle of that leaves it.
+ * Plants an hour-old lock whose primary was rolled back, as after a crash in the middle of the
+ * rollback.
  */
 async function plantLeftLock(row: string): Promise<void> {
   const lock = {
@@ -72,14 +73,14 @@ async function plantLeftLock(row: string): Promise<void> {
   await plant('lock', [{ row, timestamp: 1, value: JSON.stringify(lock) }]);
 }
 
-test('a store in order, then with crash leftovers, then damaged, then repaired', async () => {
+test('a sound store, then with crash leftovers, then damaged, then repaired', async () => {
   const sound = await run('--store', STORE);
   assert.equal(sound.exitCode, 0, sound.stderr);
   assert.match(sound.stdout, /^Audited 2 tables, 2 rows, 4 cells in .*store\n\nClean\.$/);
 
   await plantLeftLock('Ann');
   const left = await run('--store', STORE);
-  assert.equal(left.exitCode, 0, 'warnings are no errors');
+  assert.equal(left.exitCode, 0, 'warnings are not errors');
   assert.match(left.stdout, /^warning lock-left-rolled-back: 1\. The transaction/m);
   assert.match(
     left.stdout,
@@ -90,7 +91,7 @@ test('a store in order, then with crash leftovers, then damaged, then repaired',
   const numbers = [1, 2, 3, 4, 5, 6, 7];
   await plant(
     'data',
-    numbers.map((n) => ({ row: `row ${n}`, timestamp: 1, value: 'of nobody' })),
+    numbers.map((n) => ({ row: `row ${n}`, timestamp: 1, value: 'of no transaction' })),
   );
   await plant(
     'rollback',
@@ -105,7 +106,7 @@ test('a store in order, then with crash leftovers, then damaged, then repaired',
   assert.match(damaged.stdout, /7 errors, 1 warning\.$/);
 
   const repairing = await run('--store', STORE, '--repair');
-  assert.equal(repairing.exitCode, 1, 'one is for somebody to look at');
+  assert.equal(repairing.exitCode, 1, 'one needs a manual repair');
   assert.match(
     repairing.stdout,
     /row 1\/rating.*\n +not repaired: an operator has to look at it$/m,
@@ -119,19 +120,19 @@ test('a store in order, then with crash leftovers, then damaged, then repaired',
   assert.equal(groups[0]?.examples[0]?.cell.row, 'row 1');
 });
 
-test('tables are chosen by name, several times', async () => {
+test('several tables can be chosen by name', async () => {
   assert.equal((await runJson('--table', 'log')).tables, 1);
   assert.equal((await runJson('--table', 'log', '--table', 'accounts')).tables, 2);
 });
 
-test('without --repair not a byte of the store changes', async () => {
+test('without --repair no byte of the store changes', async () => {
   const file = path.join(STORE, 'data.mdb');
   const bytes = readFileSync(file);
   await run('--store', STORE);
   assert.ok(bytes.equals(readFileSync(file)));
 });
 
-test('a database in use, by this process, is audited', async () => {
+test('a database in use by this process can be audited', async () => {
   await using percolator = await openPercolator({ folder: STORE });
   const over = new AbortController();
   const writing = (async () => {
@@ -151,17 +152,25 @@ test('a database in use, by this process, is audited', async () => {
   assert.deepEqual(groups, []);
 });
 
-describe('bad input gets one sentence and exit code 2:', () => {
+describe('bad input is answered with one sentence and exit code 2:', () => {
   const empty = path.join(folder, 'empty');
   before(() => {
     mkdirSync(empty);
   });
   const cases: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['no store', [], /--store must be given/],
-    ['a folder that is not there', ['--store', path.join(folder, 'nowhere')], /nowhere.* none: /],
-    ['a folder without a store', ['--store', empty], /empty.* none: there is no data\.mdb/],
-    ['the same, to be repaired', ['--store', empty, '--repair'], /empty.* none: /],
-    ['an emulator that nobody names', ['--store', 'emulator'], /BIGTABLE_EMULATOR_HOST/],
+    [
+      'a folder that is not there',
+      ['--store', path.join(folder, 'nowhere')],
+      /nowhere.* is not one: /,
+    ],
+    ['a folder without a store', ['--store', empty], /empty.* is not one: there is no data\.mdb/],
+    ['the same, to be repaired', ['--store', empty, '--repair'], /empty.* is not one: /],
+    [
+      'an emulator without its environment variable',
+      ['--store', 'emulator'],
+      /BIGTABLE_EMULATOR_HOST/,
+    ],
     ['half a name', ['--store', 'bigtable://p'], /--store: .*bigtable:\/\/project\/instance/],
     [
       'an unknown table',
@@ -169,7 +178,7 @@ describe('bad input gets one sentence and exit code 2:', () => {
       /acounts; there are accounts, log/,
     ],
     ['a table without a name', ['--store', STORE, '--table', 'log', '--table', ''], /--table/],
-    ['a limit below nothing', ['--store', STORE, '--limit', '-1'], /--limit.*"-1"/],
+    ['a negative limit', ['--store', STORE, '--limit', '-1'], /--limit.*"-1"/],
   ];
   for (const [name, options, sentence] of cases) {
     test(name, async () => {

@@ -1,13 +1,13 @@
 /**
- * `npm run fsck -- --store <store>`: is everything in a database as it must be? (engine/audit)
+ * `npm run fsck -- --store <store>`: is a database consistent? (engine/audit)
  *
- * 1. Open the store for reading only: what is no store is refused, and nothing is made in it.
- * 2. Audit its tables; with `--repair` the store is opened again, for writing, and repaired on the
- *    way.
- * 3. Print what was found, by code, with the first few of each; or the same as JSON.
+ * 1. Open the store read-only: refuse a folder that is not a store, and create nothing in it.
+ * 2. Audit its tables; with `--repair`, open the store again for writing, and repair during the
+ *    audit.
+ * 3. Print the findings by code, with the first few of each; or the same as JSON.
  *
- * Exit codes: 0 if there is no error, or none that was not repaired; 1 if there is; 2 for a mistake
- * on the command line.
+ * Exit codes: 0 if there is no error, or all errors were repaired; 1 otherwise; 2 for a mistake on
+ * the command line.
  */
 import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
 import { flag, integer, runCommand, startProgress, text, textList } from '#harness';
@@ -19,9 +19,9 @@ import { FsckReport } from './fsck-report.ts';
 const specification = {
   name: 'npm run fsck --',
   description:
-    'Audits the tables of a database: locks that nobody can decide, records without data, lost ' +
-    'notifications and whatever else must never be; also lists what crashes have left behind, locks ' +
-    'held for long and parked observers. Writes nothing without --repair. The database may be in use.',
+    'Audits the tables of a database: locks that no transaction can resolve, records without data, lost ' +
+    'notifications and other violations; also lists leftovers of crashes, locks held for long ' +
+    'and parked observers. Writes nothing without --repair. The database may be in use.',
   options: {
     store: text({
       description:
@@ -34,10 +34,10 @@ const specification = {
       placeholder: 'name',
       defaultText: 'every table',
     }),
-    repair: flag({ description: 'repair what can be repaired safely, and say what cannot' }),
+    repair: flag({ description: 'make the safe repairs, and report the others' }),
     json: flag({ description: 'print the report as JSON' }),
     limit: integer({
-      description: 'findings of each code that are printed; all are counted',
+      description: 'printed findings of each code; all are counted',
       default: 5,
       min: 0,
       max: 1_000_000,
@@ -47,7 +47,7 @@ const specification = {
     { command: 'npm run fsck -- --store accounts', does: 'Audits every table of that store.' },
     {
       command: 'npm run fsck -- --store accounts --table balances --repair',
-      does: 'Audits one table, and repairs it as far as that is safe.',
+      does: 'Audits one table, and makes the safe repairs.',
     },
   ],
 } as const;
@@ -85,7 +85,7 @@ function isRemote(given: string): boolean {
 async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
   if (given === 'emulator' && process.env['BIGTABLE_EMULATOR_HOST'] === undefined) {
     throw new UsageError(
-      '--store emulator audits the emulator that BIGTABLE_EMULATOR_HOST names; one that is started now holds nothing.',
+      '--store emulator audits the emulator that BIGTABLE_EMULATOR_HOST names; a newly started one would be empty.',
     );
   }
   const { address } = await provideStore(checkStoreName(given), { folder: '' });
@@ -95,7 +95,7 @@ async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
   });
 }
 
-/** Opened for reading first, which makes nothing, even if it is to be written to. */
+/** Opens it read-only first, which creates nothing, even before a repair. */
 async function open(folder: string, repair: boolean): Promise<Bigtable> {
   try {
     const store = await openEmbedded({ folder, readOnly: true });
@@ -105,7 +105,7 @@ async function open(folder: string, repair: boolean): Promise<Bigtable> {
     if (!(error instanceof PercolatorError)) throw error;
     const reason = error.cause instanceof Error ? error.cause.message : error.message;
     throw new UsageError(
-      `--store must be the folder of an embedded store, but ${JSON.stringify(folder)} is none: ${reason}.`,
+      `--store must be the folder of an embedded store, but ${JSON.stringify(folder)} is not one: ${reason}.`,
       { cause: error },
     );
   }

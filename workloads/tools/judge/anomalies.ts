@@ -1,8 +1,8 @@
 /**
- * What the field calls the things that must not happen, and what the literature does: Berenson et
- * al. 1995 (P1 to P4, A5), Adya 1999 (G0 to G2, G-SI), Cerone and Gotsman 2018, and Jepsen's Elle.
+ * The names of the anomalies in the field and in the literature: Berenson et al. 1995 (P1 to P4,
+ * A5), Adya 1999 (G0 to G2, G-SI), Cerone and Gotsman 2018, and Jepsen's Elle.
  */
-/** `also`: as in the literature, and as Elle says it. `means`: what happened, in one clause. */
+/** `also`: the names in the literature and in Elle. `means`: the event, in one clause. */
 export const ANOMALIES = {
   'write cycle': {
     also: 'dirty write; P0, Adya G0',
@@ -10,11 +10,11 @@ export const ANOMALIES = {
   },
   'aborted read': {
     also: 'dirty read; P1, Adya G1a',
-    means: 'a transaction read what a failed one had written',
+    means: 'a transaction read a write of a failed one',
   },
   'intermediate read': {
     also: 'Adya G1b',
-    means: 'a transaction read what another replaced before it committed',
+    means: 'a transaction read a value that its writer replaced before it committed',
   },
   'circular information flow': {
     also: 'Adya G1c',
@@ -22,7 +22,7 @@ export const ANOMALIES = {
   },
   'read of a value that was never written': {
     also: 'garbage read',
-    means: 'a value came from nowhere',
+    means: 'no transaction wrote the value that was read',
   },
   'lost update': {
     also: 'P4; Adya G-SIa, interference',
@@ -34,11 +34,11 @@ export const ANOMALIES = {
   },
   'future read': {
     also: 'Adya G-SIa, interference',
-    means: 'a transaction read what was committed after its snapshot was taken',
+    means: 'a transaction read a commit made after its snapshot was taken',
   },
   'stale read': {
     also: 'Adya G-SIb, missed effects',
-    means: 'a transaction missed what was committed before its snapshot was taken',
+    means: 'a transaction missed a commit made before its snapshot was taken',
   },
   'fractured read': {
     also: 'A5A; Adya G-single, G-SIb',
@@ -46,7 +46,7 @@ export const ANOMALIES = {
   },
   'read skew': {
     also: 'A5A; Adya G-single, G-SIb',
-    means: 'what a transaction read was never there at one moment',
+    means: 'the values that a transaction read never existed at the same moment',
   },
   'non-repeatable read': {
     also: 'fuzzy read; P2',
@@ -62,7 +62,7 @@ export const ANOMALIES = {
   },
   'write skew': {
     also: 'A5B; Adya G2-item',
-    means: 'transactions each missed what the other wrote, in different keys',
+    means: 'two transactions each missed the write of the other, to different keys',
   },
   'own write not read': {
     also: 'Elle internal; axiom INT',
@@ -90,30 +90,30 @@ export const ANOMALIES = {
   },
   'element appended twice': {
     also: 'Elle duplicate-appends',
-    means: 'two appends have the same element, so the history says less than it should',
+    means: 'two appends have the same element, so the history cannot tell them apart',
   },
 } as const;
 
 export type AnomalyName = keyof typeof ANOMALIES;
 
-/** One violation as it is told. */
+/** The story of one violation. */
 export interface Story {
   readonly anomaly: AnomalyName;
-  /** Where: `key "x"`. */
+  /** The keys involved: `key "x"`. */
   readonly about: string;
-  /** In the order of time. */
+  /** In order of time. */
   readonly transactions: readonly Teller[];
-  /** What happened, and why no allowed execution has it. */
+  /** The events, and why no allowed execution has them. */
   readonly why: readonly string[];
 }
 
 /** A transaction of a story. */
 export interface Teller {
   readonly name: string;
-  /** Of the file. */
+  /** Line numbers in the file. */
   readonly lines: readonly number[];
-  /** Who, when, and how it ended. */
+  /** Process, times and outcome. */
   readonly heading: string;
-  /** What it did that matters here. */
+  /** Its relevant operations. */
   readonly did: string;
 }

@@ -1,11 +1,11 @@
-/** Judges a file by the model that it was promised, whichever kind of history it holds. */
+/** Judges a file by the promised model; the file may hold either kind of history. */
 import { UsageError } from '#results';
 import { kindOfHistory } from './kind.ts';
 import { judgeLists } from './lists/judge-lists.ts';
 import { judgeTimestamps } from './timestamps/judge-timestamps.ts';
 import type { JudgeOptions, Verdict } from './verdict.ts';
 
-/** In strong models real time counts. */
+/** The models; in strong ones real time counts. */
 export const MODELS = [
   'snapshot-isolation',
   'strong-snapshot-isolation',
@@ -18,7 +18,7 @@ export interface FileOptions extends Omit<JudgeOptions, 'strict' | 'serializable
   readonly model: Model;
 }
 
-/** @throws UsageError that names the line if the file is no history */
+/** @throws UsageError that names the line, if the file is not a history */
 export async function judgeFile(file: string, options: FileOptions): Promise<Verdict> {
   const { model } = options;
   const kind = await kindOfHistory(file);

@@ -1,6 +1,6 @@
 /**
- * Which kind of history a file holds: its name says whether it is EDN, and its first object what it
- * is about.
+ * Detects the kind of history in a file: the name tells whether it is EDN, and the first object
+ * tells the kind.
  */
 import { createReadStream } from 'node:fs';
 import { UsageError } from '#results';
@@ -8,8 +8,7 @@ import { UsageError } from '#results';
 export async function kindOfHistory(file: string): Promise<'timestamps' | 'list-append'> {
   if (isEdn(file)) return 'list-append';
   const beginning = await beginningOf(file);
-  // Jepsen's form has a type, and may be an array; ours is one object a line, with a start
-  // timestamp.
+  // Jepsen's form has a type, and may be an array; ours is one object per line, with a start.
   if (/^\s*\[/.test(beginning) || /^[^\n]*"type"\s*:/.test(beginning.trimStart())) {
     return 'list-append';
   }

@@ -1,6 +1,6 @@
 /**
- * The lines of a file, a chunk at a time, so that a history may be larger than memory; and the one
- * sentence that says what is wrong with a line.
+ * Reads the lines of a file in chunks, so that a history may be larger than memory, and makes the
+ * sentence about a bad line.
  */
 import { createReadStream } from 'node:fs';
 import { UsageError } from '#results';
@@ -11,9 +11,7 @@ export interface Line {
   readonly text: string;
 }
 
-/**
- * What is wrong with a line or an operation: the half of a sentence that follows `file, line 7: `.
- */
+/** The fault of a line or an operation: the half of a sentence that follows `file, line 7: `. */
 export class BadLineError extends Error {
   override readonly name = 'BadLineError';
 }

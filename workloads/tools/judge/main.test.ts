@@ -1,6 +1,6 @@
 /**
- * `npm run judge` as a user runs it: each anomaly and its clean twin, the report, and answers to
- * bad input.
+ * `npm run judge` as a user runs it: each anomaly and its clean twin, the report, and its answers
+ * to bad input.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ function anomalies({ stories }: Verdict): readonly string[] {
   return [...new Set(stories.map(({ anomaly }) => anomaly))];
 }
 
-/** Those that snapshot isolation allows. */
+/** The anomalies that snapshot isolation allows. */
 const STRICTER: Readonly<Record<string, Model>> = {
   'stale-snapshot': 'strong-snapshot-isolation',
   'write-skew': 'serializable',
@@ -52,7 +52,7 @@ describe('a history', () => {
   for (const file of fixtures) {
     const [name = '', form = ''] = file.split('.');
     const model = STRICTER[name];
-    test(`with ${name} (${form}) is violated by exactly that, and its twin is clean`, async () => {
+    test(`with ${name} (${form}) has exactly that violation, and its twin is clean`, async () => {
       assert.deepEqual(anomalies(await judge(file, model)), [
         name.replaceAll('-', ' ').replace('non ', 'non-'),
       ]);
@@ -61,7 +61,7 @@ describe('a history', () => {
     });
   }
 
-  test('of each anomaly is there', () => {
+  test('exists for each anomaly', () => {
     const named = fixtures.map((file) => (file.split('.')[0] ?? '').replaceAll('-', ' '));
     const all = Object.keys(ANOMALIES).map((name) => name.replaceAll('-', ' '));
     assert.deepEqual([...new Set(named)].toSorted(), all.toSorted());
@@ -78,7 +78,7 @@ describe('a history', () => {
 });
 
 describe('the report', () => {
-  test('of a clean history says what was judged', async () => {
+  test('of a clean history states the model', async () => {
     const { exitCode, stdout } = await run(path.join(FIXTURES, 'lost-update.clean.jsonl'));
     assert.equal(exitCode, 0);
     assert.match(stdout, /^transactions: +3 \(2 ok, 1 fail, 0 info\)$/m);
@@ -103,13 +103,13 @@ describe('the report', () => {
       [
         'Lost update (P4; Adya G-SIa, interference), 1: two transactions updated one key from the same version, and both committed.',
         '',
-        '  Of key "x":',
+        '  On key "x":',
         '    T2  line 2: process 1, began at 3, committed at 5',
         '        read "x" = 0, wrote "x" = 1',
         '    T3  line 3: process 2, began at 4, committed at 6',
         '        read "x" = 0, wrote "x" = 2',
         '  T2 committed a write of "x" at 5. T3 had begun before, at 4, wrote "x" too, and committed at 6.',
-        '  What T3 wrote rests on "x" = 0, which it had read, and not on what T2 had made of it: that update is lost.',
+        '  The write of T3 depends on "x" = 0, which it had read, and not on the write of T2: that update is lost.',
         '  The first committer wins: after T2 had committed, T3 had to fail.',
       ].join('\n'),
     );
@@ -129,7 +129,7 @@ describe('the report', () => {
     );
   });
 
-  test('as JSON holds the same', async () => {
+  test('has the same content as JSON', async () => {
     const { exitCode, stdout } = await run(path.join(FIXTURES, 'read-skew.jsonl'), '--json');
     assert.equal(exitCode, 1);
     const report = JSON.parse(stdout) as Record<string, unknown>;
@@ -143,7 +143,7 @@ describe('the report', () => {
     assert.deepEqual([group?.anomaly, group?.count, group?.stories.length], ['read skew', 1, 1]);
   });
 
-  test('tells as many stories of a kind as are asked for, and counts all', async () => {
+  test('tells the requested number of stories of a kind, and counts all', async () => {
     const file = path.join(folder.path, 'many.jsonl');
     const one = (start: number): string =>
       JSON.stringify({ start, outcome: 'ok', ops: [{ read: 'x', value: start }] });
@@ -151,27 +151,27 @@ describe('the report', () => {
     const { stdout } = await run(file, '--limit', '2');
     assert.match(
       stdout,
-      /^Violated: 2,000 contradictions to snapshot isolation; the first 1,000 are grouped here\.$/m,
+      /^Violated: 2,000 violations of snapshot isolation; the first 1,000 are grouped here\.$/m,
     );
-    assert.equal(stdout.match(/ Of key "x":/g)?.length, 2);
-    assert.match(stdout, /998 more, told by --all or --limit\./);
+    assert.equal(stdout.match(/ On key "x":/g)?.length, 2);
+    assert.match(stdout, /998 more; use --all or --limit to see them\./);
     const all = await run(file, '--all');
-    assert.equal(all.stdout.match(/ Of key "x":/g)?.length, 2000);
+    assert.equal(all.stdout.match(/ On key "x":/g)?.length, 2000);
   });
 });
 
 const GOOD = '{"start": 1, "outcome": "ok", "ops": []}\n';
 const BAD: readonly (readonly [what: string, name: string, text: string, sentence: RegExp])[] = [
   ['an empty file', 'a.jsonl', '', /must be a history/],
-  ['a file of something else', 'a.jsonl', 'hello\n', /must be a history: its first line must be/],
+  ['a file with other content', 'a.jsonl', 'hello\n', /must be a history: its first line must be/],
   [
-    'a line that is no JSON',
+    'a line that is not JSON',
     'a.jsonl',
     `${GOOD}{"start": 1,\n`,
     /line 2: a line must be one JSON object, but/,
   ],
   [
-    'a start that is no timestamp',
+    'a start that is not a timestamp',
     'a.jsonl',
     '{"start": 1.5, "outcome": "ok", "ops": []}',
     /line 1: "start" must be a timestamp, .* but is 1\.5\.$/m,
@@ -201,7 +201,7 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     /line 1: an operation must be an object with one of read, write, delete, lock, scan, but is \{"get":"x"\}\.$/m,
   ],
   [
-    'a read without what it read',
+    'a read without a result',
     'a.jsonl',
     '{"start": 1, "outcome": "ok", "ops": [{"read": "x"}]}',
     /a read must have either a "value" or a "version"/,
@@ -213,7 +213,7 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     /\{"delete": key\}/,
   ],
   [
-    'a write of nothing',
+    'a write without a value',
     'a.jsonl',
     `${GOOD}{"start": 1, "outcome": "ok", "ops": [{"write": "x"}]}`,
     /line 2: a write must have a "value"/,
@@ -236,9 +236,14 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     '{:type :invoke, :process 0, :value [[:append 1 1]}\n',
     /line 1: a value must come before \}\.$/m,
   ],
-  ['EDN of something else', 'a.edn', '[1 2 3]', /line 1: an operation must be a map, but is 1\.$/m],
   [
-    'a type that there is not',
+    'EDN with other content',
+    'a.edn',
+    '[1 2 3]',
+    /line 1: an operation must be a map, but is 1\.$/m,
+  ],
+  [
+    'an unknown type',
     'a.edn',
     '\n{:type :done, :process 0, :value []}',
     /line 2: :type must be one of invoke, ok, fail, info, but is :done\.$/m,
@@ -250,10 +255,10 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     /line 1: an operation must be \[:append key element\] or \[:r key list\], but is \[:w 1 1\]\.$/m,
   ],
   [
-    'a process that does two things',
+    'a process with two operations at a time',
     'a.edn',
     '{:type :invoke, :process 0, :value []}\n{:type :invoke, :process 0, :value []}',
-    /line 2: process 0 must end what it began in line 1/,
+    /line 2: process 0 must end the transaction it began in line 1/,
   ],
 ];
 
@@ -270,7 +275,7 @@ describe('bad input', () => {
     });
   }
 
-  test('gets one sentence and exit code 2', async () => {
+  test('is answered with one sentence and exit code 2', async () => {
     const file = path.join(folder.path, 'bad.jsonl');
     writeFileSync(file, `${GOOD}{}\n`);
     const { exitCode, stdout, stderr } = await run(file);
@@ -281,7 +286,7 @@ describe('bad input', () => {
     ]);
   });
 
-  test('such as a model that needs more than the file tells is refused', async () => {
+  test('such as a model that needs more fields than the file has is refused', async () => {
     const file = path.join(FIXTURES, 'lost-update.jsonl');
     await assert.rejects(
       judgeAll(file, 'strong-snapshot-isolation'),

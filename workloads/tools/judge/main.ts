@@ -1,25 +1,25 @@
 /**
- * `npm run judge -- <history>`: is a history one of snapshot isolation, and if not, why not?
+ * `npm run judge -- <history>`: does a history fit snapshot isolation, and if not, why not?
  *
- * 1. Read the file: JSON lines with timestamps, of any store, or list-append histories in Jepsen's
- *    form, as EDN or JSON, without. docs/judge.md describes both.
- * 2. Judge it by the judges that judge our own engine (workloads/verification/judges).
- * 3. Print what was judged and, of each kind of violation, the first few as stories.
+ * 1. Read the file: JSON lines with timestamps, from any store, or list-append histories without
+ *    timestamps in Jepsen's form, as EDN or JSON. docs/judge.md describes both.
+ * 2. Judge it with the judges of this project's engine (workloads/verification/judges).
+ * 3. Print a summary and, for each kind of violation, the first few stories.
  *
- * Exit codes: 0 if nothing was found; 1 if something was; 2 for bad input.
+ * Exit codes: 0 without a violation; 1 with one; 2 for bad input.
  */
 import { choice, flag, inputFile, integer, runCommand, startProgress } from '#harness';
 import { judgeFile, MODELS } from './judge-file.ts';
 import { reportLines, reportOf } from './report.ts';
 
-/** Violations that are told without `--all`, for they are kept in memory. All are counted. */
+/** Violations kept in memory and told without `--all`. All are counted. */
 const KEEP_MAX = 1000;
 
 const specification = {
   name: 'npm run judge --',
   description:
     'Judges the history of a database: one with timestamps, of any store with snapshot isolation, or one of ' +
-    'list append in the form of Jepsen, without. What must not have happened is told as a story. ' +
+    'list append in the form of Jepsen, without timestamps. Tells each violation as a story. ' +
     'docs/judge.md describes the files.',
   positionals: {
     history: inputFile({ description: 'JSON lines, or EDN if its name ends in .edn' }),
@@ -28,17 +28,16 @@ const specification = {
     model: choice({
       choices: MODELS,
       description:
-        'what was promised; in strong models real time counts; the serializable ones are for list append only',
+        'the promised model; in strong models real time counts; the serializable ones are for list append only',
       default: 'snapshot-isolation',
     }),
     ownWrites: choice({
       choices: ['seen', 'unseen'],
-      description:
-        'whether transactions read what they have written themselves, or always their snapshot',
+      description: 'whether transactions read their own writes, or always their snapshot',
       default: 'seen',
     }),
     limit: integer({
-      description: 'stories of each kind that are told',
+      description: 'printed stories of each kind',
       default: 3,
       min: 0,
       max: 1_000_000,
@@ -50,7 +49,7 @@ const specification = {
     { command: 'npm run judge -- history.jsonl', does: 'Judges by timestamps, exactly.' },
     {
       command: 'npm run judge -- history.edn --model strong-snapshot-isolation',
-      does: 'Judges a history of Jepsen, in which real time counts.',
+      does: 'Judges a Jepsen history; real time counts.',
     },
   ],
 } as const;

@@ -1,23 +1,26 @@
 /**
- * Pairs of overlapping writers: two transactions that wrote one key, of which neither had ended
- * when the other began. What snapshot isolation forbids mostly needs such a pair, so a history
+ * Counts pairs of overlapping writers: two transactions that wrote one key, neither of which had
+ * ended when the other began. Most violations of snapshot isolation need such a pair, so a history
  * without them proves little. A pair is counted once for each key that it shares.
  *
- *   1. Sort the writes by key: count those of each, and put each into the room of its key.
- *   2. The pairs of a key are those of each beginning with whatever had begun and not ended by
- *      then: two sorted lists and one sweep. What ends and begins at the same moment overlaps.
+ *   1. Sort the writes by key: count those of each key, and put each write into the section of its
+ *      key.
+ *   2. For each beginning, count the writes of the key that had begun and not ended by then: two
+ *      sorted lists and one sweep. An end and a beginning at the same moment overlap.
  *
- * Flat arrays of numbers, for millions of keys.
+ * It uses flat arrays of numbers, for millions of keys.
  */
 export class OverlapCounter {
-  /** The keys, numbered. */
+  /** The number of each key. */
   readonly #numbers = new Map<string, number>();
-  /** Of each write: the number of its key, and when its transaction began and ended. */
+  /** For each write: the number of its key, and when its transaction began and ended. */
   readonly #keys: number[] = [];
   readonly #begins: number[] = [];
   readonly #ends: number[] = [];
 
-  /** @param end not before `begin`; the same, if all that is known is that it was running then */
+  /**
+   * @param end not before `begin`; equal to it if the transaction is only known to have run then
+   */
   add(key: string, begin: number, end: number): void {
     const known = this.#numbers.get(key);
     const number = known ?? this.#numbers.size;
@@ -43,7 +46,7 @@ export class OverlapCounter {
     return pairs;
   }
 
-  /** Where the room of each key begins; and, last, where all end. */
+  /** The start of the section of each key; the last entry is the end of all. */
   #rooms(): Uint32Array {
     const rooms = new Uint32Array(this.#numbers.size + 1);
     for (const key of this.#keys) rooms[key + 1] = (rooms[key + 1] ?? 0) + 1;

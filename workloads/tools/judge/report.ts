@@ -1,4 +1,4 @@
-/** The report of a judgement, as data for `--json` and as lines for people. */
+/** The report of a judgement, as data for `--json` and as text. */
 import { ANOMALIES, type AnomalyName, type Story } from './anomalies.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -8,9 +8,9 @@ export interface Report extends Omit<Verdict, 'stories' | 'allowed'> {
   readonly verdict: 'clean' | 'violated';
   readonly seconds: number;
   readonly peakMemoryMB: number;
-  /** Those that were kept, by anomaly; in the order of `ANOMALIES`. */
+  /** The violations kept, by anomaly, in the order of `ANOMALIES`. */
   readonly violations: readonly Group[];
-  /** What the model allows. */
+  /** Anomalies that the model allows. */
   readonly allowed: readonly Group[];
 }
 
@@ -26,7 +26,7 @@ interface Context {
   readonly file: string;
   readonly model: string;
   readonly seconds: number;
-  /** Stories of each anomaly. */
+  /** Maximum number of stories of each anomaly. */
   readonly limit: number;
 }
 
@@ -53,7 +53,7 @@ export function reportLines(report: Report): readonly string[] {
   const sentence =
     verdict === 'clean'
       ? `Clean: nothing contradicts ${wordsOf(model)}.`
-      : `Violated: ${plural(found, 'contradiction')} to ${wordsOf(model)}${ofWhich}.`;
+      : `Violated: ${plural(found, 'violation')} of ${wordsOf(model)}${ofWhich}.`;
   return [
     ...summaryLines(report),
     '',
@@ -67,11 +67,11 @@ export function reportLines(report: Report): readonly string[] {
 function summaryLines(report: Report): readonly string[] {
   const { transactions, ok, fail, info, infoSeen, reads, readsNotJudged, keys } = report;
   const seen =
-    info === 0 ? '' : `; ${withCommas(infoSeen)} of the info were seen, and so have committed`;
+    info === 0 ? '' : `; ${withCommas(infoSeen)} of the info were seen, so they have committed`;
   const left =
     readsNotJudged === 0
       ? ''
-      : `; ${withCommas(readsNotJudged)} not judged, for their values do not tell who wrote them`;
+      : `; ${withCommas(readsNotJudged)} not judged, because their values do not identify a writer`;
   const format =
     report.format === 'timestamps'
       ? 'judged by timestamps'
@@ -106,7 +106,7 @@ function groupLines({ anomaly, also, means, count, stories }: Group): readonly s
     '',
     `${capitalised(anomaly)} (${also}), ${withCommas(count)}: ${means}.`,
     ...stories.flatMap(storyLines),
-    ...(more > 0 ? [`  ${withCommas(more)} more, told by --all or --limit.`] : []),
+    ...(more > 0 ? [`  ${withCommas(more)} more; use --all or --limit to see them.`] : []),
   ];
 }
 
@@ -114,7 +114,7 @@ function storyLines({ about, transactions, why }: Story): readonly string[] {
   const width = Math.max(...transactions.map(({ name }) => name.length));
   return [
     '',
-    ...(about === '' ? [] : [`  Of ${about}:`]),
+    ...(about === '' ? [] : [`  On ${about}:`]),
     ...transactions.flatMap(({ name, lines, heading, did }) => {
       const where = `${lines.length > 1 ? 'lines' : 'line'} ${lines.join(' and ')}`;
       return [

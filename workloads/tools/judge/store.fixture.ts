@@ -1,11 +1,11 @@
 /**
- * A store with snapshot isolation that is too simple to be wrong, and ways to make it wrong: random
- * clients run transactions on it, a step at a time, and what they did is written down in the
+ * A store with snapshot isolation that is too simple to be wrong, and ways to make it wrong. Random
+ * clients run transactions on it, a step at a time, and their operations are recorded in the
  * formats of docs/judge.md. Every value is written once.
  */
 import { createRandom, type Random } from '#engine/base';
 
-/** Each is what the judges must find in some histories. */
+/** Mistakes that the judges must find in some histories. */
 export const MISTAKES = [
   'commits in spite of a conflict',
   'reads the newest version',
@@ -39,13 +39,13 @@ export interface StoreOptions {
   /** Added to each timestamp. */
   readonly offset?: bigint;
   /**
-   * Whether some clients die before they hear the outcome, and some do not hear the commit
+   * Whether some clients die before they learn the outcome, and some do not learn the commit
    * timestamp.
    */
   readonly deaths?: boolean;
 }
 
-/** A line for each transaction. */
+/** A history with one line per transaction. */
 export function timestampHistory(seed: number, options: StoreOptions): readonly string[] {
   return new Store(createRandom(seed), options).run();
 }
@@ -168,7 +168,7 @@ class Store {
     }
   }
 
-  /** Now and then, if that is the store's mistake. */
+  /** True from time to time, if that is the store's mistake. */
   #errs(mistake: Mistake): boolean {
     return this.#options.mistake === mistake && this.#random.fraction() < 0.5;
   }

@@ -1,4 +1,4 @@
-/** What a history is judged by, and what comes of it: the same for both kinds of histories. */
+/** The options and the verdict of a judgement, the same for both kinds of histories. */
 import type { Story } from './anomalies.ts';
 
 export interface JudgeOptions {
@@ -6,11 +6,11 @@ export interface JudgeOptions {
   readonly strict: boolean;
   /** Whether cycles that snapshot isolation allows are violations too. */
   readonly serializable: boolean;
-  /** Whether transactions read what they have written themselves, or always their snapshot. */
+  /** Whether transactions read their own writes, or always their snapshot. */
   readonly ownWritesSeen: boolean;
-  /** Violations that are told; all are counted. */
+  /** Maximum number of violations kept; all are counted. */
   readonly keepMax: number;
-  /** Called now and then with the number of transactions that were read. */
+  /** Called from time to time with the number of transactions read. */
   readonly onProgress: (transactions: number) => void;
   readonly signal: AbortSignal;
 }
@@ -21,20 +21,17 @@ export interface Verdict {
   readonly ok: number;
   readonly fail: number;
   readonly info: number;
-  /** Of `info`: those that were seen, and so have committed. */
+  /** Transactions of outcome `info` that were seen, and so have committed. */
   readonly infoSeen: number;
   readonly keys: number;
-  /** Including those of rows, and of rows that scans did not find. */
+  /** Judged reads, including rows of scans, and rows that scans did not find. */
   readonly reads: number;
   readonly readsNotJudged: number;
-  /**
-   * Pairs of transactions that wrote one key while both were running, each counted once for each
-   * key.
-   */
+  /** Pairs of transactions that wrote one key while both were running, counted once per key. */
   readonly overlappingWriters: number;
-  /** Violations; `stories` may tell fewer. */
+  /** Number of violations; `stories` may hold fewer. */
   readonly found: number;
   readonly stories: readonly Story[];
-  /** What the model allows and a stricter one does not: write skew. */
+  /** Anomalies that the model allows and a stricter one does not: write skew. */
   readonly allowed: readonly Story[];
 }

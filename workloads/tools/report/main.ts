@@ -1,6 +1,4 @@
-/**
- * `npm run report -- <folder>`: makes tables, charts and page of a run again, from its files alone.
- */
+/** `npm run report -- <folder>`: rebuilds tables, charts and page of a run from its files alone. */
 import { runCommand } from '#harness';
 import { inputFolder } from '#harness';
 import { buildReport } from '#results';
@@ -9,9 +7,9 @@ await runCommand(
   {
     name: 'npm run report --',
     description:
-      'Makes the tables (CSV), the figures (PNG) and report.html of a run again, ' +
-      'from its run.json and histograms alone. Nothing is measured; the same files give the same ' +
-      'report to the byte.',
+      'Rebuilds the tables (CSV), the figures (PNG) and report.html of a run ' +
+      'from its run.json and histograms alone. It measures nothing; the same files give the same ' +
+      'report, byte for byte.',
     options: {},
     positionals: {
       folder: inputFolder({ description: 'the folder of a run, which holds its run.json' }),

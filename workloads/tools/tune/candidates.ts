@@ -1,5 +1,5 @@
 /**
- * The settings that are tried: the defaults, and others drawn at random from values that make a
+ * The candidate settings: the defaults, and others drawn at random from values that make a
  * difference.
  */
 import type { Random } from '#engine';
@@ -23,7 +23,7 @@ const SPACE = {
   scanners: [1, 2, 4],
 } as const;
 
-/** So many different ones, the defaults first; fewer if there are no more. */
+/** Draws `count` different candidates, the defaults first; fewer if there are no more. */
 export function drawCandidates(count: number, random: Random): readonly EngineValues[] {
   const drawn = new Map([[nameOf(DEFAULTS), DEFAULTS]]);
   for (let attempt = 0; drawn.size < count && attempt < 100 * count; attempt++) {
@@ -33,7 +33,7 @@ export function drawCandidates(count: number, random: Random): readonly EngineVa
   return [...drawn.values()];
 }
 
-/** In words, for tables; settings that do not matter are left out. */
+/** The name of the settings for tables; those without effect are omitted. */
 export function nameOf({ batching, prefetch, scanners, ...batch }: EngineValues): string {
   const words = [
     batching === 'off'

@@ -1,4 +1,6 @@
-/** `npm run tune`: finds batching and prefetch settings for a workload, and says how sure it is. */
+/**
+ * `npm run tune`: finds batching and prefetch settings for a workload, and states their certainty.
+ */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Bigtable, createRandom } from '#engine';
@@ -13,9 +15,11 @@ import { type SearchResult, search, type Trial, trialsOf } from './search.ts';
 import { certaintyOf, configText, findingsOf, recommended } from './tune-findings.ts';
 import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
 
-/** What a trial takes beside what it measures: loading, warming up, checking. */
+/** Time of a trial besides its measurement: loading, warm-up and check. */
 const OVERHEAD_SECONDS = 1.5;
-/** A trial's seconds stand for its busy part; warm-up and one at a time come to half as much. */
+/**
+ * A trial's seconds are its busy part; warm-up and the part with one at a time take half as long.
+ */
 const TRIAL_FACTOR = 1.5;
 const SECONDS_MIN = 0.1;
 
@@ -23,11 +27,12 @@ const specification = {
   name: 'npm run tune --',
   description:
     'Tries batching, prefetch and scanner settings on a workload within a budget of time, draws throughput against ' +
-    'latency, and writes the settings it recommends to a file that scripts take with --config.',
+    'latency, and writes the recommended settings to a file that scripts accept with --config.',
   options: {
     workload: choice({
       choices: TUNED,
-      description: 'what to tune for: clustering documents, or single-cell reads and rewrites',
+      description:
+        'the workload to tune for: clustering documents, or single-cell reads and rewrites',
       default: 'crawl-rate',
     }),
     store: choice({ choices: STORES, description: 'the storage', default: 'embedded' }),
@@ -40,18 +45,18 @@ const specification = {
     }),
     objective: choice({
       choices: ['throughput', 'latency'],
-      description: 'what the best settings are best in',
+      description: 'the measure by which the best settings are chosen',
       default: 'throughput',
     }),
     seconds: number({
-      description: 'the budget: about how long it takes; the shorter, the less certain',
+      description: 'the approximate duration; the shorter, the less certain',
       default: 240,
       min: 5,
       max: 86_400,
       unit: 'seconds',
     }),
     candidates: integer({
-      description: 'settings that are tried, the defaults among them',
+      description: 'settings to try, including the defaults',
       default: 12,
       min: 2,
       max: 500,
@@ -63,7 +68,7 @@ const specification = {
       max: 100,
     }),
     size: integer({
-      description: 'documents, or rows, that are there before',
+      description: 'documents, or rows, in the storage before a trial',
       default: 2_000,
       min: 100,
       max: 10_000_000,
@@ -75,7 +80,7 @@ const specification = {
       max: 10_000,
     }),
     seed: integer({
-      description: 'the same seed tries the same settings in the same order',
+      description: 'with the same seed, tries the same settings in the same order',
       default: 1,
       min: 0,
       max: 2 ** 31 - 1,
@@ -161,14 +166,13 @@ async function searchWithin(options: TuneOptions, signal: AbortSignal): Promise<
     await using empty = await openEmpty();
     const data = { size, concurrency, seed: trial.seed };
     const distance = { ...empty.manifest, roundTripMs };
-    const wrap = (one: Bigtable): Bigtable =>
-      roundTripMs > 0 ? distantStore(one, distance) : one;
+    const wrap = (one: Bigtable): Bigtable => (roundTripMs > 0 ? distantStore(one, distance) : one);
     const details = { values, data, seconds: trial.seconds, wrap, signal };
     return await tryOut(WORKLOADS[workload], empty, details);
   };
   const onTrial = (done: number): void => progress.update(done);
   try {
-    // Not counted: whoever is tried first would pay for the compiling of all code.
+    // Not counted: the first trial would include the compilation of all code.
     await measure(DEFAULTS, { seconds, seed: 0 });
     return await search({ ...options, candidates, seconds, random, onTrial, measure });
   } finally {

@@ -1,7 +1,7 @@
 /**
- * Single-cell transactions on random rows, in turns a read and a rewrite: the work of the paper's
- * figure 8, for tuning. A rewrite adds one to the cell's number, so the sum of all is the number of
- * rewrites, or an update was lost.
+ * Single-cell transactions on random rows, alternately a read and a rewrite: the work of the
+ * paper's figure 8, for tuning. A rewrite adds one to the cell's number, so the sum of all is the
+ * number of rewrites, unless an update was lost.
  */
 import {
   type Bigtable,
@@ -71,7 +71,7 @@ async function checkSum(percolator: Percolator, rewrites: number): Promise<Check
   }
   return {
     passed: sum === rewrites,
-    detail: `the numbers sum up to ${sum} after ${rewrites} rewrites`,
+    detail: `the numbers add up to ${sum} after ${rewrites} rewrites`,
   };
 }
 

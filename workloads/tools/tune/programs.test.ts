@@ -1,4 +1,4 @@
-/** The programs of this folder at smoke size, and their answers to what they cannot do. */
+/** The programs at smoke size, and their answers to bad input. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -19,7 +19,7 @@ function run(program: string, ...options: string[]): Promise<Ended> {
 }
 
 describe('bench:batching', () => {
-  test('counts, checks, and says whether prefetching saves nine reads of ten', async () => {
+  test('counts, checks, and reports whether prefetching saves nine reads of ten', async () => {
     await using folder = await temporaryFolder();
     const out = path.join(folder.path, 'run');
     const small = ['--documents', '60', '--transactions', '300', '--repository', '100'];
@@ -56,7 +56,7 @@ describe('bench:batching', () => {
 
 describe('tune', () => {
   for (const workload of ['crawl-rate', 'micro']) {
-    test(`recommends settings for ${workload}, in a file that scripts take`, async () => {
+    test(`recommends settings for ${workload}, in a file that scripts accept`, async () => {
       await using folder = await temporaryFolder();
       const out = path.join(folder.path, 'run');
       const small = ['--seconds', '5', '--candidates', '3', '--repeats', '3', '--size', '100'];

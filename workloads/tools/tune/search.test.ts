@@ -1,14 +1,22 @@
-/** The search against functions whose best settings are known. */
+/** The search on functions whose best settings are known. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
 import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
 import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
-import { type SearchResult, isSignificant, paretoFront, search, type Trial, trialsOf } from './search.ts';
+import {
+  type SearchResult,
+  isSignificant,
+  paretoFront,
+  search,
+  type Trial,
+  trialsOf,
+} from './search.ts';
 import { certaintyOf, configText, recommended } from './tune-findings.ts';
 
 /**
- * Settings whose throughput is `goodness` of them, give or take `noise`; the default reaches 100.
+ * Searches settings whose throughput is their `goodness`, plus or minus `noise`; the default
+ * reaches 100.
  */
 async function find(
   goodness: (values: EngineValues) => number,
@@ -39,7 +47,7 @@ function certainty(found: SearchResult): string {
 }
 
 describe('the search', () => {
-  test('finds the better settings, and is sure of them', async () => {
+  test('finds the better settings, with certainty', async () => {
     const found = await find(({ batching }) => (batching === 'on' ? 1.5 : 1));
     assert.equal(found.winner.batching, 'on');
     assert.ok(found.gain !== null && isSignificant(found.gain));
@@ -48,7 +56,7 @@ describe('the search', () => {
     assert.match(certainty(found), /^The best candidate reached 1\.\d\d times \(95 %: 1\.\d\d to/);
   });
 
-  test('says that there is no significant difference where there is none, however lucky one was', async () => {
+  test('reports no significant difference if there is none, even if a candidate was lucky', async () => {
     let unsure = 0;
     for (let seed = 1; seed <= 40; seed++) {
       const found = await find(() => 1, { noise: 0.4, seed });
@@ -58,7 +66,7 @@ describe('the search', () => {
       assert.deepEqual(JSON.parse(configText(found)), asConfig(DEFAULTS));
     }
     // Of 40 intervals of 95 %, one that is above 1 is expected; four would be bad luck indeed.
-    assert.ok(unsure >= 36, `${40 - unsure} of 40 recommended what is no better`);
+    assert.ok(unsure >= 36, `${40 - unsure} of 40 recommended settings that are not better`);
   });
 
   test('keeps the defaults if nothing is better', async () => {
@@ -68,13 +76,13 @@ describe('the search', () => {
     assert.match(certainty(found), /keep them/);
   });
 
-  test('takes as many trials, and as long, as it says beforehand', async () => {
+  test('takes the number of trials, and the time, announced in advance', async () => {
     const { trials, lengths } = await find(({ batchRows }) => batchRows);
     assert.deepEqual({ trials, lengths }, trialsOf(12, 5));
   });
 });
 
-test('the front is what nothing beats in both', () => {
+test('the front holds the trials that no other trial beats in both measures', () => {
   const tried = (
     [
       [10, 1],

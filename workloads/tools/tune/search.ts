@@ -1,29 +1,29 @@
 /**
- * The search for settings, within a budget of time: successive halving, and then the one question
- * that matters, whether the winner is really better than the defaults.
+ * The search for settings within a time budget: successive halving, and then a test whether the
+ * winner is really better than the defaults.
  *
  *     8 candidates, short trials ─▶ the better 4, twice as long ─▶ 2, four times ─▶ the winner
  *     winner and defaults, in turns, on fresh seeds ─▶ ratio with its 95 % confidence interval
  *
- * The defaults are always among the candidates. The last step is measured anew, also the defaults:
- * of many candidates the luckiest looks best, and its luck must not count.
+ * The defaults are always among the candidates. The last step uses new measurements, also for the
+ * defaults: of many candidates the luckiest looks best, and its luck must not count.
  *
- * Knows nothing of engines: what a trial is, is handed in.
+ * This file knows nothing about engines: the caller passes the function that runs a trial.
  */
 import type { Random } from '#engine';
 import { type Estimate, estimateRatio } from '../../harness/statistics/ratio.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 
 export interface Trial {
-  /** With the machine as busy as the workload makes it. */
+  /** Throughput at full load. */
   readonly perSecond: number;
-  /** Median, with one at a time. */
+  /** Median latency with one transaction at a time. */
   readonly latencyMs: number;
 }
 
 export interface Tried {
   readonly values: EngineValues;
-  /** The longest trial; of several of one length the last. */
+  /** The longest trial; the last one of several of the same length. */
   readonly trial: Trial;
   readonly seconds: number;
 }
@@ -58,7 +58,8 @@ export interface SearchResult {
 }
 
 /**
- * Length of a final trial, in units of the first round's; and seeds that no earlier round has had.
+ * Length of a final trial, in units of the first round's; it also gives seeds that no earlier round
+ * used.
  */
 const FINAL_LENGTH = 4;
 const FIRST_FINAL_SEED = 1_000;
@@ -93,7 +94,7 @@ export async function search(options: SearchOptions): Promise<SearchResult> {
   return { tried: [...tried.values()], winner, gain, ...final };
 }
 
-/** In turns, each pair on data of its own. */
+/** Compares in turns, each pair on new data. */
 async function compare(
   options: Pick<SearchOptions, 'seconds' | 'repeats' | 'random'> & {
     readonly measure: SearchOptions['measure'];
@@ -115,8 +116,7 @@ async function compare(
 }
 
 /**
- * How many trials there are at most, for whoever shows progress; the lengths in units of the first
- * round's.
+ * The maximum number of trials, for a progress display; lengths are in units of the first round's.
  */
 export function trialsOf(
   candidates: number,
@@ -131,7 +131,7 @@ export function trialsOf(
   return { trials: trials + 2 * repeats, lengths: lengths + 2 * repeats * FINAL_LENGTH };
 }
 
-/** The difference is certain enough to speak of: the interval leaves out 1. */
+/** Whether the difference is significant: the interval excludes 1. */
 export function isSignificant({ low, high }: Estimate): boolean {
   return low !== null && high !== null && (low > 1 || high < 1);
 }

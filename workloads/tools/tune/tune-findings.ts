@@ -1,9 +1,15 @@
-/** What a search for settings has found: for the report, and in words. */
+/** The result of a search for settings, for the report and in words. */
 import type { Findings, ResultChart, ResultSeries, ResultTable } from '#results';
 import type { Estimate } from '../../harness/statistics/ratio.ts';
 import { DEFAULTS, nameOf } from './candidates.ts';
 import { asConfig, type EngineValues } from '../../harness/engine-settings.ts';
-import { type SearchResult, isSignificant, type Objective, paretoFront, type Tried } from './search.ts';
+import {
+  type SearchResult,
+  isSignificant,
+  type Objective,
+  paretoFront,
+  type Tried,
+} from './search.ts';
 
 export interface TuneResult {
   readonly workload: string;
@@ -12,12 +18,12 @@ export interface TuneResult {
   readonly found: SearchResult;
 }
 
-/** What is recommended: the winner, if it is certain that it is better; otherwise the defaults. */
+/** The recommended settings: the winner if it is significantly better, otherwise the defaults. */
 export function recommended({ winner, gain }: SearchResult): EngineValues {
   return gain !== null && isSignificant(gain) && gain.value > 1 ? winner : DEFAULTS;
 }
 
-/** How sure it is, in one sentence. */
+/** The certainty of the recommendation, in one sentence. */
 export function certaintyOf({ found, objective }: TuneResult): string {
   const { winner, gain, winnerTrials } = found;
   if (gain === null) return 'No settings did better than the defaults: keep them.';
@@ -28,7 +34,7 @@ export function certaintyOf({ found, objective }: TuneResult): string {
   }
   return gain.value > 1
     ? `The best candidate reached ${words}.`
-    : `The best candidate was worse when measured anew: ${words}. Keep the defaults.`;
+    : `The best candidate was worse in the final trials: ${words}. Keep the defaults.`;
 }
 
 export function configText(found: SearchResult): string {
@@ -67,11 +73,10 @@ function triedTable({ unit, found }: TuneResult): ResultTable {
   return {
     name: 'candidates',
     title: 'Candidates',
-    caption:
-      'Each with its longest trial. Short trials are noisy; only the final pairs say who is better.',
+    caption: 'Each with its longest trial. Short trials are noisy; only the final pairs decide.',
     columns: [
       'settings',
-      `${unit} a second`,
+      `${unit} per second`,
       'median ms, one at a time',
       'seconds',
       'on the front',
@@ -88,8 +93,8 @@ function finalTable({ unit, found }: TuneResult): ResultTable {
     caption: `The best candidate: ${nameOf(found.winner)}.`,
     columns: [
       'pair',
-      `best: ${unit} a second`,
-      `defaults: ${unit} a second`,
+      `best: ${unit} per second`,
+      `defaults: ${unit} per second`,
       'best: median ms, one at a time',
       'defaults: median ms, one at a time',
     ],
@@ -125,8 +130,8 @@ function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
   return {
     name: 'pareto',
     title: `Throughput and latency of ${workload} under different settings`,
-    caption: 'To the right and below is better. Nothing tried beats a point of the front in both.',
-    x: { title: `${unit} a second, busy`, scale: 'logarithmic', ticks: [] },
+    caption: 'Right and down is better. No trial beats a point of the front in both measures.',
+    x: { title: `${unit} per second, busy`, scale: 'logarithmic', ticks: [] },
     y: { title: 'Median latency in ms, one at a time', scale: 'logarithmic', ticks: [] },
     // The first is drawn on top.
     series: [

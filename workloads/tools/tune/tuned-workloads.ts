@@ -1,6 +1,6 @@
 /**
- * The workloads that can be tuned. One more is one more entry: how to load an empty storage, and
- * how to run on it with given settings, for some time and with so many at a time.
+ * The workloads that can be tuned. A new workload is a new entry: how to load an empty storage, and
+ * how to run on it with given settings, for a given time and concurrency.
  */
 import type { Bigtable } from '#engine';
 import { percentileMs } from '#results';
@@ -15,19 +15,19 @@ export const TUNED = ['crawl-rate', 'micro'] as const;
 
 export interface TunedRun extends AsyncDisposable {
   run(options: LoopOptions): Promise<LoopResult>;
-  /** Nothing is run afterwards. */
+  /** Call nothing after it. */
   check(): Promise<Check>;
 }
 
 export interface TunedWorkload {
-  /** What is counted: documents, transactions. */
+  /** The counted unit: documents, transactions. */
   readonly unit: string;
   load(store: Bigtable, data: Data): Promise<void>;
   open(store: Bigtable, values: EngineValues, data: Data): Promise<TunedRun>;
 }
 
 export interface Data {
-  /** Documents, or rows, that are there before. */
+  /** Documents, or rows, in the storage before the trial. */
   readonly size: number;
   readonly seed: number;
   readonly concurrency: number;
@@ -53,11 +53,14 @@ export const WORKLOADS: Readonly<Record<(typeof TUNED)[number], TunedWorkload>> 
   },
 };
 
-/** Share of a trial before what is measured, and share of it with one at a time. */
+/** Warm-up as a share of a trial; also the share of the part with one at a time. */
 const WARM_UP = 0.25;
 const ALONE = 0.25;
 
-/** One trial on an empty storage. @throws if its check fails: a wrong answer has no speed */
+/**
+ * One trial on an empty storage. @throws if its check fails: the speed of a wrong answer is
+ * meaningless
+ */
 export async function tryOut(
   workload: TunedWorkload,
   store: Bigtable,
@@ -65,7 +68,7 @@ export async function tryOut(
     readonly values: EngineValues;
     readonly data: Data;
     readonly seconds: number;
-    /** Between engine and storage: what makes it more distant, say. */
+    /** Wraps the storage, for example to make it more distant. */
     readonly wrap: (store: Bigtable) => Bigtable;
     readonly signal: AbortSignal;
   },

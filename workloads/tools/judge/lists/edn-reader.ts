@@ -1,13 +1,13 @@
 /**
  * A reader of EDN, one form after another, each with its line. It also reads JSON, which is nearly
- * a part of EDN: the colon after a name is left out.
+ * a subset of EDN: the reader skips the colon after a name.
  *
  *     #jepsen.history.Op{:type :ok, :process 3, :value [[:append 5 1] [:r 6 [1 2]]]} ; a comment
  *
- * Why not a library: the one there is takes what is broken for nil, rounds whole numbers above
- * 2^53, and does not know lines; `edn-reader.test.ts` compares the two on what is right. Keywords
+ * The existing library is not enough: it reads broken input as nil, rounds whole numbers above
+ * 2^53, and does not know lines. `judge-lists.test.ts` compares the two on correct input. Keywords
  * become symbols (`Symbol.for('ok')`), maps become `Map`s by the names of their keys, and lists,
- * vectors and sets become arrays. Tags and metadata are left out: what is tagged counts.
+ * vectors and sets become arrays. Tags and metadata are skipped; the tagged value counts.
  */
 import { BadLineError, naming } from '../lines.ts';
 
@@ -28,12 +28,12 @@ export interface NumberedForm {
 }
 
 interface Source {
-  /** For the sentence about what is wrong. */
+  /** For error messages. */
   readonly file: string;
   readonly isJson: boolean;
 }
 
-/** The forms of a file; if all of it is one vector or list, what is in that. */
+/** The forms of a file; if the whole file is one vector or list, its elements. */
 export function* readForms(text: string, { file, isJson }: Source): Generator<NumberedForm> {
   const reader = new Reader(text, isJson);
   const closing = reader.openWhole();
@@ -68,7 +68,7 @@ class Reader {
     this.#isJson = isJson;
   }
 
-  /** @returns what closes the vector that all of the file is; undefined if it is none */
+  /** @returns the closing bracket if the whole file is one vector or list; otherwise undefined */
   openWhole(): string | undefined {
     const first = this.#text[this.skipToForm()] ?? '';
     if (first !== '[' && first !== '(') return undefined;
@@ -85,7 +85,7 @@ class Reader {
     }
   }
 
-  /** Skips white space, comments, and forms that are marked as to be left out. */
+  /** Skips white space, comments, and forms marked with `#_`. */
   skipToForm(): number {
     for (;;) {
       this.#match(this.#isJson ? JSON_WHITE : WHITE);
@@ -170,7 +170,7 @@ class Reader {
     return next === closing;
   }
 
-  /** `\c`, `\newline`, `\u0041` are taken as they are written: no history depends on them. */
+  /** `\c`, `\newline`, `\u0041` are kept as written: no history depends on them. */
   #character(): string {
     const from = ++this.#at;
     this.#at++;
@@ -206,7 +206,7 @@ function valueOf(token: string): Form {
   return /^[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?M?$/.test(token) ? Number.parseFloat(token) : token;
 }
 
-/** Of a key or a keyword: what it is called, in EDN and in JSON. */
+/** The name of a key or a keyword, in EDN and in JSON. */
 export function nameOf(form: Form | undefined): string {
   if (typeof form === 'symbol') return form.description ?? '';
   return typeof form === 'string' ? form : shownForm(form);

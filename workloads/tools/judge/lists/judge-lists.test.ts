@@ -1,6 +1,6 @@
 /**
- * The claims of the reader of Jepsen's histories: EDN and JSON agree, and the judge hears what was
- * written down.
+ * Claims about the reader of Jepsen's histories: EDN and JSON agree, and the judge receives the
+ * transactions as recorded.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -44,7 +44,7 @@ function formsOf(text: string, isJson = false): readonly Form[] {
   return [...readForms(text, { file: 'history', isJson })].map(({ form }) => form);
 }
 
-/** As `edn-data` gives it, with keywords as texts. */
+/** The form as `edn-data` gives it, with keywords as texts. */
 function plain(form: Form): unknown {
   if (typeof form === 'symbol') return form.description;
   if (form instanceof Map) {
@@ -64,7 +64,7 @@ function asJson(edn: string): readonly string[] {
 }
 
 /**
- * Transactions that see a list as it is, or as it was, or twice; some fail, and are seen or not.
+ * Transactions that see the current list, an old one, or a list twice; some fail, and may be seen.
  */
 function randomLists(random: Random): readonly ListTransaction[] {
   const lists: Record<string, number[]> = { a: [], b: [], c: [] };
@@ -81,7 +81,7 @@ function randomLists(random: Random): readonly ListTransaction[] {
       if (outcome !== 'fail' || random.fraction() < 0.1) list.push(i);
       return { kind: 'append', key, elements: [i] } as const;
     });
-    // Jepsen does not say what was read by what is not known to have committed.
+    // Jepsen does not tell the reads of a transaction that is not known to have committed.
     const known = operations.filter(({ kind }) => outcome === 'ok' || kind === 'append');
     const beganAt = i * 2;
     const endedAt = beganAt + random.integer(1, 4);
@@ -90,7 +90,7 @@ function randomLists(random: Random): readonly ListTransaction[] {
 }
 
 describe('a history of list append', () => {
-  test('is judged as its transactions are, after it was written as EDN and read again', async () => {
+  test('has the same verdict as its transactions after a write as EDN and a read', async () => {
     const counts = { clean: 0, violated: 0 };
     for (let seed = 1; seed <= 100; seed++) {
       const transactions = randomLists(createRandom(seed));
@@ -131,7 +131,7 @@ describe('a history of list append', () => {
     }
   });
 
-  test('counts what never ended, or ended unknown, as committed if it was seen', async () => {
+  test('counts a transaction without end, or with unknown outcome, as committed if it was seen', async () => {
     const open = '{:type :invoke, :process 0, :f :txn, :value [[:append 1 1]]}\n';
     const unknown = `${open}{:type :info, :process 0, :f :txn, :value [[:append 1 1]], :error :timeout}\n`;
     const reader = '{:type :ok, :process 1, :f :txn, :value [[:r 1 [1]]]}\n';
@@ -143,7 +143,7 @@ describe('a history of list append', () => {
     assert.deepEqual([found, infoSeen], [0, 0]);
   });
 
-  test('leaves out what the nemesis does', async () => {
+  test('skips the operations of the nemesis', async () => {
     const nemesis = '{:type :info, :process :nemesis, :f :start, :value {"n1" #{"n2"}}}\n';
     const reader = '{:type :ok, :process 1, :f :txn, :value [[:r 1 nil]]}\n';
     const { transactions, found } = await judge('h.edn', nemesis + reader);
@@ -166,13 +166,13 @@ describe('the reader of EDN', () => {
     '{:big 449123456789012345678N}',
   ];
   for (const text of texts) {
-    test(`reads ${text.slice(0, 40).replaceAll('\n', ' ')} as another one does`, () => {
+    test(`reads ${text.slice(0, 40).replaceAll('\n', ' ')} as another reader does`, () => {
       const other = parseEDNString(text, { mapAs: 'object', keywordAs: 'string', listAs: 'array' });
       assert.deepEqual(formsOf(text).map(plain), [other]);
     });
   }
 
-  test('reads what edn-data does not: several forms with their lines, NaN, whole numbers beyond 2^53', () => {
+  test('reads input that edn-data does not: several forms with their lines, NaN, whole numbers beyond 2^53', () => {
     const forms = [
       ...readForms('{:a 1}\n\n; two\n{:a ##NaN\n :b 2}\n[9007199254740993]', {
         file: '',
@@ -186,7 +186,7 @@ describe('the reader of EDN', () => {
     assert.deepEqual(forms.at(-1)?.form, [9_007_199_254_740_993n]);
   });
 
-  test('reads what JSON.parse reads, as it does', () => {
+  test('reads JSON as JSON.parse does', () => {
     const values = [
       { type: 'ok', a: [1, -2.5e-3, null, true, ''], b: { c: 'd:e,f "g"\n\\' } },
       'x',

@@ -3,9 +3,9 @@
  * describes it).
  *
  *   1. Read the operations, and pair beginnings with ends (operations.ts).
- *   2. Judge them by the judge that judges our own engine: it finds the order of appends from what
- *      was read, and cycles of dependencies.
- *   3. Tell what was found. Cycles that snapshot isolation allows are violations of
+ *   2. Judge them with the judge of this project's engine: it finds the order of appends from the
+ *      reads, and cycles of dependencies.
+ *   3. Tell the stories of the findings. Cycles that snapshot isolation allows are violations of
  *      serializability.
  */
 import { readFile, stat } from 'node:fs/promises';
@@ -25,7 +25,7 @@ import { readForms } from './edn-reader.ts';
 import { type JepsenTransaction, Pairing } from './operations.ts';
 import { ListStories } from './stories.ts';
 
-/** A string of JavaScript cannot be much larger. */
+/** A JavaScript string cannot be much larger. */
 const BYTES_MAX = 500_000_000;
 
 export async function judgeLists(file: string, options: JudgeOptions): Promise<Verdict> {
@@ -60,7 +60,10 @@ export async function judgeLists(file: string, options: JudgeOptions): Promise<V
   };
 }
 
-/** Two that missed each other in one key have been found to have lost an update. */
+/**
+ * Only write skew: two transactions that missed each other in one key are reported as a lost
+ * update.
+ */
 function tellAllowed(stories: ListStories, kept: readonly Finding<ListProof>[]): readonly Story[] {
   return kept.map((found) => stories.tell(found)).filter(({ anomaly }) => anomaly === 'write skew');
 }
@@ -72,7 +75,7 @@ async function readTransactions(
   const { size } = await stat(file);
   if (size > BYTES_MAX) {
     throw new UsageError(
-      `${file} must have at most 500 MB, as a history of list append, but has ${size} bytes.`,
+      `${file} must have at most 500 MB to be judged as a list-append history, but has ${size} bytes.`,
     );
   }
   const text = await readFile(file, 'utf8');
@@ -86,10 +89,10 @@ async function readTransactions(
   }
   const transactions = pairing.finish();
   if (transactions.length > 0) return transactions;
-  throw new UsageError(`${file} must hold operations of list append, but holds no transaction.`);
+  throw new UsageError(`${file} must hold list-append operations, but has no transaction.`);
 }
 
-/** What never ended may be running still. */
+/** A transaction without an end may still be running. */
 function overlapsOf(transactions: readonly JepsenTransaction[]): number {
   const counter = new OverlapCounter();
   for (const { operations, beganAt, endedAt = Infinity } of transactions) {

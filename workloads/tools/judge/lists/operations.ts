@@ -1,12 +1,12 @@
 /**
- * Operations of a Jepsen history, and the transactions that they are the beginnings and ends of.
+ * Pairs the operations of a Jepsen history into transactions, each with its beginning and its end.
  *
  *     {:type :invoke, :f :txn, :process 0, :value [[:append 5 1] [:r 6 nil]],   :index 0}
  *     {:type :ok,     :f :txn, :process 0, :value [[:append 5 1] [:r 6 [1 2]]], :index 3}
  *
- * As in Jepsen: a process does one thing at a time; `info` leaves open what became of it; the order
- * of the file is the order of time; what processes without a number do (the nemesis) is no
- * transaction. An end without an invocation is taken for both.
+ * As in Jepsen: a process runs one transaction at a time; `info` leaves the outcome open; the order
+ * of the file is the order of time; operations of processes without a number (the nemesis) are not
+ * transactions. An end without an invocation counts as both.
  */
 import type {
   Element,
@@ -17,7 +17,7 @@ import { BadLineError } from '../lines.ts';
 import { type Form, nameOf, type NumberedForm, shownForm } from './edn-reader.ts';
 
 export interface JepsenTransaction extends ListTransaction {
-  /** Of the operations that began and ended it. */
+  /** Lines of the operations that began and ended it. */
   readonly lines: readonly number[];
 }
 
@@ -27,7 +27,7 @@ interface Event {
   readonly moment: number;
   readonly type: 'invoke' | ListTransaction['outcome'];
   readonly process: number;
-  /** As Jepsen numbers it, or else its moment. */
+  /** Jepsen's number, or else its moment. */
   readonly index: number;
   readonly operations: readonly ListOperation[];
 }
@@ -35,16 +35,16 @@ interface Event {
 export class Pairing {
   readonly transactions: JepsenTransaction[] = [];
   readonly #ownWritesSeen: boolean;
-  /** By process: what it is doing. */
+  /** By process: its pending invocation. */
   readonly #pending = new Map<number, Event>();
   #moments = 0;
 
-  /** @param ownWritesSeen whether transactions read what they have appended themselves */
+  /** @param ownWritesSeen whether transactions read their own appends */
   constructor({ ownWritesSeen }: { readonly ownWritesSeen: boolean }) {
     this.#ownWritesSeen = ownWritesSeen;
   }
 
-  /** @throws BadLineError that says what is wrong with the operation */
+  /** @throws BadLineError that names the fault of the operation */
   add(form: NumberedForm): void {
     const event = eventOf(form, this.#moments++);
     if (event === undefined) return;
@@ -57,12 +57,12 @@ export class Pairing {
       this.#pending.set(process, event);
     } else {
       throw new BadLineError(
-        `process ${process} must end what it began in line ${invocation.line} before it begins something else`,
+        `process ${process} must end the transaction it began in line ${invocation.line} before it begins another`,
       );
     }
   }
 
-  /** What never ended may have committed. */
+  /** Ends the pending transactions: they may have committed. */
   finish(): readonly JepsenTransaction[] {
     for (const invocation of this.#pending.values()) this.#end(invocation, undefined);
     this.transactions.sort((a, b) => a.beganAt - b.beganAt);
@@ -87,14 +87,14 @@ export class Pairing {
   }
 }
 
-/** So they are of the snapshot. */
+/** Puts reads first, so that they read the snapshot. */
 function readsFirst(operations: readonly ListOperation[]): readonly ListOperation[] {
   return operations.toSorted((a, b) => Number(a.kind !== 'read') - Number(b.kind !== 'read'));
 }
 
 const TYPES = ['invoke', 'ok', 'fail', 'info'] as const;
 
-/** Undefined of what is no transaction. */
+/** Undefined if it is not an operation of a transaction. */
 function eventOf({ form, line }: NumberedForm, moment: number): Event | undefined {
   if (!(form instanceof Map)) {
     throw new BadLineError(`an operation must be a map, but is ${cut(shownForm(form))}`);
@@ -113,7 +113,7 @@ function eventOf({ form, line }: NumberedForm, moment: number): Event | undefine
     line,
     moment,
     type,
-    // Each operation without a process is one of its own.
+    // Each operation without a process has a process of its own.
     process: process ?? -1 - moment,
     index: typeof index === 'number' ? index : moment,
     operations: operationsOf(fields.get('value')),

@@ -1,7 +1,7 @@
 /**
- * What the judge of list append has found, told. A cycle is told edge by edge, with the lists that
- * prove each edge, and then as a chain of moments, each before the next, that leads back to where
- * it began:
+ * Tells the findings of the list-append judge. A cycle is told edge by edge, with the lists that
+ * prove each edge, and then as a chain of moments, each before the next, that leads back to its
+ * start:
  *
  *     ww, wr, real time   the first had committed before the second began
  *     rw                  the first had begun before the second committed
@@ -13,12 +13,12 @@ import type { JepsenTransaction } from './operations.ts';
 export class ListStories {
   readonly #transactions: readonly JepsenTransaction[];
   readonly #serializable: boolean;
-  /** By key: the longest list that was read, and by whom. */
+  /** By key: the longest list read, and its reader. */
   readonly #longest = new Map<
     string,
     { readonly list: readonly Element[]; readonly reader: number }
   >();
-  /** Everything that was read of each key. */
+  /** By key: all elements that were read. */
   readonly #seen = new Map<string, Set<Element>>();
 
   constructor(
@@ -35,7 +35,7 @@ export class ListStories {
     }
   }
 
-  /** Transactions of unknown outcome of which something was read. */
+  /** Transactions of unknown outcome whose writes were read. */
   countSeen(): number {
     const isSeen = ({ operations }: JepsenTransaction): boolean =>
       operations.some(
@@ -74,7 +74,9 @@ export class ListStories {
     }
   }
 
-  /** Edges of real time go through moments; here they lead from transaction to transaction. */
+  /**
+   * The judge's real-time edges go through moments; here they lead from transaction to transaction.
+   */
   #joined(edges: readonly ListEdge[]): readonly ListEdge[] {
     const isMoment = (node: number): boolean => node >= this.#transactions.length;
     const first = edges.findIndex(({ from }) => !isMoment(from));
@@ -100,23 +102,26 @@ export class ListStories {
       rw: () =>
         `${one} read ${key} as ${this.#readOf(from, key)}, without ${what}, which ${other} appended.`,
       rt: () =>
-        `${one} had ended when ${other} began (lines ${this.#lines(from).at(-1)} and ${this.#lines(to)[0]}).`,
+        `${one} ended before ${other} began (lines ${this.#lines(from).at(-1)} and ${this.#lines(to)[0]}).`,
     };
     return `${arrow} ${words[kind]()}`;
   }
 
-  /** Whose list says what came after an element. */
+  /** The list that proves which element followed another. */
   #orderOf(key: string, element: Element | undefined): string {
     const longest = this.#longest.get(key);
     const at = longest?.list.indexOf(element ?? '') ?? -1;
     if (longest === undefined || at < 0 || at + 1 >= longest.list.length) {
-      return 'what no list that was read contains came last';
+      return 'an element that no read contains came last';
     }
     const part = longest.list.slice(at, at + 2).map((one) => JSON.stringify(one));
     return `${this.#name(longest.reader)} read ... ${part.join(' ')} ...`;
   }
 
-  /** What the transaction read of the key: the list that ends in `element`, or the first one. */
+  /**
+   * The list that the transaction read of the key: the one that ends in `element`, or the first
+   * one.
+   */
   #readOf(transaction: number, key: string, element?: Element): string {
     const reads = (this.#transactions[transaction]?.operations ?? []).filter(
       (one) => one.kind === 'read' && one.key === key,
@@ -137,7 +142,7 @@ export class ListStories {
     return `One after the other they would be ${order}, so no serial order has this.${allowed}`;
   }
 
-  /** Under snapshot isolation; the edges have no two rw in a row. */
+  /** The chain under snapshot isolation; the edges have no two rw in a row. */
   #chainOfMoments(edges: readonly ListEdge[]): string {
     const first = edges.findIndex(({ kind }) => kind !== 'rw');
     const inOrder = [...edges.slice(first), ...edges.slice(0, first)];
@@ -148,7 +153,7 @@ export class ListStories {
         continue;
       }
       moments.push(`begin(${this.#name(to)})`);
-      // What follows begins with the commit, unless it is an rw, which begins with the beginning.
+      // The next edge starts at the commit, unless it is an rw, which starts at the beginning.
       if (inOrder[i + 1]?.kind !== 'rw') moments.push(`commit(${this.#name(to)})`);
     }
     return `So ${moments.join(' < ')}: a moment would be before itself.`;
@@ -200,12 +205,12 @@ const NAMES: Readonly<Record<string, AnomalyName>> = {
 };
 
 /**
- * Of two transactions alone, a cycle has a more telling name; of one key it is what two writers did
- * to it.
+ * A cycle of only two transactions has a more specific name; if it has only one key, the name is
+ * that of a conflict of two writers.
  */
 function anomalyOf(claim: string, edges: readonly ListEdge[]): AnomalyName {
   const name = NAMES[claim];
-  if (name === undefined) return 'stale snapshot'; // It needs real time.
+  if (name === undefined) return 'stale snapshot'; // A claim about real time.
   const isOfOneKey = edges.every(({ key }) => key === edges[0]?.key);
   if (edges.length !== 2 || (name !== 'read skew' && name !== 'write skew')) return name;
   if (edges.every(({ kind }) => kind !== 'wr')) return isOfOneKey ? 'lost update' : name;
@@ -213,13 +218,13 @@ function anomalyOf(claim: string, edges: readonly ListEdge[]): AnomalyName {
 }
 
 const RULES: Readonly<Partial<Record<AnomalyName, string>>> = {
-  'aborted read': 'What a failed transaction wrote must never be seen.',
-  'intermediate read': 'A snapshot contains all of a transaction or nothing of it.',
+  'aborted read': 'No transaction may see a write of a failed one.',
+  'intermediate read': 'A snapshot contains all writes of a transaction or none.',
   'lost update':
     'Both committed, so neither had seen the other: the second had to fail, because the first committer wins.',
 };
 
-/** The end of a list says what matters. */
+/** The relevant part is the end of a list. */
 function shownList(elements: readonly Element[]): string {
   const end = elements.slice(-6).map((one) => JSON.stringify(one));
   return `[${elements.length > end.length ? '... ' : ''}${end.join(' ')}]`;

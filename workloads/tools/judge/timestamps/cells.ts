@@ -1,8 +1,8 @@
 /**
- * The keys of a history, each with the one name that the judge knows it by: its JSON text, so that
- * the number 1 and the string "1" are two keys.
+ * The keys of a history, each with its name in the judge: its JSON text, so that the number 1 and
+ * the string "1" are two keys.
  *
- * Their order, which scans need: numbers before strings, numbers by size, strings by their bytes in
+ * Scans need the order of keys: numbers before strings, numbers by size, strings by their bytes in
  * UTF-8.
  */
 import type { Key } from './transaction.ts';
@@ -12,7 +12,7 @@ export type Cell = string;
 
 export class Cells {
   readonly #cells = new Map<Key, Cell>();
-  /** Undefined while there may be another key. */
+  /** Undefined after a key was added. */
   #sorted: readonly Key[] | undefined;
 
   get count(): number {
@@ -45,7 +45,7 @@ export interface KeyRange {
   readonly from: Key | undefined;
   /** Not included; undefined: to the last. */
   readonly to: Key | undefined;
-  /** Included: of a scan that its limit has cut, the last row. */
+  /** Included: the last row of a scan that its limit has cut. */
   readonly through?: Key | undefined;
 }
 
@@ -58,7 +58,7 @@ export function isInside({ from, to, through }: KeyRange, key: Key): boolean {
 export function compareKeys(a: Key, b: Key): number {
   if (typeof a === 'number') return typeof b === 'number' ? a - b : -1;
   if (typeof b === 'number') return 1;
-  // UTF-16 and UTF-8 order the same strings alike, unless there are surrogates among them.
+  // UTF-16 and UTF-8 order strings in the same way, except those with surrogates.
   if (SURROGATE.test(a) || SURROGATE.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
   return a < b ? -1 : Number(a > b);
 }

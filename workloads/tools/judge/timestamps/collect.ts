@@ -1,19 +1,16 @@
 /**
- * A history with timestamps as the judge of snapshot isolation takes it
+ * Converts a history with timestamps to the input of the snapshot-isolation judge
  * (workloads/verification/judges/history.ts).
  *
- *   1. Each transaction, as its line is read (`Collector.add`): operations become reads of the
- *      snapshot and the last write to each key. What a transaction reads of its own writes is
- *      judged here, at once.
+ *   1. For each transaction, as its line is read (`Collector.add`): operations become reads of the
+ *      snapshot and the last write to each key. Reads of own writes are judged here, at once.
  *   2. Timestamps become positions (positions.ts).
  *   3. Scans become reads (scans.ts).
- *   4. Outcomes that no client knows are decided by what was seen of them (unknown.ts).
+ *   4. Unknown outcomes are decided by the reads that saw them (unknown.ts).
  *   5. The versions of each key are those that committed transactions wrote. The judge calls them
- *      records; a store that is judged from outside shows none, so they are as the clients were
- *      told.
+ *      records; a store judged from outside shows none, so they follow from the clients' reports.
  *
- * Where reads tell versions instead of values, a value is the version: `v` and the commit
- * timestamp.
+ * If reads tell versions instead of values, the value is the version: `v` and the commit timestamp.
  */
 import type { History, HistoricRecord, HistoricValue } from '../../../verification/judges/index.ts';
 import { BadLineError } from '../lines.ts';
@@ -55,18 +52,17 @@ export class Collector {
   ownReads = 0;
   readonly #ownWritesSeen: boolean;
   readonly #processes = new Map<string, string>();
-  /** Of the transaction that is being added: where in its writes each cell is. */
+  /** For the transaction being added: the index of each cell in its writes. */
   readonly #written = new Map<Cell, number>();
   readonly #scans: PendingScan[] = [];
   readonly #own: OwnContradiction[] = [];
-  /** What reads tell; undefined before the first one has told. */
+  /** Whether reads tell values or versions; undefined before the first read. */
   #tells: 'value' | 'version' | undefined;
   /** The first line of a write without a value. */
   #lineWithoutValue: number | undefined;
 
   /**
-   * @param ownWritesSeen whether transactions read what they have written themselves, or always
-   * their snapshot
+   * @param ownWritesSeen whether transactions read their own writes, or always their snapshot
    */
   constructor({ ownWritesSeen }: { readonly ownWritesSeen: boolean }) {
     this.#ownWritesSeen = ownWritesSeen;
@@ -77,7 +73,7 @@ export class Collector {
     return this.#tells === 'version' ? undefined : this.#lineWithoutValue;
   }
 
-  /** @throws BadLineError if the transaction contradicts what came before, or itself */
+  /** @throws BadLineError if the transaction contradicts earlier ones, or itself */
   add(given: TimestampedTransaction, line: number): void {
     const { process, outcome, begin = 0, end, start, commit } = given;
     const draft: Draft = {
@@ -109,7 +105,7 @@ export class Collector {
     const missed = addMissed(this.#scans, drafts, this.cells);
     const decided = decideUnknown(drafts, { positions, strict, versions });
     for (const draft of drafts) {
-      // To what has not committed nobody was promised anything.
+      // Real time promises nothing about a transaction that has not committed.
       if (!strict || draft.outcome !== 'committed') draft.endedAt = undefined;
     }
     const records = recordsOf(drafts, decided.commits);
@@ -194,7 +190,7 @@ export class Collector {
 
   #checkKind({ value, version }: Seen): void {
     const tells = version === undefined ? 'value' : 'version';
-    if (value === undefined && version === undefined) return; // Nothing was there, in either kind.
+    if (value === undefined && version === undefined) return; // There was no value, in either kind.
     this.#tells ??= tells;
     if (this.#tells === tells) return;
     throw new BadLineError(
@@ -228,13 +224,13 @@ interface Adding {
   readonly index: number;
   readonly line: number;
   readonly draft: Draft;
-  /** Where in its writes each cell is. */
+  /** The index of each cell in its writes. */
   readonly written: Map<Cell, number>;
 }
 
 const NONE: never[] = [];
 
-/** Arrays that have grown keep room for more, which a million transactions cannot afford. */
+/** Grown arrays keep spare capacity, which is too much for a million transactions. */
 function trimmed(draft: Draft): Draft {
   const { reads, writes, locks } = draft;
   draft.reads = reads.slice();
@@ -248,7 +244,7 @@ function isOwnWrite(seen: Seen, write: HistoricValue): boolean {
   return seen.version === 'own' && write.value !== undefined;
 }
 
-/** In the order of their commits, which saves the judge the sorting. */
+/** Records in commit order, which saves the judge the sorting. */
 function recordsOf(drafts: readonly Draft[], commits: Float64Array): readonly HistoricRecord[] {
   const order = new Uint32Array(drafts.keys()).filter((i) => commits[i] !== 0);
   order.sort((a, b) => (commits[a] ?? 0) - (commits[b] ?? 0));

@@ -1,6 +1,6 @@
 /**
- * The judge of histories with timestamps against the definition of snapshot isolation, on thousands
- * of small random histories: whatever is unknown is tried in every possible way.
+ * The judge of histories with timestamps compared with the definition of snapshot isolation, on
+ * thousands of small random histories. The definition tries every possibility for each unknown.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ interface Small {
 const KEYS = ['x', 'y'];
 const TIMES = 9;
 
-test('a history is clean if and only if some way to decide what is unknown fits snapshot isolation', () => {
+test('a history is clean if and only if some choice of its unknowns fits snapshot isolation', () => {
   const counts = { clean: 0, violated: 0, unknownSeen: 0 };
   for (let seed = 1; seed <= 6000; seed++) {
     const history = randomHistory(createRandom(seed), { unique: true });
@@ -52,7 +52,7 @@ test('a possible history is never called violated, also if values repeat and unk
   assert.ok(Math.min(counts.clean, counts.violated) > 500, JSON.stringify(counts));
 });
 
-/** Mostly what a store would do: reads are of what is there, with mistakes. */
+/** A history like a store's: mostly right reads, with some mistakes. */
 function randomHistory(random: Random, { unique }: { readonly unique: boolean }): readonly Small[] {
   const times = shuffled(
     random,
@@ -117,8 +117,8 @@ function judge(history: readonly Small[]): {
 }
 
 /**
- * Tries every commit timestamp for what has none: one between any two others; and none for unknown
- * outcomes.
+ * Tries every commit timestamp for a transaction without one: one between any two others, and none
+ * if its outcome is unknown.
  */
 function isPossible(
   history: readonly Small[],

@@ -1,5 +1,5 @@
 /**
- * The claims of the judge of histories with timestamps: correct stores are acquitted, each mistake
+ * Claims about the judge of histories with timestamps: correct stores are acquitted, each mistake
  * is found.
  */
 import assert from 'node:assert/strict';
@@ -48,8 +48,8 @@ function line({ outcome = 'ok', ...given }: LineOptions): string {
 const read = (key: string, value: unknown): object => ({ read: key, value });
 const write = (key: string, value: unknown): object => ({ write: key, value });
 
-describe('of random histories', () => {
-  test('those of a correct store are acquitted, with clients that die, and in real time', async () => {
+describe('random histories', () => {
+  test('of a correct store are acquitted, with clients that die, and in real time', async () => {
     const seen = { unknown: 0, overlaps: 0 };
     for (let seed = 1; seed <= 150; seed++) {
       const lines = timestampHistory(seed, { transactions: 60, deaths: true });
@@ -65,7 +65,7 @@ describe('of random histories', () => {
   });
 
   for (const mistake of MISTAKES) {
-    test(`those of a store that ${mistake} are not`, async () => {
+    test(`of a store that ${mistake} are not`, async () => {
       let convicted = 0;
       for (let seed = 1; seed <= 30; seed++) {
         const { found } = await judge(timestampHistory(seed, { transactions: 60, mistake }));
@@ -75,7 +75,7 @@ describe('of random histories', () => {
     });
   }
 
-  test('the verdict is the same with timestamps beyond 2^53, and beyond 2^64 apart', async () => {
+  test('have the same verdict with timestamps beyond 2^53, and beyond 2^64 apart', async () => {
     for (const mistake of [undefined, ...MISTAKES]) {
       const options = { transactions: 60, deaths: true, ...(mistake && { mistake }) };
       const small = await judge(timestampHistory(7, options));
@@ -93,7 +93,7 @@ describe('of random histories', () => {
 });
 
 describe('timestamps', () => {
-  test('beyond 2^53 that differ by one are two, as numbers and as strings', async () => {
+  test('beyond 2^53 that differ by one are different, as numbers and as strings', async () => {
     const history = (snapshot: string): readonly string[] => [
       line({ start: '449123456789012340', commit: '449123456789012346', ops: [write('x', 1)] }),
       `{"start": ${snapshot}, "outcome": "ok", "ops": [{"read": "x", "value": 1}]}`,
@@ -116,7 +116,7 @@ describe('timestamps', () => {
     assert.deepEqual(verdict.stories, []);
   });
 
-  test('of a commit may be missing: readers and later writers say when it was', async () => {
+  test('of a commit may be missing: readers and later writers bound it', async () => {
     const writer = line({ start: 1, begin: 1, end: 2, ops: [write('x', 1), write('y', 1)] });
     const early = line({ start: 3, begin: 1, end: 2, ops: [read('x', null)] });
     const late = line({ start: 5, begin: 3, end: 4, ops: [read('y', 1)] });
@@ -128,7 +128,7 @@ describe('timestamps', () => {
     assert.deepEqual(anomalies(await judge([writer, next, missed])), ['stale read']);
   });
 
-  test('of a commit that is missing must fit real time, if that counts', async () => {
+  test('of a commit that are missing must fit real time, if that counts', async () => {
     const history = [
       line({ start: 1, begin: 1, end: 2, ops: [write('x', 1)] }),
       line({ start: 5, begin: 3, end: 4, ops: [read('x', null)] }),
@@ -142,19 +142,19 @@ describe('timestamps', () => {
 describe('an unknown outcome', () => {
   const unknown = line({ start: 1, outcome: 'info', ops: [write('x', 1), write('y', 1)] });
 
-  test('is that of a failure, if nothing of it was seen', async () => {
+  test('counts as a failure if no read saw it', async () => {
     const verdict = await judge([unknown, line({ start: 5, ops: [read('x', null)] })]);
     assert.deepEqual([verdict.found, verdict.infoSeen], [0, 0]);
   });
 
-  test('is that of a commit, if something was', async () => {
+  test('counts as a commit if a read saw it', async () => {
     const whole = await judge([unknown, line({ start: 5, ops: [read('x', 1), read('y', 1)] })]);
     assert.deepEqual([whole.found, whole.infoSeen], [0, 1]);
     const half = await judge([unknown, line({ start: 5, ops: [read('x', 1), read('y', null)] })]);
     assert.deepEqual(anomalies(half), ['fractured read']);
   });
 
-  test('is not known from a value that another wrote as well; such reads are not judged', async () => {
+  test('stays unknown if another transaction wrote the same value; such reads are not judged', async () => {
     const other = line({ start: 2, commit: 3, ops: [write('x', 1)] });
     const next = line({ start: 4, commit: 5, ops: [write('x', 2)] });
     const reader = line({ start: 7, ops: [read('x', 1)] });
@@ -184,7 +184,7 @@ describe('reads', () => {
     ]);
   });
 
-  test('are of the snapshot also after own writes, in stores that promise that', async () => {
+  test('are of the snapshot even after own writes, in stores that promise that', async () => {
     const history = [
       line({ start: 1, commit: 2, ops: [write('x', 1), read('x', null)] }),
       line({ start: 3, commit: 4, ops: [write('x', 2), read('x', 1)] }),
@@ -193,7 +193,7 @@ describe('reads', () => {
     assert.deepEqual(anomalies(await judge(history, { ownWritesSeen: false })), []);
   });
 
-  test('compare values by what they are: objects in any order, the number 1 and the text "1" apart', async () => {
+  test('compare values by content: objects in any order, but the number 1 is not the text "1"', async () => {
     const history = (value: unknown): readonly string[] => [
       line({ start: 1, commit: 2, ops: [write('x', { a: [1, null], b: 'é' }), write('y', 1)] }),
       line({ start: 3, ops: [read('x', { b: 'é', a: [1, null] }), read('y', value)] }),

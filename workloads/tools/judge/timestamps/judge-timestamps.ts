@@ -2,11 +2,11 @@
  * Judges a history with timestamps, of any store with snapshot isolation (docs/judge.md describes
  * the file).
  *
- *   1. Read the file into a history as the judge takes it (collect.ts).
- *   2. Judge it by the judge that judges our own engine: every read against the newest version
- *      committed at or below the start, every writer against the one before it, and real time if
- *      that counts.
- *   3. Tell what was found.
+ *   1. Read the file into a history for the judge (collect.ts).
+ *   2. Judge it with the judge of this project's engine: it compares every read with the newest
+ *      version committed at or below the start, every writer with the one before it, and checks
+ *      real time if that counts.
+ *   3. Tell the stories of the findings.
  */
 import {
   Findings,
@@ -71,7 +71,7 @@ function refuseIncomplete(
   { collector, times, strict }: { collector: Collector; times: Times; strict: boolean },
 ): void {
   if (collector.drafts.length === 0) {
-    throw new UsageError(`${file} must hold a transaction a line, but is empty.`);
+    throw new UsageError(`${file} must hold one transaction per line, but is empty.`);
   }
   if (collector.lineWithoutValue !== undefined) {
     throw new UsageError(
@@ -81,12 +81,12 @@ function refuseIncomplete(
   if (strict && times.lineWithout !== undefined) {
     throw new UsageError(
       `${file}, line ${times.lineWithout}: a transaction must have "begin", and "end" unless its outcome is "info", ` +
-        'if real time is to count, as in --model strong-snapshot-isolation.',
+        'for real time to count, as in --model strong-snapshot-isolation.',
     );
   }
 }
 
-/** Which transactions tell the real times of their beginnings and ends. */
+/** Tracks which transactions tell the real times of their beginnings and ends. */
 class Times {
   /** The first line without them. */
   lineWithout: number | undefined;
@@ -102,8 +102,7 @@ class Times {
 }
 
 /**
- * @param ends not above the beginning: of a transaction of which all that is known is that it was
- * running then
+ * @param ends not above the beginning for a transaction that is only known to have run then
  */
 function overlapsOf(
   drafts: readonly Draft[],

@@ -1,6 +1,6 @@
 /**
- * A judged history as stories need it: by index of the transaction, with the timestamps of the file
- * instead of positions, and with the versions of the keys that the stories are about.
+ * A judged history in the form that stories need: by index of the transaction, with the timestamps
+ * of the file instead of positions, and with the versions of the keys in the stories.
  */
 import type { HistoricValue } from '../../../verification/judges/index.ts';
 import type { Cell } from './cells.ts';
@@ -18,11 +18,11 @@ export interface KnownVersion {
 export class KnownHistory {
   readonly collected: Collected;
   readonly #collector: Collector;
-  /** By the position of its start: the index of a transaction. */
+  /** The index of a transaction, by the position of its start. */
   readonly #indexes: Int32Array;
-  /** In the order of their commits. */
+  /** In commit order. */
   readonly #versions = new Map<Cell, KnownVersion[]>();
-  /** By cell and value: who wrote that and failed. */
+  /** By cell and value: the failed transaction that wrote it. */
   readonly #failed = new Map<string, number>();
 
   /** @param about the transactions, by start position, whose reads and writes stories are about */
@@ -65,23 +65,23 @@ export class KnownHistory {
     return this.#collector.lines[index] ?? 0;
   }
 
-  /** Transactions are called after their lines. */
+  /** The name of a transaction: `T` and its line. */
   name(index: number): string {
     return `T${this.line(index)}`;
   }
 
-  /** As in the file. */
+  /** As in the file, the start timestamp. */
   start(index: number): string {
     return `${this.#collector.starts[index]}`;
   }
 
-  /** As in the file; undefined if that does not say. */
+  /** As in the file, the commit timestamp; undefined if the file has none. */
   commit(index: number): string | undefined {
     const commit = this.#collector.commits[index];
     return commit === undefined ? undefined : `${commit}`;
   }
 
-  /** ` at 120`; empty if the history does not say. */
+  /** ` at 120`; empty if the file has no commit timestamp. */
   whenCommitted(index: number): string {
     const commit = this.commit(index);
     return commit === undefined ? '' : ` at ${commit}`;
@@ -97,23 +97,23 @@ export class KnownHistory {
     return this.#versions.get(cell)?.find((version) => version.value === value);
   }
 
-  /** The transaction that wrote this and failed, if there is one. */
+  /** The failed transaction that wrote this value, if there is one. */
   failedWriter({ cell, value }: HistoricValue): number | undefined {
     return this.#failed.get(`${cell} ${value}`);
   }
 
-  /** The transaction that wrote this and then something else to the same key. */
+  /** The transaction that wrote this value and then another one to the same key. */
   replacedBy({ cell, value }: HistoricValue): number | undefined {
     return this.#collector.replaced.get(`${cell} ${value}`);
   }
 
-  /** Whether what was read came from a scan, or was missed by one. */
+  /** Whether a scan read or missed the cell. */
   isOfScan(index: number, cell: Cell): boolean {
     return this.#collector.isScanned(index, cell);
   }
 }
 
-/** As in sentences: `"x" = 5`. Versions are those of histories whose reads tell them. */
+/** The text in sentences: `"x" = 5`. Versions occur if the reads of a history tell them. */
 export function shown({ cell, value }: HistoricValue): string {
   return `${cell} = ${shownValue(value)}`;
 }

@@ -1,10 +1,10 @@
 /**
- * Which anomaly a violation is, and why no snapshot allows it.
+ * Names the anomaly of a violation, and explains why no snapshot allows it.
  *
- * The judge of snapshot isolation knows three kinds of wrong reads. What else the reader has read
- * says which of the field's names fits: it saw another part of the transaction that it missed
- * (fractured read), something newer (read skew), the same key otherwise (non-repeatable read), or
- * an old snapshot as a whole (stale read).
+ * The judge of snapshot isolation knows three kinds of wrong reads. The reader's other reads decide
+ * which of the field's names fits: it saw another part of the transaction that it missed (fractured
+ * read), a newer version of another key (read skew), another version of the same key
+ * (non-repeatable read), or an old snapshot as a whole (stale read).
  */
 import type { HistoricValue, TimestampProof } from '../../../verification/judges/index.ts';
 import type { AnomalyName } from '../anomalies.ts';
@@ -15,14 +15,14 @@ import { type KnownHistory, type KnownVersion, shown, shownValue } from './known
 /** A story without the texts of its transactions. */
 export interface Plot {
   readonly anomaly: AnomalyName;
-  /** The keys that it is about. */
+  /** The keys involved. */
   readonly cells: readonly Cell[];
-  /** By index. */
+  /** Indexes of the transactions. */
   readonly transactions: readonly number[];
   readonly why: readonly string[];
 }
 
-/** @param claim of the judge, without its name */
+/** @param claim the claim of the judge, without the judge's name */
 export function plotOf(claim: string, proof: TimestampProof, history: KnownHistory): Plot {
   const [first = 0, second = first] = proof.transactions.map((one) => history.indexOf(one));
   const { cell = '', value } = proof;
@@ -53,7 +53,7 @@ export function ownPlot(
     claim === 'row returned twice'
       ? `A scan of ${name} returned the row ${cell} more than once. A snapshot has each key once.`
       : `${name} ${write === undefined ? `had not written ${cell}` : wrote}, and then read ${shown({ cell, value })}. ` +
-        'A transaction reads what it has written itself.';
+        'A transaction reads its own writes.';
   return { anomaly: claim, cells: [cell], transactions: [transaction], why: [why] };
 }
 
@@ -78,14 +78,14 @@ function staleRead(reader: number, read: HistoricValue, history: KnownHistory): 
   }
   const other = newerRead(reader, missed, history);
   if (other === undefined) {
-    const rule = 'A snapshot contains all that was committed at or before its start timestamp.';
+    const rule = 'A snapshot contains every commit at or below its start timestamp.';
     return { ...base, anomaly: 'stale read', why: [told, rule] };
   }
   const { writer } = other.version;
   const isPart = writer === missed.writer;
   const contrast = isPart
     ? `${name} also read ${shown(other.read)}, which ${history.name(writer)} wrote in the same transaction. ` +
-      'A snapshot contains all of a transaction or nothing of it.'
+      'A snapshot contains all writes of a transaction or none.'
     : `${name} also read ${shown(other.read)}, which ${history.name(writer)} committed` +
       `${history.whenCommitted(writer)}, when ${shownValue(read.value)} was no longer there. No snapshot contains both.`;
   return {
@@ -120,8 +120,8 @@ function missedSentence(
 }
 
 /**
- * Another read of the transaction that shows that its snapshot is not older than the version that
- * it missed.
+ * Another read of the transaction which shows that its snapshot is not older than the missed
+ * version.
  */
 function newerRead(
   reader: number,
@@ -144,13 +144,13 @@ function futureRead(reader: number, read: HistoricValue, history: KnownHistory):
   const start = history.start(reader);
   const isOwn = writer === reader;
   const what = isOwn
-    ? `${name} read ${shown(read)} before it wrote that itself.`
+    ? `${name} read ${shown(read)} before it wrote it.`
     : `${name} took its snapshot at ${start} and read ${shown(read)}. ${other} committed that later${history.whenCommitted(writer)}.`;
   const began =
     history.commit(writer) === undefined && !isOwn
       ? [`${other} had begun at ${history.start(writer)} only.`]
       : [];
-  const rule = 'A snapshot contains nothing that was committed after its start timestamp.';
+  const rule = 'A snapshot contains no commit after its start timestamp.';
   return {
     anomaly: 'future read',
     cells: [read.cell],
@@ -165,7 +165,7 @@ function uncommittedRead(reader: number, read: HistoricValue, history: KnownHist
   const cells = [read.cell];
   if (failed !== undefined) {
     const what = `${name} read ${shown(read)}, which only ${history.name(failed)} wrote, and ${history.name(failed)} failed.`;
-    const why = [what, 'What a failed transaction wrote must never be seen.'];
+    const why = [what, 'No transaction may see a write of a failed one.'];
     return { anomaly: 'aborted read', cells, transactions: [reader, failed], why };
   }
   const writer = history.replacedBy(read);
@@ -177,9 +177,9 @@ function uncommittedRead(reader: number, read: HistoricValue, history: KnownHist
 }
 
 function neverWritten(reader: number, read: HistoricValue, history: KnownHistory): Plot {
-  const what = `${history.name(reader)} read ${shown(read)}, and no transaction of the history wrote that.`;
+  const what = `${history.name(reader)} read ${shown(read)}, and no transaction of the history wrote it.`;
   const hint =
-    'If it was there before the history began, the history must begin with a transaction that writes it.';
+    'If it existed before the history began, the history must begin with a transaction that writes it.';
   return {
     anomaly: 'read of a value that was never written',
     cells: [read.cell],
@@ -188,7 +188,7 @@ function neverWritten(reader: number, read: HistoricValue, history: KnownHistory
   };
 }
 
-/** @param writers the one that committed first comes first */
+/** @param writers the first committer comes first */
 function overlappingWriters(
   [first, second]: readonly [number, number],
   cell: Cell,
@@ -202,7 +202,7 @@ function overlappingWriters(
   const read = history.draft(second).reads.find((each) => each.cell === cell);
   const base = { cells: [cell], transactions: [first, second] };
   if (read === undefined) return { ...base, anomaly: 'overlapping writers', why: [what, rule] };
-  const lost = `What ${other} wrote rests on ${shown(read)}, which it had read, and not on what ${one} had made of it: that update is lost.`;
+  const lost = `The write of ${other} depends on ${shown(read)}, which it had read, and not on the write of ${one}: that update is lost.`;
   return { ...base, anomaly: 'lost update', why: [what, lost, rule] };
 }
 
@@ -217,7 +217,7 @@ function staleSnapshot([before, after]: readonly [number, number], history: Know
     transactions: [before, after],
     why: [
       `${one} had ended at the time ${endedAt}, with the timestamp ${at}. ${other} began after that, at the time ` +
-        `${beganAt}, and its snapshot is of ${history.start(after)}: it lacks what ${one} committed or saw.`,
+        `${beganAt}, and its snapshot is of ${history.start(after)}: it lacks writes that ${one} committed or saw.`,
       'Snapshot isolation alone allows that; strong snapshot isolation, in which real time counts, does not.',
     ],
   };

@@ -1,20 +1,20 @@
 /**
- * Positions instead of timestamps: the whole numbers 1, 2, ... in the order of the timestamps.
+ * Replaces timestamps by positions: the whole numbers 1, 2, ... in the order of the timestamps.
  *
- * The judge of snapshot isolation takes timestamps that are numbers and handed out once. Those of a
- * foreign store may be larger than 2^53, and may be shared: FoundationDB gives one read version to
- * many transactions, and one commit version to a batch. Which of equal timestamps comes first is
- * chosen so that nothing that the store may do becomes a mistake:
+ * The judge of snapshot isolation takes unique numbers as timestamps. Those of a foreign store may
+ * be larger than 2^53, and may be shared: FoundationDB gives one read version to many transactions,
+ * and one commit version to a batch. The order of equal timestamps is chosen so that no correct
+ * history becomes a violation:
  *
  *   1. A commit comes before a start: a snapshot contains what is committed at its timestamp.
- *   2. Of two starts, the one that began first comes first, so that real time is respected.
+ *   2. Of two starts, that of the transaction that began first comes first, to respect real time.
  */
 import type { RawTimestamp } from './transaction.ts';
 
 export interface Positions {
-  /** Of the start of each transaction. */
+  /** The position of the start of each transaction. */
   readonly starts: Float64Array;
-  /** Of its commit; 0 if it has no commit timestamp. */
+  /** The position of its commit; 0 if it has no commit timestamp. */
   readonly commits: Float64Array;
   /** The largest position. */
   readonly last: number;
@@ -49,8 +49,8 @@ export function positionsOf(
 }
 
 /**
- * Numbers in the same order: the distance from the smallest or, if that is too large for a double,
- * the rank.
+ * Numbers in the same order: the distance from the smallest timestamp or, if that is too large for
+ * a double, the rank.
  */
 function asNumbers(timestamps: readonly (RawTimestamp | undefined)[]): Float64Array {
   let smallest: RawTimestamp = Infinity;

@@ -1,7 +1,7 @@
 /**
- * Scans as reads. The rows that a scan returned are reads of those keys; each other key of its
- * range that occurs anywhere in the history was read as absent. So the judge of reads finds rows
- * that a scan has missed (phantoms), and needs to know nothing of scans.
+ * Converts scans to reads. The rows that a scan returned are reads of those keys; each other key of
+ * its range that occurs anywhere in the history is a read as absent. So the judge of reads finds
+ * rows that a scan has missed (phantoms), without knowing scans.
  */
 import type { Cell, Cells, KeyRange } from './cells.ts';
 import type { Draft, OwnContradiction } from './draft.ts';
@@ -11,13 +11,13 @@ export interface PendingScan {
   readonly transaction: number;
   readonly range: KeyRange;
   readonly returned: ReadonlySet<Cell>;
-  /** What the transaction had written before. */
+  /** Writes of the transaction before the scan. */
   readonly own: ReadonlyMap<Cell, string | undefined>;
 }
 
 /**
- * Adds the reads of what the scans did not return. @returns own writes that they should have
- * returned
+ * Adds the reads of the keys that the scans did not return.
+ * @returns own writes that they should have returned
  */
 export function addMissed(
   scans: readonly PendingScan[],

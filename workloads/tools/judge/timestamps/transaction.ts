@@ -1,16 +1,16 @@
 /**
- * One transaction of a history with timestamps, as docs/judge.md describes its line, and its
- * reader.
+ * One transaction of a history with timestamps, and the parser of its line; docs/judge.md describes
+ * the format.
  *
  *     {"process": 1, "start": 10, "commit": 12, "outcome": "ok", "ops": [
  *       {"read": "x", "value": 1}, {"write": "x", "value": 2}, {"delete": "y"}, {"lock": "z"},
  *       {"scan": {"from": "a", "to": "c"}, "rows": [{"key": "b", "value": 3}]}]}
  *
- * What is not known is refused rather than ignored: a misspelt `commit` would change the verdict.
+ * Unknown fields are refused rather than ignored: a misspelt `commit` would change the verdict.
  */
 import { BadLineError } from '../lines.ts';
 
-/** A number if it is exact as one, or else a bigint: equal timestamps are equal. */
+/** A number if that is exact, else a bigint, so that equal timestamps compare as equal. */
 export type RawTimestamp = number | bigint;
 export type Key = string | number;
 
@@ -27,14 +27,14 @@ export interface TimestampedTransaction {
 
 /** What a read returned: a value, as JSON, or the version. */
 export type Seen =
-  /** Undefined: there was none. */
+  /** Undefined: there was no value. */
   | { readonly value: string | undefined; readonly version?: undefined }
   /** The commit timestamp of the version; or a write of the transaction itself. */
   | { readonly version: RawTimestamp | 'own'; readonly value?: undefined };
 
 export type Operation =
   | { readonly kind: 'read'; readonly key: Key; readonly seen: Seen }
-  /** The value is undefined only where reads tell versions. */
+  /** The value is undefined only if reads tell versions. */
   | { readonly kind: 'write'; readonly key: Key; readonly value: string | undefined }
   | { readonly kind: 'delete'; readonly key: Key }
   | { readonly kind: 'lock'; readonly key: Key }
@@ -46,14 +46,14 @@ export interface Scan {
   readonly from: Key | undefined;
   /** Not included; undefined: to the last key. */
   readonly to: Key | undefined;
-  /** Ends the range after the last row, if that many rows were returned. */
+  /** If the scan returned this many rows, its range ends after the last one. */
   readonly limit: number | undefined;
   readonly rows: readonly { readonly key: Key; readonly seen: Seen }[];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** @throws BadLineError that says what is wrong with the line and what would be right */
+/** @throws BadLineError that names the fault of the line and the right form */
 export function parseTransaction(text: string): TimestampedTransaction {
   const fields = fieldsOf(parseJson(text), 'a line', FIELDS);
   const outcome = outcomeOf(fields['outcome']);
@@ -85,7 +85,7 @@ const FIELDS = ['process', 'start', 'commit', 'outcome', 'begin', 'end', 'ops'];
 /** Whole numbers that a double does not hold exactly become bigints. */
 function parseJson(text: string): unknown {
   try {
-    if (!/[:,[]\s*-?\d{16}/.test(text)) return JSON.parse(text); // The usual one is ten times as fast.
+    if (!/[:,[]\s*-?\d{16}/.test(text)) return JSON.parse(text); // Ten times as fast.
     return JSON.parse(text, exactly as (key: string, value: unknown) => unknown);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -117,7 +117,7 @@ const KINDS: Readonly<Record<string, (fields: Fields) => Operation>> = {
     const fields = fieldsOf(given, 'a write', ['write', 'value']);
     if (fields['value'] === null) {
       throw new BadLineError(
-        'a write must have a "value" that is not null; what removes a value is {"delete": key}',
+        'a write must have a "value" that is not null; use {"delete": key} to remove a value',
       );
     }
     return {
@@ -165,7 +165,7 @@ function seenOf({ value, version }: Fields, what: string): Seen {
   return { version: version === 'own' ? version : timestampOf(version, '"version"') };
 }
 
-/** As JSON whose equality is that of the values; undefined for null. */
+/** JSON text that is equal for equal values; undefined for null. */
 function valueOf(value: unknown): string | undefined {
   if (value === null || value === undefined) return undefined;
   if (typeof value === 'number' || typeof value === 'bigint') return `${value}`;

@@ -1,19 +1,19 @@
 /**
- * Transactions whose commit timestamp nobody was told: those of unknown outcome, and those that are
- * known to have committed at a time that the history does not give. What others have read decides.
+ * Transactions without a known commit timestamp: those of unknown outcome, and those known to have
+ * committed at a time that the history does not give. The reads of others decide.
  *
- *   1. Of unknown outcome: it has committed if a value that only it wrote was read; else it counts
- *      for nothing.
- *   2. Its commit timestamp is the latest that is possible: below the start of each reader that has
+ *   1. A transaction of unknown outcome has committed if a value that only it wrote was read;
+ *      otherwise it is ignored.
+ *   2. Its commit timestamp is the latest possible one: below the start of each reader that has
  *      seen it, of the next committed writer of each of its keys (which did not overlap it), and,
- *      if real time counts, of whatever began after it had ended.
+ *      if real time counts, of every transaction that began after it had ended.
  *
- * The latest is as good as any. What speaks for an earlier time are readers and writers, which 2
- * obeys; what speaks for a later one are readers that have not seen it. If they contradict the
- * latest, they contradict each.
+ * The latest one is sufficient. Readers and writers demand an earlier time, which step 2 obeys;
+ * readers that have not seen it demand a later one. If these contradict the latest possible time,
+ * they contradict every earlier one too.
  *
- * A value that others wrote to the same key too, or a delete, says of no one that it was seen.
- * Reads of such a value are left out, of the keys of such transactions only, and are counted.
+ * A value that others also wrote to the same key, or a delete, does not show which writer was seen.
+ * Reads of such a value are skipped and counted, but only for the keys of such transactions.
  */
 import type { Cell } from './cells.ts';
 import { type Draft, isWriter } from './draft.ts';
@@ -21,7 +21,7 @@ import type { Positions } from './positions.ts';
 
 export interface Decided {
   /**
-   * The position of each transaction's commit; 0 of those that have not committed, or wrote
+   * The position of each transaction's commit; 0 for those that have not committed, or wrote
    * nothing.
    */
   readonly commits: Float64Array;
@@ -33,7 +33,7 @@ interface DecideOptions {
   readonly positions: Positions;
   /** Whether real time counts. */
   readonly strict: boolean;
-  /** Whether values are versions: then those of committed transactions are known. */
+  /** Whether values are versions; if so, those of committed transactions are known. */
   readonly versions: boolean;
 }
 
@@ -64,14 +64,14 @@ export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): D
   return { commits, unknownSeen, readsNotJudged };
 }
 
-/** Written by several, or not a value that tells its writer. */
+/** Written by several transactions, or a value that does not identify its writer. */
 const SEVERAL = -1;
 /** Written by a transaction whose commit timestamp is known. */
 const KNOWN = -2;
 type Writers = Map<Cell, Map<string | undefined, number>>;
 
 /**
- * By transaction: the position of the first reader that saw it. Takes out the reads that cannot be
+ * By transaction: the position of the first reader that saw it. Removes the reads that cannot be
  * judged.
  */
 function lookForReaders(
@@ -98,7 +98,7 @@ function lookForReaders(
   return { seenFrom, readsNotJudged };
 }
 
-/** Of the keys that `open` transactions wrote: who wrote each value. */
+/** For the keys that `open` transactions wrote: the writer of each value. */
 function writersOf(drafts: readonly Draft[], open: readonly number[], versions: boolean): Writers {
   const writers: Writers = new Map();
   for (const i of open) {
@@ -121,14 +121,15 @@ function writersOf(drafts: readonly Draft[], open: readonly number[], versions: 
   return writers;
 }
 
-/** Before which position a transaction must have committed, by those that came after it. */
+/** Upper bounds for the position of a transaction's commit, from the transactions after it. */
 class Bounds {
   readonly #drafts: readonly Draft[];
   readonly #starts: Float64Array;
   /** By key: the starts of its committed writers, in order. */
   readonly #writers = new Map<Cell, number[]>();
   /**
-   * If real time counts: when each transaction began, in order, and the least start from each on.
+   * If real time counts: the beginnings of the transactions in order, and the least start from each
+   * on.
    */
   readonly #begun: Float64Array;
   readonly #least: Float64Array;

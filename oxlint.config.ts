@@ -106,8 +106,8 @@ const config: OxlintConfig = {
     'no-await-in-loop': 'off', // In a commit protocol the sequence is the meaning.
     'import/no-named-as-default-member': 'off', // fast-check is read as `fc.` everywhere.
     'unicorn/consistent-function-scoping': 'off', // A helper stands where its reader needs it.
-    'unicorn/require-post-message-target-origin': 'off', // Threads are not windows: they have no origin.
-    'typescript/no-unsafe-type-assertion': 'off', // Decoding and generic containers assert at one place.
+    'unicorn/require-post-message-target-origin': 'off', // Threads have no origin.
+    'typescript/no-unsafe-type-assertion': 'off', // Decoders and generic containers need it.
     curly: ['error', 'multi-line'],
     'max-lines': ['error', { max: 600 }],
     'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],

@@ -30,7 +30,7 @@ export interface Split {
 /** The work of one map task. */
 export type TaskInput = readonly Split[];
 
-/** Cuts the inputs so that each task gets about `splitBytes`; in the order of the inputs. */
+/** Cuts the inputs into tasks of about `splitBytes`, in the order of the inputs. */
 export function planTaskInputs(inputs: readonly Split[], splitBytes: number): TaskInput[] {
   const tasks: Split[][] = [];
   let room = 0;

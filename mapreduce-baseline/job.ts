@@ -8,7 +8,7 @@
  * and value are joined by a tab, or the key stands alone if the value is empty.
  *
  * A job lives in a module of its own, which each worker process loads by its URL. The module
- * exports `createJob(parameters)`; a task gets a fresh job, so a job may keep scratch space but
+ * exports `createJob(parameters)`; each task has a fresh job, so a job may keep scratch space but
  * must not expect to see all records.
  *
  * Promises of the job, without which the output is wrong:
@@ -43,5 +43,5 @@ export interface MapReduceJob {
   reduce(key: Slice, values: Values, output: Output): void;
 }
 
-/** What a job's module exports as `createJob`. The parameters travelled as a structured clone. */
+/** The `createJob` export of a job's module. The parameters travelled as a structured clone. */
 export type CreateJob = (parameters: unknown) => MapReduceJob;

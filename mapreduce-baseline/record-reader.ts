@@ -72,7 +72,7 @@ class BlockReader {
   readonly #split: Split;
   readonly #buffers: [Buffer, Buffer];
   readonly #block = new Slice();
-  /** What follows the last newline of the block handed out last; it lies in that block's buffer. */
+  /** The bytes after the last newline of the block handed out last, in that block's buffer. */
   readonly #carry = new Slice();
   /** Where in the file the bytes read so far end. */
   #position: number;

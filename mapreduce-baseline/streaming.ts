@@ -48,7 +48,7 @@ class LineReader {
   readonly line = new Slice();
   readonly #input: number;
   #buffer = Buffer.allocUnsafeSlow(READ_BYTES * 2);
-  /** What was read and not handed out yet. */
+  /** The start of the bytes that were read and not handed out yet. */
   #start = 0;
   #end = 0;
   #ended = false;

@@ -1,6 +1,6 @@
 /**
- * A job that fails on purpose, for tests: the first so many attempts at each map task throw, or
- * kill their own process in the middle of their output.
+ * A job that fails on purpose, for tests: the first few attempts at each map task throw, or kill
+ * their own process in the middle of their output.
  *
  * Attempts are counted in a folder, because each runs in a process of its own.
  */

@@ -1,8 +1,8 @@
 /**
  * The starting state of all points: the loaded store, and the batch's input files.
  *
- * Each Percolator point gets a copy of the store, so that no point begins with the additions of an
- * earlier one. The batch always begins with the repository's files and none of the arrivals.
+ * Each Percolator point has its own copy of the store, so that no point begins with the additions
+ * of an earlier one. The batch always begins with the repository's files and none of the arrivals.
  */
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rm } from 'node:fs/promises';

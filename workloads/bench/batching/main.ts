@@ -50,7 +50,8 @@ const specification = {
       max: 10_000_000,
     }),
     concurrency: integer({
-      description: 'documents, or transactions, at a time; with too few, no transactions share calls',
+      description:
+        'documents, or transactions, at a time; with too few, no transactions share calls',
       default: 256,
       min: 1,
       max: 10_000,
@@ -112,7 +113,7 @@ await runCommand(specification, async (options, { signal, commandLine }) => {
       '',
       ...tenColumnsLines(tenColumns, concurrency),
     ];
-    const where = `${store} storage, each call ${roundTrip} ms longer, ${repeats} repeats, seed ${seed}`;
+    const where = `${store} storage, each call ${roundTrip} ms longer, ${repeats} ${repeats === 1 ? 'repeat' : 'repeats'}, seed ${seed}`;
     printLines(run, [...lines, '', where], page);
   } finally {
     progress.end();

@@ -53,7 +53,7 @@ function mediansTable(plan: Plan, medians: readonly Point[]): ResultTable {
     name: 'modes',
     title: 'Rows cleaned per second',
     caption:
-      `${scanners} scanners, ${concurrency} runs of ${thinkMs} ms at a time each: at most ` +
+      `${scanners} ${scanners === 1 ? 'scanner' : 'scanners'}, ${concurrency} ${concurrency === 1 ? 'run' : 'runs'} of ${thinkMs} ms at a time each: at most ` +
       `${Math.round(mostPerSecond(plan))} rows per second. The median measurement of each mode.`,
     columns: ['mode', 'rows per second', 'of no locks', 'runs begun per row', 'meetings'],
     rows: medians.map((point) => [

@@ -10,7 +10,7 @@
  *
  *        none   a scanner knows nothing about the others; two on one row both run it, and one loses
  *        skip   it locks the rows it scans, and continues after the rows of another scanner
- *        jump   the paper's cure: it locks the rows it scans, and jumps at random on meeting another
+ *        jump   the paper's cure: it locks the rows it scans, and jumps when it meets another
  *
  * Every row must have exactly one committed run, or there are no numbers. The modes take turns, so
  * that all meet the same disturbances.
@@ -126,7 +126,7 @@ function linesOf(plan: Plan, points: readonly Point[], { record }: Run): readonl
   const { cpuModel, cores, nodeVersion } = record.environment;
   const medians = mediansOf(points);
   return [
-    `${plan.scanners} scanners, ${plan.concurrency} runs of ${plan.thinkMs} ms at a time each: at most ${whole(mostPerSecond(plan))} rows per second`,
+    `${plan.scanners} ${plan.scanners === 1 ? 'scanner' : 'scanners'}, ${plan.concurrency} ${plan.concurrency === 1 ? 'run' : 'runs'} of ${plan.thinkMs} ms at a time each: at most ${whole(mostPerSecond(plan))} rows per second`,
     '                           rows per second   of no locks   runs begun per row   meetings',
     ...medians.map((point) => lineOf(point, gainOf(point, medians))),
     `machine: ${cpuModel}, ${cores} cores, Node ${nodeVersion}`,

@@ -23,7 +23,7 @@ export function contestLines(settings: ContestSettings, repeats: readonly Repeat
   const pipeline = repeats.map((repeat) => repeat.pipelineSeconds);
   return [
     `${count(documents)} documents of ${count(documentBytes)} bytes, seed ${seed}, ${workers} ` +
-      `workers, ${count(memory)} MiB each, ${repeats.length} repeats, taking turns`,
+      `${workers === 1 ? 'worker' : 'workers'}, ${count(memory)} MiB each, ${repeats.length} ${repeats.length === 1 ? 'repeat' : 'repeats'}, taking turns`,
     '',
     timeLine('MapReduce', documents, batch),
     timeLine('map | sort | reduce', documents, pipeline),

@@ -121,7 +121,7 @@ describe('the report', () => {
       stdout,
       /T0 {2}lines 1 and 3: process 0, ok\n +appended 1 to :x, appended 1 to :y\n/,
     );
-    assert.match(stdout, / T0 -wr-> T1: T1 read :x as \[1\], of which T0 appended 1\.\n/);
+    assert.match(stdout, / T0 -wr-> T1: T1 read :x as \[1\], and T0 appended 1\.\n/);
     assert.match(stdout, / T1 -rw-> T0: T1 read :y as \[\], without 1, which T0 appended\.\n/);
     assert.match(
       stdout,

@@ -1,14 +1,16 @@
 /**
- * The engine as a package of its own: JavaScript and declarations, without tests and without the experiments.
+ * The engine as a package of its own: JavaScript and declarations, without tests and without the
+ * experiments.
  *
- *   1. The compiler translates engine/index.ts and every file that it reaches. No test is among them.
+ *   1. The compiler translates engine/index.ts and every file that it reaches. No test is among
+ *      them.
  *   2. The protocol definitions (.proto) are copied next to the code that reads them.
- *   3. package.json is made of the project's: the packages that the translated code imports, with the
- *      versions of the project.
+ *   3. package.json is made of the project's: the packages that the translated code imports, with
+ *      the versions of the project.
  *   4. `npm pack` makes the tarball.
  *
- * The project itself runs from source and needs no build. Node runs no TypeScript under node_modules, so a
- * package must be translated.
+ * The project itself runs from source and needs no build. Node runs no TypeScript under
+ * node_modules, so a package must be translated.
  */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { globSync } from 'node:fs';
@@ -77,7 +79,8 @@ async function translate(stage: string, dist: string): Promise<void> {
   );
   await execa('tsc', ['--project', config], { preferLocal: true, localDir: ROOT });
   await rm(config);
-  // The compiler rewrites the extensions of imports in JavaScript, and leaves those of declarations.
+  // The compiler rewrites the extensions of imports in JavaScript, and leaves those of
+  // declarations.
   for (const file of globSync('**/*.d.ts', { cwd: dist })) {
     const declarations = await readFile(path.join(dist, file), 'utf8');
     const rewritten = declarations.replaceAll(/(['"]\.{1,2}\/[^'"]*)\.ts(['"])/g, '$1.js$2');

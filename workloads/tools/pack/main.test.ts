@@ -1,8 +1,9 @@
 /**
- * The packed engine, as a project outside of this repository meets it: installed from the tarball, run on the oldest and
- * on this version of Node, and type-checked under the strictest flags of two compilers.
+ * The packed engine in a project outside this repository: installed from the tarball, run on the
+ * oldest and on this version of Node, and type-checked under the strictest flags of two compilers.
  *
- * Needs a registry, for the package's dependencies, Node 22 and TypeScript 5.9. Without one it says so and is skipped.
+ * Needs a registry, for the package's dependencies, Node 22 and TypeScript 5.9. Without one it says
+ * so and is skipped.
  */
 import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * `npm run pack:engine`: makes the engine a package of its own, percolator-engine-<version>.tgz, for projects
- * outside of this repository (build-package.ts).
+ * `npm run pack:engine`: makes the engine a package of its own, percolator-engine-<version>.tgz,
+ * for projects outside of this repository (build-package.ts).
  */
 import path from 'node:path';
 import { mkdir } from 'node:fs/promises';

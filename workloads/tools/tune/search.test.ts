@@ -65,7 +65,7 @@ describe('the search', () => {
       assert.match(certainty(found), /[Kk]eep/);
       assert.deepEqual(JSON.parse(configText(found)), asConfig(DEFAULTS));
     }
-    // Of 40 intervals of 95 %, one that is above 1 is expected; four would be bad luck indeed.
+    // Of 40 intervals of 95 %, one that is above 1 is expected; four are very unlikely.
     assert.ok(unsure >= 36, `${40 - unsure} of 40 recommended settings that are not better`);
   });
 

@@ -98,7 +98,7 @@ export class ListStories {
       ww: () =>
         `${other} appended to ${key} after ${one} had appended ${what}: ${this.#orderOf(key, element)}.`,
       wr: () =>
-        `${other} read ${key} as ${this.#readOf(to, key, element)}, of which ${one} appended ${what}.`,
+        `${other} read ${key} as ${this.#readOf(to, key, element)}, and ${one} appended ${what}.`,
       rw: () =>
         `${one} read ${key} as ${this.#readOf(from, key)}, without ${what}, which ${other} appended.`,
       rt: () =>

@@ -25,7 +25,7 @@ export interface TimestampedTransaction {
   readonly operations: readonly Operation[];
 }
 
-/** What a read returned: a value, as JSON, or the version. */
+/** The result of a read: a value, as JSON, or the version. */
 export type Seen =
   /** Undefined: there was no value. */
   | { readonly value: string | undefined; readonly version?: undefined }

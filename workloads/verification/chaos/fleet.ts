@@ -2,7 +2,7 @@
  * The processes of a round: started, killed, stopped for a while, and started again.
  *
  * A process that is killed here comes back as the next life of its slot. A process that ends on its
- * own is a violation, whatever its exit code, and it comes back all the same.
+ * own is a violation, whatever the reason, and it comes back all the same.
  */
 import { execa } from 'execa';
 import { systemClock } from '#engine';
@@ -55,7 +55,7 @@ const LOOK_MS = 5;
 export class Fleet implements AsyncDisposable {
   readonly #common: Common;
   readonly #size: number;
-  /** The present life of each slot; the watcher has no slot number. */
+  /** The present life of each slot: a client's number, a service's name or `watcher`. */
   readonly #lives = new Map<string, Life>();
   readonly #deaths: Violation[] = [];
   readonly #ends = new Set<Promise<void>>();

@@ -86,7 +86,7 @@ function readLife(
       case 'opened':
         break;
       case 'began':
-        // The snapshot of a look at the past may also be the start timestamp of a transaction.
+        // The timestamp of a past snapshot may also be the start timestamp of a transaction.
         if (line.transaction.past === true) recorded.transactions.push(line.transaction);
         else transactions.set(line.transaction.startTimestamp, line.transaction);
         break;

@@ -3,8 +3,8 @@
  * dropped and created again is another table: cells in histories are renamed to the storage's name
  * of the incarnation.
  *
- *     told by clients   the snapshot at S used table s   ─▶ s.i2: the last one created by S
- *     in the storage    a record in s.i2                 ─▶ stays
+ *     told by clients   snapshot S used table s   ─▶ s.i2: the last one created at or before S
+ *     in the storage    a record in s.i2          ─▶ stays
  *
  * Clients need this rule: a snapshot that is older than an incarnation sees nothing of it, and the
  * earlier incarnation, which it did see, ended with the drop.

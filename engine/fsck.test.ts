@@ -145,7 +145,7 @@ test('a repair says for each finding what was done, and transactions go on with 
 
 test('P57: a notification that was lost before any observer ran is found, and repaired: the observer runs', async () => {
   const store = await filled();
-  await store.dropTable('accounts.notify'); // With all marks in it.
+  await store.dropTable('accounts.notify'); // All marks go with it.
   await store.createTable('accounts.notify', { families: NOTIFY_FAMILIES });
   const [finding] = await findings(store);
   assert.equal(finding?.code, 'notification-lost');

@@ -122,7 +122,7 @@ test('writers and workers, audited all the time, leave no error, and no finding 
         await transact(context, async (transaction) => {
           put(transaction, { [`row ${i % 5}:seen`]: `${name} ${i}`, [`${name} ${i}`]: 'x' });
         });
-        if (i % 5 === 0) await systemClock.yield(); // For the others: the store never waits.
+        if (i % 5 === 0) await systemClock.yield(); // Lets others run: the store never waits.
       }
       await settled(context);
     }),
@@ -169,7 +169,7 @@ test('a lock with a heartbeat is not taken for dead, however long it is waited f
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   const transaction = await a.begin();
   put(transaction, { x: '1' });
-  const answers = [database.clock.sleep(5_000)]; // Of the oracle: the commit timestamp takes long.
+  const answers = [database.clock.sleep(5_000)]; // The oracle takes long to answer with the commit timestamp.
   database.oracle.beforeNext = () => answers.pop();
   const committing = transaction.commit();
   await database.clock.runUntil(database.clock.sleep(10));

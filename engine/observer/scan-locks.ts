@@ -45,7 +45,7 @@ export class ScanLocks {
     try {
       lock = await this.#locks.tryLock({ table: first.table, from: first.row, to: last.row });
     } catch {
-      return true; // Scanned without a lock, as if there were no service.
+      return true; // The batch is scanned without a lock, as if there were no service.
     }
     if (lock === undefined) return false;
     const batch = { lock, left: cells.length };

@@ -1,4 +1,4 @@
-/** What creating and dropping tables work with. */
+/** The parts that creating and dropping tables work with. */
 import type { Bigtable } from '../bigtable/index.ts';
 import type { Context } from '../transaction/index.ts';
 import type { StoredCatalog } from './catalog.ts';

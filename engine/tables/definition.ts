@@ -67,7 +67,7 @@ export async function readDefinition(
   return decodeRow(await store.readRow(TABLES_TABLE, table, NEWEST));
 }
 
-/** All definitions by name; undefined where one is not legible. */
+/** All definitions by name; undefined for one that is not legible. */
 export async function allDefinitions(
   store: Bigtable,
 ): Promise<ReadonlyMap<string, StoredDefinition | undefined>> {

@@ -13,7 +13,7 @@ const BATCHING: ClientOptions = { batching: { delayMs: 0 } };
 const VALUES = { 'a:one': '1', 'b:one': '2', 'b:two': '3', 'u/a:one': '4', 'c:one': '5' };
 const NAMES = [...Object.keys(VALUES), 'missing:one'];
 
-/** A client that reads, the values being there. */
+/** A reading client; the values have been written. */
 async function openScene(
   options: ClientOptions,
 ): Promise<{ readonly database: TestDatabase; readonly reader: Client }> {
@@ -22,7 +22,7 @@ async function openScene(
   return { database, reader: database.client('reader', options) };
 }
 
-/** What the reader's storage was asked for, as `table rows`. */
+/** The reads that the reader sent to its storage, as `table rows`. */
 function reads({ store }: Client): readonly string[] {
   return store.trace
     .flatMap((call) => (call.kind === 'read' ? [`${call.table} ${call.rows.join(' ')}`] : []))

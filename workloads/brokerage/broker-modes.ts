@@ -3,23 +3,23 @@
  * modes: left out, inside the transaction, and by way of a side table. All modes run at full speed,
  * far above the load of so few customers: 100 customers share a broker.
  */
-import type { Ran } from './clients.ts';
+import type { RunResult } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
-import { type Around, shuffled } from './around.ts';
+import { type Context, shuffled } from './context.ts';
 import type { BrokerUpdate } from './model/index.ts';
 import type { BrokerMode } from './results.ts';
 
 const MODES: readonly BrokerUpdate[] = ['omit', 'inline', 'side-table'];
 
 export async function measureBrokerModes(
-  around: Around,
+  context: Context,
   loaded: string,
 ): Promise<readonly BrokerMode[]> {
-  const measured = new Map<BrokerUpdate, Ran>();
-  for (const mode of shuffled(around.random, MODES)) {
-    const { engine } = around.plan;
+  const measured = new Map<BrokerUpdate, RunResult>();
+  for (const mode of shuffled(context.random, MODES)) {
+    const { engine } = context.plan;
     const changes = { brokerUpdate: mode, engine, countsCalls: false };
-    measured.set(mode, await runOnCopy(around, { loaded, name: `broker ${mode}`, changes }));
+    measured.set(mode, await runOnCopy(context, { loaded, name: `broker ${mode}`, changes }));
   }
   return MODES.flatMap((mode) => {
     const ran = measured.get(mode);

@@ -21,7 +21,7 @@ import type { StoreCounts } from '../harness/stores/store-counts.ts';
 /** The processes whose processor time counts, by what they are for. */
 export type Parts = Readonly<Record<string, readonly number[]>>;
 
-export interface Offered {
+export interface OfferedLoad {
   /** Trade-Results per second of all clients together; null: as many as `users` can complete. */
   readonly tradesPerSecond: number | null;
   readonly users: number;
@@ -29,8 +29,8 @@ export interface Offered {
   readonly seconds: number;
 }
 
-export interface Ran {
-  readonly offered: Offered;
+export interface RunResult {
+  readonly offered: OfferedLoad;
   readonly records: Records;
   /** Processor seconds in the measured interval, by part; null if the system does not report it. */
   readonly cpuSeconds: Readonly<Record<string, number>> | null;
@@ -87,7 +87,7 @@ export class Clients {
     }
   }
 
-  async run(offered: Offered, parts: Parts): Promise<Ran> {
+  async run(offered: OfferedLoad, parts: Parts): Promise<RunResult> {
     await this.#prepare();
     const beginMs = nowMs() + LEAD_MS;
     const fromMs = beginMs + 1_000 * offered.warmupSeconds;
@@ -124,7 +124,7 @@ export class Clients {
     return Promise.all(answers);
   }
 
-  #loadOf({ tradesPerSecond, users }: Offered, client: number): Load {
+  #loadOf({ tradesPerSecond, users }: OfferedLoad, client: number): Load {
     const clients = this.#members.length;
     if (tradesPerSecond === null) return { kind: 'unpaced', users: Math.ceil(users / clients) };
     const perSecond = (CUSTOMER_TRANSACTIONS * tradesPerSecond) / clients;
@@ -148,7 +148,7 @@ export class Clients {
   }
 }
 
-function merged(answers: readonly RunAnswer[]): Omit<Ran, 'offered' | 'cpuSeconds'> {
+function merged(answers: readonly RunAnswer[]): Omit<RunResult, 'offered' | 'cpuSeconds'> {
   const sum = (of: 'backlogFrom' | 'backlogTo' | 'waitingOrders'): number =>
     answers.reduce((total, answer) => total + answer[of], 0);
   return {
@@ -168,7 +168,7 @@ function readParts(parts: Parts): ReadonlyMap<string, number | null> {
 function difference(
   before: ReadonlyMap<string, number | null>,
   after: ReadonlyMap<string, number | null>,
-): Ran['cpuSeconds'] {
+): RunResult['cpuSeconds'] {
   const used: Record<string, number> = {};
   for (const [part, from] of before) {
     const to = after.get(part) ?? null;

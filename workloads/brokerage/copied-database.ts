@@ -3,8 +3,8 @@
  * and deleted.
  */
 import path from 'node:path';
-import { nowMs, type Ran } from './clients.ts';
-import { type Around, unpacedLoad, whatIsWrong } from './around.ts';
+import { nowMs, type RunResult } from './clients.ts';
+import { type Context, unpacedLoad, whatIsWrong } from './context.ts';
 import { tradesPerSecond } from './point.ts';
 import { Session } from './session.ts';
 import {
@@ -16,14 +16,14 @@ export type Changes = Pick<PercolatorDatabaseOptions, 'brokerUpdate' | 'engine' 
 
 /** Adds to the results what the check finds wrong afterwards. */
 export async function runOnCopy(
-  around: Around,
+  context: Context,
   {
     loaded,
     name,
     changes,
   }: { readonly loaded: string; readonly name: string; readonly changes: Changes },
-): Promise<Ran> {
-  const { plan, population, work, progress, signal, results } = around;
+): Promise<RunResult> {
+  const { plan, population, work, progress, signal, results } = context;
   progress.phase(`${name}: opening`, 0);
   await using database = await openPercolatorDatabase(population, {
     ...changes,
@@ -34,10 +34,10 @@ export async function runOnCopy(
     rowCacheBytes: 1e6 * plan.rowCache,
     signal,
   });
-  const [way] = database.ways;
-  if (way === undefined) throw new Error('a Percolator database has one variant');
+  const [system] = database.systems;
+  if (system === undefined) throw new Error('a Percolator database has one variant');
   const options = { population, clients: 1, number: 0, originMs: nowMs(), signal };
-  await using session = await Session.open(way, options);
+  await using session = await Session.open(system, options);
   progress.phase(`${name}: ${plan.users} users at full speed`, 0);
   const ran = await session.run(unpacedLoad(plan));
   await session.stop();

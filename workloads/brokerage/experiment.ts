@@ -15,7 +15,7 @@ import path from 'node:path';
 import { createRandom } from '#engine';
 import { createRun, type Run } from '#results';
 import { startProgress } from '#harness';
-import type { Around } from './around.ts';
+import type { Context } from './context.ts';
 import { measureBrokerModes } from './broker-modes.ts';
 import { findingsOf } from './findings.ts';
 import { limitationsOf } from './limitations.ts';
@@ -25,7 +25,7 @@ import { measureReads } from './reads.ts';
 import { noResults, type Results } from './results.ts';
 import { loadStore } from './systems/percolator-database.ts';
 import { targetsOf } from './targets.ts';
-import { measureWays } from './ways.ts';
+import { measureSystems } from './measure-systems.ts';
 
 export interface Outcome {
   readonly run: Run;
@@ -60,25 +60,25 @@ export async function runExperiment(
   return { run, page: run.finish().page, results };
 }
 
-async function measureAll(around: Around): Promise<void> {
-  const { plan, population, work, progress, signal, results } = around;
+async function measureAll(context: Context): Promise<void> {
+  const { plan, population, work, progress, signal, results } = context;
   const { paced, unpaced, reads, brokers } = plan.parts;
   const loaded = path.join(work, 'loaded');
   await mkdir(work, { recursive: true });
-  const needsOurs = plan.ways.includes('embedded') || reads || brokers;
+  const needsOurs = plan.systems.includes('embedded') || reads || brokers;
   if (needsOurs) {
     progress.phase('loading the embedded store', 0);
     await loadStore({ kind: 'embedded', folder: loaded }, population, signal);
   }
-  if (paced || unpaced) await measureWays(around, loaded);
-  if (reads) results.reads.push(...(await measureReads(around, loaded)));
-  if (brokers) results.brokers.push(...(await measureBrokerModes(around, loaded)));
+  if (paced || unpaced) await measureSystems(context, loaded);
+  if (reads) results.reads.push(...(await measureReads(context, loaded)));
+  if (brokers) results.brokers.push(...(await measureBrokerModes(context, loaded)));
   signal.throwIfAborted();
   results.isComplete = true;
 }
 
 function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1] {
-  const { preset, seed, rounds, scale, engine, ways, rates, parts, processes, ...rest } = plan;
+  const { preset, seed, rounds, scale, engine, systems, rates, parts, processes, ...rest } = plan;
   const { out: _, brokerUpdate, ...durations } = rest;
   const measured = Object.entries(parts).flatMap(([part, is]) => (is ? [part] : []));
   return {
@@ -93,7 +93,7 @@ function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1
       broker: brokerUpdate,
       rates: rates ?? 'shares of the maximum',
       processes: processes ?? 'one',
-      systems: ways.join(', '),
+      systems: systems.join(', '),
       measured: measured.join(', '),
       rounds,
       seed,
@@ -101,7 +101,7 @@ function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1
     seed,
     repeats: rounds,
     store: {
-      name: ways.join(', '),
+      name: systems.join(', '),
       durability: 'The table of each system says what a commit survives.',
     },
     limitations: limitationsOf(plan),

@@ -1,13 +1,13 @@
 /** Figure 9: cores used against Trade-Results a second, and the straight line through them. */
 import type { ResultChart, ResultMark, ResultSeries } from '#results';
-import type { Ran } from './clients.ts';
+import type { RunResult } from './clients.ts';
 import { fitLine, type LineFit, type XY } from './line-fit.ts';
-import { type WayName, WAYS } from './plan.ts';
+import { type SystemName, SYSTEMS } from './plan.ts';
 import { cores, cpuPerTrade, type Point, saturation, tradesPerSecond } from './point.ts';
 import type { Results } from './results.ts';
 
 /** Names for the report. */
-export const NAMES: Readonly<Record<WayName, string>> = {
+export const NAMES: Readonly<Record<SystemName, string>> = {
   embedded: 'Percolator, embedded',
   emulator: 'Percolator, emulator',
   functions: 'PostgreSQL, functions',
@@ -45,9 +45,9 @@ interface LoadPoint extends XY {
   readonly high: number | null;
 }
 
-export function lineOf({ ladder }: Results, way: WayName): Line {
+export function lineOf({ ladder }: Results, system: SystemName): Line {
   const kept = ladder
-    .filter((point) => point.way === way && saturation(point.ran) === null)
+    .filter((point) => point.system === system && saturation(point.ran) === null)
     .toSorted((a, b) => tradesPerSecond(a.ran) - tradesPerSecond(b.ran));
   const rounds = Map.groupBy(kept, ({ ran }) => ran.offered.tradesPerSecond);
   const loads = [...rounds.values()]
@@ -61,8 +61,8 @@ export function lineOf({ ladder }: Results, way: WayName): Line {
  * Returns the round of median cost, or the mean of the two middle ones; nothing if the system does
  * not report its processor time.
  */
-function loadOf(rounds: readonly Ran[]): readonly LoadPoint[] {
-  const costOf = (ran: Ran): number => cpuPerTrade([ran]) ?? Number.NaN;
+function loadOf(rounds: readonly RunResult[]): readonly LoadPoint[] {
+  const costOf = (ran: RunResult): number => cpuPerTrade([ran]) ?? Number.NaN;
   const byCost = rounds.toSorted((a, b) => costOf(a) - costOf(b));
   const middle = byCost.slice(Math.ceil(rounds.length / 2) - 1, Math.floor(rounds.length / 2) + 1);
   const perTrade = cpuPerTrade(middle);
@@ -75,7 +75,9 @@ function loadOf(rounds: readonly Ran[]): readonly LoadPoint[] {
 }
 
 export function figure9Chart(results: Results): ResultChart {
-  const ways = WAYS.filter((way) => results.ladder.some((point) => point.way === way));
+  const systems = SYSTEMS.filter((system) =>
+    results.ladder.some((point) => point.system === system),
+  );
   return {
     name: 'figure-9',
     title: 'Cores used by all processes against Trade-Results per second',
@@ -84,14 +86,14 @@ export function figure9Chart(results: Results): ResultChart {
       'least-squares fits; the area around them is the 95 % confidence band of the mean.',
     x: { title: 'Trade-Results per second', scale: 'linear', ticks: [] },
     y: { title: 'Cores', scale: 'linear', ticks: [] },
-    series: ways.map((way) => seriesOf(results, way)),
+    series: systems.map((system) => seriesOf(results, system)),
   };
 }
 
-function seriesOf(results: Results, way: WayName): ResultSeries {
-  const { fit, loads, from, to } = lineOf(results, way);
-  const look = way === 'embedded' || way === 'emulator' ? 'percolator' : 'other';
-  const measured = { name: NAMES[way], look, isLine: false, points: loads } as const;
+function seriesOf(results: Results, system: SystemName): ResultSeries {
+  const { fit, loads, from, to } = lineOf(results, system);
+  const look = system === 'embedded' || system === 'emulator' ? 'percolator' : 'other';
+  const measured = { name: NAMES[system], look, isLine: false, points: loads } as const;
   if (fit === null) return measured;
   const line = Array.from({ length: BAND_POINTS }, (_, i): ResultMark => {
     const x = from + (i * (to - from)) / (BAND_POINTS - 1);

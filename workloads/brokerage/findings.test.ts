@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLatencyHistogram } from '#results';
-import type { Ran } from './clients.ts';
+import type { RunResult } from './clients.ts';
 import type { Records } from './driver/recorder.ts';
 import { lineOf } from './figure-9.ts';
 import { findingsOf } from './findings.ts';
 import { PRESETS, TRANSACTIONS, type TransactionType } from './model/index.ts';
-import type { Plan, WayName } from './plan.ts';
+import type { Plan, SystemName } from './plan.ts';
 import { cpuPerTrade, saturation } from './point.ts';
 import { noResults, type Results } from './results.ts';
 import { targetsOf } from './targets.ts';
@@ -31,7 +31,11 @@ function recordsOf(trades: number): Records {
 }
 
 /** A run that used `cores` cores at the given number of Trade-Results per second. */
-function ranAt(tradesPerSecond: number, cores: number, changes: Partial<Ran> = {}): Ran {
+function ranAt(
+  tradesPerSecond: number,
+  cores: number,
+  changes: Partial<RunResult> = {},
+): RunResult {
   return {
     offered: { tradesPerSecond, users: 0, warmupSeconds: 1, seconds: SECONDS },
     records: recordsOf(tradesPerSecond * SECONDS),
@@ -45,20 +49,20 @@ function ranAt(tradesPerSecond: number, cores: number, changes: Partial<Ran> = {
   };
 }
 
-function measured(slopes: Partial<Record<WayName, number>>): Results {
+function measured(slopes: Partial<Record<SystemName, number>>): Results {
   const results = noResults();
-  for (const [way, slope] of Object.entries(slopes) as [WayName, number][]) {
-    results.durability.set(way, 'nothing');
+  for (const [system, slope] of Object.entries(slopes) as [SystemName, number][]) {
+    results.durability.set(system, 'nothing');
     for (const rate of [2, 8, 20, 40]) {
-      results.ladder.push({ way, ran: ranAt(rate, 0.01 + slope * rate) });
+      results.ladder.push({ system, ran: ranAt(rate, 0.01 + slope * rate) });
     }
-    results.unpaced.push({ way, ran: unpaced(120, 2 * slope * 120) });
+    results.unpaced.push({ system, ran: unpaced(120, 2 * slope * 120) });
   }
   results.isComplete = true;
   return results;
 }
 
-function unpaced(tradesPerSecond: number, cores: number): Ran {
+function unpaced(tradesPerSecond: number, cores: number): RunResult {
   const ran = ranAt(tradesPerSecond, cores);
   return { ...ran, offered: { ...ran.offered, tradesPerSecond: null, users: 32 } };
 }
@@ -82,7 +86,7 @@ describe('a run that is right', () => {
       const more = measured({ embedded: 0.02 });
       for (const rate of [2, 8, 20, 40]) {
         for (const cores of idle) {
-          more.ladder.push({ way: 'embedded', ran: ranAt(rate, cores + 0.02 * rate) });
+          more.ladder.push({ system: 'embedded', ran: ranAt(rate, cores + 0.02 * rate) });
         }
       }
       const { fit, loads } = lineOf(more, 'embedded');
@@ -151,7 +155,7 @@ describe('a load that the system did not keep up with', () => {
     assert.match(saturation(ranAt(20, 1, { isOverrun: true })) ?? '', /given up/);
     assert.equal(saturation(ranAt(20, 1, { backlogFrom: 3, backlogTo: 15 })), null);
     const results = measured({ embedded: 0.02 });
-    results.ladder.push({ way: 'embedded', ran: late });
+    results.ladder.push({ system: 'embedded', ran: late });
     assert.equal(lineOf(results, 'embedded').kept.length, 4);
     const ladder = findingsOf(results).tables.find(({ name }) => name === 'ladder');
     assert.equal(ladder?.rows.length, 5);

@@ -12,7 +12,7 @@ import {
   runsOf,
   transactionsTable,
   unpacedTable,
-  waysOf,
+  systemsOf,
 } from './tables.ts';
 
 const CHECKED =
@@ -52,13 +52,13 @@ function numbers(results: Results): Pick<Findings, 'tables' | 'charts'> {
 }
 
 function headline(results: Results): string {
-  const sentences = waysOf(results.unpaced).map((way) => {
-    const runs = runsOf(results.unpaced, way);
+  const sentences = systemsOf(results.unpaced).map((system) => {
+    const runs = runsOf(results.unpaced, system);
     const [fastest = 0] = runs.map(tradesPerSecond);
     const perTrade = cpuPerTrade(runs);
     const cost =
       perTrade === null ? '' : ` at ${(1_000 * perTrade).toFixed(1)} ms of processor each`;
-    return `${NAMES[way]}: ${fastest.toFixed(1)} TR/s${cost}.`;
+    return `${NAMES[system]}: ${fastest.toFixed(1)} TR/s${cost}.`;
   });
   const all = [...sentences, ...brokerSentence(results)].join(' ');
   return `${all} TPC-E-like, not comparable with results of the TPC. The paper: ${PAPER.inflation} times the processor of a database.`;

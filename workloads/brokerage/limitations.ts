@@ -7,7 +7,7 @@ export function limitationsOf({
   seconds,
   processes,
   brokerUpdate,
-  ways,
+  systems,
 }: Plan): readonly string[] {
   const { customers, initialTradeDays, dailyMarketDays, pricePeriodMs } = scale;
   const load = (loadavg()[0] ?? 0) / availableParallelism();
@@ -27,7 +27,7 @@ export function limitationsOf({
       : `${processes} client processes with one JavaScript thread each drive each system; the oracle and the lock service of Percolator are processes too, and their processor time counts.`,
     'Processor time is that of processes; the work of kernel threads, such as writing to the disk, is charged to no system.',
     'A collector removes old versions and deleted rows from the Percolator stores during the measurement, as autovacuum does for PostgreSQL; the processor time of both counts.',
-    ...(ways.includes('emulator')
+    ...(systems.includes('emulator')
       ? [
           'For each read, the official emulator lists and sorts all rows of the range, whatever the limit; Bigtable does not. Its reads cost more as more trades are loaded.',
         ]

@@ -8,7 +8,7 @@ import { summaryLines } from '../harness/statistics/summary.ts';
 import { DATABASE_OPTIONS, type DatabaseValues } from '../harness/engine-settings.ts';
 import { runExperiment } from './experiment.ts';
 import { type BrokerUpdate, PRESETS, type PresetName, type Scale } from './model/index.ts';
-import { DURATIONS, type Plan, PRICE_PERIOD_SECONDS, type WayName, WAYS } from './plan.ts';
+import { DURATIONS, type Plan, PRICE_PERIOD_SECONDS, type SystemName, SYSTEMS } from './plan.ts';
 
 const PRESET_DEFAULT = 'depends on --preset';
 
@@ -168,7 +168,7 @@ await runCommand(
     const { customers, initialTradeDays } = plan.scale;
     console.log(
       `brokerage, preset ${plan.preset}, seed ${plan.seed}: ${customers} customers, ${initialTradeDays} days of trades; ` +
-        plan.ways.join(', '),
+        plan.systems.join(', '),
     );
     const { run, page, results } = await runExperiment(plan, { commandLine, signal });
     console.log(`\n${summaryLines(run.record, results.missing).join('\n')}\n\nReport: ${page}`);
@@ -176,7 +176,7 @@ await runCommand(
   },
 );
 
-interface Given extends DatabaseValues {
+interface Options extends DatabaseValues {
   readonly system: 'both' | 'percolator' | 'postgres';
   readonly store: 'both' | 'embedded' | 'emulator';
   readonly preset: PresetName;
@@ -200,31 +200,31 @@ interface Given extends DatabaseValues {
 }
 
 /** Combines the given options with the preset. A run that differs from its preset is custom. */
-function planOf(given: Given): Plan {
-  const { preset, customers, days, pricePeriod, seconds, warmup, rounds } = given;
-  const { batching, batchDelay, batchRows, batchInFlight, prefetch } = given;
+function planOf(options: Options): Plan {
+  const { preset, customers, days, pricePeriod, seconds, warmup, rounds } = options;
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch } = options;
   const durations = DURATIONS[preset];
   const changed = [customers, days, pricePeriod, seconds, warmup, rounds];
   return {
     preset: changed.some((value) => value !== undefined) ? 'custom' : preset,
-    scale: scaleOf(given),
-    seed: given.seed,
-    ways: waysOf(given),
-    brokerUpdate: given.broker,
+    scale: scaleOf(options),
+    seed: options.seed,
+    systems: systemsOf(options),
+    brokerUpdate: options.broker,
     engine: { batching, batchDelay, batchRows, batchInFlight, prefetch },
-    processes: given.processes,
-    rowCache: given.rowCache,
-    rates: given.rates === undefined ? undefined : [...new Set(given.rates)],
-    users: given.users,
-    parts: partsOf(given),
+    processes: options.processes,
+    rowCache: options.rowCache,
+    rates: options.rates === undefined ? undefined : [...new Set(options.rates)],
+    users: options.users,
+    parts: partsOf(options),
     seconds: seconds ?? durations.seconds,
     warmupSeconds: warmup ?? durations.warmupSeconds,
     rounds: rounds ?? durations.rounds,
-    out: given.out,
+    out: options.out,
   };
 }
 
-function scaleOf({ preset, customers, days, pricePeriod }: Given): Scale {
+function scaleOf({ preset, customers, days, pricePeriod }: Options): Scale {
   const scale = PRESETS[preset];
   if (customers !== undefined && customers % 100 !== 0) {
     throw new UsageError(`--customers must be a multiple of 100, but is "${customers}".`);
@@ -240,17 +240,17 @@ function scaleOf({ preset, customers, days, pricePeriod }: Given): Scale {
   };
 }
 
-function waysOf({ system, store }: Given): readonly WayName[] {
-  const isOurs = (way: WayName): boolean => way === 'embedded' || way === 'emulator';
-  return WAYS.filter((way) =>
-    isOurs(way)
-      ? system !== 'postgres' && (store === 'both' || store === way)
+function systemsOf({ system, store }: Options): readonly SystemName[] {
+  const isOurs = (name: SystemName): boolean => name === 'embedded' || name === 'emulator';
+  return SYSTEMS.filter((name) =>
+    isOurs(name)
+      ? system !== 'postgres' && (store === 'both' || store === name)
       : system !== 'percolator',
   );
 }
 
 /** Returns the parts that were named; otherwise all that apply to these systems. */
-function partsOf({ paced, unpaced, reads, brokers, system, store }: Given): Plan['parts'] {
+function partsOf({ paced, unpaced, reads, brokers, system, store }: Options): Plan['parts'] {
   if (paced || unpaced || reads || brokers) return { paced, unpaced, reads, brokers };
   const hasEmbedded = system !== 'postgres' && store !== 'emulator';
   return { paced: true, unpaced: true, reads: hasEmbedded, brokers: hasEmbedded };

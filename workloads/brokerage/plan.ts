@@ -5,15 +5,15 @@ import type { BrokerUpdate, PresetName, Scale } from './model/index.ts';
 /**
  * The systems that are compared: Percolator by its store, and PostgreSQL by where transactions run.
  */
-export type WayName = 'embedded' | 'emulator' | 'functions' | 'frames';
+export type SystemName = 'embedded' | 'emulator' | 'functions' | 'frames';
 
-export const WAYS: readonly WayName[] = ['embedded', 'emulator', 'functions', 'frames'];
+export const SYSTEMS: readonly SystemName[] = ['embedded', 'emulator', 'functions', 'frames'];
 
 export interface Plan extends Durations {
   readonly preset: PresetName | 'custom';
   readonly scale: Scale;
   readonly seed: number;
-  readonly ways: readonly WayName[];
+  readonly systems: readonly SystemName[];
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
   /** Client processes; undefined for one that has its oracle in the store. */

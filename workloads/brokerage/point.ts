@@ -1,20 +1,20 @@
 /** One system under one load: values derived from the measurement. */
 import { TRANSACTIONS, type TransactionType } from './model/index.ts';
-import type { Ran } from './clients.ts';
-import type { WayName } from './plan.ts';
+import type { RunResult } from './clients.ts';
+import type { SystemName } from './plan.ts';
 
 export interface Point {
-  readonly way: WayName;
-  readonly ran: Ran;
+  readonly system: SystemName;
+  readonly ran: RunResult;
 }
 
 /** The share of all transactions of the mix, in percent. */
-export function mixShare(ran: Ran, type: TransactionType): number {
+export function mixShare(ran: RunResult, type: TransactionType): number {
   return (100 * ran.records[type].ended) / transactions(ran);
 }
 
 /** Transactions of the mix, without those that run next to it. */
-export function transactions({ records }: Ran): number {
+export function transactions({ records }: RunResult): number {
   return MIX.reduce((sum, type) => sum + records[type].ended, 0);
 }
 
@@ -22,17 +22,17 @@ export const MIX: readonly TransactionType[] = (
   Object.keys(TRANSACTIONS) as TransactionType[]
 ).filter((type) => TRANSACTIONS[type].mixPercent > 0);
 
-export function tradesPerSecond({ records, offered }: Ran): number {
+export function tradesPerSecond({ records, offered }: RunResult): number {
   return records.tradeResult.ended / offered.seconds;
 }
 
 /** Processor seconds per second, of all processes. */
-export function cores(ran: Ran): number | null {
+export function cores(ran: RunResult): number | null {
   return ran.cpuSeconds === null ? null : total(ran.cpuSeconds) / ran.offered.seconds;
 }
 
 /** Processor seconds of all processes per Trade-Result, over all runs. */
-export function cpuPerTrade(runs: readonly Ran[]): number | null {
+export function cpuPerTrade(runs: readonly RunResult[]): number | null {
   const trades = runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
   const used = runs.map(({ cpuSeconds }) => (cpuSeconds === null ? Number.NaN : total(cpuSeconds)));
   const perTrade = used.reduce((sum, seconds) => sum + seconds, 0) / trades;
@@ -42,7 +42,7 @@ export function cpuPerTrade(runs: readonly Ran[]): number | null {
 /**
  * Why the system did not keep up with the offered load, decided from its backlog; null if it did.
  */
-export function saturation(ran: Ran): string | null {
+export function saturation(ran: RunResult): string | null {
   const { offered, backlogFrom, backlogTo, isOverrun } = ran;
   if (offered.tradesPerSecond === null) return null;
   if (isOverrun) return 'the backlog was so large that the run was given up';
@@ -52,7 +52,7 @@ export function saturation(ran: Ran): string | null {
   return growth > tooMuch ? `${growth} more transactions were waiting at the end` : null;
 }
 
-export function conflictsOf({ records }: Ran): number {
+export function conflictsOf({ records }: RunResult): number {
   return Object.values(records).reduce((sum, { conflicts }) => sum + conflicts, 0);
 }
 

@@ -1,8 +1,8 @@
 /** Section 2.5 on this workload: how many calls of the store batching and prefetching save. */
 import type { DatabaseValues } from '../harness/engine-settings.ts';
-import type { Ran } from './clients.ts';
+import type { RunResult } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
-import { type Around, shuffled } from './around.ts';
+import { type Context, shuffled } from './context.ts';
 import { type ReadsVariant, VARIANT } from './results.ts';
 
 type Switches = Pick<DatabaseValues, 'batching' | 'prefetch'>;
@@ -16,14 +16,14 @@ const VARIANTS: readonly (readonly [string, Switches])[] = [
 
 /** Results come in the order above, whatever the order of measuring. */
 export async function measureReads(
-  around: Around,
+  context: Context,
   loaded: string,
 ): Promise<readonly ReadsVariant[]> {
-  const measured = new Map<string, Ran>();
-  for (const [name, switches] of shuffled(around.random, VARIANTS)) {
-    const { brokerUpdate, engine } = around.plan;
+  const measured = new Map<string, RunResult>();
+  for (const [name, switches] of shuffled(context.random, VARIANTS)) {
+    const { brokerUpdate, engine } = context.plan;
     const changes = { brokerUpdate, engine: { ...engine, ...switches }, countsCalls: true };
-    measured.set(name, await runOnCopy(around, { loaded, name, changes }));
+    measured.set(name, await runOnCopy(context, { loaded, name, changes }));
   }
   return VARIANTS.flatMap(([name]) => {
     const ran = measured.get(name);

@@ -1,13 +1,13 @@
 /** What a run of the benchmark has measured so far; the findings are made from it. */
 import type { BrokerUpdate } from './model/index.ts';
-import type { Ran } from './clients.ts';
-import type { WayName } from './plan.ts';
+import type { RunResult } from './clients.ts';
+import type { SystemName } from './plan.ts';
 import type { Point } from './point.ts';
 
 /** Filled during the run. */
 export interface Results {
   /** What a commit survives, for each system that was measured. */
-  readonly durability: Map<WayName, string>;
+  readonly durability: Map<SystemName, string>;
   readonly unpaced: Point[];
   readonly ladder: Point[];
   readonly reads: ReadsVariant[];
@@ -33,12 +33,12 @@ export const VARIANT = {
 /** Section 2.5 on this workload. */
 export interface ReadsVariant {
   readonly name: string;
-  readonly ran: Ran;
+  readonly ran: RunResult;
 }
 
 export interface BrokerMode {
   readonly mode: BrokerUpdate;
-  readonly ran: Ran;
+  readonly ran: RunResult;
 }
 
 export function noResults(): Results {

@@ -1,8 +1,8 @@
 /** The clients of one system, from the first load to the last. */
 import { Crew } from '../harness/processes/index.ts';
-import { Clients, type Offered, type Ran } from './clients.ts';
+import { Clients, type OfferedLoad, type RunResult } from './clients.ts';
 import type { Population } from './model/index.ts';
-import type { Way } from './systems/database.ts';
+import type { System } from './systems/database.ts';
 
 export interface SessionOptions {
   readonly population: Population;
@@ -18,22 +18,22 @@ export interface SessionOptions {
 const TRADE_IDS = 1e9;
 
 export class Session implements AsyncDisposable {
-  readonly way: Way;
+  readonly system: System;
   readonly #crew: Crew;
   readonly #clients: Clients;
 
-  private constructor(way: Way, crew: Crew) {
-    this.way = way;
+  private constructor(system: System, crew: Crew) {
+    this.system = system;
     this.#crew = crew;
     this.#clients = new Clients(crew);
   }
 
-  static async open(way: Way, options: SessionOptions): Promise<Session> {
+  static async open(system: System, options: SessionOptions): Promise<Session> {
     const { population, clients, number, originMs, signal } = options;
-    const session = new Session(way, new Crew(signal));
+    const session = new Session(system, new Crew(signal));
     const { scale, seed, roster } = population;
     const firstTradeId = roster.trades.lastId + 1 + number * TRADE_IDS;
-    const database = way.address;
+    const database = system.address;
     try {
       await session.#clients.start({ database, scale, seed, clients, firstTradeId, originMs });
       return session;
@@ -53,8 +53,8 @@ export class Session implements AsyncDisposable {
     return this.#clients.firstFailure;
   }
 
-  run(offered: Offered): Promise<Ran> {
-    const parts = { clients: this.#clients.pids, ...this.way.servers };
+  run(offered: OfferedLoad): Promise<RunResult> {
+    const parts = { clients: this.#clients.pids, ...this.system.servers };
     return this.#clients.run(offered, parts);
   }
 

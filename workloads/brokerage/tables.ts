@@ -1,9 +1,9 @@
 /** Makes the tables of the report from the points. */
 import { percentileMs, type ResultTable } from '#results';
 import { TRANSACTIONS } from './model/index.ts';
-import type { Ran } from './clients.ts';
+import type { RunResult } from './clients.ts';
 import { type Line, lineOf, NAMES, PAPER } from './figure-9.ts';
-import type { WayName } from './plan.ts';
+import type { SystemName } from './plan.ts';
 import {
   conflictsOf,
   cores,
@@ -42,17 +42,17 @@ export function ladderTable({ ladder }: Results): ResultTable {
       'conflicts per 1,000',
       'kept up',
     ],
-    rows: Object.keys(NAMES).flatMap((way) =>
-      sorted.flatMap((point) => (point.way === way ? [ladderRow(point)] : [])),
+    rows: Object.keys(NAMES).flatMap((system) =>
+      sorted.flatMap((point) => (point.system === system ? [ladderRow(point)] : [])),
     ),
   };
 }
 
-function ladderRow({ way, ran }: Point): Row {
+function ladderRow({ system, ran }: Point): Row {
   const { offered, records, cpuSeconds } = ran;
   const clients = cpuSeconds?.['clients'];
   return [
-    NAMES[way],
+    NAMES[system],
     round(offered.tradesPerSecond),
     round(offered.seconds),
     round(tradesPerSecond(ran)),
@@ -70,7 +70,7 @@ function ladderRow({ way, ran }: Point): Row {
  * Trade-Results per order that was not rolled back. If it is far from 100, the exchange is the
  * bottleneck or the run is too short.
  */
-function tradesPerOrder({ records: { tradeOrder, tradeResult } }: Ran): number {
+function tradesPerOrder({ records: { tradeOrder, tradeResult } }: RunResult): number {
   return (100 * tradeResult.ended) / (tradeOrder.ended - tradeOrder.rolledBack);
 }
 
@@ -93,7 +93,9 @@ export function lineTable(results: Results): ResultTable {
       'from',
       'to',
     ],
-    rows: waysOf(results.ladder).map((way) => lineRow(NAMES[way], lineOf(results, way))),
+    rows: systemsOf(results.ladder).map((system) =>
+      lineRow(NAMES[system], lineOf(results, system)),
+    ),
   };
 }
 
@@ -106,9 +108,9 @@ function lineRow(name: string, { fit, loads, from, to }: Line): Row {
 }
 
 export function costTable(results: Results): ResultTable {
-  const ladder = (way: WayName): number | null =>
-    cpuPerTrade(lineOf(results, way).kept.map(({ ran }) => ran));
-  const full = (way: WayName): number | null => cpuPerTrade(runsOf(results.unpaced, way));
+  const ladder = (system: SystemName): number | null =>
+    cpuPerTrade(lineOf(results, system).kept.map(({ ran }) => ran));
+  const full = (system: SystemName): number | null => cpuPerTrade(runsOf(results.unpaced, system));
   const relative = (value: number | null, of: number | null): number | null =>
     value === null || of === null ? null : round(value / of);
   return {
@@ -125,12 +127,12 @@ export function costTable(results: Results): ResultTable {
       'relative to functions',
     ],
     rows: [
-      ...waysOf([...results.unpaced, ...results.ladder]).map((way) => [
-        NAMES[way],
-        milliseconds(ladder(way)),
-        relative(ladder(way), ladder('functions')),
-        milliseconds(full(way)),
-        relative(full(way), full('functions')),
+      ...systemsOf([...results.unpaced, ...results.ladder]).map((system) => [
+        NAMES[system],
+        milliseconds(ladder(system)),
+        relative(ladder(system), ladder('functions')),
+        milliseconds(full(system)),
+        relative(full(system), full('functions')),
       ]),
       ['paper', null, null, round((1_000 * PAPER.cores) / PAPER.tradesPerSecond), PAPER.inflation],
     ],
@@ -151,15 +153,15 @@ export function unpacedTable({ unpaced, durability }: Results): ResultTable {
       'conflicts per 1,000',
       'a commit survives',
     ],
-    rows: waysOf(unpaced).flatMap((way) =>
-      runsOf(unpaced, way).map((ran) => [
-        NAMES[way],
+    rows: systemsOf(unpaced).flatMap((system) =>
+      runsOf(unpaced, system).map((ran) => [
+        NAMES[system],
         ran.offered.users,
         round(tradesPerSecond(ran)),
         round(transactions(ran) / ran.offered.seconds),
         round(cores(ran)),
         round((1_000 * conflictsOf(ran)) / transactions(ran)),
-        durability.get(way) ?? null,
+        durability.get(system) ?? null,
       ]),
     ),
   };
@@ -185,14 +187,14 @@ export function transactionsTable(results: Results): ResultTable {
       'retried',
       'rolled back',
     ],
-    rows: waysOf(results.ladder).flatMap((way) => {
-      const highest = lineOf(results, way).kept.at(-1);
-      return highest === undefined ? [] : transactionRows(NAMES[way], highest.ran);
+    rows: systemsOf(results.ladder).flatMap((system) => {
+      const highest = lineOf(results, system).kept.at(-1);
+      return highest === undefined ? [] : transactionRows(NAMES[system], highest.ran);
     }),
   };
 }
 
-function transactionRows(name: string, ran: Ran): readonly Row[] {
+function transactionRows(name: string, ran: RunResult): readonly Row[] {
   return [...MIX, 'dataMaintenance' as const].flatMap((type) => {
     const { ended, conflicts, retried, rolledBack, histogram } = ran.records[type];
     if (ended === 0) return [];
@@ -220,8 +222,9 @@ function transactionRows(name: string, ran: Ran): readonly Row[] {
 
 export function readsTable({ reads }: Results): ResultTable {
   const [off] = reads;
-  const perTransaction = (ran: Ran, of: number): number => round(of / transactions(ran));
-  const calls = ({ store }: Ran): number => (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
+  const perTransaction = (ran: RunResult, of: number): number => round(of / transactions(ran));
+  const calls = ({ store }: RunResult): number =>
+    (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
   return {
     name: 'reads',
     title: 'Batching and prefetching: reads of the store per transaction',
@@ -289,13 +292,13 @@ export function brokersTable({ brokers }: Results): ResultTable {
 }
 
 /** Systems in the order that all tables use. */
-export function waysOf(points: readonly Point[]): readonly WayName[] {
-  const names = Object.keys(NAMES) as WayName[];
-  return names.filter((name) => points.some(({ way }) => way === name));
+export function systemsOf(points: readonly Point[]): readonly SystemName[] {
+  const names = Object.keys(NAMES) as SystemName[];
+  return names.filter((name) => points.some(({ system }) => system === name));
 }
 
-export function runsOf(points: readonly Point[], way: WayName): readonly Ran[] {
-  return points.flatMap((point) => (point.way === way ? [point.ran] : []));
+export function runsOf(points: readonly Point[], system: SystemName): readonly RunResult[] {
+  return points.flatMap((point) => (point.system === system ? [point.ran] : []));
 }
 
 function milliseconds(seconds: number | null): number | null {

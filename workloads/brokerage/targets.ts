@@ -1,11 +1,11 @@
 /** The targets for 2 cores. They are printed, never asserted. */
 import type { Target } from '#results';
-import type { Ran } from './clients.ts';
+import type { RunResult } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
 import type { Plan } from './plan.ts';
 import { cpuPerTrade, tradesPerSecond, transactions } from './point.ts';
 import { isRight, type Results, VARIANT } from './results.ts';
-import { runsOf, waysOf } from './tables.ts';
+import { runsOf, systemsOf } from './tables.ts';
 
 const R_SQUARED_MIN = 0.98;
 const RANGE_MIN = 10;
@@ -26,11 +26,11 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
 }
 
 function lineTargets(results: Results): readonly Target[] {
-  return waysOf(results.ladder).map((way) => {
-    const { fit, from, to } = lineOf(results, way);
+  return systemsOf(results.ladder).map((system) => {
+    const { fit, from, to } = lineOf(results, system);
     const range = to / from;
     return {
-      name: `${NAMES[way]}: a straight line`,
+      name: `${NAMES[system]}: a straight line`,
       target: `R² of at least ${R_SQUARED_MIN} over a range of at least ${RANGE_MIN} times`,
       measured:
         fit === null
@@ -42,8 +42,8 @@ function lineTargets(results: Results): readonly Target[] {
 }
 
 function inflationTarget(results: Results): readonly Target[] {
-  const cost = (way: 'embedded' | 'functions'): number | null =>
-    cpuPerTrade(lineOf(results, way).kept.map(({ ran }) => ran));
+  const cost = (system: 'embedded' | 'functions'): number | null =>
+    cpuPerTrade(lineOf(results, system).kept.map(({ ran }) => ran));
   const [ours, theirs] = [cost('embedded'), cost('functions')];
   if (ours === null || theirs === null) return [];
   return [
@@ -92,6 +92,6 @@ function readsTargets({ reads }: Results): readonly Target[] {
   });
 }
 
-function readCalls({ store }: Ran): number {
+function readCalls({ store }: RunResult): number {
   return (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
 }

@@ -26,7 +26,7 @@ export type ToClient =
 export type Share = Omit<SliceToRun, 'signal'>;
 
 /** Times of the machine's monotonic clock. */
-export interface Ran {
+export interface SliceResult {
   readonly kind: 'ran';
   readonly beganUs: number;
   readonly endedUs: number;
@@ -40,4 +40,4 @@ export interface ReportedWritten {
   readonly percolator: readonly (readonly [row: number, operation: number])[];
 }
 
-export type FromClient = { readonly kind: 'prepared' } | Ran | ReportedWritten;
+export type FromClient = { readonly kind: 'prepared' } | SliceResult | ReportedWritten;

@@ -3,7 +3,7 @@ import { type Percolator, unreachable } from '#engine';
 import { monotonicUs } from '../harness/load/monotonic-clock.ts';
 import { tellParent } from '../harness/processes/index.ts';
 import type { Case } from './case.ts';
-import type { FromClient, Ran, Share, ToClient } from './client-messages.ts';
+import type { FromClient, SliceResult, Share, ToClient } from './client-messages.ts';
 import { closedLoop } from '../harness/load/closed-loop.ts';
 import type { Data } from './data.ts';
 import { figure8Cases, type Written } from './figure-8-cases.ts';
@@ -55,7 +55,7 @@ export class Client {
     this.#prepared = { one, share };
   }
 
-  async #run(): Promise<Ran> {
+  async #run(): Promise<SliceResult> {
     if (this.#prepared === undefined) throw new Error('nothing has been prepared');
     const { one, share } = this.#prepared;
     const cpuBefore = process.cpuUsage();

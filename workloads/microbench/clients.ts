@@ -14,7 +14,7 @@ import type { RunSlice, SliceToRun } from './case.ts';
 import type {
   ClientOptions,
   FromClient,
-  Ran,
+  SliceResult,
   ReportedWritten,
   Share,
   ToClient,
@@ -69,7 +69,7 @@ export async function startClients(
     runSlice: async ({ name }, slice) => {
       await askAll((i) => ({ kind: 'prepare', name, share: shareOf(slice, i, count) }));
       const before = processorTime(servers);
-      const ran = (await askAll(() => ({ kind: 'run' }))) as readonly Ran[];
+      const ran = (await askAll(() => ({ kind: 'run' }))) as readonly SliceResult[];
       const { serverUs, servicesUs } = since(before, processorTime(servers));
       const clientUs = ran.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
       const { operations } = slice;
@@ -102,7 +102,7 @@ function shareOf({ first, operations, concurrency }: SliceToRun, i: number, coun
   };
 }
 
-function secondsOf(ran: readonly Ran[]): number {
+function secondsOf(ran: readonly SliceResult[]): number {
   const began = Math.min(...ran.map(({ beganUs }) => beganUs));
   const ended = Math.max(...ran.map(({ endedUs }) => endedUs));
   return (ended - began) / 1e6;

@@ -125,7 +125,7 @@ await runCommand(
   },
 );
 
-interface Given extends DatabaseValues {
+interface Options extends DatabaseValues {
   readonly store: readonly string[];
   readonly profile: (typeof PROFILES)[number];
   readonly rows: number | undefined;
@@ -142,10 +142,10 @@ interface Given extends DatabaseValues {
 }
 
 /** Combines the given options with the profile. A run that differs from its profile is custom. */
-function planOf(given: Given): Plan {
-  const { profile, rows, rounds, slice, store, withoutFsync } = given;
-  const { concurrency, processes, valueBytes, seed, figureOnly, profileCpu, out } = given;
-  const { batching, batchDelay, batchRows, batchInFlight, prefetch } = given;
+function planOf(options: Options): Plan {
+  const { profile, rows, rounds, slice, store, withoutFsync } = options;
+  const { concurrency, processes, valueBytes, seed, figureOnly, profileCpu, out } = options;
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch } = options;
   const engineValues = { batching, batchDelay, batchRows, batchInFlight, prefetch };
   if (concurrency < processes) {
     throw new UsageError('--concurrency must be at least --processes: each client needs a caller.');

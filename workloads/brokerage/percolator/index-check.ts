@@ -23,7 +23,7 @@ import {
 import { RowReader } from './rows.ts';
 import { sectorsBySymbol } from './sectors.ts';
 import { BATCH_ROWS, snapshotTables } from './snapshot-tables.ts';
-import { decodeFile } from './trade-file.ts';
+import { decodeTradeRecord } from './trade-record.ts';
 
 export async function checkIndexes(percolator: Percolator): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
@@ -129,7 +129,7 @@ async function checkLots(percolator: Percolator): Promise<readonly Finding[]> {
     columns: [column],
     batchRows: BATCH_ROWS,
   })) {
-    const { trade, lots } = decodeFile(values.get(column) ?? Buffer.alloc(0));
+    const { trade, lots } = decodeTradeRecord(values.get(column) ?? Buffer.alloc(0));
     const wanted = (expected.get(trade.t_id) ?? []).toSorted((a, b) => a - b).join(', ');
     if (lots.join(', ') === wanted) continue;
     const message = `trade ${trade.t_id} has changed the lots [${lots.join(', ')}], not [${wanted}]`;

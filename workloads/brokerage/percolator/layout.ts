@@ -38,8 +38,8 @@ export interface Placement {
   readonly column: string;
 }
 
-/** Tables whose rows are part of a trade's cell (trade-file.ts). */
-export type FiledTable = 'trade' | 'settlement' | 'cash_transaction' | 'trade_history';
+/** Tables whose rows are part of a trade's cell (trade-record.ts). */
+export type TradeRecordTable = 'trade' | 'settlement' | 'cash_transaction' | 'trade_history';
 
 /** A row, together with the columns of other tables that its key contains. */
 export type Placed<T extends TableName> = Row<T> &
@@ -127,15 +127,15 @@ const PATHS: ReadonlyMap<TableName, readonly Path[]> = new Map(
   TABLE_NAMES.map((table) => [table, pathsOfTable(table)]),
 );
 
-const FILED: ReadonlySet<TableName> = new Set<FiledTable>([
+const TRADE_RECORD_TABLES: ReadonlySet<TableName> = new Set<TradeRecordTable>([
   'trade',
   'settlement',
   'cash_transaction',
   'trade_history',
 ]);
 
-export function isFiled(table: TableName): table is FiledTable {
-  return FILED.has(table);
+export function isInTradeRecord(table: TableName): table is TradeRecordTable {
+  return TRADE_RECORD_TABLES.has(table);
 }
 
 export function placementOf(table: TableName): Placement {

@@ -17,7 +17,7 @@ import {
   entryKey,
   entryRow,
   INDEX_COLUMN,
-  isFiled,
+  isInTradeRecord,
   type Path,
   pathsOf,
   type Placed,
@@ -26,8 +26,8 @@ import {
   sectorCell,
 } from './layout.ts';
 import { sectorsBySymbol } from './sectors.ts';
-import { encodeFile, type TradeFile } from './trade-file.ts';
-import { initialFiles } from './initial-files.ts';
+import { encodeTradeRecord, type TradeRecord } from './trade-record.ts';
+import { initialTradeRecords } from './initial-trade-records.ts';
 
 export interface LoadOptions {
   readonly onProgress?: ((rows: number) => void) | undefined;
@@ -73,7 +73,7 @@ async function loadTable(
     await loadGroups(loader, population, { table, onRow });
     return;
   }
-  if (isFiled(table)) {
+  if (isInTradeRecord(table)) {
     if (table === 'trade') await loadTrades(loader, population, onRow);
     return;
   }
@@ -94,16 +94,16 @@ async function loadTrades(
   onRow: () => void,
 ): Promise<void> {
   const indexes = new Indexes('trade');
-  for (const file of initialFiles(population)) {
-    const { table, row, column } = cellOf('trade', file.trade);
-    await loader.add({ table, row, cells: [{ column, value: encodeFile(file) }] });
-    indexes.add(file.trade, encodeRow('trade', file.trade));
-    rowsOf(file).forEach(onRow);
+  for (const record of initialTradeRecords(population)) {
+    const { table, row, column } = cellOf('trade', record.trade);
+    await loader.add({ table, row, cells: [{ column, value: encodeTradeRecord(record) }] });
+    indexes.add(record.trade, encodeRow('trade', record.trade));
+    rowsOf(record).forEach(onRow);
   }
   await indexes.load(loader);
 }
 
-function rowsOf({ trade, settlement, cash, history }: TradeFile): readonly unknown[] {
+function rowsOf({ trade, settlement, cash, history }: TradeRecord): readonly unknown[] {
   return [trade, settlement, cash, ...history].filter((row) => row !== undefined);
 }
 

@@ -103,12 +103,12 @@ test('finds lots of a trade that are wrong or missing', async () => {
   const [first = 0, second = 0] = [...population.rows('trade')].map(({ t_id }) => t_id);
   const lots = await percolator.transact(async (transaction) => {
     const rows = new RowWriter(transaction);
-    const files = await rows.trades([first, second]);
-    const [one, other] = files;
+    const records = await rows.trades([first, second]);
+    const [one, other] = records;
     assert.ok(one !== undefined && other !== undefined);
     rows.updateTrade(one, { ...one, lots: [] });
     rows.updateTrade(other, { ...other, lots: [1, ...other.lots] });
-    return files.map((file) => file.lots);
+    return records.map((record) => record.lots);
   });
   assert.deepEqual(
     (await checkIndexes(percolator)).map(({ message }) => message),

@@ -24,9 +24,9 @@ import {
   type Cell,
   closesCell,
   entryKey,
-  type FiledTable,
+  type TradeRecordTable,
   INDEX_COLUMN,
-  isFiled,
+  isInTradeRecord,
   type Path,
   pathOf,
   pathsOf,
@@ -34,10 +34,10 @@ import {
   placementOf,
   sectorCell,
 } from './layout.ts';
-import { decodeFile, encodeFile, type TradeFile } from './trade-file.ts';
+import { decodeTradeRecord, encodeTradeRecord, type TradeRecord } from './trade-record.ts';
 
 /** Tables whose rows have a cell each. */
-type SingleTable = Exclude<TableName, FiledTable>;
+type SingleTable = Exclude<TableName, TradeRecordTable>;
 /** A requested row: its table, and the parts of the key that layout.ts defines. */
 export type Asked = readonly [table: SingleTable, ...key: readonly KeyPart[]];
 type Found<A extends readonly Asked[]> = { readonly [I in keyof A]: Row<A[I][0]> | undefined };
@@ -107,27 +107,27 @@ export class RowReader {
   }
 
   /** In the order of the ids; undefined where the trade does not exist. */
-  async findTrades(tradeIds: readonly number[]): Promise<readonly (TradeFile | undefined)[]> {
+  async findTrades(tradeIds: readonly number[]): Promise<readonly (TradeRecord | undefined)[]> {
     const values = await this.#reader.getMany(tradeIds.map((id) => cellAt('trade', [id])));
-    return values.map((value) => value && decodeFile(value));
+    return values.map((value) => value && decodeTradeRecord(value));
   }
 
   /** @throws if one of them does not exist */
-  async trades(tradeIds: readonly number[]): Promise<readonly TradeFile[]> {
-    const files = await this.findTrades(tradeIds);
-    return files.map((file, i) => present(file, 'trade', tradeIds.slice(i, i + 1)));
+  async trades(tradeIds: readonly number[]): Promise<readonly TradeRecord[]> {
+    const records = await this.findTrades(tradeIds);
+    return records.map((record, i) => present(record, 'trade', tradeIds.slice(i, i + 1)));
   }
 
   /** @throws if the trade does not exist */
-  async trade(tradeId: number): Promise<TradeFile> {
-    const [file] = await this.findTrades([tradeId]);
-    return present(file, 'trade', [tradeId]);
+  async trade(tradeId: number): Promise<TradeRecord> {
+    const [record] = await this.findTrades([tradeId]);
+    return present(record, 'trade', [tradeId]);
   }
 
   /** The trades with this id, or a later one. */
-  tradesFrom(tradeId: number): Promise<readonly TradeFile[]> {
+  tradesFrom(tradeId: number): Promise<readonly TradeRecord[]> {
     const { table, column } = placementOf('trade');
-    return this.#scanCells(table, { prefix: [], from: tradeId, column }, decodeFile);
+    return this.#scanCells(table, { prefix: [], from: tradeId, column }, decodeTradeRecord);
   }
 
   /** The ids of trades, by one of their paths. */
@@ -185,7 +185,7 @@ export class RowReader {
       return this.#readEntries(path, wanted, (value) => decodeRow(table, value));
     }
     const { table: place, column } = placementOf(table);
-    assert(!isFiled(table), 'a path of trades yields only keys and covering entries');
+    assert(!isInTradeRecord(table), 'a path of trades yields only keys and covering entries');
     const cells = await this.#readEntries(path, wanted, (value) => ({
       table: place,
       row: value.toString(),
@@ -303,16 +303,16 @@ export class RowWriter extends RowReader {
     this.#setEntries(table, row, { value, to: cell.row });
   }
 
-  insertTrade(file: TradeFile): void {
-    const { trade } = file;
+  insertTrade(record: TradeRecord): void {
+    const { trade } = record;
     const cell = cellOf('trade', trade);
-    this.transaction.set(cell, encodeFile(file));
+    this.transaction.set(cell, encodeTradeRecord(record));
     this.#setEntries('trade', trade, { value: encodeRow('trade', trade), to: cell.row });
   }
 
-  updateTrade(before: TradeFile, after: TradeFile): void {
+  updateTrade(before: TradeRecord, after: TradeRecord): void {
     const cell = cellOf('trade', after.trade);
-    this.transaction.set(cell, encodeFile(after));
+    this.transaction.set(cell, encodeTradeRecord(after));
     if (before.trade === after.trade) return;
     const value = encodeRow('trade', after.trade);
     this.#moveEntries('trade', [before.trade, after.trade], { value, to: cell.row });

@@ -2,8 +2,8 @@
 import type { Percolator } from '#engine';
 import type { Row, TableName, TableReader } from '../model/index.ts';
 import { decodeRow, decodeRows } from './encoding.ts';
-import { isFiled, placementOf } from './layout.ts';
-import { decodeFile, rowsIn } from './trade-file.ts';
+import { isInTradeRecord, placementOf } from './layout.ts';
+import { decodeTradeRecord, rowsIn } from './trade-record.ts';
 
 /**
  * Rows per read. For each read, the official emulator lists and sorts all rows after the first one,
@@ -20,7 +20,8 @@ export function snapshotTables(percolator: Percolator): TableReader {
       for await (const { values } of snapshot.scan(range)) {
         for (const value of values.values()) {
           if (isGroup) yield* decodeRows(table, value);
-          else if (isFiled(table)) yield* rowsIn(decodeFile(value), table) as readonly Row<T>[];
+          else if (isInTradeRecord(table))
+            yield* rowsIn(decodeTradeRecord(value), table) as readonly Row<T>[];
           else yield decodeRow(table, value);
         }
       }

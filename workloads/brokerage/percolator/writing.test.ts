@@ -22,7 +22,7 @@ async function find<T extends TableName>(
 /** An account and a symbol of its own for each test. */
 function place(customer: number): { accountId: number; symbol: string } {
   const { accountIds, symbol } = tiny.population.roster;
-  // A symbol outside of the basket: the account holds nothing of it.
+  // A symbol outside of the basket: the account does not hold it.
   const accountId = accountIds(customer)[0] ?? 0;
   const basket = tiny.population.roster.basket(accountId);
   const outside = Array.from({ length: 68 }, (_, i) => i).find((i) => !basket.includes(i)) ?? 0;

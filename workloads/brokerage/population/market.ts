@@ -38,7 +38,7 @@ export function createMarket(pricePeriodMs: number): Market {
       const crossing =
         direction === 'at least'
           ? cents(limit) // Going up, prices are rounded down: reached at this very moment.
-          : pricePeriodMs - cents(limit + 1); // Going down: as soon as the next higher price is left.
+          : pricePeriodMs - cents(limit + 1); // Going down: when the next higher price is left.
       const awayMs = (crossing - phase(securityIndex, fromMs) + pricePeriodMs) % pricePeriodMs;
       const moment =
         fromMs + (direction === 'at least' ? Math.ceil(awayMs) : Math.floor(awayMs) + 1);

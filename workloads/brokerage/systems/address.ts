@@ -21,7 +21,7 @@ export interface PostgresAddress {
   readonly kind: 'postgres';
   readonly connection: pg.ClientConfig;
   /** Where transactions run: in the server, or in the client, statement by statement. */
-  readonly way: 'functions' | 'frames';
+  readonly variant: 'functions' | 'frames';
   readonly brokerUpdate: Exclude<BrokerUpdate, 'side-table'>;
   /** At each isolation level. */
   readonly connectionsMax: number;

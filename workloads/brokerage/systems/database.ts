@@ -1,10 +1,10 @@
 /** A loaded database, and the variants in which it is measured. */
 import type { Parts } from '../clients.ts';
-import type { WayName } from '../plan.ts';
+import type { SystemName } from '../plan.ts';
 import type { DatabaseAddress } from './address.ts';
 
 export interface LoadedDatabase extends AsyncDisposable {
-  readonly ways: readonly Way[];
+  readonly systems: readonly System[];
   /**
    * Returns everything that is wrong with the state that the transactions left. The database must
    * be idle during the check. `tradeResults`: the number that the clients know to be committed.
@@ -12,8 +12,8 @@ export interface LoadedDatabase extends AsyncDisposable {
   check(tradeResults: number): Promise<readonly string[]>;
 }
 
-export interface Way {
-  readonly name: WayName;
+export interface System {
+  readonly name: SystemName;
   readonly address: DatabaseAddress;
   /** What a commit survives, in one sentence. */
   readonly durability: string;

@@ -31,7 +31,7 @@ export interface OpenedBrokerage {
 
 export async function openBrokerage(address: DatabaseAddress): Promise<OpenedBrokerage> {
   if (address.kind === 'percolator') return openOurs(address);
-  const brokerage = address.way === 'functions' ? openFunctions(address) : openFrames(address);
+  const brokerage = address.variant === 'functions' ? openFunctions(address) : openFrames(address);
   return {
     brokerage,
     counts: null,

@@ -62,7 +62,7 @@ export async function openPercolatorDatabase(
   const durability = await durabilityOf(provided.address);
   const all = cleanup.move();
   return {
-    ways: [{ name, address, durability, servers }],
+    systems: [{ name, address, durability, servers }],
     check: async (tradeResults) => [
       ...(await checkDatabase(address, population, tradeResults)),
       ...(await auditErrors(provided.address)),

@@ -7,11 +7,11 @@ import type { BrokerUpdate, Population } from '../model/index.ts';
 import { loadPostgres, type PostgresServer, providePostgres } from '../postgres/index.ts';
 import type { PostgresAddress } from './address.ts';
 import { checkDatabase } from './check-database.ts';
-import type { LoadedDatabase, Way } from './database.ts';
+import type { LoadedDatabase, System } from './database.ts';
 
 export interface PostgresDatabaseOptions {
   readonly folder: string;
-  readonly ways: readonly PostgresAddress['way'][];
+  readonly variants: readonly PostgresAddress['variant'][];
   readonly brokerUpdate: BrokerUpdate;
   /** At each isolation level, for each client. */
   readonly connectionsMax: number;
@@ -20,7 +20,7 @@ export interface PostgresDatabaseOptions {
 /** @throws UsageError if there is no PostgreSQL available */
 export async function openPostgresDatabase(
   population: Population,
-  { folder, ways, brokerUpdate, connectionsMax }: PostgresDatabaseOptions,
+  { folder, variants, brokerUpdate, connectionsMax }: PostgresDatabaseOptions,
 ): Promise<LoadedDatabase> {
   await using cleanup = new AsyncDisposableStack();
   const { server, place } = await provide(folder);
@@ -36,9 +36,14 @@ export async function openPostgresDatabase(
   const servers = { server: pid === null ? [NO_PROCESS] : [pid] };
   const all = cleanup.move();
   return {
-    ways: ways.map((way): Way => ({ name: way, address: { ...common, way }, durability, servers })),
+    systems: variants.map((variant): System => ({
+      name: variant,
+      address: { ...common, variant },
+      durability,
+      servers,
+    })),
     check: (tradeResults) =>
-      checkDatabase({ ...common, way: 'functions' }, population, tradeResults),
+      checkDatabase({ ...common, variant: 'functions' }, population, tradeResults),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

@@ -93,8 +93,8 @@ async function readHistory(
   accountId: number,
 ): Promise<NonNullable<CustomerPositionResult['frame2']>> {
   const trades = await rows.scanPath('trade', 'by_account', [accountId], { limit: TRADES_MAX });
-  const files = await rows.trades(trades.map(({ t_id }) => t_id));
-  const lines = files.flatMap(({ trade, history }) =>
+  const records = await rows.trades(trades.map(({ t_id }) => t_id));
+  const lines = records.flatMap(({ trade, history }) =>
     history.toReversed().map((line) => ({ trade, line })),
   );
   const shown = lines.slice(0, LINES_MAX);

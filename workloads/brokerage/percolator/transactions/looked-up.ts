@@ -1,11 +1,11 @@
 /** A trade as Trade-Lookup and Trade-Update return it. */
 import type { LookedUpTrade, Row } from '../../model/index.ts';
-import type { TradeFile } from '../trade-file.ts';
+import type { TradeRecord } from '../trade-record.ts';
 
 const HISTORY_MAX = 3;
 
 export function lookedUp(
-  { trade, settlement, cash, history }: TradeFile,
+  { trade, settlement, cash, history }: TradeRecord,
   tradeType: Row<'trade_type'> | undefined,
 ): LookedUpTrade {
   return {

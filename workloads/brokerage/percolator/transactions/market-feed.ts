@@ -8,7 +8,7 @@ import type {
 } from '../../model/index.ts';
 import { type Placed, underSector } from '../layout.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
-import { withLines } from '../trade-file.ts';
+import { withLines } from '../trade-record.ts';
 
 type Request = Placed<'trade_request'>;
 
@@ -59,10 +59,10 @@ function isDue(request: Request, { price }: TickerEntry): boolean {
 }
 
 async function submit(rows: RowWriter, requests: readonly Request[], now: number): Promise<void> {
-  const files = await rows.trades(requests.map(({ tr_t_id }) => tr_t_id));
-  for (const file of files) {
-    const trade = { ...file.trade, t_st_id: 'SBMT', t_dts: now };
-    rows.updateTrade(file, withLines({ ...file, trade }, ['SBMT'], now));
+  const records = await rows.trades(requests.map(({ tr_t_id }) => tr_t_id));
+  for (const record of records) {
+    const trade = { ...record.trade, t_st_id: 'SBMT', t_dts: now };
+    rows.updateTrade(record, withLines({ ...record, trade }, ['SBMT'], now));
   }
   for (const request of requests) rows.remove('trade_request', request);
 }

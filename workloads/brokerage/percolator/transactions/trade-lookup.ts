@@ -8,7 +8,7 @@ import type {
   TradeSelection,
 } from '../../model/index.ts';
 import type { RowReader } from '../rows.ts';
-import type { TradeFile } from '../trade-file.ts';
+import type { TradeRecord } from '../trade-record.ts';
 import { lookedUp } from './looked-up.ts';
 
 const CHANGES_MAX = 20;
@@ -28,10 +28,10 @@ export async function tradeLookup(
 export async function selectTrades(
   rows: RowReader,
   selection: TradeSelection,
-): Promise<readonly TradeFile[]> {
+): Promise<readonly TradeRecord[]> {
   switch (selection.frame) {
     case 1:
-      return (await rows.findTrades(selection.tradeIds)).filter((file) => file !== undefined);
+      return (await rows.findTrades(selection.tradeIds)).filter((record) => record !== undefined);
     case 2:
       return rows.trades(await oldestOfAccount(rows, selection));
     case 3: {
@@ -46,13 +46,13 @@ export async function selectTrades(
 
 export async function describeTrades(
   rows: RowReader,
-  files: readonly TradeFile[],
+  records: readonly TradeRecord[],
 ): Promise<readonly LookedUpTrade[]> {
   const types = await rows.byKey(
     'trade_type',
-    files.map(({ trade }) => trade.t_tt_id),
+    records.map(({ trade }) => trade.t_tt_id),
   );
-  return files.map((one) => lookedUp(one, types.get(one.trade.t_tt_id)));
+  return records.map((one) => lookedUp(one, types.get(one.trade.t_tt_id)));
 }
 
 /** The path starts with the newest trades, and the oldest are needed: all in between are read. */

@@ -8,7 +8,7 @@ import {
   type TradeOrderResult,
 } from '../../model/index.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
-import { withLines } from '../trade-file.ts';
+import { withLines } from '../trade-record.ts';
 import { commissionRateOf, openLots, taxRatesOf, withSectors } from './shared.ts';
 
 type Frame3 = NonNullable<TradeOrderResult['frame3']>;
@@ -172,8 +172,8 @@ function insertOrder(rows: RowWriter, { input, parties: { account }, frame3 }: O
     t_tax: 0,
     t_lifo: input.isLifo,
   };
-  const file = { trade, settlement: undefined, cash: undefined, history: [], lots: [] };
-  rows.insertTrade(withLines(file, [frame3.statusId], now));
+  const record = { trade, settlement: undefined, cash: undefined, history: [], lots: [] };
+  rows.insertTrade(withLines(record, [frame3.statusId], now));
 }
 
 /** A limit order waits for its price. */

@@ -14,12 +14,12 @@ import {
 } from '../../model/index.ts';
 import type { UpdateBroker } from '../broker-update.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
-import { type TradeFile, withLines } from '../trade-file.ts';
+import { type TradeRecord, withLines } from '../trade-record.ts';
 import { commissionRateOf, openLots, taxRatesOf } from './shared.ts';
 
 interface Completing {
   readonly input: TradeResultInput;
-  readonly file: TradeFile;
+  readonly record: TradeRecord;
   readonly trade: Row<'trade'>;
   readonly tradeType: Row<'trade_type'>;
   readonly security: Row<'security'>;
@@ -81,8 +81,8 @@ export async function tradeResult(
 
 /** Frame 1, and the row reads of frames 2 and 4: they depend on nothing else. */
 async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Completing> {
-  const file = await rows.trade(input.tradeId);
-  const { trade } = file;
+  const record = await rows.trade(input.tradeId);
+  const { trade } = record;
   const [tradeType, security, account, position] = await rows.findAll([
     ['trade_type', trade.t_tt_id],
     ['security', trade.t_s_symb],
@@ -90,7 +90,7 @@ async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Comp
     ['holding_summary', trade.t_ca_id, trade.t_s_symb],
   ]);
   if (!tradeType || !security || !account) throw new Error(`trade ${trade.t_id} is incomplete`);
-  return { input, file, trade, tradeType, security, account, position };
+  return { input, record, trade, tradeType, security, account, position };
 }
 
 /** Frame 2: the position, lot by lot. */
@@ -169,17 +169,17 @@ function completeTrade(
   completing: Completing,
   { tax, commission, lots }: Costs & { readonly lots: readonly number[] },
 ): TradeResultResult['frame6'] {
-  const { input, file, account } = completing;
+  const { input, record, account } = completing;
   const trade = {
-    ...file.trade,
+    ...record.trade,
     t_comm: commission,
     t_tax: tax,
     t_dts: input.now,
     t_st_id: 'CMPT',
     t_trade_price: input.tradePrice,
   };
-  const settled = { ...file, trade, lots, ...settle(completing, { tax, commission }) };
-  rows.updateTrade(file, withLines(settled, ['CMPT'], input.now));
+  const settled = { ...record, trade, lots, ...settle(completing, { tax, commission }) };
+  rows.updateTrade(record, withLines(settled, ['CMPT'], input.now));
   const { settlement, cash } = settled;
   const ca_bal = account.ca_bal + (cash?.ct_amt ?? 0);
   if (cash !== undefined) rows.update('customer_account', account, { ca_bal });

@@ -2,7 +2,7 @@
 import { unreachable } from '#engine';
 import type { Row, TradeUpdateInput, TradeUpdateResult } from '../../model/index.ts';
 import type { RowWriter } from '../rows.ts';
-import type { TradeFile } from '../trade-file.ts';
+import type { TradeRecord } from '../trade-record.ts';
 import { describeTrades, selectTrades } from './trade-lookup.ts';
 
 export async function tradeUpdate(
@@ -11,10 +11,10 @@ export async function tradeUpdate(
 ): Promise<TradeUpdateResult> {
   const selected = await selectTrades(rows, input);
   let updated = 0;
-  const after = selected.map((file, i) => {
-    const changed = i < input.updatesMax ? edit(input.frame, file) : undefined;
-    if (changed === undefined) return file;
-    rows.updateTrade(file, changed);
+  const after = selected.map((record, i) => {
+    const changed = i < input.updatesMax ? edit(input.frame, record) : undefined;
+    if (changed === undefined) return record;
+    rows.updateTrade(record, changed);
     updated++;
     return changed;
   });
@@ -22,18 +22,18 @@ export async function tradeUpdate(
 }
 
 /** Returns the trade after the edit; undefined if there is nothing to edit. */
-function edit(frame: TradeUpdateInput['frame'], file: TradeFile): TradeFile | undefined {
-  const { trade, settlement, cash } = file;
+function edit(frame: TradeUpdateInput['frame'], record: TradeRecord): TradeRecord | undefined {
+  const { trade, settlement, cash } = record;
   switch (frame) {
     case 1:
-      return { ...file, trade: { ...trade, t_exec_name: toggleMiddle(trade.t_exec_name) } };
+      return { ...record, trade: { ...trade, t_exec_name: toggleMiddle(trade.t_exec_name) } };
     case 2: {
       if (settlement === undefined) return undefined;
       const se_cash_type = toggleCashType(settlement, trade.t_is_cash);
-      return { ...file, settlement: { ...settlement, se_cash_type } };
+      return { ...record, settlement: { ...settlement, se_cash_type } };
     }
     case 3:
-      return cash && { ...file, cash: { ...cash, ct_name: toggleCase(cash.ct_name) } };
+      return cash && { ...record, cash: { ...cash, ct_name: toggleCase(cash.ct_name) } };
     default:
       return unreachable(frame);
   }

@@ -11,9 +11,9 @@
  */
 import type { Row } from '../model/index.ts';
 import { rowOf, valuesOf } from './encoding.ts';
-import type { FiledTable } from './layout.ts';
+import type { TradeRecordTable } from './layout.ts';
 
-export interface TradeFile {
+export interface TradeRecord {
   readonly trade: Row<'trade'>;
   readonly settlement: Row<'settlement'> | undefined;
   readonly cash: Row<'cash_transaction'> | undefined;
@@ -32,7 +32,7 @@ type Encoded = readonly [
   readonly number[],
 ];
 
-export function encodeFile({ trade, settlement, cash, history, lots }: TradeFile): Buffer {
+export function encodeTradeRecord({ trade, settlement, cash, history, lots }: TradeRecord): Buffer {
   const encoded: Encoded = [
     valuesOf('trade', trade),
     settlement === undefined ? null : valuesOf('settlement', settlement),
@@ -43,7 +43,7 @@ export function encodeFile({ trade, settlement, cash, history, lots }: TradeFile
   return Buffer.from(JSON.stringify(encoded));
 }
 
-export function decodeFile(value: Buffer): TradeFile {
+export function decodeTradeRecord(value: Buffer): TradeRecord {
   const [trade, settlement, cash, history, lots] = JSON.parse(value.toString()) as Encoded;
   return {
     trade: rowOf('trade', trade),
@@ -55,12 +55,16 @@ export function decodeFile(value: Buffer): TradeFile {
 }
 
 /** Adds the lines that the history does not have yet. */
-export function withLines(file: TradeFile, statuses: readonly string[], now: number): TradeFile {
-  const { trade, history } = file;
+export function withLines(
+  record: TradeRecord,
+  statuses: readonly string[],
+  now: number,
+): TradeRecord {
+  const { trade, history } = record;
   const lines = statuses.map((th_st_id) => ({ th_t_id: trade.t_id, th_dts: now, th_st_id }));
   const isNew = (line: Row<'trade_history'>): boolean =>
     !history.some(({ th_st_id }) => th_st_id === line.th_st_id);
-  return { ...file, history: inOrder([...history, ...lines.filter(isNew)]) };
+  return { ...record, history: inOrder([...history, ...lines.filter(isNew)]) };
 }
 
 export function inOrder(history: readonly Row<'trade_history'>[]): readonly Row<'trade_history'>[] {
@@ -68,9 +72,12 @@ export function inOrder(history: readonly Row<'trade_history'>[]): readonly Row<
 }
 
 /** The rows of one table in a trade's cell. */
-export function rowsIn<T extends FiledTable>(file: TradeFile, table: T): readonly Row<T>[];
-export function rowsIn(file: TradeFile, table: FiledTable): readonly unknown[] {
-  const { trade, settlement, cash, history } = file;
+export function rowsIn<T extends TradeRecordTable>(
+  record: TradeRecord,
+  table: T,
+): readonly Row<T>[];
+export function rowsIn(record: TradeRecord, table: TradeRecordTable): readonly unknown[] {
+  const { trade, settlement, cash, history } = record;
   const rows = { trade: [trade], settlement: [settlement], cash_transaction: [cash] };
   return table === 'trade_history'
     ? history

@@ -1,13 +1,13 @@
 /** The initial trades, each with all rows about it. */
 import { assert } from '#engine';
 import type { Population } from '../model/index.ts';
-import { inOrder, type TradeFile } from './trade-file.ts';
+import { inOrder, type TradeRecord } from './trade-record.ts';
 
 /**
  * One pass over four tables, in the order of trades; the lots come in another order, so they are
  * collected first.
  */
-export function* initialFiles(population: Population): Generator<TradeFile> {
+export function* initialTradeRecords(population: Population): Generator<TradeRecord> {
   const settlements = new Alongside(population.rows('settlement'), ({ se_t_id }) => se_t_id);
   const cash = new Alongside(population.rows('cash_transaction'), ({ ct_t_id }) => ct_t_id);
   const histories = new Alongside(population.rows('trade_history'), ({ th_t_id }) => th_t_id);

@@ -1,14 +1,14 @@
 /** The context that all parts of the experiment share, and what they do alike. */
 import type { Random } from '#engine';
 import type { Progress } from '#harness';
-import type { Offered } from './clients.ts';
+import type { OfferedLoad } from './clients.ts';
 import type { Population } from './model/index.ts';
 import type { Plan } from './plan.ts';
 import type { Results } from './results.ts';
 import type { Session } from './session.ts';
 import type { LoadedDatabase } from './systems/database.ts';
 
-export interface Around {
+export interface Context {
   readonly plan: Plan;
   readonly population: Population;
   /** Folder for everything that is deleted at the end. */
@@ -19,7 +19,7 @@ export interface Around {
   readonly results: Results;
 }
 
-export function unpacedLoad({ users, warmupSeconds, seconds }: Plan): Offered {
+export function unpacedLoad({ users, warmupSeconds, seconds }: Plan): OfferedLoad {
   return { tradesPerSecond: null, users, warmupSeconds, seconds };
 }
 

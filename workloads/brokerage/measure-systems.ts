@@ -4,9 +4,9 @@
  */
 import path from 'node:path';
 import { UsageError } from '#results';
-import { type Around, shuffled, unpacedLoad, whatIsWrong } from './around.ts';
-import { nowMs, type Offered, type Ran } from './clients.ts';
-import { type Plan, RUNGS, SECONDS_PER_TRADE, TRADES_OF_LOAD, type WayName } from './plan.ts';
+import { type Context, shuffled, unpacedLoad, whatIsWrong } from './context.ts';
+import { nowMs, type OfferedLoad, type RunResult } from './clients.ts';
+import { type Plan, RUNGS, SECONDS_PER_TRADE, TRADES_OF_LOAD, type SystemName } from './plan.ts';
 import { saturation, tradesPerSecond } from './point.ts';
 import { Session } from './session.ts';
 import type { LoadedDatabase } from './systems/database.ts';
@@ -20,29 +20,29 @@ import { openPostgresDatabase } from './systems/postgres-database.ts';
 const CONNECTIONS = 16;
 
 /** `loaded`: an embedded store to copy. */
-export async function measureWays(around: Around, loaded: string): Promise<void> {
-  const { plan, population, progress, signal, results } = around;
+export async function measureSystems(context: Context, loaded: string): Promise<void> {
+  const { plan, population, progress, signal, results } = context;
   await using databases = new AsyncDisposableStack();
-  const opened = (await openDatabases(around, loaded)).map((one) => databases.use(one));
+  const opened = (await openDatabases(context, loaded)).map((one) => databases.use(one));
   await using sessions = new AsyncDisposableStack();
   const all: Session[] = [];
-  for (const way of opened.flatMap(({ ways }) => ways)) {
-    progress.phase(`starting the clients of ${way.name}`, 0);
+  for (const system of opened.flatMap(({ systems }) => systems)) {
+    progress.phase(`starting the clients of ${system.name}`, 0);
     const clients = plan.processes ?? 1;
     const common = { population, clients, originMs: nowMs(), signal };
-    all.push(sessions.use(await Session.open(way, { ...common, number: all.length })));
-    results.durability.set(way.name, way.durability);
+    all.push(sessions.use(await Session.open(system, { ...common, number: all.length })));
+    results.durability.set(system.name, system.durability);
   }
-  const fastest = await measureUnpaced(around, all);
-  if (plan.parts.paced) await climb(around, all, fastest);
+  const fastest = await measureUnpaced(context, all);
+  if (plan.parts.paced) await climb(context, all, fastest);
   for (const session of all) await session.stop();
-  for (const database of opened) await checkDatabase(around, database, all);
+  for (const database of opened) await checkDatabase(context, database, all);
 }
 
 /** @throws UsageError if none of the systems is available */
-async function openDatabases(around: Around, loaded: string): Promise<readonly LoadedDatabase[]> {
-  const { plan, population, work, progress, signal, results } = around;
-  const { ways, brokerUpdate, engine, processes } = plan;
+async function openDatabases(context: Context, loaded: string): Promise<readonly LoadedDatabase[]> {
+  const { plan, population, work, progress, signal, results } = context;
+  const { systems, brokerUpdate, engine, processes } = plan;
   const rowCacheBytes = 1e6 * plan.rowCache;
   const databases: LoadedDatabase[] = [];
   const open = async (name: string, opening: () => Promise<LoadedDatabase>): Promise<void> => {
@@ -64,16 +64,16 @@ async function openDatabases(around: Around, loaded: string): Promise<readonly L
   };
   try {
     for (const store of ['embedded', 'emulator'] as const) {
-      if (!ways.includes(store)) continue;
+      if (!systems.includes(store)) continue;
       const folder = path.join(work, store);
       const copyOf = store === 'embedded' ? loaded : undefined;
       const options = { ...common, store, folder, copyOf };
       await open(store, () => openPercolatorDatabase(population, options));
     }
-    const theirs = (['functions', 'frames'] as const).filter((way) => ways.includes(way));
+    const theirs = (['functions', 'frames'] as const).filter((system) => systems.includes(system));
     if (theirs.length > 0) {
       const connectionsMax = Math.ceil(CONNECTIONS / (processes ?? 1));
-      const options = { folder: work, ways: theirs, brokerUpdate, connectionsMax };
+      const options = { folder: work, variants: theirs, brokerUpdate, connectionsMax };
       await open('PostgreSQL', () => openPostgresDatabase(population, options));
     }
   } catch (error) {
@@ -89,19 +89,19 @@ async function openDatabases(around: Around, loaded: string): Promise<readonly L
  * started, with nothing compiled and empty caches, so each system first runs once unmeasured.
  */
 async function measureUnpaced(
-  { plan, random, progress, signal, results }: Around,
+  { plan, random, progress, signal, results }: Context,
   sessions: readonly Session[],
 ): Promise<ReadonlyMap<Session, number>> {
   const fastest = new Map<Session, number>();
   const needsThem = plan.parts.unpaced || plan.rates === undefined;
   for (const session of needsThem ? shuffled(random, sessions) : []) {
     signal.throwIfAborted();
-    progress.phase(`${session.way.name}: ${plan.users} users at full speed`, 0);
+    progress.phase(`${session.system.name}: ${plan.users} users at full speed`, 0);
     await session.run(unpacedLoad(plan));
     const ran = await session.run(unpacedLoad(plan));
-    results.unpaced.push({ way: session.way.name, ran });
+    results.unpaced.push({ system: session.system.name, ran });
     fastest.set(session, tradesPerSecond(ran));
-    progress.note(`${session.way.name}, unpaced: ${tradesPerSecond(ran).toFixed(1)} TR/s`);
+    progress.note(`${session.system.name}, unpaced: ${tradesPerSecond(ran).toFixed(1)} TR/s`);
   }
   return fastest;
 }
@@ -113,7 +113,7 @@ async function measureUnpaced(
  * cost up to half as much again; so it first runs a warm-up, unmeasured.
  */
 async function climb(
-  { plan, random, progress, signal, results }: Around,
+  { plan, random, progress, signal, results }: Context,
   sessions: readonly Session[],
   fastest: ReadonlyMap<Session, number>,
 ): Promise<void> {
@@ -131,15 +131,15 @@ async function climb(
     for (const rate of rates) {
       signal.throwIfAborted();
       const ran = await session.run(pacedLoad(plan, rate));
-      results.ladder.push({ way: session.way.name, ran });
+      results.ladder.push({ system: session.system.name, ran });
       progress.update(++done);
-      progress.note(inWords(session.way.name, rate, ran));
+      progress.note(inWords(session.system.name, rate, ran));
     }
   }
 }
 
 /** Low loads are measured for longer, because they yield few transactions per second. */
-function pacedLoad({ warmupSeconds, seconds }: Plan, rate: number): Offered {
+function pacedLoad({ warmupSeconds, seconds }: Plan, rate: number): OfferedLoad {
   const enough = Math.min(2 * seconds, Math.max(seconds, TRADES_OF_LOAD / rate));
   return { tradesPerSecond: rate, users: 0, warmupSeconds, seconds: enough };
 }
@@ -153,21 +153,21 @@ function ratesFor({ rates, scale }: Plan, fastest = 0): readonly number[] {
   return rates ?? RUNGS.map((share) => share * Math.max(fastest, nominal));
 }
 
-function inWords(way: WayName, rate: number, ran: Ran): string {
-  const words = `${way} at ${rate.toFixed(1)} TR/s: ${tradesPerSecond(ran).toFixed(1)} TR/s`;
+function inWords(system: SystemName, rate: number, ran: RunResult): string {
+  const words = `${system} at ${rate.toFixed(1)} TR/s: ${tradesPerSecond(ran).toFixed(1)} TR/s`;
   const reason = saturation(ran);
   return reason === null ? words : `${words}, saturated: ${reason}`;
 }
 
 async function checkDatabase(
-  { progress, signal, results }: Around,
+  { progress, signal, results }: Context,
   database: LoadedDatabase,
   sessions: readonly Session[],
 ): Promise<void> {
   signal.throwIfAborted();
-  const names = database.ways.map(({ name }) => name).join(' and ');
+  const names = database.systems.map(({ name }) => name).join(' and ');
   progress.phase(`${names}: checking`, 0);
-  const ours = sessions.filter(({ way }) => database.ways.includes(way));
+  const ours = sessions.filter(({ system }) => database.systems.includes(system));
   results.wrong.push(...(await whatIsWrong(names, database, ours)));
   results.checked.push(names);
 }

@@ -20,9 +20,9 @@ export function snapshotTables(percolator: Percolator): TableReader {
       for await (const { values } of snapshot.scan(range)) {
         for (const value of values.values()) {
           if (isGroup) yield* decodeRows(table, value);
-          else if (isInTradeRecord(table))
+          else if (isInTradeRecord(table)) {
             yield* rowsIn(decodeTradeRecord(value), table) as readonly Row<T>[];
-          else yield decodeRow(table, value);
+          } else yield decodeRow(table, value);
         }
       }
     },

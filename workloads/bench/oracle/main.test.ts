@@ -25,7 +25,7 @@ test('bench:oracle measures each number of clients, and few callers, and compare
     );
     assert.match(ended.stdout, line);
   }
-  assert.match(ended.stdout, /^(Met: at least|NOT met:) 4,000,000 timestamps a second/m);
+  assert.match(ended.stdout, /^(Met: at least|NOT met:) 4,000,000 timestamps per second/m);
   const { state, findings, targets, parameters } = readRunRecord(out);
   assert.equal(state, 'finished');
   assert.deepEqual(

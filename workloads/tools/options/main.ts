@@ -1,7 +1,9 @@
 /**
- * `npm run options`: writes docs/options.md, the options of all scripts on one page, from what the scripts themselves say.
+ * `npm run options`: writes docs/options.md, the options of all scripts on one page, from what the
+ * scripts themselves say.
  *
- * A test compares the page with every script's `--help`, so an option that is added or changed cannot be forgotten.
+ * A test compares the page with every script's `--help`, so an option that is added or changed
+ * cannot be forgotten.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -169,7 +169,7 @@ test('a lock with a heartbeat is not taken for dead, however long it is waited f
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   const transaction = await a.begin();
   put(transaction, { x: '1' });
-  const answers = [database.clock.sleep(5_000)]; // The oracle takes long to answer with the commit timestamp.
+  const answers = [database.clock.sleep(5_000)]; // The oracle answers late.
   database.oracle.beforeNext = () => answers.pop();
   const committing = transaction.commit();
   await database.clock.runUntil(database.clock.sleep(10));

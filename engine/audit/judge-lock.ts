@@ -1,6 +1,6 @@
 /**
  * What became of the transaction of a lock, according to its primary: the question of lock
- * resolution (transaction/resolve-lock.ts), without acting on the answer.
+ * resolution (transaction/locks/resolve-lock.ts), without acting on the answer.
  *
  *     primary                          owner dead                    owner not known to be dead
  *       has committed, or rolled back    left by a crash               left, or on its way

@@ -226,7 +226,7 @@ function unfinished(name: string, table: string, what: 'created' | 'dropped'): F
 function leftover(table: string): Candidate {
   const base = companionOf(table) ?? table;
   const finding: Finding = {
-    code: 'table-left-behind',
+    code: 'table-left-over',
     severity: 'warning',
     cell: { table },
     timestamps: [],

@@ -36,7 +36,7 @@ export const FINDING_CODES = {
   'table-unreadable': 'A table lacks the column families of a Percolator table.',
   'table-undefined': 'A table has the form of a Percolator table, but no legible definition.',
   'table-unfinished': 'A table is being created or dropped, or was when a process died.',
-  'table-left-behind': 'The storage has a table of an incarnation that is gone.',
+  'table-left-over': 'The storage has a table of an incarnation that is gone.',
   'companion-missing': 'The companion table, which holds the notifications, does not exist.',
   'lease-left-by-dead':
     'A dead process still keeps versions from being collected, until its lease ends.',

@@ -423,7 +423,7 @@ describe('planted:', () => {
     const ofDatabases = [
       'engine-table-missing',
       'lease-left-by-dead',
-      'table-left-behind',
+      'table-left-over',
       'table-undefined',
       'table-unfinished',
     ];

@@ -165,7 +165,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     held.release();
     await scene.clock.advance(1);
     assert.deepEqual(await scene.tables(), ['t', 't.i2', 't.i2.notify']);
-    assert.deepEqual(await scene.findings(), ['warning table-left-behind t']);
+    assert.deepEqual(await scene.findings(), ['warning table-left-over t']);
     await scene.findings({ repair: true });
     assert.deepEqual(await scene.findings(), []);
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);

@@ -73,7 +73,7 @@ const FORBIDDEN: Record<
   ],
   'a read of half of an append': [['G1b', 'G-single'], inOrder('a 1 2', 'a = 1')],
   'a read of an element that was never appended': [
-    ['read of what nobody appended'],
+    ['read of an element never appended'],
     inOrder('a = 1'),
   ],
   'an element that two transactions appended': [['element appended twice'], inOrder('a 1', 'a 1')],
@@ -92,7 +92,7 @@ const FORBIDDEN: Record<
     inOrder('a 1', 'a 2', 'a = 1, a 3', 'a = 2, a 4'),
   ],
   'an unknown transaction that was seen, and had read an element that was never appended': [
-    ['read of what nobody appended'],
+    ['read of an element never appended'],
     [transaction('a = 9, b 1', info), transaction('b = 1')],
   ],
   'two reads that differ': [['internal contradiction'], inOrder('a 1', 'a =, a = 1')],

@@ -115,7 +115,7 @@ class Inference implements Orders {
       const writer = appends.get(element)?.writer;
       const outcome = writer === undefined ? undefined : this.#transactions[writer]?.outcome;
       if (writer === undefined) {
-        this.#report('read of what nobody appended', key, { element, by: [reader] });
+        this.#report('read of an element never appended', key, { element, by: [reader] });
       } else if (outcome === 'fail') {
         this.#report('G1a', key, { element, by: [writer, reader] });
       } else if (this.isCommitted[writer] === false) {
@@ -143,7 +143,7 @@ class Inference implements Orders {
     const messages: Record<string, string> = {
       'element appended twice': `${what} was appended by ${first} and by ${second}`,
       'element read twice': `${first} read ${what} twice in one list`,
-      'read of what nobody appended': `${first} read ${what}, which was never appended`,
+      'read of an element never appended': `${first} read ${what}, which was never appended`,
       G1a: `${second} read ${what}, which ${first} appended, and ${first} has failed`,
     };
     this.#findings.add(claim, messages[claim] ?? what, { transactions: by, key, element });

@@ -127,11 +127,11 @@ const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => v
     ({ transactions }) => of(transactions, 2).reads.push({ cell: 't/z:c', value: 'z10' }),
   ],
   'a read of a failed write': [
-    'read of what nobody committed',
+    'read of an uncommitted value',
     ({ transactions }) => (of(of(transactions, 3).reads, 0).value = 'x7'),
   ],
   'a read of a cell that was never written': [
-    'read of what nobody committed',
+    'read of an uncommitted value',
     ({ transactions }) => of(transactions, 5).reads.push({ cell: 't/v:c', value: 'v' }),
   ],
   'a snapshot of the past with a wrong value': [

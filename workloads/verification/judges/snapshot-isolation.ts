@@ -201,7 +201,7 @@ function kindOfRead(
 ): string {
   if (value === undefined) return 'stale read'; // Before the first write there was nothing.
   const position = versions?.positionOf(value);
-  if (position === undefined) return 'read of what nobody committed';
+  if (position === undefined) return 'read of an uncommitted value';
   return position > index ? 'read of the future' : 'stale read';
 }
 

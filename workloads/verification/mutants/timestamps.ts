@@ -122,7 +122,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
   },
   {
     rule: 'P10',
-    name: 'served-by-request-underway',
+    name: 'served-by-request-in-flight',
     mistake: 'Callers that arrive while a request is in flight are served from its answer.',
     changes: [
       change(

@@ -201,7 +201,7 @@ const NAMES: Readonly<Record<string, AnomalyName>> = {
   'incompatible orders': 'incompatible orders',
   'element appended twice': 'element appended twice',
   'element read twice': 'element read twice',
-  'read of what nobody appended': 'read of a value that was never written',
+  'read of an element never appended': 'read of a value that was never written',
 };
 
 /**

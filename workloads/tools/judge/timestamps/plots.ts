@@ -31,7 +31,7 @@ export function plotOf(claim: string, proof: TimestampProof, history: KnownHisto
       return staleRead(first, { cell, value }, history);
     case 'read of the future':
       return futureRead(first, { cell, value }, history);
-    case 'read of what nobody committed':
+    case 'read of an uncommitted value':
       return uncommittedRead(first, { cell, value }, history);
     case 'overlapping writers':
       return overlappingWriters([first, second], cell, history);

@@ -52,7 +52,8 @@ await runCommand(
         max: 3_600,
       }),
       noFsync: flag({
-        description: 'the embedded store does not wait for the disk, so the result excludes the disk',
+        description:
+          'the embedded store does not wait for the disk, so the result excludes the disk',
       }),
       ...ENGINE_OPTIONS,
       out: outputFolder({

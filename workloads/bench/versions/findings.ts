@@ -23,7 +23,10 @@ export function isAccepted({ collected }: VersionsResult): boolean {
   return collected.times.ratio <= RATIO_MAX;
 }
 
-export function foundIn(found: VersionsResult, { versions }: { readonly versions: number }): FindingsParts {
+export function foundIn(
+  found: VersionsResult,
+  { versions }: { readonly versions: number },
+): FindingsParts {
   const { without, collected } = found;
   const ratio = ({ times }: Outcome): string => times.ratio.toFixed(2);
   return {

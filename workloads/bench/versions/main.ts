@@ -121,7 +121,9 @@ await runCommand(specification, async (settings, { signal, commandLine }) => {
       name: 'embedded',
       durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
     },
-    limitations: ['One reader, one cell of each kind, all in memory: the results show the time of a read alone.'],
+    limitations: [
+      'One reader, one cell of each kind, all in memory: the results show the time of a read alone.',
+    ],
   } as const;
   try {
     let found: VersionsResult | undefined;

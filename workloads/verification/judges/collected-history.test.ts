@@ -47,7 +47,7 @@ test('the listener hears of a record while it is still there; if it throws, the 
     { table: TABLE, row: 'other', mutations: [{ ...set, kind: 'set' } as const] },
     { table: TABLE, row: 'r', mutations: [erasure] },
   ];
-  await assert.rejects(observed.mutateRows(rows), /no place/);
+  await assert.rejects(observed.mutateRows(rows), /no space left/);
   assert.deepEqual((await readStoredHistory(store, [TABLE])).records, before.records);
   const other = await store.readRow(TABLE, 'other', [{ family: 'data' }]);
   assert.equal(other?.cells.length, 1, 'rows without garbage do not wait for the listener');

@@ -1,15 +1,16 @@
 /**
  * The front door of the protocol. To learn Percolator from the code, read in this order:
  *
- *   columns.ts         what is stored where (Figure 5)
- *   snapshot-read.ts   Get
- *   commit.ts          the two phases: prewrite.ts, roll-forward.ts, roll-back.ts
- *   resolve-lock.ts    what happens when a process died in between
- *   classify.ts        what happens when an answer was lost
- *   bound-tables.ts    which table it is, when one is dropped and created again
- *   notifications.ts   how observers learn of a change
- *   prefetch.ts        reading ahead what will probably be read next
- *   transact.ts        the loop around all of it
+ *   transaction.ts         what a caller holds: reads (reads.ts), buffered writes (writes.ts), commit
+ *   columns.ts             what is stored where (Figure 5)
+ *   snapshot-read.ts       Get; stale.ts says when a snapshot may not be read any more
+ *   commit.ts              the two phases: prewrite.ts, roll-forward.ts, roll-back.ts
+ *   locks/resolve-lock.ts  what happens when a process died in between
+ *   classify.ts            what happens when an answer was lost
+ *   bound-tables.ts        which table it is, when one is dropped and created again
+ *   notifications.ts       how observers learn of a change
+ *   prefetch/prefetch.ts   reading ahead what will probably be read next
+ *   transact.ts            the loop around all of it
  */
 export { backoffMs } from './backoff.ts';
 export { isTableNotFound } from './bound-tables.ts';

@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CellFilter, TIMESTAMP_MAX } from '../bigtable/index.ts';
-import { ModelTable } from '../../workloads/verification/simulation/model-table.ts';
+import { type CellFilter, TIMESTAMP_MAX } from '../../../engine/bigtable/index.ts';
+import { ModelTable } from './model-table.ts';
 
 const VALUE = Buffer.from('v');
 const COLUMN: CellFilter = { family: 'data', qualifier: 'q' };

@@ -13,6 +13,7 @@ import type { Findings } from './run-record.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
 
 const FINDINGS: Findings = {
+  kind: 'measurement',
   kicker: 'Percolator paper, figure 8',
   title: 'Raw <store> against Percolator',
   headline: 'Half as fast.',
@@ -99,6 +100,16 @@ describe('findings', () => {
     assert.ok(!/(?:src|href)="(?!data:)/.test(page));
     assert.ok(page.includes('Raw &lt;store&gt; against Percolator'));
     assert.ok(page.includes('<td>1,235</td>'));
+  });
+
+  test('of a proof keep their tables when a rule was broken; those of a measurement do not', () => {
+    const check = { passed: false, detail: 'seed 17 breaks a rule' };
+    using folder = temporaryFolder();
+    assert.throws(() => runWith(folder.path, { ...FINDINGS, check }), /check failed/);
+    using other = temporaryFolder();
+    const proof = runWith(other.path, { ...FINDINGS, kind: 'proof', check }).finish();
+    assert.match(readFileSync(proof.page, 'utf8'), /NOT proven: seed 17 breaks a rule/);
+    assert.equal(proof.tables.length, 1);
   });
 
   test('are missing after an interrupted measurement, and the record says so', async () => {

@@ -9,4 +9,5 @@ export { captureEnvironment } from './environment.ts';
 export { buildReport, type ReportFiles } from './report.ts';
 export { readRunRecord } from './record-file.ts';
 export type { TimeSeriesRow } from './time-series.ts';
+export { targetVerdict } from './run-record.ts';
 export type * from './run-record.ts';

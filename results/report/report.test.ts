@@ -29,6 +29,14 @@ describe('a report', () => {
     }
   });
 
+  test('does not judge a target that the load did not ask for', () => {
+    using folder = temporaryFolder();
+    const page = readFileSync(createSampleRun(folder.path).finish().page, 'utf8');
+    assert.match(page, /Targets: 2 of 3 met, 1 not judged/);
+    assert.match(page, /not judged: only 167 documents\/s were offered/);
+    assert.equal(page.match(/<span class="bad">NOT met<\/span>/g)?.length, 1);
+  });
+
   test('shows no latency of a saturated, failed or invalid point anywhere', () => {
     using folder = temporaryFolder();
     const files = createSampleRun(folder.path).finish();

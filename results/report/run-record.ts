@@ -25,10 +25,10 @@ export interface RunRecord {
   /** Unique name of the run: experiment and start, `crawl-rate-20260117T081500Z`. */
   readonly runId: string;
   /**
-   * `running` until `finish`. If it stays so, the run was killed, and its folder holds the
-   * measurements so far.
+   * `running` until `finish`; `failed` if an error ended the run. If it stays `running`, the run was
+   * killed. In each of these states the folder holds the measurements so far.
    */
-  readonly state: 'running' | 'finished' | 'interrupted';
+  readonly state: 'running' | 'finished' | 'interrupted' | 'failed';
   /** ISO 8601, UTC. */
   readonly startedAt: string;
   readonly finishedAt: string | null;
@@ -193,14 +193,28 @@ export interface Target {
   readonly name: string;
   readonly target: string;
   readonly measured: string;
-  readonly met: boolean;
+  /** Null if the load of this run cannot judge it; `reason` says why. */
+  readonly met: boolean | null;
+  readonly reason?: string | null;
+}
+
+/** The verdict on a target, in the words of every page and every script. */
+export function targetVerdict({ met }: Target): 'met' | 'NOT met' | 'not judged' {
+  if (met === null) return 'not judged';
+  return met ? 'met' : 'NOT met';
 }
 
 /**
- * Tables and charts of an experiment. If its check failed there are none, because the numbers of a
- * wrong answer are meaningless.
+ * Tables and charts of an experiment. If the check of a measurement failed there are none, because
+ * the numbers of a wrong answer are meaningless.
  */
 export interface Findings {
+  /**
+   * A `proof` searches for violations, and its check says whether there are none. Its tables count
+   * what was searched, so a failed check leaves them. Missing in older records, which are
+   * measurements.
+   */
+  readonly kind?: 'measurement' | 'proof' | null;
   /** The place in the paper, or the subject: "Percolator paper, figure 8". */
   readonly kicker: string;
   readonly title: string;

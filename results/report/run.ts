@@ -57,8 +57,9 @@ export interface Run {
   /** Replaces the parts given: `run.describe({ capacity })`. */
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
   /** Closes the record, then makes tables, charts and page, whose paths it returns. */
-  finish(state?: 'finished' | 'interrupted'): ReportFiles;
+  finish(state?: FinalState): ReportFiles;
 }
+export type FinalState = Exclude<RunRecord['state'], 'running'>;
 type DescribedLater =
   'repository' | 'crawl' | 'capacity' | 'mapreduceModel' | 'findings' | 'targets' | 'limitations';
 
@@ -119,7 +120,7 @@ class RunFolder implements Run {
     this.#replace(parts);
   }
 
-  finish(state: 'finished' | 'interrupted' = 'finished'): ReportFiles {
+  finish(state: FinalState = 'finished'): ReportFiles {
     this.#replace({ state, finishedAt: new Date().toISOString() });
     return buildReport(this.folder);
   }

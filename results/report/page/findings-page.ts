@@ -66,10 +66,9 @@ function pageHead(record: RunRecord, { kicker, title, headline }: Findings): Htm
   </header>`;
 }
 
-function checkSection({ check }: Findings): Html {
-  return html`<p>
-    ${check.passed ? 'Checked: ' : 'THE CHECK FAILED, so there are no numbers: '}${check.detail}
-  </p>`;
+function checkSection({ kind, check }: Findings): Html {
+  const failed = kind === 'proof' ? 'NOT proven: ' : 'THE CHECK FAILED, so there are no numbers: ';
+  return html`<p>${check.passed ? 'Checked: ' : failed}${check.detail}</p>`;
 }
 
 function pictureSection({ chart, png }: Picture): Html {

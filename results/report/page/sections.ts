@@ -1,6 +1,6 @@
 /** The smaller sections of the page, in the page's order. */
 import { formatCount, formatDigits, formatDuration, formatShare } from '../charts/format.ts';
-import type { CrawlResult, RunRecord } from '../run-record.ts';
+import { targetVerdict, type CrawlResult, type RunRecord, type Target } from '../run-record.ts';
 import { limitations } from './headline.ts';
 import { html, type Html } from './html.ts';
 
@@ -17,9 +17,13 @@ export function limitationsSection(record: RunRecord): Html {
 
 export function targetsSection(record: RunRecord): Html {
   if (record.targets.length === 0) return html``;
-  const met = record.targets.filter((target) => target.met).length;
+  const judged = record.targets.filter(({ met }) => met !== null);
+  const met = judged.filter((target) => target.met).length;
+  const unjudged = record.targets.length - judged.length;
   return html`<section>
-    <h2>Targets: ${met} of ${record.targets.length} met</h2>
+    <h2>
+      Targets: ${met} of ${judged.length} met${unjudged > 0 ? `, ${unjudged} not judged` : null}
+    </h2>
     <div class="scroll">
       <table id="targets">
         <thead>
@@ -32,20 +36,25 @@ export function targetsSection(record: RunRecord): Html {
         </thead>
         <tbody>
           ${record.targets.map(
-            ({ name, target, measured, met: isMet }) =>
+            (target) =>
               html`<tr>
-                <th scope="row">${name}</th>
-                <td>${target}</td>
-                <td>${measured}</td>
-                <td>
-                  ${isMet ? html`<span class="ok">met</span>` : html`<span class="bad">not met</span>`}
-                </td>
+                <th scope="row">${target.name}</th>
+                <td>${target.target}</td>
+                <td>${target.measured}</td>
+                <td>${verdictMark(target)}</td>
               </tr>`,
           )}
         </tbody>
       </table>
     </div>
   </section>`;
+}
+
+function verdictMark(target: Target): Html {
+  const verdict = targetVerdict(target);
+  if (target.met === null)
+    return html`${verdict}: ${target.reason ?? 'the load did not ask for it'}`;
+  return html`<span class="${target.met ? 'ok' : 'bad'}">${verdict}</span>`;
 }
 
 /** Capacity of both systems and the repository they worked on, as a row of large numbers. */

@@ -52,8 +52,9 @@ export function targetsSection(record: RunRecord): Html {
 
 function verdictMark(target: Target): Html {
   const verdict = targetVerdict(target);
-  if (target.met === null)
+  if (target.met === null) {
     return html`${verdict}: ${target.reason ?? 'the load did not ask for it'}`;
+  }
   return html`<span class="${target.met ? 'ok' : 'bad'}">${verdict}</span>`;
 }
 

@@ -82,6 +82,7 @@ await runCommand(
         description: 'the ladder in Trade-Results per second; the range should be tenfold',
         defaultText: 'from 5 to 65 % of the maximum of each system',
         unit: 'TR/s',
+        min: 0.01,
         max: 1e6,
       }),
       users: integer({
@@ -214,7 +215,7 @@ function planOf(options: Options): Plan {
     engine: { batching, batchDelay, batchRows, batchInFlight, prefetch },
     processes: options.processes,
     rowCache: options.rowCache,
-    rates: options.rates === undefined ? undefined : [...new Set(options.rates)],
+    rates: options.rates,
     users: options.users,
     parts: partsOf(options),
     seconds: seconds ?? durations.seconds,

@@ -50,7 +50,12 @@ const specification = {
       max: 1_048_576,
       unit: 'bytes',
     }),
-    seed: integer({ description: 'the same seed makes the same documents', default: 1, min: 0 }),
+    seed: integer({
+      description: 'the same seed makes the same documents',
+      default: 1,
+      min: 0,
+      max: 2 ** 31 - 1,
+    }),
     workers: integer({
       description: 'worker processes, and mapper processes of the pipeline; best: one per core',
       default: availableParallelism(),

@@ -42,6 +42,7 @@ await runCommand(
         description: 'crawl rates; each is a point of both curves',
         defaultText: PROFILE_DEFAULT,
         unit: '% of the repository per hour',
+        min: 0.001,
         max: 1e9,
       }),
       seconds: number({
@@ -177,7 +178,7 @@ function planOf(options: CrawlRateOptions): Plan {
   return {
     profile: custom ? 'custom' : options.profile,
     repository: repository ?? scale.repository,
-    rates: [...new Set(rates ?? scale.rates)],
+    rates: rates ?? scale.rates,
     seconds: seconds ?? scale.seconds,
     warmupSeconds: scale.warmupSeconds,
     batchSeconds: batchSeconds ?? scale.batchSeconds,

@@ -6,6 +6,7 @@ export {
   inputFile,
   inputFolder,
   integer,
+  integerList,
   number,
   numberList,
   type Option,

@@ -37,11 +37,17 @@ const specification = {
       max: 1_000,
       unit: 'ms',
     }),
-    documents: integer({ description: 'documents clustered in each run', default: 3_000, min: 20 }),
+    documents: integer({
+      description: 'documents clustered in each run',
+      default: 3_000,
+      min: 20,
+      max: 10_000_000,
+    }),
     transactions: integer({
       description: 'transactions of ten reads in each run',
       default: 3_000,
       min: 20,
+      max: 10_000_000,
     }),
     repository: integer({
       description: 'documents, or rows of ten columns, in the storage before the run',

@@ -35,6 +35,7 @@ await runCommand(
         description: 'rates of writes, measured one after the other',
         default: [2, 20, 200],
         unit: 'per second',
+        min: 0.1,
         max: 10_000,
       }),
       seconds: number({

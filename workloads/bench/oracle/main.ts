@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execaNode } from 'execa';
 import { defaultRunFolder, recordFindings, type Run } from '#results';
-import { integer, number, numberList, outputFolder, runCommand, startProgress } from '#harness';
+import { integer, integerList, number, outputFolder, runCommand, startProgress } from '#harness';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { parametersOf } from '../../harness/parameters.ts';
 import { AIM_PER_SECOND, foundIn, PAPER_PER_SECOND, targetOf, whole } from './findings.ts';
@@ -40,7 +40,7 @@ const specification = {
     'Measures how many timestamps per second an oracle process serves to callers in client processes, ' +
     'and how long each caller waits.',
   options: {
-    clients: numberList({
+    clients: integerList({
       description: 'numbers of client processes, one point each',
       default: [1, 2, 3, 4],
       min: 1,
@@ -56,9 +56,16 @@ const specification = {
       description: 'measured time per point',
       default: 5,
       min: 0.1,
+      max: 3_600,
       unit: 'seconds',
     }),
-    warmUp: number({ description: 'warm-up before that', default: 2, min: 0.1, unit: 'seconds' }),
+    warmUp: number({
+      description: 'warm-up before that',
+      default: 2,
+      min: 0.1,
+      max: 3_600,
+      unit: 'seconds',
+    }),
     out: outputFolder({
       description: 'new folder for the record, the charts and the report',
       default: () => defaultRunFolder('oracle'),

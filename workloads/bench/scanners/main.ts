@@ -50,12 +50,20 @@ const specification = {
       description: 'concurrent observer runs per scanner',
       default: 4,
       min: 1,
+      max: 10_000,
     }),
-    think: integer({ description: 'waiting time of a run', default: 40, min: 0, unit: 'ms' }),
+    think: integer({
+      description: 'waiting time of a run',
+      default: 40,
+      min: 0,
+      max: 60_000,
+      unit: 'ms',
+    }),
     repeats: integer({
       description: 'measurements of each mode; the median counts',
       default: 3,
       min: 1,
+      max: 1_000,
     }),
     ...DATABASE_OPTIONS,
     directory: outputFolder({

@@ -77,6 +77,7 @@ const specification = {
       description: 'the same seed makes the same values and turns',
       default: 1,
       min: 0,
+      max: 2 ** 31 - 1,
     }),
     directory: outputFolder({
       description: 'parent of the temporary folder of the database',

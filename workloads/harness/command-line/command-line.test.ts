@@ -6,8 +6,8 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { execa, type Options } from 'execa';
 import { parseCommandLine } from './command-line.ts';
-import { choice, flag, inputFile, integer, number, numberList, outputFolder } from './options.ts';
-import { textList } from './options.ts';
+import { choice, flag, inputFile, integer, integerList, number, numberList } from './options.ts';
+import { outputFolder, textList } from './options.ts';
 import { temporaryFolder } from '../../../results/report/testing/temporary-folder.ts';
 import { UsageError } from '#results';
 
@@ -16,9 +16,15 @@ const specification = {
   description: 'A sample.',
   options: {
     documents: integer({ description: 'repository size', min: 1, max: 1e9, default: 1000 }),
-    keysPerTable: integer({ description: 'keys', min: 1, defaultText: '0.75 of --documents' }),
-    seconds: number({ description: 'how long', unit: 'seconds', min: 0.1, default: 2.5 }),
-    rates: numberList({ description: 'rates', default: [1, 10] }),
+    keysPerTable: integer({
+      description: 'keys',
+      min: 1,
+      max: 1e9,
+      defaultText: '0.75 of --documents',
+    }),
+    seconds: number({ description: 'how long', unit: 'seconds', min: 0.1, max: 60, default: 2.5 }),
+    rates: numberList({ description: 'rates', default: [1, 10], min: 0.1, max: 1e6 }),
+    clients: integerList({ description: 'clients', default: [1], min: 1, max: 64 }),
     profile: choice({ description: 'size', choices: ['smoke', 'quick'], default: 'quick' }),
     fast: flag({ description: 'no fsync' }),
     out: outputFolder({ description: 'results', mustNotHold: 'run.json' }),
@@ -117,10 +123,23 @@ describe('the message for a wrong command line names the option, the value, and 
     ['--documents 1.5', /--documents .* whole number .* but is "1\.5"/],
     ['--documents 0x10', /--documents .* but is "0x10"/],
     ['--documents -5', /--documents .*"-5"/],
-    ['--seconds Infinity', /--seconds must be a number of at least 0\.1, in seconds, but is "Inf/],
+    ['--seconds Infinity', /--seconds must be a number from 0\.1 to 60, in seconds, but is "Inf/],
     ['--seconds 1e999', /--seconds/],
-    ['--rates 1,,2', /--rates must be positive numbers separated by commas.*"1,,2"/],
+    [
+      '--rates 1,,2',
+      /--rates must be different numbers from 0\.1 to 1000000, separated by commas.*"1,,2"/,
+    ],
     ['--rates 1,0', /--rates .*"1,0"/],
+    ['--rates 1,NaN', /--rates .*"1,NaN"/],
+    ['--rates 1e400', /--rates .*"1e400"/],
+    ['--rates 0x10', /--rates .*"0x10"/],
+    ['--rates 10,1e1', /--rates must be different .*"10,1e1"/],
+    [
+      '--clients 1.5',
+      /^--clients must be different whole numbers from 1 to 64, separated by commas, such as .*"1\.5"/,
+    ],
+    ['--clients 1,65', /--clients .*"1,65"/],
+    ['--clients 1,2,1', /--clients must be different .*"1,2,1"/],
     ['--profile slow', /--profile must be one of smoke, quick, but is "slow"/],
     ['--prof quick', /nknown option '--prof' .*--profile/],
     ['--documents', /--documents.*argument missing/],
@@ -249,7 +268,7 @@ async function runScript(
      await runCommand({
        name: 'npm run wait --',
        description: 'Waits.',
-       options: { seconds: number({ description: 'how long', default: 60 }) },
+       options: { seconds: number({ description: 'how long', default: 60, min: 1, max: 60 }) },
        ignoredInFiles: ['batchRows'],
        examples: [{ command: 'npm run wait -- --seconds 1', does: 'Waits a second.' }],
      }, async (options, { signal }) => { ${body} });`,

@@ -1,5 +1,5 @@
 /**
- * The kinds of options a script may have: whole number, number, list of numbers, choice, flag,
+ * The kinds of options a script may have: whole number, number, lists of them, choice, flag,
  * text, list of texts, output folder, input file, input folder.
  *
  * This file parses an option once into a typed value; scripts never see its text. Each kind
@@ -39,54 +39,71 @@ interface Common<D> {
   readonly defaultText?: string;
 }
 
-/** `--help` prints the unit: "seconds", "% of the repository per hour". */
+/**
+ * The limits, which are included: without them, a slip of the finger is a run of a thousand years.
+ * `--help` prints the unit: "seconds", "% of the repository per hour".
+ */
 interface Measured {
   readonly unit?: string;
-  readonly min?: number;
-  readonly max?: number;
+  readonly min: number;
+  readonly max: number;
 }
 
-/** A whole number. `min` and `max` are included. */
+/** A whole number. */
 export function integer<const D extends number | undefined = undefined>(
   options: Common<D> & Measured,
 ): Option<number | D> {
-  const { min = -Number.MAX_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER } = options;
   return {
     ...common(options, `a whole number${rangeText(options)}`),
     placeholder: 'number',
-    parse: (given) => accepted(parseNumber(given), (n) => Number.isSafeInteger(n), min, max),
+    parse: (given) => {
+      const value = parseNumber(given);
+      return Number.isSafeInteger(value) && isWithin(value, options) ? { value } : null;
+    },
   };
 }
 
-/** Any finite number. `min` and `max` are included. */
+/** Any number. */
 export function number<const D extends number | undefined = undefined>(
   options: Common<D> & Measured,
 ): Option<number | D> {
-  const { min = -Infinity, max = Infinity } = options;
   return {
     ...common(options, `a number${rangeText(options)}`),
     placeholder: 'number',
-    parse: (given) => accepted(parseNumber(given), Number.isFinite, min, max),
+    parse: (given) => {
+      const value = parseNumber(given);
+      return isWithin(value, options) ? { value } : null;
+    },
   };
 }
 
-/** Positive numbers separated by commas, such as `--rates 1,10,100`; at least one. */
+/** Numbers separated by commas, such as `--rates 1,10,100`; at least one, none twice. */
 export function numberList<const D extends readonly number[] | undefined = undefined>(
   options: Common<D> & Measured,
 ): Option<readonly number[] | D> {
-  const { max = Infinity } = options;
+  return listOf('numbers', () => true, options);
+}
+
+/** Whole numbers separated by commas, such as `--clients 1,2`; at least one, none twice. */
+export function integerList<const D extends readonly number[] | undefined = undefined>(
+  options: Common<D> & Measured,
+): Option<readonly number[] | D> {
+  return listOf('whole numbers', Number.isSafeInteger, options);
+}
+
+function listOf<D extends readonly number[] | undefined>(
+  kind: string,
+  isOfKind: (value: number) => boolean,
+  options: Common<D> & Measured,
+): Option<readonly number[] | D> {
+  const expected = `different ${kind}${rangeText(options)}, separated by commas, such as 1,10,100`;
   return {
-    ...common(
-      options,
-      `positive numbers separated by commas${rangeText(options)}, such as 1,10,100`,
-    ),
+    ...common(options, expected),
     placeholder: 'number,...',
     parse: (given) => {
       const values = given.split(',').map((part) => parseNumber(part.trim()));
-      const min = options.min ?? Number.MIN_VALUE;
-      return values.every((n) => n >= min && n <= max && Number.isFinite(n))
-        ? { value: values }
-        : null;
+      const areRight = values.every((value) => isOfKind(value) && isWithin(value, options));
+      return areRight && new Set(values).size === values.length ? { value: values } : null;
     },
   };
 }
@@ -222,11 +239,7 @@ function defaultAsText(value: unknown): string | null {
 }
 
 function rangeText({ min, max, unit }: Measured): string {
-  const of = unit === undefined ? '' : `, in ${unit}`;
-  if (min !== undefined && max !== undefined) return ` from ${min} to ${max}${of}`;
-  if (min !== undefined) return ` of at least ${min}${of}`;
-  if (max !== undefined) return ` of at most ${max}${of}`;
-  return of;
+  return ` from ${min} to ${max}${unit === undefined ? '' : `, in ${unit}`}`;
 }
 
 /** `Number` alone takes '' for 0 and '0x10' for 16; a user means neither. */
@@ -234,11 +247,6 @@ function parseNumber(given: string): number {
   return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(given) ? Number(given) : Number.NaN;
 }
 
-function accepted(
-  value: number,
-  isOfKind: (value: number) => boolean,
-  min: number,
-  max: number,
-): { value: number } | null {
-  return isOfKind(value) && value >= min && value <= max ? { value } : null;
+function isWithin(value: number, { min, max }: Measured): boolean {
+  return value >= min && value <= max;
 }

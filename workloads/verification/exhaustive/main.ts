@@ -51,6 +51,7 @@ const specification = {
       description: 'states after which a search gives up; each takes about 150 bytes of memory',
       default: 20_000_000,
       min: 1,
+      max: 1e9,
     }),
     replay: text({
       description: 'tells the story of these choices, as printed with a violation',

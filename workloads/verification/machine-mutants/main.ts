@@ -53,8 +53,14 @@ const specification = {
       description: 'mutants to judge, with a fair share of each folder and operator',
       defaultText: 'all',
       min: 1,
+      max: 1e6,
     }),
-    seed: integer({ description: 'decides which mutants are drawn first', default: 1 }),
+    seed: integer({
+      description: 'decides which mutants are drawn first',
+      default: 1,
+      min: 0,
+      max: 2 ** 31 - 1,
+    }),
     jobs: integer({ description: 'mutants judged at the same time', default: 1, min: 1, max: 256 }),
     ledger: text({
       description: 'the file to which verdicts are added; a mutant in it is not judged again',

@@ -41,8 +41,14 @@ const specification = {
       default: 0,
       defaultText: 'none',
       min: 0,
+      max: 1e6,
     }),
-    from: integer({ description: 'the first seed of these runs', default: 1, min: 1 }),
+    from: integer({
+      description: 'the first seed of these runs',
+      default: 1,
+      min: 1,
+      max: 2 ** 31 - 1,
+    }),
     fetch: flag({ description: 'fetch TLC if it is missing, and check nothing' }),
   },
   examples: [

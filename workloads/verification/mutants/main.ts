@@ -32,8 +32,14 @@ const specification = {
       description: 'runs after which a mutant has got away',
       default: 5_000,
       min: 1,
+      max: 1e6,
     }),
-    from: integer({ description: 'the first seed; the others follow', default: 1, min: 1 }),
+    from: integer({
+      description: 'the first seed; the others follow',
+      default: 1,
+      min: 1,
+      max: 2 ** 31 - 1,
+    }),
     quick: flag({ description: 'only the one seed that is known to catch each mutant' }),
     jobs: integer({
       description: 'mutants hunted at the same time, one per core',

@@ -28,8 +28,19 @@ const specification = {
   description:
     'Measures how many transactions a second the simulator simulates and judges on one core.',
   options: {
-    seconds: integer({ description: 'time to measure', default: 20, min: 1, unit: 'seconds' }),
-    from: integer({ description: 'the first seed; the others follow', default: 1, min: 1 }),
+    seconds: integer({
+      description: 'time to measure',
+      default: 20,
+      min: 1,
+      max: 86_400,
+      unit: 'seconds',
+    }),
+    from: integer({
+      description: 'the first seed; the others follow',
+      default: 1,
+      min: 1,
+      max: 2 ** 31 - 1,
+    }),
   },
   ignoredInFiles: Object.keys(ENGINE_OPTIONS), // A seed decides them.
   examples: [

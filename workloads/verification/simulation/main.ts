@@ -35,8 +35,13 @@ const specification = {
     'Simulates the engine under faults, deterministically, and judges every run: snapshot isolation, ' +
     'list append, notifications, progress, and what an audit finds in the tables.',
   options: {
-    seeds: integer({ description: 'runs to simulate', default: 2_000, min: 1 }),
-    from: integer({ description: 'the first seed; the others follow', default: 1, min: 1 }),
+    seeds: integer({ description: 'runs to simulate', default: 2_000, min: 1, max: 1e9 }),
+    from: integer({
+      description: 'the first seed; the others follow',
+      default: 1,
+      min: 1,
+      max: 2 ** 31 - 1,
+    }),
     jobs: integer({
       description: 'runs simulated at the same time, one per core',
       default: availableParallelism(),

@@ -28,6 +28,18 @@ const FINDINGS: Findings = {
         ['embedded', 1234.5, 0.5],
         ['emulator, "official"', null, 0.25],
       ],
+      metrics: {
+        rowNames: 1,
+        columns: [
+          {
+            column: 'raw/s',
+            unit: 'operations/s',
+            better: 'higher',
+            intervalColumns: null,
+            intervals: [{ low: 1200, high: 1300 }, null],
+          },
+        ],
+      },
     },
   ],
   charts: [
@@ -145,6 +157,25 @@ describe('findings', () => {
     const without = { ...failed, tables: [], charts: [] };
     const run = runWith(path.join(folder.path, 'other'), without);
     assert.match(readFileSync(run.finish().page, 'utf8'), /THE CHECK FAILED.*a row is missing/);
+  });
+
+  test('declare only metrics that their tables have', () => {
+    using folder = temporaryFolder();
+    const run = createRun(folder.path, HEADER);
+    const [table] = FINDINGS.tables;
+    const [column] = table?.metrics?.columns ?? [];
+    assert.ok(table !== undefined && column !== undefined);
+    const refused = (metrics: NonNullable<typeof table.metrics>, why: RegExp): void => {
+      const findings = { ...FINDINGS, tables: [{ ...table, metrics }] };
+      assert.throws(() => run.describe({ findings }), why);
+    };
+    refused({ rowNames: 0, columns: [column] }, /figure-8 name rows by 0 columns/);
+    refused({ rowNames: 1, columns: [{ ...column, column: 'p99' }] }, /has no column p99/);
+    refused(
+      { rowNames: 1, columns: [{ ...column, intervalColumns: ['low', 'high'] }] },
+      /has no column low/,
+    );
+    refused({ rowNames: 1, columns: [{ ...column, intervals: [] }] }, /intervals of raw\/s do not/);
   });
 
   test('are drawn with an interval if they have one', () => {

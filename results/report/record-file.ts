@@ -22,13 +22,16 @@ export function writeRunRecord(folder: string, record: RunRecord): void {
 }
 
 export function readRunRecord(folder: string): RunRecord {
-  const file = path.join(folder, RECORD_FILE);
+  return readRecordFile(path.join(folder, RECORD_FILE));
+}
+
+function readRecordFile(file: string): RunRecord {
   try {
     return parseRunRecord(JSON.parse(readText(file)));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`The run record ${file} must be complete, but is not: ${reason}.`, {
+    throw new UsageError(`The run record ${file} cannot be used: ${reason}.`, {
       cause: error,
     });
   }

@@ -19,6 +19,7 @@ import type * as record from './run-record.ts';
 
 /** @throws an error that names the first place where `value` is not a run record of this format */
 export function parseRunRecord(value: unknown): record.RunRecord {
+  refuseNewerFormat(value);
   const parsed = runRecord(value, '');
   for (const [index, point] of parsed.points.entries()) {
     if (point.latency === null || pointLatencyAllowed(point)) continue;
@@ -31,7 +32,35 @@ export function parseRunRecord(value: unknown): record.RunRecord {
   if (isWrong && findings.tables.length > 0) {
     throw new Error('findings have tables although their check failed');
   }
+  for (const one of findings?.tables ?? []) checkMetrics(one);
   return parsed;
+}
+
+/** Before all other fields, because the reason why they do not fit is then clear. */
+function refuseNewerFormat(value: unknown): void {
+  const { formatVersion } = (value ?? {}) as { readonly formatVersion?: unknown };
+  if (typeof formatVersion !== 'number' || formatVersion <= FORMAT_VERSION) return;
+  throw new Error(
+    `a newer version of this project wrote it in format ${formatVersion}, and this version reads ${FORMAT_VERSION}`,
+  );
+}
+
+function checkMetrics({ name, columns, rows, metrics: given }: record.ResultTable): void {
+  if (given === null || given === undefined) return;
+  const { rowNames } = given;
+  if (!Number.isInteger(rowNames) || rowNames < 1 || rowNames > columns.length) {
+    throw new Error(`the metrics of table ${name} name rows by ${rowNames} columns`);
+  }
+  for (const { column, intervalColumns, intervals } of given.columns) {
+    const missing = [column, ...(intervalColumns ?? [])].find((one) => !columns.includes(one));
+    if (missing !== undefined) throw new Error(`table ${name} has no column ${missing}`);
+    if (
+      (intervalColumns?.length ?? 2) !== 2 ||
+      (intervals?.length ?? rows.length) !== rows.length
+    ) {
+      throw new Error(`the intervals of ${column} do not fit table ${name}`);
+    }
+  }
 }
 
 const check: Shape<record.Check> = object<record.Check>({ passed: aBoolean, detail: aString });
@@ -131,6 +160,21 @@ const series: Shape<record.ResultSeries> = object<record.ResultSeries>({
   fit: addedLater(marks),
 });
 
+const metrics: Shape<record.TableMetrics> = object<record.TableMetrics>({
+  rowNames: aNumber,
+  columns: list(
+    object<record.ResultMetric>({
+      column: aString,
+      unit: aString,
+      better: oneOf('higher', 'lower'),
+      intervalColumns: addedLater(list(aString)),
+      intervals: addedLater(
+        list(nullable(object<record.Interval>({ low: aNumber, high: aNumber }))),
+      ),
+    }),
+  ),
+});
+
 const findings: Shape<record.Findings> = object<record.Findings>({
   kind: addedLater(oneOf('measurement', 'proof')),
   kicker: aString,
@@ -144,6 +188,7 @@ const findings: Shape<record.Findings> = object<record.Findings>({
       caption: aString,
       columns: list(aString),
       rows: list(list(nullable(either(aString, aNumber)))),
+      metrics: addedLater(metrics),
     }),
   ),
   charts: list(
@@ -163,6 +208,9 @@ const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
   experiment: aString,
   runId: aString,
   state: oneOf('running', 'finished', 'interrupted', 'failed'),
+  process: addedLater(
+    object<record.RunProcess>({ host: aString, pid: aNumber, started: nullable(aString) }),
+  ),
   startedAt: aString,
   finishedAt: nullable(aString),
   profile: oneOf('smoke', 'quick', 'standard', 'full', 'custom'),

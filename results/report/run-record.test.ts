@@ -15,6 +15,7 @@ import { captureEnvironment } from './environment.ts';
 import { writeHistogram } from './histogram.ts';
 import { readMeasuredRun } from './measured-run.ts';
 import { RECORD_FILE, readRunRecord, writeRunRecord } from './record-file.ts';
+import { mayBeMeasuring } from './run-process.ts';
 import { defaultRunFolder } from './run.ts';
 import { createSampleRun } from './testing/sample-run.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
@@ -34,6 +35,39 @@ describe('a run record', () => {
     assert.equal(read.record.state, 'running');
     assert.equal(read.record.finishedAt, null);
     assert.equal(read.record.points.length, run.record.points.length);
+  });
+
+  test('names the process that measures, until it is closed', () => {
+    using folder = temporaryFolder();
+    const run = createSampleRun(folder.path);
+    assert.equal(run.record.process?.pid, process.pid);
+    assert.ok(mayBeMeasuring(run.record));
+    run.finish();
+    assert.equal(run.record.process, null);
+    assert.ok(!mayBeMeasuring(run.record));
+  });
+
+  test('of a killed process does not count as being measured, even if its number is in use again', async () => {
+    using folder = temporaryFolder();
+    const { record } = createSampleRun(folder.path);
+    const own = record.process;
+    assert.ok(own !== null);
+    const ended = execa(process.execPath, ['--version']);
+    const pid = ended.pid ?? 0;
+    await ended;
+    const of = (fields: Partial<typeof own>, startedAt = record.startedAt): boolean =>
+      mayBeMeasuring({ state: 'running', process: { ...own, ...fields }, startedAt });
+    assert.equal(of({ pid, started: '1' }), false);
+    assert.equal(of({ started: '1' }), false, 'the number, but another start');
+    assert.equal(of({ host: 'another machine', pid }), true, 'it cannot be asked');
+  });
+
+  test('of an earlier version, which names no process, may be measured for a day', () => {
+    const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3.6e6).toISOString();
+    const at = (startedAt: string): boolean =>
+      mayBeMeasuring({ state: 'running', process: null, startedAt });
+    assert.equal(at(hoursAgo(23)), true);
+    assert.equal(at(hoursAgo(25)), false);
   });
 
   test('gives no latency to a point that is saturated, invalid or failed its check', () => {
@@ -98,7 +132,7 @@ describe('npm run report on a folder that is not a run says so in one sentence a
     [
       'half a record',
       (folder) => truncate(path.join(folder, RECORD_FILE)),
-      /run\.json must be compl/,
+      /run\.json cannot be used/,
     ],
     [
       'a record with a field of the wrong kind',
@@ -106,9 +140,19 @@ describe('npm run report on a folder that is not a run says so in one sentence a
       /points\[\d+\]\.check\.passed must be true or false, but is "yes"|crawl\.check\.passed must be/,
     ],
     [
-      'a record of another format',
+      'a record of a newer format',
       (folder) => edit(path.join(folder, RECORD_FILE), '"formatVersion": 1', '"formatVersion": 99'),
-      /formatVersion must be 1, but is 99/,
+      /a newer version of this project wrote it in format 99, and this version reads 1\.$/,
+    ],
+    [
+      'a record of a format that never was',
+      (folder) => edit(path.join(folder, RECORD_FILE), '"formatVersion": 1', '"formatVersion": 0'),
+      /formatVersion must be 1, but is 0/,
+    ],
+    [
+      'a number beyond all numbers',
+      (folder) => edit(path.join(folder, RECORD_FILE), '"seed": 7', '"seed": 1e999'),
+      /seed must be a number, but is null/,
     ],
     ['a corrupt histogram', (folder) => truncate(firstHistogram(folder)), /histogram/],
     ['a missing histogram', (folder) => rmSync(firstHistogram(folder)), /histogram file .*hlog/],

@@ -29,6 +29,8 @@ export interface RunRecord {
    * killed. In each of these states the folder holds the measurements so far.
    */
   readonly state: 'running' | 'finished' | 'interrupted' | 'failed';
+  /** The process that is measuring; null when it has closed the record. */
+  readonly process: RunProcess | null;
   /** ISO 8601, UTC. */
   readonly startedAt: string;
   readonly finishedAt: string | null;
@@ -55,6 +57,14 @@ export interface RunRecord {
   readonly targets: readonly Target[];
   /** The limitations of the numbers, in whole sentences. */
   readonly limitations: readonly string[];
+}
+
+/** A process, named so that a later one with the same number is not mistaken for it. */
+export interface RunProcess {
+  readonly host: string;
+  readonly pid: number;
+  /** In clock ticks since the machine was started; null where the system does not tell. */
+  readonly started: string | null;
 }
 
 export type Profile = 'smoke' | 'quick' | 'standard' | 'full' | 'custom';
@@ -231,8 +241,36 @@ export interface ResultTable {
   readonly title: string;
   readonly caption: string;
   readonly columns: readonly string[];
-  /** One value per column; null for an empty cell. */
+  /** One value per column; null for an empty cell. A row that begins with `paper` is the paper's. */
   readonly rows: readonly (readonly (string | number | null)[])[];
+  /** What two runs are compared by; null in a table that only explains. */
+  readonly metrics?: TableMetrics | null;
+}
+
+export interface TableMetrics {
+  /**
+   * The number of columns, from the first, that name a row. Rows of one name are repeats of the
+   * same measurement.
+   */
+  readonly rowNames: number;
+  readonly columns: readonly ResultMetric[];
+}
+
+/** A column of measurements. */
+export interface ResultMetric {
+  readonly column: string;
+  readonly unit: string;
+  readonly better: 'higher' | 'lower';
+  /** The two columns that hold the 95 % confidence interval of the value. */
+  readonly intervalColumns?: readonly string[] | null;
+  /** The intervals row by row, where the table does not show them. */
+  readonly intervals?: readonly (Interval | null)[] | null;
+}
+
+/** A 95 % confidence interval. */
+export interface Interval {
+  readonly low: number;
+  readonly high: number;
 }
 
 export interface ResultChart {

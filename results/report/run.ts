@@ -17,6 +17,7 @@ import { captureEnvironment } from './environment.ts';
 import { summarize, writeHistogram, type Histogram } from './histogram.ts';
 import { buildReport, type ReportFiles } from './report.ts';
 import { RECORD_FILE, writeRunRecord } from './record-file.ts';
+import { thisProcess } from './run-process.ts';
 import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
 import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './run-record.ts';
 import { writeTimeSeries, type TimeSeriesRow } from './time-series.ts';
@@ -121,7 +122,7 @@ class RunFolder implements Run {
   }
 
   finish(state: FinalState = 'finished'): ReportFiles {
-    this.#replace({ state, finishedAt: new Date().toISOString() });
+    this.#replace({ state, process: null, finishedAt: new Date().toISOString() });
     return buildReport(this.folder);
   }
 
@@ -151,6 +152,7 @@ function newRecord(folder: string, header: RunHeader): RunRecord {
     experiment: header.experiment,
     runId: newRunId(header.experiment),
     state: 'running',
+    process: thisProcess(),
     startedAt: new Date().toISOString(),
     finishedAt: null,
     profile: header.profile,

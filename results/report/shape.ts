@@ -69,9 +69,13 @@ export const aString: Shape<string> = (value, place) => {
   return value;
 };
 
-/** JSON has no infinity and no NaN: these have become null, and are refused here. */
+/**
+ * JSON has no infinity and no NaN: these have become null, and are refused here, as is `1e999`,
+ * which a reader takes for infinity.
+ */
 export const aNumber: Shape<number> = (value, place) => {
-  if (typeof value !== 'number') throw mismatch(place, 'a number', value);
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw mismatch(place, 'a number', value);
   return value;
 };
 

@@ -1,0 +1,54 @@
+/**
+ * The process that writes a run: how the record names it, and whether it still runs.
+ *
+ * A record in state `running` belongs either to a process that is measuring or to one that was
+ * killed. Only the operating system of the same machine knows which.
+ */
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { RunProcess, RunRecord } from './run-record.ts';
+
+/** A run of an earlier version, which named no process, counts as being measured for this long. */
+const UNNAMED_HOURS = 24;
+
+export function thisProcess(): RunProcess {
+  return { host: hostname(), pid: process.pid, started: startOf(process.pid) };
+}
+
+/**
+ * Whether a process may still be writing the run. In doubt it may: a process of another machine
+ * cannot be asked.
+ */
+export function mayBeMeasuring(
+  record: Pick<RunRecord, 'state' | 'process' | 'startedAt'>,
+): boolean {
+  if (record.state !== 'running') return false;
+  if (record.process === null) {
+    return Date.now() - Date.parse(record.startedAt) < UNNAMED_HOURS * 3_600_000;
+  }
+  const { host, pid, started } = record.process;
+  if (host !== hostname()) return true;
+  return exists(pid) && (started === null || startOf(pid) === started);
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0); // Signal 0 tests for existence and does nothing.
+    return true;
+  } catch (error) {
+    // EPERM: the process exists, and belongs to another user.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** Null where there is no /proc, and for a zombie, which has exited. */
+function startOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // Fields 3 and 22, counted after the command name, which may contain spaces.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return fields[0] === 'Z' ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}

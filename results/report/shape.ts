@@ -74,9 +74,8 @@ export const aString: Shape<string> = (value, place) => {
  * which a reader takes for infinity.
  */
 export const aNumber: Shape<number> = (value, place) => {
-  if (typeof value !== 'number' || !Number.isFinite(value))
-    throw mismatch(place, 'a number', value);
-  return value;
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw mismatch(place, 'a number', value);
 };
 
 export const aBoolean: Shape<boolean> = (value, place) => {

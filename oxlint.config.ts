@@ -21,7 +21,7 @@ const layers: Record<string, readonly string[]> = {
   observer: ['base', 'bigtable', 'oracle', 'lock-service', 'transaction'],
   'garbage-collection': ['base', 'bigtable', 'oracle', 'leases', 'transaction'],
   audit: ['base', 'bigtable', 'oracle', 'transaction'],
-  tables: ['base', 'bigtable', 'oracle', 'transaction', 'audit'],
+  tables: ['base', 'bigtable', 'oracle', 'transaction'],
   testing: [
     'base',
     'bigtable',

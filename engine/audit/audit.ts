@@ -15,7 +15,7 @@
  * Memory is bounded: a batch of rows, and the gathered locks. Without `repair` nothing is written.
  */
 import { PercolatorError } from '../base/index.ts';
-import type { Cell, Row, RowRange } from '../bigtable/index.ts';
+import { type Cell, type Row, rowBatches, type RowRange } from '../bigtable/index.ts';
 import {
   type Context,
   NOTIFY_FAMILIES,
@@ -28,7 +28,6 @@ import { judgeLock, type LockToJudge, type LockVerdict } from './judge-lock.ts';
 import type { AuditedTable, RowOfMarks } from './judge-notifications.ts';
 import { judgeRow, type Limits } from './judge-row.ts';
 import { repair } from './repair.ts';
-import { rowBatches } from './row-batches.ts';
 
 export interface AuditOptions {
   /** Repairs what can be repaired safely; each finding says what was done. Default false. */

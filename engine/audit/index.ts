@@ -3,4 +3,3 @@ export { audit, type Audit, type AuditOptions } from './audit.ts';
 export { type Finding, FINDING_CODES, type FindingCode, type Severity } from './finding.ts';
 export type { AuditedTable } from './judge-notifications.ts';
 export { repair } from './repair.ts';
-export { rowBatches } from './row-batches.ts';

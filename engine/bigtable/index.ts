@@ -25,6 +25,7 @@ export {
   type StoreAddress,
   type StoreName,
 } from './open-store.ts';
+export { keyAfter, nextStart, rowBatches } from './range-scan.ts';
 export {
   type Emulator,
   type EmulatorOptions,

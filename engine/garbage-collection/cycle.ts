@@ -22,7 +22,13 @@
  * the storage (progress.ts), and repeating a step is harmless. It deletes by exact timestamps.
  * Several collectors may work at a time; they only get in each other's way.
  */
-import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
+import {
+  type CellFilter,
+  keyAfter,
+  nextStart,
+  type Row,
+  type Timestamp,
+} from '../bigtable/index.ts';
 import type { LeaseWatch } from '../leases/index.ts';
 import {
   ACK,
@@ -223,12 +229,10 @@ export class GarbageCollector {
   }
 
   #placeAfter(place: Progress, rows: readonly Row[]): Progress {
-    const last = rows.at(-1);
-    const isEnd = last === undefined || rows.length < this.#settings.rowsPerStep;
-    // The first table name, or row key, after the last one.
-    return isEnd
-      ? { ...place, table: `${place.table}\0`, row: '' }
-      : { ...place, row: `${last.key}\0` };
+    const row = nextStart(rows, this.#settings.rowsPerStep);
+    return row === undefined
+      ? { ...place, table: keyAfter(place.table), row: '' }
+      : { ...place, row };
   }
 
   /** A table that was dropped meanwhile has no rows. */

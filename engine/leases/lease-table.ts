@@ -7,7 +7,7 @@
  * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
  * would revoke a pin that has been answered.
  */
-import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { type Bigtable, rowBatches, type Timestamp } from '../bigtable/index.ts';
 
 export interface Lease {
   /** Liveness token of the process. */
@@ -24,7 +24,6 @@ export interface Lease {
 
 export const LEASES_TABLE = 'percolator-leases';
 const LEASE = { family: 'lease', qualifier: 'lease' } as const;
-const PAGE_ROWS = 1_000;
 
 export async function createLeaseTable(store: Bigtable): Promise<void> {
   await store.createTable(LEASES_TABLE, { families: [LEASE.family] });
@@ -37,17 +36,14 @@ export async function readLease(store: Bigtable, token: string): Promise<Lease |
 
 export async function readLeases(store: Bigtable): Promise<readonly Lease[]> {
   const leases: Lease[] = [];
-  for (let start = ''; ;) {
-    const filters = [{ ...LEASE, versions: 1 }];
-    const rows = await store.readRange(LEASES_TABLE, { start, limit: PAGE_ROWS }, filters);
+  const filters = [{ ...LEASE, versions: 1 }];
+  for await (const { rows } of rowBatches(store, LEASES_TABLE, {}, filters)) {
     for (const { key, cells } of rows) {
       const lease = decode(key, cells[0]);
       if (lease !== undefined) leases.push(lease);
     }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE_ROWS) return leases;
-    start = `${last.key}\0`; // The first key after the last row.
   }
+  return leases;
 }
 
 export async function writeLease(

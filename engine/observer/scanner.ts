@@ -19,7 +19,7 @@
  * dirty rows of many batches.
  */
 import type { Random } from '../base/index.ts';
-import type { Bigtable, Row } from '../bigtable/index.ts';
+import { type Bigtable, nextStart, type Row } from '../bigtable/index.ts';
 import { NOTIFY, notifyTable, WEAK } from '../transaction/index.ts';
 import { randomKeyIn } from './random-key.ts';
 import type { Notified } from './run-observer.ts';
@@ -119,15 +119,9 @@ export class NotificationScanner {
 
   /** Sets the place of the next batch; true if there is none because the scan has come round. */
   #moveOn(rows: readonly Row[], limit: number): boolean {
-    const last = rows.at(-1);
-    if (last !== undefined && rows.length === limit) {
-      this.#next = `${last.key}\0`; // The first key after the last row.
-      return false;
-    }
-    if (this.#wrapped) {
-      this.#next = undefined;
-      return true;
-    }
+    this.#next = nextStart(rows, limit);
+    if (this.#next !== undefined) return false;
+    if (this.#wrapped) return true;
     this.#wrapped = true;
     this.#next = '';
     return false;

@@ -15,9 +15,8 @@
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.
  */
-import { rowBatches } from '../audit/index.ts';
 import { assert, PercolatorError } from '../base/index.ts';
-import type { Bigtable, Cell, Row, Timestamp } from '../bigtable/index.ts';
+import { type Bigtable, type Cell, type Row, rowBatches, type Timestamp } from '../bigtable/index.ts';
 
 /**
  * creating: only its creator makes the tables. there: in use. dropping: no transaction commits to

@@ -26,8 +26,7 @@
  * to drop. The next `dropTable` or `createTable` of the name continues.
  */
 import { PercolatorError } from '../base/index.ts';
-import { rowBatches } from '../audit/index.ts';
-import type { Bigtable } from '../bigtable/index.ts';
+import { type Bigtable, rowBatches } from '../bigtable/index.ts';
 import {
   ACK,
   backoffMs,

@@ -5,7 +5,7 @@
  * snapshot's timestamp, not any atomicity across rows. A row with a lock in the way is read again
  * alone, and its lock is resolved.
  */
-import type { CellFilter, Row } from '../bigtable/index.ts';
+import { type CellFilter, nextStart, type Row } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
 import {
   committedVersion,
@@ -47,19 +47,18 @@ export async function* scanSnapshot(
 ): AsyncGenerator<ScannedRow> {
   const filters = range.columns.flatMap((column) => filtersFor(column, held.startTimestamp));
   const limit = range.batchRows ?? BATCH_ROWS;
-  let start = range.start ?? '';
-  for (;;) {
+  let start: string | undefined = range.start ?? '';
+  while (start !== undefined) {
+    const batch = { ...range, start, limit };
     const rows = await held.tables.read(range.table, (table) =>
-      readBatch(context, { ...range, table, start, limit }, filters),
+      readBatch(context, { ...batch, table }, filters),
     );
     await validateRead(context, held); // Also for the rows that were not found.
     for (const row of rows) {
       const values = valuesHere(range, row) ?? (await readAgain(context, range, row, held));
       if (values.size > 0) yield { row: row.key, values };
     }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < limit) return;
-    start = `${last.key}\0`; // The first key after the last row.
+    start = nextStart(rows, limit);
   }
 }
 

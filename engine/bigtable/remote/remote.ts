@@ -29,6 +29,7 @@ import {
   validateRowKey,
   validateSchema,
 } from '../validate.ts';
+import { keyAfter } from '../range-scan.ts';
 import { cellsOfFilters } from './cells-of-filters.ts';
 import type { Clients } from './client.ts';
 import { DataCalls, type ReadRowsRequest } from './data-calls.ts';
@@ -266,7 +267,7 @@ export class RemoteBigtable implements Bigtable {
       const last = page.at(-1);
       if (last === undefined || page.length < wanted || rows.length >= range.limit) return rows;
       start = { startKeyOpen: Buffer.from(last.key) };
-      if (isEmptyRange({ start: `${last.key}\0`, end })) return rows;
+      if (isEmptyRange({ start: keyAfter(last.key), end })) return rows;
     }
   }
 

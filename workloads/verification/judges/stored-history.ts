@@ -5,7 +5,7 @@
  *
  * If garbage was collected, collected-history.ts has the rest.
  */
-import type { Bigtable, Cell } from '../../../engine/bigtable/index.ts';
+import { type Bigtable, type Cell, rowBatches } from '../../../engine/bigtable/index.ts';
 import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../../../engine/transaction/index.ts';
 import { decodeWriteRecord } from '../../../engine/transaction/write-record.ts';
 import {
@@ -27,9 +27,6 @@ export interface StoredHistory extends RecordedCells {
   /** Cells with notifications, strong, weak or parked: once for each mark. */
   readonly marks: readonly HistoricCell[];
 }
-
-/** Rows per read; a row comes with all its versions. */
-const BATCH_ROWS = 100;
 
 export async function readStoredHistory(
   store: Bigtable,
@@ -84,13 +81,9 @@ async function* cellsOf(
   families: readonly string[],
 ): AsyncGenerator<readonly [{ readonly row: string; readonly column: string }, Cell]> {
   const filters = families.map((family) => ({ family }));
-  for (let start = ''; ;) {
-    const rows = await store.readRange(table, { start, limit: BATCH_ROWS }, filters);
+  for await (const { rows } of rowBatches(store, table, {}, filters)) {
     for (const { key: row, cells } of rows) {
       for (const cell of cells) yield [{ row, column: cell.qualifier }, cell];
     }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < BATCH_ROWS) return;
-    start = `${last.key}\0`;
   }
 }

@@ -16,7 +16,13 @@
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.
  */
 import { assert, PercolatorError } from '../base/index.ts';
-import { type Bigtable, type Cell, type Row, rowBatches, type Timestamp } from '../bigtable/index.ts';
+import {
+  type Bigtable,
+  type Cell,
+  type Row,
+  rowBatches,
+  type Timestamp,
+} from '../bigtable/index.ts';
 
 /**
  * creating: only its creator makes the tables. there: in use. dropping: no transaction commits to

@@ -4,6 +4,7 @@ export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogr
 export type { Histogram } from './histogram.ts';
 export { createRun, defaultRunFolder } from './run.ts';
 export type { MeasuredPoint, Run, RunHeader } from './run.ts';
+export { higherIsBetter, lowerIsBetter } from './metric.ts';
 export { recordFindings, type FindingsParts } from './record-findings.ts';
 export { captureEnvironment } from './environment.ts';
 export { buildReport, type ReportFiles } from './report.ts';

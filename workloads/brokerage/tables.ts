@@ -1,5 +1,5 @@
 /** Makes the tables of the report from the points. */
-import { percentileMs, type ResultTable } from '#results';
+import { higherIsBetter, lowerIsBetter, percentileMs, type ResultTable } from '#results';
 import { TRANSACTIONS } from './model/index.ts';
 import type { RunResult } from './clients.ts';
 import { type Line, lineOf, NAMES, PAPER } from './figure-9.ts';
@@ -45,6 +45,10 @@ export function ladderTable({ ladder }: Results): ResultTable {
     rows: Object.keys(NAMES).flatMap((system) =>
       sorted.flatMap((point) => (point.system === system ? [ladderRow(point)] : [])),
     ),
+    metrics: {
+      rowNames: 2,
+      columns: [lowerIsBetter('cores', 'cores'), lowerIsBetter('CPU ms per TR', 'ms')],
+    },
   };
 }
 
@@ -96,6 +100,13 @@ export function lineTable(results: Results): ResultTable {
     rows: systemsOf(results.ladder).map((system) =>
       lineRow(NAMES[system], lineOf(results, system)),
     ),
+    metrics: {
+      rowNames: 1,
+      columns: [
+        higherIsBetter('R²', ''),
+        lowerIsBetter('cores per TR/s', 'cores', { intervalColumns: ['from', 'to'] }),
+      ],
+    },
   };
 }
 
@@ -136,6 +147,13 @@ export function costTable(results: Results): ResultTable {
       ]),
       ['paper', null, null, round((1_000 * PAPER.cores) / PAPER.tradesPerSecond), PAPER.inflation],
     ],
+    metrics: {
+      rowNames: 1,
+      columns: [
+        lowerIsBetter('CPU ms per TR, ladder', 'ms'),
+        lowerIsBetter('CPU ms per TR, full load', 'ms'),
+      ],
+    },
   };
 }
 
@@ -164,6 +182,10 @@ export function unpacedTable({ unpaced, durability }: Results): ResultTable {
         durability.get(system) ?? null,
       ]),
     ),
+    metrics: {
+      rowNames: 2,
+      columns: [higherIsBetter('TR/s', 'TR/s'), lowerIsBetter('conflicts per 1,000', 'conflicts')],
+    },
   };
 }
 
@@ -257,6 +279,14 @@ export function readsTable({ reads }: Results): ResultTable {
         milliseconds(cpuPerTrade([ran])),
       ];
     }),
+    metrics: {
+      rowNames: 1,
+      columns: [
+        lowerIsBetter('calls that read', 'calls'),
+        higherIsBetter('TR/s', 'TR/s'),
+        lowerIsBetter('CPU ms per TR', 'ms'),
+      ],
+    },
   };
 }
 
@@ -288,6 +318,14 @@ export function brokersTable({ brokers }: Results): ResultTable {
         round(percentileMs(histogram, 90)),
       ];
     }),
+    metrics: {
+      rowNames: 1,
+      columns: [
+        higherIsBetter('TR/s', 'TR/s'),
+        lowerIsBetter('CPU ms per TR', 'ms'),
+        lowerIsBetter('TR, 90 % within ms', 'ms'),
+      ],
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 /** The tables of measurements that the paper does not show. */
-import type { ResultTable } from '#results';
+import { higherIsBetter, lowerIsBetter, type ResultMetric, type ResultTable } from '#results';
+import { type Estimate, intervalOf } from '../harness/statistics/ratio.ts';
 import type { InProcess } from './in-process.ts';
 import type { Sweeps } from './sweeps.ts';
 
@@ -38,6 +39,12 @@ export const SWEEPS: Readonly<
   },
 };
 
+const RELATIVE = higherIsBetter('relative', 'of raw', { intervalColumns: ['low', 'high'] });
+
+function rate(column: string, estimates: readonly Estimate[]): ResultMetric {
+  return higherIsBetter(column, 'operations/s', { intervals: estimates.map(intervalOf) });
+}
+
 export function sweepTable(what: SweepName, swept: readonly Swept[]): ResultTable {
   const { title, at, caption } = SWEEPS[what];
   return {
@@ -56,6 +63,16 @@ export function sweepTable(what: SweepName, swept: readonly Swept[]): ResultTabl
         ratio.high,
       ]),
     ),
+    metrics: {
+      rowNames: 2,
+      columns: [
+        rate(
+          'Percolator/s',
+          swept.flatMap(({ sweeps }) => sweeps[what].map((point) => point.percolatorPerSecond)),
+        ),
+        RELATIVE,
+      ],
+    },
   };
 }
 
@@ -75,6 +92,16 @@ export function conflictsTable(swept: readonly Swept[]): ResultTable {
         conflictsPerCommit,
       ]),
     ),
+    metrics: {
+      rowNames: 2,
+      columns: [
+        rate(
+          'commits/s',
+          swept.flatMap(({ sweeps }) => sweeps.conflicts.map((point) => point.commitsPerSecond)),
+        ),
+        lowerIsBetter('lost attempts for each commit', 'attempts'),
+      ],
+    },
   };
 }
 
@@ -95,6 +122,16 @@ export function batchingTable(swept: readonly Swept[]): ResultTable {
         ratio.high,
       ]),
     ),
+    metrics: {
+      rowNames: 2,
+      columns: [
+        rate(
+          'on/s',
+          swept.flatMap(({ sweeps }) => sweeps.batching.map((point) => point.onPerSecond)),
+        ),
+        higherIsBetter('relative', 'of off', { intervalColumns: ['low', 'high'] }),
+      ],
+    },
   };
 }
 
@@ -116,6 +153,10 @@ export function latencyTable(swept: readonly Swept[]): ResultTable {
         point.p99Ms,
       ]),
     ),
+    metrics: {
+      rowNames: 3,
+      columns: [lowerIsBetter('median ms', 'ms'), lowerIsBetter('p99 ms', 'ms')],
+    },
   };
 }
 
@@ -127,5 +168,6 @@ export function inProcessTable(timed: readonly InProcess[]): ResultTable {
       'Medians by tinybench. With a storage in memory, the engine is the difference between a Percolator operation and a raw one.',
     columns: ['operation', 'median us', 'samples'],
     rows: timed.map(({ name, medianUs, samples }) => [name, medianUs, samples]),
+    metrics: { rowNames: 1, columns: [lowerIsBetter('median us', '\u00b5s')] },
   };
 }

@@ -1,5 +1,12 @@
 /** The tables of figure 8: next to the paper's, decomposed, and the cost of each operation. */
-import type { ResultTable } from '#results';
+import {
+  higherIsBetter,
+  type Interval,
+  lowerIsBetter,
+  type ResultTable,
+  type TableMetrics,
+} from '#results';
+import { intervalOf } from '../harness/statistics/ratio.ts';
 import type { CpuProfile } from './cpu-profile.ts';
 import type { StoreResult } from './store-result.ts';
 import { costOf, rateOf, ratioOf, totalUs } from './figure-8.ts';
@@ -42,6 +49,25 @@ export function figure8Table(results: readonly StoreResult[]): ResultTable {
           return [name, what, raws, percolators, ratio.value, ratio.low, ratio.high, cpu];
         }),
       ),
+    ],
+    metrics: figure8Metrics(results),
+  };
+}
+
+function figure8Metrics(results: readonly StoreResult[]): TableMetrics {
+  const rates = (of: 'raw' | 'ours'): readonly (Interval | null)[] => [
+    ...PAIRS.map(() => null), // The paper's rows.
+    ...results.flatMap(({ figure8: { slices } }) =>
+      PAIRS.map((pair) => intervalOf(rateOf(slices, pair[of]))),
+    ),
+  ];
+  return {
+    rowNames: 2,
+    columns: [
+      higherIsBetter('raw/s', 'operations/s', { intervals: rates('raw') }),
+      higherIsBetter('Percolator/s', 'operations/s', { intervals: rates('ours') }),
+      higherIsBetter('relative', 'of raw', { intervalColumns: ['low', 'high'] }),
+      higherIsBetter('relative CPU', 'of raw'),
     ],
   };
 }
@@ -133,6 +159,12 @@ export function processorTable(results: readonly StoreResult[]): ResultTable {
         return [name, of, rate, microseconds(rate), clientUs, serverUs, servicesUs];
       }),
     ),
+    metrics: {
+      rowNames: 2,
+      columns: ['client CPU us', 'server CPU us', 'services CPU us'].map((column) =>
+        lowerIsBetter(column, '\u00b5s'),
+      ),
+    },
   };
 }
 
@@ -155,6 +187,15 @@ export function messagesTable(results: readonly StoreResult[]): ResultTable {
         diskCommits,
       ]),
     ),
+    metrics: {
+      rowNames: 2,
+      columns: [
+        lowerIsBetter('calls', 'calls'),
+        lowerIsBetter('bytes sent', 'bytes'),
+        lowerIsBetter('bytes received', 'bytes'),
+        lowerIsBetter('disk commits', 'commits'),
+      ],
+    },
   };
 }
 

@@ -1,5 +1,14 @@
 /** The findings of `npm run bench:batching`, for the report. */
-import type { Findings, ResultChart, ResultTable, Target } from '#results';
+import {
+  type Findings,
+  higherIsBetter,
+  lowerIsBetter,
+  type ResultChart,
+  type ResultTable,
+  type TableMetrics,
+  type Target,
+} from '#results';
+import { estimate, intervalOf } from '../../harness/statistics/ratio.ts';
 import type { Measured } from './measure-variants.ts';
 
 export interface BatchingResult {
@@ -95,6 +104,22 @@ function tableOf(
       round(one.p99Ms),
       round(one.aloneMedianMs),
     ]),
+    metrics: metricsOf(measured, concurrency),
+  };
+}
+
+function metricsOf(measured: readonly Measured[], concurrency: number): TableMetrics {
+  const intervals = measured.map(({ perSecond }) => intervalOf(estimate(perSecond)));
+  return {
+    rowNames: 1,
+    columns: [
+      lowerIsBetter('RPCs', 'RPCs'),
+      lowerIsBetter('CPU ms of this process', 'ms'),
+      higherIsBetter('per second, median repeat', '1/s', { intervals }),
+      lowerIsBetter(`median ms, ${concurrency} at a time`, 'ms'),
+      lowerIsBetter('99th percentile ms', 'ms'),
+      lowerIsBetter('median ms, one at a time', 'ms'),
+    ],
   };
 }
 

@@ -1,5 +1,11 @@
 /** The findings of `npm run bench:scanners` for the report, and the points that it prints. */
-import type { FindingsParts, ResultChart, ResultTable } from '#results';
+import {
+  type FindingsParts,
+  higherIsBetter,
+  lowerIsBetter,
+  type ResultChart,
+  type ResultTable,
+} from '#results';
 import type { Plan, Point } from './measure.ts';
 import { type Mode, MODES } from './messages.ts';
 
@@ -79,6 +85,13 @@ function measurementsTable(points: readonly Point[]): ResultTable {
       rounded(runsPerRow),
       meetings,
     ]),
+    metrics: {
+      rowNames: 1,
+      columns: [
+        higherIsBetter('rows per second', 'rows/s'),
+        lowerIsBetter('runs begun per row', 'runs'),
+      ],
+    },
   };
 }
 

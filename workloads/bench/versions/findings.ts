@@ -1,5 +1,5 @@
 /** The findings of `npm run bench:versions`, for the report. */
-import type { FindingsParts, ResultChart, ResultTable } from '#results';
+import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
 import type { ReadTimes } from './read-in-turns.ts';
 
 export interface Outcome {
@@ -58,6 +58,14 @@ function tableOf({ without, collected }: VersionsResult): ResultTable {
     caption: 'Medians of alternating reads; versions are those in the storage during the reads.',
     columns: ['', 'versions', 'written once, us', 'rewritten, us', 'ratio'],
     rows: [row('without a collector', without), row('with a running collector', collected)],
+    metrics: {
+      rowNames: 1,
+      columns: [
+        lowerIsBetter('written once, us', '\u00b5s'),
+        lowerIsBetter('rewritten, us', '\u00b5s'),
+        lowerIsBetter('ratio', 'times'),
+      ],
+    },
   };
 }
 

@@ -5,6 +5,7 @@
  * of a round is less noisy than the rates. Ratios multiply, so their logarithms are averaged, and
  * Student's t gives the interval. With fewer than three rounds the interval would be meaningless.
  */
+import type { Interval } from '#results';
 import { mean, sampleStandardDeviation } from 'simple-statistics';
 
 export interface Estimate {
@@ -12,6 +13,11 @@ export interface Estimate {
   /** Null with fewer than three rounds. */
   readonly low: number | null;
   readonly high: number | null;
+}
+
+/** The interval of an estimate, for the record; null if it has none. */
+export function intervalOf({ low, high }: Estimate): Interval | null {
+  return low === null || high === null ? null : { low, high };
 }
 
 /** The geometric mean of positive numbers, such as ratios or rates. */

@@ -1,0 +1,20 @@
+/** Short ways for an experiment to declare which columns of a table two runs are compared by. */
+import type { ResultMetric } from './run-record.ts';
+
+type Intervals = Pick<ResultMetric, 'intervalColumns' | 'intervals'>;
+
+export function higherIsBetter(
+  column: string,
+  unit: string,
+  intervals: Intervals = {},
+): ResultMetric {
+  return { column, unit, better: 'higher', ...intervals };
+}
+
+export function lowerIsBetter(
+  column: string,
+  unit: string,
+  intervals: Intervals = {},
+): ResultMetric {
+  return { column, unit, better: 'lower', ...intervals };
+}

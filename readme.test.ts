@@ -3,23 +3,19 @@
  * a build.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { execa } from 'execa';
+import { temporaryFolder } from './engine/testing/temporary-folder.ts';
 
 const ROOT = import.meta.dirname;
 const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
 
-let folder: string;
-before(() => {
-  folder = mkdtempSync(path.join(os.tmpdir(), 'percolator-readme-'));
-  writeFileSync(path.join(folder, 'accounts.mts'), block('ts'));
-  mkdirSync(path.join(folder, 'node_modules'));
-  symlinkSync(ROOT, path.join(folder, 'node_modules', 'percolator-engine'), 'dir');
-});
-after(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
+writeFileSync(path.join(folder, 'accounts.mts'), block('ts'));
+mkdirSync(path.join(folder, 'node_modules'));
+symlinkSync(ROOT, path.join(folder, 'node_modules', 'percolator-engine'), 'dir');
 
 test('the program in the README prints what the README says, also on the second run', async () => {
   for (const time of ['first', 'second']) {

@@ -124,10 +124,10 @@ test('the lease of a process that is dead is listed, with what it keeps', async 
 });
 
 test('a read-only store is audited while another process may write to it', async () => {
-  await using folder = await temporaryFolder();
-  await using store = await openEmbedded({ folder: folder.path });
+  const folder = temporaryFolder();
+  await using store = await openEmbedded({ folder });
   await fill(store);
-  await using reading = await openEmbedded({ folder: folder.path, readOnly: true });
+  await using reading = await openEmbedded({ folder, readOnly: true });
   assert.deepEqual(await summaries(reading), []);
   await plantLock(store, 'dead');
   assert.deepEqual(await summaries(reading), ['warning lock-left-by-dead Ann:rating @ 3']);

@@ -1,11 +1,9 @@
 /** The claims of the public interface: tables, transactions, scans, snapshots, options;
  * what each refuses. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { temporaryFolder } from './testing/temporary-folder.ts';
 import {
   createRandom,
   openPercolator,
@@ -19,15 +17,6 @@ async function open(options: Partial<PercolatorOptions> = {}): Promise<Percolato
   const percolator = await openPercolator({ store: createMemoryBigtable(), ...options });
   await percolator.createTable('t', { observedColumns: ['seen'] });
   return percolator;
-}
-
-async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'percolator-'));
-  try {
-    return await body(folder);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 }
 
 const x = cell('x');
@@ -222,18 +211,17 @@ test('neither a folder nor a store is refused, and so is a folder that is a file
 });
 
 test('close waits for the second phase, closes what it opened, and may be called twice', async () => {
-  await inFolder(async (folder) => {
-    const percolator = await open({ store: undefined, folder, fsync: false });
-    await commitOf(percolator, { x: '1', y: '1' });
-    await percolator.close();
-    await percolator.close();
-    await assert.rejects(percolator.snapshot(), { code: 'STORE_CLOSED' });
+  const folder = temporaryFolder();
+  const percolator = await open({ store: undefined, folder, fsync: false });
+  await commitOf(percolator, { x: '1', y: '1' });
+  await percolator.close();
+  await percolator.close();
+  await assert.rejects(percolator.snapshot(), { code: 'STORE_CLOSED' });
 
-    await using again = await openPercolator({ folder, fsync: false });
-    assert.equal((await (await again.snapshot()).get(cell('y')))?.toString(), '1');
-    const locks = await again.store.readRange('t', { limit: 10 }, [{ family: 'lock' }]);
-    assert.deepEqual(locks, []);
-  });
+  await using again = await openPercolator({ folder, fsync: false });
+  assert.equal((await (await again.snapshot()).get(cell('y')))?.toString(), '1');
+  const locks = await again.store.readRange('t', { limit: 10 }, [{ family: 'lock' }]);
+  assert.deepEqual(locks, []);
 });
 
 test('a store that the caller opened stays open', async () => {
@@ -244,21 +232,20 @@ test('a store that the caller opened stays open', async () => {
 });
 
 test('P36, P37: two runs with one seed on one folder never get the same timestamp twice', async () => {
-  await inFolder(async (folder) => {
-    const given: number[] = [];
-    for (let run = 0; run < 3; run++) {
-      await using percolator = await openPercolator({
-        folder,
-        fsync: false,
-        random: createRandom(7),
-      });
-      for (let i = 0; i < 3; i++) given.push((await percolator.begin()).startTimestamp);
-    }
-    assert.deepEqual(
-      given,
-      [...new Set(given)].toSorted((a, b) => a - b),
-    );
-  });
+  const folder = temporaryFolder();
+  const given: number[] = [];
+  for (let run = 0; run < 3; run++) {
+    await using percolator = await openPercolator({
+      folder,
+      fsync: false,
+      random: createRandom(7),
+    });
+    for (let i = 0; i < 3; i++) given.push((await percolator.begin()).startTimestamp);
+  }
+  assert.deepEqual(
+    given,
+    [...new Set(given)].toSorted((a, b) => a - b),
+  );
 });
 
 test('P29: two databases with one seed in one process leave each other’s live locks alone', async () => {
@@ -312,35 +299,34 @@ test('a worker runs the observers of a database, and stops before it closes', as
 });
 
 test('P56: a table that another process drops costs a worker that table only, and is reported', async () => {
-  await inFolder(async (folder) => {
-    await using percolator = await openPercolator({ folder, fsync: false });
-    await using other = await openPercolator({ folder, fsync: false });
-    const definition = { observedColumns: ['seen'] };
-    for (const table of ['t', 'u']) await percolator.createTable(table, definition);
-    const saw: string[] = [];
-    const told: string[] = [];
-    const observers = ['t', 'u'].map((table) => ({
-      name: 'one',
-      table,
-      column: 'seen',
-      run: async (_: Transaction, dirty: { readonly table: string; readonly row: string }) =>
-        void saw.push(`${dirty.table}/${dirty.row}`),
-    }));
-    await using worker = percolator.startWorker(observers, {
-      onTrouble: ({ kind, table, isOver }) => void told.push(`${kind} ${table} ${isOver}`),
-    });
-    await other.transact(async (transaction) => put(transaction, { 'u/before:seen': '1' }));
-    await worker.idle();
-    await other.dropTable('t');
-    await other.transact(async (transaction) => put(transaction, { 'u/after:seen': '1' }));
-    await worker.idle();
-    assert.deepEqual(told, ['table t false']);
-    await other.createTable('t', definition);
-    await other.transact(async (transaction) => put(transaction, { 't/again:seen': '1' }));
-    await worker.idle();
-    assert.deepEqual(saw, ['u/before', 'u/after', 't/again']);
-    assert.deepEqual(told, ['table t false', 'table t true']);
+  const folder = temporaryFolder();
+  await using percolator = await openPercolator({ folder, fsync: false });
+  await using other = await openPercolator({ folder, fsync: false });
+  const definition = { observedColumns: ['seen'] };
+  for (const table of ['t', 'u']) await percolator.createTable(table, definition);
+  const saw: string[] = [];
+  const told: string[] = [];
+  const observers = ['t', 'u'].map((table) => ({
+    name: 'one',
+    table,
+    column: 'seen',
+    run: async (_: Transaction, dirty: { readonly table: string; readonly row: string }) =>
+      void saw.push(`${dirty.table}/${dirty.row}`),
+  }));
+  await using worker = percolator.startWorker(observers, {
+    onTrouble: ({ kind, table, isOver }) => void told.push(`${kind} ${table} ${isOver}`),
   });
+  await other.transact(async (transaction) => put(transaction, { 'u/before:seen': '1' }));
+  await worker.idle();
+  await other.dropTable('t');
+  await other.transact(async (transaction) => put(transaction, { 'u/after:seen': '1' }));
+  await worker.idle();
+  assert.deepEqual(told, ['table t false']);
+  await other.createTable('t', definition);
+  await other.transact(async (transaction) => put(transaction, { 't/again:seen': '1' }));
+  await worker.idle();
+  assert.deepEqual(saw, ['u/before', 'u/after', 't/again']);
+  assert.deepEqual(told, ['table t false', 'table t true']);
 });
 
 test('a scan sees each row of the range once, with locks in the way, whatever the batch size', async () => {
@@ -462,38 +448,37 @@ async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
 }
 
 test('batching and prefetching change no result and need fewer calls of the store', async () => {
-  await inFolder(async (folder) => {
-    const options = { folder, fsync: false, batching: {}, prefetch: 'learn' } as const;
-    await using percolator = await openPercolator(options);
-    await percolator.createTable('t', { observedColumns: ['seen'] });
-    const rows = Array.from({ length: 50 }, (_, i) => `row ${i}`);
-    const column = { table: 't', column: 'count' };
-    const run = async (transaction: Transaction, { row }: { readonly row: string }) => {
-      const seen = await transaction.get({ ...column, row, column: 'seen' });
-      const count = Number((await transaction.get({ ...column, row })) ?? 0);
-      transaction.set({ ...column, row }, String(count + Number(seen)));
-    };
-    const observer = { name: 'adding', table: 't', column: 'seen', run };
-    await using worker = percolator.startWorker([observer]);
-    for (const value of ['1', '20', '300']) {
-      const write = (row: string): Promise<void> =>
-        percolator.transact(async (transaction) => put(transaction, { [`${row}:seen`]: value }));
-      await Promise.all(rows.map(write));
-      await worker.idle();
-    }
-    await using snapshot = await percolator.snapshot();
-    const counts = await snapshot.getMany(rows.map((row) => ({ ...column, row })));
-    assert.deepEqual(
-      counts.map(String),
-      rows.map(() => '321'),
-    );
+  const folder = temporaryFolder();
+  const options = { folder, fsync: false, batching: {}, prefetch: 'learn' } as const;
+  await using percolator = await openPercolator(options);
+  await percolator.createTable('t', { observedColumns: ['seen'] });
+  const rows = Array.from({ length: 50 }, (_, i) => `row ${i}`);
+  const column = { table: 't', column: 'count' };
+  const run = async (transaction: Transaction, { row }: { readonly row: string }) => {
+    const seen = await transaction.get({ ...column, row, column: 'seen' });
+    const count = Number((await transaction.get({ ...column, row })) ?? 0);
+    transaction.set({ ...column, row }, String(count + Number(seen)));
+  };
+  const observer = { name: 'adding', table: 't', column: 'seen', run };
+  await using worker = percolator.startWorker([observer]);
+  for (const value of ['1', '20', '300']) {
+    const write = (row: string): Promise<void> =>
+      percolator.transact(async (transaction) => put(transaction, { [`${row}:seen`]: value }));
+    await Promise.all(rows.map(write));
+    await worker.idle();
+  }
+  await using snapshot = await percolator.snapshot();
+  const counts = await snapshot.getMany(rows.map((row) => ({ ...column, row })));
+  assert.deepEqual(
+    counts.map(String),
+    rows.map(() => '321'),
+  );
 
-    const { reads, conditionals, urgent, bulk } = percolator.batchingCounters;
-    for (const lane of [reads, conditionals, urgent, bulk]) {
-      assert.ok(lane.rpcs * 3 < lane.operations, JSON.stringify(percolator.batchingCounters));
-    }
-    assert.ok(percolator.counters.readsSaved > 0);
-  });
+  const { reads, conditionals, urgent, bulk } = percolator.batchingCounters;
+  for (const lane of [reads, conditionals, urgent, bulk]) {
+    assert.ok(lane.rpcs * 3 < lane.operations, JSON.stringify(percolator.batchingCounters));
+  }
+  assert.ok(percolator.counters.readsSaved > 0);
 });
 
 test('a wrong batching or prefetch option is refused', async () => {
@@ -505,33 +490,32 @@ test('a wrong batching or prefetch option is refused', async () => {
 });
 
 test('databases of one folder that cache rows see each other’s transfers whole', async () => {
-  await inFolder(async (folder) => {
-    const options = { folder, fsync: false, rowCacheBytes: 1_000_000 };
-    await using ours = await openPercolator(options);
-    await using theirs = await openPercolator(options);
-    await ours.createTable('t');
-    const accounts = Array.from({ length: 8 }, (_, i) => cell(`account${i}`));
-    await ours.transact(async (transaction) => {
-      for (const account of accounts) transaction.set(account, '100');
-    });
-    const random = createRandom(7);
-    const transfer = async (transaction: Transaction): Promise<void> => {
-      const from = random.integer(0, accounts.length - 1);
-      const to = (from + random.integer(1, accounts.length - 1)) % accounts.length;
-      const [source, target] = [accounts[from] ?? x, accounts[to] ?? x];
-      const [left, right] = await transaction.getMany([source, target]);
-      transaction.set(source, String(Number(left) - 1));
-      transaction.set(target, String(Number(right) + 1));
-    };
-    const sum = async (percolator: Percolator): Promise<number> => {
-      await using snapshot = await percolator.snapshot();
-      return (await snapshot.getMany(accounts)).reduce((all, value) => all + Number(value), 0);
-    };
-    for (let n = 0; n < 60; n++) {
-      const all = [ours, theirs, ours].map((one) => one.transact(transfer));
-      assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
-      await Promise.all(all);
-      assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
-    }
+  const folder = temporaryFolder();
+  const options = { folder, fsync: false, rowCacheBytes: 1_000_000 };
+  await using ours = await openPercolator(options);
+  await using theirs = await openPercolator(options);
+  await ours.createTable('t');
+  const accounts = Array.from({ length: 8 }, (_, i) => cell(`account${i}`));
+  await ours.transact(async (transaction) => {
+    for (const account of accounts) transaction.set(account, '100');
   });
+  const random = createRandom(7);
+  const transfer = async (transaction: Transaction): Promise<void> => {
+    const from = random.integer(0, accounts.length - 1);
+    const to = (from + random.integer(1, accounts.length - 1)) % accounts.length;
+    const [source, target] = [accounts[from] ?? x, accounts[to] ?? x];
+    const [left, right] = await transaction.getMany([source, target]);
+    transaction.set(source, String(Number(left) - 1));
+    transaction.set(target, String(Number(right) + 1));
+  };
+  const sum = async (percolator: Percolator): Promise<number> => {
+    await using snapshot = await percolator.snapshot();
+    return (await snapshot.getMany(accounts)).reduce((all, value) => all + Number(value), 0);
+  };
+  for (let n = 0; n < 60; n++) {
+    const all = [ours, theirs, ours].map((one) => one.transact(transfer));
+    assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
+    await Promise.all(all);
+    assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
+  }
 });

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { compareBytes, hashBytes, Slice } from './bytes.ts';
@@ -12,7 +13,7 @@ import { forEachGroupByHash } from './group-by-hash.ts';
 import { forEachGroupBySort } from './group-by-sort.ts';
 import type { Values } from './job.ts';
 import { RecordBuffer } from './record-buffer.ts';
-import { makeTemporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
 type Pair = readonly [key: string, value: string];
 type Groups = [key: string, values: string[]][];
@@ -79,12 +80,12 @@ test('grouping by sort gives each key once, in byte order, with its values in or
 });
 
 test('an external merge in next to no memory gives the same as sorting in memory', async () => {
-  await using folder = await makeTemporaryFolder();
+  const folder = temporaryFolder();
   let number = 0;
   let runs = 0;
   fc.assert(
     fc.property(fc.array(pairs, { maxLength: 5 }), (parts) => {
-      using merge = new ExternalMerge(folder.of(String(number++)), 2048);
+      using merge = new ExternalMerge(join(folder, String(number++)), 2048);
       for (const part of parts) merge.add(bufferOf(part));
       const groups = collect((visit) => merge.forEachGroup(visit));
       assert.deepEqual(groups, inByteOrder(obviousGroups(parts.flat())));
@@ -93,13 +94,13 @@ test('an external merge in next to no memory gives the same as sorting in memory
     { numRuns: 50 },
   );
   assert.ok(runs > 2, 'several sorted runs were written and merged');
-  assert.deepEqual(await readdir(folder.path), [], 'and none is left');
+  assert.deepEqual(await readdir(folder), [], 'and none is left');
 });
 
 test('more runs than can be merged at once are merged in several passes', async () => {
-  await using folder = await makeTemporaryFolder();
+  const folder = temporaryFolder();
   const records = Array.from({ length: 3000 }, (_, i): Pair => [`key ${(i * 7919) % 500}`, `${i}`]);
-  using merge = new ExternalMerge(folder.of('runs'), 2048);
+  using merge = new ExternalMerge(join(folder, 'runs'), 2048);
   merge.add(bufferOf(records));
   const groups = collect((visit) => merge.forEachGroup(visit));
   assert.deepEqual(groups, inByteOrder(obviousGroups(records)));
@@ -107,9 +108,9 @@ test('more runs than can be merged at once are merged in several passes', async 
 });
 
 test('a reducer that does not ask for all values does not disturb the next group', async () => {
-  await using folder = await makeTemporaryFolder();
+  const folder = temporaryFolder();
   const records: Pair[] = [['a', '1'], ['a', '2'], ['b', '3'], ['a', '4'], ['c', '5']]; // prettier-ignore
-  using merge = new ExternalMerge(folder.of('runs'), 2048);
+  using merge = new ExternalMerge(join(folder, 'runs'), 2048);
   merge.add(bufferOf(records));
   const keysOf = (visitAll: (visit: (key: Slice) => void) => void): string[] => {
     const keys: string[] = [];

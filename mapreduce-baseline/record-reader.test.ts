@@ -1,12 +1,13 @@
 /** Splits: wherever they are cut, every record is read once, whatever the size of the blocks. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { MapReduceError } from './errors.ts';
 import { planTaskInputs, resolveInputs } from './input-splits.ts';
 import { forEachRecord, readRecordBlocks } from './record-reader.ts';
-import { makeTemporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
 async function recordsIn(path: string, start: number, end: number): Promise<string[]> {
   const records: string[] = [];
@@ -17,8 +18,8 @@ async function recordsIn(path: string, start: number, end: number): Promise<stri
 }
 
 test('two splits cut at any byte lose nothing and repeat nothing', async () => {
-  await using folder = await makeTemporaryFolder();
-  const path = folder.of('records');
+  const folder = temporaryFolder();
+  const path = join(folder, 'records');
   for (const text of ['a\nbcd\n\n\nefg\nh\n', 'no newline at the end\nlast', '\n', 'single']) {
     await writeFile(path, text);
     const lines = text.replace(/\n$/, '').split('\n');
@@ -31,8 +32,8 @@ test('two splits cut at any byte lose nothing and repeat nothing', async () => {
 });
 
 test('records longer than a block, or than the space kept before one, come out whole', async () => {
-  await using folder = await makeTemporaryFolder();
-  const path = folder.of('records');
+  const folder = temporaryFolder();
+  const path = join(folder, 'records');
   const lines = ['short', 'x'.repeat(70_000), '', 'y'.repeat(400_000), 'z'.repeat(65_536), 'end'];
   await writeFile(path, lines.map((line) => `${line}\n`).join(''));
   const size = lines.reduce((sum, line) => sum + line.length + 1, 0);
@@ -43,8 +44,8 @@ test('records longer than a block, or than the space kept before one, come out w
 });
 
 test('a range that ends at a record boundary does not read bytes appended after it', async () => {
-  await using folder = await makeTemporaryFolder();
-  const path = folder.of('records');
+  const folder = temporaryFolder();
+  const path = join(folder, 'records');
   await writeFile(path, 'one\ntwo\nhalf a rec');
   assert.deepEqual(await recordsIn(path, 0, 8), ['one', 'two']);
 });
@@ -69,10 +70,14 @@ test('planned splits cover every byte of the inputs once, in order, and none is 
 });
 
 test('an input that the file does not have is refused, and so is a file that is not there', async () => {
-  await using folder = await makeTemporaryFolder();
-  await writeFile(folder.of('ten'), '0123456789');
-  const path = folder.of('ten');
-  for (const input of [{ path, end: 11 }, { path, start: 5, end: 4 }, { path: folder.of('no') }]) {
+  const folder = temporaryFolder();
+  await writeFile(join(folder, 'ten'), '0123456789');
+  const path = join(folder, 'ten');
+  for (const input of [
+    { path, end: 11 },
+    { path, start: 5, end: 4 },
+    { path: join(folder, 'no') },
+  ]) {
     await assert.rejects(
       resolveInputs([input]),
       (error) => error instanceof MapReduceError && error.code === 'INVALID_ARGUMENT',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -15,7 +16,7 @@ import {
   type MapReduceErrorCode,
   type WorkerPool,
 } from './index.ts';
-import { makeTemporaryFolder, type TemporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 
 const WORD_COUNT = new URL('testing/word-count-job.ts', import.meta.url).href;
 const FAILING = new URL('testing/failing-job.ts', import.meta.url).href;
@@ -32,13 +33,13 @@ after(async () => {
 type Changes = Partial<JobOptions> & { readonly combine?: boolean };
 
 async function countWords(
-  folder: TemporaryFolder,
+  folder: string,
   text: string,
   changes: Changes = {},
 ): Promise<{ report: JobReport; lines: string[] }> {
   const { combine = false, ...options } = changes;
-  const path = folder.of(`input-${runs}`);
-  const outputFolder = folder.of(`output-${runs++}`);
+  const path = join(folder, `input-${runs}`);
+  const outputFolder = join(folder, `output-${runs++}`);
   await writeFile(path, text);
   const job = { url: WORD_COUNT, parameters: { combine } };
   const report = await runJob(pool, { job, inputs: [{ path }], outputFolder, ...options });
@@ -76,7 +77,7 @@ function randomText(words: number, different: number): string {
 
 describe('a word count', () => {
   test('agrees with an obvious one, however it is split, partitioned, combined and grouped', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const line = fc
       .array(fc.constantFrom('a', 'bb', 'to', 'be', '', 'or', 'not'))
       .map((words) => words.join(' '));
@@ -97,7 +98,7 @@ describe('a word count', () => {
   });
 
   test('is the same in 64 KiB as in plenty of memory, where reducers really merge on disk', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const text = randomText(60_000, 9000);
     const plenty = await countWords(folder, text);
     assert.equal(plenty.report.sortedRuns, 0);
@@ -113,7 +114,7 @@ describe('a word count', () => {
   });
 
   test('grouped by sort has each part in byte order', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const { lines } = await countWords(folder, randomText(5000, 999), {
       grouping: 'sort',
       partitions: 1,
@@ -122,7 +123,7 @@ describe('a word count', () => {
   });
 
   test('shuffles less with a combiner when words repeat, and stops combining when they do not', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const changes = { combine: true, memoryBytesPerWorker: 64 * 1024 };
     const skewed = await countWords(folder, randomText(50_000, 10), changes);
     assert.ok(skewed.report.recordsShuffled < skewed.report.recordsEmitted / 10);
@@ -131,7 +132,7 @@ describe('a word count', () => {
   });
 
   test('has the same bytes in the same parts when it is repeated', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const text = randomText(20_000, 300);
     const first = await countWords(folder, text, { splitBytes: 10_000 });
     const again = await countWords(folder, text, { splitBytes: 10_000 });
@@ -139,7 +140,7 @@ describe('a word count', () => {
   });
 
   test('of nothing is an output folder with empty parts', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const { report, lines } = await countWords(folder, '');
     assert.deepEqual(lines, []);
     assert.equal(report.recordsRead, 0);
@@ -148,16 +149,16 @@ describe('a word count', () => {
 
 describe('a job that meets failures', () => {
   async function runFailing(
-    folder: TemporaryFolder,
+    folder: string,
     how: 'throw' | 'kill',
     failures: number,
   ): Promise<JobReport> {
-    const path = folder.of('input');
+    const path = join(folder, 'input');
     await writeFile(path, 'first\nsecond\nthird\n');
-    await mkdir(folder.of('attempts'));
-    const parameters = { folder: folder.of('attempts'), how, failures };
+    await mkdir(join(folder, 'attempts'));
+    const parameters = { folder: join(folder, 'attempts'), how, failures };
     const job = { url: FAILING, parameters };
-    const outputFolder = folder.of('output');
+    const outputFolder = join(folder, 'output');
     return runJob(pool, {
       name: 'the failing job',
       job,
@@ -167,50 +168,58 @@ describe('a job that meets failures', () => {
     });
   }
 
-  async function processesThatTried(folder: TemporaryFolder): Promise<string[]> {
-    const tries = await readdir(folder.of('attempts/first'));
+  async function processesThatTried(folder: string): Promise<string[]> {
+    const tries = await readdir(join(folder, 'attempts/first'));
     return tries.toSorted().map((name) => name.replace(/^\d+-/, ''));
   }
 
   test('succeeds if a task fails twice and not a third time, each time on another worker', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const { failedAttempts } = await runFailing(folder, 'throw', 2);
     assert.equal(failedAttempts, 6);
-    assert.deepEqual((await linesOf(folder.of('output'))).toSorted(), ['first', 'second', 'third']);
+    assert.deepEqual((await linesOf(join(folder, 'output'))).toSorted(), [
+      'first',
+      'second',
+      'third',
+    ]);
     const [first, second, third] = await processesThatTried(folder);
     assert.notEqual(first, second);
     assert.notEqual(second, third);
   });
 
   test('succeeds if its worker is killed with SIGKILL, and the worker is replaced', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const processesBefore = pool.processIds;
     const { failedAttempts } = await runFailing(folder, 'kill', 1);
     assert.equal(failedAttempts, 3);
-    assert.deepEqual((await linesOf(folder.of('output'))).toSorted(), ['first', 'second', 'third']);
+    assert.deepEqual((await linesOf(join(folder, 'output'))).toSorted(), [
+      'first',
+      'second',
+      'third',
+    ]);
     assert.equal(pool.processIds.length, 2);
     assert.notDeepEqual(pool.processIds, processesBefore);
   });
 
   test('ends with an error that names the task if one always fails, and leaves no files', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     await assert.rejects(
       runFailing(folder, 'throw', 99),
       failsWith('TASK_FAILED', /^map task \d of 4 of the failing job failed 4 times.*on purpose/),
     );
-    assert.deepEqual((await readdir(folder.path)).toSorted(), ['attempts', 'input']);
+    assert.deepEqual((await readdir(folder)).toSorted(), ['attempts', 'input']);
   });
 
   test('is refused if the output folder exists, which stays as it was', async () => {
-    await using folder = await makeTemporaryFolder();
-    await mkdir(folder.of('output'));
-    await writeFile(folder.of('output/precious'), 'data');
+    const folder = temporaryFolder();
+    await mkdir(join(folder, 'output'));
+    await writeFile(join(folder, 'output/precious'), 'data');
     await assert.rejects(runFailing(folder, 'throw', 0), failsWith('OUTPUT_EXISTS', /exists/));
-    assert.deepEqual(await readdir(folder.of('output')), ['precious']);
+    assert.deepEqual(await readdir(join(folder, 'output')), ['precious']);
   });
 
   test('is refused if an option is out of range, by a message that names the option', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     for (const changes of [{ partitions: 0 }, { memoryBytesPerWorker: 10 }, { attempts: 1.5 }]) {
       const name = new RegExp(`^${Object.keys(changes)[0]} is `);
       await assert.rejects(countWords(folder, 'a\n', changes), failsWith('INVALID_ARGUMENT', name));
@@ -230,8 +239,8 @@ async function partsSeenUntil(signal: AbortSignal, folder: string): Promise<Set<
 }
 
 test('the output folder appears whole: a reader never sees one that lacks a part', async () => {
-  await using folder = await makeTemporaryFolder();
-  const outputFolder = folder.of(`output-${runs}`);
+  const folder = temporaryFolder();
+  const outputFolder = join(folder, `output-${runs}`);
   const running = countWords(folder, randomText(30_000, 5000), { partitions: 40 });
   const finished = new AbortController();
   const watching = partsSeenUntil(finished.signal, outputFolder);
@@ -247,28 +256,31 @@ test('the output folder appears whole: a reader never sees one that lacks a part
 
 describe('a pool', () => {
   test('leaves no process running, can be disposed of twice, and takes no more tasks then', async () => {
-    await using folder = await makeTemporaryFolder();
+    const folder = temporaryFolder();
     const brief = await openWorkerPool({ workers: 3 });
     const { processIds } = brief;
     assert.equal(processIds.length, 3);
     await brief[Symbol.asyncDispose]();
     await brief[Symbol.asyncDispose]();
     for (const id of processIds) assert.throws(() => process.kill(id, 0), { code: 'ESRCH' });
-    await writeFile(folder.of('input'), 'a\n');
-    const options = { inputs: [{ path: folder.of('input') }], outputFolder: folder.of('output') };
+    await writeFile(join(folder, 'input'), 'a\n');
+    const options = {
+      inputs: [{ path: join(folder, 'input') }],
+      outputFolder: join(folder, 'output'),
+    };
     const job = { url: WORD_COUNT, parameters: { combine: false } };
     await assert.rejects(runJob(brief, { job, ...options }), failsWith('POOL_CLOSED', /disposed/));
   });
 
   test('disposed of in the middle of a job ends the job with an error and its processes', async () => {
-    await using folder = await makeTemporaryFolder();
-    await writeFile(folder.of('input'), randomText(400_000, 1000));
+    const folder = temporaryFolder();
+    await writeFile(join(folder, 'input'), randomText(400_000, 1000));
     const brief = await openWorkerPool({ workers: 2 });
     const { processIds } = brief;
     const running = runJob(brief, {
       job: { url: WORD_COUNT, parameters: { combine: false } },
-      inputs: [{ path: folder.of('input') }],
-      outputFolder: folder.of('output'),
+      inputs: [{ path: join(folder, 'input') }],
+      outputFolder: join(folder, 'output'),
       splitBytes: 100_000,
     });
     const failed = assert.rejects(running, failsWith('POOL_CLOSED', /disposed/));
@@ -276,7 +288,7 @@ describe('a pool', () => {
     await brief[Symbol.asyncDispose]();
     await failed;
     for (const id of processIds) assert.throws(() => process.kill(id, 0), { code: 'ESRCH' });
-    assert.deepEqual(await readdir(folder.path), ['input']);
+    assert.deepEqual(await readdir(folder), ['input']);
   });
 
   test('ends with its process, even if that is killed with SIGKILL', async () => {

@@ -1,9 +1,10 @@
 /** The streaming contract at its edges: empty keys, no last newline, lines longer than a read. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { streamMap, streamReduce, type MapReduceJob } from './index.ts';
-import { makeTemporaryFolder, type TemporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../engine/testing/temporary-folder.ts';
 import { createJob } from './testing/word-count-job.ts';
 
 const wordCount = createJob({ combine: false });
@@ -11,36 +12,31 @@ const wordCount = createJob({ combine: false });
 type Stream = typeof streamMap;
 
 /** Runs the program with input and output in files; returns the output. */
-function throughFiles(
-  folder: TemporaryFolder,
-  stream: Stream,
-  job: MapReduceJob,
-  text: string,
-): string {
-  writeFileSync(folder.of('in'), text);
-  const [input, output] = [openSync(folder.of('in'), 'r'), openSync(folder.of('out'), 'w')];
+function throughFiles(folder: string, stream: Stream, job: MapReduceJob, text: string): string {
+  writeFileSync(join(folder, 'in'), text);
+  const [input, output] = [openSync(join(folder, 'in'), 'r'), openSync(join(folder, 'out'), 'w')];
   stream(job, { input, output });
   closeSync(input);
   closeSync(output);
-  return readFileSync(folder.of('out'), 'utf8');
+  return readFileSync(join(folder, 'out'), 'utf8');
 }
 
 test('the mapper writes key, tab, value for every line, the last one without newline included', async () => {
-  await using folder = await makeTemporaryFolder();
+  const folder = temporaryFolder();
   const written = throughFiles(folder, streamMap, wordCount, 'to be\n\nor not');
   assert.equal(written, 'to\t1\nbe\t1\n\t1\nor\t1\nnot\t1\n');
   assert.equal(throughFiles(folder, streamMap, wordCount, ''), '');
 });
 
 test('the reducer groups neighbouring lines, an empty key among them', async () => {
-  await using folder = await makeTemporaryFolder();
+  const folder = temporaryFolder();
   const written = throughFiles(folder, streamReduce, wordCount, '\t1\n\t2\na\t3\nab\t4\nab\t5');
   assert.equal(written, '\t3\na\t3\nab\t9\n');
   assert.equal(throughFiles(folder, streamReduce, wordCount, ''), '');
 });
 
 test('a reducer that reads no values still meets every key once', async () => {
-  await using folder = await makeTemporaryFolder();
+  const folder = temporaryFolder();
   const keysOnly: MapReduceJob = {
     ...wordCount,
     reduce: (key, _values, output) => output.emit(key, key),
@@ -50,7 +46,7 @@ test('a reducer that reads no values still meets every key once', async () => {
 });
 
 test('lines of several megabytes pass whole', async () => {
-  await using folder = await makeTemporaryFolder();
+  const folder = temporaryFolder();
   const words = ['short', 'x'.repeat(5_000_000), 'y'.repeat(1_048_576), 'end'];
   const written = throughFiles(folder, streamMap, wordCount, `${words.join('\n')}\n`);
   assert.deepEqual(written.replaceAll('\t1', '').split('\n').slice(0, -1), words);

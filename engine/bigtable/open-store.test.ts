@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openStore, parseStoreName } from './index.ts';
-import { temporaryFolder } from './embedded/temporary-folder.fixture.ts';
+import { temporaryFolder } from '../testing/temporary-folder.ts';
 
 test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
   assert.equal(parseStoreName('embedded'), 'embedded');
@@ -50,7 +50,7 @@ test('an invalid name is refused with the valid forms', () => {
 });
 
 test('the address of an embedded store opens it', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openStore({ kind: 'embedded', folder, fsync: false });
   await store.createTable('t', { families: ['data'] });
   await using reading = await openStore({ kind: 'embedded', folder }, { readOnly: true });

@@ -406,10 +406,10 @@ test('an earlier process with the same token does not hide its successor', async
 });
 
 test('renewing does not keep a process alive', async () => {
-  await using folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const program = `
     import { openPercolator } from '${new URL('../index.ts', import.meta.url).href}';
-    const percolator = await openPercolator({ folder: ${JSON.stringify(folder.path)} });
+    const percolator = await openPercolator({ folder: ${JSON.stringify(folder)} });
     await percolator.snapshot();
     await percolator.store.close(); // The process forgets to close the database.
   `;

@@ -11,10 +11,10 @@ import { temporaryFolder } from '../testing/index.ts';
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
 
 test('a worker runs the observer of a change made by another process within tens of milliseconds', async () => {
-  await using folder = await temporaryFolder();
-  await using percolator = await openPercolator({ folder: folder.path, fsync: false });
+  const folder = temporaryFolder();
+  await using percolator = await openPercolator({ folder, fsync: false });
   await percolator.createTable('t', { observedColumns: ['seen'] });
-  const child = fork(WRITE, [folder.path]);
+  const child = fork(WRITE, [folder]);
   await once(child, 'message');
 
   const seenAtMs = new Map<string, number>();

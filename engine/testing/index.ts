@@ -20,4 +20,4 @@ export {
   type TestDatabase,
   type Values,
 } from './database.ts';
-export { temporaryFolder, type TemporaryFolder } from './temporary-folder.ts';
+export { temporaryFolder } from './temporary-folder.ts';

@@ -1,16 +1,12 @@
-/** A folder for the store of a test, removed when it is disposed of. */
-import { mkdtemp, rm } from 'node:fs/promises';
+/** A folder for the test or the suite that asks for it, removed when that ends. */
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { after } from 'node:test';
 
-export interface TemporaryFolder extends AsyncDisposable {
-  readonly path: string;
-}
-
-export async function temporaryFolder(): Promise<TemporaryFolder> {
-  const path = await mkdtemp(join(tmpdir(), 'percolator-'));
-  return {
-    path,
-    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
-  };
+/** Not for a `before` hook: its folder would be removed when the hook ends. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'percolator-test-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }

@@ -25,9 +25,9 @@ const TOTAL = ACCOUNTS * BALANCE;
 const ALL = Array.from({ length: ACCOUNTS }, (_, i) => account(i));
 
 test('two processes transfer money, and a third one sees the same total in every snapshot', async () => {
-  await using folder = await temporaryFolder();
-  await using percolator = await openBank(folder.path);
-  const children = [startTransfers(folder.path, 1), startTransfers(folder.path, 2)];
+  const folder = temporaryFolder();
+  await using percolator = await openBank(folder);
+  const children = [startTransfers(folder, 1), startTransfers(folder, 2)];
   await enough(children, 20);
   for (let i = 0; i < 60; i++) {
     assert.equal(await total(percolator), TOTAL);
@@ -41,11 +41,11 @@ test('two processes transfer money, and a third one sees the same total in every
 });
 
 test('kill -9 in the middle of many commits: recovered at once, nothing acknowledged lost, nothing torn', async () => {
-  await using folder = await temporaryFolder();
-  await using percolator = await openBank(folder.path);
+  const folder = temporaryFolder();
+  await using percolator = await openBank(folder);
   const children: Child[] = [];
   for (let round = 1; round <= 4; round++) {
-    const child = startTransfers(folder.path, 1); // The same seed each time.
+    const child = startTransfers(folder, 1); // The same seed each time.
     children.push(child);
     await enough([child], 40 + 17 * round);
     child.process.kill('SIGKILL');

@@ -10,7 +10,7 @@ import { buildReport } from './report.ts';
 import { recordFindings } from './record-findings.ts';
 import { createRun, type Run } from './run.ts';
 import type { Findings } from './run-record.ts';
-import { temporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
 const FINDINGS: Findings = {
   kind: 'measurement',
@@ -83,11 +83,11 @@ function runWith(folder: string, findings: Findings): Run {
 
 describe('findings', () => {
   test('are read back as written, and make one file for each table and chart', () => {
-    using folder = temporaryFolder();
-    const files = runWith(folder.path, FINDINGS).finish();
-    assert.deepEqual(readRunRecord(folder.path).findings, FINDINGS);
+    const folder = temporaryFolder();
+    const files = runWith(folder, FINDINGS).finish();
+    assert.deepEqual(readRunRecord(folder).findings, FINDINGS);
     const names = [...files.tables, ...files.figures, files.page].map((file) =>
-      path.relative(folder.path, file),
+      path.relative(folder, file),
     );
     assert.deepEqual(names, ['figure-8.csv', 'relative.png', 'report.html']);
     assert.equal(
@@ -97,17 +97,17 @@ describe('findings', () => {
   });
 
   test('give the same report, byte for byte, when it is built again', () => {
-    using folder = temporaryFolder();
-    const made = runWith(folder.path, FINDINGS).finish();
+    const folder = temporaryFolder();
+    const made = runWith(folder, FINDINGS).finish();
     const files = [...made.tables, ...made.figures, made.page];
     const before = files.map((file) => readFileSync(file));
-    buildReport(folder.path);
+    buildReport(folder);
     for (const [i, file] of files.entries()) assert.ok(before[i]?.equals(readFileSync(file)), file);
   });
 
   test('are on a page that makes no network request, and escapes its texts', () => {
-    using folder = temporaryFolder();
-    const page = readFileSync(runWith(folder.path, FINDINGS).finish().page, 'utf8');
+    const folder = temporaryFolder();
+    const page = readFileSync(runWith(folder, FINDINGS).finish().page, 'utf8');
     assert.match(page, /default-src 'none'|default-src &#39;none&#39;/);
     assert.ok(!/(?:src|href)="(?!data:)/.test(page));
     assert.ok(page.includes('Raw &lt;store&gt; against Percolator'));
@@ -116,27 +116,27 @@ describe('findings', () => {
 
   test('of a proof keep their tables when a rule was broken; those of a measurement do not', () => {
     const check = { passed: false, detail: 'seed 17 breaks a rule' };
-    using folder = temporaryFolder();
-    assert.throws(() => runWith(folder.path, { ...FINDINGS, check }), /check failed/);
-    using other = temporaryFolder();
-    const proof = runWith(other.path, { ...FINDINGS, kind: 'proof', check }).finish();
+    const folder = temporaryFolder();
+    assert.throws(() => runWith(folder, { ...FINDINGS, check }), /check failed/);
+    const other = temporaryFolder();
+    const proof = runWith(other, { ...FINDINGS, kind: 'proof', check }).finish();
     assert.match(readFileSync(proof.page, 'utf8'), /NOT proven: seed 17 breaks a rule/);
     assert.equal(proof.tables.length, 1);
   });
 
   test('are missing after an interrupted measurement, and the record says so', async () => {
-    using folder = temporaryFolder();
+    const folder = temporaryFolder();
     const { kicker, title, ...found } = FINDINGS;
     const interrupted = new AbortController();
     const record = (name: string, measure: () => Promise<typeof found>): Promise<unknown> =>
       recordFindings(
-        path.join(folder.path, name),
+        path.join(folder, name),
         { ...HEADER, kicker, title },
         interrupted.signal,
         async () => ({ ...(await measure()), targets: [] }),
       );
     const read = (name: string): unknown => {
-      const { state, findings } = readRunRecord(path.join(folder.path, name));
+      const { state, findings } = readRunRecord(path.join(folder, name));
       return [state, findings?.check.passed, findings?.tables.length];
     };
     await record('measured', async () => found);
@@ -151,17 +151,17 @@ describe('findings', () => {
   });
 
   test('have no tables if their check failed', () => {
-    using folder = temporaryFolder();
+    const folder = temporaryFolder();
     const failed = { ...FINDINGS, check: { passed: false, detail: 'a row is missing' } };
-    assert.throws(() => runWith(folder.path, failed), /tables although their check failed/);
+    assert.throws(() => runWith(folder, failed), /tables although their check failed/);
     const without = { ...failed, tables: [], charts: [] };
-    const run = runWith(path.join(folder.path, 'other'), without);
+    const run = runWith(path.join(folder, 'other'), without);
     assert.match(readFileSync(run.finish().page, 'utf8'), /THE CHECK FAILED.*a row is missing/);
   });
 
   test('declare only metrics that their tables have', () => {
-    using folder = temporaryFolder();
-    const run = createRun(folder.path, HEADER);
+    const folder = temporaryFolder();
+    const run = createRun(folder, HEADER);
     const [table] = FINDINGS.tables;
     const [column] = table?.metrics?.columns ?? [];
     assert.ok(table !== undefined && column !== undefined);
@@ -190,7 +190,7 @@ describe('findings', () => {
   });
 
   test('are drawn with the fitted line and its band', () => {
-    using folder = temporaryFolder();
+    const folder = temporaryFolder();
     const [chart] = FINDINGS.charts;
     const [series] = chart?.series ?? [];
     assert.ok(chart !== undefined && series !== undefined);
@@ -199,8 +199,8 @@ describe('findings', () => {
       { x: 2, y: 0.4, low: 0.3, high: 0.6 },
     ];
     const fitted = { ...chart, series: [{ ...series, points: [], fit }] };
-    runWith(folder.path, { ...FINDINGS, charts: [fitted] });
-    const [read] = readRunRecord(folder.path).findings?.charts ?? [];
+    runWith(folder, { ...FINDINGS, charts: [fitted] });
+    const [read] = readRunRecord(folder).findings?.charts ?? [];
     assert.deepEqual(read?.series[0]?.fit, fit);
     const { datasets } = findingsFigure(read, chartTheme(false)).data;
     const [, line, low, high] = datasets.map(({ data, fill }) => ({

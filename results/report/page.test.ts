@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { RunRecord } from './run-record.ts';
 import { openBrowser, type OpenBrowser } from './testing/browser.ts';
 import { createSampleRun } from './testing/sample-run.ts';
-import { temporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
 const CHARTS = ['figure-7', 'normalised', 'distribution', 'cost', 'backlog'];
 
@@ -61,8 +61,8 @@ async function withReport(
   colorScheme: 'light' | 'dark',
   look: (opened: { page: Page; record: RunRecord }) => Promise<void>,
 ): Promise<void> {
-  using folder = temporaryFolder();
-  const run = createSampleRun(folder.path);
+  const folder = temporaryFolder();
+  const run = createSampleRun(folder);
   const { page: file } = run.finish();
   const context = await browser.newContext({ colorScheme });
   try {

@@ -14,32 +14,32 @@ import { html, inlineJson, inlineScript } from './page/html.ts';
 import { buildReport, type ReportFiles } from './report.ts';
 import { createRun } from './run.ts';
 import { createSampleRun, SAMPLE_SATURATED_BACKLOG } from './testing/sample-run.ts';
-import { temporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
 describe('a report', () => {
   test('is the same, byte for byte, when it is built again', () => {
-    using folder = temporaryFolder();
-    const made = createSampleRun(folder.path).finish();
+    const folder = temporaryFolder();
+    const made = createSampleRun(folder).finish();
     const files = [...made.tables, ...made.figures, made.page];
     assert.equal(files.length, 4);
     const before = files.map((file) => readFileSync(file));
-    buildReport(folder.path);
+    buildReport(folder);
     for (const [index, file] of files.entries()) {
       assert.ok(before[index]?.equals(readFileSync(file)), file);
     }
   });
 
   test('does not judge a target that the load did not ask for', () => {
-    using folder = temporaryFolder();
-    const page = readFileSync(createSampleRun(folder.path).finish().page, 'utf8');
+    const folder = temporaryFolder();
+    const page = readFileSync(createSampleRun(folder).finish().page, 'utf8');
     assert.match(page, /Targets: 2 of 3 met, 1 not judged/);
     assert.match(page, /not judged: only 167 documents\/s were offered/);
     assert.equal(page.match(/<span class="bad">NOT met<\/span>/g)?.length, 1);
   });
 
   test('shows no latency of a saturated, failed or invalid point anywhere', () => {
-    using folder = temporaryFolder();
-    const files = createSampleRun(folder.path).finish();
+    const folder = temporaryFolder();
+    const files = createSampleRun(folder).finish();
     const bad = ['percolator,10000,', 'percolator,200,', 'percolator,500,'];
 
     const lines = readTable(files, 'points.csv').split('\n');
@@ -53,7 +53,7 @@ describe('a report', () => {
     const percentiles = readTable(files, 'latency-percentiles.csv');
     for (const start of bad) assert.ok(!percentiles.includes(`\n${start}`));
 
-    const data = buildChartData(folder.path, readMeasuredRun(folder.path));
+    const data = buildChartData(folder, readMeasuredRun(folder));
     const without = data.points.filter((point) => point.state !== 'measured');
     assert.equal(without.length, 3);
     for (const point of without) {
@@ -67,21 +67,21 @@ describe('a report', () => {
   });
 
   test('has the percentiles of its histograms in its CSV', () => {
-    using folder = temporaryFolder();
-    const files = createSampleRun(folder.path).finish();
+    const folder = temporaryFolder();
+    const files = createSampleRun(folder).finish();
     const rows = readTable(files, 'latency-percentiles.csv').trim().split('\n').slice(1);
     assert.ok(rows.length > 100);
     for (const row of rows) {
       const [system, rate, percentile, latency] = row.split(',');
       const file = `${system}-${rate}-percent-per-hour.hlog`;
-      const histogram = readHistogram(path.join(folder.path, 'histograms', file));
+      const histogram = readHistogram(path.join(folder, 'histograms', file));
       assert.equal(Number(latency), percentileMs(histogram, Number(percentile)), row);
     }
   });
 
   test('says in its headline how the systems compare and where each stops', () => {
-    using folder = temporaryFolder();
-    const { record } = createSampleRun(folder.path);
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
     assert.match(
       headline(record),
       /At a crawl rate of 1 %\/h, .* 3\.41 ms .* 975 ms .* 290 times faster/,
@@ -108,9 +108,9 @@ describe('a report', () => {
   });
 
   test('can be made from a run that was stopped before its first point', () => {
-    using folder = temporaryFolder();
-    const { record } = createSampleRun(path.join(folder.path, 'sample'));
-    const empty = createRun(path.join(folder.path, 'empty'), { ...record, limitations: [] });
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(path.join(folder, 'sample'));
+    const empty = createRun(path.join(folder, 'empty'), { ...record, limitations: [] });
     const files = empty.finish('interrupted');
     assert.equal(empty.record.state, 'interrupted');
     assert.equal(readTable(files, 'points.csv').trim().split('\n').length, 1);
@@ -118,8 +118,8 @@ describe('a report', () => {
   });
 
   test('names its limitations first', () => {
-    using folder = temporaryFolder();
-    const { record } = createSampleRun(folder.path);
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
     const words = limitations({ ...record, label: 'exploratory' }).join('\n');
     for (const part of [
       'did not finish',
@@ -157,8 +157,8 @@ describe('the page', () => {
   });
 
   test('makes no network request', () => {
-    using folder = temporaryFolder();
-    const page = readFileSync(createSampleRun(folder.path).finish().page, 'utf8');
+    const folder = temporaryFolder();
+    const page = readFileSync(createSampleRun(folder).finish().page, 'utf8');
     assert.ok(page.includes('Content-Security-Policy" content="default-src &#39;none&#39;;'));
     assert.ok(!/(?:src|href)="(?!data:)/.test(page), 'nothing is loaded from elsewhere');
     assert.ok(!page.includes('</script><script>alert(1)'));
@@ -185,8 +185,8 @@ describe('numbers', () => {
   });
 
   test('in the figure use a font that the project brings', () => {
-    using folder = temporaryFolder();
-    createSampleRun(folder.path).finish();
+    const folder = temporaryFolder();
+    createSampleRun(folder).finish();
     assert.ok(GlobalFonts.has('Inter'));
   });
 });

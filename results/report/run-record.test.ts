@@ -18,28 +18,28 @@ import { RECORD_FILE, readRunRecord, writeRunRecord } from './record-file.ts';
 import { mayBeMeasuring } from './run-process.ts';
 import { defaultRunFolder } from './run.ts';
 import { createSampleRun } from './testing/sample-run.ts';
-import { temporaryFolder } from './testing/temporary-folder.ts';
+import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import { UsageError } from './usage-error.ts';
 
 describe('a run record', () => {
   test('is read back as written', () => {
-    using folder = temporaryFolder();
-    const run = createSampleRun(folder.path);
-    assert.deepEqual(readRunRecord(folder.path), run.record);
+    const folder = temporaryFolder();
+    const run = createSampleRun(folder);
+    assert.deepEqual(readRunRecord(folder), run.record);
   });
 
   test('is on disk from the start, so an interrupted run keeps its measurements', () => {
-    using folder = temporaryFolder();
-    const run = createSampleRun(folder.path);
-    const read = readMeasuredRun(folder.path);
+    const folder = temporaryFolder();
+    const run = createSampleRun(folder);
+    const read = readMeasuredRun(folder);
     assert.equal(read.record.state, 'running');
     assert.equal(read.record.finishedAt, null);
     assert.equal(read.record.points.length, run.record.points.length);
   });
 
   test('names the process that measures, until it is closed', () => {
-    using folder = temporaryFolder();
-    const run = createSampleRun(folder.path);
+    const folder = temporaryFolder();
+    const run = createSampleRun(folder);
     assert.equal(run.record.process?.pid, process.pid);
     assert.ok(mayBeMeasuring(run.record));
     run.finish();
@@ -48,8 +48,8 @@ describe('a run record', () => {
   });
 
   test('of a killed process does not count as being measured, even if its number is in use again', async () => {
-    using folder = temporaryFolder();
-    const { record } = createSampleRun(folder.path);
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
     const own = record.process;
     assert.ok(own !== null);
     const ended = execa(process.execPath, ['--version']);
@@ -71,48 +71,41 @@ describe('a run record', () => {
   });
 
   test('gives no latency to a point that is saturated, invalid or failed its check', () => {
-    using folder = temporaryFolder();
-    const { points } = createSampleRun(folder.path).record;
+    const folder = temporaryFolder();
+    const { points } = createSampleRun(folder).record;
     const bad = points.filter((point) => point.verdict !== 'sustained' || !point.check.passed);
     assert.equal(bad.length, 3);
     for (const point of bad) assert.equal(point.latency, null);
-    assert.equal(readdirSync(path.join(folder.path, 'histograms')).length, points.length - 3);
+    assert.equal(readdirSync(path.join(folder, 'histograms')).length, points.length - 3);
   });
 
   test('with a latency on a saturated point is refused', () => {
-    using folder = temporaryFolder();
-    const { record } = createSampleRun(folder.path);
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
     const saturated = record.points.map((point) => ({ ...point, verdict: 'saturated' as const }));
-    assert.throws(
-      () => writeRunRecord(folder.path, { ...record, points: saturated }),
-      /has a latency/,
-    );
+    assert.throws(() => writeRunRecord(folder, { ...record, points: saturated }), /has a latency/);
   });
 
   test('with a number that JSON cannot represent is refused when written', () => {
-    using folder = temporaryFolder();
-    const { record } = createSampleRun(folder.path);
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
     assert.throws(
-      () => writeRunRecord(folder.path, { ...record, seed: Number.NaN }),
+      () => writeRunRecord(folder, { ...record, seed: Number.NaN }),
       /seed must be a number, but is null/,
     );
-    assert.equal(readRunRecord(folder.path).seed, record.seed);
+    assert.equal(readRunRecord(folder).seed, record.seed);
   });
 
   test('is never overwritten by another run', () => {
-    using folder = temporaryFolder();
-    createSampleRun(folder.path);
-    assert.throws(() => createSampleRun(folder.path), UsageError);
+    const folder = temporaryFolder();
+    createSampleRun(folder);
+    assert.throws(() => createSampleRun(folder), UsageError);
   });
 
   test('leaves no temporary file', () => {
-    using folder = temporaryFolder();
-    createSampleRun(folder.path);
-    assert.deepEqual(readdirSync(folder.path).toSorted(), [
-      'histograms',
-      'run.json',
-      'time-series',
-    ]);
+    const folder = temporaryFolder();
+    createSampleRun(folder);
+    assert.deepEqual(readdirSync(folder).toSorted(), ['histograms', 'run.json', 'time-series']);
   });
 });
 
@@ -159,15 +152,15 @@ describe('npm run report on a folder that is not a run says so in one sentence a
   ];
   for (const [name, damage, sentence] of damages) {
     test(name, async () => {
-      using folder = temporaryFolder();
-      createSampleRun(folder.path);
-      damage(folder.path);
-      const before = readdirSync(folder.path);
-      const { stderr, exitCode } = await runReport(folder.path);
+      const folder = temporaryFolder();
+      createSampleRun(folder);
+      damage(folder);
+      const before = readdirSync(folder);
+      const { stderr, exitCode } = await runReport(folder);
       assert.equal(exitCode, 2, stderr);
       assert.match(stderr, sentence);
       assert.equal(stderr.split('\n').length, 1, 'one line');
-      assert.deepEqual(readdirSync(folder.path), before, 'no file is half-written');
+      assert.deepEqual(readdirSync(folder), before, 'no file is half-written');
     });
   }
 
@@ -195,8 +188,8 @@ describe('a histogram', () => {
   });
 
   test('is right to 0.1 % after a write and a read', () => {
-    using folder = temporaryFolder();
-    const file = path.join(folder.path, 'x.hlog');
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'x.hlog');
     fc.assert(
       fc.property(latencies, (values) => {
         writeHistogram(file, histogramOf(values), 'a test');

@@ -1,20 +1,17 @@
 /** The benchmark at smoke size, run as a user would run it. Speed is not tested. */
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { readRunRecord, type ResultTable } from '#results';
+import { temporaryFolder } from '#engine/testing';
 import { tryPostgres } from './postgres/postgres.fixture.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const PLANTED = new URL('planted-mistake.fixture.ts', import.meta.url).href;
-const folder = mkdtempSync(path.join(tmpdir(), 'brokerage-test-'));
+const folder = temporaryFolder();
 chmodSync(folder, 0o755); // If we are root, PostgreSQL runs under another account.
-after(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
 
 /** A tenth of the smallest brokerage, and points of one second. */
 const TINY = ['--customers', '100', '--days', '0.25', '--price-period', '2'];

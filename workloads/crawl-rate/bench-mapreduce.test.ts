@@ -1,21 +1,14 @@
 /** The benchmark at smoke size, and its answers to bad input. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { readdir } from 'node:fs/promises';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { temporaryFolder } from '#engine/testing';
 
 const PROGRAM = fileURLToPath(new URL('bench-mapreduce.ts', import.meta.url));
 
-let folder: string;
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'bench-test-'));
-});
-after(async () => {
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder();
 
 async function bench(
   options: readonly string[],

@@ -1,17 +1,14 @@
 /** The experiment at smoke size, run as a user would run it. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { readRunRecord } from '#results';
+import { temporaryFolder } from '#engine/testing';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
-const folder = mkdtempSync(path.join(tmpdir(), 'crawl-rate-test-'));
-after(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder();
 
 async function run(...options: string[]): Promise<{
   readonly exitCode: number | undefined;

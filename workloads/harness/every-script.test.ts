@@ -20,8 +20,8 @@ for (const [script, command] of Object.entries(scripts)) {
   const program = /^node (\S+\.ts)$/.exec(command)?.[1];
   if (!script.startsWith('bench:') || program === undefined) continue;
   test(`${script} knows every setting that tune recommends`, async () => {
-    await using folder = await temporaryFolder();
-    const config = path.join(folder.path, 'config.json');
+    const folder = temporaryFolder();
+    const config = path.join(folder, 'config.json');
     // The last setting stops the script before it does anything.
     // It would report an earlier unknown setting first.
     writeFileSync(config, JSON.stringify({ ...asConfig(DEFAULTS), 'no-such-setting': 1 }));

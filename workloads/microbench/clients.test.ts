@@ -3,14 +3,14 @@
  * processes are gone afterwards.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { execaNode } from 'execa';
 import { readRunRecord } from '#results';
+import { temporaryFolder } from '#engine/testing';
 import { openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
 import { measureFigure8 } from './figure-8.ts';
@@ -21,10 +21,7 @@ const MAIN = path.join(import.meta.dirname, 'main.ts');
 const FORGETFUL = new URL('forgetful-client.fixture.ts', import.meta.url);
 const IN_PROCESSES = ['--profile', 'smoke', '--processes', '2', '--figure-only'];
 const EMBEDDED = [...IN_PROCESSES, '--store', 'embedded'];
-const folder = mkdtempSync(path.join(tmpdir(), 'clients-test-'));
-after(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder();
 
 describe('with --processes', () => {
   test('clients, oracle and lock service are processes, and their costs are in the record', async () => {

@@ -7,11 +7,9 @@
  * fast-check prints the seed of a failure and shrinks its operations.
  */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { createMemoryBigtable } from '../../testing/index.ts';
 import {
   TIMESTAMP_MAX,
@@ -155,32 +153,28 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
 /** Sizes of the row cache: for no rows, for a few of the test's rows, and for all of them. */
 for (const rowCacheBytes of [0, 5_000, 1_000_000]) {
   test(`random operations get the same answers from the embedded and the memory store, cache ${rowCacheBytes}`, async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'percolator-differential-'));
-    try {
-      // Without fsync, which does not change any answer; the same stores for all runs.
-      const options = { folder, fsync: false, rowCacheBytes };
-      await using embedded = await openEmbedded(options);
-      await using other = await openEmbedded(options);
-      const run = fc.record({ next: operation, isOther: fc.nat(4).map((n) => n === 0) });
-      await fc.assert(
-        fc.asyncProperty(fc.array(run, { maxLength: 25 }), async (runs) => {
-          await using memory = createMemoryBigtable();
-          for (const name of TABLES) {
-            await embedded.dropTable(name);
-            await embedded.createTable(name, SCHEMA);
-            await memory.createTable(name, SCHEMA);
-          }
-          const whole = wholeTables().map((next) => ({ next, isOther: false }));
-          for (const { next, isOther } of [...runs, ...whole]) {
-            const store = isOther ? other : embedded;
-            assert.deepEqual(await answer(store, next), await answer(memory, next));
-          }
-        }),
-        { numRuns: 400 },
-      );
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    const folder = temporaryFolder();
+    // Without fsync, which does not change any answer; the same stores for all runs.
+    const options = { folder, fsync: false, rowCacheBytes };
+    await using embedded = await openEmbedded(options);
+    await using other = await openEmbedded(options);
+    const run = fc.record({ next: operation, isOther: fc.nat(4).map((n) => n === 0) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(run, { maxLength: 25 }), async (runs) => {
+        await using memory = createMemoryBigtable();
+        for (const name of TABLES) {
+          await embedded.dropTable(name);
+          await embedded.createTable(name, SCHEMA);
+          await memory.createTable(name, SCHEMA);
+        }
+        const whole = wholeTables().map((next) => ({ next, isOther: false }));
+        for (const { next, isOther } of [...runs, ...whole]) {
+          const store = isOther ? other : embedded;
+          assert.deepEqual(await answer(store, next), await answer(memory, next));
+        }
+      }),
+      { numRuns: 400 },
+    );
   });
 }
 

@@ -3,17 +3,13 @@
  * error code, and the process lives (P11, P58). Also: data reported as on the disk was synced.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { rm } from 'node:fs/promises';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { FAULT, type FaultyDisk, makeFaultyDisk } from './faulty-disk.fixture.ts';
 
 const ENGINE = new URL('../../index.ts', import.meta.url).href;
-const folder = mkdtempSync(join(tmpdir(), 'percolator-disk-'));
+const folder = temporaryFolder();
 const disk = makeFaultyDisk(folder);
-after(() => rm(folder, { recursive: true, force: true }));
 
 interface Heard {
   /** The answers to two mutations of one group. */

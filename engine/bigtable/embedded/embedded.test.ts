@@ -11,21 +11,21 @@ import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
 import { findTable, withDropping, type Catalog } from './catalog.ts';
 import { openEmbedded } from './index.ts';
-import { temporaryFolder } from './temporary-folder.fixture.ts';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 /** The key of a cell with a plain row and qualifier has this many bytes besides them. */
 const KEY_BYTES_FIXED = 17;
 const ROW_LENGTH_MAX = 4026 - KEY_BYTES_FIXED - 'q'.length;
 
-conformanceSuite('embedded', async () => openEmbedded({ folder: await temporaryFolder() }));
+conformanceSuite('embedded', async () => openEmbedded({ folder: temporaryFolder() }));
 
 conformanceSuite('embedded without fsync', async () =>
-  openEmbedded({ folder: await temporaryFolder(), fsync: false }),
+  openEmbedded({ folder: temporaryFolder(), fsync: false }),
 );
 
 // The cache has room for a few rows only, so that some are evicted and others not.
 conformanceSuite('embedded with a cache of rows', async () =>
-  openEmbedded({ folder: await temporaryFolder(), fsync: false, rowCacheBytes: 5_000 }),
+  openEmbedded({ folder: temporaryFolder(), fsync: false, rowCacheBytes: 5_000 }),
 );
 
 async function openWithTable(folder: string): Promise<Bigtable> {
@@ -49,7 +49,7 @@ async function keysOf(store: Bigtable): Promise<string[]> {
 }
 
 test('a key of 4,026 bytes is stored, read, checked, scanned and erased', async () => {
-  await using store = await openWithTable(await temporaryFolder());
+  await using store = await openWithTable(temporaryFolder());
   const row = 'r'.repeat(ROW_LENGTH_MAX);
   await store.mutateRows([setRow(row)]);
   for (const qualifier of ['q', undefined]) {
@@ -64,7 +64,7 @@ test('a key of 4,026 bytes is stored, read, checked, scanned and erased', async 
 });
 
 test('a key of 4,027 bytes is refused with a sentence, and none of its call is applied', async () => {
-  await using store = await openWithTable(await temporaryFolder());
+  await using store = await openWithTable(temporaryFolder());
   const tooLong = setRow('r'.repeat(ROW_LENGTH_MAX + 1));
   const refusal = { code: 'INVALID_ARGUMENT', message: /has 4027 bytes; .* at most 4026 bytes/ };
   await assert.rejects(store.mutateRows([setRow('a'), tooLong]), refusal);
@@ -76,7 +76,7 @@ test('a key of 4,027 bytes is refused with a sentence, and none of its call is a
 });
 
 test('looking for a key that is too long to be stored finds nothing', async () => {
-  await using store = await openWithTable(await temporaryFolder());
+  await using store = await openWithTable(temporaryFolder());
   await store.mutateRows([setRow('r')]);
   const long = 'r'.repeat(20_000);
   const anyOf = [{ family: 'data', qualifier: 'q'.repeat(16_000) }];
@@ -93,7 +93,7 @@ test('looking for a key that is too long to be stored finds nothing', async () =
 });
 
 test('written data exists after reopening, with tables and splits', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   {
     await using store = await openWithTable(folder);
     await store.createTable('split', { families: ['data'], splits: ['n', 'c'] });
@@ -106,7 +106,7 @@ test('written data exists after reopening, with tables and splits', async () => 
 });
 
 test('one process may open a folder twice; closing one leaves the other', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const first = await openWithTable(folder);
   await using second = await openEmbedded({ folder });
   await first.mutateRows([setRow('a')]);
@@ -118,7 +118,7 @@ test('one process may open a folder twice; closing one leaves the other', async 
 });
 
 test('the map of the file does not move while the file grows', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openWithTable(folder);
   const watched = open({ path: folder, noSubdir: false, overlappingSync: false });
   const mapBytes = (): number => (watched.getStats() as { readonly mapSize: number }).mapSize;
@@ -134,7 +134,7 @@ test('the map of the file does not move while the file grows', async () => {
 });
 
 test('a folder that cannot be opened is named in one sentence', async () => {
-  const file = join(await temporaryFolder(), 'file');
+  const file = join(temporaryFolder(), 'file');
   await writeFile(file, 'not a folder');
   await assert.rejects(openEmbedded({ folder: join(file, 'store') }), {
     code: 'STORE_UNAVAILABLE',
@@ -143,7 +143,7 @@ test('a folder that cannot be opened is named in one sentence', async () => {
 });
 
 test('the next process that opens the store finishes an interrupted drop', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   {
     await using store = await openWithTable(folder);
     await store.mutateRows(Array.from({ length: 500 }, (_, i) => setRow(`r${i}`)));
@@ -163,7 +163,7 @@ test('the next process that opens the store finishes an interrupted drop', async
 });
 
 test('a mutation sent for a table that is dropped and recreated meanwhile is refused', async () => {
-  await using store = await openWithTable(await temporaryFolder());
+  await using store = await openWithTable(temporaryFolder());
   const dropped = store.dropTable('t');
   const made = store.createTable('t', { families: ['lock', 'data'] });
   // Checked against the old table, applied after the new one was created.
@@ -174,7 +174,7 @@ test('a mutation sent for a table that is dropped and recreated meanwhile is ref
 });
 
 test('a recreated table does not reuse the id of the dropped one', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const ids: (number | undefined)[] = [];
   for (let i = 0; i < 2; i++) {
     await using store = await openWithTable(folder);

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../base/index.ts';
 import { FileWatch } from './file-watch.ts';
 import { openEmbedded } from './index.ts';
-import { temporaryFolder } from './temporary-folder.fixture.ts';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
 
@@ -19,7 +19,7 @@ async function becomes(isTrue: () => boolean): Promise<boolean> {
 }
 
 test('a listener is told of commits of another process until it ends the listening', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data', 'lock'] });
   let [first, second] = [0, 0];
@@ -43,7 +43,7 @@ test('a listener is told of commits of another process until it ends the listeni
 });
 
 test('a closed store tells nothing, and keeps no process alive', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const program = `
     import { openEmbedded } from '${new URL('index.ts', import.meta.url).href}';
     const store = await openEmbedded({ folder: ${JSON.stringify(folder)} });

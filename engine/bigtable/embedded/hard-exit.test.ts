@@ -10,7 +10,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { openEmbedded } from './index.ts';
-import { temporaryFolder } from './temporary-folder.fixture.ts';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const EXIT = fileURLToPath(new URL('exit.fixture.ts', import.meta.url));
 /** A process that hangs is killed at the timeout, and has no exit code. */
@@ -37,7 +37,7 @@ async function assertExits(how: string, exitCode: number): Promise<void> {
 }
 
 async function folderWithTable(): Promise<string> {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data'] });
   return folder;

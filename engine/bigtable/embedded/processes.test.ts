@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 import type { Bigtable, ConditionalRowMutation, Row, RowMutation } from '../bigtable.ts';
 import { openEmbedded } from './index.ts';
 import type { Answer, Method } from './serve.fixture.ts';
-import { temporaryFolder } from './temporary-folder.fixture.ts';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const SERVE = fileURLToPath(new URL('serve.fixture.ts', import.meta.url));
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
@@ -40,7 +40,7 @@ function setRow(row: string, text = row): RowMutation {
 }
 
 test('repeatedly opening a store while another process commits loses nothing', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await (await openWithTable(folder)).close();
   const rows = 30_000;
   // Without fsync the writer commits all the time.
@@ -60,7 +60,7 @@ test('repeatedly opening a store while another process commits loses nothing', a
 });
 
 test('two threads in Node’s pool suffice for writing, and with one the store is refused', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await (await openWithTable(folder)).close();
   const writeWith = (threads: string): SpawnSyncReturns<string> =>
     spawnSync(process.execPath, [WRITE, folder, `${threads} `, '20'], {
@@ -84,7 +84,7 @@ test(
   'a process with a limited address space opens a store, and makes it grow',
   { skip: noLimit },
   async () => {
-    const folder = await temporaryFolder();
+    const folder = temporaryFolder();
     await (await openWithTable(folder)).close();
     // 32 GiB, in KiB; half of the default map.
     const limited = 'ulimit -v 33554432 && exec "$0" "$@"';
@@ -130,7 +130,7 @@ class OtherProcess implements AsyncDisposable {
 }
 
 test('each of two processes sees at once what the other has resolved', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
   for (let i = 0; i < 20; i++) {
@@ -142,7 +142,7 @@ test('each of two processes sees at once what the other has resolved', async () 
 });
 
 test('a read sees what another process resolved since a read in the same turn of the event loop', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openWithTable(folder);
   const before = store.readRow('t', 'r0', FILTERS);
   // Blocks this turn until another process has written, so lmdb has no chance to renew its
@@ -156,7 +156,7 @@ test('a read sees what another process resolved since a read in the same turn of
 });
 
 test('of two processes that lock the same cells at once exactly one wins each cell', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
   const rows = Array.from({ length: 200 }, (_, i) => `r${i}`);
@@ -187,7 +187,7 @@ test('of two processes that lock the same cells at once exactly one wins each ce
 });
 
 test('a table dropped by another process is gone for writers and for readers', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
   await store.mutateRows([setRow('r')]);
@@ -200,7 +200,7 @@ test('a table dropped by another process is gone for writers and for readers', a
 });
 
 test('a table dropped and recreated by another process is read and written as the new one', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using reader = await openWithTable(folder);
   await using other = await OtherProcess.open(folder);
   await reader.mutateRows([setRow('r', 'old')]);
@@ -214,7 +214,7 @@ test('a table dropped and recreated by another process is read and written as th
 });
 
 test('kill -9 loses no acknowledged write and leaves no half row, and the next process writes at once', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await (await openWithTable(folder)).close();
   const acknowledged: string[] = [];
   for (const [life, count] of [1, 40, 150].entries()) {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { open } from 'lmdb';
 import { PercolatorError } from '../../base/index.ts';
 import { openEmbedded } from './index.ts';
-import { temporaryFolder } from './temporary-folder.fixture.ts';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const CELL = { family: 'data', qualifier: 'q', timestamp: 1 } as const;
 const ROW = {
@@ -16,7 +16,7 @@ const ROW = {
 } as const;
 
 test('it shows tables and cells that another process creates meanwhile', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openEmbedded({ folder });
   await using reading = await openEmbedded({ folder, readOnly: true });
   assert.deepEqual(await reading.listTables(), []);
@@ -27,7 +27,7 @@ test('it shows tables and cells that another process creates meanwhile', async (
 });
 
 test('it refuses every mutation with READ_ONLY', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   await using store = await openEmbedded({ folder });
   await store.createTable('t', { families: ['data'] });
   await using reading = await openEmbedded({ folder, readOnly: true });
@@ -43,7 +43,7 @@ test('it refuses every mutation with READ_ONLY', async () => {
 });
 
 test('a folder that is missing, empty, or not a store is refused, and left unchanged', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const broken = join(folder, 'broken');
   const short = join(folder, 'short');
   const foreign = join(folder, 'foreign');

@@ -10,7 +10,7 @@ import type { TableEntry } from './catalog.ts';
 import { openEmbedded } from './index.ts';
 import { cellKey, columnPrefix, familyPrefix, rowPrefix, tablePrefix } from './keys.ts';
 import { RowCache } from './row-cache.ts';
-import { temporaryFolder } from './temporary-folder.fixture.ts';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const TABLE: TableEntry = { id: 1, name: 't', families: ['f'], splits: [], dropping: false };
 const ROWS = ['a', 'b', 'c'] as const;
@@ -118,7 +118,7 @@ for (const theirBytes of [0, MUCH]) {
 }
 
 async function takeTurns(theirBytes: number): Promise<void> {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const open = (rowCacheBytes: number): Promise<Bigtable> =>
     openEmbedded({ folder, fsync: false, rowCacheBytes });
   await using theirs = await open(theirBytes);
@@ -146,7 +146,7 @@ async function takeTurns(theirBytes: number): Promise<void> {
 }
 
 test('a read-only store uses a cache once a process counts groups, and not before', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   const value = Buffer.from('new');
   const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1, value } as const;
   const filters = [{ family: 'f' }];
@@ -166,7 +166,7 @@ test('a read-only store uses a cache once a process counts groups, and not befor
 });
 
 test('a cache size that is no number of bytes is refused in a sentence', async () => {
-  const folder = await temporaryFolder();
+  const folder = temporaryFolder();
   for (const rowCacheBytes of [-1, 0.5, Number.NaN]) {
     await assert.rejects(openEmbedded({ folder, rowCacheBytes }), {
       code: 'INVALID_ARGUMENT',

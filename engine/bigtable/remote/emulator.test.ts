@@ -3,20 +3,19 @@
  * end.
  */
 import assert from 'node:assert/strict';
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { findEmulator } from './find-emulator.ts';
 import { openRemote, startEmulator } from './index.ts';
 
 const FIXTURE = fileURLToPath(new URL('emulator.fixture.ts', import.meta.url));
-const folder = await mkdtemp(path.join(tmpdir(), 'emulator-'));
-after(() => rm(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 describe('looking for the emulator', () => {
   test('finds it on PATH', async () => {

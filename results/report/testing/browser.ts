@@ -7,10 +7,10 @@
  * Amazon's environment. So this file sets the variables of that environment before it loads the
  * package.
  */
-import { accessSync, constants, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
-import { temporaryFolder } from './temporary-folder.ts';
 
 /** The browser also works as root and without a graphics card, and makes no requests of its own. */
 const ARGUMENTS = [
@@ -28,7 +28,7 @@ export interface OpenBrowser extends AsyncDisposable {
 }
 
 export async function openBrowser(): Promise<OpenBrowser> {
-  const folder = temporaryFolder();
+  const folder = mkdtempDisposableSync(path.join(os.tmpdir(), 'browser-'));
   const executablePath = installedBrowser() ?? (await packagedBrowser(folder.path));
   const browser = await chromium.launch({ executablePath, headless: true, args: ARGUMENTS });
   return {

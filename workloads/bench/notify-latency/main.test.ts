@@ -12,8 +12,8 @@ const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--rates', '50,100', '--seconds', '0.5', '--idle-seconds', '0.5', '--no-fsync'];
 
 test('bench:notify-latency measures each rate, and the cost of an idle worker', async () => {
-  await using folder = await temporaryFolder();
-  const [out, config] = ['run', 'config.json'].map((name) => path.join(folder.path, name));
+  const folder = temporaryFolder();
+  const [out, config] = ['run', 'config.json'].map((name) => path.join(folder, name));
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 2 } as const;
   writeFileSync(config ?? '', JSON.stringify(asConfig(tuned)));

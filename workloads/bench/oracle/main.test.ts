@@ -10,8 +10,8 @@ const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--clients', '1,2', '--callers', '1000', '--seconds', '0.2', '--warm-up', '0.1'];
 
 test('bench:oracle measures each number of clients, and few callers, and compares with the target', async () => {
-  await using folder = await temporaryFolder();
-  const out = path.join(folder.path, 'run');
+  const folder = temporaryFolder();
+  const out = path.join(folder, 'run');
   const ended = await execaNode(BENCH, [...SMOKE, '--out', out], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
   for (const [clients, callers] of [

@@ -12,8 +12,8 @@ const BENCH = path.join(import.meta.dirname, 'main.ts');
 const SMOKE = ['--scanners', '2', '--rows', '60', '--think', '5', '--repeats', '1'];
 
 test('bench:scanners cleans every row in each mode, and reports the value of locks and jumps', async () => {
-  await using folder = await temporaryFolder();
-  const [out, config] = ['run', 'config.json'].map((name) => path.join(folder.path, name));
+  const folder = temporaryFolder();
+  const [out, config] = ['run', 'config.json'].map((name) => path.join(folder, name));
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 1 } as const;
   writeFileSync(config ?? '', JSON.stringify(asConfig(tuned)));

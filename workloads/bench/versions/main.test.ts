@@ -1,12 +1,12 @@
 /** The benchmark at smoke size, and its answer to bad input. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { readRunRecord } from '#results';
+import { temporaryFolder } from '#engine/testing';
 import { asConfig } from '../../harness/engine-settings.ts';
 
 const TUNED = JSON.stringify(
@@ -22,7 +22,7 @@ const TUNED = JSON.stringify(
 const PROGRAM = fileURLToPath(new URL('main.ts', import.meta.url));
 
 test('a small run prints both ratios, reads few versions after collection, and leaves no files', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'bench-test-'));
+  const folder = temporaryFolder();
   const work = join(folder, 'work');
   const out = join(folder, 'run');
   await mkdir(work);
@@ -49,7 +49,6 @@ test('a small run prints both ratios, reads few versions after collection, and l
   );
   assert.equal(targets[0]?.met, exitCode === 0);
   assert.equal(parameters['batching'], 'on');
-  await rm(folder, { recursive: true });
 });
 
 test('a wrong option is answered with one sentence that names it, and exit code 2', async () => {

@@ -4,19 +4,16 @@
  * is lost or counted twice.
  */
 import assert from 'node:assert/strict';
-import { after, before as setUp, test } from 'node:test';
+import { after, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import type { BrokerUpdate } from '../model/index.ts';
 import { brokerUpdater } from './broker-update.ts';
 import { checkIndexes, openBrokerage } from './index.ts';
 import { RowWriter } from './rows.ts';
-import { orderOf, tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
+import { orderOf, tinyBrokerage } from './tiny-brokerage.fixture.ts';
 import { tradeResult } from './transactions/trade-result.ts';
 
-let tiny: TinyBrokerage;
-setUp(async () => {
-  tiny = await tinyBrokerage('inline');
-});
+const tiny = await tinyBrokerage('inline');
 after(() => tiny[Symbol.asyncDispose]());
 
 test('of two Trade-Results that overlap on one position, one conflicts', async () => {

@@ -3,19 +3,16 @@
  * after a run.
  */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import { describe, TABLE_NAMES } from '../model/index.ts';
 import { encodePrices } from './encoding.ts';
 import { cellOf, closesCell, pathsOf, sectorCell, underSector } from './layout.ts';
 import { checkIndexes } from './index.ts';
 import { RowWriter } from './rows.ts';
-import { tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
+import { tinyBrokerage } from './tiny-brokerage.fixture.ts';
 
-let tiny: TinyBrokerage;
-before(async () => {
-  tiny = await tinyBrokerage();
-});
+const tiny = await tinyBrokerage();
 after(() => tiny[Symbol.asyncDispose]());
 
 test('every table holds the rows of the population', async () => {

@@ -1,13 +1,10 @@
 /** The transactions that read, compared with the same queries on plain arrays. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Row, TableName } from '../model/index.ts';
-import { orderOf, tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
+import { orderOf, tinyBrokerage } from './tiny-brokerage.fixture.ts';
 
-let tiny: TinyBrokerage;
-before(async () => {
-  tiny = await tinyBrokerage();
-});
+const tiny = await tinyBrokerage();
 after(() => tiny[Symbol.asyncDispose]());
 
 function loaded<T extends TableName>(table: T): readonly Row<T>[] {

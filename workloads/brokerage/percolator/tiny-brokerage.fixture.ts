@@ -1,8 +1,6 @@
 /** A brokerage of a hundred customers in a temporary folder, and its rows as arrays. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { openPercolator, type Percolator } from '#engine';
+import { temporaryFolder } from '#engine/testing';
 import {
   type Brokerage,
   type BrokerUpdate,
@@ -30,7 +28,7 @@ export interface TinyBrokerage extends AsyncDisposable {
 }
 
 export async function tinyBrokerage(brokerUpdate: BrokerUpdate = 'inline'): Promise<TinyBrokerage> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'brokerage-'));
+  const folder = temporaryFolder();
   const population = createPopulation(TINY, 1);
   const percolator = await openPercolator({ folder, fsync: false });
   await loadPopulation(percolator, population);
@@ -47,7 +45,6 @@ export async function tinyBrokerage(brokerUpdate: BrokerUpdate = 'inline'): Prom
     [Symbol.asyncDispose]: async () => {
       await brokerage[Symbol.asyncDispose]();
       await percolator.close();
-      await rm(folder, { recursive: true });
     },
   };
 }

@@ -1,15 +1,12 @@
 /** The transactions that write: the rows that they leave, one by one. */
 import assert from 'node:assert/strict';
-import { after, before as setUp, test } from 'node:test';
+import { after, test } from 'node:test';
 import { checkBrokerage } from '../check/index.ts';
 import type { DataMaintenanceInput, Row, TableName } from '../model/index.ts';
 import { checkIndexes } from './index.ts';
-import { orderOf, tinyBrokerage, type TinyBrokerage } from './tiny-brokerage.fixture.ts';
+import { orderOf, tinyBrokerage } from './tiny-brokerage.fixture.ts';
 
-let tiny: TinyBrokerage;
-setUp(async () => {
-  tiny = await tinyBrokerage();
-});
+const tiny = await tinyBrokerage();
 after(() => tiny[Symbol.asyncDispose]());
 
 async function find<T extends TableName>(

@@ -3,8 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { after, describe, test } from 'node:test';
@@ -13,14 +12,14 @@ import { execa } from 'execa';
 import pg from 'pg';
 import { systemClock } from '#engine';
 import { UsageError } from '#results';
+import { temporaryFolder } from '#engine/testing';
 import { copyBinaries } from './binaries.ts';
 import { tryPostgres } from './postgres.fixture.ts';
 import { type PostgresServer, providePostgres } from './server.ts';
 
 const FIXTURE = fileURLToPath(new URL('server.fixture.ts', import.meta.url));
-const folder = await mkdtemp(path.join(tmpdir(), 'postgres-test-'));
+const folder = temporaryFolder();
 await chmod(folder, 0o755); // PostgreSQL runs under another account if we are root.
-after(() => rm(folder, { recursive: true, force: true }));
 
 const tried = await tryPostgres(); // In another folder than the servers that are started below.
 after(() => tried[Symbol.asyncDispose]());

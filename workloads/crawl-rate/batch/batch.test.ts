@@ -3,13 +3,13 @@
  * be wrong.
  */
 import assert from 'node:assert/strict';
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { execa } from 'execa';
-import { MapReduceError, openWorkerPool, type WorkerPool } from '#mapreduce';
+import { MapReduceError, openWorkerPool } from '#mapreduce';
 import { createRandom, type Random } from '#engine/base';
+import { temporaryFolder } from '#engine/testing';
 import { clusterInPhases, samePartition } from '../documents/index.ts';
 import type { KeyedDocument, Keys } from '../documents/index.ts';
 import { digestClusters } from './cluster-digest.ts';
@@ -23,16 +23,9 @@ import {
 import { readClusterFile } from './read-clusters.ts';
 import { clusterBySortPipeline } from './sort-pipeline.ts';
 
-let pool: WorkerPool;
-let folder: string;
-before(async () => {
-  pool = await openWorkerPool({ workers: 2 });
-  folder = await mkdtemp(join(tmpdir(), 'batch-test-'));
-});
-after(async () => {
-  await pool[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder();
+const pool = await openWorkerPool({ workers: 2 });
+after(() => pool[Symbol.asyncDispose]());
 
 /** Documents in the order of their ids as bytes, as the reference clustering requires. */
 function randomDocuments(random: Random, documents: number, keysPerTable: number): KeyedDocument[] {

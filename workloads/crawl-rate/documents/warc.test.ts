@@ -3,21 +3,18 @@
  * is reported.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { UsageError } from '#results';
+import { temporaryFolder } from '#engine/testing';
 import { openCrawl } from './crawl.ts';
 import { readWarc, type CrawlRecord } from './warc.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'warc-'));
-after(() => {
-  rmSync(folder, { recursive: true });
-});
+const folder = temporaryFolder();
 
 const HTML = '<title>Hi</title>';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n';

@@ -8,7 +8,7 @@ import { execa, type Options } from 'execa';
 import { parseCommandLine } from './command-line.ts';
 import { choice, flag, inputFile, integer, integerList, number, numberList } from './options.ts';
 import { outputFolder, textList } from './options.ts';
-import { temporaryFolder } from '../../../results/report/testing/temporary-folder.ts';
+import { temporaryFolder } from '../../../engine/testing/temporary-folder.ts';
 import { UsageError } from '#results';
 
 const specification = {
@@ -36,8 +36,8 @@ const specification = {
 
 describe('options in a file', () => {
   test('work like those of the command line, which take precedence', () => {
-    using folder = temporaryFolder();
-    const config = path.join(folder.path, 'config.json');
+    const folder = temporaryFolder();
+    const config = path.join(folder, 'config.json');
     const given = {
       documents: 7,
       'keys-per-table': 9,
@@ -65,8 +65,8 @@ describe('options in a file', () => {
   ];
   for (const { holds, says } of mistakes) {
     test(`that say ${holds} are refused in one sentence`, () => {
-      using folder = temporaryFolder();
-      const config = path.join(folder.path, 'config.json');
+      const folder = temporaryFolder();
+      const config = path.join(folder, 'config.json');
       writeFileSync(config, holds);
       const parse = (): unknown => parseCommandLine(specification, ['--config', config]);
       assert.throws(parse, (error) => error instanceof UsageError && says.test(error.message));
@@ -159,18 +159,18 @@ describe('the message for a wrong command line names the option, the value, and 
   }
 
   test('an output folder that already holds a run', () => {
-    using folder = temporaryFolder();
-    writeFileSync(path.join(folder.path, 'run.json'), '{}');
+    const folder = temporaryFolder();
+    writeFileSync(path.join(folder, 'run.json'), '{}');
     assert.throws(
-      () => parseCommandLine(specification, ['--out', folder.path]),
+      () => parseCommandLine(specification, ['--out', folder]),
       /results are never overwritten/,
     );
   });
 
   test('the check of an output folder creates nothing', () => {
-    using folder = temporaryFolder();
-    parseCommandLine(specification, ['--out', path.join(folder.path, 'a', 'b')]);
-    assert.deepEqual(readdirSync(folder.path), []);
+    const folder = temporaryFolder();
+    parseCommandLine(specification, ['--out', path.join(folder, 'a', 'b')]);
+    assert.deepEqual(readdirSync(folder), []);
   });
 });
 
@@ -190,8 +190,8 @@ describe('a script as its user meets it', () => {
   });
 
   test('a file may hold options without effect here, if the script lists them; they are reported', async () => {
-    using folder = temporaryFolder();
-    const config = path.join(folder.path, 'config.json');
+    const folder = temporaryFolder();
+    const config = path.join(folder, 'config.json');
     writeFileSync(config, '{"seconds": 7, "batch-rows": "many"}');
     const body = 'console.log(JSON.stringify(options))';
     const { stdout, stderr, exitCode } = await runScript(body, ['--config', config]);
@@ -259,8 +259,8 @@ async function runScript(
   words: readonly string[] = [],
   env: NonNullable<Options['env']> = {},
 ): Promise<Ending> {
-  using folder = temporaryFolder();
-  const file = path.join(folder.path, 'script.mjs');
+  const folder = temporaryFolder();
+  const file = path.join(folder, 'script.mjs');
   const module = pathToFileURL(path.join(import.meta.dirname, '../index.ts')).href;
   writeFileSync(
     file,

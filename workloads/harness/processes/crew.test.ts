@@ -3,24 +3,21 @@
  * the one that failed.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execaNode } from 'execa';
 import { systemClock } from '#engine';
+import { temporaryFolder } from '#engine/testing';
 import type { ChildOptions } from './child.fixture.ts';
 import { Crew, type Member } from './index.ts';
 
 const CHILD = new URL('child.fixture.ts', import.meta.url);
 const PARENT = fileURLToPath(new URL('parent.fixture.ts', import.meta.url));
 const NEVER = new AbortController().signal;
-const folder = mkdtempSync(path.join(tmpdir(), 'crew-test-'));
-after(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder();
 
 let files = 0;
 const newFile = (): string => path.join(folder, `alive-${files++}`);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { ANOMALIES } from './anomalies.ts';
@@ -14,8 +14,7 @@ import type { Verdict } from './verdict.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const FIXTURES = path.join(import.meta.dirname, 'fixtures');
-const folder = await temporaryFolder();
-after(() => folder[Symbol.asyncDispose]());
+const folder = temporaryFolder();
 
 async function run(...options: string[]): Promise<{
   readonly exitCode: number | undefined;
@@ -144,7 +143,7 @@ describe('the report', () => {
   });
 
   test('tells the requested number of stories of a kind, and counts all', async () => {
-    const file = path.join(folder.path, 'many.jsonl');
+    const file = path.join(folder, 'many.jsonl');
     const one = (start: number): string =>
       JSON.stringify({ start, outcome: 'ok', ops: [{ read: 'x', value: start }] });
     writeFileSync(file, Array.from({ length: 2000 }, (_, i) => one(i)).join('\n'));
@@ -265,7 +264,7 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
 describe('bad input', () => {
   for (const [what, name, text, sentence] of BAD) {
     test(`such as ${what} is named, with its line`, async () => {
-      const file = path.join(folder.path, name);
+      const file = path.join(folder, name);
       writeFileSync(file, text);
       await assert.rejects(judgeAll(file), (error: Error) => {
         assert.equal(error.name, 'UsageError');
@@ -276,7 +275,7 @@ describe('bad input', () => {
   }
 
   test('is answered with one sentence and exit code 2', async () => {
-    const file = path.join(folder.path, 'bad.jsonl');
+    const file = path.join(folder, 'bad.jsonl');
     writeFileSync(file, `${GOOD}{}\n`);
     const { exitCode, stdout, stderr } = await run(file);
     const said = stderr.split('\n').filter((line) => !line.startsWith('judging'));

@@ -37,8 +37,8 @@ const STRICTEST = {
 };
 
 test('the packed engine installs, type-checks and runs outside, and carries no tests', async (context) => {
-  await using folder = await temporaryFolder();
-  const cwd = folder.path;
+  const folder = temporaryFolder();
+  const cwd = folder;
   const { tarball, files } = await buildPackage(cwd);
   assert.deepEqual(
     files.filter((file) => /test|fixture|workloads|results|(?<!\.d)\.ts$/.test(file)),

@@ -20,11 +20,11 @@ function run(program: string, ...options: string[]): Promise<Ended> {
 
 describe('bench:batching', () => {
   test('counts, checks, and reports whether prefetching saves nine reads of ten', async () => {
-    await using folder = await temporaryFolder();
-    const out = path.join(folder.path, 'run');
+    const folder = temporaryFolder();
+    const out = path.join(folder, 'run');
     const small = ['--documents', '60', '--transactions', '300', '--repository', '100'];
     const rest = ['--repeats', '1', '--round-trip', '0', '--concurrency', '8', '--out', out];
-    const config = path.join(folder.path, 'config.json');
+    const config = path.join(folder, 'config.json');
     await writeFile(config, JSON.stringify(asConfig({ ...DEFAULTS, batchRows: 128 })));
     const all = [...small, ...rest, '--config', config];
     const { exitCode, stdout, stderr } = await run('../../bench/batching/main.ts', ...all);
@@ -57,8 +57,8 @@ describe('bench:batching', () => {
 describe('tune', () => {
   for (const workload of ['crawl-rate', 'micro']) {
     test(`recommends settings for ${workload}, in a file that scripts accept`, async () => {
-      await using folder = await temporaryFolder();
-      const out = path.join(folder.path, 'run');
+      const folder = temporaryFolder();
+      const out = path.join(folder, 'run');
       const small = ['--seconds', '5', '--candidates', '3', '--repeats', '3', '--size', '100'];
       const rest = ['--workload', workload, '--concurrency', '8', '--out', out];
       const { exitCode, stdout, stderr } = await run('main.ts', ...small, ...rest);

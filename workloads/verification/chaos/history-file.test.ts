@@ -1,16 +1,11 @@
 /** The claims of a history file: `kill -9` leaves exactly what had happened. */
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
 import type { RecordedTransaction } from '../invariants/index.ts';
 import { openHistoryFile, readHistory } from './history-file.ts';
-
-const root = mkdtempSync(path.join(tmpdir(), 'history-file-test-'));
-after(() => {
-  rmSync(root, { recursive: true, force: true });
-});
 
 function began(startTimestamp: number): RecordedTransaction {
   return {
@@ -26,7 +21,7 @@ function began(startTimestamp: number): RecordedTransaction {
 }
 
 test('an ended transaction has its outcome, a begun one is unknown, and a torn last line does not count', () => {
-  const folder = mkdtempSync(path.join(root, 'torn-'));
+  const folder = temporaryFolder();
   {
     using file = openHistoryFile(folder, '1.1');
     file.began(began(7));
@@ -53,13 +48,13 @@ test('an ended transaction has its outcome, a begun one is unknown, and a torn l
 });
 
 test('a line that is torn in the middle of a file is an error, not a gap', () => {
-  const folder = mkdtempSync(path.join(root, 'gap-'));
+  const folder = temporaryFolder();
   appendFileSync(path.join(folder, '1.1.jsonl'), '{"kind":"be\n{"kind":"opened","pid":1}\n');
   assert.throws(() => readHistory(folder), SyntaxError);
 });
 
 test('all lives are read, with their violations, collected cells and last counts', () => {
-  const folder = mkdtempSync(path.join(root, 'lives-'));
+  const folder = temporaryFolder();
   for (const life of ['1.1', '1.2', 'watcher.1']) {
     using file = openHistoryFile(folder, life);
     file.began({ ...began(Number(life.at(-1)) + life.length), process: life });

@@ -1,26 +1,15 @@
 /** Chaos at smoke size, run as a user would run it. */
 import assert from 'node:assert/strict';
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { kill } from 'node:process';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { systemClock } from '#engine';
+import { temporaryFolder } from '#engine/testing';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
-const folder = mkdtempSync(path.join(tmpdir(), 'chaos-test-'));
-after(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder();
 
 function start(...options: string[]): ReturnType<typeof execaNode<{ reject: false }>> {
   return execaNode(MAIN, options, { reject: false });
@@ -125,7 +114,7 @@ for (const [signal, code] of [
 }
 
 test('without --folder, a run that found nothing leaves nothing', async () => {
-  const temporary = mkdtempSync(path.join(folder, 'temporary-'));
+  const temporary = temporaryFolder();
   const env = { TMPDIR: temporary };
   const options = ['--pairs', '50', '--workloads', 'ring', '--seed', '5', '--gc', '--no-fsync'];
   const { exitCode, stdout } = await execaNode(MAIN, options, { reject: false, env });

@@ -81,9 +81,9 @@ test('random histories have the pairs that comparing all with all finds, in any 
 });
 
 test('a goal is reached when the files hold enough pairs and runs, however the lines arrive', async () => {
-  await using folder = await temporaryFolder();
-  using file = openHistoryFile(folder.path, '1.1');
-  const goal = new Goal({ pairs: 1, runs: 1 }, 3_600, folder.path);
+  const folder = temporaryFolder();
+  using file = openHistoryFile(folder, '1.1');
+  const goal = new Goal({ pairs: 1, runs: 1 }, 3_600, folder);
   const [one, other] = [writing(['ä'], 1, 4), writing(['ä'], 2, 3)];
   for (const { startTimestamp, endedAt, ...began } of [one, other]) {
     assert.equal(goal.isReached(), false);
@@ -98,15 +98,15 @@ test('a goal is reached when the files hold enough pairs and runs, however the l
     kind: 'ended',
     ending: { startTimestamp: run.startTimestamp, outcome: 'committed' },
   });
-  appendFileSync(path.join(folder.path, '1.1.jsonl'), line.slice(0, 30));
+  appendFileSync(path.join(folder, '1.1.jsonl'), line.slice(0, 30));
   assert.equal(goal.isReached(), false, 'half a line does not count');
-  appendFileSync(path.join(folder.path, '1.1.jsonl'), `${line.slice(30)}\n`);
+  appendFileSync(path.join(folder, '1.1.jsonl'), `${line.slice(30)}\n`);
   assert.equal(goal.isReached(), true);
 });
 
 test('a goal is reached when its seconds are over', async () => {
-  await using folder = await temporaryFolder();
-  assert.equal(new Goal({ pairs: 1, runs: 1 }, 0, folder.path).isReached(), true);
+  const folder = temporaryFolder();
+  assert.equal(new Goal({ pairs: 1, runs: 1 }, 0, folder).isReached(), true);
 });
 
 function drawTransaction(random: Random): RecordedTransaction {

@@ -84,8 +84,8 @@ test('the count of an inner range overrides those around it', () => {
 });
 
 test('the ledger keeps the newest verdict on a text, and survives a line that is cut short', async () => {
-  await using folder = await temporaryFolder();
-  const file = path.join(folder.path, 'a/ledger.jsonl');
+  const folder = temporaryFolder();
+  const file = path.join(folder, 'a/ledger.jsonl');
   const [mutant] = mutants;
   assert.ok(mutant !== undefined);
   const verdict = await verdictOn(mutant, { ...JUDGE, reached: {} });

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { parseEDNString } from 'edn-data';
 import { createRandom, type Random } from '#engine/base';
 import {
@@ -19,15 +19,14 @@ import type { Verdict } from '../verdict.ts';
 import { type Form, readForms } from './edn-reader.ts';
 
 const FIXTURES = path.join(import.meta.dirname, '../fixtures');
-const folder = await temporaryFolder();
-after(() => folder[Symbol.asyncDispose]());
+const folder = temporaryFolder();
 
 async function judge(
   name: string,
   text: string,
   model: Model = 'snapshot-isolation',
 ): Promise<Verdict> {
-  const file = path.join(folder.path, name);
+  const file = path.join(folder, name);
   writeFileSync(file, text);
   const { signal } = new AbortController();
   const options: FileOptions = {

@@ -5,14 +5,13 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { judgeFile, type Model } from '../judge-file.ts';
 import { MISTAKES, timestampHistory } from '../store.fixture.ts';
 import type { Verdict } from '../verdict.ts';
 
-const folder = await temporaryFolder();
-after(() => folder[Symbol.asyncDispose]());
+const folder = temporaryFolder();
 let files = 0;
 
 async function judge(
@@ -22,7 +21,7 @@ async function judge(
     ownWritesSeen = true,
   }: { model?: Model; ownWritesSeen?: boolean } = {},
 ): Promise<Verdict> {
-  const file = path.join(folder.path, `${files++}.jsonl`);
+  const file = path.join(folder, `${files++}.jsonl`);
   writeFileSync(file, `${lines.join('\n')}\n`);
   const { signal } = new AbortController();
   return judgeFile(file, { model, ownWritesSeen, keepMax: 1000, onProgress: () => {}, signal });

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { execa } from 'execa';
+import { pathToFileURL } from 'node:url';
+import { execa, execaNode } from 'execa';
 import * as fc from 'fast-check';
 import {
   createLatencyHistogram,
@@ -100,6 +101,25 @@ describe('a run record', () => {
     const folder = temporaryFolder();
     createSampleRun(folder);
     assert.throws(() => createSampleRun(folder), UsageError);
+  });
+
+  test('belongs to one of two runs that begin at once in one folder', async () => {
+    using folder = temporaryFolder();
+    const sample = JSON.stringify(
+      pathToFileURL(path.join(import.meta.dirname, 'testing/sample-run.ts')),
+    );
+    const begin = `
+      const { createSampleRun } = await import(${sample});
+      while (Date.now() < ${Date.now() + 2_500}); // Both have loaded their code by then.
+      createSampleRun(${JSON.stringify(folder.path)});
+    `;
+    const options = { reject: false } as const;
+    const both = await Promise.all(
+      [1, 2].map(() => execaNode('--input-type=module', ['--eval', begin], options)),
+    );
+    assert.equal(both.filter(({ exitCode }) => exitCode === 0).length, 1);
+    const [refused] = both.filter(({ exitCode }) => exitCode !== 0);
+    assert.match(refused?.stderr ?? '', /UsageError: The output folder must be new/);
   });
 
   test('leaves no temporary file', () => {

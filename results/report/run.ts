@@ -11,7 +11,7 @@
  *
  * Each step replaces `run.json` atomically, so an interrupted run keeps all its measurements.
  */
-import { existsSync, mkdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { captureEnvironment } from './environment.ts';
 import { summarize, writeHistogram, type Histogram } from './histogram.ts';
@@ -74,14 +74,23 @@ export function defaultRunFolder(experiment: string): string {
 
 /** Creates the folder, and the record of a run that begins now. */
 export function createRun(folder: string, header: RunHeader): Run {
-  if (existsSync(path.join(folder, RECORD_FILE))) {
+  mkdirSync(folder, { recursive: true });
+  claim(folder);
+  return new RunFolder(folder, newRecord(folder, header));
+}
+
+/** Creates an empty record file: of two runs that begin at once, the system lets one do so. */
+function claim(folder: string): void {
+  try {
+    closeSync(openSync(path.join(folder, RECORD_FILE), 'wx'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new UsageError(
       `The output folder must be new, because results are never overwritten, but ` +
         `${JSON.stringify(folder)} already holds a ${RECORD_FILE}.`,
+      { cause: error },
     );
   }
-  mkdirSync(folder, { recursive: true });
-  return new RunFolder(folder, newRecord(folder, header));
 }
 
 class RunFolder implements Run {

@@ -145,7 +145,7 @@ await runCommand(
           'new folder for the record, the charts and the report; the run measures its disk',
         default: () => defaultRunFolder('brokerage'),
         defaultText: 'results/runs/brokerage-<UTC time>',
-        mustNotHold: 'run.json',
+        isNew: true,
       }),
     },
     ignoredInFiles: ['scanners'], // The only observer aggregates the side table of brokers.

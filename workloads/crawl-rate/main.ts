@@ -116,7 +116,7 @@ await runCommand(
           'new folder for the record, the charts and the report; the run measures its disk',
         default: () => defaultRunFolder('crawl-rate'),
         defaultText: 'results/runs/crawl-rate-<UTC time>',
-        mustNotHold: 'run.json',
+        isNew: true,
       }),
     },
     examples: [

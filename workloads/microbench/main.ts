@@ -95,7 +95,7 @@ await runCommand(
         description: 'new folder for the record, the charts and the report',
         default: () => defaultRunFolder('micro'),
         defaultText: 'results/runs/micro-<UTC time>',
-        mustNotHold: 'run.json',
+        isNew: true,
       }),
     },
     ignoredInFiles: ['scanners'], // This benchmark has no observers.

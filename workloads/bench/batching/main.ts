@@ -76,7 +76,7 @@ const specification = {
       description: 'new folder for the record and the temporary databases',
       default: () => defaultRunFolder('batching'),
       defaultText: 'results/runs/batching-<UTC time>',
-      mustNotHold: 'run.json',
+      isNew: true,
     }),
   },
   // The benchmark tries these itself.

@@ -61,7 +61,7 @@ await runCommand(
         description: 'new folder for the record, the charts and the report',
         default: () => defaultRunFolder('notify-latency'),
         defaultText: 'results/runs/notify-latency-<UTC time>',
-        mustNotHold: 'run.json',
+        isNew: true,
       }),
     },
     examples: [

@@ -70,7 +70,7 @@ const specification = {
       description: 'new folder for the record, the charts and the report',
       default: () => defaultRunFolder('oracle'),
       defaultText: 'results/runs/oracle-<UTC time>',
-      mustNotHold: 'run.json',
+      isNew: true,
     }),
   },
   // This benchmark has only an oracle, no database.

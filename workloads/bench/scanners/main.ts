@@ -75,7 +75,7 @@ const specification = {
       description: 'new folder for the record, the charts and the report',
       default: () => defaultRunFolder('scanners'),
       defaultText: 'results/runs/scanners-<UTC time>',
-      mustNotHold: 'run.json',
+      isNew: true,
     }),
   },
   examples: [

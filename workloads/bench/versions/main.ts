@@ -88,7 +88,7 @@ const specification = {
       description: 'new folder for the record, the chart and the report',
       default: () => defaultRunFolder('versions'),
       defaultText: 'results/runs/versions-<UTC time>',
-      mustNotHold: 'run.json',
+      isNew: true,
     }),
   },
   ignoredInFiles: ['scanners'], // There are no observers.

@@ -168,9 +168,10 @@ function textsOfConfig(
 ): ReadonlyMap<string, string> {
   if (file === undefined) return new Map();
   const keyOf = new Map(
-    [...Object.keys(options), ...ignoredInFiles].map((key) => [flagOf(key).slice(2), key]),
+    [...ignoredInFiles, ...Object.keys(options)].map((key) => [flagOf(key).slice(2), key]),
   );
-  const texts = [...readConfigFile(file, [...keyOf.keys()])];
+  const known = new Map([...keyOf].map(([name, key]) => [name, options[key]]));
+  const texts = [...readConfigFile(file, known)];
   const ofKey = new Map(texts.map(([name, value]) => [keyOf.get(name) ?? name, value]));
   const isIgnored = (name: string): boolean => !Object.hasOwn(options, keyOf.get(name) ?? name);
   const ignored = texts.map(([name]) => name).filter(isIgnored);

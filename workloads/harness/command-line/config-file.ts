@@ -8,29 +8,35 @@
  * line. `npm run tune` writes such files; a script without use for one of its settings may list it
  * in `ignoredInFiles`, and accepts the file.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { UsageError } from '#results';
+import type { Option } from './options.ts';
+import { checkReadableFile } from './path-checks.ts';
+
+const BYTES_MAX = 1e6;
 
 /**
  * The texts of the options in `file`, by name.
- * @throws UsageError if it is not such a file, or names an option that is not among `names`
+ * @param known the options of this script by name; undefined for one without effect here
+ * @throws UsageError if it is not such a file, or names an option that is not known
  */
 export function readConfigFile(
   file: string,
-  names: readonly string[],
+  known: ReadonlyMap<string, Option<unknown> | undefined>,
 ): ReadonlyMap<string, string> {
   const texts = new Map<string, string>();
   for (const [name, value] of Object.entries(parseFile(file))) {
-    if (!names.includes(name)) {
+    if (!known.has(name)) {
       throw new UsageError(
         `--config ${JSON.stringify(file)} must give options of this script, but there is no --${name}.`,
       );
     }
-    const text = textOf(value);
+    const option = known.get(name);
+    const text = option === undefined ? '' : textOf(value, option);
     if (text === undefined) {
+      const expected = option?.placeholder === null ? 'true or false' : option?.expected;
       throw new UsageError(
-        `--config ${JSON.stringify(file)} must give numbers, texts, lists of them, true or false, ` +
-          `but ${name} is ${JSON.stringify(value)}.`,
+        `In --config ${JSON.stringify(file)}, ${name} must be ${expected}, but is ${shortJson(value)}.`,
       );
     }
     if (value !== false) texts.set(name, text);
@@ -40,27 +46,42 @@ export function readConfigFile(
 
 function parseFile(file: string): object {
   const sentence = `--config must be a JSON file with options, but ${JSON.stringify(file)}`;
-  let text: string;
+  checkReadableFile('--config', file);
+  if (statSync(file).size > BYTES_MAX) throw new UsageError(`${sentence} is larger than 1 MB.`);
+  const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, ''); // Windows begins files with it.
+  let parsed: unknown;
   try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new UsageError(`${sentence} cannot be read.`, { cause });
-  }
-  try {
-    const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed;
+    parsed = JSON.parse(text);
   } catch (cause) {
     throw new UsageError(`${sentence} is not JSON.`, { cause });
   }
-  throw new UsageError(`${sentence} does not hold an object.`);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new UsageError(`${sentence} does not hold an object.`);
+  }
+  const twice = namedTwice(text);
+  if (twice !== undefined) throw new UsageError(`${sentence} names ${twice} twice.`);
+  return parsed;
+}
+
+/** JSON.parse would take the last of two values. Objects in objects are no values of options. */
+function namedTwice(text: string): string | undefined {
+  const names = [...text.matchAll(/("(?:[^"\\]|\\.)*")\s*(:?)/g)]
+    .filter(([, , colon]) => colon === ':')
+    .map(([, name = '']) => JSON.parse(name) as string);
+  return names.find((name, i) => names.indexOf(name) < i);
 }
 
 /** The text a user would type for it; undefined if there is none. */
-function textOf(value: unknown): string | undefined {
-  if (Array.isArray(value)) {
-    const texts = value.map(textOf);
-    return texts.includes(undefined) ? undefined : texts.join(',');
-  }
-  const isPlain = ['string', 'number', 'boolean'].includes(typeof value);
-  return isPlain ? String(value) : undefined;
+function textOf(value: unknown, { placeholder, repeats }: Option<unknown>): string | undefined {
+  if (placeholder === null) return typeof value === 'boolean' ? String(value) : undefined;
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const isPlain = values.every((one) => ['string', 'number'].includes(typeof one));
+  const texts = values.map(String);
+  if (!isPlain || texts.some((text) => text.includes('\0'))) return undefined;
+  return texts.join(repeats === true ? '\0' : ',');
+}
+
+function shortJson(value: unknown): string {
+  const json = JSON.stringify(value);
+  return json.length > 100 ? `${json.slice(0, 100)}...` : json;
 }

@@ -9,7 +9,8 @@
  * An option without a default is `undefined` when it was not given, as its type says.
  */
 import { UsageError } from '#results';
-import { checkFolderWritable, checkReadableFile, checkReadableFolder } from './path-checks.ts';
+import { checkFolderNew, checkFolderWritable } from './path-checks.ts';
+import { checkReadableFile, checkReadableFolder } from './path-checks.ts';
 
 /** One option, as data. Made by the functions below; read by `command-line.ts`. */
 export interface Option<T> {
@@ -161,24 +162,27 @@ export function textList(
 
 /**
  * A folder to write into. A check proves it writable before anything runs, and leaves neither it
- * nor a parent on disk: the run creates it when it begins. `mustNotHold` names a file that would be
- * overwritten, such as `run.json`: results are immutable.
+ * nor a parent on disk: the run creates it when it begins. With `isNew` it must not exist, or be
+ * empty: results are immutable, and the files of another program are not ours.
  */
 export function outputFolder<const D extends string | undefined = undefined>(
   options: Omit<Common<D>, 'default'> & {
     readonly default?: D | (() => D);
-    readonly mustNotHold?: string;
+    readonly isNew?: boolean;
   },
 ): Option<string | D> {
-  const { default: fallback, mustNotHold, ...rest } = options;
+  const { default: fallback, isNew = false, ...rest } = options;
   const value = typeof fallback === 'function' ? fallback : (): D => fallback as D;
   return {
-    ...common(rest, 'a folder that can be written'),
+    ...common(rest, `a ${isNew ? 'new or an empty ' : ''}folder that can be written`),
     defaultText: rest.defaultText ?? value() ?? null,
     placeholder: 'folder',
     fallback: value,
     parse: (given) => (given === '' ? null : { value: given }),
-    check: (name, folder) => checkFolderWritable(name, folder, mustNotHold),
+    check: (name, folder) => {
+      checkFolderWritable(name, folder);
+      if (isNew) checkFolderNew(name, folder);
+    },
   };
 }
 

@@ -4,30 +4,41 @@
  * Permission bits do not answer this: root passes every `access`, but a read-only mount or `/proc`
  * still refuses the write. So each check tries the operation and undoes it.
  */
-import { accessSync, closeSync, constants, existsSync, mkdtempSync, openSync } from 'node:fs';
-import { readdirSync, rmdirSync, statSync } from 'node:fs';
+import { closeSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync } from 'node:fs';
+import { rmdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from '#results';
 
-/** Throws unless `folder` could be created and written now. Leaves no files. */
-export function checkFolderWritable(name: string, folder: string, mustNotHold?: string): void {
-  const existing = nearestExisting(path.resolve(folder));
+/** Throws unless `folder` could be created and written now. Leaves no files and no folders. */
+export function checkFolderWritable(name: string, folder: string): void {
   attempt(`${name} must be a folder that can be written, but ${JSON.stringify(folder)}`, () => {
-    if (!statSync(existing).isDirectory()) throw new Error(`${path.basename(existing)} is a file`);
-    accessSync(existing, constants.W_OK);
-    rmdirSync(mkdtempSync(path.join(existing, '.writable-')));
+    const missing = missingFolders(path.resolve(folder));
+    try {
+      for (const one of missing.toReversed()) makeFolder(one);
+      rmdirSync(mkdtempSync(path.join(folder, '.writable-')));
+    } finally {
+      for (const one of missing) removeIfEmpty(one);
+    }
   });
-  if (mustNotHold === undefined || !existsSync(path.join(folder, mustNotHold))) return;
+}
+
+/** Throws if `folder` exists and is not empty: results are never overwritten. */
+export function checkFolderNew(name: string, folder: string): void {
+  const [first] = isThere(folder) ? readdirSync(folder) : [];
+  if (first === undefined) return;
   throw new UsageError(
-    `${name} must be a new folder, because results are never overwritten, but ` +
-      `${JSON.stringify(folder)} already holds a ${mustNotHold}.`,
+    `${name} must be a new or an empty folder, because results are never overwritten, but ` +
+      `${JSON.stringify(folder)} holds ${first}.`,
   );
 }
 
-/** Throws unless `file` is a file that can be opened for reading. */
+/** Throws unless `file` can be opened for reading and has an end. */
 export function checkReadableFile(name: string, file: string): void {
   attempt(`${name} must be a file that can be read, but ${JSON.stringify(file)}`, () => {
-    if (statSync(file).isDirectory()) throw new Error('it is a folder');
+    const found = statSync(file);
+    if (found.isDirectory()) throw new Error('is a folder');
+    // To open a pipe may wait for ever, and a device may have no end.
+    if (!found.isFile()) throw new Error('is not a regular file');
     closeSync(openSync(file, 'r'));
   });
 }
@@ -49,20 +60,45 @@ function attempt(sentence: string, action: () => void): void {
 
 /** The system's reason, in words that continue "but <path> ...". */
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const message = error instanceof Error ? error.message : String(error);
-  return REASONS[code] ?? `cannot be used (${message})`;
+  if (!(error instanceof Error)) return `cannot be used (${String(error)})`;
+  if (!('code' in error)) return error.message;
+  return REASONS[String(error.code)] ?? `cannot be used (${error.message})`;
 }
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist, or cannot be created',
   ENOTDIR: 'is not a folder, or lies below a file',
+  ELOOP: 'is a symbolic link to itself',
+  ENAMETOOLONG: 'is too long',
   EACCES: 'is not permitted to this user',
   EPERM: 'is not permitted to this user',
   EROFS: 'lies on a read-only file system',
+  ENOSPC: 'lies on a full disk',
 };
 
-function nearestExisting(folder: string): string {
-  const parent = path.dirname(folder);
-  return existsSync(folder) || parent === folder ? folder : nearestExisting(parent);
+/** The folders of the path that do not exist, the deepest first. */
+function missingFolders(folder: string): readonly string[] {
+  return isThere(folder) ? [] : [folder, ...missingFolders(path.dirname(folder))];
+}
+
+/** Also true for a symbolic link to nothing, in whose place no folder can be created. */
+function isThere(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Not recursive: below /proc, Node's recursive mkdir never returns. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if (!isThere(folder)) throw error; // Otherwise another process was faster.
+  }
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It was not created, or another process has put a file into it.
+  }
 }

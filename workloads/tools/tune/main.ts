@@ -89,7 +89,7 @@ const specification = {
       description: 'new folder for the record, the chart and the recommended settings',
       default: () => defaultRunFolder('tune'),
       defaultText: 'results/runs/tune-<UTC time>',
-      mustNotHold: 'run.json',
+      isNew: true,
     }),
   },
   examples: [

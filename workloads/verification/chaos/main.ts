@@ -103,7 +103,7 @@ await runCommand(
       folder: outputFolder({
         description: 'new folder for the store, the histories and the verdict',
         defaultText: 'a temporary one, kept only if something was found',
-        mustNotHold: 'round-1',
+        isNew: true,
       }),
     },
     examples: [

@@ -1,0 +1,156 @@
+/** Files for `--config`, and paths, as no author of a script expects them: each gets one sentence. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, closeSync, ftruncateSync, mkdirSync, openSync, readdirSync } from 'node:fs';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { UsageError } from '#results';
+import { temporaryFolder } from '../../../results/report/testing/temporary-folder.ts';
+import { readConfigFile } from './config-file.ts';
+import { flag, inputFile, integer, numberList, outputFolder, text, textList } from './options.ts';
+
+const KNOWN = new Map(
+  Object.entries({
+    documents: integer({ description: '', min: 1, max: 1000 }),
+    rates: numberList({ description: '', min: 1, max: 1000 }),
+    name: text({ description: '' }),
+    table: textList({ description: '', placeholder: 'name' }),
+    fast: flag({ description: '' }),
+  }),
+);
+
+describe('a file for --config', () => {
+  const right: readonly (readonly [string, string, Record<string, string>])[] = [
+    ['begins with a byte-order mark', '\uFEFF{"documents": 7}', { documents: '7' }],
+    ['says no to a flag', '{"fast": false}', {}],
+    ['says yes to a flag', '{"fast": true}', { fast: 'true' }],
+    ['holds a list of texts', '{"table": ["a", "b,c"]}', { table: 'a\0b,c' }],
+    ['holds a list of numbers', '{"rates": [1, 2.5]}', { rates: '1,2.5' }],
+    ['holds a setting of other scripts', '{"batch-rows": {}}', { 'batch-rows': '' }],
+  ];
+  for (const [how, content, texts] of right) {
+    test(`that ${how} is read`, () => {
+      assert.deepEqual(Object.fromEntries(readFrom(content)), texts);
+    });
+  }
+
+  const wrong: readonly (readonly [string, RegExp])[] = [
+    ['', /is not JSON\.$/],
+    ['\0\0\0', /is not JSON\.$/],
+    ['null', /does not hold an object\.$/],
+    ['"documents"', /does not hold an object\.$/],
+    ['{"documents": 1, "documents": 2}', /names documents twice\.$/],
+    ['{"documents": 1, "docu\\u006dents": 2}', /names documents twice\.$/],
+    ['{"__proto__": {"documents": 1}}', /there is no --__proto__\.$/],
+    ['{"constructor": 1}', /there is no --constructor\.$/],
+    ['{"documents": true}', /documents must be a whole number from 1 to 1000, but is true\.$/],
+    ['{"documents": false}', /documents must be a whole number .*, but is false\.$/],
+    ['{"documents": null}', /documents must be .*, but is null\.$/],
+    ['{"documents": {"fast": true}}', /documents must be .*, but is \{"fast":true\}\.$/],
+    ['{"rates": [[1, 2], 3]}', /rates must be .*, but is \[\[1,2\],3\]\.$/],
+    ['{"rates": [true]}', /rates must be .*, but is \[true\]\.$/],
+    ['{"fast": "no"}', /fast must be true or false, but is "no"\.$/],
+    ['{"fast": 0}', /fast must be true or false, but is 0\.$/],
+    ['{"name": "a\\u0000b"}', /name must be .*, but is "a\\u0000b"\.$/],
+    [`{"name": ["${'x'.repeat(1e5)}", {}]}`, /^.{1,400}$/],
+  ];
+  for (const [content, sentence] of wrong) {
+    test(`that holds ${content.slice(0, 60)} is refused`, () => {
+      refuses(() => readFrom(content), sentence);
+    });
+  }
+
+  test('that is no file of a sensible size is refused, and never waited for', () => {
+    using folder = temporaryFolder();
+    const read = (name: string) => () => readConfigFile(path.join(folder.path, name), KNOWN);
+    refuses(read('.'), / is a folder\.$/);
+    refuses(read('none'), /does not exist/);
+    execFileSync('mkfifo', [path.join(folder.path, 'pipe')]);
+    refuses(read('pipe'), / is not a regular file\.$/);
+    const sparse = openSync(path.join(folder.path, 'sparse'), 'w');
+    ftruncateSync(sparse, 2 ** 30);
+    closeSync(sparse);
+    refuses(read('sparse'), /is larger than 1 MB\.$/);
+  });
+
+  function readFrom(content: string): ReadonlyMap<string, string> {
+    using folder = temporaryFolder();
+    const file = path.join(folder.path, 'config.json');
+    writeFileSync(file, content);
+    return readConfigFile(file, new Map([...KNOWN, ['batch-rows', undefined]]));
+  }
+});
+
+describe('a path that cannot be used', () => {
+  const out = outputFolder({ description: '', isNew: true });
+  const anywhere = outputFolder({ description: '' });
+  const input = inputFile({ description: '' });
+  /** What is made in an empty folder, which path in it is then given, and the sentence. */
+  const wrong: readonly (readonly [string, (folder: string) => void, string, RegExp])[] = [
+    ['a folder of other files', (folder) => write(folder, 'taxes.ods'), '.', /holds taxes\.ods\.$/],
+    ['a folder with a run', (folder) => write(folder, 'run.json'), '.', /holds run\.json\.$/],
+    ['a file', (folder) => write(folder, 'file'), 'file', /is not a folder/],
+    ['below a file', (folder) => write(folder, 'file'), 'file/below', /lies below a file\.$/],
+    ['a link to itself', (folder) => link(folder, 'loop', 'loop'), 'loop', /symbolic link/],
+    ['below a link to itself', (folder) => link(folder, 'loop', 'loop'), 'loop/a', /symbolic link/],
+    ['a link to nothing', (folder) => link(folder, 'gone', 'link'), 'link', /cannot be created\.$/],
+    ['a path of 5,000 characters', () => {}, 'a/'.repeat(2500), /is too long\.$/],
+    ['a name of 300 characters', () => {}, 'a'.repeat(300), /is too long\.$/],
+  ];
+  for (const [how, make, given, sentence] of wrong) {
+    test(`for output: ${how}`, () => {
+      using folder = temporaryFolder();
+      make(folder.path);
+      const before = readdirSync(folder.path);
+      refuses(() => out.check('--out', path.join(folder.path, given)), sentence);
+      assert.deepEqual(readdirSync(folder.path), before);
+    });
+  }
+
+  test('for output: a folder without permission', (t) => {
+    if (process.getuid?.() === 0) return void t.skip('root may write everywhere');
+    using folder = temporaryFolder();
+    mkdirSync(path.join(folder.path, 'locked'));
+    chmodSync(path.join(folder.path, 'locked'), 0o500);
+    refuses(() => out.check('--out', path.join(folder.path, 'locked/run')), /not permitted/);
+  });
+
+  test('for output: a file system that takes no folders', () => {
+    refuses(() => out.check('--out', '/proc/run'), /^--out must be a folder .* "\/proc\/run" /);
+  });
+
+  test('for output, but one that is empty, or need not be, can be used; no trace is left', () => {
+    using folder = temporaryFolder();
+    out.check('--out', folder.path);
+    out.check('--out', path.join(folder.path, 'a/b'));
+    assert.deepEqual(readdirSync(folder.path), []);
+    write(folder.path, 'taxes.ods');
+    anywhere.check('--out', folder.path);
+  });
+
+  test('for input: a pipe, which would be waited for, and a device without end', () => {
+    using folder = temporaryFolder();
+    execFileSync('mkfifo', [path.join(folder.path, 'pipe')]);
+    const check = (file: string) => () => input.check('--input', file);
+    refuses(check(path.join(folder.path, 'pipe')), / is not a regular file\.$/);
+    refuses(check('/dev/zero'), / is not a regular file\.$/);
+    refuses(check(folder.path), / is a folder\.$/);
+  });
+
+  function write(folder: string, name: string): void {
+    writeFileSync(path.join(folder, name), '');
+  }
+
+  function link(folder: string, to: string, name: string): void {
+    symlinkSync(to, path.join(folder, name));
+  }
+});
+
+function refuses(action: () => unknown, sentence: RegExp): void {
+  assert.throws(
+    action,
+    (error) =>
+      error instanceof UsageError && sentence.test(error.message) && !/\n/.test(error.message),
+  );
+}

@@ -118,7 +118,7 @@ describe('a run record', () => {
       [1, 2].map(() => execaNode('--input-type=module', ['--eval', begin], options)),
     );
     assert.equal(both.filter(({ exitCode }) => exitCode === 0).length, 1);
-    const [refused] = both.filter(({ exitCode }) => exitCode !== 0);
+    const refused = both.find(({ exitCode }) => exitCode !== 0);
     assert.match(refused?.stderr ?? '', /UsageError: The output folder must be new/);
   });
 

@@ -108,8 +108,8 @@ describe('a path that cannot be used', () => {
     });
   }
 
-  test('for output: a folder without permission', (t) => {
-    if (process.getuid?.() === 0) return void t.skip('root may write everywhere');
+  const skip = process.getuid?.() === 0 && 'root may write everywhere';
+  test('for output: a folder without permission', { skip }, () => {
     using folder = temporaryFolder();
     mkdirSync(path.join(folder.path, 'locked'));
     chmodSync(path.join(folder.path, 'locked'), 0o500);

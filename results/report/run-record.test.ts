@@ -104,14 +104,14 @@ describe('a run record', () => {
   });
 
   test('belongs to one of two runs that begin at once in one folder', async () => {
-    using folder = temporaryFolder();
+    const folder = temporaryFolder();
     const sample = JSON.stringify(
       pathToFileURL(path.join(import.meta.dirname, 'testing/sample-run.ts')),
     );
     const begin = `
       const { createSampleRun } = await import(${sample});
       while (Date.now() < ${Date.now() + 2_500}); // Both have loaded their code by then.
-      createSampleRun(${JSON.stringify(folder.path)});
+      createSampleRun(${JSON.stringify(folder)});
     `;
     const options = { reject: false } as const;
     const both = await Promise.all(

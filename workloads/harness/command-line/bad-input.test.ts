@@ -6,7 +6,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { UsageError } from '#results';
-import { temporaryFolder } from '../../../results/report/testing/temporary-folder.ts';
+import { temporaryFolder } from '#engine/testing';
 import { readConfigFile } from './config-file.ts';
 import { flag, inputFile, integer, numberList, outputFolder, text, textList } from './options.ts';
 
@@ -62,21 +62,21 @@ describe('a file for --config', () => {
   }
 
   test('that is no file of a sensible size is refused, and never waited for', () => {
-    using folder = temporaryFolder();
-    const read = (name: string) => () => readConfigFile(path.join(folder.path, name), KNOWN);
+    const folder = temporaryFolder();
+    const read = (name: string) => () => readConfigFile(path.join(folder, name), KNOWN);
     refuses(read('.'), / is a folder\.$/);
     refuses(read('none'), /does not exist/);
-    execFileSync('mkfifo', [path.join(folder.path, 'pipe')]);
+    execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     refuses(read('pipe'), / is not a regular file\.$/);
-    const sparse = openSync(path.join(folder.path, 'sparse'), 'w');
+    const sparse = openSync(path.join(folder, 'sparse'), 'w');
     ftruncateSync(sparse, 2 ** 30);
     closeSync(sparse);
     refuses(read('sparse'), /is larger than 1 MB\.$/);
   });
 
   function readFrom(content: string): ReadonlyMap<string, string> {
-    using folder = temporaryFolder();
-    const file = path.join(folder.path, 'config.json');
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'config.json');
     writeFileSync(file, content);
     return readConfigFile(file, new Map([...KNOWN, ['batch-rows', undefined]]));
   }
@@ -100,20 +100,20 @@ describe('a path that cannot be used', () => {
   ];
   for (const [how, make, given, sentence] of wrong) {
     test(`for output: ${how}`, () => {
-      using folder = temporaryFolder();
-      make(folder.path);
-      const before = readdirSync(folder.path);
-      refuses(() => out.check('--out', path.join(folder.path, given)), sentence);
-      assert.deepEqual(readdirSync(folder.path), before);
+      const folder = temporaryFolder();
+      make(folder);
+      const before = readdirSync(folder);
+      refuses(() => out.check('--out', path.join(folder, given)), sentence);
+      assert.deepEqual(readdirSync(folder), before);
     });
   }
 
   const skip = process.getuid?.() === 0 && 'root may write everywhere';
   test('for output: a folder without permission', { skip }, () => {
-    using folder = temporaryFolder();
-    mkdirSync(path.join(folder.path, 'locked'));
-    chmodSync(path.join(folder.path, 'locked'), 0o500);
-    refuses(() => out.check('--out', path.join(folder.path, 'locked/run')), /not permitted/);
+    const folder = temporaryFolder();
+    mkdirSync(path.join(folder, 'locked'));
+    chmodSync(path.join(folder, 'locked'), 0o500);
+    refuses(() => out.check('--out', path.join(folder, 'locked/run')), /not permitted/);
   });
 
   test('for output: a file system that takes no folders', () => {
@@ -121,21 +121,21 @@ describe('a path that cannot be used', () => {
   });
 
   test('for output, but one that is empty, or need not be, can be used; no trace is left', () => {
-    using folder = temporaryFolder();
-    out.check('--out', folder.path);
-    out.check('--out', path.join(folder.path, 'a/b'));
-    assert.deepEqual(readdirSync(folder.path), []);
-    write(folder.path, 'taxes.ods');
-    anywhere.check('--out', folder.path);
+    const folder = temporaryFolder();
+    out.check('--out', folder);
+    out.check('--out', path.join(folder, 'a/b'));
+    assert.deepEqual(readdirSync(folder), []);
+    write(folder, 'taxes.ods');
+    anywhere.check('--out', folder);
   });
 
   test('for input: a pipe, which would be waited for, and a device without end', () => {
-    using folder = temporaryFolder();
-    execFileSync('mkfifo', [path.join(folder.path, 'pipe')]);
+    const folder = temporaryFolder();
+    execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     const check = (file: string) => () => input.check('--input', file);
-    refuses(check(path.join(folder.path, 'pipe')), / is not a regular file\.$/);
+    refuses(check(path.join(folder, 'pipe')), / is not a regular file\.$/);
     refuses(check('/dev/zero'), / is not a regular file\.$/);
-    refuses(check(folder.path), / is a folder\.$/);
+    refuses(check(folder), / is a folder\.$/);
   });
 
   function write(folder: string, name: string): void {

@@ -149,6 +149,7 @@ const marks: Shape<readonly record.ResultMark[]> = list(
     y: aNumber,
     low: nullable(aNumber),
     high: nullable(aNumber),
+    samples: addedLater(aNumber),
   }),
 );
 

@@ -6,18 +6,16 @@
  * before anything is written, so a corrupt run leaves the old report as it was.
  */
 import path from 'node:path';
-import { buildChartData } from './charts/build-chart-data.ts';
-import type { ChartData } from './charts/chart-data.ts';
+import { stringify } from 'csv-stringify/sync';
 import { drawPng } from './charts/draw-png.ts';
-import { figure7 } from './charts/figure-7.ts';
-import { findingsFigure } from './charts/findings-figure.ts';
 import { formatCount } from './charts/format.ts';
-import { chartTheme } from './charts/theme.ts';
+import { percentilesCsv, pointsCsv } from './crawl-rate/csv.ts';
+import { crawlRateContent } from './crawl-rate/page.ts';
+import { findingsContent } from './findings-report.ts';
 import { type MeasuredRun, readMeasuredRun } from './measured-run.ts';
-import { findingsPage } from './page/findings-page.ts';
-import { reportPage } from './page/page.ts';
-import type { Findings, ResultChart, RunRecord } from './run-record.ts';
-import { percentilesCsv, pointsCsv, tableCsv } from './tables.ts';
+import { runPage } from './page/run-page.ts';
+import type { ResultTable, RunRecord } from './run-record.ts';
+import { UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
 
 /** The paths of the files made. */
@@ -30,88 +28,63 @@ export interface ReportFiles {
   readonly page: string;
 }
 
-interface Content {
-  readonly tables: readonly NamedContent[];
-  readonly figures: readonly NamedContent[];
-  readonly page: string;
-}
-
 type NamedContent = readonly [file: string, content: string | Buffer];
 
 /** Builds or rebuilds everything derived from the run in `folder`. */
 export function buildReport(folder: string): ReportFiles {
   const run = readMeasuredRun(folder);
   const { findings } = run.record;
-  const content = findings === null ? crawlRate(folder, run) : ofFindings(run.record, findings);
-  const write = ([file, bytes]: NamedContent): string => {
-    const where = path.join(folder, file);
-    writeFileAtomically(where, bytes);
-    return where;
-  };
+  const isCrawlRate = findings === null;
+  const content = isCrawlRate ? crawlRateContent(folder, run) : findingsContent(findings);
+  const tables = isCrawlRate ? crawlRateTables(run) : findings.tables.map(tableFile);
+  // The crawl rate's other charts show why; only the figure itself is a picture.
+  const pictured = isCrawlRate ? content.charts.slice(0, 1) : content.charts;
+  const figures = pictured.map(({ chart }): NamedContent => {
+    return [`${chart.name}.png`, drawPng(chart, subtitle(run.record))];
+  });
+  const page: NamedContent = ['report.html', runPage(run.record, content)];
   return {
-    tables: content.tables.map(write),
-    figures: content.figures.map(write),
-    page: write(['report.html', content.page]),
+    tables: tables.map((table) => write(folder, table)),
+    figures: figures.map((figure) => write(folder, figure)),
+    page: write(folder, page),
   };
 }
 
-function crawlRate(folder: string, run: MeasuredRun): Content {
-  const data = buildChartData(folder, run);
-  return {
-    tables: [
-      ['points.csv', pointsCsv(run.record.points)],
-      ['latency-percentiles.csv', percentilesCsv(run.latencies)],
-    ],
-    figures: [['figure-7.png', figurePng(run.record, data)]],
-    page: reportPage(run.record, data),
-  };
-}
-
-function ofFindings(record: RunRecord, findings: Findings): Content {
-  const pictures = findings.charts.map((chart) => ({ chart, png: findingsPng(record, chart) }));
-  return {
-    tables: findings.tables.map((table) => [`${table.name}.csv`, tableCsv(table)]),
-    figures: pictures.map(({ chart, png }) => [`${chart.name}.png`, png]),
-    page: findingsPage(record, findings, pictures),
-  };
-}
-
-function findingsPng(record: RunRecord, chart: ResultChart): Buffer {
-  const theme = chartTheme(false);
-  const { environment, startedAt } = record;
-  const words = [
-    `${environment.cores} cores`,
-    startedAt.slice(0, 10),
-    ...(record.label === null ? [] : [record.label]),
+function crawlRateTables({ record, latencies }: MeasuredRun): readonly NamedContent[] {
+  return [
+    ['points.csv', pointsCsv(record.points)],
+    ['latency-percentiles.csv', percentilesCsv(latencies)],
   ];
-  return drawPng(findingsFigure(chart, theme), theme, {
-    width: 1000,
-    height: 560,
-    title: chart.title,
-    subtitle: `On this machine: ${words.join(', ')}`,
-  });
 }
 
-function figurePng(record: RunRecord, data: ChartData): Buffer {
-  const theme = chartTheme(false);
-  const figure = figure7(data, theme, { median: true, p99: true, paper: true });
-  return drawPng(figure, theme, {
-    width: 1100,
-    height: 680,
-    title: 'Crawl rate against clustering latency',
-    subtitle: figureSubtitle(record),
-  });
+function tableFile({ name, columns, rows }: ResultTable): NamedContent {
+  const cells = rows.map((row) => [...row]);
+  return [`${name}.csv`, stringify(cells, { header: true, columns: [...columns] })];
 }
 
-function figureSubtitle(record: RunRecord): string {
-  const { repository, environment, store } = record;
+function write(folder: string, [name, content]: NamedContent): string {
+  const file = path.join(folder, name);
+  try {
+    writeFileAtomically(file, content);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(
+      `The report of a run is written into its folder, but ${file} cannot be written: ${reason}.`,
+      { cause: error },
+    );
+  }
+  return file;
+}
+
+/** Where and when it was measured, for a picture that is seen without its page. */
+function subtitle({ repository, environment, store, startedAt, label }: RunRecord): string {
   const size = repository === null ? [] : [`${formatCount(repository.documents)} documents`];
   const words = [
     ...size,
     `${store.name} store`,
     `${environment.cores} cores`,
-    record.startedAt.slice(0, 10),
+    startedAt.slice(0, 10),
+    ...(label === null ? [] : [label]),
   ];
-  const label = record.label === null ? [] : [record.label];
-  return `The Percolator paper\u2019s figure 7 on this machine: ${[...words, ...label].join(', ')}`;
+  return `On this machine: ${words.join(', ')}`;
 }

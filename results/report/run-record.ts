@@ -235,6 +235,7 @@ export interface Findings {
   readonly charts: readonly ResultChart[];
 }
 
+/** A table is shown with the chart of its name, or of a name that begins with it and a hyphen. */
 export interface ResultTable {
   /** Also names its file, `<name>.csv`. */
   readonly name: string;
@@ -312,6 +313,8 @@ export interface ResultMark {
   readonly y: number;
   readonly low: number | null;
   readonly high: number | null;
+  /** The number of measurements that `y` rests on; missing in older records. */
+  readonly samples?: number | null;
 }
 
 /** Whether a point may have a latency; see the rule above. */

@@ -1,53 +1,44 @@
 /** Draws a chart as a PNG without a browser: chart.js on a canvas from an npm package. */
 import { createCanvas, GlobalFonts } from '@napi-rs/canvas';
-import { Chart, registerables, type ChartConfiguration } from 'chart.js';
-import type { LatencyMark } from './figure-7.ts';
+import { Chart as ChartJs, registerables } from 'chart.js';
+import type { Chart } from './chart.ts';
+import { chartConfiguration, legendItems, type ChartJsConfiguration } from './draw-chart.ts';
 import { fontFiles } from './fonts.ts';
-import type { Theme } from './theme.ts';
+import { chartTheme, type Theme } from './theme.ts';
 
-export interface PngOptions {
-  /**
-   * Width and height in CSS pixels; the file has twice as many each way, for sharp print and
-   * screens.
-   */
-  readonly width: number;
-  readonly height: number;
-  readonly title: string;
-  readonly subtitle: string;
-}
+/** In CSS pixels; the file has twice as many each way, for sharp print and screens. */
+const SIZE = { width: 1000, height: 600 };
 
-export function drawPng(
-  configuration: ChartConfiguration<'scatter', LatencyMark[]>,
-  theme: Theme,
-  options: PngOptions,
-): Buffer {
+/** @param subtitle where and when it was measured */
+export function drawPng(chart: Chart, subtitle: string): Buffer {
   registerFonts();
-  Chart.register(...registerables);
-  const canvas = createCanvas(options.width, options.height);
-  const chart = new Chart(canvas, {
+  ChartJs.register(...registerables);
+  const theme = chartTheme(false);
+  const configuration = chartConfiguration(chart, theme, () => false);
+  const canvas = createCanvas(SIZE.width, SIZE.height);
+  const drawn = new ChartJs(canvas, {
     ...configuration,
     options: {
       ...configuration.options,
       responsive: false,
       devicePixelRatio: 2,
-      plugins: { ...configuration.options?.plugins, ...titles(options, theme) },
+      plugins: { ...configuration.options?.plugins, ...titles(chart, subtitle, theme) },
     },
-    plugins: [...(configuration.plugins ?? []), backgroundPlugin(theme)],
   });
   try {
     return canvas.toBuffer('image/png');
   } finally {
-    chart.destroy();
+    drawn.destroy();
   }
 }
 
-type Plugins = NonNullable<ChartConfiguration['options']>['plugins'];
+type Plugins = NonNullable<ChartJsConfiguration['options']>['plugins'];
 
-function titles(options: PngOptions, theme: Theme): NonNullable<Plugins> {
+function titles(chart: Chart, subtitle: string, theme: Theme): NonNullable<Plugins> {
   return {
     title: {
       display: true,
-      text: options.title,
+      text: chart.title,
       align: 'start',
       color: theme.text,
       font: { family: theme.font, size: 18, weight: 600 },
@@ -55,27 +46,21 @@ function titles(options: PngOptions, theme: Theme): NonNullable<Plugins> {
     },
     subtitle: {
       display: true,
-      text: options.subtitle,
+      text: subtitle,
       align: 'start',
       color: theme.muted,
       font: { family: theme.font, size: 13 },
       padding: { bottom: 14 },
     },
-  };
-}
-
-/** A canvas is transparent, and a transparent chart is unreadable on a dark page. */
-function backgroundPlugin(theme: Theme): {
-  id: string;
-  beforeDraw: (chart: Chart) => void;
-} {
-  return {
-    id: 'background',
-    beforeDraw: ({ ctx, width, height }) => {
-      ctx.save();
-      ctx.fillStyle = theme.background;
-      ctx.fillRect(0, 0, width, height);
-      ctx.restore();
+    legend: {
+      position: 'bottom',
+      labels: {
+        font: { family: theme.font, size: 12 },
+        usePointStyle: true,
+        boxHeight: 9,
+        padding: 16,
+        generateLabels: () => legendItems(chart.series, theme),
+      },
     },
   };
 }

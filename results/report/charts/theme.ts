@@ -1,13 +1,18 @@
 /**
- * Colours and fonts of the charts, light and dark. Colour-blind readers can tell both hues apart.
+ * Colours and fonts of charts and pages, light and dark.
+ *
+ * The colours of series are those of Okabe and Ito, which colour-blind readers can tell apart, made
+ * darker or lighter until each contrasts with its background. Series also differ in the shape of
+ * their marks, so that a page printed in grey can be read. Percolator is always the first colour,
+ * the system it is compared with the second.
  */
 export interface Theme {
   readonly background: string;
   readonly text: string;
   readonly muted: string;
   readonly grid: string;
-  readonly percolator: string;
-  readonly mapreduce: string;
+  readonly series: readonly string[];
+  /** Numbers that the paper states. */
   readonly paper: string;
   readonly font: string;
 }
@@ -20,8 +25,7 @@ export function chartTheme(dark: boolean): Theme {
         text: '#e6e8ec',
         muted: '#a3abb8',
         grid: '#2b3039',
-        percolator: '#6aa9ff',
-        mapreduce: '#ff9d5c',
+        series: ['#56b4e9', '#f58a3c', '#1fc995', '#e39bc9', '#f0e442', '#c9ced6'],
         paper: '#98a1af',
         font,
       }
@@ -30,9 +34,13 @@ export function chartTheme(dark: boolean): Theme {
         text: '#1b1f27',
         muted: '#5b6472',
         grid: '#e4e7ec',
-        percolator: '#1a5fd0',
-        mapreduce: '#c2500a',
-        paper: '#7a8392',
+        series: ['#0072b2', '#c85200', '#007d5a', '#b0528f', '#8a6d00', '#333333'],
+        paper: '#6b7482',
         font,
       };
+}
+
+export function seriesColor(color: number | 'paper', theme: Theme): string {
+  if (color === 'paper') return theme.paper;
+  return theme.series[color % theme.series.length] ?? theme.text;
 }

@@ -6,29 +6,14 @@
  * one after the other into one scope. Hence two rules for these modules: everything at their top
  * level is exported under a name that no other one uses, and is a function or plain data.
  */
-import * as annotations from '../charts/annotations.ts';
-import * as backlog from '../charts/backlog.ts';
-import * as cost from '../charts/cost.ts';
-import * as distribution from '../charts/distribution.ts';
-import * as figure7 from '../charts/figure-7.ts';
+import * as axes from '../charts/axes.ts';
+import * as decorations from '../charts/decorations.ts';
+import * as drawChart from '../charts/draw-chart.ts';
 import * as format from '../charts/format.ts';
-import * as normalised from '../charts/normalised.ts';
-import * as scales from '../charts/scales.ts';
 import * as theme from '../charts/theme.ts';
 import * as pageScript from './page-script.ts';
 
-const MODULES: readonly object[] = [
-  format,
-  theme,
-  scales,
-  annotations,
-  figure7,
-  normalised,
-  distribution,
-  cost,
-  backlog,
-  pageScript,
-];
+const MODULES: readonly object[] = [format, theme, axes, decorations, drawChart, pageScript];
 
 /** One expression statement. It needs `Chart` of chart.js, and runs at once. */
 export function browserSource(): string {

@@ -1,14 +1,10 @@
 /**
- * The program of the page: reads the data, draws the charts, and draws them again when the reader
- * ticks a box or the reader's system turns dark. It obeys the two rules of browser-source.ts.
+ * The program of the page: reads the descriptions of the charts, draws them, and draws them again
+ * when the reader switches a series or the reader's system turns dark. It obeys the two rules of
+ * browser-source.ts.
  */
-import type { ChartConfiguration } from 'chart.js';
-import { backlogFigure } from '../charts/backlog.ts';
-import type { ChartData, Visible } from '../charts/chart-data.ts';
-import { costFigure } from '../charts/cost.ts';
-import { distributionFigure } from '../charts/distribution.ts';
-import { figure7, type LatencyMark } from '../charts/figure-7.ts';
-import { normalisedFigure } from '../charts/normalised.ts';
+import type { Chart } from '../charts/chart.ts';
+import { chartConfiguration, type ChartJsConfiguration } from '../charts/draw-chart.ts';
 import { chartTheme } from '../charts/theme.ts';
 
 /**
@@ -17,64 +13,68 @@ import { chartTheme } from '../charts/theme.ts';
  */
 interface PageElement {
   readonly textContent: string;
-  readonly checked?: boolean;
-  addEventListener(event: 'change', listener: () => void): void;
+  readonly checked: boolean;
+  readonly dataset: Readonly<Record<string, string>>;
+  href: string;
+  download: string;
+  click(): void;
+  addEventListener(event: 'change' | 'click', listener: () => void): void;
 }
 declare const document: {
   getElementById(id: string): PageElement | null;
   querySelectorAll(selector: string): Iterable<PageElement>;
+  createElement(name: 'a'): PageElement;
   readonly fonts: { load(font: string): Promise<unknown> };
 };
 declare const matchMedia: (query: string) => {
   readonly matches: boolean;
   addEventListener(event: 'change', listener: () => void): void;
 };
-declare const Chart: new (
-  canvas: PageElement,
-  configuration: ChartConfiguration<'scatter', LatencyMark[]>,
-) => { destroy(): void };
+interface DrawnChart {
+  destroy(): void;
+  toBase64Image(): string;
+}
+declare const Chart: new (canvas: PageElement, configuration: ChartJsConfiguration) => DrawnChart;
 
 export function startPage(): void {
-  const data = JSON.parse(document.getElementById('chart-data')?.textContent ?? '') as ChartData;
+  const text = document.getElementById('charts')?.textContent ?? '[]';
+  const charts = JSON.parse(text) as readonly Chart[];
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  let charts: { destroy(): void }[] = [];
-  const draw = (): void => {
-    for (const chart of charts) chart.destroy();
-    charts = drawCharts(data, dark.matches);
+  const redraws = charts.map((chart) => startChart(chart, () => dark.matches));
+  const redrawAll = (): void => {
+    for (const redraw of redraws) redraw();
   };
-  dark.addEventListener('change', draw);
-  for (const box of document.querySelectorAll('input[type=checkbox]')) {
-    box.addEventListener('change', draw);
-  }
-  draw();
+  dark.addEventListener('change', redrawAll);
   // A canvas, unlike text, is not redrawn when a font arrives.
   void Promise.all(
     ['400 12px Inter', '600 12px Inter'].map((font) => document.fonts.load(font)),
-  ).then(draw);
+  ).then(redrawAll);
 }
 
-/** Draws every chart that has a canvas on the page. */
-export function drawCharts(data: ChartData, dark: boolean): { destroy(): void }[] {
-  const theme = chartTheme(dark);
-  const visible = visibleCurves();
-  const figures = {
-    'figure-7': figure7(data, theme, visible),
-    normalised: normalisedFigure(data, theme, visible),
-    distribution: distributionFigure(data, theme),
-    cost: costFigure(data, theme),
-    backlog: backlogFigure(data, theme),
+/** Draws one chart, and returns the function that draws it again. */
+export function startChart(chart: Chart, isDark: () => boolean): () => void {
+  const canvas = document.getElementById(chart.name);
+  if (canvas === null) return () => {};
+  const boxes = [...document.querySelectorAll(`input[data-chart="${chart.name}"]`)];
+  let drawn: DrawnChart | undefined;
+  const draw = (): void => {
+    drawn?.destroy();
+    const isHidden = (name: string): boolean =>
+      boxes.some((box) => box.dataset['series'] === name && !box.checked);
+    drawn = new Chart(canvas, chartConfiguration(chart, chartTheme(isDark()), isHidden));
   };
-  return Object.entries(figures).flatMap(([id, figure]) => {
-    const canvas = document.getElementById(id);
-    return canvas === null || figure === null ? [] : [new Chart(canvas, figure)];
-  });
+  for (const box of boxes) box.addEventListener('change', draw);
+  for (const button of document.querySelectorAll(`button[data-chart="${chart.name}"]`)) {
+    button.addEventListener('click', () => savePicture(chart.name, drawn?.toBase64Image() ?? ''));
+  }
+  draw();
+  return draw;
 }
 
-export function visibleCurves(): Visible {
-  const ticked = (id: string): boolean => document.getElementById(id)?.checked ?? true;
-  return {
-    median: ticked('show-median'),
-    p99: ticked('show-p99'),
-    paper: ticked('show-paper'),
-  };
+/** Saves the picture as the reader sees it, with the chosen series. */
+export function savePicture(name: string, address: string): void {
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = `${name}.png`;
+  link.click();
 }

@@ -1,8 +1,9 @@
-/** The smaller sections of the page, in the page's order. */
-import { formatCount, formatDigits, formatDuration, formatShare } from '../charts/format.ts';
-import { targetVerdict, type CrawlResult, type RunRecord, type Target } from '../run-record.ts';
-import { limitations } from './headline.ts';
+/** Sections that every page of a run has: limitations, targets, and the record itself. */
+import { formatDigits } from '../charts/format.ts';
+import { targetVerdict, type RunRecord, type Target } from '../run-record.ts';
 import { html, type Html } from './html.ts';
+import { repeatCommand } from './repeat-command.ts';
+import { tableSection, verdict } from './table.ts';
 
 export function limitationsSection(record: RunRecord): Html {
   const sentences = limitations(record);
@@ -15,127 +16,73 @@ export function limitationsSection(record: RunRecord): Html {
   </section>`;
 }
 
-export function targetsSection(record: RunRecord): Html {
-  if (record.targets.length === 0) return html``;
-  const judged = record.targets.filter(({ met }) => met !== null);
-  const met = judged.filter((target) => target.met).length;
-  const unjudged = record.targets.length - judged.length;
-  return html`<section>
-    <h2>
-      Targets: ${met} of ${judged.length} met${unjudged > 0 ? `, ${unjudged} not judged` : null}
-    </h2>
-    <div class="scroll">
-      <table id="targets">
-        <thead>
-          <tr>
-            <th>Target</th>
-            <th>Asked for</th>
-            <th>Measured</th>
-            <th>Met</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${record.targets.map(
-            (target) =>
-              html`<tr>
-                <th scope="row">${target.name}</th>
-                <td>${target.target}</td>
-                <td>${target.measured}</td>
-                <td>${verdictMark(target)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-  </section>`;
+/** The run's own limitations, after those derived from its record. */
+export function limitations(record: RunRecord): readonly string[] {
+  return [...derivedLimitations(record), ...record.limitations];
 }
 
-function verdictMark(target: Target): Html {
-  const verdict = targetVerdict(target);
-  if (target.met === null) {
-    return html`${verdict}: ${target.reason ?? 'the load did not ask for it'}`;
-  }
-  return html`<span class="${target.met ? 'ok' : 'bad'}">${verdict}</span>`;
-}
-
-/** Capacity of both systems and the repository they worked on, as a row of large numbers. */
-export function figuresSection(record: RunRecord): Html {
-  const { repository, capacity, mapreduceModel: model } = record;
-  const figures: readonly (readonly [string, string] | null)[] = [
-    repository && ['documents in the repository', formatCount(repository.documents)],
-    repository && ['mean cluster size', formatDigits(repository.meanClusterSize)],
-    repository && ['documents that share their cluster', formatShare(repository.nonSingletonShare)],
-    rate('documents/s, highest that Percolator sustained', capacity?.percolatorDocumentsPerSecond),
-    rate('documents/s streamed by MapReduce', capacity?.mapreduceDocumentsPerSecond),
-    rate('q, cost of a document in Percolator over MapReduce', capacity?.costRatio),
-    model && [
-      'one batch run over the repository (model)',
-      formatDuration(model.fixedSeconds + model.perRepositorySeconds),
-    ],
+function derivedLimitations(record: RunRecord): readonly string[] {
+  const { commit } = record.environment;
+  const failed = record.points.filter(({ check }) => !check.passed).length;
+  const invalid = record.points.filter(
+    ({ check, verdict }) => check.passed && verdict === 'invalid',
+  ).length;
+  const found: readonly (string | null)[] = [
+    record.state === 'finished'
+      ? null
+      : 'The run did not finish; the numbers below are those it had measured.',
+    failed > 0 ? `${countedPoints(failed)} failed its check and so has no numbers.` : null,
+    invalid > 0
+      ? `${countedPoints(invalid)} could not be measured properly and so has no latency.`
+      : null,
+    record.label === 'exploratory'
+      ? 'Each point was measured once, so the spread between runs is unknown: the run is exploratory.'
+      : null,
+    commit === null
+      ? 'The run was not made from a git checkout; its code is not identified.'
+      : null,
+    commit?.dirty === true ? 'The code differed from its commit when the run was made.' : null,
   ];
-  const known = figures.filter((figure) => figure !== null);
-  if (known.length === 0) return html``;
-  return html`<dl class="figures">
-    ${known.map(
-      ([name, value]) =>
-        html`<div>
-          <dd>${value}</dd>
-          <dt>${name}</dt>
-        </div>`,
-    )}
-  </dl>`;
+  return found.filter((sentence) => sentence !== null);
 }
 
-function rate(name: string, value: number | null | undefined): readonly [string, string] | null {
-  return value === null || value === undefined ? null : [name, formatDigits(value)];
+function countedPoints(count: number): string {
+  return count === 1 ? 'One point' : `Each of ${count} points`;
 }
 
-export function crawlSection(crawl: CrawlResult | null): Html {
-  if (crawl === null) return html``;
-  return html`<section id="crawl">
-    <h2>A real crawl, clustered by the same code</h2>
-    <p>
-      ${formatCount(crawl.pages)} pages of <code>${crawl.file}</code> with
-      ${formatCount(crawl.distinctContents)} distinct contents fell into
-      ${formatCount(crawl.clusters)} clusters of ${formatDigits(crawl.meanClusterSize)} pages on
-      average; ${formatShare(crawl.nonSingletonShare)} of the pages share theirs.
-      ${crawl.check.passed ? 'The result was checked: ' : 'THE CHECK FAILED: '}
-      ${crawl.check.detail}
-    </p>
-    ${crawl.check.passed ? duplicates(crawl) : null}
-    <p class="small">
-      ${Object.entries(crawl.counts).map(
-        ([kind, count]) => html`<span class="count">${kind}: ${formatCount(count)}</span> `,
-      )}
-    </p>
-  </section>`;
+export function targetsSection({ targets }: RunRecord): Html {
+  if (targets.length === 0) return html``;
+  const judged = targets.filter(({ met }) => met !== null);
+  const met = judged.filter((target) => target.met).length;
+  const unjudged = targets.length - judged.length;
+  return tableSection({
+    name: 'targets',
+    title:
+      `Targets: ${met} of ${judged.length} met` +
+      (unjudged > 0 ? `, ${unjudged} not judged` : ''),
+    caption: 'What the project set out to reach, and what this run measured.',
+    columns: ['Target', 'Asked for', 'Measured', 'Met'],
+    rows: targets.map((target) => [
+      target.name,
+      target.target,
+      target.measured,
+      verdictCell(target),
+    ]),
+  });
 }
 
-/** Shows no finding of a run that failed its check. */
-function duplicates(crawl: CrawlResult): Html {
-  const shown = crawl.crossHostDuplicates;
-  const total = Math.max(crawl.crossHostDuplicateGroups, shown.length);
-  if (total === 0) return html`<p>No duplicates were found across hosts.</p>`;
-  const which = shown.length < total ? `the first ${shown.length} of ` : '';
-  return html`<details open>
-    <summary>Duplicates found across hosts: ${which}${formatCount(total)} groups</summary>
-    <ul class="duplicates">
-      ${shown.map(
-        ({ urls, shares }) =>
-          html`<li>
-            <span class="shares">${shares}</span>
-            ${urls.map((url) => html`<code>${url}</code>`)}
-          </li>`,
-      )}
-    </ul>
-  </details>`;
+function verdictCell(target: Target): string | Html {
+  const words = targetVerdict(target);
+  if (target.met !== null) return verdict(target.met, words);
+  return `${words}: ${target.reason ?? 'the load did not ask for it'}`;
 }
 
-export function runSection(record: RunRecord): Html {
+/** @param files links to the files of the run's folder */
+export function runSection(record: RunRecord, files: Html): Html {
   const { environment: place, store } = record;
   const facts: readonly (readonly [string, string | Html])[] = [
     ['Run', html`<code>${record.runId}</code>`],
-    ['Repeat it with', html`<code>${record.commandLine}</code>`],
+    ['Repeat it with', html`<code>${repeatCommand(record)}</code>`],
     ['Seed', String(record.seed)],
     ['Repeats of each point', String(record.repeats)],
     ['Profile', record.profile],
@@ -169,6 +116,8 @@ export function runSection(record: RunRecord): Html {
         )}
       </dl>
     </details>
+    <h3>Files of this run</h3>
+    ${files}
   </section>`;
 }
 

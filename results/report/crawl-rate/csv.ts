@@ -4,9 +4,10 @@
  * A point without a latency has empty cells, and its verdict says why.
  */
 import { stringify } from 'csv-stringify/sync';
-import type { MeasuredLatency } from './measured-run.ts';
-import { percentileMs, type Histogram } from './histogram.ts';
-import type { Point, ResultTable } from './run-record.ts';
+import type { MeasuredLatency } from '../measured-run.ts';
+import { percentileMs, type Histogram } from '../histogram.ts';
+import type { Latency, Point } from '../run-record.ts';
+import { isStated } from '../samples.ts';
 
 const POINT_COLUMNS = [
   'system',
@@ -48,8 +49,8 @@ function pointCells(point: Point): readonly (string | number | boolean | null)[]
     point.latency?.minMs ?? null,
     point.latency?.meanMs ?? null,
     point.latency?.medianMs ?? null,
-    point.latency?.p90Ms ?? null,
-    point.latency?.p99Ms ?? null,
+    statedMs(point, 90, ({ p90Ms }) => p90Ms),
+    statedMs(point, 99, ({ p99Ms }) => p99Ms),
     point.latency?.maxMs ?? null,
     point.cyclesMeasured,
     point.cpuSecondsPerDocument,
@@ -58,7 +59,22 @@ function pointCells(point: Point): readonly (string | number | boolean | null)[]
   ];
 }
 
-const PERCENTILE_COLUMNS = ['system', 'rate_percent_per_hour', 'percentile', 'latency_ms'];
+/** Empty if the point has no latency, or too few documents for the percentile. */
+function statedMs(
+  { latency }: Point,
+  percentile: number,
+  of: (latency: Latency) => number,
+): number | null {
+  return latency !== null && isStated(percentile, latency.count) ? of(latency) : null;
+}
+
+const PERCENTILE_COLUMNS = [
+  'system',
+  'rate_percent_per_hour',
+  'percentile',
+  'latency_ms',
+  'documents',
+];
 
 export function percentilesCsv(latencies: readonly MeasuredLatency[]): string {
   const rows = latencies.flatMap(({ point, histogram }) =>
@@ -67,26 +83,15 @@ export function percentilesCsv(latencies: readonly MeasuredLatency[]): string {
       point.ratePercentPerHour,
       percentile,
       percentileMs(histogram, percentile),
+      histogram.totalCount,
     ]),
   );
   return stringify(rows, { header: true, columns: PERCENTILE_COLUMNS });
 }
 
-const PERCENTILES = [0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999];
+const PERCENTILES = [0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 99.999, 100];
 
-/**
- * The percentiles with at least one document beyond them, then 100: p99.9 of 50 documents is only
- * their maximum.
- */
-export function percentilesOf(histogram: Histogram): readonly number[] {
-  const resolved = PERCENTILES.filter((p) => histogram.totalCount * (1 - p / 100) >= 1);
-  return [...resolved, 100];
-}
-
-/** The CSV of any table of findings. */
-export function tableCsv({ columns, rows }: ResultTable): string {
-  return stringify(
-    rows.map((row) => [...row]),
-    { header: true, columns: [...columns] },
-  );
+/** The percentiles that have enough documents: p99.9 of 50 documents is only their maximum. */
+function percentilesOf({ totalCount }: Histogram): readonly number[] {
+  return PERCENTILES.filter((percentile) => isStated(percentile, totalCount));
 }

@@ -1,0 +1,94 @@
+/** Axes: their ranges, ticks and labels. Runs in Node and in the page. */
+import type { Scale } from 'chart.js';
+import type { ChartAxis } from './chart.ts';
+import { formatDigits } from './format.ts';
+import type { Theme } from './theme.ts';
+
+export interface AxisRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+export interface Tick {
+  readonly value: number;
+  readonly label: string | string[];
+}
+
+export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): object {
+  return {
+    type: axis.scale,
+    ...range,
+    title: {
+      display: true,
+      text: axis.title,
+      color: theme.text,
+      font: { family: theme.font, size: 13, weight: 600 },
+      padding: 8,
+    },
+    border: { color: theme.muted },
+    grid: { color: theme.grid },
+    ticks: {
+      color: theme.muted,
+      font: { family: theme.font, size: 12 },
+      autoSkip: axis.scale === 'linear' && axis.hasWords !== true,
+      maxRotation: 0,
+      callback: (value: number, index: number, ticks: readonly Tick[]) =>
+        ticks[index]?.label ?? formatDigits(value),
+    },
+    ...(axis.scale === 'linear' && axis.ticks.length === 0
+      ? {}
+      : {
+          afterBuildTicks: (scale: Scale) => {
+            scale.ticks = shownTicks(axis, range, scale.isHorizontal() ? scale.chart.width : null);
+          },
+        }),
+  };
+}
+
+/** From zero, or half a place around words; on a logarithmic axis with a margin at both ends. */
+export function axisRange(axis: ChartAxis, values: readonly number[], above: number): AxisRange {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  if (axis.hasWords === true) {
+    const places = axis.ticks.map(({ at }) => at);
+    return { min: Math.min(...places, low) - 0.5, max: Math.max(...places, high) + 0.5 };
+  }
+  if (values.length === 0) return { min: 0.1, max: 1 };
+  if (axis.scale === 'linear') return { min: Math.min(0, low), max: high * 1.1 || 1 };
+  const margin = Math.max(1.5, (high / low) ** 0.06);
+  return { min: low / margin, max: high * margin * above };
+}
+
+/**
+ * The labels within the range that have space: all, else only decades, else every second of them.
+ * `width`, in pixels, is null for a vertical axis.
+ */
+export function shownTicks(axis: ChartAxis, range: AxisRange, width: number | null): Tick[] {
+  const isWithin = (at: number): boolean => at >= range.min && at <= range.max;
+  if (axis.hasWords === true) {
+    return axis.ticks.map(({ at, label }) => ({ value: at, label: wrapped(label, width) }));
+  }
+  const all = axis.ticks.length > 0 ? axis.ticks : roundTicks();
+  const within = all.filter(({ at }) => isWithin(at));
+  const decades = within.filter(({ at }) => Math.abs(Math.log10(at) % 1) < 1e-9);
+  const choices = [within, decades, decades.filter((_, index) => index % 2 === 0)];
+  const fitting = choices.find((ticks) => ticks.length >= 2 && fits(ticks, width)) ?? within;
+  return fitting.map(({ at, label }) => ({ value: at, label }));
+}
+
+export function fits(ticks: readonly { readonly label: string }[], width: number | null): boolean {
+  if (width === null) return ticks.length <= 14;
+  const needed = ticks.reduce((sum, { label }) => sum + 7 * label.length + 14, 0);
+  return needed <= width - 90;
+}
+
+/** On a narrow screen each word of a label has a line of its own. */
+export function wrapped(label: string, width: number | null): string | string[] {
+  return width !== null && width < 700 && label.includes(' ') ? label.split(' ') : label;
+}
+
+/** 1, 2 and 5 of each decade, each with its label. */
+export function roundTicks(): readonly { readonly at: number; readonly label: string }[] {
+  const decades = Array.from({ length: 25 }, (_, index) => 10 ** (index - 12));
+  const values = decades.flatMap((decade) => [decade, 2 * decade, 5 * decade]);
+  return values.map((at) => ({ at, label: formatDigits(at) }));
+}

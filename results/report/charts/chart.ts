@@ -1,0 +1,59 @@
+/**
+ * A chart as data: what is drawn, in which words, without colours and pixels.
+ *
+ * Every page and picture is made from such descriptions. Node makes them from a run's files;
+ * draw-chart.ts draws them, for a PNG in Node and for the reader in the page, which carries them as
+ * JSON. A value that must not be drawn (the latency of a saturated system, say) is not in here.
+ */
+export interface Chart {
+  /** The id of its canvas, and the name of its files: `<name>.png`. */
+  readonly name: string;
+  readonly title: string;
+  /** Made from what is drawn. */
+  readonly caption: string;
+  readonly x: ChartAxis;
+  readonly y: ChartAxis;
+  readonly series: readonly ChartSeries[];
+}
+
+export interface ChartAxis {
+  readonly title: string;
+  readonly scale: 'linear' | 'logarithmic';
+  /** The values that may be labelled, ascending; empty for round numbers. */
+  readonly ticks: readonly { readonly at: number; readonly label: string }[];
+  /** Whether the labels are words, one for each place of the axis: "reads", "writes". */
+  readonly hasWords?: boolean;
+}
+
+export interface ChartSeries {
+  readonly name: string;
+  /** An index into the theme's colours. Grey is kept for the numbers of the paper. */
+  readonly color: number | 'paper';
+  readonly marker: Marker;
+  readonly isHollow?: boolean;
+  readonly line: 'none' | 'solid' | 'dashed' | 'dotted';
+  /** Marks that are drawn: every one by default, every tenth, none (0). */
+  readonly markEvery?: number;
+  /** Saturated: the marks are arrows at the upper edge, whatever their height. */
+  readonly isOnEdge?: boolean;
+  readonly marks: readonly ChartMark[];
+  /** A fitted line with its confidence band. */
+  readonly band?: readonly { readonly x: number; readonly y: number; low: number; high: number }[];
+  /** A dashed vertical line with its text. */
+  readonly wall?: { readonly x: number; readonly text: string };
+}
+
+export type Marker = 'circle' | 'rect' | 'triangle' | 'rectRot' | 'star' | 'crossRot';
+
+export interface ChartMark {
+  readonly x: number;
+  /** Null interrupts the line. */
+  readonly y: number | null;
+  /** The ends of the mark's interval. */
+  readonly low?: number | null;
+  readonly high?: number | null;
+  /** The lines shown when the reader points at the mark. */
+  readonly words: readonly string[];
+  /** Lines of text next to the mark. */
+  readonly label?: readonly string[];
+}

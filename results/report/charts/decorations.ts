@@ -1,0 +1,167 @@
+/**
+ * What chart.js cannot draw itself: the background, intervals, bands, vertical lines and labels.
+ * Runs in Node and in the page.
+ */
+import type { Chart as ChartJs, Plugin } from 'chart.js';
+import type { ChartMark, ChartSeries } from './chart.ts';
+import { seriesColor, type Theme } from './theme.ts';
+
+/** Below this width, in pixels, texts would overlap the curves; legend and tooltips remain. */
+export const LABELS_MIN_WIDTH = 560;
+
+export function decorations(series: readonly ChartSeries[], theme: Theme): Plugin {
+  const each = (chart: ChartJs, draw: (one: ChartSeries, color: string) => void): void => {
+    for (const [index, one] of series.entries()) {
+      if (chart.isDatasetVisible(index)) draw(one, seriesColor(one.color, theme));
+    }
+  };
+  return {
+    id: 'decorations',
+    // A canvas is transparent, and a saved picture would be unreadable on a dark page.
+    beforeDraw: ({ ctx, width, height }) => {
+      ctx.save();
+      ctx.fillStyle = theme.background;
+      ctx.fillRect(0, 0, width, height);
+      ctx.restore();
+    },
+    beforeDatasetsDraw: (chart) => {
+      each(chart, (one, color) => {
+        drawBand(chart, one.band ?? [], color);
+        if (one.wall !== undefined) drawWall(chart, one.wall.x, color);
+        for (const mark of one.marks) drawInterval(chart, mark, color);
+      });
+    },
+    afterDatasetsDraw: (chart) => {
+      if (chart.width < LABELS_MIN_WIDTH) return;
+      each(chart, (one, color) => {
+        if (one.wall !== undefined) drawWallText(chart, one.wall, { color, theme });
+        for (const mark of one.marks) drawLabel(chart, one, mark, { color, theme });
+      });
+    },
+  };
+}
+
+export interface Ink {
+  readonly color: string;
+  readonly theme: Theme;
+}
+
+export function pixelOf(chart: ChartJs, axis: 'x' | 'y', value: number): number {
+  return chart.scales[axis]?.getPixelForValue(value) ?? 0;
+}
+
+/** A path through points, in the coordinates of the data. */
+export function tracePath(chart: ChartJs, points: readonly (readonly [number, number])[]): void {
+  chart.ctx.beginPath();
+  for (const [x, y] of points) chart.ctx.lineTo(pixelOf(chart, 'x', x), pixelOf(chart, 'y', y));
+}
+
+export function drawBand(
+  chart: ChartJs,
+  band: NonNullable<ChartSeries['band']>,
+  color: string,
+): void {
+  const { ctx, chartArea: area } = chart;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(area.left, area.top, area.right - area.left, area.bottom - area.top);
+  ctx.clip();
+  const edges = [
+    ...band.map(({ x, low }) => [x, low] as const),
+    ...band.toReversed().map(({ x, high }) => [x, high] as const),
+  ];
+  tracePath(chart, edges);
+  ctx.fillStyle = `${color}26`;
+  ctx.fill();
+  tracePath(
+    chart,
+    band.map(({ x, y }) => [x, y] as const),
+  );
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.5;
+  ctx.stroke();
+  ctx.restore();
+}
+
+export function drawInterval(chart: ChartJs, { x, low, high }: ChartMark, color: string): void {
+  if (low === null || low === undefined || high === null || high === undefined) return;
+  const { ctx } = chart;
+  ctx.save();
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.5;
+  tracePath(chart, [
+    [x, low],
+    [x, high],
+  ]);
+  ctx.stroke();
+  ctx.restore();
+}
+
+export function drawWall(chart: ChartJs, x: number, color: string): void {
+  const { ctx, chartArea: area } = chart;
+  ctx.save();
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.5;
+  ctx.setLineDash([6, 5]);
+  ctx.beginPath();
+  ctx.moveTo(pixelOf(chart, 'x', x), area.top);
+  ctx.lineTo(pixelOf(chart, 'x', x), area.bottom);
+  ctx.stroke();
+  ctx.restore();
+}
+
+export function drawWallText(
+  chart: ChartJs,
+  wall: { readonly x: number; readonly text: string },
+  { color, theme }: Ink,
+): void {
+  const { ctx, chartArea } = chart;
+  ctx.save();
+  ctx.translate(pixelOf(chart, 'x', wall.x) + 10, chartArea.top + 24);
+  ctx.rotate(-Math.PI / 2);
+  drawHaloedText(chart, wall.text, { color, theme, align: 'right' });
+  ctx.restore();
+}
+
+/** To the right of its mark, or to the left where it would leave the chart. */
+export function drawLabel(
+  chart: ChartJs,
+  series: ChartSeries,
+  mark: ChartMark,
+  { color, theme }: Ink,
+): void {
+  const { label: lines } = mark;
+  if (lines === undefined) return;
+  const { ctx, chartArea: area } = chart;
+  const width = 7 * Math.max(...lines.map((line) => line.length));
+  const x = pixelOf(chart, 'x', mark.x);
+  const y = series.isOnEdge === true ? area.top + 6 : pixelOf(chart, 'y', mark.y ?? 0);
+  const align = x + 14 + width < area.right ? 'left' : 'right';
+  ctx.save();
+  ctx.translate(x + (align === 'left' ? 14 : -14), y - 8 * (lines.length - 1));
+  for (const line of lines) {
+    drawHaloedText(chart, line, { color, theme, align });
+    ctx.translate(0, 16);
+  }
+  ctx.restore();
+}
+
+/**
+ * Text with an outline in the background's colour, so that a curve below does not strike it out.
+ */
+export function drawHaloedText(
+  chart: ChartJs,
+  text: string,
+  { color, theme, align }: Ink & { readonly align: 'left' | 'right' },
+): void {
+  const { ctx } = chart;
+  ctx.font = `12px ${theme.font}`;
+  ctx.textAlign = align;
+  ctx.textBaseline = 'middle';
+  ctx.lineJoin = 'round';
+  ctx.lineWidth = 4;
+  ctx.strokeStyle = theme.background;
+  ctx.strokeText(text, 0, 0);
+  ctx.fillStyle = color;
+  ctx.fillText(text, 0, 0);
+}

@@ -1,0 +1,118 @@
+/**
+ * Turns the description of a chart into a configuration of chart.js. Runs in Node (the PNG) and in
+ * the page. Series that the reader has switched off are hidden, and the axes fit the others.
+ */
+import type { ChartConfiguration, ChartDataset, LegendItem } from 'chart.js';
+import { decorations } from './decorations.ts';
+import { axisRange, chartScale, type AxisRange } from './axes.ts';
+import type { Chart, ChartMark, ChartSeries } from './chart.ts';
+import { seriesColor, type Theme } from './theme.ts';
+
+export type DrawnMark = Omit<ChartMark, 'y'> & { readonly y: number };
+export type ChartJsConfiguration = ChartConfiguration<'scatter', DrawnMark[]>;
+
+export function chartConfiguration(
+  chart: Chart,
+  theme: Theme,
+  isHidden: (name: string) => boolean,
+): ChartJsConfiguration {
+  const visible = chart.series.filter(({ name }) => !isHidden(name));
+  const x = axisRange(chart.x, visible.flatMap(seriesXs), 1);
+  const isAnyOnEdge = visible.some((series) => series.isOnEdge === true);
+  const y = axisRange(chart.y, visible.flatMap(seriesYs), isAnyOnEdge ? 4 : 1);
+  return {
+    type: 'scatter',
+    data: {
+      datasets: chart.series.map((series) => ({
+        ...seriesDataset(series, theme, y),
+        hidden: isHidden(series.name),
+      })),
+    },
+    options: chartOptions(chart, { x, y }, theme),
+    plugins: [decorations(chart.series, theme)],
+  };
+}
+
+export function seriesXs({ marks, band, wall }: ChartSeries): readonly number[] {
+  return [...marks, ...(band ?? []), ...(wall === undefined ? [] : [wall])].map(({ x }) => x);
+}
+
+export function seriesYs({ marks, band, isOnEdge }: ChartSeries): readonly number[] {
+  if (isOnEdge === true) return [];
+  const all = [...marks, ...(band ?? [])].flatMap(({ y, low, high }) => [y, low, high]);
+  return all.filter((value) => value !== null && value !== undefined);
+}
+
+export function seriesDataset(
+  series: ChartSeries,
+  theme: Theme,
+  y: AxisRange,
+): ChartDataset<'scatter', DrawnMark[]> {
+  const color = seriesColor(series.color, theme);
+  const every = series.markEvery ?? 1;
+  const isOnEdge = series.isOnEdge === true;
+  const radius = isOnEdge ? 8 : 5;
+  return {
+    label: series.name,
+    // NaN interrupts a line.
+    data: series.marks.map((mark) => ({ ...mark, y: isOnEdge ? y.max : (mark.y ?? Number.NaN) })),
+    showLine: series.line !== 'none',
+    borderColor: color,
+    backgroundColor: series.isHollow === true ? theme.background : color,
+    borderWidth: 2,
+    borderDash: lineDash(series),
+    pointStyle: isOnEdge ? 'triangle' : series.marker,
+    pointRadius: ({ dataIndex }) => (every > 0 && dataIndex % every === 0 ? radius : 0),
+    pointBorderWidth: 2,
+    pointHoverRadius: radius + 2,
+    clip: isOnEdge ? false : 8,
+  };
+}
+
+export function lineDash({ line }: ChartSeries): number[] {
+  return { none: [], solid: [], dashed: [6, 4], dotted: [1.5, 3.5] }[line];
+}
+
+export function chartOptions(
+  chart: Chart,
+  range: { readonly x: AxisRange; readonly y: AxisRange },
+  theme: Theme,
+): NonNullable<ChartJsConfiguration['options']> {
+  return {
+    animation: false,
+    responsive: true,
+    maintainAspectRatio: false,
+    layout: { padding: { top: 12, right: 12, bottom: 4, left: 4 } },
+    interaction: { mode: 'nearest', intersect: false, axis: 'xy' },
+    scales: { x: chartScale(chart.x, range.x, theme), y: chartScale(chart.y, range.y, theme) },
+    plugins: {
+      // The page has a legend of its own, with switches.
+      legend: { display: false },
+      tooltip: {
+        displayColors: false,
+        callbacks: {
+          title: ([first]) => first?.dataset.label ?? '',
+          label: (item) => [...(item.raw as DrawnMark).words],
+        },
+      },
+    },
+  };
+}
+
+/** For a picture, which has no switches: a piece of line and the mark of each series. */
+export function legendItems(series: readonly ChartSeries[], theme: Theme): LegendItem[] {
+  return series.map((one, index) => {
+    const color = seriesColor(one.color, theme);
+    const hasMarks = one.markEvery !== 0;
+    return {
+      text: one.name,
+      fontColor: theme.text,
+      strokeStyle: color,
+      fillStyle: one.isHollow === true ? theme.background : color,
+      lineWidth: 2,
+      lineDash: lineDash(one),
+      pointStyle: hasMarks ? (one.isOnEdge === true ? 'triangle' : one.marker) : 'line',
+      datasetIndex: index,
+    };
+  });
+}

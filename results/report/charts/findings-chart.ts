@@ -1,0 +1,103 @@
+/** The charts of findings: each as a description that can be drawn, and the table of its numbers. */
+import type { ResultAxis, ResultChart, ResultSeries, ResultTable } from '../run-record.ts';
+import type { Chart, ChartAxis, ChartMark, ChartSeries, Marker } from './chart.ts';
+import { formatCount, formatDigits } from './format.ts';
+
+export function findingsChart({ name, title, caption, x, y, series }: ResultChart): Chart {
+  return {
+    name,
+    title,
+    caption,
+    x: axisOf(x),
+    y: axisOf(y),
+    series: series.map((one, i) => seriesOf(one, lookOf(series, i), x)),
+  };
+}
+
+/** The numbers of a chart, for records that have no table of them. */
+export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable {
+  const marks = series.flatMap((one) => one.points.map((mark) => ({ ...mark, of: one.name })));
+  const hasIntervals = marks.some(({ low }) => low !== null);
+  const hasSamples = marks.some(({ samples }) => typeof samples === 'number');
+  return {
+    name,
+    title,
+    caption: 'The numbers that are drawn.',
+    columns: [
+      'series',
+      x.title,
+      y.title,
+      ...(hasIntervals ? ['from', 'to'] : []),
+      ...(hasSamples ? ['samples'] : []),
+    ],
+    rows: marks.map((mark) => [
+      mark.of,
+      placeText(mark.x, x),
+      mark.y,
+      ...(hasIntervals ? [mark.low, mark.high] : []),
+      ...(hasSamples ? [mark.samples ?? null] : []),
+    ]),
+  };
+}
+
+/** Labels on a linear axis are words, one for each place. */
+function axisOf({ title, scale, ticks }: ResultAxis): ChartAxis {
+  return { title, scale, ticks, hasWords: scale === 'linear' && ticks.length > 0 };
+}
+
+type Look = Pick<ChartSeries, 'color' | 'marker' | 'isHollow'>;
+
+/**
+ * The first series of Percolator and the first of what it is compared with have the same colour and
+ * mark in every chart; each further series has one of its own.
+ */
+function lookOf(all: readonly ResultSeries[], index: number): Look {
+  const { look } = all[index] ?? { look: 'other' };
+  if (look === 'paper') return { color: 'paper', marker: 'rectRot', isHollow: true };
+  const isFirst = (at: number): boolean =>
+    all.findIndex((series) => series.look === all[at]?.look) === at;
+  if (isFirst(index)) {
+    return look === 'percolator'
+      ? { color: 0, marker: 'circle' }
+      : { color: 1, marker: 'rect' };
+  }
+  const rank = all.slice(0, index).filter((one, at) => one.look !== 'paper' && !isFirst(at)).length;
+  return { color: 2 + rank, marker: FURTHER[rank % FURTHER.length] ?? 'star' };
+}
+
+const FURTHER: readonly Marker[] = ['triangle', 'rectRot', 'crossRot', 'star'];
+
+function seriesOf(series: ResultSeries, look: Look, x: ResultAxis): ChartSeries {
+  const band = (series.fit ?? []).map(({ x: at, y, low, high }) => ({
+    x: at,
+    y,
+    low: low ?? y,
+    high: high ?? y,
+  }));
+  return {
+    ...look,
+    name: series.name,
+    line: series.isLine ? 'solid' : 'none',
+    marks: series.points.map((mark): ChartMark => ({ ...mark, words: wordsOf(mark, x) })),
+    ...(band.length > 0 ? { band } : {}),
+  };
+}
+
+function wordsOf(
+  { x, y, low, high, samples }: ResultSeries['points'][number],
+  axis: ResultAxis,
+): readonly string[] {
+  return [
+    `${formatDigits(y)} at ${placeText(x, axis)}`,
+    ...(low === null || high === null ? [] : [`${formatDigits(low)} to ${formatDigits(high)}`]),
+    ...(typeof samples === 'number'
+      ? [`${formatCount(samples)} ${samples === 1 ? 'sample' : 'samples'}`]
+      : []),
+  ];
+}
+
+/** The place's word; marks that lie next to each other at one place share it. */
+function placeText(x: number, { ticks, scale }: ResultAxis): string {
+  const word = (at: number): string | undefined => ticks.find((tick) => tick.at === at)?.label;
+  return word(x) ?? (scale === 'linear' ? word(Math.round(x)) : undefined) ?? formatDigits(x);
+}

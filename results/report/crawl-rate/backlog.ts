@@ -1,0 +1,70 @@
+/** Documents waiting over the time of a point: if the line climbs, the system does not keep up. */
+import path from 'node:path';
+import type { ChartSeries } from '../charts/chart.ts';
+import { formatCount, formatDigits, formatRate, formatSystem } from '../charts/format.ts';
+import type { ChartWithTable } from '../page/chart-section.ts';
+import type { Point, RunRecord } from '../run-record.ts';
+import { readTimeSeries } from '../time-series.ts';
+import { lookOf } from './distribution.ts';
+import { byRate } from './points.ts';
+
+interface Waiting {
+  readonly point: Point;
+  readonly rows: readonly { readonly seconds: number; readonly documents: number }[];
+}
+
+/** Null if no point kept a time series. */
+export function backlogFigure(folder: string, record: RunRecord): ChartWithTable | null {
+  const all = byRate(record.points).flatMap((point) => waitingIn(folder, point));
+  if (all.length === 0) return null;
+  const rates = [...new Set(all.map(({ point }) => point.ratePercentPerHour))];
+  return {
+    chart: {
+      name: 'backlog',
+      title: 'Documents waiting, over the time of a point',
+      caption:
+        'If the line stays level, the system keeps up; if it climbs, the system has no latency to ' +
+        'report. Each crawl rate has its colour and mark; Percolator\u2019s lines are solid, ' +
+        'MapReduce\u2019s dashed.',
+      x: { title: 'Seconds since the point began', scale: 'linear', ticks: [] },
+      y: { title: 'Documents waiting', scale: 'linear', ticks: [] },
+      series: all.map((one) => seriesOf(one, rates.indexOf(one.point.ratePercentPerHour))),
+    },
+    table: {
+      name: 'backlog',
+      title: 'Documents waiting',
+      caption: 'Of each point: how many waited at most, and how many when it ended.',
+      columns: ['System', 'Crawl rate', 'Seconds', 'At most', 'At the end'],
+      rows: all.map(({ point, rows }) => [
+        formatSystem(point.system),
+        formatRate(point.ratePercentPerHour),
+        rows.at(-1)?.seconds ?? null,
+        Math.max(...rows.map(({ documents }) => documents)),
+        rows.at(-1)?.documents ?? null,
+      ]),
+    },
+  };
+}
+
+function waitingIn(folder: string, point: Point): readonly Waiting[] {
+  if (point.timeSeriesFile === null) return [];
+  const rows = readTimeSeries(path.join(folder, point.timeSeriesFile)).map(
+    ({ seconds, arrived, completed }) => ({ seconds, documents: arrived - completed }),
+  );
+  return [{ point, rows }];
+}
+
+function seriesOf({ point, rows }: Waiting, rank: number): ChartSeries {
+  const { system, ratePercentPerHour } = point;
+  return {
+    ...lookOf(rank),
+    name: `${formatSystem(system)} at ${formatRate(ratePercentPerHour)}`,
+    line: system === 'percolator' ? 'solid' : 'dashed',
+    markEvery: Math.max(1, Math.ceil(rows.length / 6)),
+    marks: rows.map(({ seconds, documents }) => ({
+      x: seconds,
+      y: documents,
+      words: [`${formatCount(documents)} waiting after ${formatDigits(seconds)} s`],
+    })),
+  };
+}

@@ -1,0 +1,38 @@
+/** The content of the page and the files of an experiment that keeps its tables and charts. */
+import { findingsChart, tableOf } from './charts/findings-chart.ts';
+import { html } from './page/html.ts';
+import type { RunContent } from './page/run-page.ts';
+import type { Findings } from './run-record.ts';
+
+export function findingsContent(findings: Findings): RunContent {
+  const { kicker, title, headline, tables, charts } = findings;
+  const withFiles = tables.map((table) => ({ ...table, file: `${table.name}.csv` }));
+  const ofChart = (chart: string) => withFiles.find(({ name }) => belongs(name, chart));
+  return {
+    kicker,
+    title,
+    headline,
+    opening: checkSentence(findings),
+    charts: charts.map((chart) => ({
+      chart: findingsChart(chart),
+      table: ofChart(chart.name) ?? tableOf(chart),
+    })),
+    remarks: null,
+    tables: withFiles.filter(({ name }) => !charts.some((chart) => belongs(name, chart.name))),
+    closing: null,
+    files: [
+      ...withFiles.map(({ file }) => file),
+      ...charts.map((chart) => `${chart.name}.png`),
+    ],
+  };
+}
+
+/** A table belongs to the chart of its name, or whose name begins with it: `cells-relative`. */
+function belongs(table: string, chart: string): boolean {
+  return chart === table || chart.startsWith(`${table}-`);
+}
+
+function checkSentence({ check, kind }: Findings): ReturnType<typeof html> {
+  const failed = kind === 'proof' ? 'NOT proven: ' : 'THE CHECK FAILED, so there are no numbers: ';
+  return html`<p>${check.passed ? 'Checked: ' : failed}${check.detail}</p>`;
+}

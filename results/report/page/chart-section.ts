@@ -1,0 +1,83 @@
+/**
+ * A chart on a page: its title and caption, a switch for each series, the canvas, and below it the
+ * table of its numbers, folded. The switches are the legend, and work with the keyboard.
+ */
+import type { Chart, ChartSeries, Marker } from '../charts/chart.ts';
+import { html, Html } from './html.ts';
+import { foldedTable, type PageTable } from './table.ts';
+
+export interface ChartWithTable {
+  readonly chart: Chart;
+  /** The numbers that are drawn. */
+  readonly table: PageTable;
+}
+
+/** @param size whether the chart is the main one of its page */
+export function chartSection(chart: Chart, table: PageTable, size: 'tall' | '' = ''): Html {
+  return html`<section>
+    <h2>${chart.title}</h2>
+    ${chart.caption === '' ? null : html`<p>${chart.caption}</p>`}
+    <fieldset class="switches">
+      <legend>Series of the chart</legend>
+      ${chart.series.map((series) => seriesSwitch(chart, series))}
+    </fieldset>
+    <div class="chart ${size}">
+      <canvas
+        id="${chart.name}"
+        role="img"
+        aria-label="${chart.title}. The table below has its numbers."
+      ></canvas>
+    </div>
+    <noscript><p>The chart needs JavaScript; ${chart.name}.png does not.</p></noscript>
+    <p class="small">
+      Point at a mark for its value and sample count.
+      <button type="button" data-chart="${chart.name}">Save as PNG</button>
+    </p>
+    ${foldedTable(table)}
+  </section>`;
+}
+
+function seriesSwitch(chart: Chart, series: ChartSeries): Html {
+  return html`<label>
+    <input type="checkbox" checked data-chart="${chart.name}" data-series="${series.name}" />
+    ${swatch(series)} ${series.name}
+  </label>`;
+}
+
+/** A piece of the line with its mark, as in the chart. */
+function swatch(series: ChartSeries): Html {
+  const { color, line, isHollow, isOnEdge, markEvery } = series;
+  const shape = isOnEdge === true ? SHAPES.triangle : SHAPES[series.marker];
+  const dash = { none: null, solid: '', dashed: '5 3', dotted: '1.5 3' }[line];
+  return html`<svg
+    class="swatch"
+    style="color: var(--${color === 'paper' ? 'paper' : `series-${color % 6}`})"
+    viewBox="0 0 28 14"
+    aria-hidden="true"
+  >
+    ${
+      dash === null
+        ? null
+        : html`<path d="M1 7h26" stroke="currentColor" stroke-dasharray="${dash}" />`
+    }
+    ${
+      markEvery === 0
+        ? null
+        : html`<path
+            d="${shape}"
+            stroke="currentColor"
+            fill="${isHollow === true ? 'var(--background)' : 'currentColor'}"
+          />`
+    }
+  </svg>`;
+}
+
+/** The marks of chart.js as paths around (14, 7). */
+const SHAPES: Readonly<Record<Marker, string>> = {
+  circle: 'M9.5 7a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z',
+  rect: 'M10 3h8v8h-8z',
+  triangle: 'M14 2l5 9h-10z',
+  rectRot: 'M14 1.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z',
+  star: 'M14 2v10M9 7h10M10.5 3.5l7 7M17.5 3.5l-7 7',
+  crossRot: 'M10 3l8 8M18 3l-8 8',
+};

@@ -1,0 +1,91 @@
+/**
+ * The shell of every page: one self-contained file. Style, font, chart.js, the charts' data and the
+ * program are inlined, and a content policy forbids every request, so it can be mailed, archived
+ * and opened without a network. Links are followed only when the reader clicks them.
+ *
+ * A page is made of the functions of this folder, in the order of a sceptical reader: `pageHeader`
+ * (what was found in words), `limitationsSection`, `chartSection` (a chart with its table folded
+ * below it), `tableSection`, and `linksTo` (the raw data).
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import type { Chart } from '../charts/chart.ts';
+import { fontFiles } from '../charts/fonts.ts';
+import { chartTheme, type Theme } from '../charts/theme.ts';
+import { browserSource } from './browser-source.ts';
+import { Html, html, inlineJson, inlineScript } from './html.ts';
+
+export interface HtmlPage {
+  readonly title: string;
+  /** The content of `main`. */
+  readonly body: Html;
+  /** The charts that have a `chartSection` in the body. */
+  readonly charts: readonly Chart[];
+}
+
+export function htmlPage({ title, body, charts }: HtmlPage): string {
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta http-equiv="Content-Security-Policy" content="${CONTENT_POLICY}" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        <link rel="icon" href="data:," />
+        <style>
+          ${new Html(fontFaces() + colors() + readFileSync(path.join(import.meta.dirname, 'style.css'), 'utf8'))}
+        </style>
+      </head>
+      <body>
+        <main>${body}</main>
+        ${charts.length === 0 ? null : scripts(charts)}
+      </body>
+    </html>`;
+  return page.text;
+}
+
+const CONTENT_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; " +
+  'font-src data:; img-src data:';
+
+function scripts(charts: readonly Chart[]): Html {
+  return html`<script type="application/json" id="charts">
+      ${inlineJson(charts)}
+    </script>
+    <script>
+      ${inlineScript(chartLibrary())};
+    </script>
+    <script>
+      ${inlineScript(browserSource())};
+    </script>`;
+}
+
+function chartLibrary(): string {
+  const entry = createRequire(import.meta.url).resolve('chart.js');
+  const source = readFileSync(path.join(path.dirname(entry), 'chart.umd.min.js'), 'utf8');
+  // The source map is in the folder of the library, not in that of the page.
+  return source.replace(/\/\/# sourceMappingURL=.*$/m, '');
+}
+
+function fontFaces(): string {
+  const faces = fontFiles().map(
+    ({ weight, bytes }) =>
+      `@font-face { font-family: Inter; font-weight: ${weight}; src: url(data:font/woff2;base64,` +
+      `${Buffer.from(bytes).toString('base64')}) format('woff2'); }\n`,
+  );
+  return faces.join('');
+}
+
+/** The colours of the charts as properties of the page, for both colour schemes. */
+function colors(): string {
+  const properties = ({ background, text, muted, grid, paper, series }: Theme): string =>
+    Object.entries({ background, text, muted, grid, paper, ...series })
+      .map(([name, color]) => `--${/^\d/.test(name) ? `series-${name}` : name}: ${color};`)
+      .join(' ');
+  return (
+    `:root { ${properties(chartTheme(false))} }\n` +
+    `@media (prefers-color-scheme: dark) { :root { ${properties(chartTheme(true))} } }\n`
+  );
+}

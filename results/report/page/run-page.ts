@@ -1,0 +1,81 @@
+/**
+ * The page of a run, the same for every experiment, in the order of a sceptical reader: what was
+ * found, its limitations, the main chart, the targets, the charts that show why, the tables, and
+ * the record with links to all files.
+ */
+import type { Chart } from '../charts/chart.ts';
+import type { RunRecord } from '../run-record.ts';
+import { chartSection, type ChartWithTable } from './chart-section.ts';
+import { linksTo, pageHeader, PAPER_ADDRESS, type PageLink } from './header.ts';
+import { htmlPage } from './html-page.ts';
+import { html, type Html } from './html.ts';
+import { limitationsSection, memoryText, runSection, targetsSection } from './sections.ts';
+import { isLong, tableSection, type PageTable } from './table.ts';
+
+/** What an experiment adds to its record. */
+export interface RunContent {
+  readonly kicker: string;
+  readonly title: string;
+  readonly headline: string;
+  /** What follows the header and the limitations: large numbers, the check. */
+  readonly opening: Html | null;
+  /** The first is the main chart. */
+  readonly charts: readonly ChartWithTable[];
+  /** What follows the main chart. */
+  readonly remarks: Html | null;
+  readonly tables: readonly PageTable[];
+  readonly closing: Html | null;
+  /** Files of the run's folder, next to `run.json`. */
+  readonly files: readonly string[];
+}
+
+export function runPage(record: RunRecord, content: RunContent): string {
+  const [main, ...further] = content.charts;
+  const section = ({ chart, table }: ChartWithTable): Html => chartSection(chart, table);
+  // A long table first would hide the results after it.
+  const tables = [
+    ...content.tables.filter((table) => !isLong(table)),
+    ...content.tables.filter(isLong),
+  ];
+  return htmlPage({
+    title: `${content.title}: ${record.runId}`,
+    charts: content.charts.map(({ chart }): Chart => chart),
+    body: html`
+      ${header(record, content)} ${limitationsSection(record)} ${content.opening}
+      ${main === undefined ? null : chartSection(main.chart, main.table, 'tall')}
+      ${content.remarks} ${targetsSection(record)} ${further.map(section)}
+      ${tables.map(tableSection)} ${content.closing}
+      ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
+    `,
+  });
+}
+
+function header(record: RunRecord, { kicker, title, headline }: RunContent): Html {
+  const { environment: place, repeats, state } = record;
+  return pageHeader({
+    kicker,
+    title,
+    headline,
+    chips: [
+      `${record.profile} profile`,
+      repeats === 1 ? 'one repeat: exploratory' : `${repeats} repeats`,
+      `${record.store.name} store`,
+      `${place.cores} cores, ${memoryText(place.memoryBytes)}`,
+      record.startedAt.slice(0, 10),
+      ...(state === 'finished' ? [] : [`run ${state}, not finished`]),
+    ],
+    links: [
+      { text: 'All figures and runs', to: ALL_FIGURES },
+      { text: `In the paper: ${kicker.replace('Percolator paper, ', '')}`, to: PAPER_ADDRESS },
+      { text: 'The record (JSON)', to: 'run.json' },
+      { text: 'All files of this run', to: '#run' },
+    ],
+  });
+}
+
+/** From a folder in `results/runs` or `results/reference`; `./run.sh report --all` makes it. */
+const ALL_FIGURES = '../../index.html';
+
+function filesOf({ files }: RunContent): readonly PageLink[] {
+  return ['run.json', ...files].map((file) => ({ text: file, to: file }));
+}

@@ -1,0 +1,23 @@
+/**
+ * How many samples a number needs before a report states it.
+ *
+ * A percentile other than the median needs a hundred samples, and at least one beyond it: the 99th
+ * percentile of 30 latencies is their maximum under another name. A headline needs thirty.
+ */
+import { percentileMs, type Histogram } from './histogram.ts';
+
+export const PERCENTILE_SAMPLES_MIN = 100;
+export const HEADLINE_SAMPLES_MIN = 30;
+
+/** Minimum and maximum (0 and 100) and the median may always be stated. */
+export function isStated(percentile: number, samples: number): boolean {
+  const tail = Math.min(percentile, 100 - percentile);
+  if (tail === 0 || tail === 50) return true;
+  return samples >= PERCENTILE_SAMPLES_MIN && samples * (tail / 100) >= 1;
+}
+
+/** The percentile in milliseconds; null if it must not be stated, or if there are no samples. */
+export function statedPercentileMs(histogram: Histogram, percentile: number): number | null {
+  const samples = histogram.totalCount;
+  return samples > 0 && isStated(percentile, samples) ? percentileMs(histogram, percentile) : null;
+}

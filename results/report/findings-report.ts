@@ -2,11 +2,12 @@
 import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { html } from './page/html.ts';
 import type { RunContent } from './page/run-page.ts';
-import type { Findings } from './run-record.ts';
+import type { PageTable } from './page/table.ts';
+import type { Findings, ResultTable } from './run-record.ts';
 
 export function findingsContent(findings: Findings): RunContent {
   const { kicker, title, headline, tables, charts } = findings;
-  const withFiles = tables.map((table) => ({ ...table, file: `${table.name}.csv` }));
+  const withFiles = tables.map(withFile);
   const ofChart = (chart: string) => withFiles.find(({ name }) => belongs(name, chart));
   return {
     kicker,
@@ -20,11 +21,12 @@ export function findingsContent(findings: Findings): RunContent {
     remarks: null,
     tables: withFiles.filter(({ name }) => !charts.some((chart) => belongs(name, chart.name))),
     closing: null,
-    files: [
-      ...withFiles.map(({ file }) => file),
-      ...charts.map((chart) => `${chart.name}.png`),
-    ],
+    files: [...withFiles.map(({ file }) => file), ...charts.map((chart) => `${chart.name}.png`)],
   };
+}
+
+function withFile(table: ResultTable): PageTable & { readonly file: string } {
+  return { ...table, file: `${table.name}.csv` };
 }
 
 /** A table belongs to the chart of its name, or whose name begins with it: `cells-relative`. */

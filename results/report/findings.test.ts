@@ -3,88 +3,24 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { chartConfiguration } from './charts/draw-chart.ts';
+import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { chartTheme } from './charts/theme.ts';
-import { findingsFigure } from './charts/findings-figure.ts';
+import { findingsContent } from './findings-report.ts';
 import { readRunRecord } from './record-file.ts';
 import { buildReport } from './report.ts';
 import { recordFindings } from './record-findings.ts';
-import { createRun, type Run } from './run.ts';
-import type { Findings } from './run-record.ts';
+import type { Findings, ResultTable } from './run-record.ts';
+import { createFindingsRun, SAMPLE_FINDINGS, SAMPLE_HEADER } from './testing/sample-findings.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
-const FINDINGS: Findings = {
-  kind: 'measurement',
-  kicker: 'Percolator paper, figure 8',
-  title: 'Raw <store> against Percolator',
-  headline: 'Half as fast.',
-  check: { passed: true, detail: 'all is there' },
-  tables: [
-    {
-      name: 'figure-8',
-      title: 'Rates',
-      caption: 'Of one machine.',
-      columns: ['store', 'raw/s', 'relative'],
-      rows: [
-        ['embedded', 1234.5, 0.5],
-        ['emulator, "official"', null, 0.25],
-      ],
-      metrics: {
-        rowNames: 1,
-        columns: [
-          {
-            column: 'raw/s',
-            unit: 'operations/s',
-            better: 'higher',
-            intervalColumns: null,
-            intervals: [{ low: 1200, high: 1300 }, null],
-          },
-        ],
-      },
-    },
-  ],
-  charts: [
-    {
-      name: 'relative',
-      title: 'Relative',
-      caption: 'With intervals.',
-      x: { title: 'cells', scale: 'logarithmic', ticks: [{ at: 1, label: 'one' }] },
-      y: { title: 'relative', scale: 'linear', ticks: [] },
-      series: [
-        {
-          name: 'embedded',
-          look: 'percolator',
-          isLine: true,
-          fit: null,
-          points: [
-            { x: 1, y: 0.5, low: 0.4, high: 0.6 },
-            { x: 2, y: 0.3, low: null, high: null },
-          ],
-        },
-      ],
-    },
-  ],
-};
-
-const HEADER = {
-  experiment: 'micro',
-  profile: 'smoke',
-  commandLine: 'node main.ts',
-  parameters: {},
-  seed: 1,
-  repeats: 3,
-  store: { name: 'embedded', durability: 'Each commit is on the disk.' },
-} as const;
-
-function runWith(folder: string, findings: Findings): Run {
-  const run = createRun(folder, HEADER);
-  run.describe({ findings });
-  return run;
-}
+// One chart is enough for most claims.
+const FINDINGS: Findings = { ...SAMPLE_FINDINGS, charts: SAMPLE_FINDINGS.charts.slice(0, 1) };
 
 describe('findings', () => {
   test('are read back as written, and make one file for each table and chart', () => {
     const folder = temporaryFolder();
-    const files = runWith(folder, FINDINGS).finish();
+    const files = createFindingsRun(folder, FINDINGS).finish();
     assert.deepEqual(readRunRecord(folder).findings, FINDINGS);
     const names = [...files.tables, ...files.figures, files.page].map((file) =>
       path.relative(folder, file),
@@ -98,7 +34,7 @@ describe('findings', () => {
 
   test('give the same report, byte for byte, when it is built again', () => {
     const folder = temporaryFolder();
-    const made = runWith(folder, FINDINGS).finish();
+    const made = createFindingsRun(folder, FINDINGS).finish();
     const files = [...made.tables, ...made.figures, made.page];
     const before = files.map((file) => readFileSync(file));
     buildReport(folder);
@@ -107,19 +43,19 @@ describe('findings', () => {
 
   test('are on a page that makes no network request, and escapes its texts', () => {
     const folder = temporaryFolder();
-    const page = readFileSync(runWith(folder, FINDINGS).finish().page, 'utf8');
+    const page = readFileSync(createFindingsRun(folder, FINDINGS).finish().page, 'utf8');
     assert.match(page, /default-src 'none'|default-src &#39;none&#39;/);
-    assert.ok(!/(?:src|href)="(?!data:)/.test(page));
+    assert.ok(!/src="(?!data:)|<link[^>]* href="(?!data:)/.test(page));
     assert.ok(page.includes('Raw &lt;store&gt; against Percolator'));
-    assert.ok(page.includes('<td>1,235</td>'));
+    assert.match(page, /<td class="number">1,235<\/td>/);
   });
 
   test('of a proof keep their tables when a rule was broken; those of a measurement do not', () => {
     const check = { passed: false, detail: 'seed 17 breaks a rule' };
     const folder = temporaryFolder();
-    assert.throws(() => runWith(folder, { ...FINDINGS, check }), /check failed/);
+    assert.throws(() => createFindingsRun(folder, { ...FINDINGS, check }), /check failed/);
     const other = temporaryFolder();
-    const proof = runWith(other, { ...FINDINGS, kind: 'proof', check }).finish();
+    const proof = createFindingsRun(other, { ...FINDINGS, kind: 'proof', check }).finish();
     assert.match(readFileSync(proof.page, 'utf8'), /NOT proven: seed 17 breaks a rule/);
     assert.equal(proof.tables.length, 1);
   });
@@ -131,7 +67,7 @@ describe('findings', () => {
     const record = (name: string, measure: () => Promise<typeof found>): Promise<unknown> =>
       recordFindings(
         path.join(folder, name),
-        { ...HEADER, kicker, title },
+        { ...SAMPLE_HEADER, kicker, title },
         interrupted.signal,
         async () => ({ ...(await measure()), targets: [] }),
       );
@@ -153,15 +89,18 @@ describe('findings', () => {
   test('have no tables if their check failed', () => {
     const folder = temporaryFolder();
     const failed = { ...FINDINGS, check: { passed: false, detail: 'a row is missing' } };
-    assert.throws(() => runWith(folder, failed), /tables although their check failed/);
+    assert.throws(
+      () => createFindingsRun(folder, failed),
+      /tables although their check failed/,
+    );
     const without = { ...failed, tables: [], charts: [] };
-    const run = runWith(path.join(folder, 'other'), without);
+    const run = createFindingsRun(path.join(folder, 'other'), without);
     assert.match(readFileSync(run.finish().page, 'utf8'), /THE CHECK FAILED.*a row is missing/);
   });
 
   test('declare only metrics that their tables have', () => {
     const folder = temporaryFolder();
-    const run = createRun(folder, HEADER);
+    const run = createFindingsRun(folder);
     const [table] = FINDINGS.tables;
     const [column] = table?.metrics?.columns ?? [];
     assert.ok(table !== undefined && column !== undefined);
@@ -178,15 +117,60 @@ describe('findings', () => {
     refused({ rowNames: 1, columns: [{ ...column, intervals: [] }] }, /intervals of raw\/s do not/);
   });
 
-  test('are drawn with an interval if they have one', () => {
+  test('are drawn with an interval and a sample count if they have them', () => {
     const [chart] = FINDINGS.charts;
     assert.ok(chart !== undefined);
-    const { datasets } = findingsFigure(chart, chartTheme(false)).data;
-    const drawn = datasets.map(({ label, data }) => ({ label, ys: data.map(({ y }) => y) }));
-    assert.deepEqual(drawn, [
-      { label: 'embedded', ys: [0.5, 0.3] },
-      { label: undefined, ys: [0.4, 0.6] },
+    const drawn = findingsChart(chart);
+    assert.deepEqual(drawn.series[0]?.marks, [
+      {
+        x: 1,
+        y: 0.5,
+        low: 0.4,
+        high: 0.6,
+        samples: 40,
+        words: ['0.5 at one', '0.4 to 0.6', '40 samples'],
+      },
+      { x: 2, y: 0.3, low: null, high: null, samples: null, words: ['0.3 at 2'] },
     ]);
+    const { datasets } = chartConfiguration(drawn, chartTheme(false), () => false).data;
+    assert.deepEqual(
+      datasets.map(({ label, data }) => ({ label, ys: data.map(({ y }) => y) })),
+      [{ label: 'embedded', ys: [0.5, 0.3] }],
+    );
+  });
+
+  test('have a table of each chart, made from the chart where the record has none', () => {
+    const [chart] = FINDINGS.charts;
+    assert.ok(chart !== undefined);
+    const { columns, rows } = tableOf(chart);
+    assert.deepEqual(columns, ['series', 'cells', 'relative', 'from', 'to', 'samples']);
+    assert.deepEqual(rows, [
+      ['embedded', 'one', 0.5, 0.4, 0.6, 40],
+      ['embedded', '2', 0.3, null, null, null],
+    ]);
+    const inRecord = { ...FINDINGS, tables: [{ ...table(), name: 'relative' }] };
+    const { charts, tables } = findingsContent(inRecord);
+    assert.deepEqual([charts[0]?.table.title, tables.length], ['Rates', 0]);
+    assert.equal(findingsContent(FINDINGS).charts[0]?.table.title, 'Relative');
+  });
+
+  test('are on a page where every table has a caption and every header a scope', () => {
+    const folder = temporaryFolder();
+    const page = readFileSync(createFindingsRun(folder, FINDINGS).finish().page, 'utf8');
+    const tables = page.match(/<table[^]*?<\/table>/g) ?? [];
+    assert.equal(tables.length, 2);
+    for (const one of tables) assert.match(one, /<caption>\s*\S/);
+    assert.deepEqual(page.match(/<th(?! scope="(?:col|row)")[ >]/g), null);
+  });
+
+  test('put a long table after the short ones, folded', () => {
+    const folder = temporaryFolder();
+    const rows = Array.from({ length: 72 }, (_, i) => ['embedded', i, i]);
+    const ladder = { ...table(), name: 'ladder', title: 'The ladder', rows, metrics: null };
+    const findings = { ...FINDINGS, tables: [ladder, table()] };
+    const page = readFileSync(createFindingsRun(folder, findings).finish().page, 'utf8');
+    assert.ok(page.indexOf('id="table-figure-8"') < page.indexOf('id="table-ladder"'));
+    assert.match(page, /<details>\s*<summary>\s*Table: The ladder \(72 rows\)/);
   });
 
   test('are drawn with the fitted line and its band', () => {
@@ -195,25 +179,36 @@ describe('findings', () => {
     const [series] = chart?.series ?? [];
     assert.ok(chart !== undefined && series !== undefined);
     const fit = [
-      { x: 1, y: 0.5, low: 0.4, high: 0.7 },
-      { x: 2, y: 0.4, low: 0.3, high: 0.6 },
+      { x: 1, y: 0.5, low: 0.4, high: 0.7, samples: null },
+      { x: 2, y: 0.4, low: 0.3, high: 0.6, samples: null },
     ];
     const fitted = { ...chart, series: [{ ...series, points: [], fit }] };
-    runWith(folder, { ...FINDINGS, charts: [fitted] });
+    createFindingsRun(folder, { ...FINDINGS, charts: [fitted] });
     const [read] = readRunRecord(folder).findings?.charts ?? [];
-    assert.deepEqual(read?.series[0]?.fit, fit);
-    const { datasets } = findingsFigure(read, chartTheme(false)).data;
-    const [, line, low, high] = datasets.map(({ data, fill }) => ({
-      ys: data.map(({ y }) => y),
-      fill,
-    }));
-    assert.deepEqual(
-      [line?.ys, low?.ys],
-      [
-        [0.5, 0.4],
-        [0.4, 0.3],
-      ],
-    );
-    assert.deepEqual(high, { ys: [0.7, 0.6], fill: '-1' });
+    assert.ok(read !== undefined);
+    assert.deepEqual(read.series[0]?.fit, fit);
+    assert.deepEqual(findingsChart(read).series[0]?.band, [
+      { x: 1, y: 0.5, low: 0.4, high: 0.7 },
+      { x: 2, y: 0.4, low: 0.3, high: 0.6 },
+    ]);
+  });
+
+  test('have a different colour and mark for every series', () => {
+    const [chart] = FINDINGS.charts;
+    const [one] = chart?.series ?? [];
+    assert.ok(chart !== undefined && one !== undefined);
+    const looks = ['percolator', 'percolator', 'other', 'paper', 'other', 'percolator'] as const;
+    const series = looks.map((look) => Object.assign({}, one, { look }));
+    const drawn = findingsChart({ ...chart, series }).series;
+    assert.equal(new Set(drawn.map(({ color }) => color)).size, looks.length);
+    const marks = drawn.map(({ marker, isHollow }) => `${marker} ${isHollow ?? false}`);
+    assert.equal(new Set(marks).size, looks.length);
+    assert.deepEqual([drawn[0]?.color, drawn[2]?.color, drawn[3]?.color], [0, 1, 'paper']);
   });
 });
+
+function table(): ResultTable {
+  const [first] = FINDINGS.tables;
+  assert.ok(first !== undefined);
+  return first;
+}

@@ -1,93 +1,149 @@
-/** The page in a real browser: it draws every chart without complaint, and makes no request. */
+/**
+ * The pages in a real browser: they draw every chart without complaint, make no request, answer to
+ * mouse and keyboard, and fit on a telephone.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
+import path from 'node:path';
 import type { RunRecord } from './run-record.ts';
 import { openBrowser, type OpenBrowser } from './testing/browser.ts';
+import { createFindingsRun } from './testing/sample-findings.ts';
 import { createSampleRun } from './testing/sample-run.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
-const CHARTS = ['figure-7', 'normalised', 'distribution', 'cost', 'backlog'];
+const CHARTS = {
+  crawlRate: ['figure-7', 'normalised', 'distribution', 'cost', 'backlog'],
+  findings: ['relative', 'kinds'],
+};
+const WIDE = { width: 1400, height: 900 };
+const NARROW = { width: 360, height: 740 };
 
 describe('report.html in a browser', () => {
+  const folder = temporaryFolder();
   let opened: OpenBrowser;
+    let record: RunRecord;
+  const files = { crawlRate: '', findings: '' };
   before(async () => {
     opened = await openBrowser();
+    const run = createSampleRun(path.join(folder, 'crawl-rate'));
+    files.crawlRate = run.finish().page;
+    files.findings = createFindingsRun(path.join(folder, 'findings')).finish().page;
+    ({ record } = run);
   });
   after(() => opened[Symbol.asyncDispose]());
 
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`draws every chart without complaint (${colorScheme})`, async () => {
-      await withReport(opened.browser, colorScheme, async ({ page }) => {
-        const canvases = await page.locator('canvas').evaluateAll((all) => all.map(({ id }) => id));
-        assert.deepEqual(canvases, CHARTS);
-        for (const id of CHARTS) assert.ok((await inkOf(page, id)) > 5, `${id} is drawn`);
+  /** Opens a page, runs `look`, and fails on anything the browser complained about. */
+  async function withPage(
+    kind: 'crawlRate' | 'findings',
+    options: { colorScheme?: 'light' | 'dark'; viewport: typeof WIDE },
+    look: (page: Page) => Promise<void>,
+  ): Promise<void> {
+    const context = await opened.browser.newContext(options);
+    try {
+      const page = await context.newPage();
+      const complaints: string[] = [];
+      page.on('console', (message) => complaints.push(`console: ${message.text()}`));
+      page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+      const requests: string[] = [];
+      page.on('request', (request) => requests.push(request.url()));
+      const address = pathToFileURL(files[kind]).href;
+      await page.goto(address);
+      await page.evaluate('document.fonts.ready');
+      await look(page);
+      assert.deepEqual(complaints, []);
+      const others = requests.filter((url) => url !== address && !url.startsWith('data:'));
+      assert.deepEqual(others, []);
+    } finally {
+      await context.close();
+    }
+  }
+
+  for (const kind of ['crawlRate', 'findings'] as const) {
+    test(`draws every chart, in light and in dark (${kind})`, async () => {
+      const pictures: Record<string, string[]> = {};
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await withPage(kind, { colorScheme, viewport: WIDE }, async (page) => {
+          const canvases = await page.locator('canvas').all();
+          const drawn = canvases.map(async (canvas) => [
+            await canvas.getAttribute('id'),
+            await canvas.evaluate(colorsOf),
+          ]);
+          const found = Object.fromEntries(await Promise.all(drawn)) as Record<string, string[]>;
+          assert.deepEqual(Object.keys(found), CHARTS[kind]);
+          for (const [id, [background, ...others]] of Object.entries(found)) {
+            assert.equal(background, colorScheme === 'dark' ? '22,25,31' : '255,255,255', id);
+            assert.ok(others.length > 20, `${id} is drawn`);
+          }
+          pictures[colorScheme] = Object.keys(found);
+        });
+      }
+      assert.deepEqual(pictures['light'], pictures['dark']);
+    });
+
+    test(`fits on a telephone, where only tables scroll (${kind})`, async () => {
+      await withPage(kind, { viewport: NARROW }, async (page) => {
+        for (const fold of await page.locator('summary').all()) await fold.click();
+        assert.equal(await page.evaluate('document.documentElement.scrollWidth'), NARROW.width);
+        // 4-pixel text and smeared labels: no label of an axis may touch the next one.
+        assert.deepEqual(await page.evaluate(CROWDED_AXES), []);
       });
     });
   }
 
   test('has a row for each rate, target and fact of the record', async () => {
-    await withReport(opened.browser, 'light', async ({ page, record }) => {
+    await withPage('crawlRate', { viewport: WIDE }, async (page) => {
       const rates = new Set(record.points.map((point) => point.ratePercentPerHour));
-      assert.equal(await page.locator('#latencies tbody tr').count(), rates.size);
-      assert.equal(await page.locator('#targets tbody tr').count(), record.targets.length);
-      const saturated = page.locator('#latencies tbody tr').last();
-      assert.match(await saturated.innerText(), /\u221e backlog grows 413 documents\/s/);
+      assert.equal(await page.locator('#table-latencies tbody tr').count(), rates.size);
+      assert.equal(await page.locator('#table-targets tbody tr').count(), record.targets.length);
+      const saturated = await page.locator('#table-latencies tbody tr').last().textContent();
+      assert.match(saturated ?? '', /saturated, backlog grows 413 documents\/s/);
       assert.equal(await page.locator('.duplicates li').count(), 2);
       assert.match(await page.locator('.duplicates').innerText(), /<\/script><script>alert\(1\)/);
-      assert.match(await page.locator('#run').innerText(), /--label '<b>&'/);
+      assert.match(await page.locator('#run').innerText(), /run\.sh .* --label '<b>&'/);
     });
   });
 
-  test('redraws figure 7 when a box is unticked', async () => {
-    await withReport(opened.browser, 'light', async ({ page }) => {
+  test('shows the value and the sample count of the mark that the reader points at', async () => {
+    await withPage('crawlRate', { viewport: WIDE }, async (page) => {
+      assert.deepEqual(await hover(page, 'figure-7', 'Percolator, median', 0), [
+        'Percolator, median',
+        'at 1 %/h: 3.41 ms',
+        '6,000 documents',
+        '3 repeats: 3.30 ms to 3.54 ms',
+      ]);
+    });
+    await withPage('findings', { viewport: WIDE }, async (page) => {
+      assert.deepEqual(await hover(page, 'relative', 'embedded', 0), [
+        'embedded',
+        '0.5 at one',
+        '0.4 to 0.6',
+        '40 samples',
+      ]);
+    });
+  });
+
+  test('switches a series with the keyboard, and saves what is shown as a picture', async () => {
+    await withPage('findings', { viewport: WIDE }, async (page) => {
+      const canvas = page.locator('#relative');
       const picture = (): Promise<string> =>
-        page.locator('#figure-7').evaluate((canvas) => (canvas as unknown as Canvas).toDataURL());
+        canvas.evaluate((element) => (element as unknown as Canvas).toDataURL());
       const all = await picture();
-      await page.locator('#show-paper').uncheck();
-      const withoutPaper = await picture();
-      assert.notEqual(withoutPaper, all);
-      await page.locator('#show-p99').uncheck();
-      assert.notEqual(await picture(), withoutPaper);
-      await page.locator('#show-median').uncheck();
+      await page.getByLabel('embedded').first().focus();
+      await page.keyboard.press('Space');
+      const without = await picture();
+      assert.notEqual(without, all);
+      const download = page.waitForEvent('download');
+      await page.getByRole('button', { name: 'Save as PNG' }).first().click();
+      assert.equal((await download).suggestedFilename(), 'relative.png');
+      await page.keyboard.press('Shift+Tab');
+      await page.getByLabel('embedded').first().focus();
+      await page.keyboard.press('Space');
+      assert.equal(await picture(), all);
     });
   });
 });
-
-/** Opens the sample's page, runs `look`, and fails on anything the browser complained about. */
-async function withReport(
-  browser: Browser,
-  colorScheme: 'light' | 'dark',
-  look: (opened: { page: Page; record: RunRecord }) => Promise<void>,
-): Promise<void> {
-  const folder = temporaryFolder();
-  const run = createSampleRun(folder);
-  const { page: file } = run.finish();
-  const context = await browser.newContext({ colorScheme });
-  try {
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on('console', (message) => complaints.push(`console: ${message.text()}`));
-    page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
-    page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
-    const requests: string[] = [];
-    page.on('request', (request) => requests.push(request.url()));
-
-    const address = pathToFileURL(file).href;
-    await page.goto(address);
-    await page.evaluate('document.fonts.ready');
-    await look({ page, record: run.record });
-
-    assert.deepEqual(complaints, []);
-    assert.deepEqual(
-      requests.filter((url) => url !== address && !url.startsWith('data:')),
-      [],
-    );
-  } finally {
-    await context.close();
-  }
-}
 
 /** The members of a browser's canvas that the functions sent to the page use. */
 interface Canvas {
@@ -99,12 +155,48 @@ interface Canvas {
   };
 }
 
-/** The share of the canvas's pixels that are drawn, in thousandths. */
-function inkOf(page: Page, id: string): Promise<number> {
-  return page.locator(`#${id}`).evaluate((element) => {
-    const canvas = element as unknown as Canvas;
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    const inked = data.filter((value, index) => index % 4 === 3 && value > 0).length;
-    return (1000 * inked) / (canvas.width * canvas.height);
+/** The colours of a canvas, the most frequent one first. Runs in the page. */
+function colorsOf(element: unknown): readonly string[] {
+  const canvas = element as Canvas;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const counts = new Map<string, number>();
+  for (let at = 0; at < data.length; at += 4) {
+    const color = `${data[at]},${data[at + 1]},${data[at + 2]}`;
+    counts.set(color, (counts.get(color) ?? 0) + 1);
+  }
+  return [...counts].toSorted(([, a], [, b]) => b - a).map(([color]) => color);
+}
+
+/** The charts whose labels of the horizontal axis overlap: measured as chart.js draws them. */
+const CROWDED_AXES = `[...document.querySelectorAll('canvas')].flatMap((canvas) => {
+  const { ctx, scales: { x } } = Chart.getChart(canvas);
+  ctx.font = '12px Inter';
+  const boxes = x.ticks.map(({ label }, i) => {
+    const widths = [label].flat().map((line) => ctx.measureText(line).width);
+    const middle = x.getPixelForTick(i);
+    return [middle - Math.max(...widths) / 2, middle + Math.max(...widths) / 2];
   });
+  const crowded = boxes.some(([left], i) => i > 0 && left < boxes[i - 1][1]);
+  return crowded ? [canvas.id] : [];
+})`;
+
+/** Points at a mark of a series, and returns the words shown. */
+async function hover(
+  page: Page,
+  id: string,
+  series: string,
+  mark: number,
+): Promise<readonly string[]> {
+  const canvas = page.locator(`#${id}`);
+  await canvas.scrollIntoViewIfNeeded();
+  const chart = `Chart.getChart(${JSON.stringify(id)})`;
+  const position = await page.evaluate<{ x: number; y: number }>(`(() => {
+    const index = ${chart}.data.datasets.findIndex(({ label }) => label === ${JSON.stringify(series)});
+    const { x, y } = ${chart}.getDatasetMeta(index).data[${mark}];
+    return { x, y };
+  })()`);
+  await canvas.hover({ position });
+  return page.evaluate<readonly string[]>(
+    `(({ title, body, opacity }) => opacity === 0 ? [] : [...title, ...body[0].lines])(${chart}.tooltip)`,
+  );
 }

@@ -1,18 +1,26 @@
 /** The report states the measured numbers: no more, no less, and the same each time. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { GlobalFonts } from '@napi-rs/canvas';
 import * as fc from 'fast-check';
-import { buildChartData } from './charts/build-chart-data.ts';
 import { formatDuration, formatMeasured } from './charts/format.ts';
+import { headline } from './crawl-rate/headline.ts';
+import { crawlRateContent } from './crawl-rate/page.ts';
 import { readHistogram, percentileMs } from './histogram.ts';
+import { pointsCsv } from './crawl-rate/csv.ts';
+import { figure7 } from './crawl-rate/figure-7.ts';
+import { latencyTable } from './crawl-rate/latency-table.ts';
+import { isStated } from './samples.ts';
+import type { Point } from './run-record.ts';
 import { readMeasuredRun } from './measured-run.ts';
-import { headline, limitations } from './page/headline.ts';
+import { limitations } from './page/sections.ts';
 import { html, inlineJson, inlineScript } from './page/html.ts';
 import { buildReport, type ReportFiles } from './report.ts';
 import { createRun } from './run.ts';
+import { readTimeSeries } from './time-series.ts';
+import { UsageError } from './usage-error.ts';
 import { createSampleRun, SAMPLE_SATURATED_BACKLOG } from './testing/sample-run.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
@@ -53,15 +61,16 @@ describe('a report', () => {
     const percentiles = readTable(files, 'latency-percentiles.csv');
     for (const start of bad) assert.ok(!percentiles.includes(`\n${start}`));
 
-    const data = buildChartData(folder, readMeasuredRun(folder));
-    const without = data.points.filter((point) => point.state !== 'measured');
-    assert.equal(without.length, 3);
-    for (const point of without) {
-      assert.deepEqual([point.medianSeconds, point.p99Seconds], [null, null]);
+    const { charts } = crawlRateContent(folder, readMeasuredRun(folder));
+    for (const { chart } of charts.filter(({ chart: { name } }) => name !== 'backlog')) {
+      for (const { name, marks, isOnEdge } of chart.series) {
+        if (!name.startsWith('Percolator')) continue;
+        const drawn = marks.filter(({ y }) => y !== null).map(({ words }) => words.join(' '));
+        const among = drawn.filter((words) => /at (?:200|500|10,000) %\/h/.test(words));
+        assert.deepEqual(chart.name === 'cost' || isOnEdge ? [] : among, [], chart.name);
+        assert.ok(!name.endsWith('at 200 %/h'), name);
+      }
     }
-    assert.ok(
-      !data.distributions.some(({ system, rate }) => system === 'percolator' && rate === 200),
-    );
     const growth = `backlog grows ${Math.round(SAMPLE_SATURATED_BACKLOG)} documents/s`;
     assert.ok(readFileSync(files.page, 'utf8').includes(growth));
   });
@@ -77,6 +86,61 @@ describe('a report', () => {
       const histogram = readHistogram(path.join(folder, 'histograms', file));
       assert.equal(Number(latency), percentileMs(histogram, Number(percentile)), row);
     }
+  });
+
+  test('links only to files that are in its folder', () => {
+    const folder = temporaryFolder();
+    const { page } = createSampleRun(folder).finish();
+    const text = readFileSync(page, 'utf8');
+    const links = [...text.matchAll(/<a href="([^"]*)"/g)].map(([, to]) => to ?? '');
+    const local = links.filter((to) => !/^(?:https:|#|\.\.\/)/.test(to));
+    for (const file of local) assert.ok(existsSync(path.join(folder, file)), file);
+    for (const part of [
+      'run.json',
+      'points.csv',
+      'histograms/percolator-1-percent-per-hour.hlog',
+    ]) {
+      assert.ok(local.includes(part), part);
+    }
+    for (const [, id] of text.matchAll(/<a href="#([^"]*)"/g)) {
+      assert.ok(text.includes(`id="${id}"`), id);
+    }
+    assert.ok(links.includes('../../index.html') && links.some((to) => to.endsWith('Peng.pdf')));
+  });
+
+  test('of a damaged time series is refused in one sentence that names the file', () => {
+    const folder = temporaryFolder();
+    createSampleRun(folder).finish();
+    const file = path.join(folder, 'time-series/percolator-1000-percent-per-hour.csv');
+    const whole = readFileSync(file, 'utf8');
+    const rows = whole.split('\n').length - 2;
+    assert.equal(readTimeSeries(file).length, rows);
+    const damaged = [
+      '',
+      'seconds,arrived,completed\n',
+      '<html>\n',
+      whole.slice(0, -3),
+      `${whole}x,1,2`,
+    ];
+    for (const text of [...damaged, whole.replace('\n1,', '\n,'), whole.replace('\n1,', '\n\0,')]) {
+      writeFileSync(file, text);
+      assert.throws(
+        () => buildReport(folder),
+        (error) => error instanceof UsageError && error.message.includes(file),
+        JSON.stringify(text.slice(-30)),
+      );
+    }
+  });
+
+  test('that cannot be written says so in one sentence, and names the file', () => {
+    const folder = temporaryFolder();
+    createSampleRun(folder);
+    mkdirSync(path.join(folder, 'points.csv'));
+    assert.throws(
+      () => buildReport(folder),
+      (error) =>
+        error instanceof UsageError && /points\.csv cannot be written: E\w+/.test(error.message),
+    );
   });
 
   test('says in its headline how the systems compare and where each stops', () => {
@@ -105,6 +169,53 @@ describe('a report', () => {
       headline({ ...record, points: slower }),
       /No crawl rate has a checked latency of both/,
     );
+  });
+
+  test('makes no headline of fewer than 30 documents, and no percentile of fewer than 100', () => {
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
+    const few = (count: number) => (point: Point) =>
+      point.latency === null ? point : { ...point, latency: { ...point.latency, count } };
+    const points = record.points.map((point) =>
+      few(point.ratePercentPerHour === 1 ? 8 : 99)(point),
+    );
+    assert.match(headline({ ...record, points }), /^At a crawl rate of 2 %\/h.*\(99 documents\)/);
+    const eight = record.points.map(few(8));
+    assert.match(headline({ ...record, points: eight }), /^No crawl rate .* at least 30 documents/);
+
+    assert.ok(isStated(50, 1) && isStated(100, 1) && isStated(99, 100) && isStated(99.9, 1000));
+    assert.ok(!isStated(99, 99) && !isStated(90, 99) && !isStated(5, 99) && !isStated(99.9, 999));
+    const { rows } = latencyTable(points);
+    for (const [, , batch, , , ours] of rows) assert.deepEqual([batch, ours], ['\u2013', '\u2013']);
+    const drawn = figure7({ ...record, points }).series.map(({ name }) => name);
+    assert.ok(!drawn.some((name) => name.includes('99th')), drawn.join());
+    const [columns = '', first = ''] = pointsCsv(points).split('\n');
+    const cells = first.split(',');
+    for (const [i, column] of columns.split(',').entries()) {
+      if (/p9[09]/.test(column)) assert.equal(cells[i], '', column);
+    }
+  });
+
+  test('draws no line across a rate at which the system did not keep up', () => {
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
+    const { series } = figure7(record);
+    const median = series.find(({ name }) => name === 'Percolator, median');
+    const gaps = median?.marks.filter(({ y }) => y === null).map(({ x }) => x);
+    assert.deepEqual(gaps, [200, 500, 10_000]);
+  });
+
+  test('describes in its caption what is drawn, and nothing else', () => {
+    const folder = temporaryFolder();
+    const { record } = createSampleRun(folder);
+    const all = figure7(record);
+    assert.ok(all.series.some(({ line }) => line === 'dotted'));
+    for (const part of ['dotted', 'arrow', 'bar', 'Grey']) assert.ok(all.caption.includes(part));
+    const sustained = record.points.filter((point) => point.verdict === 'sustained');
+    const bare = sustained.map((point) => Object.assign({}, point, { repeatMediansMs: [] }));
+    const less = figure7({ ...record, mapreduceModel: null, points: bare });
+    assert.ok(!less.series.some(({ line }) => line === 'dotted'));
+    assert.equal(/dotted|arrow|bar/.exec(less.caption), null);
   });
 
   test('can be made from a run that was stopped before its first point', () => {
@@ -160,7 +271,7 @@ describe('the page', () => {
     const folder = temporaryFolder();
     const page = readFileSync(createSampleRun(folder).finish().page, 'utf8');
     assert.ok(page.includes('Content-Security-Policy" content="default-src &#39;none&#39;;'));
-    assert.ok(!/(?:src|href)="(?!data:)/.test(page), 'nothing is loaded from elsewhere');
+    assert.ok(!/src="(?!data:)|<link[^>]* href="(?!data:)/.test(page), 'nothing is loaded');
     assert.ok(!page.includes('</script><script>alert(1)'));
   });
 });

@@ -13,7 +13,9 @@ export const HEADLINE_SAMPLES_MIN = 30;
 export function isStated(percentile: number, samples: number): boolean {
   const tail = Math.min(percentile, 100 - percentile);
   if (tail === 0 || tail === 50) return true;
-  return samples >= PERCENTILE_SAMPLES_MIN && samples * (tail / 100) >= 1;
+  // 100 - 99.9 is a little less than 0.1.
+  const beyond = samples * (tail / 100) + 1e-6;
+  return samples >= PERCENTILE_SAMPLES_MIN && beyond >= 1;
 }
 
 /** The percentile in milliseconds; null if it must not be stated, or if there are no samples. */

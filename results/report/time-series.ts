@@ -19,14 +19,19 @@ export function writeTimeSeries(file: string, rows: readonly TimeSeriesRow[]): v
   writeFileAtomically(file, stringify([...rows], { header: true, columns: [...COLUMNS] }));
 }
 
-/** Reads a file of `writeTimeSeries`: a header, then lines of three numbers. */
+/** Reads a file of `writeTimeSeries`: a header, then at least one line of three numbers. */
 export function readTimeSeries(file: string): readonly TimeSeriesRow[] {
-  const lines = readLines(file).slice(1);
+  const [header, ...lines] = readText(file).split('\n');
+  if (header !== COLUMNS.join(',') || lines.pop() !== '' || lines.length === 0) {
+    throw new UsageError(
+      `The time series ${file} must have the header ${COLUMNS.join(',')} and complete lines, but ` +
+        'is damaged.',
+    );
+  }
   return lines.map((line, index) => {
-    const [seconds, arrived, completed] = line.split(',').map(Number);
-    if (seconds !== undefined && arrived !== undefined && completed !== undefined) {
-      return { seconds, arrived, completed };
-    }
+    const [seconds = Number.NaN, arrived = Number.NaN, completed = Number.NaN] =
+      /^-?[\d.e-]+,\d+,\d+$/.test(line) ? line.split(',').map(Number) : [];
+    if (Number.isFinite(seconds + arrived + completed)) return { seconds, arrived, completed };
     throw new UsageError(
       `The time series ${file} must have three numbers per line, but line ${index + 2} is ` +
         `${JSON.stringify(line)}.`,
@@ -34,9 +39,9 @@ export function readTimeSeries(file: string): readonly TimeSeriesRow[] {
   });
 }
 
-function readLines(file: string): string[] {
+function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8').trimEnd().split('\n');
+    return readFileSync(file, 'utf8');
   } catch (error) {
     throw new UsageError(`The time series ${file} is named in the record, but cannot be read.`, {
       cause: error,

@@ -17,7 +17,11 @@ export interface Tick {
 export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): object {
   return {
     type: axis.scale,
-    ...range,
+    min: range.min,
+    // A linear axis may end at the round number above.
+    ...(axis.scale === 'linear' && axis.hasWords !== true
+      ? { suggestedMax: range.max }
+      : { max: range.max }),
     title: {
       display: true,
       text: axis.title,

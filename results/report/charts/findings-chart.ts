@@ -16,9 +16,9 @@ export function findingsChart({ name, title, caption, x, y, series }: ResultChar
 
 /** The numbers of a chart, for records that have no table of them. */
 export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable {
-  const marks = series.flatMap((one) => one.points.map((mark) => ({ ...mark, of: one.name })));
-  const hasIntervals = marks.some(({ low }) => low !== null);
-  const hasSamples = marks.some(({ samples }) => typeof samples === 'number');
+  const marks = series.flatMap(({ name: of, points }) => points.map((mark) => ({ mark, of })));
+  const hasIntervals = marks.some(({ mark: { low } }) => low !== null);
+  const hasSamples = marks.some(({ mark: { samples } }) => typeof samples === 'number');
   return {
     name,
     title,
@@ -30,13 +30,13 @@ export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable
       ...(hasIntervals ? ['from', 'to'] : []),
       ...(hasSamples ? ['samples'] : []),
     ],
-    rows: marks.map((mark) => [
-      mark.of,
-      placeText(mark.x, x),
-      mark.y,
-      ...(hasIntervals ? [mark.low, mark.high] : []),
-      ...(hasSamples ? [mark.samples ?? null] : []),
-    ]),
+    rows: marks.map(({ mark, of }) =>
+      [
+        [of, placeText(mark.x, x), mark.y],
+        hasIntervals ? [mark.low, mark.high] : [],
+        hasSamples ? [mark.samples ?? null] : [],
+      ].flat(),
+    ),
   };
 }
 
@@ -57,9 +57,7 @@ function lookOf(all: readonly ResultSeries[], index: number): Look {
   const isFirst = (at: number): boolean =>
     all.findIndex((series) => series.look === all[at]?.look) === at;
   if (isFirst(index)) {
-    return look === 'percolator'
-      ? { color: 0, marker: 'circle' }
-      : { color: 1, marker: 'rect' };
+    return look === 'percolator' ? { color: 0, marker: 'circle' } : { color: 1, marker: 'rect' };
   }
   const rank = all.slice(0, index).filter((one, at) => one.look !== 'paper' && !isFirst(at)).length;
   return { color: 2 + rank, marker: FURTHER[rank % FURTHER.length] ?? 'star' };

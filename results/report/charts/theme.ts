@@ -1,8 +1,8 @@
 /**
  * Colours and fonts of charts and pages, light and dark.
  *
- * The colours of series are those of Okabe and Ito, which colour-blind readers can tell apart, made
- * darker or lighter until each contrasts with its background. Series also differ in the shape of
+ * The colours of series follow Okabe and Ito, so that colour-blind readers can tell them apart; they
+ * are darker or lighter, so that each contrasts with its background. Series also differ in the shape of
  * their marks, so that a page printed in grey can be read. Percolator is always the first colour,
  * the system it is compared with the second.
  */
@@ -25,7 +25,7 @@ export function chartTheme(dark: boolean): Theme {
         text: '#e6e8ec',
         muted: '#a3abb8',
         grid: '#2b3039',
-        series: ['#56b4e9', '#f58a3c', '#1fc995', '#e39bc9', '#f0e442', '#c9ced6'],
+        series: ['#56b4e9', '#f58a3c', '#12dc95', '#f2dff0', '#f5e02a', '#8b8a92'],
         paper: '#98a1af',
         font,
       }
@@ -34,7 +34,7 @@ export function chartTheme(dark: boolean): Theme {
         text: '#1b1f27',
         muted: '#5b6472',
         grid: '#e4e7ec',
-        series: ['#0072b2', '#c85200', '#007d5a', '#b0528f', '#8a6d00', '#333333'],
+        series: ['#0072b2', '#c85200', '#0c8359', '#5c1c3c', '#4a3d05', '#5a6c80'],
         paper: '#6b7482',
         font,
       };

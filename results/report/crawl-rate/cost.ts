@@ -1,8 +1,9 @@
 /** CPU time per new document against crawl rate; it shows where the batch becomes cheaper. */
+import type { ChartSeries } from '../charts/chart.ts';
 import { formatMeasured, formatRate, formatSystem } from '../charts/format.ts';
 import { durationTicks, rateTicks } from '../charts/ticks.ts';
 import type { ChartWithTable } from '../page/chart-section.ts';
-import type { Point, RunRecord } from '../run-record.ts';
+import type { Point, RunRecord, System } from '../run-record.ts';
 import { byRate, curveOver, LOOKS, SYSTEMS } from './points.ts';
 
 /** Null if no point recorded its cost. */
@@ -10,16 +11,7 @@ export function costFigure(record: RunRecord): ChartWithTable | null {
   const points = byRate(record.points);
   const known = points.filter((point) => (costOf(point) ?? 0) > 0);
   if (known.length === 0) return null;
-  const series = SYSTEMS.map((system) => ({
-    ...LOOKS[system],
-    name: formatSystem(system),
-    line: 'solid' as const,
-    marks: curveOver(
-      points.filter((point) => point.system === system),
-      costOf,
-      (seconds) => `${formatMeasured(seconds)} of CPU a document`,
-    ),
-  }));
+  const series = SYSTEMS.map((system) => seriesOf(points, system));
   return {
     chart: {
       name: 'cost',
@@ -47,6 +39,19 @@ export function costFigure(record: RunRecord): ChartWithTable | null {
         point.documents,
       ]),
     },
+  };
+}
+
+function seriesOf(points: readonly Point[], system: System): ChartSeries {
+  return {
+    ...LOOKS[system],
+    name: formatSystem(system),
+    line: 'solid',
+    marks: curveOver(
+      points.filter((point) => point.system === system),
+      costOf,
+      (seconds) => `${formatMeasured(seconds)} of CPU a document`,
+    ),
   };
 }
 

@@ -10,6 +10,7 @@ import { durationTicks, percentileTicks } from '../charts/ticks.ts';
 import { percentileMs } from '../histogram.ts';
 import type { MeasuredLatency } from '../measured-run.ts';
 import type { ChartWithTable } from '../page/chart-section.ts';
+import type { ResultTable } from '../run-record.ts';
 import { PERCENTILE_SAMPLES_MIN, statedPercentileMs } from '../samples.ts';
 import { documentsText } from './points.ts';
 
@@ -43,17 +44,18 @@ export function distributionFigure(all: readonly MeasuredLatency[]): ChartWithTa
       title: 'Percentiles of each point',
       caption: 'A percentile needs at least 100 documents, and one beyond it.',
       columns: ['System', 'Crawl rate', ...PERCENTILES.map((one) => `p${one}`), 'Documents'],
-      rows: latencies.map(({ point, histogram }) => [
-        formatSystem(point.system),
-        formatRate(point.ratePercentPerHour),
-        ...PERCENTILES.map((one) => durationText(statedPercentileMs(histogram, one))),
-        histogram.totalCount,
-      ]),
+      rows: latencies.map(rowOf),
     },
   };
 }
 
 const PERCENTILES = [50, 90, 99, 99.9, 99.99];
+
+function rowOf({ point, histogram }: MeasuredLatency): ResultTable['rows'][number] {
+  const percentiles = PERCENTILES.map((one) => durationText(statedPercentileMs(histogram, one)));
+  const rate = formatRate(point.ratePercentPerHour);
+  return [formatSystem(point.system), rate, ...percentiles, histogram.totalCount];
+}
 
 /** Shape and colour of a series by its rank, so that twelve curves can be told apart. */
 export function lookOf(rank: number): { readonly color: number; readonly marker: Marker } {

@@ -72,13 +72,21 @@ function systemSeries(all: readonly Point[], system: System): readonly ChartSeri
 
 /** Each median with the range of its repeats' medians. */
 function mediansOf(points: readonly Point[]): readonly ChartMark[] {
-  return curveOver(points, medianSeconds, formatMeasured).map((mark, i) => {
-    const repeats = (points[i]?.repeatMediansMs ?? []).map((ms) => ms / 1000);
-    if (mark.y === null || repeats.length < 2) return mark;
-    const [low, high] = [Math.min(...repeats), Math.max(...repeats)];
-    const range = `${formatMeasured(low)} to ${formatMeasured(high)}`;
-    return { ...mark, low, high, words: [...mark.words, `${repeats.length} repeats: ${range}`] };
-  });
+  const marks = curveOver(points, medianSeconds, formatMeasured);
+  return marks.map((mark, i) => withRange(mark, points[i]?.repeatMediansMs ?? []));
+}
+
+function withRange(mark: ChartMark, repeatMediansMs: readonly number[]): ChartMark {
+  if (mark.y === null || repeatMediansMs.length < 2) return mark;
+  const low = Math.min(...repeatMediansMs) / 1000;
+  const high = Math.max(...repeatMediansMs) / 1000;
+  const range = `${formatMeasured(low)} to ${formatMeasured(high)}`;
+  return {
+    ...mark,
+    low,
+    high,
+    words: [...mark.words, `${repeatMediansMs.length} repeats: ${range}`],
+  };
 }
 
 /** The first one names its series in the chart; its system needs no further label. */

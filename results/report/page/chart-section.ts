@@ -3,7 +3,7 @@
  * table of its numbers, folded. The switches are the legend, and work with the keyboard.
  */
 import type { Chart, ChartSeries, Marker } from '../charts/chart.ts';
-import { html, Html } from './html.ts';
+import { html, type Html } from './html.ts';
 import { foldedTable, type PageTable } from './table.ts';
 
 export interface ChartWithTable {
@@ -46,7 +46,8 @@ function seriesSwitch(chart: Chart, series: ChartSeries): Html {
 
 /** A piece of the line with its mark, as in the chart. */
 function swatch(series: ChartSeries): Html {
-  const { color, line, isHollow, isOnEdge, markEvery } = series;
+  const { color, isHollow, isOnEdge, markEvery, band } = series;
+  const line = band === undefined ? series.line : 'solid';
   const shape = isOnEdge === true ? SHAPES.triangle : SHAPES[series.marker];
   const dash = { none: null, solid: '', dashed: '5 3', dotted: '1.5 3' }[line];
   return html`<svg

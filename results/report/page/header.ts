@@ -19,8 +19,7 @@ export interface PageLink {
 }
 
 /** The paper, in which each figure has its page. */
-export const PAPER_ADDRESS =
-  'https://www.usenix.org/legacy/event/osdi10/tech/full_papers/Peng.pdf';
+export const PAPER_ADDRESS = 'https://www.usenix.org/legacy/event/osdi10/tech/full_papers/Peng.pdf';
 
 export function pageHeader({ kicker, title, headline, chips, links }: PageHeader): Html {
   return html`<header>

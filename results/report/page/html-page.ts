@@ -80,10 +80,11 @@ function fontFaces(): string {
 
 /** The colours of the charts as properties of the page, for both colour schemes. */
 function colors(): string {
-  const properties = ({ background, text, muted, grid, paper, series }: Theme): string =>
-    Object.entries({ background, text, muted, grid, paper, ...series })
-      .map(([name, color]) => `--${/^\d/.test(name) ? `series-${name}` : name}: ${color};`)
-      .join(' ');
+  const properties = ({ background, text, muted, grid, paper, series }: Theme): string => {
+    const named = Object.entries({ background, text, muted, grid, paper });
+    const all = [...named, ...series.map((color, i) => [`series-${i}`, color] as const)];
+    return all.map(([name, color]) => `--${name}: ${color};`).join(' ');
+  };
   return (
     `:root { ${properties(chartTheme(false))} }\n` +
     `@media (prefers-color-scheme: dark) { :root { ${properties(chartTheme(true))} } }\n`

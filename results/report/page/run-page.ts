@@ -42,10 +42,9 @@ export function runPage(record: RunRecord, content: RunContent): string {
     charts: content.charts.map(({ chart }): Chart => chart),
     body: html`
       ${header(record, content)} ${limitationsSection(record)} ${content.opening}
-      ${main === undefined ? null : chartSection(main.chart, main.table, 'tall')}
-      ${content.remarks} ${targetsSection(record)} ${further.map(section)}
-      ${tables.map(tableSection)} ${content.closing}
-      ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
+      ${main === undefined ? null : chartSection(main.chart, main.table, 'tall')} ${content.remarks}
+      ${targetsSection(record)} ${further.map(section)} ${tables.map(tableSection)}
+      ${content.closing} ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
     `,
   });
 }

@@ -25,7 +25,7 @@ function derivedLimitations(record: RunRecord): readonly string[] {
   const { commit } = record.environment;
   const failed = record.points.filter(({ check }) => !check.passed).length;
   const invalid = record.points.filter(
-    ({ check, verdict }) => check.passed && verdict === 'invalid',
+    (point) => point.check.passed && point.verdict === 'invalid',
   ).length;
   const found: readonly (string | null)[] = [
     record.state === 'finished'
@@ -58,8 +58,7 @@ export function targetsSection({ targets }: RunRecord): Html {
   return tableSection({
     name: 'targets',
     title:
-      `Targets: ${met} of ${judged.length} met` +
-      (unjudged > 0 ? `, ${unjudged} not judged` : ''),
+      `Targets: ${met} of ${judged.length} met` + (unjudged > 0 ? `, ${unjudged} not judged` : ''),
     caption: 'What the project set out to reach, and what this run measured.',
     columns: ['Target', 'Asked for', 'Measured', 'Met'],
     rows: targets.map((target) => [

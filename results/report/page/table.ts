@@ -1,7 +1,7 @@
 /** Tables: every one has a caption, scopes for its headers, and its own box to scroll in. */
 import { formatDigits } from '../charts/format.ts';
 import type { ResultTable } from '../run-record.ts';
-import { html, Html } from './html.ts';
+import { html, type Html } from './html.ts';
 
 export type Cell = string | number | Html | null;
 
@@ -35,7 +35,7 @@ export function foldedTable(table: PageTable): Html {
 }
 
 /** The box takes the focus, so that the keyboard can scroll it. */
-export function scrolledTable(table: PageTable): Html {
+function scrolledTable(table: PageTable): Html {
   const { name, title, caption, columns, rows, file } = table;
   const classes = columns.map((_, column) =>
     rows.every((row) => isNumber(row[column] ?? null)) ? 'number' : '',
@@ -63,9 +63,7 @@ export function scrolledTable(table: PageTable): Html {
 function rowOf(first: Cell, rest: readonly Cell[], classes: readonly string[]): Html {
   return html`<tr>
     <th scope="row" class="${classes[0] ?? ''}">${cellText(first)}</th>
-    ${rest.map(
-      (value, i) => html`<td class="${classes[i + 1] ?? ''}">${cellText(value)}</td>`,
-    )}
+    ${rest.map((value, i) => html`<td class="${classes[i + 1] ?? ''}">${cellText(value)}</td>`)}
   </tr>`;
 }
 

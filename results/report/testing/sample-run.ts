@@ -234,6 +234,10 @@ function normalQuantile(share: number): number {
 function seriesOf(backlogAt: (second: number) => number): readonly TimeSeriesRow[] {
   return Array.from({ length: 61 }, (_, second) => {
     const arrived = Math.round(second * 2777.8);
-    return { seconds: second, arrived, completed: arrived - Math.round(backlogAt(second)) };
+    return {
+      seconds: second,
+      arrived,
+      completed: Math.max(0, arrived - Math.round(backlogAt(second))),
+    };
   });
 }

@@ -1,0 +1,99 @@
+/** A run with findings, made without running anything, for the tests of charts and pages. */
+import { createRun, type Run } from '../run.ts';
+import type { Findings } from '../run-record.ts';
+
+export const SAMPLE_FINDINGS: Findings = {
+  kind: 'measurement',
+  kicker: 'Percolator paper, figure 8',
+  title: 'Raw <store> against Percolator',
+  headline: 'Half as fast.',
+  check: { passed: true, detail: 'all is there' },
+  tables: [
+    {
+      name: 'figure-8',
+      title: 'Rates',
+      caption: 'Of one machine.',
+      columns: ['store', 'raw/s', 'relative'],
+      rows: [
+        ['embedded', 1234.5, 0.5],
+        ['emulator, "official"', null, 0.25],
+      ],
+      metrics: {
+        rowNames: 1,
+        columns: [
+          {
+            column: 'raw/s',
+            unit: 'operations/s',
+            better: 'higher',
+            intervalColumns: null,
+            intervals: [{ low: 1200, high: 1300 }, null],
+          },
+        ],
+      },
+    },
+  ],
+  charts: [
+    {
+      name: 'relative',
+      title: 'Relative',
+      caption: 'With intervals.',
+      x: { title: 'cells', scale: 'logarithmic', ticks: [{ at: 1, label: 'one' }] },
+      y: { title: 'relative', scale: 'linear', ticks: [] },
+      series: [
+        {
+          name: 'embedded',
+          look: 'percolator',
+          isLine: true,
+          fit: null,
+          points: [
+            { x: 1, y: 0.5, low: 0.4, high: 0.6, samples: 40 },
+            { x: 2, y: 0.3, low: null, high: null, samples: null },
+          ],
+        },
+      ],
+    },
+    {
+      name: 'kinds',
+      title: 'Words on an axis',
+      caption: '',
+      x: {
+        title: 'Mode of the scanners',
+        scale: 'linear',
+        ticks: ['no locks', 'locks, skipping ahead', 'locks, jumping elsewhere'].map(
+          (label, i) => ({ at: i + 1, label }),
+        ),
+      },
+      y: { title: 'Rows per second', scale: 'logarithmic', ticks: [] },
+      series: (['percolator', 'other', 'other', 'paper'] as const).map((look, i) => ({
+        name: `${look} ${i}`,
+        look,
+        isLine: i === 1,
+        fit: null,
+        points: [1, 2, 3].map((x) => ({
+          x,
+          y: 100 * x * 10 ** i,
+          low: null,
+          high: null,
+          samples: null,
+        })),
+      })),
+    },
+  ],
+};
+
+export const SAMPLE_HEADER = {
+  experiment: 'micro',
+  profile: 'smoke',
+  commandLine: 'node main.ts',
+  parameters: {},
+  seed: 1,
+  repeats: 3,
+  store: { name: 'embedded', durability: 'Each commit is on the disk.' },
+} as const;
+
+/** Writes the sample into `folder`, except for its last step. */
+export function createFindingsRun(folder: string, findings: Findings = SAMPLE_FINDINGS): Run {
+  const run = createRun(folder, SAMPLE_HEADER);
+  run.describe({ findings });
+  return run;
+}

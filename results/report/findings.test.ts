@@ -89,10 +89,7 @@ describe('findings', () => {
   test('have no tables if their check failed', () => {
     const folder = temporaryFolder();
     const failed = { ...FINDINGS, check: { passed: false, detail: 'a row is missing' } };
-    assert.throws(
-      () => createFindingsRun(folder, failed),
-      /tables although their check failed/,
-    );
+    assert.throws(() => createFindingsRun(folder, failed), /tables although their check failed/);
     const without = { ...failed, tables: [], charts: [] };
     const run = createFindingsRun(path.join(folder, 'other'), without);
     assert.match(readFileSync(run.finish().page, 'utf8'), /THE CHECK FAILED.*a row is missing/);

@@ -23,7 +23,7 @@ const NARROW = { width: 360, height: 740 };
 describe('report.html in a browser', () => {
   const folder = temporaryFolder();
   let opened: OpenBrowser;
-    let record: RunRecord;
+  let record: RunRecord;
   const files = { crawlRate: '', findings: '' };
   before(async () => {
     opened = await openBrowser();

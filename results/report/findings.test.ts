@@ -145,7 +145,7 @@ describe('findings', () => {
       ['embedded', 'one', 0.5, 0.4, 0.6, 40],
       ['embedded', '2', 0.3, null, null, null],
     ]);
-    const inRecord = { ...FINDINGS, tables: [{ ...table(), name: 'relative' }] };
+    const inRecord = { ...FINDINGS, tables: [{ ...firstTable(), name: 'relative' }] };
     const { charts, tables } = findingsContent(inRecord);
     assert.deepEqual([charts[0]?.table.title, tables.length], ['Rates', 0]);
     assert.equal(findingsContent(FINDINGS).charts[0]?.table.title, 'Relative');
@@ -163,8 +163,8 @@ describe('findings', () => {
   test('put a long table after the short ones, folded', () => {
     const folder = temporaryFolder();
     const rows = Array.from({ length: 72 }, (_, i) => ['embedded', i, i]);
-    const ladder = { ...table(), name: 'ladder', title: 'The ladder', rows, metrics: null };
-    const findings = { ...FINDINGS, tables: [ladder, table()] };
+    const ladder = { ...firstTable(), name: 'ladder', title: 'The ladder', rows, metrics: null };
+    const findings = { ...FINDINGS, tables: [ladder, firstTable()] };
     const page = readFileSync(createFindingsRun(folder, findings).finish().page, 'utf8');
     assert.ok(page.indexOf('id="table-figure-8"') < page.indexOf('id="table-ladder"'));
     assert.match(page, /<details>\s*<summary>\s*Table: The ladder \(72 rows\)/);
@@ -204,7 +204,7 @@ describe('findings', () => {
   });
 });
 
-function table(): ResultTable {
+function firstTable(): ResultTable {
   const [first] = FINDINGS.tables;
   assert.ok(first !== undefined);
   return first;

@@ -1,5 +1,5 @@
 /**
- * `npm run relock`: rewrites package-lock.json after a change of dependencies, so that `npm ci`
+ * `./run.sh relock`: rewrites package-lock.json after a change of dependencies, so that `npm ci`
  * accepts it on every platform and from every registry.
  *
  *   1. npm resolves package.json.
@@ -26,13 +26,13 @@ const SYSTEM = /android|darwin|linux|win32|freebsd|openbsd|netbsd|sunos|aix|open
 const PROCESSOR = /arm64|x64|ia32|arm|ppc64|riscv64|s390x|loong64|mips64el|wasm32/;
 
 const specification = {
-  name: 'npm run relock --',
+  script: 'relock',
   description:
     'Rewrites package-lock.json after a change of dependencies, so that npm ci accepts it on ' +
     'every platform and from every registry. Installs nothing.',
   options: {},
   examples: [
-    { command: 'npm run relock && npm ci', does: 'rewrites the lockfile, then installs from it' },
+    { command: './run.sh relock && npm ci', does: 'rewrites the lockfile, then installs from it' },
   ],
 };
 

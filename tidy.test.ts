@@ -153,9 +153,9 @@ describe('a script that a user runs', () => {
     test(`${script} explains itself, and refuses an option that it does not have`, async () => {
       const help = await run(program, '--help');
       assert.equal(help.exitCode, 0, help.stderr);
-      assert.match(help.stdout, new RegExp(`^Usage: npm run ${script} --`));
+      assert.match(help.stdout, new RegExp(`^Usage: \\./run\\.sh ${script} \\[options\\]`));
       const section = `## ${script}\n\n\`\`\`text\n${help.stdout.trim()}\n\`\`\`\n`;
-      assert.ok(options.includes(section), 'docs/options.md is out of date: npm run options');
+      assert.ok(options.includes(section), 'docs/options.md is out of date: ./run.sh options');
       const wrong = await run(program, '--no-such-option');
       assert.equal(wrong.exitCode, 2);
       assert.match(wrong.stderr, /^.*--no-such-option.*$/); // One line, which names it.

@@ -4,14 +4,7 @@
  * numbers.
  */
 import { createRun, type Run, type RunHeader } from './run.ts';
-import type { Findings, Target } from './run-record.ts';
-
-/** The place in the paper and the title: known before the measurement. */
-type Subject = Pick<Findings, 'kicker' | 'title'>;
-
-export interface FindingsParts extends Omit<Findings, keyof Subject> {
-  readonly targets: readonly Target[];
-}
+import type { FindingsParts, Subject } from './record-run.ts';
 
 interface Recorded {
   readonly run: Run;

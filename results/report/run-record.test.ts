@@ -139,7 +139,7 @@ test('a run goes to results/runs of the project, and names the commit of the pro
   if (existsSync(path.join(root, '.git'))) assert.match(commit?.hash ?? '', /^[0-9a-f]{40}$/);
 });
 
-describe('npm run report on a folder that is not a run says so in one sentence and exits 2', () => {
+describe('./run.sh report on a folder that is not a run says so in one sentence and exits 2', () => {
   const damages: readonly (readonly [string, (folder: string) => void, RegExp])[] = [
     ['missing record', (folder) => rmSync(path.join(folder, RECORD_FILE)), /must hold a run\.json/],
     [

@@ -11,7 +11,7 @@
  *
  * Each step replaces `run.json` atomically, so an interrupted run keeps all its measurements.
  */
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { captureEnvironment } from './environment.ts';
 import { summarize, writeHistogram, type Histogram } from './histogram.ts';
@@ -20,6 +20,7 @@ import { RECORD_FILE, writeRunRecord } from './record-file.ts';
 import { thisProcess } from './run-process.ts';
 import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
 import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './run-record.ts';
+import type { Target } from './run-record.ts';
 import { writeTimeSeries, type TimeSeriesRow } from './time-series.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -55,14 +56,23 @@ export interface Run {
     histogram: Histogram | null,
     series?: readonly TimeSeriesRow[],
   ): void;
-  /** Replaces the parts given: `run.describe({ capacity })`. */
+  /** Replaces the parts given: `run.describe({ capacity })`. A smoke run judges no target. */
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
   /** Closes the record, then makes tables, charts and page, whose paths it returns. */
   finish(state?: FinalState): ReportFiles;
+  /** Removes the record, for a run that has not begun; the folder, too, if nothing else is there. */
+  discard(): void;
 }
 export type FinalState = Exclude<RunRecord['state'], 'running'>;
 type DescribedLater =
-  'repository' | 'crawl' | 'capacity' | 'mapreduceModel' | 'findings' | 'targets' | 'limitations';
+  | 'store'
+  | 'repository'
+  | 'crawl'
+  | 'capacity'
+  | 'mapreduceModel'
+  | 'findings'
+  | 'targets'
+  | 'limitations';
 
 /** `results/runs/<experiment>-<UTC time>` in this project: the default output folder of a run. */
 export function defaultRunFolder(experiment: string): string {
@@ -127,12 +137,20 @@ class RunFolder implements Run {
   }
 
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void {
-    this.#replace(parts);
+    const isSmoke = this.#record.profile === 'smoke';
+    this.#replace(
+      isSmoke && parts.targets ? { ...parts, targets: parts.targets.map(unjudged) } : parts,
+    );
   }
 
   finish(state: FinalState = 'finished'): ReportFiles {
     this.#replace({ state, process: null, finishedAt: new Date().toISOString() });
     return buildReport(this.folder);
+  }
+
+  discard(): void {
+    rmSync(path.join(this.folder, RECORD_FILE), { force: true });
+    if (readdirSync(this.folder).length === 0) rmdirSync(this.folder);
   }
 
   #keepHistogram(name: string, histogram: Histogram | null): Point['latency'] {
@@ -181,6 +199,13 @@ function newRecord(folder: string, header: RunHeader): RunRecord {
     targets: [],
     limitations: header.limitations ?? [],
   };
+}
+
+/** A smoke run shows that the experiment works; it is too small for a verdict. */
+function unjudged(target: Target): Target {
+  return target.met === null
+    ? target
+    : { ...target, met: null, reason: 'a smoke run is too small' };
 }
 
 /** The time without its separators, which some file systems refuse: 20260117T081500Z. */

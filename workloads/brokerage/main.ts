@@ -1,10 +1,10 @@
 /**
- * `npm run bench:brokerage`: figure 9 of the paper on this machine, and PostgreSQL on the same
+ * `./run.sh bench:brokerage`: figure 9 of the paper on this machine, and PostgreSQL on the same
  * work.
  */
 import { choice, flag, integer, number, numberList, outputFolder, runCommand } from '#harness';
 import { defaultRunFolder, UsageError } from '#results';
-import { summaryLines } from '../harness/statistics/summary.ts';
+import { resultLines } from '../harness/experiment/result-lines.ts';
 import { DATABASE_OPTIONS, type DatabaseValues } from '../harness/engine-settings.ts';
 import { runExperiment } from './experiment.ts';
 import { type BrokerUpdate, PRESETS, type PresetName, type Scale } from './model/index.ts';
@@ -14,7 +14,7 @@ const PRESET_DEFAULT = 'depends on --preset';
 
 await runCommand(
   {
-    name: 'npm run bench:brokerage --',
+    script: 'bench:brokerage',
     description:
       'Measures what a brokerage like that of TPC-E costs, from low load to saturation (figure 9 of the ' +
       'paper), on Percolator and on PostgreSQL; then the reads that batching and prefetching save, and the conflicts of ' +
@@ -151,15 +151,15 @@ await runCommand(
     ignoredInFiles: ['scanners'], // The only observer aggregates the side table of brokers.
     examples: [
       {
-        command: 'npm run bench:brokerage',
+        command: './run.sh bench:brokerage',
         does: 'figure 9 and everything after it, with the default preset',
       },
       {
-        command: 'npm run bench:brokerage -- --system percolator --store embedded --paced',
+        command: './run.sh bench:brokerage --system percolator --store embedded --paced',
         does: 'the ladder of one system',
       },
       {
-        command: 'npm run bench:brokerage -- --unpaced --broker inline --users 64',
+        command: './run.sh bench:brokerage --unpaced --broker inline --users 64',
         does: 'the maximum, with the conflicts that the paper avoided',
       },
     ],
@@ -172,7 +172,9 @@ await runCommand(
         plan.systems.join(', '),
     );
     const { run, page, results } = await runExperiment(plan, { commandLine, signal });
-    console.log(`\n${summaryLines(run.record, results.missing).join('\n')}\n\nReport: ${page}`);
+    console.log(
+      `\n${[...resultLines(run.record), ...results.missing].join('\n')}\n\nReport: ${page}`,
+    );
     if (run.record.findings?.check.passed !== true) process.exitCode = 1;
   },
 );

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:mapreduce`: the acceptance test of the batch baseline, as a benchmark.
+ * `./run.sh bench:mapreduce`: the acceptance test of the batch baseline, as a benchmark.
  *
  * A comparison with a slow MapReduce would make the engine look too good. So the baseline must be
  * at least as fast as the obvious alternative: the same map and reduce functions as programs on the
@@ -20,7 +20,7 @@ import { flag, integer, outputFolder, runCommand, startProgress } from '#harness
 import { ENGINE_OPTIONS } from '../harness/engine-settings.ts';
 import { Contest, type Repeat } from './batch/contest.ts';
 import { contestLines, machineLine, medianRatio } from './batch/contest-lines.ts';
-import { refuseFullDisk } from './batch/disk-space.ts';
+import { refuseFullDisk } from '../harness/experiment/disk-space.ts';
 import { writeRepository } from './batch/repository-files.ts';
 import { whyNoGnuSort } from './batch/sort-pipeline.ts';
 import { createSyntheticDocuments } from './documents/index.ts';
@@ -32,7 +32,7 @@ const WORKING_BYTES_PER_DOCUMENT = 400;
 const RATIO_MIN = 1;
 
 const specification = {
-  name: 'npm run bench:mapreduce --',
+  script: 'bench:mapreduce',
   description:
     'Measures the MapReduce baseline against the same map and reduce functions joined by GNU sort, ' +
     'and checks that both find the same clusters.',
@@ -84,13 +84,13 @@ const specification = {
   },
   ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The engine is not used.
   examples: [
-    { command: 'npm run bench:mapreduce', does: 'a million documents of 1 KB, five times' },
+    { command: './run.sh bench:mapreduce', does: 'a million documents of 1 KB, five times' },
     {
-      command: 'npm run bench:mapreduce -- --documents 100000 --repeats 3',
+      command: './run.sh bench:mapreduce --documents 100000 --repeats 3',
       does: 'a first impression in a few seconds',
     },
     {
-      command: 'npm run bench:mapreduce -- --memory 8',
+      command: './run.sh bench:mapreduce --memory 8',
       does: 'little memory, so that both must sort on disk',
     },
   ],

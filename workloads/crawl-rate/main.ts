@@ -1,10 +1,10 @@
-/** `npm run bench:crawl-rate`: the paper's figure 7 on this machine. */
+/** `./run.sh bench:crawl-rate`: the paper's figure 7 on this machine. */
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { choice, inputFile, integer, number, numberList, outputFolder, runCommand } from '#harness';
 import { defaultRunFolder } from '#results';
 import { ENGINE_OPTIONS, type EngineValues } from '../harness/engine-settings.ts';
-import { refuseFullDisk } from './batch/disk-space.ts';
+import { refuseFullDisk } from '../harness/experiment/disk-space.ts';
 import { runExperiment } from './experiment.ts';
 import type { Plan } from './plan.ts';
 import { PROFILES, SCALES } from './profiles.ts';
@@ -21,7 +21,7 @@ const PROFILE_DEFAULT = 'depends on --profile';
 
 await runCommand(
   {
-    name: 'npm run bench:crawl-rate --',
+    script: 'bench:crawl-rate',
     description:
       'Measures how long a newly crawled document waits until it is clustered, as a function of the crawl rate, ' +
       'on Percolator and on back-to-back MapReduces (figure 7 of the paper). Prints a table and writes a report.',
@@ -120,21 +120,21 @@ await runCommand(
       }),
     },
     examples: [
-      { command: 'npm run bench:crawl-rate', does: 'the quick evaluation' },
+      { command: './run.sh bench:crawl-rate', does: 'the quick evaluation' },
       {
-        command: 'npm run bench:crawl-rate -- --profile standard',
+        command: './run.sh bench:crawl-rate --profile standard',
         does: 'a million documents, two repeats',
       },
       {
-        command: 'npm run bench:crawl-rate -- --rates 1,100,3000 --seconds 30',
+        command: './run.sh bench:crawl-rate --rates 1,100,3000 --seconds 30',
         does: 'the quick repository at rates of your own',
       },
       {
-        command: 'npm run bench:crawl-rate -- --processes 2',
+        command: './run.sh bench:crawl-rate --processes 2',
         does: 'the engine as two workers, a loader, an oracle and a lock service',
       },
       {
-        command: 'npm run bench:crawl-rate -- --input crawl.warc.gz',
+        command: './run.sh bench:crawl-rate --input crawl.warc.gz',
         does: 'shows the duplicates of your own crawl in the report',
       },
     ],

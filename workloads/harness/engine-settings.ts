@@ -1,10 +1,10 @@
 /**
  * The settings of the engine that can be tuned: as options of scripts, and as arguments of
- * `openPercolator` and `startWorker`. `npm run tune` recommends values for these options, in a file
+ * `openPercolator` and `startWorker`. `./run.sh tune` recommends values for these options, in a file
  * for `--config`.
  */
 import type { BatchingOptions } from '#engine';
-import { choice, integer, number, type Option } from '#harness';
+import { choice, integer, number, type Option } from './command-line/options.ts';
 
 export interface EngineSettings {
   readonly batching: BatchingOptions | 'off';

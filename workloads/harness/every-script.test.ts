@@ -1,5 +1,5 @@
 /**
- * Every benchmark accepts the file that `npm run tune` writes, even if some settings have no effect
+ * Every benchmark accepts the file that `./run.sh tune` writes, even if some settings have no effect
  * on it.
  */
 import assert from 'node:assert/strict';

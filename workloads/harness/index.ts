@@ -1,4 +1,9 @@
 /** The front door of the harness: what every script does in the same way. */
+export { type Measuring, runExperiment } from './experiment/run-experiment.ts';
+export type { Plan } from './experiment/plan.ts';
+export type { ProfileName, Sizes } from './experiment/profiles.ts';
+export { repeatsOption, secondsOption, seedOption } from './experiment/shared-options.ts';
+export { firstSeedOption, noFsyncOption, warmUpOption } from './experiment/shared-options.ts';
 export { runCommand, parseCommandLine, type CommandContext } from './command-line/command-line.ts';
 export {
   choice,
@@ -9,6 +14,7 @@ export {
   integerList,
   number,
   numberList,
+  onlyWith,
   type Option,
   outputFolder,
   text,

@@ -1,10 +1,19 @@
 /**
  * Options of a script as the parameters of its run: all except those that say where to write, and
- * how much to print.
+ * how much to print, and those that the record has anyway.
  */
 import type { Parameters } from '#results';
 
-const NOT_PARAMETERS = new Set(['out', 'directory', 'config', 'verbose']);
+const NOT_PARAMETERS = new Set([
+  'directory',
+  'directory',
+  'out',
+  'config',
+  'verbose',
+  'json',
+  'failOnTarget',
+  'profile',
+]);
 
 export function parametersOf(options: object): Parameters {
   const given = Object.entries(options).filter(

@@ -95,7 +95,7 @@ describe('a run of one store', () => {
     assert.doesNotMatch(stdout, /Batching on/);
   });
 
-  test('with the settings of npm run tune batches what the paper’s did not', async () => {
+  test('with the settings of ./run.sh tune batches what the paper’s did not', async () => {
     const out = path.join(folder, 'tuned');
     const config = path.join(folder, 'config.json');
     const tuned = { batchDelay: 1, batchRows: 256, batchInFlight: 8, scanners: 2 } as const;

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:micro`: figure 8 of the paper on every store, its parts, and measurements that the
+ * `./run.sh bench:micro`: figure 8 of the paper on every store, its parts, and measurements that the
  * paper does not show.
  */
 import { choice, flag, integer, number, outputFolder, runCommand, textList } from '#harness';
@@ -10,14 +10,14 @@ import { runExperiment } from './experiment.ts';
 import type { Plan } from './plan.ts';
 import { PROFILES, SCALES } from './profiles.ts';
 import { STAMP_BYTES } from './stamped-value.ts';
-import { summaryLines } from '../harness/statistics/summary.ts';
+import { resultLines } from '../harness/experiment/result-lines.ts';
 
 const PROFILE_DEFAULT = 'depends on --profile';
 const STORES = ['embedded', 'emulator'];
 
 await runCommand(
   {
-    name: 'npm run bench:micro --',
+    script: 'bench:micro',
     description:
       'Measures random reads and single-cell write transactions of Percolator against the raw store that it uses ' +
       '(figure 8 of the paper): same store, same client, no batching, in turns. Then it varies cells, versions, ' +
@@ -100,13 +100,13 @@ await runCommand(
     },
     ignoredInFiles: ['scanners'], // This benchmark has no observers.
     examples: [
-      { command: 'npm run bench:micro', does: 'figure 8 and the sweeps, embedded and emulator' },
+      { command: './run.sh bench:micro', does: 'figure 8 and the sweeps, embedded and emulator' },
       {
-        command: 'npm run bench:micro -- --store emulator --figure-only --profile-cpu',
+        command: './run.sh bench:micro --store emulator --figure-only --profile-cpu',
         does: 'the cost of an operation for client and server',
       },
       {
-        command: 'npm run bench:micro -- --processes 2 --figure-only',
+        command: './run.sh bench:micro --processes 2 --figure-only',
         does: 'figure 8 with an oracle, a lock service and two clients, each in its own process',
       },
     ],
@@ -120,7 +120,7 @@ await runCommand(
         (plan.processes === 0 ? 'all in one process' : `${plan.processes} client processes`),
     );
     const { run, page, missing } = await runExperiment(plan, { commandLine, signal });
-    console.log(`\n${summaryLines(run.record, missing).join('\n')}\n\nReport: ${page}`);
+    console.log(`\n${[...resultLines(run.record), ...missing].join('\n')}\n\nReport: ${page}`);
     if (run.record.findings?.check.passed !== true) process.exitCode = 1;
   },
 );

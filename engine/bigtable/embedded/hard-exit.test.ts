@@ -92,7 +92,7 @@ function interruptedProgram(folder: string): string {
   return `
     import { runCommand } from ${moduleOf('../../../workloads/harness/index.ts')};
     import { openEmbedded } from ${moduleOf('index.ts')};
-    const program = { name: 'commit', description: 'Commits.', options: {}, examples: [] };
+    const program = { script: 'commit', description: 'Commits.', options: {}, examples: [] };
     await runCommand(program, async (options, { signal }) => {
       const store = await openEmbedded({ folder: ${JSON.stringify(folder)} });
       const set = { kind: 'set', family: 'data', qualifier: 'q', value: Buffer.from('v') };

@@ -1,4 +1,4 @@
-/** The findings of `npm run bench:batching`, for the report. */
+/** The findings of `./run.sh bench:batching`, for the report. */
 import {
   type Findings,
   higherIsBetter,

@@ -1,4 +1,4 @@
-/** The tables of `npm run bench:batching`, and their verdict on the paper's claims. */
+/** The tables of `./run.sh bench:batching`, and their verdict on the paper's claims. */
 import { readTarget } from './findings.ts';
 import type { Measured } from './measure-variants.ts';
 

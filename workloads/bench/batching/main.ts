@@ -1,4 +1,4 @@
-/** `npm run bench:batching`: the value of batching and prefetching (section 2.5 of the paper). */
+/** `./run.sh bench:batching`: the value of batching and prefetching (section 2.5 of the paper). */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { choice, integer, number, outputFolder, runCommand, startProgress } from '#harness';
@@ -20,7 +20,7 @@ const OF_TIMERS =
 const { batchDelay, batchRows, batchInFlight } = ENGINE_OPTIONS;
 
 const specification = {
-  name: 'npm run bench:batching --',
+  script: 'bench:batching',
   description:
     'Counts Bigtable operations and RPCs per document of the crawl-rate workload, and per transaction that ' +
     'reads a row of ten columns, with batching and prefetching off and on, and reports the latency of each.',
@@ -82,12 +82,12 @@ const specification = {
   // The benchmark tries these itself.
   ignoredInFiles: ['batching', 'prefetch', 'scanners'],
   examples: [
-    { command: 'npm run bench:batching', does: 'both workloads, a minute or two' },
+    { command: './run.sh bench:batching', does: 'both workloads, a minute or two' },
     {
-      command: 'npm run bench:batching -- --round-trip 0',
+      command: './run.sh bench:batching --round-trip 0',
       does: 'on the embedded storage without a delay',
     },
-    { command: 'npm run bench:batching -- --store emulator --round-trip 0', does: 'over gRPC' },
+    { command: './run.sh bench:batching --store emulator --round-trip 0', does: 'over gRPC' },
   ],
 } as const;
 

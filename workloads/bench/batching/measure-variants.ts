@@ -1,5 +1,5 @@
 /**
- * The measurements of `npm run bench:batching`: the same work on the same storage, with each
+ * The measurements of `./run.sh bench:batching`: the same work on the same storage, with each
  * optimisation off and on. Each repeat measures all variants once, in an order drawn from the seed.
  */
 import {

@@ -1,5 +1,5 @@
 /**
- * The findings of `npm run bench:notify-latency` for the report, and the targets that it prints.
+ * The findings of `./run.sh bench:notify-latency` for the report, and the targets that it prints.
  */
 import {
   type FindingsParts,

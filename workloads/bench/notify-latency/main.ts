@@ -1,5 +1,5 @@
 /**
- * `npm run bench:notify-latency`: the delay until another process reacts to a write, and the cost
+ * `./run.sh bench:notify-latency`: the delay until another process reacts to a write, and the cost
  * of an idle worker.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,7 +21,7 @@ const LIMITATIONS = [
 
 await runCommand(
   {
-    name: 'npm run bench:notify-latency --',
+    script: 'bench:notify-latency',
     description:
       'Measures the time from a write to the run of its observer, in an open loop with oracle, writer and worker ' +
       'in separate processes, and the cost of the worker while there are no writes.',
@@ -65,9 +65,9 @@ await runCommand(
       }),
     },
     examples: [
-      { command: 'npm run bench:notify-latency', does: 'a minute on the embedded store' },
+      { command: './run.sh bench:notify-latency', does: 'a minute on the embedded store' },
       {
-        command: 'npm run bench:notify-latency -- --store emulator',
+        command: './run.sh bench:notify-latency --store emulator',
         does: 'the same on the official emulator',
       },
     ],

@@ -1,4 +1,4 @@
-/** The findings of `npm run bench:oracle`, for the report. */
+/** The findings of `./run.sh bench:oracle`, for the report. */
 import {
   type FindingsParts,
   higherIsBetter,
@@ -10,14 +10,16 @@ import {
 import type { Point } from './measure.ts';
 
 /** Section 2.3 of the paper. */
-export const PAPER_PER_SECOND = 2_000_000;
-export const AIM_PER_SECOND = 4_000_000;
+const PAPER_PER_SECOND = 2_000_000;
+const AIM_PER_SECOND = 4_000_000;
+/** Fewer callers cannot ask for as many. */
+const AIM_CALLERS = 60_000;
 
 /** @param few the point with few callers, shown next to the others */
 export function foundIn(points: readonly Point[], few: Point): FindingsParts {
   const target = targetOf([...points, few]);
   return {
-    headline: `One oracle hands out ${target.measured}; the paper: around ${whole(PAPER_PER_SECOND)}.`,
+    headline: `One oracle hands out up to ${target.measured}; the paper: around ${whole(PAPER_PER_SECOND)}.`,
     check: {
       passed: true,
       detail: 'the timestamps of each caller increase, and no two callers received the same one',
@@ -28,17 +30,22 @@ export function foundIn(points: readonly Point[], few: Point): FindingsParts {
   };
 }
 
-export function targetOf(points: readonly Point[]): Target {
+function targetOf(points: readonly Point[]): Target {
   const most = Math.max(...points.map(({ perSecond }) => perSecond));
+  const callersMost = Math.max(...points.map(({ load }) => load.callers));
+  const judged =
+    callersMost >= AIM_CALLERS || most >= AIM_PER_SECOND
+      ? { met: most >= AIM_PER_SECOND }
+      : { met: null, reason: `fewer than ${whole(AIM_CALLERS)} callers asked` };
   return {
     name: 'timestamps per second',
     target: `at least ${whole(AIM_PER_SECOND)}`,
     measured: `${whole(most)} timestamps per second`,
-    met: most >= AIM_PER_SECOND,
+    ...judged,
   };
 }
 
-export function whole(value: number): string {
+function whole(value: number): string {
   return Math.round(value).toLocaleString('en');
 }
 

@@ -14,18 +14,6 @@ test('bench:oracle measures each number of clients, and few callers, and compare
   const out = path.join(folder, 'run');
   const ended = await execaNode(BENCH, [...SMOKE, '--out', out], { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
-  for (const [clients, callers] of [
-    ['1', '1,000'],
-    ['2', '1,000'],
-    ['1', '100'],
-  ] as const) {
-    const line = new RegExp(
-      `^ +${clients} +${callers} +[1-9][\\d,]+ +\\d+\\.\\d\\d × +[1-9][\\d,]* ns each( +\\d+\\.\\d\\d ms){3}$`,
-      'm',
-    );
-    assert.match(ended.stdout, line);
-  }
-  assert.match(ended.stdout, /^(Met: at least|NOT met:) 4,000,000 timestamps per second/m);
   const { state, findings, targets, parameters } = readRunRecord(out);
   assert.equal(state, 'finished');
   assert.deepEqual(
@@ -36,7 +24,11 @@ test('bench:oracle measures each number of clients, and few callers, and compare
       [1, 100],
     ],
   );
-  assert.equal(targets[0]?.met, /^Met/m.test(ended.stdout));
+  assert.deepEqual(
+    [targets[0]?.met, targets[0]?.reason],
+    [null, 'fewer than 60,000 callers asked'],
+  );
+  assert.match(ended.stdout, /^ +1 +1,000 +[1-9][\d,]+ /m);
   assert.deepEqual(parameters['clients'], [1, 2]);
 });
 

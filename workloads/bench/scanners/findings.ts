@@ -1,4 +1,4 @@
-/** The findings of `npm run bench:scanners` for the report, and the points that it prints. */
+/** The findings of `./run.sh bench:scanners` for the report, and the points that it prints. */
 import {
   type FindingsParts,
   higherIsBetter,

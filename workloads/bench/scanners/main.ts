@@ -1,5 +1,5 @@
 /**
- * `npm run bench:scanners`: the value of the cure for platooning. (Section 2.4: "scanning threads
+ * `./run.sh bench:scanners`: the value of the cure for platooning. (Section 2.4: "scanning threads
  * would tend to clump together in a few regions of the table, effectively reducing the parallelism
  * of the scan".)
  *
@@ -33,7 +33,7 @@ const LIMITATIONS = [
 ];
 
 const specification = {
-  name: 'npm run bench:scanners --',
+  script: 'bench:scanners',
   description:
     'Measures how many dirty rows per second scanners in separate processes clean, ' +
     'without and with the locks and jumps that keep them apart.',
@@ -79,8 +79,8 @@ const specification = {
     }),
   },
   examples: [
-    { command: 'npm run bench:scanners', does: 'eight scanners, a minute or two' },
-    { command: 'npm run bench:scanners -- --tablets 1', does: 'without splits to start from' },
+    { command: './run.sh bench:scanners', does: 'eight scanners, a minute or two' },
+    { command: './run.sh bench:scanners --tablets 1', does: 'without splits to start from' },
   ],
 } as const;
 

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:transport`: the client's CPU cost of a call to a Bigtable, for each path.
+ * `./run.sh bench:transport`: the client's CPU cost of a call to a Bigtable, for each path.
  *
  *     promise            the official client's own promises, over grpc-js
  *     stub               the official client's generated stub, over grpc-js
@@ -33,7 +33,7 @@ const HEAD = [
 
 await runCommand(
   {
-    name: 'npm run bench:transport --',
+    script: 'bench:transport',
     description:
       'Measures the CPU time of client and server for a conditional mutation and a read on the ' +
       'official emulator, for each path through the official client.',
@@ -52,7 +52,7 @@ await runCommand(
       }),
     },
     ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The calls do not use the engine.
-    examples: [{ command: 'npm run bench:transport', does: 'Takes about a minute.' }],
+    examples: [{ command: './run.sh bench:transport', does: 'Takes about a minute.' }],
   },
   async (size, { signal }) => {
     const progress = startProgress({ stream: process.stderr });

@@ -1,5 +1,5 @@
 /**
- * One path of `npm run bench:transport`, in a process of its own. It takes its task as one JSON
+ * One path of `./run.sh bench:transport`, in a process of its own. It takes its task as one JSON
  * argument, and prints its measurements as a line of JSON.
  *
  * It prewrites rows at rising timestamps: the first prewrite locks a row, later ones find the lock.

@@ -1,4 +1,4 @@
-/** The findings of `npm run bench:versions`, for the report. */
+/** The findings of `./run.sh bench:versions`, for the report. */
 import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
 import type { ReadTimes } from './read-in-turns.ts';
 

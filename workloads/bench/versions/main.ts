@@ -1,5 +1,5 @@
 /**
- * `npm run bench:versions`: does a cell that is rewritten many times become slow to read?
+ * `./run.sh bench:versions`: does a cell that is rewritten many times become slow to read?
  *
  * Every version of a cell stays until garbage collection. The benchmark reads two cells, one
  * written once and one rewritten many times. Their reads alternate, so that both meet the same
@@ -40,7 +40,7 @@ const ONCE: CellAddress = { table: TABLE, row: 'written-once', column: 'value' }
 const OFTEN: CellAddress = { table: TABLE, row: 'rewritten', column: 'value' };
 
 const specification = {
-  name: 'npm run bench:versions --',
+  script: 'bench:versions',
   description:
     'Measures how much longer it takes to read a cell that was rewritten many times than one that was ' +
     'written once: without garbage collection, and with it.',
@@ -93,8 +93,8 @@ const specification = {
   },
   ignoredInFiles: ['scanners'], // There are no observers.
   examples: [
-    { command: 'npm run bench:versions', does: '10,000 versions, about half a minute' },
-    { command: 'npm run bench:versions -- --versions 100000', does: 'ten times as many' },
+    { command: './run.sh bench:versions', does: '10,000 versions, about half a minute' },
+    { command: './run.sh bench:versions --versions 100000', does: 'ten times as many' },
   ],
 } as const;
 

@@ -7,12 +7,12 @@ import { pathToFileURL } from 'node:url';
 import { execa, type Options } from 'execa';
 import { parseCommandLine } from './command-line.ts';
 import { choice, flag, inputFile, integer, integerList, number, numberList } from './options.ts';
-import { outputFolder, textList } from './options.ts';
+import { onlyWith, outputFolder, textList } from './options.ts';
 import { temporaryFolder } from '../../../engine/testing/temporary-folder.ts';
 import { UsageError } from '#results';
 
 const specification = {
-  name: 'npm run bench:sample --',
+  script: 'bench:sample',
   description: 'A sample.',
   options: {
     documents: integer({ description: 'repository size', min: 1, max: 1e9, default: 1000 }),
@@ -27,11 +27,16 @@ const specification = {
     clients: integerList({ description: 'clients', default: [1], min: 1, max: 64 }),
     profile: choice({ description: 'size', choices: ['smoke', 'quick'], default: 'quick' }),
     fast: flag({ description: 'no fsync' }),
+    noFsync: flag({ description: 'no fsync' }),
+    rows: onlyWith(
+      { profile: ['smoke'] },
+      integer({ description: 'rows', min: 1, max: 9, default: 5 }),
+    ),
     out: outputFolder({ description: 'results', isNew: true }),
     crawl: inputFile({ description: 'a crawl' }),
     table: textList({ description: 'a table', placeholder: 'name' }),
   },
-  examples: [{ command: 'npm run bench:sample -- --rates 1', does: 'One rate.' }],
+  examples: [{ command: './run.sh bench:sample --rates 1', does: 'One rate.' }],
 } as const;
 
 describe('options in a file', () => {
@@ -100,6 +105,17 @@ describe('a correct command line', () => {
     assert.deepEqual(options?.table, ['a', 'b,c', 'd']);
   });
 
+  test('may give an option whose name begins with no', () => {
+    assert.equal(parseCommandLine(specification, [])?.noFsync, false);
+    assert.equal(parseCommandLine(specification, ['--no-fsync'])?.noFsync, true);
+  });
+
+  test('may give an option that depends on another one, if that has a fitting value', () => {
+    const options = parseCommandLine(specification, ['--profile', 'smoke', '--rows', '7']);
+    assert.equal(options?.rows, 7);
+    assert.equal(parseCommandLine(specification, [])?.rows, 5);
+  });
+
   test('gives typed values', () => {
     const line = '--documents 1e6 --keys-per-table 750 --rates 0.5,2 --profile smoke --fast';
     const options = parseCommandLine(specification, line.split(' '));
@@ -141,6 +157,9 @@ describe('the message for a wrong command line names the option, the value, and 
     ['--clients 1,2,1', /--clients must be different .*"1,2,1"/],
     ['--profile slow', /--profile must be one of smoke, quick, but is "slow"/],
     ['--prof quick', /nknown option '--prof' .*--profile/],
+    ['--preset smoke', /^There is no --preset: it is now --profile; .* lists the options\.$/],
+    ['--from 7', /nknown option '--from'/], // The sample has no --seed either.
+    ['--rows 7', /^--rows has an effect only with --profile smoke, but --profile is quick\.$/],
     ['--documents', /--documents.*argument missing/],
     ['--table a --table=', /--table must be a text that is not empty/],
     ['extra', /[Tt]oo many arguments/],
@@ -182,10 +201,50 @@ describe('a script as its user meets it', () => {
       '--seconds <number>',
       'default: 60',
       'Examples:',
-      'npm run wait',
+      './run.sh wait',
     ]) {
       assert.ok(stdout.includes(words), `--help says ${words}`);
     }
+  });
+
+  test('-h does the same, and --version prints the version', async () => {
+    const [long, short] = [await runScript('', ['--help']), await runScript('', ['-h'])];
+    assert.deepEqual([short.exitCode, short.stdout], [0, long.stdout]);
+    const version = await runScript('', ['--version']);
+    assert.deepEqual([version.exitCode, version.stdout], [0, 'percolator-bench 0.1.0']);
+  });
+
+  test('the command that repeats a run leaves out where the result went', async () => {
+    const body = 'console.log(context.commandLine)';
+    const words = ['--out', 'x', '--seconds=7', '--json', '--out=y', '--config', 'my file'];
+    const folder = temporaryFolder();
+    writeFileSync(path.join(folder, 'my file'), '{}');
+    const { stdout, stderr } = await runScript(body, words, {}, folder);
+    assert.equal(stdout, "./run.sh wait --seconds=7 --config 'my file'", stderr);
+  });
+
+  test('relative paths count from the folder of the caller of npm run', async () => {
+    const folder = temporaryFolder();
+    const { stdout } = await runScript('console.log(process.cwd())', [], {
+      npm_lifecycle_event: 'wait',
+      INIT_CWD: folder,
+    });
+    assert.equal(stdout, folder);
+    const env = { npm_lifecycle_event: 'test:unit', INIT_CWD: folder };
+    assert.equal((await runScript('console.log(process.cwd())', [], env)).stdout, process.cwd());
+  });
+
+  test('what fails because of an interrupt is not reported as an error', async () => {
+    const { stderr, exitCode } = await runScript(
+      `setInterval(() => {}, 1000);
+       setImmediate(() => process.kill(process.pid, 'SIGINT'));
+       await new Promise((resolve) => signal.addEventListener('abort', resolve));
+       void Promise.reject(new Error('a process was cancelled'));
+       await new Promise((resolve) => setTimeout(resolve, 20));
+       throw new Error('cancelled');`,
+    );
+    assert.equal(exitCode, 130);
+    assert.doesNotMatch(stderr, /cancelled/);
   });
 
   test('a file may hold options without effect here, if the script lists them; they are reported', async () => {
@@ -257,24 +316,30 @@ async function runScript(
   body: string,
   words: readonly string[] = [],
   env: NonNullable<Options['env']> = {},
+  cwd = process.cwd(),
 ): Promise<Ending> {
   const folder = temporaryFolder();
   const file = path.join(folder, 'script.mjs');
   const module = pathToFileURL(path.join(import.meta.dirname, '../index.ts')).href;
   writeFileSync(
     file,
-    `import { runCommand, number, UsageError } from ${JSON.stringify(module)};
+    `import { flag, runCommand, number, text, UsageError } from ${JSON.stringify(module)};
      await runCommand({
-       name: 'npm run wait --',
+       script: 'wait',
        description: 'Waits.',
-       options: { seconds: number({ description: 'how long', default: 60, min: 1, max: 60 }) },
+       options: {
+         seconds: number({ description: 'how long', default: 60, min: 1, max: 60 }),
+         json: flag({ description: 'as JSON' }),
+         out: text({ description: 'where' }),
+       },
        ignoredInFiles: ['batchRows'],
-       examples: [{ command: 'npm run wait -- --seconds 1', does: 'Waits a second.' }],
-     }, async (options, { signal }) => { ${body} });`,
+       examples: [{ command: './run.sh wait --seconds 1', does: 'Waits a second.' }],
+     }, async (options, context) => { const { signal } = context; ${body} });`,
   );
   const { stdout, stderr, exitCode } = await execa(process.execPath, [file, ...words], {
     reject: false,
     env,
+    cwd,
     timeout: 20_000,
   });
   return { stdout, stderr, exitCode };

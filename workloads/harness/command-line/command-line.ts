@@ -3,8 +3,10 @@
  *
  *   1. Parse the options (commander), those of a file (config-file.ts), and each value
  *      (options.ts).
- *   2. Check the paths: may the output folder be written, can the input files be read?
- *   3. Only then run the action.
+ *   2. Refuse an option that would have no effect, for example `--batch-rows` without
+ *      `--batching on`.
+ *   3. Check the paths: may the output folder be written, can the input files be read?
+ *   4. Only then run the action.
  *
  * So a mistake on the command line is reported at once, before anything is written. Exit codes: 0
  * done; 1 an error of this program or of the machine, its stack only with `--verbose` or
@@ -12,15 +14,16 @@
  *
  * This file knows nothing about any experiment, and does not retry, log or measure.
  */
-import path from 'node:path';
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { readConfigFile } from './config-file.ts';
+import { abortOnSignals } from './interrupt.ts';
+import { commandOf, goToCaller, repeatingCommand, versionText } from './invocation.ts';
 import { flag, parseOption, text, type Option } from './options.ts';
 import { UsageError } from '#results';
 
 export interface CommandSpecification<O extends Options, A extends Options> {
-  /** The command the user types: `npm run bench:crawl-rate --`. */
-  readonly name: string;
+  /** The script by its name in package.json: `bench:crawl-rate`. */
+  readonly script: string;
   /** The purpose of the script in a few sentences, printed at the top of `--help`. */
   readonly description: string;
   /** Options by the camelCase name of their value: `keysPerTable` is `--keys-per-table`. */
@@ -33,7 +36,12 @@ export interface CommandSpecification<O extends Options, A extends Options> {
    */
   readonly ignoredInFiles?: readonly string[];
   /** Complete command lines, each with a description of its effect. */
-  readonly examples: readonly { readonly command: string; readonly does: string }[];
+  readonly examples: readonly Example[];
+}
+
+export interface Example {
+  readonly command: string;
+  readonly does: string;
 }
 
 export interface CommandContext {
@@ -46,9 +54,9 @@ export interface CommandContext {
   readonly verbose: boolean;
 }
 
-type Options = Readonly<Record<string, Option<unknown>>>;
+export type Options = Readonly<Record<string, Option<unknown>>>;
 type ValueOf<S> = S extends Option<infer T> ? T : never;
-type Values<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
+export type Values<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
 /** A positional without a default is required, so its value is never `undefined`. */
 type PositionalValues<S> = { readonly [K in keyof S]: Exclude<ValueOf<S[K]>, undefined> };
 
@@ -60,17 +68,23 @@ export async function runCommand<const O extends Options, const A extends Option
   action: (options: Values<O> & PositionalValues<A>, context: CommandContext) => Promise<void>,
 ): Promise<void> {
   const verbose = process.argv.includes('--verbose') || Boolean(process.env['PERCOLATOR_DEBUG']);
-  process.on('uncaughtException', (error) => fail(error, verbose));
-  process.stdout.on('error', survivePipeClosed);
+  const argv = process.argv.slice(2);
   const interrupt = abortOnSignals();
-  try {
-    const options = parseCommandLine(specification, process.argv.slice(2));
-    if (options === null) return;
-    const context = { signal: interrupt.signal, commandLine: commandLineOfThisProcess(), verbose };
-    await action(options, context);
-  } catch (error) {
+  /** What fails because of an interrupt is no error of its own. */
+  const failUnlessInterrupted = (error: unknown): void => {
     if (!interrupt.signal.aborted || error instanceof UsageError) fail(error, verbose);
     if (verbose) process.stderr.write(`${describe(error, verbose)}\n`);
+  };
+  process.on('uncaughtException', failUnlessInterrupted);
+  process.stdout.on('error', survivePipeClosed);
+  try {
+    goToCaller(specification.script);
+    const options = parseCommandLine(specification, argv);
+    if (options === null) return;
+    const commandLine = repeatingCommand(specification.script, argv);
+    await action(options, { signal: interrupt.signal, commandLine, verbose });
+  } catch (error) {
+    failUnlessInterrupted(error);
   } finally {
     interrupt.release();
   }
@@ -100,12 +114,34 @@ export function parseCommandLine<const O extends Options, const A extends Option
     const value = given === undefined ? option.fallback() : parseOption(name, option, given);
     return { key, name, option, value };
   });
+  refuseWithoutEffect(texts, values);
   for (const { name, option, value } of values) {
     if (typeof value === 'string') option.check(name, value);
   }
   // The option of the same key made each value, as `Values` requires.
   return Object.fromEntries(values.map(({ key, value }) => [key, value])) as Values<O> &
     PositionalValues<A>;
+}
+
+/**
+ * Refuses an option of the command line that has no effect with the value of another one. A file
+ * may hold such options: `./run.sh tune` writes all settings.
+ */
+function refuseWithoutEffect(
+  given: Readonly<Record<string, string | undefined>>,
+  values: readonly { key: string; name: string; option: Option<unknown>; value: unknown }[],
+): void {
+  for (const { key, name, option } of values) {
+    if (given[key] === undefined) continue;
+    for (const [other, effective] of Object.entries(option.onlyWith ?? {})) {
+      const found = values.find((one) => one.key === other);
+      if (found === undefined || effective.includes(String(found.value))) continue;
+      const needed = effective.map((value) => `${found.name} ${value}`).join(' or ');
+      throw new UsageError(
+        `${name} has an effect only with ${needed}, but ${found.name} is ${String(found.value)}.`,
+      );
+    }
+  }
 }
 
 const STANDARD_OPTIONS = {
@@ -118,9 +154,9 @@ const STANDARD_OPTIONS = {
 } as const;
 
 function commandFrom(specification: CommandSpecification<Options, Options>): Command {
-  const command = new Command(specification.name)
+  const command = new Command(commandOf(specification.script))
     .description(specification.description)
-    .helpOption('--help', 'print this text')
+    .helpOption('-h, --help', 'print this text')
     .addHelpText('after', examplesText(specification.examples))
     .allowExcessArguments(false)
     .exitOverride()
@@ -135,7 +171,7 @@ function commandFrom(specification: CommandSpecification<Options, Options>): Com
     if (option.repeats === true) commanderOption.argParser(joined);
     command.addOption(commanderOption);
   }
-  return command;
+  return command.version(versionText(), '--version', 'print the version');
 }
 
 /** No argument of a command line can hold the separator, a NUL character. */
@@ -154,11 +190,39 @@ function textsGiven(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return null;
-    throw new UsageError(`${sentenceOf(error)}; ${command.name()} --help lists the options.`);
+    const sentence = renamedSentence(error, command) ?? sentenceOf(error);
+    throw new UsageError(`${sentence}; ${command.name()} --help lists the options.`);
   }
-  const given = Object.entries(command.opts()).map(([key, value]) => [key, String(value)]);
+  const given = command.options.flatMap((option) => {
+    const value = command.opts<Record<string, string | boolean>>()[option.attributeName()];
+    // Commander takes --no-x for the opposite of --x, which is then true unless --no-x is given.
+    if (option.negate) return value === false ? [[keyOf(option.long), 'true']] : [];
+    return value === undefined ? [] : [[keyOf(option.long), String(value)]];
+  });
   const placed = positionals.map((key, index) => [key, command.args[index]]);
   return Object.fromEntries([...given, ...placed]) as Record<string, string | undefined>;
+}
+
+/** Former names of options that are too different for commander to suggest the new one. */
+const RENAMED: Readonly<Record<string, string>> = {
+  '--all': '--profile',
+  '--directory': '--out',
+  '--folder': '--out',
+  '--from': '--seed',
+  '--fsync': '--no-fsync',
+  '--keep': '--keep-files',
+  '--preset': '--profile',
+  '--quick': '--profile',
+  '--record': '--out',
+  '--rounds': '--repeats',
+  '--without-fsync': '--no-fsync',
+};
+
+function renamedSentence({ message }: CommanderError, { options }: Command): string | undefined {
+  const old = /unknown option '(--[\w-]+)/.exec(message)?.[1] ?? '';
+  const renamed = RENAMED[old];
+  if (renamed === undefined || !options.some(({ long }) => long === renamed)) return undefined;
+  return `There is no ${old}: it is now ${renamed}`;
 }
 
 /** The texts in the file given with `--config`, if one was, by the keys of their options. */
@@ -167,18 +231,19 @@ function textsOfConfig(
   { options, ignoredInFiles = [] }: CommandSpecification<Options, Options>,
 ): ReadonlyMap<string, string> {
   if (file === undefined) return new Map();
-  const keyOf = new Map(
-    [...ignoredInFiles, ...Object.keys(options)].map((key) => [flagOf(key).slice(2), key]),
+  const known = new Map(
+    [...ignoredInFiles, ...Object.keys(options)].map((key) => [flagOf(key).slice(2), options[key]]),
   );
-  const known = new Map([...keyOf].map(([name, key]) => [name, options[key]]));
-  const texts = [...readConfigFile(file, known)];
-  const ofKey = new Map(texts.map(([name, value]) => [keyOf.get(name) ?? name, value]));
-  const isIgnored = (name: string): boolean => !Object.hasOwn(options, keyOf.get(name) ?? name);
-  const ignored = texts.map(([name]) => name).filter(isIgnored);
+  const texts = [...readConfigFile(file, known)].map(([name, given]) => ({
+    name,
+    key: keyOf(`--${name}`),
+    given,
+  }));
+  const ignored = texts.filter(({ key }) => !Object.hasOwn(options, key)).map(({ name }) => name);
   if (ignored.length > 0) {
     process.stderr.write(`Settings in ${file} without effect here: ${ignored.join(', ')}.\n`);
   }
-  return ofKey;
+  return new Map(texts.map(({ key, given }) => [key, given]));
 }
 
 /** Commander's message as the start of one sentence, with its suggestion on the same line. */
@@ -189,7 +254,11 @@ function sentenceOf(error: CommanderError): string {
 }
 
 function helpText(option: Option<unknown>): string {
+  const conditions = Object.entries(option.onlyWith ?? {}).map(
+    ([other, effective]) => `with ${flagOf(other)} ${effective.join(' or ')}`,
+  );
   const facts = [
+    conditions.length === 0 ? null : `only ${conditions.join(' and ')}`,
     option.placeholder === null ? null : option.expected,
     option.defaultText === null ? null : `default: ${option.defaultText}`,
   ].filter((fact) => fact !== null);
@@ -201,48 +270,16 @@ function examplesText(examples: readonly { command: string; does: string }[]): s
   return lines.length === 0 ? '' : `\nExamples:\n${lines.join('\n')}`;
 }
 
-/** keysPerTable → --keys-per-table, the inverse of what commander does. */
+/** --keys-per-table → keysPerTable */
+function keyOf(flagName: string | undefined): string {
+  return (flagName ?? '')
+    .slice(2)
+    .replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** keysPerTable → --keys-per-table */
 function flagOf(key: string): string {
-  return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-}
-
-function commandLineOfThisProcess(): string {
-  const script = path.relative(process.cwd(), process.argv[1] ?? '');
-  return ['node', script, ...process.argv.slice(2)].map(quoteForShell).join(' ');
-}
-
-function quoteForShell(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
-interface Interrupt {
-  readonly signal: AbortSignal;
-  /** Set by the first signal, to the code a shell expects after it: 128 + the signal's number. */
-  readonly exitCode: number | null;
-  release(): void;
-}
-
-function abortOnSignals(): Interrupt {
-  const controller = new AbortController();
-  let exitCode: number | null = null;
-  const interrupted = (code: number): void => {
-    if (exitCode !== null) process.exit(code);
-    exitCode = code;
-    process.stderr.write(
-      '\nInterrupted; keeping what was measured (press again to stop at once).\n',
-    );
-    controller.abort(new Error('interrupted'));
-  };
-  const onInterrupt = (): void => interrupted(130);
-  const onTerminate = (): void => interrupted(143);
-  process.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate);
-  return {
-    signal: controller.signal,
-    get exitCode(): number | null {
-      return exitCode;
-    },
-    release: () => process.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate),
-  };
+  return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** Does not wait for open handles: an error may have left a store or a child process open. */

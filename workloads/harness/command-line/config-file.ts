@@ -5,7 +5,7 @@
  *
  * The names are those of the command line, without their dashes; the command line takes precedence.
  * The values become texts and are parsed like any others, so a file cannot say more than a command
- * line. `npm run tune` writes such files; a script without use for one of its settings may list it
+ * line. `./run.sh tune` writes such files; a script without use for one of its settings may list it
  * in `ignoredInFiles`, and accepts the file.
  */
 import { readFileSync, statSync } from 'node:fs';

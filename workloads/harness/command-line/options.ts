@@ -30,6 +30,18 @@ export interface Option<T> {
   readonly check: (name: string, path: string) => void;
   /** May be given several times; `parse` then receives the texts with a `\0` between them. */
   readonly repeats?: boolean;
+  /**
+   * The values of other options, by key, with which this one has an effect. With any other value, a
+   * command line that gives this option is refused.
+   */
+  readonly onlyWith?: OnlyWith;
+}
+
+type OnlyWith = Readonly<Record<string, readonly string[]>>;
+
+/** The option, which has an effect only with these values of others. */
+export function onlyWith<T>(conditions: OnlyWith, option: Option<T>): Option<T> {
+  return { ...option, onlyWith: { ...option.onlyWith, ...conditions } };
 }
 
 /** The options common to every kind; a `default` removes `undefined` from the option's type. */
@@ -109,13 +121,16 @@ function listOf<D extends readonly number[] | undefined>(
   };
 }
 
+/** More would push the descriptions of all options to the right. */
+const SHOWN_CHOICES_MAX = 2;
+
 /** One of a few words. */
 export function choice<const C extends string, const D extends C | undefined = undefined>(
   options: Common<D> & { readonly choices: readonly C[] },
 ): Option<C | D> {
   return {
     ...common(options, `one of ${options.choices.join(', ')}`),
-    placeholder: options.choices.join('|'),
+    placeholder: options.choices.length > SHOWN_CHOICES_MAX ? 'word' : options.choices.join('|'),
     parse: (given) => {
       const chosen = options.choices.find((candidate) => candidate === given);
       return chosen === undefined ? null : { value: chosen };

@@ -27,12 +27,12 @@ export interface Progress {
 }
 
 export interface ProgressOptions {
-  /** Default: standard output, so that `> file` turns the bar into lines. */
+  /** Default: standard error, so that standard output holds results alone. */
   readonly stream?: NodeJS.WriteStream;
 }
 
 export function startProgress(options: ProgressOptions = {}): Progress {
-  const stream = options.stream ?? process.stdout;
+  const stream = options.stream ?? process.stderr;
   return stream.isTTY ? new Bar(stream) : new Lines(stream);
 }
 

@@ -7,7 +7,7 @@ const CHILD = new URL('child.fixture.ts', import.meta.url);
 
 await runCommand(
   {
-    name: 'parent.fixture.ts',
+    script: 'parent.fixture',
     description: 'For tests.',
     options: { alive: text({ description: 'files that grow as long as a process is alive' }) },
     examples: [],

@@ -1,5 +1,5 @@
 /**
- * `npm run fsck -- --store <store>`: is a database consistent? (engine/audit)
+ * `./run.sh fsck --store <store>`: is a database consistent? (engine/audit)
  *
  * 1. Open the store read-only: refuse a folder that is not a store, and create nothing in it.
  * 2. Audit its tables; with `--repair`, open the store again for writing, and repair during the
@@ -17,7 +17,7 @@ import { reportLines } from './fsck-lines.ts';
 import { FsckReport } from './fsck-report.ts';
 
 const specification = {
-  name: 'npm run fsck --',
+  script: 'fsck',
   description:
     'Audits the tables of a database: locks that no transaction can resolve, records without data, lost ' +
     'notifications and other violations; also lists leftovers of crashes, locks held for long ' +
@@ -44,9 +44,9 @@ const specification = {
     }),
   },
   examples: [
-    { command: 'npm run fsck -- --store accounts', does: 'Audits every table of that store.' },
+    { command: './run.sh fsck --store accounts', does: 'Audits every table of that store.' },
     {
-      command: 'npm run fsck -- --store accounts --table balances --repair',
+      command: './run.sh fsck --store accounts --table balances --repair',
       does: 'Audits one table, and makes the safe repairs.',
     },
   ],

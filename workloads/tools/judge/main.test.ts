@@ -1,5 +1,5 @@
 /**
- * `npm run judge` as a user runs it: each anomaly and its clean twin, the report, and its answers
+ * `./run.sh judge` as a user runs it: each anomaly and its clean twin, the report, and its answers
  * to bad input.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * `npm run judge -- <history>`: does a history fit snapshot isolation, and if not, why not?
+ * `./run.sh judge <history>`: does a history fit snapshot isolation, and if not, why not?
  *
  * 1. Read the file: JSON lines with timestamps, from any store, or list-append histories without
  *    timestamps in Jepsen's form, as EDN or JSON. docs/judge.md describes both.
@@ -16,7 +16,7 @@ import { reportLines, reportOf } from './report.ts';
 const KEEP_MAX = 1000;
 
 const specification = {
-  name: 'npm run judge --',
+  script: 'judge',
   description:
     'Judges the history of a database: one with timestamps, of any store with snapshot isolation, or one of ' +
     'list append in the form of Jepsen, without timestamps. Tells each violation as a story. ' +
@@ -46,9 +46,9 @@ const specification = {
     json: flag({ description: 'print the report as JSON' }),
   },
   examples: [
-    { command: 'npm run judge -- history.jsonl', does: 'Judges by timestamps, exactly.' },
+    { command: './run.sh judge history.jsonl', does: 'Judges by timestamps, exactly.' },
     {
-      command: 'npm run judge -- history.edn --model strong-snapshot-isolation',
+      command: './run.sh judge history.edn --model strong-snapshot-isolation',
       does: 'Judges a Jepsen history; real time counts.',
     },
   ],

@@ -1,5 +1,5 @@
 /**
- * `npm run options`: writes docs/options.md, the options of all scripts on one page, from what the
+ * `./run.sh options`: writes docs/options.md, the options of all scripts on one page, from what the
  * scripts themselves say.
  *
  * A test compares the page with every script's `--help`, so an option that is added or changed
@@ -14,16 +14,16 @@ const ROOT = path.resolve(import.meta.dirname, '../../..');
 const PAGE = path.join(ROOT, 'docs/options.md');
 const HEAD = `# Options of all scripts
 
-<!-- Written by \`npm run options\` from the scripts' own \`--help\`. -->
+<!-- Written by \`./run.sh options\` from the scripts' own \`--help\`. -->
 
-Every script also runs as \`./run.sh <script>\`. Relative paths count from the folder of the caller.
+Relative paths count from the folder of the caller, also with \`npm run <script> --\`.
 `;
 
 const specification = {
-  name: 'npm run options --',
+  script: 'options',
   description: 'Writes docs/options.md, the options of all scripts, from what each says of itself.',
   options: {},
-  examples: [{ command: 'npm run options', does: 'Writes the page anew.' }],
+  examples: [{ command: './run.sh options', does: 'Writes the page anew.' }],
 } as const;
 
 await runCommand(specification, async () => {

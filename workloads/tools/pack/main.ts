@@ -1,5 +1,5 @@
 /**
- * `npm run pack:engine`: makes the engine a package of its own, percolator-engine-<version>.tgz,
+ * `./run.sh pack:engine`: makes the engine a package of its own, percolator-engine-<version>.tgz,
  * for projects outside of this repository (build-package.ts).
  */
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { outputFolder, runCommand } from '#harness';
 import { buildPackage } from './build-package.ts';
 
 const specification = {
-  name: 'npm run pack:engine --',
+  script: 'pack:engine',
   description:
     'Builds the engine as a package of its own, in JavaScript with declarations, for Node 22 and newer, and prints ' +
     'the path of the tarball. Install that with `npm install <tarball>`.',
@@ -20,7 +20,7 @@ const specification = {
     }),
   },
   examples: [
-    { command: 'npm run pack:engine', does: 'Puts percolator-engine-0.1.0.tgz into this folder.' },
+    { command: './run.sh pack:engine', does: 'Puts percolator-engine-0.1.0.tgz into this folder.' },
   ],
 } as const;
 

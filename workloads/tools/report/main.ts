@@ -1,11 +1,11 @@
-/** `npm run report -- <folder>`: rebuilds tables, charts and page of a run from its files alone. */
+/** `./run.sh report <folder>`: rebuilds tables, charts and page of a run from its files alone. */
 import { runCommand } from '#harness';
 import { inputFolder } from '#harness';
 import { buildReport } from '#results';
 
 await runCommand(
   {
-    name: 'npm run report --',
+    script: 'report',
     description:
       'Rebuilds the tables (CSV), the figures (PNG) and report.html of a run ' +
       'from its run.json and histograms alone. It measures nothing; the same files give the same ' +
@@ -16,7 +16,7 @@ await runCommand(
     },
     examples: [
       {
-        command: 'npm run report -- results/runs/crawl-rate-20260117T081500Z',
+        command: './run.sh report results/runs/crawl-rate-20260117T081500Z',
         does: 'Rebuilds the report of that run, in its folder.',
       },
     ],

@@ -1,5 +1,5 @@
 /**
- * `npm run tune`: finds batching and prefetch settings for a workload, and states their certainty.
+ * `./run.sh tune`: finds batching and prefetch settings for a workload, and states their certainty.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -24,7 +24,7 @@ const TRIAL_FACTOR = 1.5;
 const SECONDS_MIN = 0.1;
 
 const specification = {
-  name: 'npm run tune --',
+  script: 'tune',
   description:
     'Tries batching, prefetch and scanner settings on a workload within a budget of time, draws throughput against ' +
     'latency, and writes the recommended settings to a file that scripts accept with --config.',
@@ -93,9 +93,9 @@ const specification = {
     }),
   },
   examples: [
-    { command: 'npm run tune', does: 'the clustering of documents, four minutes' },
-    { command: 'npm run tune -- --workload micro --seconds 600', does: 'more certain' },
-    { command: 'npm run tune -- --round-trip 2', does: 'as if the storage were far away' },
+    { command: './run.sh tune', does: 'the clustering of documents, four minutes' },
+    { command: './run.sh tune --workload micro --seconds 600', does: 'more certain' },
+    { command: './run.sh tune --round-trip 2', does: 'as if the storage were far away' },
   ],
 } as const;
 

@@ -1,4 +1,4 @@
-/** `npm run chaos`: real processes on one store are killed by `kill -9` at random, and judged. */
+/** `./run.sh chaos`: real processes on one store are killed by `kill -9` at random, and judged. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -26,7 +26,7 @@ const NAMES = WORKLOADS.map(({ name }) => name);
 
 await runCommand(
   {
-    name: 'npm run chaos --',
+    script: 'chaos',
     description:
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
       'them for so long that other processes take them for dead, and judges what they saw: snapshot isolation, ' +
@@ -108,15 +108,15 @@ await runCommand(
     },
     examples: [
       {
-        command: 'npm run chaos',
+        command: './run.sh chaos',
         does: 'runs until 50,000 pairs of overlapping writers were seen',
       },
       {
-        command: 'npm run chaos -- --services --store emulator',
+        command: './run.sh chaos --services --store emulator',
         does: 'also kills oracles and the lock service, on the official emulator',
       },
       {
-        command: 'npm run chaos -- --workloads bank,pipeline --seconds 60 --folder found',
+        command: './run.sh chaos --workloads bank,pipeline --seconds 60 --folder found',
         does: 'runs two workloads for a minute and keeps everything',
       },
     ],

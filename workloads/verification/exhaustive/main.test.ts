@@ -1,5 +1,5 @@
 /**
- * `npm run exhaust` as a user runs it: a small search, a replayed story, and the answers to bad
+ * `./run.sh exhaust` as a user runs it: a small search, a replayed story, and the answers to bad
  * input.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * `npm run exhaust`: everything that can happen to two transactions, and a reader that resolves the
+ * `./run.sh exhaust`: everything that can happen to two transactions, and a reader that resolves the
  * locks it meets, over up to three cells (workloads/verification/exhaustive).
  *
  * 1. For each scenario, suspicion (which processes are taken for dead) and budget of faults: visit
@@ -27,7 +27,7 @@ const SUSPICIONS = ['all', 'crashed'] as const;
 const some = { default: 1, min: 0, max: 3 } as const;
 
 const specification = {
-  name: 'npm run exhaust --',
+  script: 'exhaust',
   description:
     'Visits every interleaving of two transactions over up to three cells, with a reader that resolves ' +
     'locks, processes that die, and messages that arrive twice, late or never. The engine is the real one; ' +
@@ -60,11 +60,11 @@ const specification = {
   },
   examples: [
     {
-      command: 'npm run exhaust',
+      command: './run.sh exhaust',
       does: 'Visits everything; takes about an hour, and 3 GB of memory.',
     },
     {
-      command: 'npm run exhaust -- --scenario crossed --duplicates 2 --lost-answers 0',
+      command: './run.sh exhaust --scenario crossed --duplicates 2 --lost-answers 0',
       does: 'Visits one scenario, in which two messages may arrive twice.',
     },
   ],
@@ -160,7 +160,7 @@ function tell({ violations, story }: Failure): void {
 function commandOf({ scenario, options }: SearchPlan, { choices }: Failure): string {
   const { suspicion, crashes = 0, copies = 0, lostAnswers = 0 } = options;
   return (
-    `npm run exhaust -- --scenario ${scenario.name} --suspicion ${suspicion} --crashes ${crashes} ` +
+    `./run.sh exhaust --scenario ${scenario.name} --suspicion ${suspicion} --crashes ${crashes} ` +
     `--duplicates ${copies} --lost-answers ${lostAnswers} --replay ${choices.join('.')}`
   );
 }

@@ -1,4 +1,4 @@
-/** The lines of the table that `npm run exhaust` prints. */
+/** The lines of the table that `./run.sh exhaust` prints. */
 import type { ExhaustOptions, Report } from './index.ts';
 
 const WIDTHS = [18, 10, 7, 10, 9, 10, 12, 9, 9, 10] as const;

@@ -1,5 +1,5 @@
 /**
- * `npm run mutants:machine`: are the tests any good? The program changes the engine mechanically,
+ * `./run.sh mutants:machine`: are the tests any good? The program changes the engine mechanically,
  * one small change at a time, and shows each mutant to the quick judges.
  *
  *   1. A parser finds every place where an operator can make a mistake (operators.ts), except for
@@ -39,7 +39,7 @@ import { type Court, judge } from './verdict.ts';
 const NOT_EXPLAINED_MAX = 0.05;
 
 const specification = {
-  name: 'npm run mutants:machine --',
+  script: 'mutants:machine',
   description:
     'Changes the engine mechanically, one change at a time, and shows each mutant to the quick judges. ' +
     'Prints how many survived, by folder, and which.',
@@ -75,9 +75,9 @@ const specification = {
     list: flag({ description: 'only print the mutants' }),
   },
   examples: [
-    { command: 'npm run mutants:machine -- --sample 100', does: 'Judges a fair sample.' },
+    { command: './run.sh mutants:machine --sample 100', does: 'Judges a fair sample.' },
     {
-      command: 'npm run mutants:machine -- --only oracle/allocator.ts:111',
+      command: './run.sh mutants:machine --only oracle/allocator.ts:111',
       does: 'Judges the mutants of one line.',
     },
   ],

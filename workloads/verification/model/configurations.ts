@@ -1,5 +1,5 @@
 /**
- * What `npm run model` checks: each module with the engine's algorithm, under the faults that it
+ * What `./run.sh model` checks: each module with the engine's algorithm, under the faults that it
  * must tolerate, and with one mistake put back at a time. A mistake must be found: that is the
  * model's own mutation test.
  */

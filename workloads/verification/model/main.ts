@@ -1,5 +1,5 @@
 /**
- * `npm run model`: checks the model of leases, horizon and second phase, in every state of small
+ * `./run.sh model`: checks the model of leases, horizon and second phase, in every state of small
  * worlds.
  *
  * 1. Find TLC, or fetch it (checker.ts).
@@ -23,7 +23,7 @@ const TRACE_HEAD = traceRow(['seed', 'events', 'deletions', 'reads', 'seconds', 
 const HEAD = row(['rule', 'configuration', 'expected', 'result', 'states', 'seconds']);
 
 const specification = {
-  name: 'npm run model --',
+  script: 'model',
   description:
     'Checks a formal model (TLA+) of leases, the horizon of the garbage collection and the second phase of a ' +
     "commit: the engine's algorithm keeps the rules in every state of a small world, and breaks one with each " +
@@ -52,13 +52,13 @@ const specification = {
     fetch: flag({ description: 'fetch TLC if it is missing, and check nothing' }),
   },
   examples: [
-    { command: 'npm run model', does: 'Checks everything in about ten minutes.' },
+    { command: './run.sh model', does: 'Checks everything in about ten minutes.' },
     {
-      command: 'npm run model -- --only bound-recorded-later --story',
+      command: './run.sh model --only bound-recorded-later --story',
       does: 'Shows how a snapshot loses versions that it reads.',
     },
     {
-      command: 'npm run model -- --traces 20',
+      command: './run.sh model --traces 20',
       does: 'Compares twenty runs of the simulator with the model.',
     },
   ],

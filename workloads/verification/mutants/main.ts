@@ -1,5 +1,5 @@
 /**
- * `npm run mutants`: are the judges any good? Every known mistake of the protocol is put back into
+ * `./run.sh mutants`: are the judges any good? Every known mistake of the protocol is put back into
  * the engine, one at a time, and simulated until a judge convicts it.
  *
  * 1. For each mutant, try seeds from the first on, until one convicts it that the unchanged engine
@@ -18,7 +18,7 @@ import { UsageError } from '#results';
 const QUICKEST_FILE = new URL('./quickest.json', import.meta.url);
 
 const specification = {
-  name: 'npm run mutants --',
+  script: 'mutants',
   description:
     'Puts every known mistake of the protocol back into the engine, one at a time, and simulates ' +
     'until a judge convicts it. Prints which judge, and after how many runs.',
@@ -50,9 +50,9 @@ const specification = {
     update: flag({ description: 'write the seeds that caught them to a file, for the tests' }),
   },
   examples: [
-    { command: 'npm run mutants', does: 'Hunts every mutant.' },
+    { command: './run.sh mutants', does: 'Hunts every mutant.' },
     {
-      command: 'npm run mutants -- --only notify-after-commit --from 1000',
+      command: './run.sh mutants --only notify-after-commit --from 1000',
       does: 'Hunts one mutant, with other seeds.',
     },
   ],
@@ -83,7 +83,7 @@ function chosen(names: readonly string[]): readonly Mutant[] {
   for (const name of names) {
     if (MUTANTS.some((mutant) => mutant.name === name)) continue;
     throw new UsageError(
-      `--only must name a mutant, as \`npm run mutants\` lists them, not ${name}.`,
+      `--only must name a mutant, as \`./run.sh mutants\` lists them, not ${name}.`,
     );
   }
   return MUTANTS.filter(({ name }) => names.length === 0 || names.includes(name));

@@ -1,6 +1,6 @@
 /**
  * The judges find every known mistake of the protocol when it is put back, each with the seed that
- * is known to find it. If one gets away after a change, `npm run mutants -- --only <name> --update`
+ * is known to find it. If one gets away after a change, `./run.sh mutants --only <name> --update`
  * finds another seed.
  */
 import assert from 'node:assert/strict';

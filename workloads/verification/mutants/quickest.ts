@@ -1,5 +1,5 @@
 /**
- * A seed that catches each mutant, found by `npm run mutants -- --update`: the first that does.
+ * A seed that catches each mutant, found by `./run.sh mutants --update`: the first that does.
  * Tests run only these. A change of the engine or the simulator may stop a seed from catching its
  * mutant; find another one then.
  */

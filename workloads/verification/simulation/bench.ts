@@ -1,5 +1,5 @@
 /**
- * `npm run bench:simulate`: how fast is the simulator? Finding a rare mistake takes much
+ * `./run.sh bench:simulate`: how fast is the simulator? Finding a rare mistake takes much
  * simulation, so the speed decides what a night of simulation can say.
  *
  * 1. Simulate for a while, so that the engine's code is compiled before the measurement.
@@ -24,7 +24,7 @@ import { type Measured, measuredLines } from './measured.ts';
 const WARM_UP_SECONDS_MAX = 5;
 
 const specification = {
-  name: 'npm run bench:simulate --',
+  script: 'bench:simulate',
   description:
     'Measures how many transactions a second the simulator simulates and judges on one core.',
   options: {
@@ -44,12 +44,12 @@ const specification = {
   },
   ignoredInFiles: Object.keys(ENGINE_OPTIONS), // A seed decides them.
   examples: [
-    { command: 'npm run bench:simulate', does: 'Measures for 20 seconds.' },
-    { command: 'npm run bench:simulate -- --seconds 120', does: 'Measures more exactly.' },
+    { command: './run.sh bench:simulate', does: 'Measures for 20 seconds.' },
+    { command: './run.sh bench:simulate --seconds 120', does: 'Measures more exactly.' },
   ],
 } as const;
 
-// The same setting as in the threads of `npm run simulate`.
+// The same setting as in the threads of `./run.sh simulate`.
 setFlagsFromString('--max-semi-space-size=32');
 // Millions of conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate`: simulated runs of the real engine, seed after seed, on every core.
+ * `./run.sh simulate`: simulated runs of the real engine, seed after seed, on every core.
  *
  * 1. Each seed decides one run: what its clients do, and what goes wrong. Equal seeds give equal
  *    runs.
@@ -30,7 +30,7 @@ const REGRESSIONS = new URL('../regressions/', import.meta.url);
 const STORY_LINES_MAX = 200;
 
 const specification = {
-  name: 'npm run simulate --',
+  script: 'simulate',
   description:
     'Simulates the engine under faults, deterministically, and judges every run: snapshot isolation, ' +
     'list append, notifications, progress, and what an audit finds in the tables.',
@@ -52,9 +52,9 @@ const specification = {
     keep: flag({ description: 'write no regression file for a run that fails' }),
   },
   examples: [
-    { command: 'npm run simulate', does: 'Simulates 2,000 runs.' },
-    { command: 'npm run simulate -- --seeds 100000', does: 'Simulates for an hour or two.' },
-    { command: 'npm run simulate -- --from 17 --story', does: 'Prints what happens in run 17.' },
+    { command: './run.sh simulate', does: 'Simulates 2,000 runs.' },
+    { command: './run.sh simulate --seeds 100000', does: 'Simulates for an hour or two.' },
+    { command: './run.sh simulate --from 17 --story', does: 'Prints what happens in run 17.' },
   ],
 } as const;
 

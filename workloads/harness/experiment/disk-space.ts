@@ -4,25 +4,23 @@ import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { UsageError } from '#results';
 
-const GIGABYTE = 1e9;
-
 /** Throws a UsageError if the disk of `folder`, which need not exist yet, lacks the free space. */
 export async function refuseFullDisk(folder: string, neededBytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(nearestExisting(path.resolve(folder)));
   const freeBytes = bavail * bsize;
   if (freeBytes >= neededBytes) return;
   throw new UsageError(
-    `--directory must be on a disk with ${gigabytes(neededBytes)} GB free for this many documents, ` +
-      `but the disk of ${JSON.stringify(folder)} has ${gigabytes(freeBytes)} GB; ` +
-      'use another one or fewer --documents.',
+    `--out must be on a disk with ${bytesText(neededBytes)} free for a run of this size, ` +
+      `but the disk of ${JSON.stringify(folder)} has ${bytesText(freeBytes)}.`,
   );
+}
+
+/** "2.4 GB", or "35 MB" */
+export function bytesText(bytes: number): string {
+  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.ceil(bytes / 1e6)} MB`;
 }
 
 function nearestExisting(folder: string): string {
   const parent = path.dirname(folder);
   return existsSync(folder) || parent === folder ? folder : nearestExisting(parent);
-}
-
-function gigabytes(bytes: number): string {
-  return (bytes / GIGABYTE).toFixed(1);
 }

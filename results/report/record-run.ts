@@ -1,0 +1,67 @@
+/**
+ * The record of a run from its beginning to its end, whichever way it ends:
+ *
+ *     finished      `measure` has returned
+ *     interrupted   the signal was aborted; what was described until then stays
+ *     failed        an error ended it; what was described until then stays
+ *     (none)        the user can repair the error, and nothing was measured: no folder is left
+ */
+import { createRun, type Run, type RunHeader } from './run.ts';
+import type { Findings, Target } from './run-record.ts';
+import { UsageError } from './usage-error.ts';
+
+/** What is known of the findings before the measurement. */
+export type Subject = Pick<Findings, 'kind' | 'kicker' | 'title'>;
+
+/** What a measurement found. */
+export interface FindingsParts extends Omit<Findings, keyof Subject> {
+  readonly targets: readonly Target[];
+}
+
+export interface Recording {
+  readonly run: Run;
+  /** Puts into the record what was found so far, which then stays whatever happens. */
+  readonly keep: (found: FindingsParts) => void;
+}
+
+interface Recorded {
+  readonly run: Run;
+  readonly page: string;
+}
+
+const NOTHING: FindingsParts = {
+  headline: 'There are no numbers.',
+  check: { passed: false, detail: 'no measurement has finished and been checked yet' },
+  tables: [],
+  charts: [],
+  targets: [],
+};
+
+/**
+ * @param subject null for an experiment that describes its record itself
+ * @throws the error of `measure`, unless the signal was aborted
+ */
+export async function recordRun(
+  folder: string,
+  { subject, signal, ...header }: RunHeader & { subject: Subject | null; signal: AbortSignal },
+  measure: (recording: Recording) => Promise<FindingsParts | null>,
+): Promise<Recorded> {
+  const run = createRun(folder, header);
+  const keep = ({ targets, ...found }: FindingsParts): void => {
+    if (subject !== null) run.describe({ findings: { ...subject, ...found }, targets });
+  };
+  keep(NOTHING);
+  try {
+    const found = await measure({ run, keep });
+    if (found !== null) keep(found);
+  } catch (error) {
+    if (error instanceof UsageError && isEmpty(run)) run.discard();
+    else if (!signal.aborted) run.finish('failed');
+    if (error instanceof UsageError || !signal.aborted) throw error;
+  }
+  return { run, page: run.finish(signal.aborted ? 'interrupted' : 'finished').page };
+}
+
+function isEmpty({ record: { points, findings } }: Run): boolean {
+  return points.length === 0 && (findings?.tables.length ?? 0) === 0;
+}

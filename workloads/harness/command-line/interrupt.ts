@@ -1,0 +1,34 @@
+/**
+ * Ctrl-C and SIGTERM: the first aborts a signal, so that the script keeps what it measured and
+ * cleans up; the second exits at once.
+ */
+
+export interface Interrupt {
+  readonly signal: AbortSignal;
+  /** Set by the first signal, to the code a shell expects after it: 128 + the signal's number. */
+  readonly exitCode: number | null;
+  readonly release: () => void;
+}
+
+export function abortOnSignals(): Interrupt {
+  const controller = new AbortController();
+  let exitCode: number | null = null;
+  const interrupted = (code: number): void => {
+    if (exitCode !== null) process.exit(code);
+    exitCode = code;
+    process.stderr.write(
+      '\nInterrupted; keeping what was measured (press again to stop at once).\n',
+    );
+    controller.abort(new Error('interrupted'));
+  };
+  const onInterrupt = (): void => interrupted(130);
+  const onTerminate = (): void => interrupted(143);
+  process.on('SIGINT', onInterrupt).on('SIGTERM', onTerminate);
+  return {
+    signal: controller.signal,
+    get exitCode(): number | null {
+      return exitCode;
+    },
+    release: () => process.off('SIGINT', onInterrupt).off('SIGTERM', onTerminate),
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * How a script was started: in which folder its user is, and with which command the run can be
+ * repeated.
+ */
+import packageJson from '../../../package.json' with { type: 'json' };
+
+/** The command of a script, in the one form that help and documents use: `./run.sh bench:micro`. */
+export function commandOf(script: string): string {
+  return `./run.sh ${script}`;
+}
+
+export function versionText(): string {
+  return `${packageJson.name} ${packageJson.version}`;
+}
+
+/**
+ * `npm run` starts a script in the folder of the package, and leaves the folder of the caller in
+ * INIT_CWD. Relative paths count from there, as they do with `./run.sh`. The test of the name keeps
+ * a script away from this that another script of npm has started in a folder of its choice.
+ */
+export function goToCaller(script: string): void {
+  const { npm_lifecycle_event: started, INIT_CWD: folder } = process.env;
+  if (started === script && folder !== undefined) process.chdir(folder);
+}
+
+/** Options that change where a result goes, and not the result. */
+const OF_OUTPUT: ReadonlyMap<string, { readonly takesValue: boolean }> = new Map([
+  ['--out', { takesValue: true }],
+  ['--json', { takesValue: false }],
+  ['--fail-on-target', { takesValue: false }],
+  ['--verbose', { takesValue: false }],
+]);
+
+/** The command that repeats a run into a new folder, quoted for a shell. */
+export function repeatingCommand(script: string, argv: readonly string[]): string {
+  const kept: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const [name = '', value] = (argv[i] ?? '').split('=', 2);
+    const ofOutput = OF_OUTPUT.get(name);
+    if (ofOutput === undefined) kept.push(argv[i] ?? '');
+    else if (ofOutput.takesValue && value === undefined) i++;
+  }
+  return [commandOf(script), ...kept.map(quoteForShell)].join(' ');
+}
+
+function quoteForShell(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

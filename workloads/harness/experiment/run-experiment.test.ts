@@ -1,0 +1,209 @@
+/** Every script that measures or proves has one shape: these are its claims. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { execa } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { readRunRecord, type RunRecord } from '#results';
+
+const FOUND = `{
+  headline: 'Ten rows.',
+  check: { passed: true, detail: 'all are there' },
+  tables: [{ name: 't', title: 'Rows', caption: 'All.', columns: ['a', 'b'], rows: [['x', 1234.5]] }],
+  charts: [],
+  targets: [{ name: 'many', target: 'at least 20', measured: '10', met: false }],
+}`;
+
+describe('a script that measures', () => {
+  test('prints its plan and progress on standard error, and its result on standard output', async () => {
+    const ran = await runSample(`progress.phase('counting', 1); return ${FOUND};`);
+    assert.equal(ran.exitCode, 0, ran.stderr);
+    assert.match(ran.stderr, /^Plan: 10 rows; about 5 minutes\.\ncounting \.\.\.\ncounting: /);
+    assert.equal(
+      ran.stdout,
+      [
+        'Rows:',
+        '  a      b',
+        '  x  1,235',
+        '',
+        'Ten rows.',
+        'Checked: all are there.',
+        '',
+        'Targets:',
+        '  NOT met     many: 10 (target: at least 20)',
+        '',
+        `Report: ${path.join(ran.out, 'report.html')}`,
+      ].join('\n'),
+    );
+    const { state, experiment, profile, seed, repeats, parameters, commandLine } = ran.record();
+    assert.deepEqual([state, experiment, profile, seed], ['finished', 'sample', 'quick', 7]);
+    assert.deepEqual([repeats, parameters], [1, { rows: 10, extra: 300, seed: 7 }]);
+    assert.equal(commandLine, './run.sh bench:sample --seed 7');
+    assert.deepEqual(readdirSync(ran.out).toSorted(), ['report.html', 'run.json', 't.csv']);
+  });
+
+  test('prints with --json the record, and nothing else', async () => {
+    const ran = await runSample(`progress.note('hello'); return ${FOUND};`, ['--json']);
+    assert.equal(`${ran.stdout}\n`, readFileSync(path.join(ran.out, 'run.json'), 'utf8'));
+    assert.match(ran.stderr, /hello/);
+  });
+
+  test('exits with 1 for a missed target only if asked to', async () => {
+    const ran = await runSample(`return ${FOUND};`, ['--fail-on-target']);
+    assert.equal(ran.exitCode, 1);
+    assert.match(ran.stderr, /--fail-on-target: NOT met: many\.$/);
+    assert.equal(ran.record().state, 'finished');
+  });
+
+  test('judges no target in a smoke run', async () => {
+    const ran = await runSample(`return ${FOUND};`, ['--fail-on-target', '--profile', 'smoke']);
+    assert.equal(ran.exitCode, 0, ran.stderr);
+    assert.match(
+      ran.stdout,
+      /^ {2}not judged {2}many: 10 \(target: .*; a smoke run is too small\)$/m,
+    );
+  });
+
+  test('is custom if a value differs from that of the profile', async () => {
+    const body = `console.error(JSON.stringify(options)); return ${FOUND};`;
+    const ran = await runSample(body, ['--rows', '11', '--profile', 'full']);
+    assert.equal(ran.record().profile, 'custom');
+    assert.match(ran.stderr, /^Plan: 11 rows; about 2 hours\.$/m);
+    const same = await runSample(body, ['--rows', '100', '--profile', 'full']);
+    assert.equal(same.record().profile, 'full');
+  });
+
+  test('exits with 1 if its check failed, and has no numbers', async () => {
+    const ran = await runSample(
+      `return { ...${FOUND}, tables: [], check: { passed: false, detail: 'a row is missing' } };`,
+    );
+    assert.equal(ran.exitCode, 1);
+    assert.match(ran.stdout, /^No numbers, because the check failed: a row is missing\.$/m);
+  });
+
+  test('is refused with one sentence before anything is written if the disk is too small', async () => {
+    const ran = await runSample(`return ${FOUND};`, ['--rows', '1000000000']);
+    assert.equal(ran.exitCode, 2);
+    assert.match(
+      ran.stderr,
+      /^--out must be on a disk with .* GB free for a run of this size, but/m,
+    );
+    assert.ok(!existsSync(ran.out));
+  });
+
+  test('removes its temporary files and says that it failed if an error ends it', async () => {
+    const ran = await runSample(`keep(${FOUND}); throw new Error('boom');`);
+    assert.deepEqual([ran.exitCode, ran.stdout], [1, '']);
+    assert.match(ran.stderr, /^Error: boom$/m);
+    assert.deepEqual([ran.record().state, ran.record().findings?.tables.length], ['failed', 1]);
+    assert.ok(!existsSync(path.join(ran.out, 'work')));
+  });
+
+  test('removes its temporary files even if an error in a callback ends it at once', async () => {
+    const ran = await runSample(
+      `setImmediate(() => { throw new Error('late') }); await new Promise(() => {});`,
+    );
+    assert.deepEqual([ran.exitCode, existsSync(path.join(ran.out, 'work'))], [1, false]);
+  });
+
+  test('leaves no folder for an error that the user can repair', async () => {
+    const ran = await runSample(`throw new UsageError('There is no emulator.');`);
+    assert.deepEqual([ran.exitCode, existsSync(ran.out)], [2, false]);
+    assert.match(ran.stderr, /^There is no emulator\.$/m);
+  });
+
+  test('keeps what it had found when it is interrupted, and says so', async () => {
+    const ran = await runSample(
+      `keep(${FOUND});
+       setInterval(() => {}, 1000);
+       setImmediate(() => process.kill(process.pid, 'SIGINT'));
+       await new Promise((resolve) => signal.addEventListener('abort', resolve));
+       signal.throwIfAborted();`,
+    );
+    assert.equal(ran.exitCode, 130, ran.stderr);
+    assert.match(ran.stdout, /^Interrupted: this is what was found until then\.\n\nRows:/);
+    assert.deepEqual(
+      [ran.record().state, ran.record().findings?.tables.length],
+      ['interrupted', 1],
+    );
+    assert.ok(!existsSync(path.join(ran.out, 'work')));
+  });
+
+  test('has no numbers when it is interrupted before it had any', async () => {
+    const ran = await runSample(
+      `setInterval(() => {}, 1000);
+       setImmediate(() => process.kill(process.pid, 'SIGINT'));
+       await new Promise((resolve) => signal.addEventListener('abort', resolve));
+       throw new Error('cancelled');`,
+    );
+    assert.equal(ran.exitCode, 130, ran.stderr);
+    assert.match(ran.stdout, /^There are no numbers\.$/m);
+    assert.doesNotMatch(ran.stderr, /cancelled/);
+  });
+
+  test('takes a file with settings of the engine that it does not have', async () => {
+    const folder = temporaryFolder();
+    const config = path.join(folder, 'config.json');
+    writeFileSync(config, '{"batching": "on", "rows": 12}');
+    const ran = await runSample(`return ${FOUND};`, ['--config', config]);
+    assert.equal(ran.exitCode, 0, ran.stderr);
+    assert.match(ran.stderr, /without effect here: batching\./);
+    assert.equal(ran.record().parameters['rows'], 12);
+  });
+});
+
+interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number | undefined;
+  readonly out: string;
+  readonly record: () => RunRecord;
+}
+
+/** Runs an experiment that measures with `body`, in a process of its own. */
+async function runSample(body: string, words: readonly string[] = []): Promise<Ran> {
+  const folder = temporaryFolder();
+  const file = path.join(folder, 'script.mjs');
+  const module = pathToFileURL(path.join(import.meta.dirname, '../index.ts')).href;
+  writeFileSync(
+    file,
+    `import { integer, runExperiment, seedOption, UsageError } from ${JSON.stringify(module)};
+     const sizes = {
+       smoke: { rows: 1, extra: 5 }, quick: { rows: 10, extra: 300 },
+       standard: { rows: 50, extra: 1800 }, full: { rows: 100, extra: 7200 },
+     };
+     await runExperiment({
+       script: 'bench:sample',
+       subject: { kicker: 'A test', title: 'Rows' },
+       description: 'Counts.',
+       sizes,
+       options: {
+         rows: integer({ description: 'rows', min: 1, max: 1e9 }),
+         seed: seedOption('the rows'),
+       },
+       examples: [],
+       plan: ({ rows, extra }) => ({
+         about: rows + ' rows',
+         seconds: extra,
+         ...(rows > 1e6 && { diskBytes: rows * 1e9 }),
+         store: { name: 'none', durability: 'nothing is stored' },
+         limitations: [],
+       }),
+     }, async (options, { run, keep, progress, signal, work }) => { ${body} });`,
+  );
+  const out = path.join(folder, 'out');
+  const { stdout, stderr, exitCode } = await execa(
+    process.execPath,
+    [file, '--out', out, '--seed', '7', ...words],
+    { reject: false, timeout: 20_000 },
+  );
+  return {
+    stdout,
+    stderr,
+    exitCode,
+    out,
+    record: () => readRunRecord(out),
+  };
+}

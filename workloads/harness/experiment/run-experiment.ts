@@ -1,0 +1,169 @@
+/**
+ * The one shape of every script that measures or proves.
+ *
+ *   1. Parse the options (runCommand); those that were not given get the values of the profile.
+ *   2. Print the plan, with the time to expect; refuse a disk that is too small.
+ *   3. Record (recordRun) while `measure` runs: progress on standard error, temporary files in a
+ *      folder that is removed at the end.
+ *   4. Print the tables, the check, the targets and the path of the page on standard output; with
+ *      `--json`, the record alone.
+ *
+ * Exit codes, beyond those of `runCommand`: 1 if the check failed, which includes a proof that found
+ * a violation, and with `--fail-on-target` if a target was not met. An interrupted run keeps what it
+ * had described until then, says so in its record, and exits with 130.
+ */
+import { mkdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import {
+  type FindingsParts,
+  recordRun,
+  type Recording,
+  type ResultTable,
+  type RunRecord,
+  type Subject,
+} from '#results';
+import {
+  type Example,
+  type Options,
+  runCommand,
+  type Values,
+} from '../command-line/command-line.ts';
+import { type Progress, startProgress } from '../command-line/progress.ts';
+import { ENGINE_OPTIONS } from '../engine-settings.ts';
+import { parametersOf } from '../parameters.ts';
+import { refuseFullDisk } from './disk-space.ts';
+import { type Plan, planLine } from './plan.ts';
+import { profileOption, type ProfileName, sized, type Sized, type Sizes } from './profiles.ts';
+import { withDefaults } from './profiles.ts';
+import { resultLines } from './result-lines.ts';
+import { RESULT_OPTIONS, runFolder } from './shared-options.ts';
+
+export interface Experiment<O extends Options, S extends object> {
+  /** The script by its name in package.json: `bench:oracle`. */
+  readonly script: string;
+  /** The name of its records. Default: that of the script, without `bench:`. */
+  readonly name?: string;
+  /** The subject of its page; null for an experiment that has points instead of findings. */
+  readonly subject: Subject | null;
+  readonly description: string;
+  readonly sizes: Sizes<S>;
+  readonly options: O;
+  readonly examples: readonly Example[];
+  /** Also refuses options that do not go together, with a UsageError. */
+  readonly plan: (options: Sized<O, S>) => Plan;
+  /** The table that is printed if there are no findings. */
+  readonly summary?: (record: RunRecord) => ResultTable;
+}
+
+export interface Measuring extends Recording {
+  readonly progress: Progress;
+  /** Aborted by ctrl-C: clean up, and return or throw. */
+  readonly signal: AbortSignal;
+  /** An empty folder for databases and other temporary files. */
+  readonly work: string;
+}
+
+/** Resolves to what was found; to null if the record describes it already. */
+type Measure<O extends Options, S> = (
+  options: Sized<O, S>,
+  measuring: Measuring,
+) => Promise<FindingsParts | null>;
+
+export async function runExperiment<const O extends Options, S extends object>(
+  experiment: Experiment<O, S>,
+  measure: Measure<O, S>,
+): Promise<void> {
+  const { script, description, examples, sizes, plan: planOf } = experiment;
+  const name = experiment.name ?? script.replace(/^bench:/, '').replace(':', '-');
+  const options = {
+    profile: profileOption(
+      (profile) => planOf(sized(defaults(experiment), sizes, profile)).seconds,
+    ),
+    ...withDefaults(experiment.options, sizes),
+    out: runFolder(name),
+    ...RESULT_OPTIONS,
+  };
+  const ignoredInFiles = Object.keys(ENGINE_OPTIONS).filter((key) => !(key in options));
+  const command = { script, description, options, examples, ignoredInFiles };
+  await runCommand(command, async (given, { signal, commandLine }) => {
+    const { profile, out, json, failOnTarget } = given;
+    const settings = sized(given as Values<O>, sizes, profile as ProfileName);
+    const plan = planOf(settings);
+    process.stderr.write(`${planLine(plan, out)}\n`);
+    if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
+    const header = { ...headerOf(plan, settings), experiment: name, commandLine, signal };
+    const { subject } = experiment;
+    const { run, page } = await recordRun(out, { ...header, subject }, (recording) =>
+      measureIn(path.join(out, 'work'), (surroundings) =>
+        measure(settings, { ...recording, ...surroundings, signal }),
+      ),
+    );
+    print(run.record, { page, isJson: json, summary: experiment.summary });
+    process.exitCode = exitCodeOf(run.record, failOnTarget);
+  });
+}
+
+function defaults<O extends Options>({ options }: { readonly options: O }): Values<O> {
+  const entries = Object.entries(options).map(([key, option]) => [key, option.fallback()]);
+  return Object.fromEntries(entries) as Values<O>;
+}
+
+interface Settings {
+  readonly profile: RunRecord['profile'];
+  readonly seed?: unknown;
+  readonly repeats?: unknown;
+}
+
+function headerOf(plan: Plan, settings: Settings) {
+  const { seed, repeats } = settings;
+  return {
+    profile: settings.profile,
+    parameters: plan.parameters ?? parametersOf(settings),
+    seed: plan.seed ?? (typeof seed === 'number' ? seed : 0),
+    repeats: plan.repeats ?? (typeof repeats === 'number' ? repeats : 1),
+    store: plan.store,
+    limitations: plan.limitations,
+  };
+}
+
+/** Gives `body` a progress display and an empty folder, and removes both, also at an exit. */
+async function measureIn<T>(
+  work: string,
+  body: (surroundings: Pick<Measuring, 'progress' | 'work'>) => Promise<T>,
+): Promise<T> {
+  const clean = (): void => rmSync(work, { recursive: true, force: true, maxRetries: 5 });
+  process.once('exit', clean);
+  mkdirSync(work, { recursive: true });
+  const progress = startProgress();
+  try {
+    return await body({ progress, work });
+  } finally {
+    progress.end();
+    clean();
+    process.off('exit', clean);
+  }
+}
+
+interface Printing {
+  readonly page: string;
+  readonly isJson: boolean;
+  readonly summary: ((record: RunRecord) => ResultTable) | undefined;
+}
+
+function print(record: RunRecord, { page, isJson, summary }: Printing): void {
+  const lines = isJson
+    ? [JSON.stringify(record, null, 2)]
+    : [...resultLines(record, summary?.(record)), '', `Report: ${page}`];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** Says in a sentence what else than an error makes it 1. */
+function exitCodeOf({ findings, points, targets }: RunRecord, failOnTarget: boolean): number {
+  const isWrong = findings?.check.passed === false || points.some(({ check }) => !check.passed);
+  const missed = targets.filter(({ met }) => met === false);
+  if (failOnTarget && missed.length > 0) {
+    const names = missed.map(({ name }) => name).join(', ');
+    process.stderr.write(`--fail-on-target: NOT met: ${names}.\n`);
+  }
+  return isWrong || (failOnTarget && missed.length > 0) ? 1 : 0;
+}

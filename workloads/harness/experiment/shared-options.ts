@@ -1,0 +1,81 @@
+/**
+ * The options that several scripts have, each defined once, so that one word means one thing
+ * everywhere. A script that has one of them says here only what differs.
+ */
+import { defaultRunFolder } from '#results';
+import { flag, integer, number, outputFolder, type Option } from '../command-line/options.ts';
+
+/** Options of every script that measures or proves. */
+export const RESULT_OPTIONS: {
+  readonly json: Option<boolean>;
+  readonly failOnTarget: Option<boolean>;
+} = {
+  json: flag({
+    description: 'print the run record as one JSON document, and nothing else on standard output',
+  }),
+  failOnTarget: flag({ description: 'exit with code 1 if a target is not met' }),
+};
+
+/** `--out` of a run: its record, its page, and its databases while it works. */
+export function runFolder(experiment: string): Option<string> {
+  return outputFolder({
+    description:
+      'new folder for the record, the tables, the charts and the page; temporary files go there, too',
+    default: () => defaultRunFolder(experiment),
+    defaultText: `results/runs/${experiment}-<UTC time>`,
+    isNew: true,
+  });
+}
+
+/** @param decided what the seed decides: "the documents, arrivals and order of points" */
+export function seedOption(decided: string): Option<number> {
+  return integer({
+    description: `decides ${decided}; the same seed decides the same`,
+    default: 1,
+    min: 0,
+    max: 2 ** 31 - 1,
+  });
+}
+
+/** The first of many seeds, each of which decides a run. */
+export function firstSeedOption(): Option<number> {
+  return integer({
+    description: 'the first seed; each decides a run, and the others follow',
+    default: 1,
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+  });
+}
+
+/** @param repeated what is measured again: "each point" */
+export function repeatsOption(repeated: string, min = 1): Option<number | undefined> {
+  return integer({
+    description: `measurements of ${repeated}; with one, the run is labelled exploratory`,
+    min,
+    max: 10_000,
+  });
+}
+
+/** @param measured "each point" */
+export function secondsOption(measured: string): Option<number | undefined> {
+  return number({
+    description: `measured time of ${measured}; a short one measures little`,
+    unit: 'seconds',
+    min: 0.1,
+    max: 86_400,
+  });
+}
+
+/** @param measured "each point" */
+export function warmUpOption(measured: string): Option<number | undefined> {
+  return number({
+    description: `time before the measurement of ${measured}, which does not count`,
+    unit: 'seconds',
+    min: 0,
+    max: 86_400,
+  });
+}
+
+export const noFsyncOption: Option<boolean> = flag({
+  description: 'the embedded store does not wait for the disk, which then is not measured',
+});

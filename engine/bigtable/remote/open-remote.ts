@@ -52,7 +52,12 @@ export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
   const { clock = systemClock, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
   const { appProfile, plainAddress, plainGrpc } = options;
   const instance = `projects/${options.project}/instances/${options.instance}`;
-  const clients = await createClients({ clock, plainAddress, plainGrpc });
+  const where = plainAddress ?? 'Cloud Bigtable';
+  const clients = await createClients({ clock, plainAddress, plainGrpc }).catch(
+    (error: unknown) => {
+      throw unreachableError(error, where); // It looks for credentials.
+    },
+  );
   try {
     await checkReachable(clients, instance, plainAddress);
     if (!readOnly) await checkAppProfile(clients.instances, instance, appProfile ?? 'default');
@@ -90,7 +95,7 @@ async function checkReachable(
     const options = { timeout: CHECK_MS_MAX, autoPaginate: false, ...patience };
     await tables.listTables({ parent: instance, pageSize: 1 }, options);
   } catch (error) {
-    const { code, details } = failureOf(error);
+    const { code } = failureOf(error);
     if (code === Code.notFound) {
       throw new PercolatorError('STORE_REFUSED', `there is no Bigtable instance ${instance}`, {
         cause: error,
@@ -99,16 +104,21 @@ async function checkReachable(
     if (code === Code.permissionDenied) {
       throw adminError(error, { doing: `opening ${instance}`, permission: 'bigtable.tables.list' });
     }
-    const where = plainAddress ?? 'Cloud Bigtable';
-    const refused = code === Code.unauthenticated || isAboutCredentials(details);
-    throw new PercolatorError(
-      refused ? 'STORE_REFUSED' : 'STORE_UNAVAILABLE',
-      refused
-        ? `${where} needs credentials, and there are none that work; run: gcloud auth application-default login (${details})`
-        : `no Bigtable answers at ${where}: ${details}`,
-      { cause: error },
-    );
+    throw unreachableError(error, plainAddress ?? 'Cloud Bigtable');
   }
+}
+
+function unreachableError(error: unknown, where: string): PercolatorError {
+  const { code, details } = failureOf(error);
+  const reason = details.replace(/\.* Resolution note: *$/, ''); // The end of grpc-js's messages.
+  const refused = code === Code.unauthenticated || isAboutCredentials(details);
+  return new PercolatorError(
+    refused ? 'STORE_REFUSED' : 'STORE_UNAVAILABLE',
+    refused
+      ? `${where} needs credentials, and there are none that work; run: gcloud auth application-default login (${reason})`
+      : `no Bigtable answers at ${where}: ${reason}`,
+    { cause: error },
+  );
 }
 
 /** Recognizes the messages of google-auth-library when it finds no credentials. */

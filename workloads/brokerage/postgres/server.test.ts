@@ -2,8 +2,10 @@
  * A private PostgreSQL to measure: durable, and removed afterwards, even if this process is killed.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
 import { after, describe, test } from 'node:test';
@@ -135,14 +137,37 @@ test('without the programs, one sentence says so and names the alternative', asy
 });
 
 test('a DATABASE_URL that leads nowhere is refused in one sentence, which does not reveal the password', async () => {
-  for (const url of ['postgresql://me:secret@127.0.0.1:1/there', 'nonsense']) {
+  const form =
+    /^DATABASE_URL must be a URL such as postgresql:\/\/user:password@host:5432\/database\.$/;
+  const wrong = [
+    'foo',
+    'mysql://me:secret@host/there',
+    'postgresql:secret',
+    'postgres://a:secret@[',
+  ];
+  for (const [url, sentence] of [
+    [
+      'postgresql://me:secret@127.0.0.1:1/there',
+      /^DATABASE_URL names no PostgreSQL that can be used: .+\.$/,
+    ],
+    ...wrong.map((value) => [value, form] as const),
+  ] as const) {
     await assert.rejects(providePostgres({ environment: { DATABASE_URL: url } }), (error) => {
       assert.ok(error instanceof UsageError);
-      assert.match(error.message, /^DATABASE_URL names no PostgreSQL that can be used: .+\.$/);
+      assert.match(error.message, sentence);
       assert.doesNotMatch(error.message, /secret|\n/);
       return true;
     });
   }
+});
+
+test('a DATABASE_URL whose server says nothing is not waited for', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const environment = { DATABASE_URL: `postgres://me@127.0.0.1:${port}/there` };
+  await assert.rejects(providePostgres({ environment }), UsageError);
+  silent.close();
 });
 
 /** Its temporary folders are made in our folder, too. */

@@ -38,6 +38,9 @@ export interface PostgresServer extends AsyncDisposable {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+/** A server that accepts a connection may say nothing: another program may listen there. */
+const CONNECT_MS_MAX = 5_000;
+
 /** @throws UsageError with one sentence if there is no PostgreSQL available */
 export async function providePostgres({
   environment,
@@ -61,6 +64,11 @@ export async function providePostgres({
 }
 
 async function databaseOn(url: string): Promise<PostgresServer> {
+  if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new UsageError(
+      'DATABASE_URL must be a URL such as postgresql://user:password@host:5432/database.',
+    );
+  }
   try {
     const database = await createDatabase({ connectionString: url });
     const own = new URL(url);
@@ -111,7 +119,7 @@ async function withClient<T>(
   connection: pg.ClientConfig,
   use: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client(connection);
+  const client = new pg.Client({ connectionTimeoutMillis: CONNECT_MS_MAX, ...connection });
   await client.connect();
   try {
     return await use(client);

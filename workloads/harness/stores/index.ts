@@ -3,12 +3,17 @@
  *
  *     embedded      a folder that the script gives
  *     emulator      the one of BIGTABLE_EMULATOR_HOST, or one started here and stopped at the end
- *     bigtable://   Cloud Bigtable; needs no preparation
+ *     bigtable://   Cloud Bigtable
+ *
+ * One that was not started here is opened once, so that a wrong address or missing credentials are
+ * reported before a run begins.
  *
  * A script passes the address to its processes, and each opens the store with `openStore`.
  */
 import {
   type Emulator,
+  openStore,
+  type OpenStoreOptions,
   parseStoreName,
   PercolatorError,
   startEmulator,
@@ -36,28 +41,51 @@ export function checkStoreName(name: string): StoreName {
   }
 }
 
-/** @throws UsageError if no emulator is found; the message says how to get one */
+/**
+ * @param options how the store will be opened
+ * @throws UsageError if no emulator is found, or if the store does not answer or cannot be used;
+ * the message says what to do
+ */
 export async function provideStore(
   name: StoreName,
   embedded: Omit<Extract<StoreAddress, { readonly kind: 'embedded' }>, 'kind'>,
+  options: OpenStoreOptions = {},
 ): Promise<ProvidedStore> {
   if (name === 'embedded') return provided({ kind: 'embedded', ...embedded });
-  if (name === 'emulator') return provideEmulator();
-  if (name.kind === 'cloud') return provided(name);
-  return unreachable(name.kind);
-}
-
-async function provideEmulator(): Promise<ProvidedStore> {
-  const running = process.env['BIGTABLE_EMULATOR_HOST'];
-  if (running !== undefined && running !== '') {
-    return provided({ kind: 'emulator', address: running });
-  }
   try {
-    const emulator = await startEmulator({ environment: process.env });
-    return provided({ kind: 'emulator', address: emulator.address }, emulator);
+    if (name === 'emulator') return await provideEmulator(options);
+    if (name.kind === 'cloud') return await tried(name, options);
+    return unreachable(name.kind);
   } catch (error) {
     throw asUsageError(error);
   }
+}
+
+async function provideEmulator(options: OpenStoreOptions): Promise<ProvidedStore> {
+  const address = namedEmulator();
+  if (address !== undefined) return tried({ kind: 'emulator', address }, options);
+  const emulator = await startEmulator({ environment: process.env });
+  return provided({ kind: 'emulator', address: emulator.address }, emulator);
+}
+
+/**
+ * The address in BIGTABLE_EMULATOR_HOST, if it has one.
+ * @throws UsageError if that is not an address
+ */
+export function namedEmulator(): string | undefined {
+  const value = process.env['BIGTABLE_EMULATOR_HOST'];
+  if (value === undefined || value === '') return undefined;
+  const [, port] = /^(?:[\w.-]+|\[[\da-f:.]+\]):(\d+)$/i.exec(value) ?? [];
+  if (Number(port) >= 1 && Number(port) <= 65_535) return value;
+  throw new UsageError(
+    `BIGTABLE_EMULATOR_HOST must be host:port, such as localhost:8086, but is ${JSON.stringify(value)}.`,
+  );
+}
+
+async function tried(address: StoreAddress, options: OpenStoreOptions): Promise<ProvidedStore> {
+  const store = await openStore(address, options);
+  await store.close();
+  return provided(address);
 }
 
 function provided(address: StoreAddress, emulator?: Emulator): ProvidedStore {

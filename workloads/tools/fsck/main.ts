@@ -12,7 +12,7 @@
 import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
 import { flag, integer, runCommand, startProgress, text, textList } from '#harness';
 import { UsageError } from '#results';
-import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
+import { checkStoreName, namedEmulator, provideStore } from '../../harness/stores/index.ts';
 import { reportLines } from './fsck-lines.ts';
 import { FsckReport } from './fsck-report.ts';
 
@@ -83,16 +83,14 @@ function isRemote(given: string): boolean {
 }
 
 async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
-  if (given === 'emulator' && process.env['BIGTABLE_EMULATOR_HOST'] === undefined) {
+  if (given === 'emulator' && namedEmulator() === undefined) {
     throw new UsageError(
       '--store emulator audits the emulator that BIGTABLE_EMULATOR_HOST names; a newly started one would be empty.',
     );
   }
-  const { address } = await provideStore(checkStoreName(given), { folder: '' });
-  return openStore(address, { readOnly: !repair }).catch((error: unknown) => {
-    if (!(error instanceof PercolatorError)) throw error;
-    throw new UsageError(`--store: ${error.message}.`, { cause: error });
-  });
+  const options = { readOnly: !repair };
+  const { address } = await provideStore(checkStoreName(given), { folder: '' }, options);
+  return openStore(address, options);
 }
 
 /** Opens it read-only first, which creates nothing, even before a repair. */

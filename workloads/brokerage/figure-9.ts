@@ -43,6 +43,8 @@ interface LoadPoint extends XY {
   /** Cores of the cheapest and of the most expensive round; null if there was only one. */
   readonly low: number | null;
   readonly high: number | null;
+  /** Trade-Results that the point rests on. */
+  readonly samples: number;
 }
 
 export function lineOf({ ladder }: Results, system: SystemName): Line {
@@ -71,23 +73,38 @@ function loadOf(rounds: readonly RunResult[]): readonly LoadPoint[] {
   const x = trades / middle.reduce((sum, { offered }) => sum + offered.seconds, 0);
   const each = rounds.flatMap((ran) => cores(ran) ?? []);
   const [low, high] = each.length < 2 ? [null, null] : [Math.min(...each), Math.max(...each)];
-  return [{ x, y: x * perTrade, low, high }];
+  return [{ x, y: x * perTrade, low, high, samples: trades }];
 }
 
 export function figure9Chart(results: Results): ResultChart {
   const systems = SYSTEMS.filter((system) =>
     results.ladder.some((point) => point.system === system),
   );
+  const series = systems.map((system) => seriesOf(results, system));
   return {
     name: 'figure-9',
     title: 'Cores used by all processes against Trade-Results per second',
-    caption:
-      'Marks are loads that the system kept up with: the round of median cost, with bars from the cheapest to the most expensive round. Lines are ' +
-      'least-squares fits; the area around them is the 95 % confidence band of the mean.',
+    caption: captionOf(series),
     x: { title: 'Trade-Results per second', scale: 'linear', ticks: [] },
     y: { title: 'Cores', scale: 'linear', ticks: [] },
-    series: systems.map((system) => seriesOf(results, system)),
+    series,
   };
+}
+
+/** Says what is drawn. */
+function captionOf(series: readonly ResultSeries[]): string {
+  const hasBars = series.some(({ points }) => points.some(({ low }) => low !== null));
+  const hasLines = series.some(({ fit }) => (fit ?? []).length > 0);
+  return [
+    `Each mark is a load that the system kept up with${hasBars ? ': the round of median cost' : ''}.`,
+    ...(hasBars ? ['Bars reach from the cheapest to the most expensive round.'] : []),
+    ...(hasLines
+      ? [
+          'Lines are least-squares fits; the area around them is the 95 % confidence band of the mean.',
+        ]
+      : []),
+    'The samples of a mark are its Trade-Results.',
+  ].join(' ');
 }
 
 function seriesOf(results: Results, system: SystemName): ResultSeries {

@@ -162,6 +162,79 @@ describe('a load that the system did not keep up with', () => {
   });
 });
 
+describe('a load with fewer Trade-Results than chance explains', () => {
+  const few = (offered: number, completed: number, seconds: number): RunResult =>
+    ranAt(offered, 1, {
+      offered: { tradesPerSecond: offered, users: 0, warmupSeconds: 1, seconds },
+      records: recordsOf(completed),
+    });
+
+  test('was not kept up with, whatever its backlog', () => {
+    assert.equal(saturation(few(15.15, 119, 10)), 'only 119 of 151.5 Trade-Results');
+    assert.equal(saturation(few(15.15, 150, 10)), null);
+    assert.equal(saturation(few(15.15, 190, 10)), null, 'more than offered is no failure');
+  });
+
+  test('was kept up with if so few were offered that chance explains it', () => {
+    assert.equal(saturation(few(1.165, 16, 20)), null);
+    assert.equal(saturation(few(1.165, 9, 20)), 'only 9 of 23.3 Trade-Results');
+  });
+
+  test('is listed with its counts and their interval', () => {
+    const results = measured({ embedded: 0.02 });
+    results.ladder.push({ system: 'embedded', ran: few(15.15, 119, 10) });
+    const { columns = [], rows = [] } =
+      findingsOf(results).tables.find(({ name }) => name === 'ladder') ?? {};
+    const row = rows.find((cells) => cells[columns.indexOf('TR/s offered')] === 15.15) ?? [];
+    const cells = Object.fromEntries(columns.map((column, i) => [column, row[i]]));
+    assert.equal(cells['TR'], 119);
+    assert.equal(cells['TR at most'], 150.1);
+    assert.equal(cells['kept up'], 'no: only 119 of 151.5 Trade-Results');
+  });
+});
+
+test('there is no headline from fewer than 30 Trade-Results', () => {
+  const results = measured({ embedded: 0.02 });
+  assert.match(findingsOf(results).headline, /^Percolator, embedded: 120\.0 TR\/s/);
+  results.unpaced.splice(0, 1, { system: 'embedded', ran: unpaced(2.9, 0.1) });
+  assert.match(
+    findingsOf(results).headline,
+    /^Percolator, embedded: only 29 Trade-Results, too few/,
+  );
+});
+
+describe('the table of transactions', () => {
+  const { tables } = findingsOf(measured({ embedded: 0.02 }));
+  const { columns = [], rows = [] } = tables.find(({ name }) => name === 'transactions') ?? {};
+  const cellOf = (transaction: string, column: string): unknown =>
+    rows.find((row) => row[1] === transaction)?.[columns.indexOf(column)];
+
+  test('tells the share of the mix from the response time', () => {
+    assert.equal(cellOf('Trade-Result', 'share allowed'), 'yes');
+    assert.equal(cellOf('Trade-Result', '90 % within limit'), 'yes');
+    const skewed = measured({ embedded: 0.02 });
+    const [ran] = skewed.ladder.flatMap((point) =>
+      point.ran.offered.tradesPerSecond === 40 ? [point.ran] : [],
+    );
+    assert.ok(ran !== undefined);
+    Object.assign(ran.records.tradeResult, { ended: 420 });
+    Object.assign(ran.records.tradeStatus, { ended: 1_000 });
+    const table = findingsOf(skewed).tables.find(({ name }) => name === 'transactions');
+    const shares = Object.fromEntries(
+      (table?.rows ?? []).map((row) => [row[1], row[columns.indexOf('share allowed')]]),
+    );
+    assert.equal(shares['Trade-Status'], 'NO');
+    assert.equal(shares['Trade-Result'], 'no, but within chance');
+    assert.ok(table?.rows.every((row) => row[columns.indexOf('90 % within limit')] !== 'NO'));
+  });
+
+  test('states no percentile of fewer than a hundred transactions', () => {
+    assert.equal(cellOf('Market-Feed', 'transactions'), 40);
+    assert.equal(cellOf('Market-Feed', '90 % within ms'), null);
+    assert.equal(cellOf('Market-Feed', '90 % within limit'), 'too few');
+  });
+});
+
 describe('without a check that has passed there are no numbers', () => {
   const wrong = measured({ embedded: 0.02 });
   wrong.wrong.push('embedded: balances: account 7 has a cent too much');

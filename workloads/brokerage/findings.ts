@@ -1,5 +1,5 @@
 /** Turns the measurements into the tables and charts of the record. */
-import type { Findings } from '#results';
+import { type Findings, HEADLINE_SAMPLES_MIN } from '#results';
 import { figure9Chart, NAMES, PAPER } from './figure-9.ts';
 import { cpuPerTrade, tradesPerSecond } from './point.ts';
 import { isRight, type Results } from './results.ts';
@@ -39,13 +39,12 @@ function numbers(results: Results): Pick<Findings, 'tables' | 'charts'> {
   const { ladder, unpaced, reads, brokers } = results;
   return {
     tables: [
-      ...(ladder.length > 0
-        ? [ladderTable(results), lineTable(results), transactionsTable(results)]
-        : []),
-      ...(unpaced.length > 0 ? [unpacedTable(results)] : []),
       ...(ladder.length + unpaced.length > 0 ? [costTable(results)] : []),
+      ...(unpaced.length > 0 ? [unpacedTable(results)] : []),
+      ...(ladder.length > 0 ? [lineTable(results), transactionsTable(results)] : []),
       ...(reads.length > 0 ? [readsTable(results)] : []),
       ...(brokers.length > 0 ? [brokersTable(results)] : []),
+      ...(ladder.length > 0 ? [ladderTable(results)] : []),
     ],
     charts: ladder.length > 0 ? [figure9Chart(results)] : [],
   };
@@ -54,6 +53,10 @@ function numbers(results: Results): Pick<Findings, 'tables' | 'charts'> {
 function headline(results: Results): string {
   const sentences = systemsOf(results.unpaced).map((system) => {
     const runs = runsOf(results.unpaced, system);
+    const completed = runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
+    if (completed < HEADLINE_SAMPLES_MIN) {
+      return `${NAMES[system]}: only ${completed} Trade-Results, too few for a rate.`;
+    }
     const [fastest = 0] = runs.map(tradesPerSecond);
     const perTrade = cpuPerTrade(runs);
     const cost =

@@ -18,7 +18,7 @@ export function limitationsOf({
         ]
       : []),
     'This benchmark resembles TPC-E but is not TPC-E: its TR/s are not comparable with any published result.',
-    `The specification requires at least 5,000 customers, 300 days of trades, 1,305 days of prices and an hour or more of measurement; this run has ${customers} customers, ${initialTradeDays} days, ${dailyMarketDays} days and ${seconds} seconds per point.`,
+    `The specification requires at least 5,000 customers, 300 days of trades, 1,305 days of prices and an hour or more of measurement; this run has ${customers} customers, ${days(initialTradeDays)} of trades, ${days(dailyMarketDays)} of prices and ${seconds} seconds per point.`,
     `So few customers are driven far above their nominal ${customers / 500} TR/s, so accounts and brokers are hotter than the specification intends.`,
     `Prices go up and down in ${pricePeriodMs / 1_000} s (the specification: 900 s), so that limit orders are triggered within a short run; fewer of them are pending at any time.`,
     'Clients, servers and all other processes share the cores of one machine; the paper measured thousands of cores.',
@@ -36,4 +36,8 @@ export function limitationsOf({
       ? 'PostgreSQL has no observers to aggregate a side table: it updates brokers in the transaction.'
       : 'Both systems treat the broker’s totals in the same way.',
   ];
+}
+
+function days(count: number): string {
+  return count === 1 ? '1 day' : `${count} days`;
 }

@@ -1,4 +1,5 @@
 /** One system under one load: values derived from the measurement. */
+import { countInterval } from '#results';
 import { TRANSACTIONS, type TransactionType } from './model/index.ts';
 import type { RunResult } from './clients.ts';
 import type { SystemName } from './plan.ts';
@@ -39,17 +40,29 @@ export function cpuPerTrade(runs: readonly RunResult[]): number | null {
   return Number.isFinite(perTrade) ? perTrade : null;
 }
 
+/** The Trade-Results that a paced load asks for; null at full speed. */
+export function tradesOffered({ offered }: RunResult): number | null {
+  return offered.tradesPerSecond === null ? null : offered.tradesPerSecond * offered.seconds;
+}
+
 /**
- * Why the system did not keep up with the offered load, decided from its backlog; null if it did.
+ * Why the system did not keep up with the offered load; null if it did. Three things show it: the
+ * run was given up, the backlog grew, or fewer Trade-Results were completed than chance explains.
+ * Which transaction comes next is drawn by chance, so their number varies like a Poisson count: the
+ * load was kept up with if it is below the upper end of the 99 % interval of the completed count.
  */
 export function saturation(ran: RunResult): string | null {
-  const { offered, backlogFrom, backlogTo, isOverrun } = ran;
-  if (offered.tradesPerSecond === null) return null;
+  const { offered, records, backlogFrom, backlogTo, isOverrun } = ran;
+  const asked = tradesOffered(ran);
+  if (offered.tradesPerSecond === null || asked === null) return null;
   if (isOverrun) return 'the backlog was so large that the run was given up';
   const perSecond = 8.9 * offered.tradesPerSecond;
   const growth = backlogTo - backlogFrom;
   const tooMuch = Math.max(0.05 * perSecond * offered.seconds, Math.min(perSecond, 200), 20);
-  return growth > tooMuch ? `${growth} more transactions were waiting at the end` : null;
+  if (growth > tooMuch) return `${growth} more transactions were waiting at the end`;
+  const { ended } = records.tradeResult;
+  if (asked <= countInterval(ended).high) return null;
+  return `only ${ended} of ${Number(asked.toPrecision(4))} Trade-Results`;
 }
 
 export function conflictsOf({ records }: RunResult): number {

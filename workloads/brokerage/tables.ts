@@ -1,6 +1,12 @@
 /** Makes the tables of the report from the points. */
-import { higherIsBetter, lowerIsBetter, percentileMs, type ResultTable } from '#results';
-import { TRANSACTIONS } from './model/index.ts';
+import {
+  higherIsBetter,
+  lowerIsBetter,
+  countInterval,
+  statedPercentileMs,
+  type ResultTable,
+} from '#results';
+import { TRANSACTIONS, type TransactionType } from './model/index.ts';
 import type { RunResult } from './clients.ts';
 import { type Line, lineOf, NAMES, PAPER } from './figure-9.ts';
 import type { SystemName } from './plan.ts';
@@ -12,6 +18,7 @@ import {
   mixShare,
   type Point,
   saturation,
+  tradesOffered,
   tradesPerSecond,
   transactions,
 } from './point.ts';
@@ -28,11 +35,16 @@ export function ladderTable({ ladder }: Results): ResultTable {
     title: 'The ladder of loads',
     caption:
       'Open loop: a clock starts transactions, and response times count from then. TR/s are Trade-Results per second ' +
-      '(TPC-E-like, not comparable with results of the TPC), a tenth of all transactions.',
+      '(TPC-E-like, not comparable with results of the TPC), a tenth of all transactions. At least and at most are the 99 % ' +
+      'interval of their count. The system kept up if the offered count does not exceed it and the backlog did not grow.',
     columns: [
       'system',
       'TR/s offered',
       'seconds',
+      'TR offered',
+      'TR',
+      'TR at least',
+      'TR at most',
       'TR/s',
       'cores',
       'of them clients',
@@ -55,18 +67,24 @@ export function ladderTable({ ladder }: Results): ResultTable {
 function ladderRow({ system, ran }: Point): Row {
   const { offered, records, cpuSeconds } = ran;
   const clients = cpuSeconds?.['clients'];
+  const interval = countInterval(records.tradeResult.ended);
+  const reason = saturation(ran);
   return [
     NAMES[system],
     round(offered.tradesPerSecond),
     round(offered.seconds),
+    round(tradesOffered(ran)),
+    records.tradeResult.ended,
+    round(interval.low),
+    round(interval.high),
     round(tradesPerSecond(ran)),
     round(cores(ran)),
     round(clients === undefined ? null : clients / offered.seconds),
     milliseconds(cpuPerTrade([ran])),
-    round(percentileMs(records.tradeResult.histogram, 90)),
+    round(statedPercentileMs(records.tradeResult.histogram, 90)),
     round(tradesPerOrder(ran)),
     round((1_000 * conflictsOf(ran)) / transactions(ran)),
-    saturation(ran) ?? 'yes',
+    reason === null ? 'yes' : `no: ${reason}`,
   ];
 }
 
@@ -166,6 +184,7 @@ export function unpacedTable({ unpaced, durability }: Results): ResultTable {
       'system',
       'users',
       'TR/s',
+      'Trade-Results',
       'transactions/s',
       'cores',
       'conflicts per 1,000',
@@ -176,6 +195,7 @@ export function unpacedTable({ unpaced, durability }: Results): ResultTable {
         NAMES[system],
         ran.offered.users,
         round(tradesPerSecond(ran)),
+        ran.records.tradeResult.ended,
         round(transactions(ran) / ran.offered.seconds),
         round(cores(ran)),
         round((1_000 * conflictsOf(ran)) / transactions(ran)),
@@ -195,16 +215,20 @@ export function transactionsTable(results: Results): ResultTable {
     name: 'transactions',
     title: 'The transactions, at the highest load that the system kept up with',
     caption:
-      'Shares and limits of the specification (6.3.1, 6.5.1): 90 % must be faster than the limit, and the mean must not exceed the 90th percentile.',
+      'Shares and limits of the specification (6.3.1, 6.5.1), which runs for hours: a share outside of what is allowed is "within ' +
+      'chance" if the 99 % interval of its count reaches the allowed shares. 90 % must be faster than the limit, and the mean must ' +
+      'not exceed the 90th percentile, which needs a hundred transactions.',
     columns: [
       'system',
       'transaction',
+      'transactions',
       '% of mix',
       'allowed',
+      'share allowed',
       'mean ms',
       '90 % within ms',
       'limit ms',
-      'met',
+      '90 % within limit',
       'conflicts',
       'retried',
       'rolled back',
@@ -222,24 +246,38 @@ function transactionRows(name: string, ran: RunResult): readonly Row[] {
     if (ended === 0) return [];
     const { title, mixPercentMin, mixPercentMax, responseMsMax } = TRANSACTIONS[type];
     const mean = histogram.mean / 1_000;
-    const within = percentileMs(histogram, 90);
+    const within = statedPercentileMs(histogram, 90);
     const isInMix = mixPercentMax > 0;
     return [
       [
         name,
         title,
+        ended,
         isInMix ? round(mixShare(ran, type)) : null,
         isInMix ? `${mixPercentMin} to ${mixPercentMax}` : 'once a minute',
+        isInMix ? shareVerdict(ran, type) : null,
         round(mean),
         round(within),
         responseMsMax,
-        within <= responseMsMax && mean <= within ? 'yes' : 'NO',
+        within === null ? 'too few' : within <= responseMsMax && mean <= within ? 'yes' : 'NO',
         conflicts,
         retried,
         rolledBack,
       ],
     ];
   });
+}
+
+/** Whether the share of the mix is one that the specification allows, or could be one. */
+function shareVerdict(ran: RunResult, type: TransactionType): string {
+  const { mixPercentMin, mixPercentMax } = TRANSACTIONS[type];
+  const isAllowed = (low: number, high: number): boolean =>
+    high >= mixPercentMin && low <= mixPercentMax;
+  const share = mixShare(ran, type);
+  if (isAllowed(share, share)) return 'yes';
+  const { low, high } = countInterval(ran.records[type].ended);
+  const percent = 100 / transactions(ran);
+  return isAllowed(low * percent, high * percent) ? 'no, but within chance' : 'NO';
 }
 
 export function readsTable({ reads }: Results): ResultTable {
@@ -300,6 +338,7 @@ export function brokersTable({ brokers }: Results): ResultTable {
     columns: [
       'update',
       'TR/s',
+      'Trade-Results',
       'CPU ms per TR',
       'Trade-Results retried, %',
       'their conflicts',
@@ -311,11 +350,12 @@ export function brokersTable({ brokers }: Results): ResultTable {
       return [
         mode,
         round(tradesPerSecond(ran)),
+        ended,
         milliseconds(cpuPerTrade([ran])),
         round((100 * retried) / Math.max(1, ended)),
         conflicts,
         round((1_000 * conflictsOf(ran)) / transactions(ran)),
-        round(percentileMs(histogram, 90)),
+        round(statedPercentileMs(histogram, 90)),
       ];
     }),
     metrics: {

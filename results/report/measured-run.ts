@@ -1,6 +1,7 @@
 /** A run as read from its files: the record, and the histogram of each point that has a latency. */
 import path from 'node:path';
 import { readHistogram, type Histogram } from './histogram.ts';
+import { correctedRecord } from './older-records.ts';
 import { readRunRecord } from './record-file.ts';
 import type { Latency, Point, RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
@@ -18,7 +19,7 @@ export interface MeasuredLatency {
 }
 
 export function readMeasuredRun(folder: string): MeasuredRun {
-  const record = readRunRecord(folder);
+  const record = correctedRecord(readRunRecord(folder));
   const latencies = record.points.flatMap((point) =>
     point.latency === null ? [] : [readLatency(folder, point, point.latency)],
   );

@@ -11,6 +11,9 @@ export interface Line {
   readonly text: string;
 }
 
+/** Characters of a line; a file without lines must not fill the memory. */
+const LINE_MAX = 32e6;
+
 /** The fault of a line or an operation: the half of a sentence that follows `file, line 7: `. */
 export class BadLineError extends Error {
   override readonly name = 'BadLineError';
@@ -26,10 +29,10 @@ export async function forEachLine(
   signal?: AbortSignal,
 ): Promise<void> {
   let number = 0;
-  const takeOne = (text: string): void => {
+  const takeOne = (line: string): void => {
     number++;
-    if (text.trim() === '') return;
-    naming(file, number, () => take({ number, text }));
+    const text = line.trim(); // Also without a byte-order mark.
+    if (text !== '') naming(file, number, () => take({ number, text }));
   };
   let rest = '';
   for await (const chunk of createReadStream(file, { encoding: 'utf8', highWaterMark: 1 << 20 })) {
@@ -37,8 +40,13 @@ export async function forEachLine(
     const lines = `${rest}${String(chunk)}`.split('\n');
     rest = lines.pop() ?? '';
     for (const text of lines) takeOne(text);
+    if (rest.length > LINE_MAX) naming(file, number + 1, refuseLength);
   }
   takeOne(rest);
+}
+
+function refuseLength(): never {
+  throw new BadLineError('a line must have at most 32 MB');
 }
 
 /** Runs `action`, and names file and line if it throws a `BadLineError`. */
@@ -46,7 +54,14 @@ export function naming<T>(file: string, line: number, action: () => T): T {
   try {
     return action();
   } catch (error) {
-    if (!(error instanceof BadLineError)) throw error;
-    throw new UsageError(`${file}, line ${line}: ${error.message}.`, { cause: error });
+    const fault = faultOf(error);
+    if (fault === undefined) throw error;
+    throw new UsageError(`${file}, line ${line}: ${fault}.`, { cause: error });
   }
+}
+
+function faultOf(error: unknown): string | undefined {
+  if (error instanceof BadLineError) return error.message;
+  // The stack of calls is full: the parsers call themselves for values in values.
+  return error instanceof RangeError ? 'its values are nested too deeply' : undefined;
 }

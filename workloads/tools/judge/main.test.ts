@@ -160,6 +160,7 @@ describe('the report', () => {
 });
 
 const GOOD = '{"start": 1, "outcome": "ok", "ops": []}\n';
+const DEEP = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
 const BAD: readonly (readonly [what: string, name: string, text: string, sentence: RegExp])[] = [
   ['an empty file', 'a.jsonl', '', /must be a history/],
   ['a file with other content', 'a.jsonl', 'hello\n', /must be a history: its first line must be/],
@@ -259,6 +260,19 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
     '{:type :invoke, :process 0, :value []}\n{:type :invoke, :process 0, :value []}',
     /line 2: process 0 must end the transaction it began in line 1/,
   ],
+  [
+    'a value that is nested too deeply',
+    'a.jsonl',
+    `${GOOD}{"start": 1, "outcome": "ok", "ops": [{"write": "x", "value": ${DEEP}}]}`,
+    /line 2: its values are nested too deeply\.$/m,
+  ],
+  ['EDN that is nested too deeply', 'a.edn', DEEP, /line 1: its values are nested too deeply\.$/m],
+  [
+    'a line without end',
+    'a.jsonl',
+    `${GOOD}{"start": 1, ${' '.repeat(33_000_000)}`,
+    /line 2: a line must have at most 32 MB\.$/m,
+  ],
 ];
 
 describe('bad input', () => {
@@ -273,6 +287,17 @@ describe('bad input', () => {
       });
     });
   }
+
+  test("does not include a byte-order mark, with which Windows' programs begin a file", async () => {
+    for (const [name, content] of [
+      ['b.jsonl', GOOD],
+      ['b.edn', '{:type :ok, :process 0, :value []}'],
+    ] as const) {
+      const file = path.join(folder, name);
+      writeFileSync(file, `\uFEFF${content}`);
+      assert.equal((await judgeAll(file)).found, 0);
+    }
+  });
 
   test('is answered with one sentence and exit code 2', async () => {
     const file = path.join(folder, 'bad.jsonl');

@@ -25,7 +25,8 @@ export function readRunRecord(folder: string): RunRecord {
   return readRecordFile(path.join(folder, RECORD_FILE));
 }
 
-function readRecordFile(file: string): RunRecord {
+/** @param file a record under any name */
+export function readRecordFile(file: string): RunRecord {
   try {
     return parseRunRecord(JSON.parse(readText(file)));
   } catch (error) {

@@ -35,7 +35,11 @@ function failedPoints({ points }: RunRecord): readonly string[] {
 }
 
 /** Words to the left, numbers to the right; an empty line at the end. */
-function tableLines({ title, columns, rows }: ResultTable): readonly string[] {
+export function tableLines({
+  title,
+  columns,
+  rows,
+}: Pick<ResultTable, 'title' | 'columns' | 'rows'>): readonly string[] {
   const texts = rows.map((row) => row.map(cellText));
   const widths = columns.map((column, i) =>
     Math.max(column.length, ...texts.map((row) => row[i]?.length ?? 0)),

@@ -1,0 +1,63 @@
+/** The folders of runs in this project, and the runs in a folder: what they are, not what they mean. */
+import { lstatSync, readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { RECORD_FILE, readRunRecord } from './record-file.ts';
+import type { RunRecord } from './run-record.ts';
+import { UsageError } from './usage-error.ts';
+
+/** What was measured here. */
+export const RUNS_FOLDER: string = path.resolve(import.meta.dirname, '../runs');
+/** What was measured for the README; immutable. */
+export const REFERENCE_FOLDER: string = path.resolve(import.meta.dirname, '../reference');
+
+export interface FoundRun {
+  readonly name: string;
+  readonly folder: string;
+  /** A link to a folder elsewhere. */
+  readonly isLink: boolean;
+  /** Null if its record cannot be used; `damage` then says why. */
+  readonly record: RunRecord | null;
+  readonly damage: string | null;
+}
+
+/** The folders in `root` that hold a record, the newest first; damaged ones come last. */
+export function findRuns(root: string): readonly FoundRun[] {
+  return namesIn(root)
+    .flatMap((name) => findRun(root, name) ?? [])
+    .toSorted((a, b) => startOf(b).localeCompare(startOf(a)) || a.name.localeCompare(b.name));
+}
+
+/** Null if the folder holds no record. */
+export function findRun(root: string, name: string): FoundRun | null {
+  const folder = path.join(root, name);
+  if (statSync(path.join(folder, RECORD_FILE), { throwIfNoEntry: false })?.isFile() !== true) {
+    return null;
+  }
+  const isLink = lstatSync(folder).isSymbolicLink();
+  try {
+    return { name, folder, isLink, record: readRunRecord(folder), damage: null };
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return { name, folder, isLink, record: null, damage: error.message };
+  }
+}
+
+/** Bytes of all files below a folder; links count as themselves. */
+export function bytesIn(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((file) => lstatSync(path.join(folder, file), { throwIfNoEntry: false }))
+    .reduce((sum, stat) => sum + (stat?.isDirectory() === false ? stat.size : 0), 0);
+}
+
+function namesIn(root: string): readonly string[] {
+  try {
+    return readdirSync(root);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw new UsageError(`The runs in ${root} cannot be listed.`, { cause: error });
+  }
+}
+
+function startOf({ record }: FoundRun): string {
+  return record?.startedAt ?? '';
+}

@@ -1,0 +1,139 @@
+/** The difference of one metric: interval, verdict, and the values that have neither. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createRandom } from '#engine/base';
+import { estimate, intervalOf } from '../../harness/statistics/ratio.ts';
+import { differenceOf } from './difference.ts';
+import type { Metric } from './metrics.ts';
+
+function metric(value: number | null, rest: Partial<Metric> = {}): Metric {
+  const kind = { name: 'm', unit: 'ms', better: 'lower' } as const;
+  return { ...kind, value, missing: null, interval: null, samples: [], ...rest };
+}
+
+/** Repeats whose spread is a thousandth. */
+function repeated(value: number, rest: Partial<Metric> = {}): Metric {
+  return metric(value, { samples: [0.999, 1, 1.001].map((factor) => factor * value), ...rest });
+}
+
+describe('the verdict', () => {
+  const cases: readonly (readonly [string, Metric, Metric, string])[] = [
+    ['a latency that rises beyond the threshold is worse', repeated(10), repeated(11), 'worse'],
+    ['one that falls beyond it is better', repeated(10), repeated(9), 'better'],
+    ['one that stays within it is the same', repeated(10), repeated(10.1), 'same'],
+    [
+      'a rate that rises beyond it is better',
+      repeated(10, { better: 'higher' }),
+      repeated(11, { better: 'higher' }),
+      'better',
+    ],
+    [
+      'a rate that falls beyond it is worse',
+      repeated(10, { better: 'higher' }),
+      repeated(9, { better: 'higher' }),
+      'worse',
+    ],
+    [
+      'an interval that reaches across the threshold gives none',
+      repeated(10),
+      metric(11, { samples: [9, 11, 13] }),
+      'no verdict',
+    ],
+    ['one repeat gives none, however large the difference', metric(10), metric(1000), 'no verdict'],
+    ['two repeats give none', metric(10, { samples: [9, 11] }), repeated(20), 'no verdict'],
+    ['a system that no longer keeps up is worse', metric(10), metric(Infinity), 'worse'],
+    ['one that keeps up again is better', metric(Infinity), metric(10), 'better'],
+    ['two that do not keep up give none', metric(Infinity), metric(Infinity), 'no verdict'],
+    ['exact repeats of the same number are the same', exact(0), exact(0), 'same'],
+    ['exact repeats of different numbers differ', exact(10), exact(12), 'worse'],
+  ];
+  for (const [name, a, b, verdict] of cases) {
+    test(name, () => assert.equal(differenceOf(a, b, 5).verdict, verdict));
+  }
+
+  test('depends on the threshold', () => {
+    assert.equal(differenceOf(repeated(10), repeated(11), 15).verdict, 'same');
+    assert.equal(differenceOf(repeated(10), repeated(10.1), 0).verdict, 'worse');
+  });
+});
+
+function exact(value: number): Metric {
+  return metric(value, { samples: [value, value, value] });
+}
+
+describe('a difference says why it has no verdict:', () => {
+  const cases: readonly (readonly [Metric, Metric, RegExp])[] = [
+    [metric(10), metric(11), /no interval: one repeat/],
+    [metric(10, { samples: [9, 11] }), repeated(11), /no interval: 2 repeats/],
+    [metric(0), metric(11), /A is 0, so there is no percentage/],
+    [repeated(10), metric(0, { samples: [0, 0, 0] }), /no interval: a value is not positive/],
+    [metric(-1), metric(-2), /no interval: a value is not positive/],
+    [metric(null, { missing: 'its check failed' }), metric(1), /^A: its check failed/],
+    [metric(1), metric(null, { missing: 'it has no value' }), /^B: it has no value/],
+    [
+      metric(10, { interval: { low: -1, high: 21 } }),
+      metric(10, { interval: { low: 9, high: 11 } }),
+      /no interval: it would reach to 0/,
+    ],
+  ];
+  for (const [a, b, because] of cases) {
+    test(`${a.value} and ${b.value}, ${because.source}`, () => {
+      const found = differenceOf(a, b, 5);
+      assert.equal(found.verdict, 'no verdict');
+      assert.equal(found.interval, null);
+      assert.match(found.because, because);
+      for (const shown of [found.percent, found.a, found.b]) assert.ok(!Number.isNaN(shown));
+    });
+  }
+});
+
+describe('the interval', () => {
+  const random = createRandom(19);
+  /** About normal: the sum of twelve uniform numbers. */
+  const normal = (): number =>
+    Array.from({ length: 12 }, () => random.fraction()).reduce((x, y) => x + y) - 6;
+  const samples = (count: number, middle: number, spread: number): number[] =>
+    Array.from({ length: count }, () => middle * Math.exp(spread * normal()));
+  const middle = (values: readonly number[]): number => estimate(values).value;
+  const ofRepeats = (values: readonly number[]): Metric =>
+    metric(middle(values), { samples: values });
+  const ofRecord = (values: readonly number[]): Metric =>
+    metric(middle(values), { interval: intervalOf(estimate(values)) });
+
+  for (const [name, make] of [
+    ['of repeats', ofRepeats],
+    ['of two records with intervals', ofRecord],
+  ] as const) {
+    test(`${name} holds the true difference about 95 times in 100, also of unequal spreads`, () => {
+      const trials = 1000;
+      let hits = 0;
+      for (let trial = 0; trial < trials; trial++) {
+        const { interval } = differenceOf(make(samples(4, 10, 0.1)), make(samples(6, 12, 0.3)), 5);
+        assert.ok(interval !== null);
+        if (interval.low <= 20 && interval.high >= 20) hits++;
+      }
+      assert.ok(hits >= 930, `${hits} of ${trials}`);
+      assert.ok(hits < trials, 'it does not hold everything');
+    });
+
+    test(`${name} of the same code seldom gives the verdict worse`, () => {
+      let worse = 0;
+      for (let trial = 0; trial < 1000; trial++) {
+        const [a, b] = [samples(5, 10, 0.1), samples(5, 10, 0.1)].map(make);
+        assert.ok(a !== undefined && b !== undefined);
+        if (differenceOf(a, b, 5).verdict === 'worse') worse++;
+      }
+      assert.ok(worse <= 25, `${worse} of 1,000`);
+    });
+  }
+
+  test('of one side with repeats and one with an interval is found, too', () => {
+    const record = metric(10, { interval: { low: 9.9, high: 10.1 } });
+    const { interval, verdict } = differenceOf(record, repeated(12), 5);
+    assert.ok(
+      interval !== null && interval.low > 17 && interval.high < 23,
+      JSON.stringify(interval),
+    );
+    assert.equal(verdict, 'worse');
+  });
+});

@@ -1,0 +1,136 @@
+/**
+ * The difference of a metric between two sides, its confidence interval, and the verdict.
+ *
+ * The interval is one of the ratio B / A, at 95 %, by the better of two methods:
+ *
+ *   1. Both sides have at least three repeats or runs: Welch's t on their logarithms, because times
+ *      and rates vary by factors.
+ *   2. Both sides have an interval of their own, from the record or from their repeats: the
+ *      logarithms of the two are combined (Zou and Donner 2008, "MOVER"), which does not ask where
+ *      the intervals come from, nor that they are symmetric.
+ *
+ * Without either there is no interval, and without an interval no verdict: one value says nothing
+ * about the spread. A verdict is given only if the whole interval agrees with it, since dozens of
+ * metrics are compared at once, and with a weaker rule some would be worse by chance every time.
+ */
+import type { Interval } from '#results';
+import { sampleVariance } from 'simple-statistics';
+import { estimate, intervalOf, studentT } from '../../harness/statistics/ratio.ts';
+import type { Metric } from './metrics.ts';
+
+export type Verdict = 'better' | 'same' | 'worse' | 'no verdict';
+
+export interface Difference {
+  readonly name: string;
+  readonly unit: string;
+  readonly better: 'higher' | 'lower';
+  readonly a: number | null;
+  readonly b: number | null;
+  /** Of B from A; positive if B is higher. Null where there is none: a value is missing or 0. */
+  readonly percent: number | null;
+  readonly interval: Interval | null;
+  readonly verdict: Verdict;
+  /** Where the interval comes from, or why there is no verdict. */
+  readonly because: string;
+}
+
+const SAMPLES_MIN = 3;
+
+/** @param threshold percent by which a metric may differ and still be the same */
+export function differenceOf(a: Metric, b: Metric, threshold: number): Difference {
+  const { name, unit, better } = a;
+  const known = { name, unit, better, a: a.value, b: b.value, percent: null, interval: null };
+  const undecided = (because: string): Difference => ({ ...known, verdict: 'no verdict', because });
+  if (a.value === null) return undecided(`A: ${a.missing}`);
+  if (b.value === null) return undecided(`B: ${b.missing}`);
+  if (a.value === Infinity || b.value === Infinity) return { ...known, ...unbounded(a, b) };
+  if (a.value === 0 && b.value !== 0) return undecided('A is 0, so there is no percentage');
+  const percent = a.value === b.value ? 0 : (100 * (b.value - a.value)) / Math.abs(a.value);
+  const found = intervalBetween(a, b);
+  if (found === null) return { ...undecided(whyNoInterval(a, b)), percent };
+  const verdict = verdictOf(found.interval, better, threshold);
+  return { ...known, percent, ...found, verdict };
+}
+
+function unbounded(a: Metric, b: Metric): Pick<Difference, 'verdict' | 'because'> {
+  if (a.value === b.value) return { verdict: 'no verdict', because: 'neither kept up' };
+  return b.value === Infinity
+    ? { verdict: 'worse', because: 'A kept up, B did not' }
+    : { verdict: 'better', because: 'B kept up, A did not' };
+}
+
+function verdictOf({ low, high }: Interval, better: Metric['better'], threshold: number): Verdict {
+  if (low >= -threshold && high <= threshold) return 'same';
+  if (low > threshold) return better === 'higher' ? 'better' : 'worse';
+  if (high < -threshold) return better === 'higher' ? 'worse' : 'better';
+  return 'no verdict';
+}
+
+type Found = Pick<Difference, 'interval' | 'because'> & { readonly interval: Interval };
+
+function intervalBetween(a: Metric, b: Metric): Found | null {
+  const isRepeated = Math.min(a.samples.length, b.samples.length) >= SAMPLES_MIN;
+  if (isRepeated && isConstant(a.samples) && isConstant(b.samples) && a.value === b.value) {
+    return { interval: { low: 0, high: 0 }, because: repeatsText(a, b) };
+  }
+  if ([a, b].some(({ value, samples }) => (value ?? 0) <= 0 || samples.some((one) => one <= 0))) {
+    return null;
+  }
+  const middle = Math.log((b.value ?? 0) / (a.value ?? 0));
+  if (isRepeated) {
+    const off = welchHalfWidth(a.samples.map(Math.log), b.samples.map(Math.log));
+    return { interval: percents(middle - off, middle + off), because: repeatsText(a, b) };
+  }
+  const [ofA, ofB] = [ownInterval(a), ownInterval(b)];
+  if (ofA === null || ofB === null) return null;
+  const down = Math.hypot(ofB.down, ofA.up);
+  const up = Math.hypot(ofB.up, ofA.down);
+  return {
+    interval: percents(middle - down, middle + up),
+    because: 'intervals of both records',
+  };
+}
+
+function isConstant(samples: readonly number[]): boolean {
+  return samples.every((one) => one === samples[0]);
+}
+
+function repeatsText(a: Metric, b: Metric): string {
+  return `${a.samples.length} and ${b.samples.length} repeats`;
+}
+
+function percents(low: number, high: number): Interval {
+  return { low: 100 * Math.expm1(low), high: 100 * Math.expm1(high) };
+}
+
+/** Rounds the degrees of freedom down, which widens the interval. */
+function welchHalfWidth(a: readonly number[], b: readonly number[]): number {
+  const [ofA, ofB] = [a, b].map((samples) => sampleVariance([...samples]) / samples.length);
+  const [varianceA = 0, varianceB = 0] = [ofA, ofB];
+  const variance = varianceA + varianceB;
+  if (variance === 0) return 0;
+  const freedom =
+    variance ** 2 / (varianceA ** 2 / (a.length - 1) + varianceB ** 2 / (b.length - 1));
+  return studentT(Math.max(1, Math.floor(freedom))) * Math.sqrt(variance);
+}
+
+/** How far the interval of one side reaches from its value, in logarithms. */
+function ownInterval(metric: Metric): { readonly down: number; readonly up: number } | null {
+  const value = metric.value ?? 0;
+  const repeats = metric.samples.length >= SAMPLES_MIN ? estimate(metric.samples) : null;
+  const interval = repeats === null ? metric.interval : intervalOf(repeats);
+  if (interval === null || interval.low <= 0) return null;
+  const around = repeats?.value ?? value;
+  return {
+    down: Math.max(0, Math.log(around / interval.low)),
+    up: Math.max(0, Math.log(interval.high / around)),
+  };
+}
+
+function whyNoInterval(a: Metric, b: Metric): string {
+  if ((a.value ?? 0) <= 0 || (b.value ?? 0) <= 0) return 'no interval: a value is not positive';
+  const few = [a, b].find((one) => one.samples.length < SAMPLES_MIN && one.interval === null);
+  if (few === undefined) return 'no interval: it would reach to 0';
+  const count = Math.max(1, few.samples.length);
+  return `no interval: ${count === 1 ? 'one repeat' : `${count} repeats`}`;
+}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import {
@@ -19,13 +19,7 @@ import { compareRuns } from './compare-runs.ts';
 const COMPARE = path.join(import.meta.dirname, 'main.ts');
 const OPTIONS = { threshold: 5, anyway: false };
 
-let temporary: Awaited<ReturnType<typeof temporaryFolder>>;
-let root: string;
-before(async () => {
-  temporary = await temporaryFolder();
-  root = temporary.path;
-});
-after(() => temporary[Symbol.asyncDispose]());
+const root = temporaryFolder();
 
 const HEADER: RunHeader = {
   experiment: 'micro',

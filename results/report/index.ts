@@ -14,7 +14,7 @@ export { readRecordFile, readRunRecord, RECORD_FILE } from './record-file.ts';
 export { bytesIn, findRun, findRuns, REFERENCE_FOLDER, RUNS_FOLDER } from './run-folders.ts';
 export type { FoundRun } from './run-folders.ts';
 export { mayBeMeasuring } from './run-process.ts';
-export { HEADLINE_SAMPLES_MIN, PERCENTILE_SAMPLES_MIN } from './samples.ts';
+export { PERCENTILE_SAMPLES_MIN } from './samples.ts';
 export type { TimeSeriesRow } from './time-series.ts';
 export { targetVerdict } from './run-record.ts';
 export type * from './run-record.ts';

@@ -2,7 +2,7 @@
 export { UsageError } from './usage-error.ts';
 export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogram.ts';
 export type { Histogram } from './histogram.ts';
-export { countInterval, HEADLINE_SAMPLES_MIN, statedPercentileMs } from './samples.ts';
+export { countInterval, HEADLINE_SAMPLES_MIN, isStated, statedPercentileMs } from './samples.ts';
 export { createRun, defaultRunFolder } from './run.ts';
 export type { MeasuredPoint, Run, RunHeader } from './run.ts';
 export { higherIsBetter, lowerIsBetter } from './metric.ts';

@@ -25,7 +25,10 @@ describe('the smoke profile', async () => {
 
   test('succeeds, and prints a table and the path of the report', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
-    assert.match(stdout, /crawl rate +MapReduce median +p99 +Percolator median +p99 +ratio/);
+    assert.match(
+      stdout,
+      /crawl rate +MapReduce median +p99 +documents +Percolator median +p99 +documents +ratio/,
+    );
     assert.match(stdout, /Report: .*report\.html/);
     assert.match(stdout, /seed 1/);
   });

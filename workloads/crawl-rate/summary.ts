@@ -1,12 +1,14 @@
 /** The table at the end of a run: the main results, in a terminal's width. */
-import type { Point, RunRecord } from '#results';
+import { isStated, type Point, type RunRecord } from '#results';
 
 const COLUMNS = [
   'crawl rate',
   'MapReduce median',
   'p99',
+  'documents',
   'Percolator median',
   'p99',
+  'documents',
   'ratio',
 ] as const;
 
@@ -46,13 +48,14 @@ function rowOf({ points }: RunRecord, rate: number): string[] {
   ];
 }
 
-function latencyCells(point: Point | undefined): [string, string] {
-  if (point === undefined) return ['-', '-'];
-  if (!point.check.passed) return ['check failed', '-'];
-  if (point.latency !== null) {
-    return [duration(point.latency.medianMs), duration(point.latency.p99Ms)];
-  }
-  return [point.verdict, '-'];
+/** A 99th percentile needs a hundred documents. */
+function latencyCells(point: Point | undefined): readonly string[] {
+  if (point === undefined) return ['-', '-', '-'];
+  if (!point.check.passed) return ['check failed', '-', '-'];
+  if (point.latency === null) return [point.verdict, '-', '-'];
+  const { medianMs, p99Ms, count } = point.latency;
+  const p99 = isStated(99, count) ? duration(p99Ms) : '-';
+  return [duration(medianMs), p99, String(count)];
 }
 
 function duration(ms: number): string {

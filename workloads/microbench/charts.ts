@@ -1,5 +1,5 @@
 /** The charts: figure 8 as ratios, and the sweeps as ratios. */
-import type { ResultChart, ResultMark } from '#results';
+import type { ResultChart, ResultMark, ResultSeries } from '#results';
 import type { StoreResult } from './store-result.ts';
 import { NAMES } from './figure-8-cases.ts';
 import { ratioOf } from './figure-8.ts';
@@ -15,11 +15,22 @@ export function figure8Chart(results: readonly StoreResult[]): ResultChart {
   const exactly = (x: number, y: number): ResultMark => ({ x, y, low: null, high: null });
   // Next to each other, so that no interval hides another.
   const offset = (i: number): number => 0.1 * (i + 1);
+  const measured = results.map(({ name, figure8: { slices } }, i): ResultSeries => {
+    const at = (place: number, ours: string, raw: string): ResultMark => ({
+      x: place + offset(i),
+      ...marked(ratioOf(slices, ours, raw)),
+    });
+    return {
+      name,
+      look: i === 0 ? 'percolator' : 'other',
+      isLine: false,
+      points: [at(READS, NAMES.read, NAMES.rawRead), at(WRITES, NAMES.write, NAMES.rawWrite)],
+    };
+  });
   return {
     name: 'figure-8',
     title: 'Throughput of Percolator relative to the raw store',
-    caption:
-      'Marks are means of all rounds, lines their 95 % confidence intervals; hollow is the paper.',
+    caption: `Marks are means of all rounds${barsOf(measured)}; hollow is the paper.`,
     x: {
       title: 'Operation',
       scale: 'linear',
@@ -39,17 +50,15 @@ export function figure8Chart(results: readonly StoreResult[]): ResultChart {
           exactly(WRITES, relative(PAPER.percolator.write, PAPER.raw.write)),
         ],
       },
-      ...results.map(({ name, figure8: { slices } }, i) => ({
-        name,
-        look: i === 0 ? ('percolator' as const) : ('other' as const),
-        isLine: false,
-        points: [
-          { x: READS + offset(i), ...marked(ratioOf(slices, NAMES.read, NAMES.rawRead)) },
-          { x: WRITES + offset(i), ...marked(ratioOf(slices, NAMES.write, NAMES.rawWrite)) },
-        ],
-      })),
+      ...measured,
     ],
   };
+}
+
+/** Fewer than three rounds have no interval. */
+function barsOf(series: readonly ResultSeries[]): string {
+  const hasBars = series.some(({ points }) => points.some(({ low }) => low !== null));
+  return hasBars ? ', lines their 95 % confidence intervals' : '';
 }
 
 export function sweepChart(what: SweepName, swept: readonly Swept[]): ResultChart {
@@ -74,6 +83,6 @@ function ticksOf(what: SweepName, swept: readonly Swept[]): ResultChart['x']['ti
   return [...values].map((at) => ({ at, label: at.toLocaleString('en') }));
 }
 
-function marked({ value, low, high }: Estimate): Omit<ResultMark, 'x'> {
-  return { y: value, low, high };
+function marked({ value, low, high, samples }: Estimate): Omit<ResultMark, 'x'> {
+  return { y: value, low, high, samples };
 }

@@ -142,13 +142,14 @@ export function latencyTable(swept: readonly Swept[]): ResultTable {
     caption:
       'An open loop, at a share of the throughput of the closed loop; latency counts from ' +
       'the scheduled moment. If the store did not keep up, there is none.',
-    columns: ['store', 'operation', 'load', 'per second', 'median ms', 'p99 ms'],
+    columns: ['store', 'operation', 'load', 'per second', 'operations', 'median ms', 'p99 ms'],
     rows: swept.flatMap(({ name, sweeps }) =>
       sweeps.latencies.map((point) => [
         name,
         point.name,
         point.load,
         point.perSecond,
+        point.operations,
         point.medianMs,
         point.p99Ms,
       ]),

@@ -3,7 +3,7 @@
  * callers, batching, and latency in an open loop.
  */
 import { createRandom, openPercolator } from '#engine';
-import { percentileMs } from '#results';
+import { percentileMs, statedPercentileMs } from '#results';
 import { settingsOf } from '../harness/engine-settings.ts';
 import type { BenchStore } from './bench-store.ts';
 import { type Case, measureInRounds, type Slices } from './case.ts';
@@ -43,7 +43,9 @@ export interface LatencyPoint {
   readonly perSecond: number;
   /** Null if the system did not keep up: then latency has no meaning. */
   readonly medianMs: number | null;
+  /** Null also with too few operations. */
   readonly p99Ms: number | null;
+  readonly operations: number;
 }
 
 export interface Sweeps {
@@ -249,7 +251,8 @@ async function measureLatencies(
         load,
         perSecond,
         medianMs: kept ? percentileMs(histogram, 50) : null,
-        p99Ms: kept ? percentileMs(histogram, 99) : null,
+        p99Ms: kept ? statedPercentileMs(histogram, 99) : null,
+        operations: histogram.totalCount,
       });
     }
   }

@@ -87,7 +87,9 @@ function tableOf(
       'per second, median repeat',
       `median ms, ${concurrency} at a time`,
       '99th percentile ms',
+      'latencies',
       'median ms, one at a time',
+      'latencies, one at a time',
     ],
     rows: measured.map((one) => [
       one.variant,
@@ -101,8 +103,10 @@ function tableOf(
       round(one.cpuMs),
       Math.round(middle(one.perSecond)),
       round(one.medianMs),
-      round(one.p99Ms),
+      one.p99Ms === null ? null : round(one.p99Ms),
+      one.samples,
       round(one.aloneMedianMs),
+      one.aloneSamples,
     ]),
     metrics: metricsOf(measured, concurrency),
   };
@@ -126,11 +130,14 @@ function metricsOf(measured: readonly Measured[], concurrency: number): TableMet
 function chartOf(name: string, title: string, measured: readonly Measured[]): ResultChart {
   const ticks = measured.map(({ variant }, at) => ({ at: at + 1, label: variant }));
   const points = (of: (one: Measured) => number): ResultChart['series'][number]['points'] =>
-    measured.map((one, i) => ({ x: i + 1, y: Math.max(0.001, of(one)), low: null, high: null }));
+    measured
+      .map((one, i) => ({ x: i + 1, y: of(one), low: null, high: null, samples: one.done }))
+      .filter(({ y }) => y > 0);
   return {
     name,
     title,
-    caption: 'Calls of the storage that Bigtable’s API would need; fewer is cheaper.',
+    caption:
+      'Calls of the storage that Bigtable’s API would need; fewer is cheaper. None has no mark.',
     x: { title: 'Variant', scale: 'linear', ticks },
     y: { title: 'RPCs', scale: 'logarithmic', ticks: [] },
     series: [

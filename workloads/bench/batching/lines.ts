@@ -64,7 +64,7 @@ function table(
     `${one.cpuMs.toFixed(2)} ms`,
     perSecond(one.perSecond),
     `${one.medianMs.toFixed(2)} ms`,
-    `${one.p99Ms.toFixed(2)} ms`,
+    one.p99Ms === null ? '-' : `${one.p99Ms.toFixed(2)} ms`,
     `${one.aloneMedianMs.toFixed(2)} ms`,
   ]);
   const all = [head, ...rows];

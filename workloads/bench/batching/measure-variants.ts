@@ -9,7 +9,7 @@ import {
   type Bigtable,
   type TimestampOracle,
 } from '#engine';
-import { type Histogram, mergeHistograms, percentileMs } from '#results';
+import { type Histogram, mergeHistograms, percentileMs, statedPercentileMs } from '#results';
 import { type Progress } from '#harness';
 import { crawlDocuments, loadCrawl, openCrawl } from '../../crawl-rate/clustering-loop.ts';
 import { distantStore, type Distance } from '../../harness/stores/distant-store.ts';
@@ -48,9 +48,13 @@ export interface Measured {
   /** CPU time of this process: engine, workload and an embedded storage. */
   readonly cpuMs: number;
   readonly medianMs: number;
-  readonly p99Ms: number;
+  /** Null with too few latencies. */
+  readonly p99Ms: number | null;
   /** The median with one at a time, when there is no other transaction to share calls with. */
   readonly aloneMedianMs: number;
+  /** Latencies that the percentiles are taken from. */
+  readonly samples: number;
+  readonly aloneSamples: number;
 }
 
 export interface BenchOptions {
@@ -235,7 +239,9 @@ function merged(variant: string, parts: readonly Part[]): Measured {
     wasted: mean((part) => part.wasted),
     cpuMs: mean((part) => part.cpuMs),
     medianMs: percentileMs(latencies, 50),
-    p99Ms: percentileMs(latencies, 99),
+    p99Ms: statedPercentileMs(latencies, 99),
     aloneMedianMs: percentileMs(alone, 50),
+    samples: latencies.totalCount,
+    aloneSamples: alone.totalCount,
   };
 }

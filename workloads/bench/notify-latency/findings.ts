@@ -3,10 +3,13 @@
  */
 import {
   type FindingsParts,
+  HEADLINE_SAMPLES_MIN,
+  isStated,
   lowerIsBetter,
   percentileMs,
   type ResultChart,
   type ResultTable,
+  statedPercentileMs,
   type Target,
 } from '#results';
 import type { NotifyMeasured, RateMeasured } from './measure.ts';
@@ -17,31 +20,43 @@ const TARGET_MS = { embedded: 10, elsewhere: 50 } as const;
 const TARGET_IDLE_PERCENT = 1;
 
 /** The columns printed for each rate, also those of the table: a heading and its value. */
-export const COLUMNS: readonly (readonly [heading: string, of: (rate: RateMeasured) => number])[] =
-  [
-    ['median', ({ fromDue }) => percentileMs(fromDue, 50)],
-    ['p90', ({ fromDue }) => percentileMs(fromDue, 90)],
-    ['p99', ({ fromDue }) => percentileMs(fromDue, 99)],
-    ['max', ({ fromDue }) => percentileMs(fromDue, 100)],
-    ['commit median', ({ commit }) => percentileMs(commit, 50)],
-    ['run after it', ({ fromCommit }) => percentileMs(fromCommit, 50)],
-    ['lag p99', ({ lagP99Ms }) => lagP99Ms],
-  ];
+export const COLUMNS: readonly (readonly [
+  heading: string,
+  of: (rate: RateMeasured) => number | null,
+])[] = [
+  ['median', medianMs],
+  ['p90', ({ fromDue }) => statedPercentileMs(fromDue, 90)],
+  ['p99', p99Ms],
+  ['max', ({ fromDue }) => percentileMs(fromDue, 100)],
+  ['commit median', ({ commit }) => percentileMs(commit, 50)],
+  ['run after it', ({ fromCommit }) => percentileMs(fromCommit, 50)],
+  ['lag p99', ({ fromDue, lagP99Ms }) => (isStated(99, fromDue.totalCount) ? lagP99Ms : null)],
+];
 
 export function foundIn(measured: NotifyMeasured, store: string): FindingsParts {
   const { rates, idlePercent } = measured;
-  const medians = rates.map(
-    (rate) => `${medianMs(rate).toFixed(1)} ms at ${rate.perSecond} per second`,
-  );
   return {
     headline:
-      `From a write to the run of its observer in another process, median: ${medians.join(', ')}. ` +
+      `From a write to the run of its observer in another process, median: ${mediansOf(rates)}. ` +
       `An idle worker takes ${idlePercent.toFixed(2)} % of a core.`,
     check: { passed: true, detail: 'the observer has run for every write' },
     tables: [tableOf(rates)],
     charts: [chartOf(rates)],
     targets: targetsOf(measured, store),
   };
+}
+
+/** The medians of at least 30 writes. */
+function mediansOf(rates: readonly RateMeasured[]): string {
+  const medians = rates
+    .filter((rate) => writesOf(rate) >= HEADLINE_SAMPLES_MIN)
+    .map(
+      (rate) =>
+        `${medianMs(rate).toFixed(1)} ms at ${rate.perSecond} per second (${writesOf(rate)} writes)`,
+    );
+  return medians.length > 0
+    ? medians.join(', ')
+    : `none, because no rate had ${HEADLINE_SAMPLES_MIN} writes`;
 }
 
 export function targetsOf(
@@ -72,12 +87,9 @@ function tableOf(rates: readonly RateMeasured[]): ResultTable {
     title: 'From a write to the run of its observer',
     caption:
       'Milliseconds from when a write was due until its observer ran in another process. The commit ends when the ' +
-      'writer knows of it, "run after it" counts from then on, and the lag is the lateness of the writer.',
-    columns: ['writes/s', ...COLUMNS.map(([heading]) => heading)],
-    rows: rates.map((rate) => [
-      rate.perSecond,
-      ...COLUMNS.map(([, of]) => Number(of(rate).toPrecision(4))),
-    ]),
+      'writer knows of it, "run after it" counts from then on, and the lag is the lateness of the writer. Percentiles need a hundred writes.',
+    columns: ['writes/s', 'writes', ...COLUMNS.map(([heading]) => heading)],
+    rows: rates.map(rowOf),
     metrics: {
       rowNames: 1,
       columns: ['median', 'p90', 'p99', 'run after it'].map((one) => lowerIsBetter(one, 'ms')),
@@ -85,14 +97,20 @@ function tableOf(rates: readonly RateMeasured[]): ResultTable {
   };
 }
 
+function rowOf(rate: RateMeasured): ResultTable['rows'][number] {
+  return [rate.perSecond, writesOf(rate), ...COLUMNS.map(([, of]) => rounded(of(rate)))];
+}
+
 function chartOf(rates: readonly RateMeasured[]): ResultChart {
-  const points = (percentile: number): ResultChart['series'][number]['points'] =>
-    rates.map(({ perSecond, fromDue }) => ({
-      x: perSecond,
-      y: percentileMs(fromDue, percentile),
-      low: null,
-      high: null,
-    }));
+  const points = (
+    of: (rate: RateMeasured) => number | null,
+  ): ResultChart['series'][number]['points'] =>
+    rates.flatMap((rate) => {
+      const y = of(rate);
+      const samples = writesOf(rate);
+      return y === null ? [] : [{ x: rate.perSecond, y, low: null, high: null, samples }];
+    });
+  const p99s = points(p99Ms);
   return {
     name: 'notify-latency',
     title: 'From a write to the run of its observer in another process',
@@ -100,12 +118,26 @@ function chartOf(rates: readonly RateMeasured[]): ResultChart {
     x: { title: 'Writes per second', scale: 'logarithmic', ticks: [] },
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
     series: [
-      { name: 'median', look: 'percolator', isLine: true, points: points(50) },
-      { name: '99th percentile', look: 'other', isLine: true, points: points(99) },
+      { name: 'median', look: 'percolator', isLine: true, points: points(medianMs) },
+      ...(p99s.length > 0
+        ? [{ name: '99th percentile', look: 'other', isLine: true, points: p99s } as const]
+        : []),
     ],
   };
 }
 
 function medianMs({ fromDue }: RateMeasured): number {
   return percentileMs(fromDue, 50);
+}
+
+function p99Ms({ fromDue }: RateMeasured): number | null {
+  return statedPercentileMs(fromDue, 99);
+}
+
+export function writesOf({ fromDue }: RateMeasured): number {
+  return fromDue.totalCount;
+}
+
+function rounded(value: number | null): number | null {
+  return value === null ? null : Number(value.toPrecision(4));
 }

@@ -20,8 +20,14 @@ test('bench:notify-latency measures each rate, and the cost of an idle worker', 
   const options = [...SMOKE, '--config', config ?? '', '--out', out ?? ''];
   const ended = await execaNode(BENCH, options, { reject: false });
   assert.equal(ended.exitCode, 0, ended.stderr);
-  for (const rate of ['50', '100']) {
-    assert.match(ended.stdout, new RegExp(`^ +${rate}( +\\d+\\.\\d){7}$`, 'm'));
+  // No percentile other than the median, of so few writes.
+  const number = String.raw` +\d+\.\d`;
+  for (const [rate, writes] of [
+    ['50', 25],
+    ['100', 50],
+  ]) {
+    const cells = `${number} +- +-(?:${number}){3} +-`;
+    assert.match(ended.stdout, new RegExp(`^ +${rate} +${writes}${cells}$`, 'm'));
   }
   assert.match(ended.stdout, /^An idle worker: \d+\.\d\d % of a core\.$/m);
   assert.match(ended.stdout, /^(Met|NOT met): a median of at most 10 ms/m);

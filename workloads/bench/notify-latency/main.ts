@@ -11,7 +11,7 @@ import { flag, number, numberList, outputFolder, runCommand, startProgress, text
 import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { parametersOf } from '../../harness/parameters.ts';
-import { COLUMNS, foundIn, targetsOf } from './findings.ts';
+import { COLUMNS, foundIn, targetsOf, writesOf } from './findings.ts';
 import { measureNotifications, type NotifyMeasured } from './measure.ts';
 
 const LIMITATIONS = [
@@ -128,12 +128,13 @@ function machine({ record }: Run): string {
 function linesOf(measured: NotifyMeasured, store: string): string {
   const rows = measured.rates.map((rate) => [
     String(rate.perSecond),
-    ...COLUMNS.map(([, of]) => of(rate).toFixed(1)),
+    String(writesOf(rate)),
+    ...COLUMNS.map(([, of]) => of(rate)?.toFixed(1) ?? '-'),
   ]);
   return [
     'Milliseconds from when a write was due until its observer ran in another process.',
     '',
-    table([['writes/s', ...COLUMNS.map(([heading]) => heading)], ...rows]),
+    table([['writes/s', 'writes', ...COLUMNS.map(([heading]) => heading)], ...rows]),
     '',
     `An idle worker: ${measured.idlePercent.toFixed(2)} % of a core.`,
     '',

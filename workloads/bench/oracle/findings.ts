@@ -62,16 +62,18 @@ function tableOf(points: readonly Point[]): ResultTable {
       'timestamps/s',
       'of the paper',
       'CPU of clients, ns each',
+      'latencies',
       'p50 ms',
       'p99 ms',
       'p99.9 ms',
     ],
-    rows: points.map(({ load, perSecond, clientCpuNs, p50Ms, p99Ms, p999Ms }) => [
+    rows: points.map(({ load, perSecond, clientCpuNs, samples, p50Ms, p99Ms, p999Ms }) => [
       load.clients,
       load.callers,
       Math.round(perSecond),
       rounded(perSecond / PAPER_PER_SECOND),
       Math.round(clientCpuNs),
+      samples,
       rounded(p50Ms),
       rounded(p99Ms),
       rounded(p999Ms),
@@ -111,8 +113,11 @@ function rateChart(points: readonly Point[], few: Point): ResultChart {
 }
 
 function latencyChart(points: readonly Point[], few: Point): ResultChart {
-  const marks = (some: readonly Point[], of: (point: Point) => number) =>
-    some.map((point) => mark(point.load.clients, of(point)));
+  const marks = (some: readonly Point[], of: (point: Point) => number | null) =>
+    some.flatMap((point) => {
+      const y = of(point);
+      return y === null ? [] : [{ ...mark(point.load.clients, y), samples: point.samples }];
+    });
   return {
     name: 'latency',
     title: 'Latency of a timestamp',
@@ -152,6 +157,6 @@ function ticksOf(points: readonly Point[], few: Point): ResultChart['x']['ticks'
   return [...clients].map((at) => ({ at, label: String(at) }));
 }
 
-function rounded(value: number): number {
-  return Number(value.toPrecision(4));
+function rounded<T extends number | null>(value: T): T {
+  return (value === null ? null : Number(value.toPrecision(4))) as T;
 }

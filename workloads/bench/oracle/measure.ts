@@ -1,5 +1,6 @@
 /** One point of bench:oracle: a number of client processes and callers, for a given time. */
 import { execaNode } from 'execa';
+import { isStated } from '#results';
 import type { ClientOptions, Measured } from './messages.ts';
 
 export interface Load {
@@ -17,9 +18,12 @@ export interface Point {
   readonly perSecond: number;
   /** CPU time of the clients, per timestamp. */
   readonly clientCpuNs: number;
+  /** Latencies that were measured. */
+  readonly samples: number;
   readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly p999Ms: number;
+  /** Null with too few latencies. */
+  readonly p99Ms: number | null;
+  readonly p999Ms: number | null;
 }
 
 const CLIENT = new URL('client-process.ts', import.meta.url);
@@ -72,21 +76,23 @@ function pointOf(load: Load, all: readonly Measured[]): Point {
   for (const [microseconds, count] of all.flatMap(({ latencies }) => latencies)) {
     times.set(microseconds, (times.get(microseconds) ?? 0) + count);
   }
+  const samples = sum([...times.values()]);
   const sorted = [...times].toSorted(([a], [b]) => a - b);
   return {
     load,
     timestamps,
     perSecond: sum(all.map((client) => (client.timestamps / client.wallMs) * 1_000)),
     clientCpuNs: (sum(all.map(({ cpuMs }) => cpuMs)) * 1e6) / timestamps,
-    p50Ms: percentileMs(sorted, 0.5),
-    p99Ms: percentileMs(sorted, 0.99),
-    p999Ms: percentileMs(sorted, 0.999),
+    samples,
+    p50Ms: percentileMs(sorted, 50),
+    p99Ms: isStated(99, samples) ? percentileMs(sorted, 99) : null,
+    p999Ms: isStated(99.9, samples) ? percentileMs(sorted, 99.9) : null,
   };
 }
 
 /** @param sorted microseconds with their counts, smallest first */
-function percentileMs(sorted: readonly (readonly [number, number])[], fraction: number): number {
-  let left = fraction * sum(sorted.map(([, count]) => count));
+function percentileMs(sorted: readonly (readonly [number, number])[], percentile: number): number {
+  let left = (percentile / 100) * sum(sorted.map(([, count]) => count));
   for (const [microseconds, count] of sorted) {
     left -= count;
     if (left <= 0) return microseconds / 1_000;

@@ -49,14 +49,21 @@ export function foundIn(
 
 function tableOf({ without, collected }: VersionsResult): ResultTable {
   const row = (label: string, { versions, times }: Outcome): ResultTable['rows'][number] => {
-    const { onceMs, oftenMs, ratio } = times;
-    return [label, versions, rounded(onceMs * 1_000), rounded(oftenMs * 1_000), rounded(ratio)];
+    const { onceMs, oftenMs, ratio, reads } = times;
+    return [
+      label,
+      versions,
+      reads,
+      rounded(onceMs * 1_000),
+      rounded(oftenMs * 1_000),
+      rounded(ratio),
+    ];
   };
   return {
     name: 'reads',
     title: 'Reads of both cells',
     caption: 'Medians of alternating reads; versions are those in the storage during the reads.',
-    columns: ['', 'versions', 'written once, us', 'rewritten, us', 'ratio'],
+    columns: ['', 'versions', 'reads of each', 'written once, us', 'rewritten, us', 'ratio'],
     rows: [row('without a collector', without), row('with a running collector', collected)],
     metrics: {
       rowNames: 1,
@@ -76,6 +83,7 @@ function chartOf({ without, collected }: VersionsResult): ResultChart {
       y: of(times) * 1_000,
       low: null,
       high: null,
+      samples: times.reads,
     }));
   return {
     name: 'reads',

@@ -8,6 +8,8 @@ export interface ReadTimes {
   readonly oftenMs: number;
   /** Read time of the rewritten cell relative to the other one. */
   readonly ratio: number;
+  /** Reads of each cell. */
+  readonly reads: number;
 }
 
 /** Reads before the measured ones, which compile the code and load the pages into memory. */
@@ -33,7 +35,7 @@ export async function readInTurns(
   }
   run.onProgress(often.timesMs.length);
   const [onceMs, oftenMs] = [median(once.timesMs), median(often.timesMs)];
-  return { onceMs, oftenMs, ratio: oftenMs / onceMs };
+  return { onceMs, oftenMs, ratio: oftenMs / onceMs, reads: once.timesMs.length };
 }
 
 async function timerOf(

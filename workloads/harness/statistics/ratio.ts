@@ -13,6 +13,8 @@ export interface Estimate {
   /** Null with fewer than three rounds. */
   readonly low: number | null;
   readonly high: number | null;
+  /** The values that it is the mean of. */
+  readonly samples: number;
 }
 
 /** The interval of an estimate, for the record; null if it has none. */
@@ -25,10 +27,15 @@ export function estimate(values: readonly number[]): Estimate {
   const logarithms = values.map((value) => Math.log(value));
   const middle = mean(logarithms);
   const value = Math.exp(middle);
-  if (values.length < 3) return { value, low: null, high: null };
+  if (values.length < 3) return { value, low: null, high: null, samples: values.length };
   const standardError = sampleStandardDeviation(logarithms) / Math.sqrt(values.length);
   const off = studentT(values.length - 1) * standardError;
-  return { value, low: Math.exp(middle - off), high: Math.exp(middle + off) };
+  return {
+    value,
+    low: Math.exp(middle - off),
+    high: Math.exp(middle + off),
+    samples: values.length,
+  };
 }
 
 /** The mean ratio of the results of two sides in the same rounds. */

@@ -1,0 +1,55 @@
+/** The findings of notify-latency state no number that rests on too few writes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createLatencyHistogram, type Histogram } from '#results';
+import { foundIn } from './findings.ts';
+import type { RateMeasured } from './measure.ts';
+
+function of(writes: number): RateMeasured {
+  const [fromDue, fromCommit, commit] = [0, 1, 2].map(() => {
+    const histogram = createLatencyHistogram();
+    for (let i = 1; i <= writes; i++) histogram.recordValue(1_000 * i);
+    return histogram;
+  }) as [Histogram, Histogram, Histogram];
+  return { perSecond: writes / 10, fromDue, fromCommit, commit, lagP99Ms: 1 };
+}
+
+test('a percentile needs a hundred writes, and a headline thirty', () => {
+  const rates = [of(29), of(30), of(100)];
+  const { headline, tables, charts } = foundIn({ rates, idlePercent: 0.5 }, 'embedded');
+  assert.match(
+    headline,
+    /median: 15\.\d ms at 3 per second \(30 writes\), 50\.\d ms at 10 .*100 writes/,
+  );
+  assert.ok(!headline.includes('29 writes'));
+
+  const { columns = [], rows = [] } = tables[0] ?? {};
+  const column = (name: string): readonly unknown[] =>
+    rows.map((row) => row[columns.indexOf(name)]);
+  assert.deepEqual(column('writes'), [29, 30, 100]);
+  for (const name of ['p90', 'p99', 'lag p99']) {
+    assert.deepEqual(
+      column(name).map((value) => value === null),
+      [true, true, false],
+      name,
+    );
+  }
+  const [median, p99] = charts[0]?.series ?? [];
+  assert.deepEqual(
+    median?.points.map(({ samples }) => samples),
+    [29, 30, 100],
+  );
+  assert.deepEqual(
+    p99?.points.map(({ samples }) => samples),
+    [100],
+  );
+});
+
+test('without enough writes there is neither headline nor curve', () => {
+  const { headline, charts } = foundIn({ rates: [of(8)], idlePercent: 0.5 }, 'embedded');
+  assert.match(headline, /median: none, because no rate had 30 writes/);
+  assert.deepEqual(
+    charts[0]?.series.map(({ name }) => name),
+    ['median'],
+  );
+});

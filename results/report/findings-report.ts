@@ -3,9 +3,9 @@ import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { html } from './page/html.ts';
 import type { RunContent } from './page/run-page.ts';
 import type { PageTable } from './page/table.ts';
-import type { Findings, ResultTable } from './run-record.ts';
+import type { Findings, ResultTable, RunRecord } from './run-record.ts';
 
-export function findingsContent(findings: Findings): RunContent {
+export function findingsContent(findings: Findings, state: RunRecord['state']): RunContent {
   const { kicker, title, headline, tables, charts } = findings;
   const withFiles = tables.map(withFile);
   const ofChart = (chart: string) => withFiles.find(({ name }) => belongs(name, chart));
@@ -13,7 +13,7 @@ export function findingsContent(findings: Findings): RunContent {
     kicker,
     title,
     headline,
-    opening: checkSentence(findings),
+    opening: checkSentence(findings, state),
     charts: charts.map((chart) => ({
       chart: findingsChart(chart),
       table: ofChart(chart.name) ?? tableOf(chart),
@@ -34,7 +34,12 @@ function belongs(table: string, chart: string): boolean {
   return chart === table || chart.startsWith(`${table}-`);
 }
 
-function checkSentence({ check, kind }: Findings): ReturnType<typeof html> {
-  const failed = kind === 'proof' ? 'NOT proven: ' : 'THE CHECK FAILED, so there are no numbers: ';
+function checkSentence(
+  { check, kind }: Findings,
+  state: RunRecord['state'],
+): ReturnType<typeof html> {
+  const measured =
+    state === 'finished' ? 'THE CHECK FAILED, so there are no numbers: ' : 'No numbers: ';
+  const failed = kind === 'proof' ? 'NOT proven: ' : measured;
   return html`<p>${check.passed ? 'Checked: ' : failed}${check.detail}</p>`;
 }

@@ -146,9 +146,9 @@ describe('findings', () => {
       ['embedded', '2', 0.3, null, null, null],
     ]);
     const inRecord = { ...FINDINGS, tables: [{ ...firstTable(), name: 'relative' }] };
-    const { charts, tables } = findingsContent(inRecord);
+    const { charts, tables } = findingsContent(inRecord, 'finished');
     assert.deepEqual([charts[0]?.table.title, tables.length], ['Rates', 0]);
-    assert.equal(findingsContent(FINDINGS).charts[0]?.table.title, 'Relative');
+    assert.equal(findingsContent(FINDINGS, 'finished').charts[0]?.table.title, 'Relative');
   });
 
   test('are on a page where every table has a caption and every header a scope', () => {

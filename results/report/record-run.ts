@@ -31,7 +31,7 @@ interface Recorded {
 
 const NOTHING: FindingsParts = {
   headline: 'There are no numbers.',
-  check: { passed: false, detail: 'no measurement has finished and been checked yet' },
+  check: { passed: false, detail: 'the run has no result' },
   tables: [],
   charts: [],
   targets: [],
@@ -51,15 +51,31 @@ export async function recordRun(
     if (subject !== null) run.describe({ findings: { ...subject, ...found }, targets });
   };
   keep(NOTHING);
+  // A second interrupt and an error in a callback end the process at once.
+  const closeAtExit = (): void => {
+    ignoringErrors(() => run.close(signal.aborted ? 'interrupted' : 'failed'));
+  };
+  process.once('exit', closeAtExit);
   try {
     const found = await measure({ run, keep });
     if (found !== null) keep(found);
   } catch (error) {
     if (error instanceof UsageError && isEmpty(run)) run.discard();
-    else if (!signal.aborted) run.finish('failed');
+    // The error to report is the one that ended the run; the disk may be full now, too.
+    else if (!signal.aborted) ignoringErrors(() => run.finish('failed'));
     if (error instanceof UsageError || !signal.aborted) throw error;
+  } finally {
+    process.off('exit', closeAtExit);
   }
   return { run, page: run.finish(signal.aborted ? 'interrupted' : 'finished').page };
+}
+
+function ignoringErrors(action: () => unknown): void {
+  try {
+    action();
+  } catch {
+    // What was written before stays.
+  }
 }
 
 function isEmpty({ record: { points, findings } }: Run): boolean {

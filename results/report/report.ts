@@ -35,7 +35,9 @@ export function buildReport(folder: string): ReportFiles {
   const run = readMeasuredRun(folder);
   const { findings } = run.record;
   const isCrawlRate = findings === null;
-  const content = isCrawlRate ? crawlRateContent(folder, run) : findingsContent(findings);
+  const content = isCrawlRate
+    ? crawlRateContent(folder, run)
+    : findingsContent(findings, run.record.state);
   const tables = isCrawlRate ? crawlRateTables(run) : findings.tables.map(tableFile);
   // The crawl rate's other charts show why; only the figure itself is a picture.
   const pictured = isCrawlRate ? content.charts.slice(0, 1) : content.charts;

@@ -58,6 +58,8 @@ export interface Run {
   ): void;
   /** Replaces the parts given: `run.describe({ capacity })`. A smoke run judges no target. */
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
+  /** Closes the record: the last change of it, which is possible also while the process exits. */
+  close(state: FinalState): void;
   /** Closes the record, then makes tables, charts and page, whose paths it returns. */
   finish(state?: FinalState): ReportFiles;
   /** Removes the record, for a run that has not begun; the folder, too, if nothing else is there. */
@@ -143,8 +145,12 @@ class RunFolder implements Run {
     );
   }
 
-  finish(state: FinalState = 'finished'): ReportFiles {
+  close(state: FinalState): void {
     this.#replace({ state, process: null, finishedAt: new Date().toISOString() });
+  }
+
+  finish(state: FinalState = 'finished'): ReportFiles {
+    this.close(state);
     return buildReport(this.folder);
   }
 

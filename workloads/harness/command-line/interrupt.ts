@@ -16,9 +16,7 @@ export function abortOnSignals(): Interrupt {
   const interrupted = (code: number): void => {
     if (exitCode !== null) process.exit(code);
     exitCode = code;
-    process.stderr.write(
-      '\nInterrupted; keeping what was measured (press again to stop at once).\n',
-    );
+    process.stderr.write('\nInterrupted; stopping in good order (press again to stop at once).\n');
     controller.abort(new Error('interrupted'));
   };
   const onInterrupt = (): void => interrupted(130);

@@ -8,15 +8,19 @@ export function resultLines(record: RunRecord, summary?: ResultTable): readonly 
     ...(state === 'interrupted' ? ['Interrupted: this is what was found until then.', ''] : []),
     ...(summary === undefined ? [] : tableLines(summary)),
     ...(findings?.tables ?? []).flatMap(tableLines),
-    ...(findings === null ? [] : [findings.headline, checkLine(findings)]),
+    ...(findings === null ? [] : [findings.headline, checkLine(record, findings)]),
     ...failedPoints(record),
     ...(targets.length === 0 ? [] : ['', 'Targets:', ...targets.map(targetLine)]),
   ];
 }
 
-function checkLine({ kind, check }: NonNullable<RunRecord['findings']>): string {
+function checkLine(
+  { state }: RunRecord,
+  { kind, check }: NonNullable<RunRecord['findings']>,
+): string {
   if (check.passed) return `Checked: ${check.detail}.`;
-  return `${kind === 'proof' ? 'NOT proven' : 'No numbers, because the check failed'}: ${check.detail}.`;
+  const because = state === 'finished' ? ', because the check failed' : '';
+  return `${kind === 'proof' ? 'NOT proven' : `No numbers${because}`}: ${check.detail}.`;
 }
 
 function targetLine(target: Target): string {

@@ -106,6 +106,25 @@ describe('a script that measures', () => {
       `setImmediate(() => { throw new Error('late') }); await new Promise(() => {});`,
     );
     assert.deepEqual([ran.exitCode, existsSync(path.join(ran.out, 'work'))], [1, false]);
+    const { state, findings } = ran.record();
+    assert.deepEqual([state, findings?.check.detail], ['failed', 'the run has no result']);
+  });
+
+  test('does both when a second interrupt ends it at once', async () => {
+    const ran = await runSample(
+      `setInterval(() => process.kill(process.pid, 'SIGINT'), 10);
+       await new Promise(() => {});`,
+    );
+    assert.deepEqual([ran.exitCode, existsSync(path.join(ran.out, 'work'))], [130, false]);
+    assert.equal(ran.record().state, 'interrupted');
+  });
+
+  test('reports the error that ended it, not that its page cannot be written', async () => {
+    const ran = await runSample(
+      `(await import('node:fs')).mkdirSync(run.folder + '/report.html'); throw new Error('boom');`,
+    );
+    assert.equal(ran.exitCode, 1);
+    assert.match(ran.stderr, /^Error: boom$/m);
   });
 
   test('leaves no folder for an error that the user can repair', async () => {
@@ -139,7 +158,11 @@ describe('a script that measures', () => {
        throw new Error('cancelled');`,
     );
     assert.equal(ran.exitCode, 130, ran.stderr);
-    assert.match(ran.stdout, /^There are no numbers\.$/m);
+    assert.match(ran.stdout, /^There are no numbers\.\nNo numbers: the run has no result\.$/m);
+    assert.match(
+      ran.stderr,
+      /^Interrupted; stopping in good order \(press again to stop at once\)\.$/m,
+    );
     assert.doesNotMatch(ran.stderr, /cancelled/);
   });
 

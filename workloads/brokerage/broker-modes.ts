@@ -5,7 +5,8 @@
  */
 import type { RunResult } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
-import { type Context, shuffled } from './context.ts';
+import { type Context } from './context.ts';
+import { shuffled } from '../harness/shuffled.ts';
 import type { BrokerUpdate } from './model/index.ts';
 import type { BrokerMode } from './results.ts';
 

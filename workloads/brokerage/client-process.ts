@@ -4,8 +4,8 @@
  * Before each run it cancels the limit orders that still wait for their price, as the specification
  * requires.
  */
-import process from 'node:process';
 import { type Clock, createRandom, systemClock } from '#engine';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../harness/processes/index.ts';
 import { countsPerUnit, copyCounts, type StoreCounts } from '../harness/stores/store-counts.ts';
 import { CustomerEmulator } from './driver/customer-emulator.ts';
@@ -21,10 +21,7 @@ import { createPopulation } from './population/index.ts';
 import { openBrokerage } from './systems/open-brokerage.ts';
 
 /** The clock that all processes of a machine share. */
-const sharedClock: Clock = {
-  ...systemClock,
-  monotonicMs: () => Number(process.hrtime.bigint()) / 1e6,
-};
+const sharedClock: Clock = { ...systemClock, monotonicMs };
 
 await serve<Order>(async (options: ClientOptions) => {
   const { database, scale, seed, client, clients, firstTradeId, originMs } = options;
@@ -53,7 +50,7 @@ await serve<Order>(async (options: ClientOptions) => {
     const signal = stopped.signal;
     const emulated = await emulator.run({ ...order, hasMaintenance: isFirst, signal });
     const records = encodeRecords(emulated.records);
-    tellParent({ kind: 'ran', ...emulated, records, store: await store } satisfies Answer);
+    tellParent({ kind: 'finished', ...emulated, records, store: await store } satisfies Answer);
   };
   return {
     onMessage: (order) => void (order.kind === 'run' ? run(order) : prepare(order)).catch(fail),

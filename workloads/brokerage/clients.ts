@@ -15,11 +15,12 @@ import {
   type Order,
   type RunAnswer,
 } from './messages.ts';
-import { cpuSecondsOf } from '../harness/processes/cpu-seconds.ts';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+import { cpuSecondsOf } from '../harness/processes/processor-time.ts';
 import type { StoreCounts } from '../harness/stores/store-counts.ts';
 
 /** The processes whose processor time counts, by what they are for. */
-export type Parts = Readonly<Record<string, readonly number[]>>;
+export type MeasuredProcesses = Readonly<Record<string, readonly number[]>>;
 
 export interface OfferedLoad {
   /** Trade-Results per second of all clients together; null: as many as `users` can complete. */
@@ -87,9 +88,9 @@ export class Clients {
     }
   }
 
-  async run(offered: OfferedLoad, parts: Parts): Promise<RunResult> {
+  async run(offered: OfferedLoad, parts: MeasuredProcesses): Promise<RunResult> {
     await this.#prepare();
-    const beginMs = nowMs() + LEAD_MS;
+    const beginMs = monotonicMs() + LEAD_MS;
     const fromMs = beginMs + 1_000 * offered.warmupSeconds;
     const toMs = fromMs + 1_000 * offered.seconds;
     const gathered = this.#tell((client) => {
@@ -100,7 +101,7 @@ export class Clients {
     const before = readParts(parts);
     await this.#until(toMs);
     const after = readParts(parts);
-    const answers = (await this.#within(gathered)).filter((answer) => answer.kind === 'ran');
+    const answers = (await this.#within(gathered)).filter((answer) => answer.kind === 'finished');
     for (const [client, answer] of answers.entries()) {
       this.#trades[client] = answer.tradeResults;
       this.#firstFailure ??= answer.firstFailure;
@@ -132,7 +133,7 @@ export class Clients {
   }
 
   async #until(momentMs: number): Promise<void> {
-    await this.#crew.during(systemClock.sleep(Math.max(0, momentMs - nowMs())));
+    await this.#crew.during(systemClock.sleep(Math.max(0, momentMs - monotonicMs())));
   }
 
   async #within(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
@@ -161,7 +162,7 @@ function merged(answers: readonly RunAnswer[]): Omit<RunResult, 'offered' | 'cpu
   };
 }
 
-function readParts(parts: Parts): ReadonlyMap<string, number | null> {
+function readParts(parts: MeasuredProcesses): ReadonlyMap<string, number | null> {
   return new Map(Object.entries(parts).map(([part, pids]) => [part, cpuSecondsOf(pids)]));
 }
 
@@ -176,9 +177,4 @@ function difference(
     used[part] = to - from;
   }
   return used;
-}
-
-/** Reads the clock that all processes of the machine share. */
-export function nowMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
 }

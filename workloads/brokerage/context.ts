@@ -24,7 +24,7 @@ export function unpacedLoad({ users, warmupSeconds, seconds }: Plan): OfferedLoa
 }
 
 /** Returns sentences that each begin with the name of the system. */
-export async function whatIsWrong(
+export async function checkSessions(
   name: string,
   database: LoadedDatabase,
   sessions: readonly Session[],
@@ -35,9 +35,4 @@ export async function whatIsWrong(
   );
   const wrong = [...failures, ...(await database.check(tradeResults))];
   return wrong.map((one) => `${name}: ${one}`);
-}
-
-export function shuffled<T>(random: Random, items: readonly T[]): readonly T[] {
-  const left = [...items];
-  return items.map(() => left.splice(random.integer(0, left.length - 1), 1)[0] as T);
 }

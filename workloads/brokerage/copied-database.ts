@@ -3,8 +3,9 @@
  * and deleted.
  */
 import path from 'node:path';
-import { nowMs, type RunResult } from './clients.ts';
-import { type Context, unpacedLoad, whatIsWrong } from './context.ts';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+import type { RunResult } from './clients.ts';
+import { type Context, unpacedLoad, checkSessions } from './context.ts';
 import { tradesPerSecond } from './point.ts';
 import { Session } from './session.ts';
 import {
@@ -36,13 +37,13 @@ export async function runOnCopy(
   });
   const [system] = database.systems;
   if (system === undefined) throw new Error('a Percolator database has one variant');
-  const options = { population, clients: 1, number: 0, originMs: nowMs(), signal };
+  const options = { population, clients: 1, number: 0, originMs: monotonicMs(), signal };
   await using session = await Session.open(system, options);
   progress.phase(`${name}: ${plan.users} users at full speed`, 0);
   const ran = await session.run(unpacedLoad(plan));
   await session.stop();
   progress.phase(`${name}: checking`, 0);
-  results.wrong.push(...(await whatIsWrong(name, database, [session])));
+  results.wrong.push(...(await checkSessions(name, database, [session])));
   results.checked.push(name);
   progress.note(`${name}: ${tradesPerSecond(ran).toFixed(1)} TR/s`);
   return ran;

@@ -4,8 +4,10 @@
  */
 import path from 'node:path';
 import { UsageError } from '#results';
-import { type Context, shuffled, unpacedLoad, whatIsWrong } from './context.ts';
-import { nowMs, type OfferedLoad, type RunResult } from './clients.ts';
+import { type Context, unpacedLoad, checkSessions } from './context.ts';
+import { shuffled } from '../harness/shuffled.ts';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+import type { OfferedLoad, RunResult } from './clients.ts';
 import { type Plan, RUNGS, SECONDS_PER_TRADE, TRADES_OF_LOAD, type SystemName } from './plan.ts';
 import { saturation, tradesPerSecond } from './point.ts';
 import { Session } from './session.ts';
@@ -29,7 +31,7 @@ export async function measureSystems(context: Context, loaded: string): Promise<
   for (const system of opened.flatMap(({ systems }) => systems)) {
     progress.phase(`starting the clients of ${system.name}`, 0);
     const clients = plan.processes ?? 1;
-    const common = { population, clients, originMs: nowMs(), signal };
+    const common = { population, clients, originMs: monotonicMs(), signal };
     all.push(sessions.use(await Session.open(system, { ...common, number: all.length })));
     results.durability.set(system.name, system.durability);
   }
@@ -70,10 +72,12 @@ async function openDatabases(context: Context, loaded: string): Promise<readonly
       const options = { ...common, store, folder, copyOf };
       await open(store, () => openPercolatorDatabase(population, options));
     }
-    const theirs = (['functions', 'frames'] as const).filter((system) => systems.includes(system));
-    if (theirs.length > 0) {
+    const variants = (['functions', 'frames'] as const).filter((system) =>
+      systems.includes(system),
+    );
+    if (variants.length > 0) {
       const connectionsMax = Math.ceil(CONNECTIONS / (processes ?? 1));
-      const options = { folder: work, variants: theirs, brokerUpdate, connectionsMax };
+      const options = { folder: work, variants, brokerUpdate, connectionsMax };
       await open('PostgreSQL', () => openPostgresDatabase(population, options));
     }
   } catch (error) {
@@ -168,6 +172,6 @@ async function checkDatabase(
   const names = database.systems.map(({ name }) => name).join(' and ');
   progress.phase(`${names}: checking`, 0);
   const ours = sessions.filter(({ system }) => database.systems.includes(system));
-  results.wrong.push(...(await whatIsWrong(names, database, ours)));
+  results.wrong.push(...(await checkSessions(names, database, ours)));
   results.checked.push(names);
 }

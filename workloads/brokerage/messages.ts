@@ -44,7 +44,7 @@ export interface RunOrder {
 }
 
 export interface RunAnswer {
-  readonly kind: 'ran';
+  readonly kind: 'finished';
   readonly records: Readonly<Record<TransactionType, TypeAnswer>>;
   readonly backlogFrom: number;
   readonly backlogTo: number;

@@ -2,12 +2,13 @@
 import type { DatabaseValues } from '../harness/engine-settings.ts';
 import type { RunResult } from './clients.ts';
 import { runOnCopy } from './copied-database.ts';
-import { type Context, shuffled } from './context.ts';
+import { type Context } from './context.ts';
+import { shuffled } from '../harness/shuffled.ts';
 import { type ReadsVariant, VARIANT } from './results.ts';
 
-type Switches = Pick<DatabaseValues, 'batching' | 'prefetch'>;
+type ReadSettings = Pick<DatabaseValues, 'batching' | 'prefetch'>;
 
-const VARIANTS: readonly (readonly [string, Switches])[] = [
+const VARIANTS: readonly (readonly [string, ReadSettings])[] = [
   [VARIANT.off, { batching: 'off', prefetch: 'off' }],
   [VARIANT.prefetching, { batching: 'off', prefetch: 'learn' }],
   [VARIANT.batching, { batching: 'on', prefetch: 'off' }],

@@ -15,15 +15,16 @@ import { createRandom } from '#engine';
 import { openWorkerPool, type WorkerPool } from '#mapreduce';
 import { createRun, type Run } from '#results';
 import { type Progress, startProgress } from '#harness';
+import { shuffled } from '../harness/shuffled.ts';
 import { openCrawl, type Crawl } from './documents/index.ts';
 import { clusterCrawl } from './real-crawl.ts';
 import { LIMITATIONS } from './limitations.ts';
-import { type MapReducePoint, measureMapReduce } from './mapreduce/point.ts';
-import { capacityOf, fitBatchModel, type Measured } from './model.ts';
+import { type MapReducePoint, measureMapReduce } from './batch/point.ts';
+import { capacityOf, fitBatchModel, type MeasuredPoints } from './model.ts';
 import { measurePercolator, type PercolatorPoint } from './percolator/point.ts';
 import { type Measurement, type Plan, syntheticOptions } from './plan.ts';
 import { addMapReducePoint, addPercolatorPoint } from './points.ts';
-import { copyStore, prepare, type Prepared } from './prepared.ts';
+import { copyStore, prepare, type PreparedRepository } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
 
@@ -36,7 +37,7 @@ export async function runExperiment(
   const run = createRun(plan.out, header(plan, commandLine));
   const work = path.join(plan.out, 'work');
   const progress = startProgress();
-  const measured: Measured = { percolator: new Map(), mapreduce: new Map() };
+  const measured: MeasuredPoints = { percolator: new Map(), mapreduce: new Map() };
   try {
     await mkdir(work, { recursive: true });
     await measureAll(plan, run, { crawl, work, progress, signal, measured });
@@ -60,7 +61,7 @@ interface Context {
   readonly progress: Progress;
   readonly signal: AbortSignal;
   /** Filled point by point. */
-  readonly measured: Measured;
+  readonly measured: MeasuredPoints;
 }
 
 async function measureAll(plan: Plan, run: Run, context: Context): Promise<void> {
@@ -87,7 +88,7 @@ async function measureAll(plan: Plan, run: Run, context: Context): Promise<void>
 }
 
 /** Merges the repeats into points, and derives capacity, model and targets from them. */
-function conclude(plan: Plan, run: Run, measured: Measured): void {
+function conclude(plan: Plan, run: Run, measured: MeasuredPoints): void {
   for (const rate of plan.rates.toSorted((a, b) => a - b)) {
     addMapReducePoint(run, plan, rate, measured.mapreduce.get(rate) ?? []);
     addPercolatorPoint(run, plan, rate, measured.percolator.get(rate) ?? []);
@@ -126,8 +127,8 @@ function inRandomOrder(plan: Plan): Measurement[] {
   const order: Measurement[] = [];
   for (let repeat = 0; repeat < plan.repeats; repeat++) {
     const systems = ['percolator', 'mapreduce'] as const;
-    const left = plan.rates.flatMap((rate) => systems.map((system) => ({ system, rate, repeat })));
-    while (left.length > 0) order.push(...left.splice(random.integer(0, left.length - 1), 1));
+    const all = plan.rates.flatMap((rate) => systems.map((system) => ({ system, rate, repeat })));
+    order.push(...shuffled(random, all));
   }
   return order;
 }
@@ -136,10 +137,10 @@ async function measure(
   plan: Plan,
   { system, rate }: Measurement,
   context: {
-    readonly prepared: Prepared;
+    readonly prepared: PreparedRepository;
     readonly pool: WorkerPool;
     readonly signal: AbortSignal;
-    readonly measured: Measured;
+    readonly measured: MeasuredPoints;
     readonly progress: Progress;
   },
 ): Promise<void> {

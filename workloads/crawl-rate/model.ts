@@ -4,11 +4,11 @@
  */
 import { linearRegression, median } from 'simple-statistics';
 import type { Capacity, MapreduceModel } from '#results';
-import type { MapReducePoint } from './mapreduce/point.ts';
+import type { MapReducePoint } from './batch/point.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
 import type { Plan } from './plan.ts';
 
-export interface Measured {
+export interface MeasuredPoints {
   /** By rate, one entry for each repeat. */
   readonly percolator: Map<number, PercolatorPoint[]>;
   readonly mapreduce: Map<number, MapReducePoint[]>;
@@ -18,7 +18,7 @@ export interface Measured {
 const SPREAD_MIN = 0.02;
 
 /** Least squares over all measured runs; null if all had about the same size. */
-export function fitBatchModel(plan: Plan, { mapreduce }: Measured): MapreduceModel | null {
+export function fitBatchModel(plan: Plan, { mapreduce }: MeasuredPoints): MapreduceModel | null {
   const cycles = [...mapreduce.values()].flat().flatMap((point) => point.cycles);
   const points = cycles.map(({ documents, seconds }) => [documents / plan.repository, seconds]);
   const sizes = points.map(([size = 0]) => size);
@@ -28,7 +28,7 @@ export function fitBatchModel(plan: Plan, { mapreduce }: Measured): MapreduceMod
 }
 
 /** The highest completion rate of any checked point; for the batch, its rate over a whole run. */
-export function capacityOf({ percolator, mapreduce }: Measured): Capacity {
+export function capacityOf({ percolator, mapreduce }: MeasuredPoints): Capacity {
   const completed = [...percolator.values()]
     .flat()
     .filter(({ check }) => check.passed)

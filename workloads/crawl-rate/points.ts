@@ -1,7 +1,7 @@
 /** Makes points of the record from measurements: it merges repeats and keeps verdicts. */
 import { mergeHistograms, percentileMs, type Run, type Verdict } from '#results';
 import type { Check } from './check.ts';
-import type { MapReducePoint } from './mapreduce/point.ts';
+import type { MapReducePoint } from './batch/point.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
 import type { Plan } from './plan.ts';
 import type { KeptUp } from './saturation.ts';
@@ -64,7 +64,7 @@ export function addMapReducePoint(
   );
 }
 
-interface Judged {
+interface JudgedPoint {
   readonly keptUp: KeptUp;
   readonly check: Check;
   readonly histogram: Parameters<typeof percentileMs>[0];
@@ -73,7 +73,7 @@ interface Judged {
 function common(
   plan: Plan,
   rate: number,
-  repeats: readonly Judged[],
+  repeats: readonly JudgedPoint[],
 ): {
   readonly ratePercentPerHour: number;
   readonly documentsPerSecondOffered: number;
@@ -94,7 +94,7 @@ function common(
 
 /** Verdicts are asymmetric: one repeat that did not keep up makes the point saturated. */
 function worst(
-  repeats: readonly Judged[],
+  repeats: readonly JudgedPoint[],
   lagMs: number,
 ): {
   readonly verdict: Verdict;

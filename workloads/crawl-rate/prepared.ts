@@ -25,7 +25,7 @@ import { loadRepository } from './percolator/load-repository.ts';
 import { type Plan, syntheticOptions } from './plan.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 
-export interface Prepared {
+export interface PreparedRepository {
   readonly folder: string;
   readonly description: RepositoryDescription;
   readonly repositoryFiles: readonly string[];
@@ -41,7 +41,7 @@ const ARRIVALS_EXTRA_SECONDS = 5;
 export async function prepare(
   plan: Plan,
   work: { readonly folder: string; readonly progress: Progress; readonly signal: AbortSignal },
-): Promise<Prepared> {
+): Promise<PreparedRepository> {
   const { folder, progress, signal } = work;
   const documents = createSyntheticDocuments(syntheticOptions(plan));
   const { repository } = plan;
@@ -68,7 +68,7 @@ export async function prepare(
 }
 
 /** Copies the loaded store and syncs it before use, so that no measurement waits for the disk. */
-export async function copyStore({ folder }: Prepared): Promise<string> {
+export async function copyStore({ folder }: PreparedRepository): Promise<string> {
   const copy = path.join(folder, 'point');
   await rm(copy, { recursive: true, force: true });
   await mkdir(copy);
@@ -105,7 +105,7 @@ async function writeArrivals(
   plan: Plan,
   documents: SyntheticDocuments,
   folder: string,
-): Promise<Prepared['arrivals']> {
+): Promise<PreparedRepository['arrivals']> {
   const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
   const seconds = plan.batchSeconds * ARRIVALS_FACTOR + ARRIVALS_EXTRA_SECONDS;
   const count = Math.ceil(perSecond * seconds) + 1;

@@ -65,7 +65,7 @@ export async function clusterCrawl(options: RealCrawlOptions): Promise<CrawlResu
   };
 }
 
-interface Clustered {
+interface ClusteringResult {
   readonly partition: Partition;
   /** Ids in commit order. */
   readonly order: readonly string[];
@@ -74,7 +74,7 @@ interface Clustered {
 async function clusterOnPercolator(
   { folder, signal }: RealCrawlOptions,
   documents: AsyncIterable<Document>,
-): Promise<Clustered> {
+): Promise<ClusteringResult> {
   await using percolator = await openPercolator({ folder: path.join(folder, 'store') });
   await createTables(percolator);
   const commits: CommittedRun[] = [];
@@ -113,7 +113,7 @@ async function clusterOnMapReduce(
 
 function bothChecks(
   pages: readonly CrawledPage[],
-  percolator: Clustered,
+  percolator: ClusteringResult,
   inBatch: Partition,
 ): Check {
   const byId = new Map(pages.map((page) => [page.id, page]));

@@ -11,9 +11,9 @@ import {
 } from '#engine';
 import { checkStoreName, provideStore } from '../harness/stores/index.ts';
 import { Data, dropTables, loadTables } from './data.ts';
-import { MESSAGE_CELL, type Written } from './figure-8-cases.ts';
+import { MESSAGE_CELL, type LastWrites } from './figure-8-cases.ts';
 import type { Plan } from './plan.ts';
-import type { Servers } from '../harness/processor-time.ts';
+import type { Servers } from '../harness/processes/processor-time.ts';
 import { type RecordedMessages, recordMessages } from './recorded-messages.ts';
 import { openServices, type Services } from './services.ts';
 
@@ -23,7 +23,7 @@ export interface BenchStore extends AsyncDisposable {
   readonly percolator: Percolator;
   readonly data: Data;
   readonly messages: RecordedMessages;
-  readonly written: Written;
+  readonly written: LastWrites;
   readonly servers: Servers;
   /** Oracle and lock service as processes; null without `--processes`. */
   readonly services: Services | null;

@@ -6,13 +6,14 @@
  * the machine affects all of them.
  */
 import type { Random } from '#engine';
+import { shuffled } from '../harness/shuffled.ts';
 import { closedLoop } from '../harness/load/closed-loop.ts';
 import {
   type ProcessorTime,
   processorTime,
   type Servers,
   since,
-} from '../harness/processor-time.ts';
+} from '../harness/processes/processor-time.ts';
 
 export interface Case {
   readonly name: string;
@@ -33,7 +34,7 @@ export interface Slice extends ProcessorTime {
 }
 
 /** The operations of a slice, and how many of them are in flight. */
-export interface SliceToRun {
+export interface SliceOptions {
   readonly first: number;
   readonly operations: number;
   readonly concurrency: number;
@@ -41,7 +42,7 @@ export interface SliceToRun {
 }
 
 /** Runs a slice of a case, in this process or in others, until all of its work is done. */
-export type RunSlice = (one: Case, slice: SliceToRun) => Promise<Slice>;
+export type RunSlice = (one: Case, slice: SliceOptions) => Promise<Slice>;
 
 /** Slices by the name of their case, in the order of the rounds. */
 export type Slices = ReadonlyMap<string, readonly Slice[]>;
@@ -76,8 +77,8 @@ export async function measureInRounds(
   for (const group of runners) sizes.push(await warmUp(group, rounds));
   const slices = new Map<string, Slice[]>();
   for (let round = 0; round < rounds.rounds; round++) {
-    for (const i of shuffled([...groups.keys()], rounds.random)) {
-      for (const runner of shuffled(runners[i] ?? [], rounds.random)) {
+    for (const i of shuffled(rounds.random, groups.keys())) {
+      for (const runner of shuffled(rounds.random, runners[i] ?? [])) {
         await runner.measure(sizes[i] ?? 1, slices);
       }
     }
@@ -154,14 +155,4 @@ export function runHere(servers: Servers): RunSlice {
     const seconds = (performance.now() - startedMs) / 1_000;
     return { operations, seconds, ...since(cpuBefore, processorTime(servers)) };
   };
-}
-
-/** Returns the items in random order, each order equally likely (the Fisher-Yates shuffle). */
-export function shuffled<T>(items: readonly T[], random: Random): T[] {
-  const order = [...items];
-  for (let i = order.length - 1; i > 0; i--) {
-    const j = random.integer(0, i);
-    [order[i], order[j]] = [order[j] as T, order[i] as T];
-  }
-  return order;
 }

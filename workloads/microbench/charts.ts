@@ -5,7 +5,7 @@ import { NAMES } from './figure-8-cases.ts';
 import { ratioOf } from './figure-8.ts';
 import { PAPER, relative } from './paper.ts';
 import type { Estimate } from '../harness/statistics/ratio.ts';
-import { type SweepName, type Swept, SWEEPS } from './sweep-tables.ts';
+import { type SweepName, type SweptStore, SWEEPS } from './sweep-tables.ts';
 
 const READS = 1;
 const WRITES = 2;
@@ -61,7 +61,7 @@ function barsOf(series: readonly ResultSeries[]): string {
   return hasBars ? ', lines their 95 % confidence intervals' : '';
 }
 
-export function sweepChart(what: SweepName, swept: readonly Swept[]): ResultChart {
+export function sweepChart(what: SweepName, swept: readonly SweptStore[]): ResultChart {
   const { title, at, caption } = SWEEPS[what];
   return {
     name: `${what}-relative`,
@@ -78,7 +78,7 @@ export function sweepChart(what: SweepName, swept: readonly Swept[]): ResultChar
   };
 }
 
-function ticksOf(what: SweepName, swept: readonly Swept[]): ResultChart['x']['ticks'] {
+function ticksOf(what: SweepName, swept: readonly SweptStore[]): ResultChart['x']['ticks'] {
   const values = new Set(swept.flatMap(({ sweeps }) => sweeps[what].map(({ at }) => at)));
   return [...values].map((at) => ({ at, label: at.toLocaleString('en') }));
 }

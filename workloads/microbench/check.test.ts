@@ -6,7 +6,7 @@ import { createMemoryBigtable } from '#engine/testing';
 import { checkWritten } from './check.ts';
 import { closedLoop } from '../harness/load/closed-loop.ts';
 import { CELLS, COLUMN, Data, loadTables, rawWrite } from './data.ts';
-import { comparedCases, MESSAGE_CELL, type Written } from './figure-8-cases.ts';
+import { comparedCases, MESSAGE_CELL, type LastWrites } from './figure-8-cases.ts';
 import { findingsOf, targetsOf } from './findings.ts';
 import { recordMessages, sendAs } from './recorded-messages.ts';
 
@@ -15,7 +15,7 @@ const SEED = 7;
 interface Bench extends AsyncDisposable {
   readonly percolator: Percolator;
   readonly data: Data;
-  readonly written: Written;
+  readonly written: LastWrites;
   check(): Promise<readonly string[]>;
 }
 
@@ -24,7 +24,7 @@ async function measured(): Promise<Bench> {
   const percolator = await openPercolator({ store: createMemoryBigtable() });
   const data = new Data({ rows: 40, valueBytes: 32, seed: SEED });
   await loadTables(percolator, data);
-  const written: Written = { raw: new Map(), percolator: new Map() };
+  const written: LastWrites = { raw: new Map(), percolator: new Map() };
   const { signal } = new AbortController();
   for (const { operate } of comparedCases(percolator, data, written).flat()) {
     await closedLoop(operate, { first: 0, operations: 100, concurrency: 4, signal });

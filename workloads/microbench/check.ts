@@ -8,7 +8,7 @@
  */
 import type { Percolator } from '#engine';
 import { CELLS, COLUMN, type Data, FAMILY, LOADED, RAW } from './data.ts';
-import type { Written } from './figure-8-cases.ts';
+import type { LastWrites } from './figure-8-cases.ts';
 import { stampOf } from './stamped-value.ts';
 
 const BATCH_ROWS = 1_000;
@@ -17,7 +17,7 @@ const TOLD_MAX = 5;
 export async function checkWritten(
   percolator: Percolator,
   data: Data,
-  written: Written,
+  written: LastWrites,
 ): Promise<readonly string[]> {
   await percolator.settled();
   const wrong = [

@@ -2,15 +2,15 @@
  * The messages between the benchmark and its client processes, sent by structured clone, so that
  * bytes stay bytes.
  */
-import type { Place } from '../harness/processes/index.ts';
+import type { SharedDatabase } from '../harness/processes/index.ts';
 import type { EngineSettings } from '../harness/engine-settings.ts';
-import type { SliceToRun } from './case.ts';
+import type { SliceOptions } from './case.ts';
 import type { Dimensions } from './data.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
 
 /** What a client receives at its start. */
 export interface ClientOptions {
-  readonly place: Place;
+  readonly database: SharedDatabase;
   readonly data: Dimensions;
   readonly engine: EngineSettings;
 }
@@ -18,26 +18,26 @@ export interface ClientOptions {
 /** All messages but the first are answered. */
 export type ToClient =
   | { readonly kind: 'begin'; readonly messages: RecordedMessages }
-  | { readonly kind: 'prepare'; readonly name: string; readonly share: Share }
+  | { readonly kind: 'prepare'; readonly name: string; readonly share: ClientSlice }
   | { readonly kind: 'run' }
   | { readonly kind: 'report written' };
 
 /** A client's part of a slice. */
-export type Share = Omit<SliceToRun, 'signal'>;
+export type ClientSlice = Omit<SliceOptions, 'signal'>;
 
 /** Times of the machine's monotonic clock. */
 export interface SliceResult {
-  readonly kind: 'ran';
+  readonly kind: 'finished';
   readonly beganUs: number;
   readonly endedUs: number;
   readonly cpuUs: number;
 }
 
 /** The operation that wrote each row last, as far as this client knows. */
-export interface ReportedWritten {
+export interface WrittenReport {
   readonly kind: 'written';
   readonly raw: readonly (readonly [row: number, operation: number])[];
   readonly percolator: readonly (readonly [row: number, operation: number])[];
 }
 
-export type FromClient = { readonly kind: 'prepared' } | SliceResult | ReportedWritten;
+export type FromClient = { readonly kind: 'prepared' } | SliceResult | WrittenReport;

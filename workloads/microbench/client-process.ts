@@ -4,8 +4,8 @@ import type { ClientOptions, ToClient } from './client-messages.ts';
 import { Client } from './client.ts';
 import { Data } from './data.ts';
 
-await serve<ToClient>(async ({ place, data, engine }: ClientOptions) => {
-  const { percolator, close } = await openDatabase(place, engine);
+await serve<ToClient>(async ({ database, data, engine }: ClientOptions) => {
+  const { percolator, close } = await openDatabase(database, engine);
   const client = new Client(percolator, new Data(data));
   return { onMessage: (message) => void client.hear(message), stop: close };
 });

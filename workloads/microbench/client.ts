@@ -3,10 +3,10 @@ import { type Percolator, unreachable } from '#engine';
 import { monotonicUs } from '../harness/load/monotonic-clock.ts';
 import { tellParent } from '../harness/processes/index.ts';
 import type { Case } from './case.ts';
-import type { FromClient, SliceResult, Share, ToClient } from './client-messages.ts';
+import type { FromClient, SliceResult, ClientSlice, ToClient } from './client-messages.ts';
 import { closedLoop } from '../harness/load/closed-loop.ts';
 import type { Data } from './data.ts';
-import { figure8Cases, type Written } from './figure-8-cases.ts';
+import { figure8Cases, type LastWrites } from './figure-8-cases.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
 
 const NEVER = new AbortController().signal;
@@ -14,9 +14,9 @@ const NEVER = new AbortController().signal;
 export class Client {
   readonly #percolator: Percolator;
   readonly #data: Data;
-  readonly #written: Written = { raw: new Map(), percolator: new Map() };
+  readonly #written: LastWrites = { raw: new Map(), percolator: new Map() };
   #cases: readonly Case[] = [];
-  #prepared: { readonly one: Case; readonly share: Share } | undefined;
+  #prepared: { readonly one: Case; readonly share: ClientSlice } | undefined;
 
   constructor(percolator: Percolator, data: Data) {
     this.#percolator = percolator;
@@ -48,7 +48,7 @@ export class Client {
     this.#cases = figure8Cases(this.#percolator, this.#data, given).flat().flatMap(withFollowers);
   }
 
-  async #prepare(name: string, share: Share): Promise<void> {
+  async #prepare(name: string, share: ClientSlice): Promise<void> {
     const one = this.#cases.find((candidate) => candidate.name === name);
     if (one === undefined) throw new Error(`there is no case ${name}`);
     await one.prepare?.(share.first, share.operations);
@@ -64,7 +64,7 @@ export class Client {
     await one.settle?.();
     const endedUs = monotonicUs();
     const { user, system } = process.cpuUsage(cpuBefore);
-    return { kind: 'ran', beganUs, endedUs, cpuUs: user + system };
+    return { kind: 'finished', beganUs, endedUs, cpuUs: user + system };
   }
 }
 

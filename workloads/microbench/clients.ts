@@ -3,36 +3,36 @@
  * with its share of the callers, all at the same time:
  *
  *     parent ──"prepare your share"──▶ clients ──"prepared"──▶ parent
- *     parent ──"run"──▶ clients ──"ran"──▶ parent
+ *     parent ──"run"──▶ clients ──"finished"──▶ parent
  *
  * A slice lasts from the first begin until the last end, by the clock that all processes of the
  * machine share; their CPU times are added up. At the end each client reports what it has written,
  * for the check.
  */
 import { Answers, type Member } from '../harness/processes/index.ts';
-import type { RunSlice, SliceToRun } from './case.ts';
+import type { RunSlice, SliceOptions } from './case.ts';
 import type {
   ClientOptions,
   FromClient,
   SliceResult,
-  ReportedWritten,
-  Share,
+  WrittenReport,
+  ClientSlice,
   ToClient,
 } from './client-messages.ts';
-import type { Written } from './figure-8-cases.ts';
-import { processorTime, type Servers, since } from '../harness/processor-time.ts';
+import type { LastWrites } from './figure-8-cases.ts';
+import { processorTime, type Servers, since } from '../harness/processes/processor-time.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
 import type { Services } from './services.ts';
 
 export interface Clients {
   readonly runSlice: RunSlice;
   /** Adds what the clients have written to `written`, and stops them. */
-  finish(written: Written): Promise<void>;
+  finish(written: LastWrites): Promise<void>;
 }
 
-export interface ClientsToStart {
+export interface ClientsOptions {
   readonly count: number;
-  readonly options: Omit<ClientOptions, 'place'>;
+  readonly options: Omit<ClientOptions, 'database'>;
   readonly messages: RecordedMessages;
   readonly servers: Servers;
   /** Default: client-process.ts. */
@@ -51,14 +51,19 @@ const PROGRAM = new URL('client-process.ts', import.meta.url);
  * lets no member outlive it.
  */
 export async function startClients(
-  { crew, place }: Services,
-  { count, options, messages, servers, program = PROGRAM }: ClientsToStart,
+  { crew, database }: Services,
+  { count, options, messages, servers, program = PROGRAM }: ClientsOptions,
 ): Promise<Clients> {
   const clients: Client[] = [];
   for (let i = 1; i <= count; i++) {
     const answers = new Answers();
-    const told = { ...options, place } satisfies ClientOptions;
-    const member = { name: `client ${i}`, program, options: told, onMessage: answers.take };
+    const clientOptions = { ...options, database } satisfies ClientOptions;
+    const member = {
+      name: `client ${i}`,
+      program,
+      options: clientOptions,
+      onMessage: answers.take,
+    };
     clients.push({ member: await crew.start(member), answers });
   }
   for (const { member } of clients) member.send({ kind: 'begin', messages } satisfies ToClient);
@@ -69,14 +74,14 @@ export async function startClients(
     runSlice: async ({ name }, slice) => {
       await askAll((i) => ({ kind: 'prepare', name, share: shareOf(slice, i, count) }));
       const before = processorTime(servers);
-      const ran = (await askAll(() => ({ kind: 'run' }))) as readonly SliceResult[];
+      const results = (await askAll(() => ({ kind: 'run' }))) as readonly SliceResult[];
       const { serverUs, servicesUs } = since(before, processorTime(servers));
-      const clientUs = ran.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
+      const clientUs = results.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
       const { operations } = slice;
-      return { operations, seconds: secondsOf(ran), clientUs, serverUs, servicesUs };
+      return { operations, seconds: secondsOf(results), clientUs, serverUs, servicesUs };
     },
     finish: async (written) => {
-      const all = (await askAll(() => ({ kind: 'report written' }))) as readonly ReportedWritten[];
+      const all = (await askAll(() => ({ kind: 'report written' }))) as readonly WrittenReport[];
       for (const { raw, percolator } of all) {
         addLatest(written.raw, raw);
         addLatest(written.percolator, percolator);
@@ -92,7 +97,11 @@ function ask({ member, answers }: Client, message: ToClient): Promise<FromClient
 }
 
 /** The share of client `i` of `count`: consecutive operations that no other client has. */
-function shareOf({ first, operations, concurrency }: SliceToRun, i: number, count: number): Share {
+function shareOf(
+  { first, operations, concurrency }: SliceOptions,
+  i: number,
+  count: number,
+): ClientSlice {
   const from = (total: number, index: number): number => Math.floor((index * total) / count);
   const part = (total: number): number => from(total, i + 1) - from(total, i);
   return {
@@ -102,9 +111,9 @@ function shareOf({ first, operations, concurrency }: SliceToRun, i: number, coun
   };
 }
 
-function secondsOf(ran: readonly SliceResult[]): number {
-  const began = Math.min(...ran.map(({ beganUs }) => beganUs));
-  const ended = Math.max(...ran.map(({ endedUs }) => endedUs));
+function secondsOf(results: readonly SliceResult[]): number {
+  const began = Math.min(...results.map(({ beganUs }) => beganUs));
+  const ended = Math.max(...results.map(({ endedUs }) => endedUs));
   return (ended - began) / 1e6;
 }
 

@@ -12,7 +12,7 @@
  * close in time use one row.
  */
 import { type Bigtable, createRandom, openBulkLoader, type Percolator } from '#engine';
-import { shuffled } from './case.ts';
+import { shuffled } from '../harness/shuffled.ts';
 import { type Stamp, stamper, stampOf } from './stamped-value.ts';
 
 export const RAW = 'micro-raw';
@@ -46,7 +46,7 @@ export class Data {
     this.readKeys = numbers.map((i) => `r${String(i).padStart(9, '0')}`);
     this.writeKeys = numbers.map((i) => `w${String(i).padStart(9, '0')}`);
     this.value = stamper(valueBytes, seed);
-    this.#order = shuffled(numbers, random);
+    this.#order = shuffled(random, numbers);
   }
 
   /** The number of the row that an operation uses. */

@@ -12,9 +12,9 @@ import { type BenchStore, openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
 import { Data, loadTables } from './data.ts';
 import { comparedCases } from './figure-8-cases.ts';
-import { measureFigure8, type Watched } from './figure-8.ts';
+import { measureFigure8, type MeasureOptions } from './figure-8.ts';
 import { findingsOf, targetsOf } from './findings.ts';
-import { type InProcess, timeInProcess } from './in-process.ts';
+import { type InProcessCost, timeInProcess } from './in-process.ts';
 import { limitationsOf } from './limitations.ts';
 import type { Plan } from './plan.ts';
 import { profileCases } from './profiled.ts';
@@ -34,7 +34,7 @@ export async function runExperiment(
   { signal, commandLine }: { readonly signal: AbortSignal; readonly commandLine: string },
 ): Promise<Outcome> {
   const progress = startProgress();
-  const watched: Watched = {
+  const watched: MeasureOptions = {
     signal,
     onPhase: (what) => {
       progress.phase(what, 0);
@@ -77,7 +77,7 @@ export async function runExperiment(
 async function resultOf(
   name: string,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
   missing: string[],
 ): Promise<StoreResult | undefined> {
   watched.onPhase(`${name}: opening and loading`);
@@ -101,7 +101,11 @@ function isMissing(error: unknown): error is Error {
   return error.code === 'STORE_UNAVAILABLE' || error.code === 'STORE_REFUSED';
 }
 
-async function measureStore(bench: BenchStore, plan: Plan, watched: Watched): Promise<StoreResult> {
+async function measureStore(
+  bench: BenchStore,
+  plan: Plan,
+  watched: MeasureOptions,
+): Promise<StoreResult> {
   const { name, store } = bench;
   const figure8 = await measureFigure8(bench, plan, watched);
   const { slices } = figure8;
@@ -120,8 +124,8 @@ async function measureStore(bench: BenchStore, plan: Plan, watched: Watched): Pr
 async function measureInProcess(
   bench: BenchStore,
   plan: Plan,
-  { signal, onPhase }: Watched,
-): Promise<readonly InProcess[]> {
+  { signal, onPhase }: MeasureOptions,
+): Promise<readonly InProcessCost[]> {
   onPhase(`${bench.name}: one caller at a time`);
   const random = createRandom(plan.seed).fork('in process');
   const run = { rounds: 3, milliseconds: 1_000 * plan.sliceSeconds, random, signal };
@@ -138,7 +142,7 @@ async function measureInProcess(
   return [...onDisk, ...memory.map(inMemoryNamed)];
 }
 
-function inMemoryNamed(timed: InProcess): InProcess {
+function inMemoryNamed(timed: InProcessCost): InProcessCost {
   return { ...timed, name: `${timed.name}, storage in memory` };
 }
 

@@ -30,7 +30,7 @@ export const NAMES = {
 const NEWEST = [{ family: FAMILY, qualifier: COLUMN, versions: 1 }];
 
 /** The last writes, by the number of the row. */
-export interface Written {
+export interface LastWrites {
   readonly raw: Map<number, number>;
   readonly percolator: Map<number, number>;
 }
@@ -39,7 +39,7 @@ export interface Written {
 export function figure8Cases(
   percolator: Percolator,
   data: Data,
-  given: { readonly messages: RecordedMessages; readonly written: Written },
+  given: { readonly messages: RecordedMessages; readonly written: LastWrites },
 ): readonly (readonly Case[])[] {
   const { messages, written } = given;
   return [
@@ -62,7 +62,7 @@ export function figure8Cases(
 export function comparedCases(
   percolator: Percolator,
   data: Data,
-  written: Written,
+  written: LastWrites,
 ): readonly (readonly Case[])[] {
   return [
     [rawRead(percolator, data), percolatorRead(percolator, data)],

@@ -34,7 +34,7 @@ export interface Figure8 {
   readonly messages: ReadonlyMap<string, Messages>;
 }
 
-export interface Watched {
+export interface MeasureOptions {
   readonly signal: AbortSignal;
   /** Called with the name of the next measurement. */
   readonly onPhase: (what: string) => void;
@@ -64,7 +64,7 @@ export function roundsOf(
 export async function measureFigure8(
   bench: BenchStore,
   plan: Plan,
-  { signal, onPhase }: Watched,
+  { signal, onPhase }: MeasureOptions,
   clientProgram?: URL,
 ): Promise<Figure8> {
   onPhase(`${bench.name}: figure 8`);
@@ -83,7 +83,7 @@ export async function measureFigure8(
   return { slices, messages: await countMessages(bench, plan, signal) };
 }
 
-interface InClients {
+interface ClientsContext {
   readonly bench: BenchStore;
   readonly services: Services;
   readonly plan: Plan;
@@ -93,7 +93,7 @@ interface InClients {
 async function measureInClients(
   cases: readonly (readonly Case[])[],
   rounds: Rounds,
-  { bench, services, plan, clientProgram: program }: InClients,
+  { bench, services, plan, clientProgram: program }: ClientsContext,
 ): Promise<Slices> {
   const { rows, valueBytes, seed, engine, processes: count } = plan;
   const options = { data: { rows, valueBytes, seed }, engine };
@@ -143,9 +143,9 @@ export function rateOf(slices: Slices, name: string): Estimate {
   return estimate(ratesOf(slices, name));
 }
 
-/** Ratio to the rate of `theirs`, round by round. */
-export function ratioOf(slices: Slices, ours: string, theirs: string): Estimate {
-  return estimateRatio(ratesOf(slices, ours), ratesOf(slices, theirs));
+/** Ratio to the rate of the baseline, round by round. */
+export function ratioOf(slices: Slices, name: string, baseline: string): Estimate {
+  return estimateRatio(ratesOf(slices, name), ratesOf(slices, baseline));
 }
 
 export interface Cost {

@@ -10,8 +10,8 @@ import { Data } from './data.ts';
 
 const FORGETS_ONE_IN = 5;
 
-await serve<ToClient>(async ({ place, data, engine }: ClientOptions) => {
-  const { percolator, close } = await openDatabase(place, engine);
+await serve<ToClient>(async ({ database, data, engine }: ClientOptions) => {
+  const { percolator, close } = await openDatabase(database, engine);
   const client = new Client(forgetful(percolator), new Data(data));
   return { onMessage: (message) => void client.hear(message), stop: close };
 });

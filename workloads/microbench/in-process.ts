@@ -8,9 +8,10 @@
 import { median } from 'simple-statistics';
 import { Bench } from 'tinybench';
 import type { Random } from '#engine';
-import { type Case, shuffled } from './case.ts';
+import { shuffled } from '../harness/shuffled.ts';
+import type { Case } from './case.ts';
 
-export interface InProcess {
+export interface InProcessCost {
   readonly name: string;
   /** Median time of one operation, in microseconds. */
   readonly medianUs: number;
@@ -26,7 +27,7 @@ export async function timeInProcess(
     readonly random: Random;
     readonly signal: AbortSignal;
   },
-): Promise<readonly InProcess[]> {
+): Promise<readonly InProcessCost[]> {
   const next = new Map(cases.map(({ name }) => [name, run.firstOperation]));
   const medians = new Map<string, number[]>();
   const samples = new Map<string, number>();
@@ -37,7 +38,7 @@ export async function timeInProcess(
       signal: run.signal,
       throws: true,
     });
-    for (const one of shuffled(cases, run.random)) {
+    for (const one of shuffled(run.random, cases)) {
       await one.prepare?.(next.get(one.name) ?? 0, Number.MAX_SAFE_INTEGER);
       bench.add(one.name, async () => {
         const operation = next.get(one.name) ?? 0;

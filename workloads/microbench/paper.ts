@@ -1,11 +1,11 @@
 /** Figure 8 of the paper: operations per second against a single tablet server, batching off. */
 
-export interface Pair {
+export interface ReadAndWrite {
   readonly read: number;
   readonly write: number;
 }
 
-export const PAPER: { readonly raw: Pair; readonly percolator: Pair } = {
+export const PAPER: { readonly raw: ReadAndWrite; readonly percolator: ReadAndWrite } = {
   raw: { read: 15_513, write: 31_003 },
   percolator: { read: 14_590, write: 7_232 },
 };
@@ -24,6 +24,6 @@ export function microseconds(perSecond: number): number {
  * Bigtable issues: a read to check for locks, a write to add the lock, and a second write to remove
  * the lock record" (section 3.2).
  */
-export function readAndTwoWritesUs({ read, write }: Pair): number {
+export function readAndTwoWritesUs({ read, write }: ReadAndWrite): number {
   return microseconds(read) + 2 * microseconds(write);
 }

@@ -9,7 +9,7 @@ import type { Case, Slices } from './case.ts';
 import { closedLoop } from '../harness/load/closed-loop.ts';
 import { type CpuProfile, profileCpu } from './cpu-profile.ts';
 import { figure8Cases } from './figure-8-cases.ts';
-import { rateOf, type Watched } from './figure-8.ts';
+import { rateOf, type MeasureOptions } from './figure-8.ts';
 import type { Plan } from './plan.ts';
 
 /** Seconds of each profile, in slices: with fewer samples the small parts are noise. */
@@ -19,7 +19,7 @@ const SLICES = 6;
 export async function profileCases(
   bench: BenchStore,
   plan: Plan,
-  { signal, onPhase }: Watched,
+  { signal, onPhase }: MeasureOptions,
   slices: Slices,
 ): Promise<ReadonlyMap<string, CpuProfile>> {
   const profiles = new Map<string, CpuProfile>();

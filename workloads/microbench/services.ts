@@ -3,12 +3,12 @@
  * client of the oracle.
  */
 import { connectOracle, type StoreAddress, type TimestampOracle } from '#engine';
-import { Crew, type Place, startServices } from '../harness/processes/index.ts';
+import { Crew, type SharedDatabase, startServices } from '../harness/processes/index.ts';
 
 export interface Services extends AsyncDisposable {
   /** All processes of the run; the clients join it. */
   readonly crew: Crew;
-  readonly place: Place;
+  readonly database: SharedDatabase;
   readonly pids: readonly number[];
   readonly oracle: TimestampOracle;
 }
@@ -19,7 +19,7 @@ const ORACLE_MS_MAX = 60_000;
 export async function openServices(store: StoreAddress, signal: AbortSignal): Promise<Services> {
   await using cleanup = new AsyncDisposableStack();
   const crew = cleanup.use(new Crew(signal));
-  const place = await startServices(crew, store);
+  const database = await startServices(crew, store);
   const { pids } = crew;
   // An orderly stop, so that the next oracle need not wait. If a process has failed, its failure
   // was reported already.
@@ -29,8 +29,8 @@ export async function openServices(store: StoreAddress, signal: AbortSignal): Pr
       () => {},
     ),
   );
-  const oracle = connectOracle({ addresses: place.oracles, timeoutMs: ORACLE_MS_MAX });
+  const oracle = connectOracle({ addresses: database.oracles, timeoutMs: ORACLE_MS_MAX });
   cleanup.use(oracle);
   const all = cleanup.move();
-  return { crew, place, pids, oracle, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  return { crew, database, pids, oracle, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }

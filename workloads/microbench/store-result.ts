@@ -1,7 +1,7 @@
 /** The results of one store. */
 import type { CpuProfile } from './cpu-profile.ts';
 import type { Figure8 } from './figure-8.ts';
-import type { InProcess } from './in-process.ts';
+import type { InProcessCost } from './in-process.ts';
 import type { Sweeps } from './sweeps.ts';
 
 export interface StoreResult {
@@ -12,7 +12,7 @@ export interface StoreResult {
   /** By the name of the case; null unless requested. */
   readonly profiles: ReadonlyMap<string, CpuProfile> | null;
   /** One caller at a time; null if the storage is another process. */
-  readonly inProcess: readonly InProcess[] | null;
+  readonly inProcess: readonly InProcessCost[] | null;
   /** The errors that the check found, one sentence each. */
   readonly wrong: readonly string[];
 }

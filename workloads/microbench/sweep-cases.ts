@@ -5,9 +5,9 @@
 import { openBulkLoader, type Percolator, type Random } from '#engine';
 import type { Case } from './case.ts';
 import { CELLS, COLUMN, type Data, FAMILY, LOADED, RAW, rawWrite } from './data.ts';
-import { noteRawWrite, type Written } from './figure-8-cases.ts';
+import { noteRawWrite, type LastWrites } from './figure-8-cases.ts';
 
-export interface Compared {
+export interface ComparedCases {
   readonly raw: Case;
   readonly percolator: Case;
 }
@@ -19,9 +19,9 @@ export interface Compared {
 export function writesOfCells(
   percolator: Percolator,
   data: Data,
-  written: Written,
+  written: LastWrites,
   cells: number,
-): Compared {
+): ComparedCases {
   const rowsOf = (operation: number): number[] =>
     Array.from({ length: cells }, (_, i) => data.rowOf(operation * cells + i));
   const key = (row: number): string => data.writeKeys[row] ?? '';
@@ -62,7 +62,7 @@ export async function readsOfVersions(
   percolator: Percolator,
   data: Data,
   versions: number,
-): Promise<Compared> {
+): Promise<ComparedCases> {
   const keys = Array.from({ length: VERSION_ROWS }, (_, row) => `v${versions}-${row}`);
   const values = keys.map((_, row) => data.value({ row, operation: LOADED }));
   await loadVersions(percolator, { keys, values, versions });

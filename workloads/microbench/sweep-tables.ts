@@ -1,10 +1,10 @@
 /** The tables of measurements that the paper does not show. */
 import { higherIsBetter, lowerIsBetter, type ResultMetric, type ResultTable } from '#results';
 import { type Estimate, intervalOf } from '../harness/statistics/ratio.ts';
-import type { InProcess } from './in-process.ts';
+import type { InProcessCost } from './in-process.ts';
 import type { Sweeps } from './sweeps.ts';
 
-export interface Swept {
+export interface SweptStore {
   readonly name: string;
   readonly sweeps: Sweeps;
 }
@@ -45,7 +45,7 @@ function rate(column: string, estimates: readonly Estimate[]): ResultMetric {
   return higherIsBetter(column, 'operations/s', { intervals: estimates.map(intervalOf) });
 }
 
-export function sweepTable(what: SweepName, swept: readonly Swept[]): ResultTable {
+export function sweepTable(what: SweepName, swept: readonly SweptStore[]): ResultTable {
   const { title, at, caption } = SWEEPS[what];
   return {
     name: what,
@@ -76,7 +76,7 @@ export function sweepTable(what: SweepName, swept: readonly Swept[]): ResultTabl
   };
 }
 
-export function conflictsTable(swept: readonly Swept[]): ResultTable {
+export function conflictsTable(swept: readonly SweptStore[]): ResultTable {
   return {
     name: 'conflicts',
     title: 'Transactions that conflict',
@@ -105,7 +105,7 @@ export function conflictsTable(swept: readonly Swept[]): ResultTable {
   };
 }
 
-export function batchingTable(swept: readonly Swept[]): ResultTable {
+export function batchingTable(swept: readonly SweptStore[]): ResultTable {
   return {
     name: 'batching',
     title: 'Batching on',
@@ -135,7 +135,7 @@ export function batchingTable(swept: readonly Swept[]): ResultTable {
   };
 }
 
-export function latencyTable(swept: readonly Swept[]): ResultTable {
+export function latencyTable(swept: readonly SweptStore[]): ResultTable {
   return {
     name: 'latency',
     title: 'Latency at a load',
@@ -161,7 +161,7 @@ export function latencyTable(swept: readonly Swept[]): ResultTable {
   };
 }
 
-export function inProcessTable(timed: readonly InProcess[]): ResultTable {
+export function inProcessTable(timed: readonly InProcessCost[]): ResultTable {
   return {
     name: 'in-process',
     title: 'One caller at a time, in the client’s process',

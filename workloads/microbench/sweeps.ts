@@ -7,12 +7,12 @@ import { percentileMs, statedPercentileMs } from '#results';
 import { settingsOf } from '../harness/engine-settings.ts';
 import type { BenchStore } from './bench-store.ts';
 import { type Case, measureInRounds, type Slices } from './case.ts';
-import { caseNamed, rateOf, roundsOf, ratioOf, type Watched } from './figure-8.ts';
+import { caseNamed, rateOf, roundsOf, ratioOf, type MeasureOptions } from './figure-8.ts';
 import { comparedCases, NAMES } from './figure-8-cases.ts';
 import { openLoop } from './open-loop.ts';
 import type { Plan } from './plan.ts';
 import type { Estimate } from '../harness/statistics/ratio.ts';
-import { type Compared, Counters, readsOfVersions, writesOfCells } from './sweep-cases.ts';
+import { type ComparedCases, Counters, readsOfVersions, writesOfCells } from './sweep-cases.ts';
 
 /** Both sides at one value of the swept parameter. */
 export interface SweepPoint {
@@ -63,7 +63,7 @@ export interface Sweeps {
 export async function measureSweeps(
   bench: BenchStore,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
   slices: Slices,
 ): Promise<Sweeps> {
   const cells = await sweepCells(bench, plan, watched);
@@ -78,7 +78,7 @@ export async function measureSweeps(
 async function sweepCells(
   bench: BenchStore,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
 ): Promise<readonly SweepPoint[]> {
   const points: SweepPoint[] = [];
   for (const cells of plan.cells) {
@@ -94,7 +94,7 @@ async function sweepCells(
 async function sweepVersions(
   bench: BenchStore,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
 ): Promise<readonly SweepPoint[]> {
   const points: SweepPoint[] = [];
   for (const versions of plan.versions) {
@@ -108,14 +108,14 @@ async function sweepVersions(
 async function sweepCallers(
   bench: BenchStore,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
 ): Promise<{ readonly readers: readonly SweepPoint[]; readonly writers: readonly SweepPoint[] }> {
   const readers: SweepPoint[] = [];
   const writers: SweepPoint[] = [];
   for (const concurrency of plan.concurrencies) {
     watched.onPhase(`${bench.name}: ${concurrency} callers`);
     const groups = comparedCases(bench.percolator, bench.data, bench.written);
-    const sides = (raw: string, percolator: string): Compared => ({
+    const sides = (raw: string, percolator: string): ComparedCases => ({
       raw: caseNamed(groups, raw),
       percolator: caseNamed(groups, percolator),
     });
@@ -131,8 +131,8 @@ async function sweepCallers(
 async function compare(
   bench: BenchStore,
   plan: Plan,
-  what: Watched & {
-    readonly compared: Compared;
+  what: MeasureOptions & {
+    readonly compared: ComparedCases;
     readonly at: number;
     readonly concurrency?: number;
   },
@@ -154,7 +154,7 @@ function sweepRounds(
     signal,
     at = 0,
     concurrency = plan.concurrency,
-  }: Watched & { at?: number; concurrency?: number },
+  }: MeasureOptions & { at?: number; concurrency?: number },
 ): ReturnType<typeof roundsOf> {
   return roundsOf(bench, plan, {
     signal,
@@ -169,7 +169,7 @@ function sweepRounds(
 async function compareBatching(
   bench: BenchStore,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
 ): Promise<readonly BatchingPoint[]> {
   watched.onPhase(`${bench.name}: batching on`);
   const { batching } = settingsOf({ ...plan.engineValues, batching: 'on' });
@@ -198,7 +198,7 @@ async function compareBatching(
 async function sweepConflicts(
   bench: BenchStore,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
 ): Promise<{ readonly conflicts: readonly ConflictPoint[]; readonly wrong: readonly string[] }> {
   const conflicts: ConflictPoint[] = [];
   const wrong: string[] = [];
@@ -226,7 +226,7 @@ async function sweepConflicts(
 async function measureLatencies(
   bench: BenchStore,
   plan: Plan,
-  watched: Watched,
+  watched: MeasureOptions,
   ofFigure8: Slices,
 ): Promise<readonly LatencyPoint[]> {
   const { signal, onPhase } = watched;

@@ -11,7 +11,7 @@ import type { CpuProfile } from './cpu-profile.ts';
 import type { StoreResult } from './store-result.ts';
 import { costOf, rateOf, ratioOf, totalUs } from './figure-8.ts';
 import { NAMES } from './figure-8-cases.ts';
-import { microseconds, PAPER, type Pair, readAndTwoWritesUs, relative } from './paper.ts';
+import { microseconds, PAPER, type ReadAndWrite, readAndTwoWritesUs, relative } from './paper.ts';
 
 const PAIRS = [
   { what: 'read', ours: NAMES.read, raw: NAMES.rawRead },
@@ -98,7 +98,7 @@ export function decompositionTable(results: readonly StoreResult[]): ResultTable
 
 type Row = ResultTable['rows'][number];
 
-function paperRows(raw: Pair, percolator: Pair, name: string): readonly Row[] {
+function paperRows(raw: ReadAndWrite, percolator: ReadAndWrite, name: string): readonly Row[] {
   return [
     partRow(name, 'read', '1 raw read', [microseconds(raw.read), microseconds(percolator.read)]),
     partRow(name, 'write', '1 raw read + 2 raw writes', [

@@ -2,12 +2,12 @@
  * The messages between the processes of bench:notify-latency. Times are those of the machine's
  * monotonic clock.
  */
-import type { Place } from '../../harness/processes/index.ts';
+import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 
 /** The options of the writer and of the worker. */
 export interface ProcessOptions {
-  readonly place: Place;
+  readonly place: SharedDatabase;
   readonly engine: EngineValues;
 }
 

@@ -9,7 +9,7 @@ import {
   Crew,
   type Member,
   openDatabase,
-  type Place,
+  type SharedDatabase,
   startServices,
 } from '../../harness/processes/index.ts';
 import type { EngineSettings } from '../../harness/engine-settings.ts';
@@ -75,7 +75,7 @@ async function run(
     place,
     plan,
     watched,
-  }: { readonly place: Place; readonly plan: Plan; readonly watched: Watched },
+  }: { readonly place: SharedDatabase; readonly plan: Plan; readonly watched: Watched },
 ): Promise<Point> {
   const { concurrency, thinkMs, engine, rows } = plan;
   const latest = new Map<number, Counts>();
@@ -104,7 +104,7 @@ async function run(
   };
 }
 
-async function load(place: Place, { rows, tablets }: Plan): Promise<void> {
+async function load(place: SharedDatabase, { rows, tablets }: Plan): Promise<void> {
   const { percolator, close } = await openDatabase(place);
   const keys = Array.from({ length: rows }, (_, i) => keyOf(i));
   const splits = Array.from({ length: tablets - 1 }, (_, i) =>

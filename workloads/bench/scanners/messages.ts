@@ -1,5 +1,5 @@
 /** The messages between bench:scanners and its scanner processes, and their shared constants. */
-import type { Place } from '../../harness/processes/index.ts';
+import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { EngineSettings } from '../../harness/engine-settings.ts';
 
 /** How scanners avoid one another's rows. */
@@ -11,7 +11,7 @@ export const TABLE = 'pages';
 export const COLUMN = 'contents';
 
 export interface ScannerOptions {
-  readonly place: Place;
+  readonly place: SharedDatabase;
   readonly mode: Mode;
   readonly engine: EngineSettings;
   /** Concurrent observer runs of a scanner. */

@@ -6,7 +6,7 @@
  * Half of the measured prewrites find a lock.
  */
 import { closedLoop } from '../../harness/load/closed-loop.ts';
-import { processorTime, since } from '../../harness/processor-time.ts';
+import { processorTime, since } from '../../harness/processes/processor-time.ts';
 import { openPath, type Path, type PathName } from './paths.ts';
 
 export interface TransportTask {

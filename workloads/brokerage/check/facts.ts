@@ -26,7 +26,7 @@ export interface Facts {
   readonly settlements: number;
 }
 
-interface Gathering {
+interface UnfinishedFacts {
   readonly trade: Row<'trade'>;
   readonly statuses: string[];
   settlement: Row<'settlement'> | undefined;
@@ -35,13 +35,13 @@ interface Gathering {
 }
 
 export async function gatherFacts(tables: TableReader): Promise<Facts> {
-  const trades = new Map<number, Gathering>();
+  const trades = new Map<number, UnfinishedFacts>();
   for await (const trade of tables.rows('trade')) {
     const empty = { settlement: undefined, cash: undefined, request: undefined };
     trades.set(trade.t_id, { trade, statuses: [], ...empty });
   }
   const orphans: { table: string; tradeId: number }[] = [];
-  const add = (table: string, tradeId: number, to: (facts: Gathering) => void): void => {
+  const add = (table: string, tradeId: number, to: (facts: UnfinishedFacts) => void): void => {
     const facts = trades.get(tradeId);
     if (facts === undefined) orphans.push({ table, tradeId });
     else to(facts);

@@ -8,7 +8,7 @@ import { PRESETS, type TransactionType } from '../model/index.ts';
 import { createPopulation } from '../population/index.ts';
 import {
   CustomerEmulator,
-  type Emulated,
+  type EmulatorResult,
   type EmulatedRun,
   type Load,
 } from './customer-emulator.ts';
@@ -22,7 +22,7 @@ const WARMUP_MS = 20_000;
 
 interface Scene {
   readonly brokerage: FakeBrokerage;
-  readonly emulated: Emulated;
+  readonly emulated: EmulatorResult;
   readonly endedMs: number;
 }
 

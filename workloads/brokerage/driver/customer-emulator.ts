@@ -12,7 +12,7 @@
  */
 import type { Clock, Random } from '#engine';
 import type { Brokerage, Population } from '../model/index.ts';
-import { type CustomerRange, CustomerInputs, type Issued } from './inputs/index.ts';
+import { type CustomerRange, CustomerInputs, type TransactionRequest } from './inputs/index.ts';
 import { MarketExchange } from './market-exchange.ts';
 import { type Interval, Recorder, type Records } from './recorder.ts';
 
@@ -48,7 +48,7 @@ export interface EmulatedRun extends Interval {
   readonly signal: AbortSignal;
 }
 
-export interface Emulated {
+export interface EmulatorResult {
   readonly records: Records;
   /**
    * Customers' transactions that were due and had not ended, at either end of the measured
@@ -117,7 +117,7 @@ export class CustomerEmulator {
     await brokerage.execute('tradeCleanup', { firstTradeId, now: this.#now() });
   }
 
-  async run(run: EmulatedRun): Promise<Emulated> {
+  async run(run: EmulatedRun): Promise<EmulatorResult> {
     this.#recorder.measure(run);
     this.#isOverrun = false;
     this.exchange.resume();
@@ -179,7 +179,7 @@ export class CustomerEmulator {
     this.#inFlight--;
   }
 
-  async #execute(issued: Issued, dueMs: number): Promise<void> {
+  async #execute(issued: TransactionRequest, dueMs: number): Promise<void> {
     if (issued.type !== 'tradeOrder') {
       await this.#recorder.execute(issued.type, issued.input, dueMs);
       return;

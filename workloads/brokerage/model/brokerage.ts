@@ -13,7 +13,7 @@ import type { Inputs, Results, TransactionType } from './transactions.ts';
 export type BrokerUpdate = 'omit' | 'inline' | 'side-table';
 
 /** A transaction that has ended; one that was rolled back on purpose counts as ended, too. */
-export interface Executed<R> {
+export interface Execution<R> {
   readonly result: R;
   /** Number of attempts: 1 + conflicts. */
   readonly attempts: number;
@@ -31,7 +31,7 @@ export interface Brokerage extends AsyncDisposable {
    * Runs a transaction until it commits, however many conflicts it meets. Several may run at a
    * time.
    */
-  execute<T extends TransactionType>(type: T, input: Inputs[T]): Promise<Executed<Results[T]>>;
+  execute<T extends TransactionType>(type: T, input: Inputs[T]): Promise<Execution<Results[T]>>;
   /**
    * Resolves when deferred work of the transactions is done: the broker's side table is aggregated.
    */

@@ -7,7 +7,7 @@ export const SETTLEMENT_DAYS_MS: number = 2 * 86_400_000;
 
 export const CASH_TYPE = { cash: 'Cash Account', margin: 'Margin' } as const;
 
-export interface Settled {
+export interface SettledTrade {
   readonly isSell: boolean;
   readonly quantity: number;
   readonly price: number;
@@ -19,7 +19,7 @@ export interface Settled {
 }
 
 /** The amount that the account receives; below zero: that it pays. */
-export function settlementAmount(trade: Settled): number {
+export function settlementAmount(trade: SettledTrade): number {
   const value = trade.quantity * trade.price;
   const fees = trade.charge + trade.commission;
   const withheld = trade.taxStatus === 1 ? trade.tax : 0;

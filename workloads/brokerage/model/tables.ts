@@ -11,12 +11,15 @@ import type { RowOf, TableDescription } from './tables/description.ts';
 import { DIMENSION_SET } from './tables/dimension-set.ts';
 import { MARKET_SET } from './tables/market-set.ts';
 
-type Described = typeof CUSTOMER_SET & typeof BROKER_SET & typeof MARKET_SET & typeof DIMENSION_SET;
+type DescribedTables = typeof CUSTOMER_SET &
+  typeof BROKER_SET &
+  typeof MARKET_SET &
+  typeof DIMENSION_SET;
 
-export type TableName = keyof Described;
-export type Row<T extends TableName> = RowOf<Described[T]>;
+export type TableName = keyof DescribedTables;
+export type Row<T extends TableName> = RowOf<DescribedTables[T]>;
 
-const TABLES: Described = {
+const TABLES: DescribedTables = {
   ...CUSTOMER_SET,
   ...BROKER_SET,
   ...MARKET_SET,

@@ -8,9 +8,9 @@ import { inOrder, type TradeRecord } from './trade-record.ts';
  * collected first.
  */
 export function* initialTradeRecords(population: Population): Generator<TradeRecord> {
-  const settlements = new Alongside(population.rows('settlement'), ({ se_t_id }) => se_t_id);
-  const cash = new Alongside(population.rows('cash_transaction'), ({ ct_t_id }) => ct_t_id);
-  const histories = new Alongside(population.rows('trade_history'), ({ th_t_id }) => th_t_id);
+  const settlements = new RowsByTrade(population.rows('settlement'), ({ se_t_id }) => se_t_id);
+  const cash = new RowsByTrade(population.rows('cash_transaction'), ({ ct_t_id }) => ct_t_id);
+  const histories = new RowsByTrade(population.rows('trade_history'), ({ th_t_id }) => th_t_id);
   const changes = Map.groupBy(population.rows('holding_history'), ({ hh_t_id }) => hh_t_id);
   for (const trade of population.rows('trade')) {
     const lots = (changes.get(trade.t_id) ?? []).map(({ hh_h_t_id }) => hh_h_t_id);
@@ -22,7 +22,7 @@ export function* initialTradeRecords(population: Population): Generator<TradeRec
 }
 
 /** An iterator over rows that come in the order of their trades. */
-class Alongside<R> {
+class RowsByTrade<R> {
   readonly #rows: Iterator<R>;
   readonly #tradeOf: (row: R) => number;
   #next: IteratorResult<R>;

@@ -42,7 +42,7 @@ export interface Placement {
 export type TradeRecordTable = 'trade' | 'settlement' | 'cash_transaction' | 'trade_history';
 
 /** A row, together with the columns of other tables that its key contains. */
-export type Placed<T extends TableName> = Row<T> &
+export type KeyedRow<T extends TableName> = Row<T> &
   (T extends 'trade_request' ? { readonly [SECTOR]: string } : unknown);
 
 export interface Path {
@@ -166,7 +166,7 @@ export function cellAt(table: TableName, parts: readonly KeyPart[]): Cell {
   return { table: place, row: encodeKey(parts), column };
 }
 
-export function cellOf<T extends TableName>(table: T, row: Placed<T>): Cell {
+export function cellOf<T extends TableName>(table: T, row: KeyedRow<T>): Cell {
   const { table: place, key, column } = placementOf(table);
   return { table: place, row: encodeKey(keyParts(row, key)), column };
 }
@@ -175,7 +175,7 @@ export function cellOf<T extends TableName>(table: T, row: Placed<T>): Cell {
 export function underSector(
   request: Row<'trade_request'>,
   sector: string,
-): Placed<'trade_request'> {
+): KeyedRow<'trade_request'> {
   return { ...request, [SECTOR]: sector };
 }
 

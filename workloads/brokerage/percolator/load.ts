@@ -20,7 +20,7 @@ import {
   isInTradeRecord,
   type Path,
   pathsOf,
-  type Placed,
+  type KeyedRow,
   percolatorTables,
   placementOf,
   sectorCell,
@@ -118,7 +118,7 @@ class Indexes<T extends TableName> {
   }
 
   add(row: Row<T>, value: Buffer): void {
-    const { row: to } = cellOf(this.#table, row as Placed<T>);
+    const { row: to } = cellOf(this.#table, row as KeyedRow<T>);
     for (const { path, entries } of this.#indexes) {
       entries.push([entryKey(path, row), path.isCovering ? value : Buffer.from(to)]);
     }

@@ -30,7 +30,7 @@ import {
   type Path,
   pathOf,
   pathsOf,
-  type Placed,
+  type KeyedRow,
   placementOf,
   sectorCell,
 } from './layout.ts';
@@ -39,8 +39,10 @@ import { decodeTradeRecord, encodeTradeRecord, type TradeRecord } from './trade-
 /** Tables whose rows have a cell each. */
 type SingleTable = Exclude<TableName, TradeRecordTable>;
 /** A requested row: its table, and the parts of the key that layout.ts defines. */
-export type Asked = readonly [table: SingleTable, ...key: readonly KeyPart[]];
-type Found<A extends readonly Asked[]> = { readonly [I in keyof A]: Row<A[I][0]> | undefined };
+export type RowRequest = readonly [table: SingleTable, ...key: readonly KeyPart[]];
+type RequestedRows<A extends readonly RowRequest[]> = {
+  readonly [I in keyof A]: Row<A[I][0]> | undefined;
+};
 
 export interface ScanBounds {
   /** Bounds, both inclusive, of the key's part after the prefix. */
@@ -76,22 +78,22 @@ export class RowReader {
   }
 
   /** Rows of different tables at once; those in one row of the storage are one read. */
-  async findAll<const A extends readonly Asked[]>(asked: A): Promise<Found<A>> {
+  async findAll<const A extends readonly RowRequest[]>(asked: A): Promise<RequestedRows<A>> {
     const cells = asked.map(([table, ...key]) => cellAt(table, key));
     const values = await this.#reader.getMany(cells);
     return asked.map(([table], i) => {
       const value = values[i];
       return value && decodeRow(table, value);
-    }) as unknown as Found<A>;
+    }) as unknown as RequestedRows<A>;
   }
 
   /** @throws if one of them does not exist */
-  async getAll<const A extends readonly Asked[]>(
+  async getAll<const A extends readonly RowRequest[]>(
     asked: A,
   ): Promise<{ readonly [I in keyof A]: Row<A[I][0]> }> {
     const rows: readonly unknown[] = await this.findAll(asked);
     return rows.map((row, i) => {
-      const [table, ...key] = asked[i] as Asked;
+      const [table, ...key] = asked[i] as RowRequest;
       return present(row, table, key);
     }) as unknown as { readonly [I in keyof A]: Row<A[I][0]> };
   }
@@ -295,7 +297,7 @@ export class RowWriter extends RowReader {
     this.transaction.set(cellAt(table, key), encodeRows(table, rows));
   }
 
-  insert<T extends SingleTable>(table: T, row: Placed<T>): void {
+  insert<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const cell = cellOf(table, row);
     const value = encodeRow(table, row);
@@ -319,7 +321,11 @@ export class RowWriter extends RowReader {
   }
 
   /** Changes columns that are not part of the row's key; access paths may change. */
-  update<T extends SingleTable>(table: T, before: Placed<T>, changes: Partial<Row<T>>): Placed<T> {
+  update<T extends SingleTable>(
+    table: T,
+    before: KeyedRow<T>,
+    changes: Partial<Row<T>>,
+  ): KeyedRow<T> {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const after = { ...before, ...changes };
     const cell = cellOf(table, after);
@@ -330,7 +336,7 @@ export class RowWriter extends RowReader {
     return after;
   }
 
-  remove<T extends SingleTable>(table: T, row: Placed<T>): void {
+  remove<T extends SingleTable>(table: T, row: KeyedRow<T>): void {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     this.transaction.delete(cellOf(table, row));
     for (const path of pathsOf(table)) this.transaction.delete(entryCell(path, row));

@@ -24,7 +24,7 @@ export interface TradeRecord {
 }
 
 type Values = readonly unknown[];
-type Encoded = readonly [
+type EncodedTradeRecord = readonly [
   Values,
   Values | null,
   Values | null,
@@ -33,7 +33,7 @@ type Encoded = readonly [
 ];
 
 export function encodeTradeRecord({ trade, settlement, cash, history, lots }: TradeRecord): Buffer {
-  const encoded: Encoded = [
+  const encoded: EncodedTradeRecord = [
     valuesOf('trade', trade),
     settlement === undefined ? null : valuesOf('settlement', settlement),
     cash === undefined ? null : valuesOf('cash_transaction', cash),
@@ -44,7 +44,9 @@ export function encodeTradeRecord({ trade, settlement, cash, history, lots }: Tr
 }
 
 export function decodeTradeRecord(value: Buffer): TradeRecord {
-  const [trade, settlement, cash, history, lots] = JSON.parse(value.toString()) as Encoded;
+  const [trade, settlement, cash, history, lots] = JSON.parse(
+    value.toString(),
+  ) as EncodedTradeRecord;
   return {
     trade: rowOf('trade', trade),
     settlement: settlement === null ? undefined : rowOf('settlement', settlement),

@@ -26,7 +26,7 @@ import {
 import { TRADING_DAY_MS, tradingTime } from './calendar.ts';
 import { FIRST_TRADE_ID, ownerOf } from './ids.ts';
 import { LotLedger } from './lot-ledger.ts';
-import { type Queued, TimeQueue } from './time-queue.ts';
+import { type QueuedTrade, TimeQueue } from './time-queue.ts';
 import {
   charges,
   commissionRates,
@@ -60,7 +60,7 @@ function isAborted(tradeId: number): boolean {
   return (tradeId - FIRST_TRADE_ID) % ABORTED_EVERY === ABORTED_EVERY - 1;
 }
 
-interface Submitted extends Queued {
+interface SubmittedTrade extends QueuedTrade {
   readonly tradeId: number;
   readonly submittedMs: number;
   readonly accountId: number;
@@ -91,7 +91,7 @@ export function completeInitialTrades({
   const trades = new TradeLedger(tradeIds);
   const lots = new LotLedger();
   const completion = completer({ seed, market, trades, lots });
-  const queue = new TimeQueue<Submitted>();
+  const queue = new TimeQueue<SubmittedTrade>();
   const gapMs = (scale.initialTradeDays * TRADING_DAY_MS) / tradeIds;
   for (let n = 0; n < tradeIds; n++) {
     const tradeId = FIRST_TRADE_ID + n;
@@ -107,7 +107,7 @@ function submit(
   { random, roster, market }: { random: Random; roster: Roster; market: Market },
   tradeId: number,
   elapsedMs: number,
-): Submitted {
+): SubmittedTrade {
   const accountId = random.pick(roster.accountIds(drawCustomer(random, roster.customers)));
   const security = random.pick(roster.basket(accountId));
   const type = drawType(random);
@@ -155,7 +155,7 @@ function completer({
   market: Market;
   trades: TradeLedger;
   lots: LotLedger;
-}): (due: Submitted) => void {
+}): (due: SubmittedTrade) => void {
   const chargeOf = new Map(
     charges().map((row) => [`${row.ch_tt_id}/${row.ch_c_tier}`, row.ch_chrg]),
   );

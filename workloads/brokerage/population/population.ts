@@ -39,7 +39,7 @@ export function createPopulation(scale: Scale, seed: number): Population {
   };
 }
 
-interface Parts {
+interface PopulationBasis {
   readonly scale: Scale;
   readonly seed: number;
   readonly roster: Roster;
@@ -48,10 +48,10 @@ interface Parts {
 
 type Sources = { readonly [T in TableName]: () => Iterable<Row<T>> };
 
-function tableSources(parts: Parts): Sources {
+function tableSources(parts: PopulationBasis): Sources {
   const { scale, seed, roster } = parts;
-  let known: trades.Completed | undefined;
-  const completed = (): trades.Completed =>
+  let known: trades.CompletedTrades | undefined;
+  const completed = (): trades.CompletedTrades =>
     (known ??= { roster, seed, ...completeInitialTrades(parts) });
   return {
     account_permission: () => customers.accountPermissionRows(roster),

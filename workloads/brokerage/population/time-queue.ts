@@ -3,12 +3,12 @@
  * order of trade ids.
  */
 
-export interface Queued {
+export interface QueuedTrade {
   readonly dueMs: number;
   readonly tradeId: number;
 }
 
-export class TimeQueue<T extends Queued> {
+export class TimeQueue<T extends QueuedTrade> {
   readonly #heap: T[] = [];
 
   add(item: T): void {
@@ -50,6 +50,6 @@ export class TimeQueue<T extends Queued> {
   }
 }
 
-function isBefore(a: Queued, b: Queued): boolean {
+function isBefore(a: QueuedTrade, b: QueuedTrade): boolean {
   return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.tradeId < b.tradeId);
 }

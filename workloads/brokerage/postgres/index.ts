@@ -4,5 +4,5 @@
  */
 export { openFrames } from './frames/brokerage.ts';
 export { openFunctions, type PostgresBrokerageOptions } from './functions/brokerage.ts';
-export { loadPostgres, type Loaded, type LoadOptions } from './load.ts';
+export { loadPostgres, type LoadResult as Loaded, type LoadOptions } from './load.ts';
 export { type PostgresOptions, type PostgresServer, providePostgres } from './server.ts';

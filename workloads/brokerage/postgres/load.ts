@@ -20,7 +20,7 @@ export interface LoadOptions {
   readonly onTable?: ((table: TableName, rows: number) => void) | undefined;
 }
 
-export interface Loaded {
+export interface LoadResult {
   readonly rows: number;
   /** From the first table to the last statistics; includes the time of the generator. */
   readonly seconds: number;
@@ -33,7 +33,7 @@ export async function loadPostgres(
   connection: pg.ClientConfig,
   population: Pick<Population, 'rows'>,
   { onTable = () => {} }: LoadOptions = {},
-): Promise<Loaded> {
+): Promise<LoadResult> {
   const startMs = systemClock.monotonicMs();
   const client = new pg.Client(connection);
   await client.connect();

@@ -13,7 +13,7 @@ import type {
   TransactionType,
   TriggeredOrder,
 } from '../model/index.ts';
-import { CustomerInputs, type Issued } from '../driver/inputs/index.ts';
+import { CustomerInputs, type TransactionRequest } from '../driver/inputs/index.ts';
 
 const STEP_MS = 37;
 const TICKER_ENTRIES = 20;
@@ -43,7 +43,7 @@ export class OneClient {
     });
   }
 
-  next(): Issued {
+  next(): TransactionRequest {
     this.#steps++;
     const now = this.#now;
     if (this.#steps % 15 === 0) {
@@ -64,7 +64,7 @@ export class OneClient {
   }
 
   /** Cleans up everything that is still open. */
-  cleanup(): Issued {
+  cleanup(): TransactionRequest {
     const { lastId } = this.#population.roster.trades;
     return { type: 'tradeCleanup', input: { firstTradeId: lastId + 1, now: this.#now } };
   }
@@ -107,7 +107,7 @@ export class OneClient {
     this.#waiting = this.#waiting.filter(({ tradeId }) => !triggered.has(tradeId));
   }
 
-  #sometimesDenied(issued: Issued): Issued {
+  #sometimesDenied(issued: TransactionRequest): TransactionRequest {
     if (issued.type !== 'tradeOrder' || ++this.#orders % DENIED > 0) return issued;
     const executor = { ...issued.input.executor, taxId: 'unknown' };
     return { ...issued, input: { ...issued.input, executor } };

@@ -2,7 +2,7 @@
 import { UsageError } from '#results';
 import { type PostgresServer, providePostgres } from './server.ts';
 
-export interface TriedServer extends AsyncDisposable {
+export interface OptionalServer extends AsyncDisposable {
   /** For `skip` of a test: false, or one line that says why there is none. */
   readonly skip: string | false;
   /** @throws if there is none: check `skip` first */
@@ -10,7 +10,7 @@ export interface TriedServer extends AsyncDisposable {
 }
 
 /** `folder` as for `providePostgres`. */
-export async function tryPostgres(folder?: string): Promise<TriedServer> {
+export async function tryPostgres(folder?: string): Promise<OptionalServer> {
   try {
     const server = await providePostgres({ environment: {}, folder });
     return { skip: false, server, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };

@@ -58,7 +58,7 @@ export async function startPrivateCluster(parent: string = tmpdir()): Promise<Pr
   }
 }
 
-interface Parts {
+interface ClusterResources {
   readonly folder: string;
   readonly sockets: string;
   readonly guard: Guard;
@@ -72,7 +72,7 @@ async function start({
   guard,
   account,
   binaries,
-}: Parts): Promise<PrivateCluster> {
+}: ClusterResources): Promise<PrivateCluster> {
   const data = path.join(folder, 'data');
   const making = launch(binaries.initdb, initdbArguments(data), account);
   guard.watch(making.pid ?? 0);

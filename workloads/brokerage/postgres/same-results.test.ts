@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { openPercolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import type { Issued } from '../driver/inputs/index.ts';
+import type { TransactionRequest } from '../driver/inputs/index.ts';
 import {
   type Brokerage,
   describe as describeTable,
@@ -104,7 +104,10 @@ const KINDS: readonly string[] = `
   .filter((kind) => kind !== '')
   .concat(Object.keys(TRANSACTIONS));
 
-function kindsOf({ type, input }: Issued, result: Results[TransactionType]): readonly string[] {
+function kindsOf(
+  { type, input }: TransactionRequest,
+  result: Results[TransactionType],
+): readonly string[] {
   const details = DETAILS[type] as ((input: unknown, result: unknown) => Details) | undefined;
   const found = Object.entries(details?.(input, result) ?? {}).filter(([, isSo]) => isSo);
   return [type, ...found.map(([kind]) => kind)];

@@ -1,7 +1,7 @@
 /** A loaded database as plain data, from which each client process opens it. */
 import type pg from 'pg';
 import type { StoreAddress } from '#engine';
-import type { Place } from '../../harness/processes/index.ts';
+import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { DatabaseValues } from '../../harness/engine-settings.ts';
 import type { BrokerUpdate } from '../model/index.ts';
 
@@ -10,7 +10,7 @@ export type DatabaseAddress = PercolatorAddress | PostgresAddress;
 export interface PercolatorAddress {
   readonly kind: 'percolator';
   /** Either a client with its own oracle and liveness, or one of several that share them. */
-  readonly at: { readonly store: StoreAddress } | { readonly place: Place };
+  readonly at: { readonly store: StoreAddress } | { readonly shared: SharedDatabase };
   readonly brokerUpdate: BrokerUpdate;
   readonly engine: DatabaseValues;
   /** Whether calls of the store are counted, which has a small cost. */

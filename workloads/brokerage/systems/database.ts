@@ -1,5 +1,5 @@
 /** A loaded database, and the variants in which it is measured. */
-import type { Parts } from '../clients.ts';
+import type { MeasuredProcesses } from '../clients.ts';
 import type { SystemName } from '../plan.ts';
 import type { DatabaseAddress } from './address.ts';
 
@@ -18,5 +18,5 @@ export interface System {
   /** What a commit survives, in one sentence. */
   readonly durability: string;
   /** The processes that serve it, in addition to its clients. */
-  readonly servers: Parts;
+  readonly servers: MeasuredProcesses;
 }

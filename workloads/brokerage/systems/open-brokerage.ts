@@ -63,7 +63,7 @@ async function openOurs(address: PercolatorAddress): Promise<OpenedBrokerage> {
  * flight as long as this lifetime allows.
  */
 function collecting({ at }: PercolatorAddress): CollectorOptions {
-  const { kind } = 'store' in at ? at.store : at.place.store;
+  const { kind } = 'store' in at ? at.store : at.shared.store;
   return { messageLifetimeMs: 10_000, rowsPerStep: kind === 'embedded' ? 512 : 64, pauseMs: 100 };
 }
 
@@ -75,7 +75,7 @@ interface Engine {
 
 async function openEngine({ at, engine, countsCalls }: PercolatorAddress): Promise<Engine> {
   const settings = settingsOf(engine);
-  if ('place' in at) return { ...(await openDatabase(at.place, settings)), counts: null };
+  if ('shared' in at) return { ...(await openDatabase(at.shared, settings)), counts: null };
   const store = await openStore(at.store);
   const counted = countsCalls ? countCalls(store) : { store, counts: null };
   const percolator = await openPercolator({ store: counted.store satisfies Bigtable, ...settings });

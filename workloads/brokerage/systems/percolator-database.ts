@@ -55,7 +55,7 @@ export async function openPercolatorDatabase(
   const at =
     processes === undefined
       ? { store: provided.address }
-      : { place: await startServices(crew, provided.address) };
+      : { shared: await startServices(crew, provided.address) };
   const address: PercolatorAddress = { kind: 'percolator', at, ...pick(options) };
   const { serverPid } = provided;
   const servers = { services: crew.pids, server: serverPid === null ? [] : [serverPid] };

@@ -10,11 +10,11 @@ export type CrawledPage = Omit<Document, 'contents'>;
  * The key that all pages of a cluster share, the strongest first. `several`: no key is common to
  * all of them; different keys joined them one by one.
  */
-type Sharing = 'contents' | 'text' | 'url' | 'several';
+type SharedKey = 'contents' | 'text' | 'url' | 'several';
 
 interface DuplicateGroup {
   readonly representative: string;
-  readonly sharing: Sharing;
+  readonly sharing: SharedKey;
   /** In order of arrival, the representative's first. */
   readonly urls: readonly string[];
 }
@@ -28,7 +28,7 @@ export interface CrawlDescription {
   /** Pages by host as written, the host with most pages first. */
   readonly hosts: readonly { readonly host: string; readonly pages: number }[];
   /** Clusters of two or more pages, by the key that their pages share. */
-  readonly groups: Readonly<Record<Sharing, number>>;
+  readonly groups: Readonly<Record<SharedKey, number>>;
   /** The clusters with pages on more than one host. */
   readonly acrossHosts: readonly DuplicateGroup[];
 }
@@ -65,7 +65,7 @@ function describeGroup(members: readonly CrawledPage[], partition: Partition): D
   };
 }
 
-function sharingOf(members: readonly CrawledPage[]): Sharing {
+function sharingOf(members: readonly CrawledPage[]): SharedKey {
   if (distinct(members, ({ keys }) => keys[0]) === 1) return 'contents';
   if (distinct(members, ({ keys }) => keys[1]) === 1) return 'text';
   if (distinct(members, ({ keys }) => keys[2]) === 1) return 'url';

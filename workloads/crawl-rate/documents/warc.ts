@@ -37,7 +37,7 @@ export type Page = Extract<CrawlRecord, { kind: 'page' }>;
 
 /** The records of the file, in order. Throws a `UsageError` of one sentence at the first damage. */
 export async function* readWarc(file: string): AsyncGenerator<CrawlRecord> {
-  const place: Place = { file, record: 0, byte: 0 };
+  const place: FilePosition = { file, record: 0, byte: 0 };
   const bytes = readUnpacked(file);
   try {
     const reader = new AsyncIterReader(bytes, null);
@@ -52,7 +52,7 @@ export async function* readWarc(file: string): AsyncGenerator<CrawlRecord> {
 }
 
 /** The current position, for the sentence about a damaged file. */
-interface Place {
+interface FilePosition {
   readonly file: string;
   /** Counted from 1. */
   record: number;
@@ -60,7 +60,10 @@ interface Place {
   byte: number;
 }
 
-async function nextRecord(reader: AsyncIterReader, place: Place): Promise<CrawlRecord | undefined> {
+async function nextRecord(
+  reader: AsyncIterReader,
+  place: FilePosition,
+): Promise<CrawlRecord | undefined> {
   place.byte = reader.getReadOffset();
   place.record++;
   // A new parser for every record: a parser that reads on would skip damage between records.
@@ -116,7 +119,7 @@ function classify(record: WARCRecord, block: Buffer): CrawlRecord {
 class Damage extends Error {}
 
 /** Runs one step of reading, and turns an error into the sentence that names the place. */
-async function namingPlace<T>(place: Place, step: () => Promise<T>): Promise<T> {
+async function namingPlace<T>(place: FilePosition, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (error) {

@@ -8,10 +8,10 @@
 import { serve } from '../../harness/processes/index.ts';
 import { clusteringObserver } from './clustering-observer.ts';
 import type { ProcessOptions, ToLoader, ToWorker } from './messages.ts';
-import { openAsTold, startClustering, startLoading } from './serve-engine.ts';
+import { openProcessDatabase, startClustering, startLoading } from './serve-engine.ts';
 
 await serve<ToLoader | ToWorker>(async (options: ProcessOptions) => {
-  const database = await openAsTold(options);
+  const database = await openProcessDatabase(options);
   const { loading, hear: hearAsLoader } = startLoading(database.percolator, options);
   const onClustered = (documents: number): void => loading.setClustered(documents);
   const clustering = startClustering(database, [clusteringObserver], { ...options, onClustered });

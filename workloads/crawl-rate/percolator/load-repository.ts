@@ -18,7 +18,7 @@ import {
   REPRESENTATIVE,
 } from './tables.ts';
 
-export interface RepositoryToLoad {
+export interface LoadOptions {
   readonly documents: Iterable<Document>;
   /** The partition of exactly these documents. */
   readonly partition: Partition;
@@ -32,7 +32,7 @@ const PIECE_DOCUMENTS = 5_000;
 
 export async function loadRepository(
   percolator: Percolator,
-  repository: RepositoryToLoad,
+  repository: LoadOptions,
 ): Promise<void> {
   await createTables(percolator);
   const loader = await openBulkLoader(percolator);
@@ -52,7 +52,7 @@ export async function loadRepository(
 /** Loads the documents; resolves with the entries of the key table that their clustering makes. */
 async function loadDocuments(
   loader: BulkLoader,
-  { documents, partition, onProgress, signal }: RepositoryToLoad,
+  { documents, partition, onProgress, signal }: LoadOptions,
 ): Promise<Map<string, string>> {
   const entries = new Map<string, string>();
   let loaded = 0;

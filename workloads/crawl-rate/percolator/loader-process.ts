@@ -3,10 +3,10 @@
  */
 import { serve } from '../../harness/processes/index.ts';
 import type { ProcessOptions, ToLoader } from './messages.ts';
-import { openAsTold, startLoading } from './serve-engine.ts';
+import { openProcessDatabase, startLoading } from './serve-engine.ts';
 
 await serve<ToLoader>(async (options: ProcessOptions) => {
-  const { percolator, close } = await openAsTold(options);
+  const { percolator, close } = await openProcessDatabase(options);
   const { hear } = startLoading(percolator, options);
   return { onMessage: hear, stop: close };
 });

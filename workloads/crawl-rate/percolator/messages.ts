@@ -1,15 +1,15 @@
 /** Messages between the generator and the processes of the engine during a point. */
 import type { EngineValues } from '../../harness/engine-settings.ts';
-import type { Place } from '../../harness/processes/index.ts';
+import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { SyntheticOptions } from '../documents/index.ts';
 import type { Schedule } from '../../harness/load/schedule.ts';
 
 /** Options of each process, sent at its start. */
 export interface ProcessOptions {
   /**
-   * The database, with the repository in it: a folder for a single process, a place for several.
+   * The database, with the repository in it: a folder for a single process, a shared one for several.
    */
-  readonly database: { readonly folder: string } | { readonly place: Place };
+  readonly database: { readonly folder: string } | { readonly shared: SharedDatabase };
   readonly documents: SyntheticOptions;
   readonly schedule: Schedule;
   /** Observer runs in flight in this process. */

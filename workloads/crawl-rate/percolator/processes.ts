@@ -62,9 +62,9 @@ export class EngineProcesses {
       this.#loader = await this.#startWorker('the engine', ENGINE, options);
       return;
     }
-    const place = await startServices(this.#crew, { kind: 'embedded', folder });
+    const shared = await startServices(this.#crew, { kind: 'embedded', folder });
     const concurrency = Math.ceil(rest.concurrency / processes);
-    const options = { ...rest, concurrency, database: { place } } satisfies ProcessOptions;
+    const options = { ...rest, concurrency, database: { shared } } satisfies ProcessOptions;
     for (let i = 1; i <= processes; i++) await this.#startWorker(`worker ${i}`, WORKER, options);
     const onMessage = (message: unknown): void => this.#hearLoader(message as FromLoader);
     this.#loader = await this.#crew.start({

@@ -23,9 +23,12 @@ export interface OpenDatabase {
   readonly close: () => Promise<void>;
 }
 
-export async function openAsTold({ database, engine }: ProcessOptions): Promise<OpenDatabase> {
+export async function openProcessDatabase({
+  database,
+  engine,
+}: ProcessOptions): Promise<OpenDatabase> {
   const settings: Partial<PercolatorOptions> = settingsOf(engine);
-  if ('place' in database) return openDatabase(database.place, settings);
+  if ('shared' in database) return openDatabase(database.shared, settings);
   const percolator = await openPercolator({ folder: database.folder, ...settings });
   return { percolator, close: () => percolator.close() };
 }

@@ -5,10 +5,10 @@
 import { serve } from '../../harness/processes/index.ts';
 import { clusteringObserver } from './clustering-observer.ts';
 import type { ProcessOptions, ToWorker } from './messages.ts';
-import { openAsTold, startClustering } from './serve-engine.ts';
+import { openProcessDatabase, startClustering } from './serve-engine.ts';
 
 await serve<ToWorker>(async (options: ProcessOptions) => {
-  const database = await openAsTold(options);
+  const database = await openProcessDatabase(options);
   const { hear, stop } = startClustering(database, [clusteringObserver], options);
   return {
     onMessage: hear,

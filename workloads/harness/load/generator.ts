@@ -14,7 +14,7 @@ const TIMER_SLACK_MS = 1.5;
 /** Above this many arrivals per second, arrivals are announced together, once a millisecond. */
 const PRECISE_PER_SECOND_MAX = 50;
 
-export interface Generated {
+export interface GeneratorResult {
   /** How late documents were announced, 99th percentile. */
   readonly lagP99Ms: number;
 }
@@ -28,7 +28,7 @@ export async function generate(
   startUs: number,
   announce: (end: number) => void,
   signal: AbortSignal,
-): Promise<Generated> {
+): Promise<GeneratorResult> {
   const lag = createLatencyHistogram();
   const total = scheduledDocuments(schedule);
   let announced = 0;

@@ -1,9 +1,9 @@
 /**
- * The database of an experiment in several processes: its place, as plain data that each process
- * receives, and how each opens it.
+ * The database of an experiment in several processes: how to reach it, as plain data that each
+ * process receives, and how each opens it.
  *
  *     parent ──▶ oracle (oracle-process.ts), lock service (lock-service-process.ts)
- *            └─▶ workers, loaders ...: `openDatabase(place)`, with a client of each service
+ *            └─▶ workers, loaders ...: `openDatabase(database)`, with a client of each service
  *
  * The processes share the store by its address; the embedded store is a folder that lmdb lets them
  * share.
@@ -26,8 +26,8 @@ import {
 import type { Crew } from './crew.ts';
 import type { Member } from './member.ts';
 
-/** Where a database is. */
-export interface Place {
+/** How each of several processes reaches a database. */
+export interface SharedDatabase {
   readonly store: StoreAddress;
   /** Hosts and ports of its timestamp oracles. */
   readonly oracles: readonly string[];
@@ -66,7 +66,7 @@ const ORACLE = new URL('oracle-process.ts', import.meta.url);
 const LOCK_SERVICE = new URL('lock-service-process.ts', import.meta.url);
 
 /** Starts the services of the database in `store`, each as a process of its own. */
-export async function startServices(crew: Crew, store: StoreAddress): Promise<Place> {
+export async function startServices(crew: Crew, store: StoreAddress): Promise<SharedDatabase> {
   const options = { store } satisfies ServiceOptions;
   const oracle = await crew.start({ name: 'the oracle', program: ORACLE, options });
   const locks = await crew.start({ name: 'the lock service', program: LOCK_SERVICE, options: {} });
@@ -102,7 +102,7 @@ async function addressOf(service: Member): Promise<string> {
  * @param observed wraps the store that the database uses, for a process that watches its calls
  */
 export async function openDatabase(
-  { store: address, oracles, lockService }: Place,
+  { store: address, oracles, lockService }: SharedDatabase,
   options: Omit<PercolatorOptions, 'store' | 'folder' | 'oracle' | 'liveness'> = {},
   observed: (store: Bigtable) => Bigtable = (store) => store,
 ): Promise<OpenDatabase> {

@@ -5,7 +5,7 @@ export {
   freeAddress,
   type OpenDatabase,
   openDatabase,
-  type Place,
+  type SharedDatabase,
   SERVICE_PROGRAMS,
   type ServiceOptions,
   startServices,

@@ -22,7 +22,7 @@
 import process from 'node:process';
 import type { LeavingMessage, ReadyMessage, StopMessage } from './member.ts';
 
-export interface Served<To> {
+export interface ServedProcess<To> {
   /** Sent to the parent with "ready". */
   readonly ready?: unknown;
   readonly onMessage?: ((message: To) => void) | undefined;
@@ -35,7 +35,7 @@ export interface Served<To> {
  * program in two files. Resolves when the parent has been told that this process is ready.
  */
 export async function serve<To = never>(
-  start: (options: never) => Promise<Served<To>>,
+  start: (options: never) => Promise<ServedProcess<To>>,
 ): Promise<void> {
   process.on('SIGINT', () => {});
   process.on('disconnect', killSelf);
@@ -53,7 +53,7 @@ export function tellParent(message: unknown): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }
 
-async function leave<To>(served: Served<To>): Promise<void> {
+async function leave<To>(served: ServedProcess<To>): Promise<void> {
   await served.stop();
   process.off('disconnect', killSelf);
   const { user, system } = process.cpuUsage();

@@ -39,8 +39,11 @@ export function estimate(values: readonly number[]): Estimate {
 }
 
 /** The mean ratio of the results of two sides in the same rounds. */
-export function estimateRatio(ours: readonly number[], theirs: readonly number[]): Estimate {
-  return estimate(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
+export function estimateRatio(
+  numerators: readonly number[],
+  denominators: readonly number[],
+): Estimate {
+  return estimate(numerators.map((value, round) => value / (denominators[round] ?? Number.NaN)));
 }
 
 /**

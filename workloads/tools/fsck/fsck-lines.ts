@@ -1,6 +1,6 @@
 /** The report of `fsck` as text: the audited tables, the findings, and the verdict. */
 import { type Finding, FINDING_CODES } from '#engine';
-import type { FsckGroup, FsckSummary, Listed } from './fsck-report.ts';
+import type { FsckGroup, FsckSummary, FindingList } from './fsck-report.ts';
 
 export function reportLines(summary: FsckSummary): readonly string[] {
   const { tables, rows, cells } = summary;
@@ -33,7 +33,7 @@ function findingLines(finding: Finding): readonly string[] {
 
 function listLines(
   title: string,
-  { count, examples }: Listed,
+  { count, examples }: FindingList,
   lineOf: (finding: Finding) => string,
 ): readonly string[] {
   if (count === 0) return [];

@@ -18,17 +18,17 @@ export interface FsckSummary {
   readonly errorsLeft: number;
   /** Errors first, then by count. */
   readonly groups: readonly FsckGroup[];
-  readonly longHeldLocks: Listed;
-  readonly parkedObservers: Listed;
+  readonly longHeldLocks: FindingList;
+  readonly parkedObservers: FindingList;
 }
 
-export interface FsckGroup extends Listed {
+export interface FsckGroup extends FindingList {
   readonly code: FindingCode;
   readonly severity: Finding['severity'];
 }
 
 /** The first findings of a kind, and their total number. */
-export interface Listed {
+export interface FindingList {
   readonly count: number;
   readonly examples: readonly Finding[];
 }
@@ -38,9 +38,9 @@ const LONG_HELD_MS = 60_000;
 
 export class FsckReport {
   readonly #limit: number;
-  readonly #groups = new Map<string, Growing<FsckGroup>>();
-  readonly #longHeld: Growing<Listed> = { count: 0, examples: [] };
-  readonly #parked: Growing<Listed> = { count: 0, examples: [] };
+  readonly #groups = new Map<string, GrowingList<FsckGroup>>();
+  readonly #longHeld: GrowingList<FindingList> = { count: 0, examples: [] };
+  readonly #parked: GrowingList<FindingList> = { count: 0, examples: [] };
   #repaired = 0;
   #errorsLeft = 0;
 
@@ -77,13 +77,13 @@ export class FsckReport {
     };
   }
 
-  #list(listed: Growing<Listed>, finding: Finding): void {
+  #list(listed: GrowingList<FindingList>, finding: Finding): void {
     listed.count++;
     if (listed.examples.length < this.#limit) listed.examples.push(finding);
   }
 }
 
-type Growing<T extends Listed> = Omit<T, 'count' | 'examples'> & {
+type GrowingList<T extends FindingList> = Omit<T, 'count' | 'examples'> & {
   count: number;
   readonly examples: Finding[];
 };

@@ -102,13 +102,13 @@ export interface Story {
   /** The keys involved: `key "x"`. */
   readonly about: string;
   /** In order of time. */
-  readonly transactions: readonly Teller[];
+  readonly transactions: readonly StoryTransaction[];
   /** The events, and why no allowed execution has them. */
   readonly why: readonly string[];
 }
 
 /** A transaction of a story. */
-export interface Teller {
+export interface StoryTransaction {
   readonly name: string;
   /** Line numbers in the file. */
   readonly lines: readonly number[];

@@ -22,7 +22,7 @@ interface Group {
   readonly stories: readonly Story[];
 }
 
-interface Context {
+interface ReportContext {
   readonly file: string;
   readonly model: string;
   readonly seconds: number;
@@ -32,7 +32,7 @@ interface Context {
 
 export function reportOf(
   { stories, allowed, ...verdict }: Verdict,
-  { file, model, seconds, limit }: Context,
+  { file, model, seconds, limit }: ReportContext,
 ): Report {
   return {
     file,

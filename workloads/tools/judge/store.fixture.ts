@@ -23,7 +23,7 @@ interface Version {
   readonly value: number | null;
 }
 
-interface Open {
+interface OpenTransaction {
   readonly process: number;
   readonly start: number;
   readonly begin: number;
@@ -68,7 +68,7 @@ class Store {
   }
 
   run(): readonly string[] {
-    const open: Open[] = [];
+    const open: OpenTransaction[] = [];
     for (let begun = 0; begun < this.#options.transactions || open.length > 0;) {
       if (open.length < CLIENTS && begun < this.#options.transactions) {
         open.push(this.#begin(++begun));
@@ -81,14 +81,14 @@ class Store {
     return this.#lines;
   }
 
-  #begin(process: number): Open {
+  #begin(process: number): OpenTransaction {
     const begin = ++this.#now;
     const start = ++this.#now;
     const steps = this.#random.integer(1, 5);
     return { process, start, begin, ops: [], writes: new Map(), locks: new Set(), steps };
   }
 
-  #step({ start, ops, writes, locks }: Open): void {
+  #step({ start, ops, writes, locks }: OpenTransaction): void {
     const key = this.#random.pick(KEYS);
     const what = this.#random.fraction();
     if (what < 0.45) {
@@ -129,7 +129,7 @@ class Store {
     return { scan: { from, to, ...(limit && { limit }) }, rows: rows.slice(0, limit) };
   }
 
-  #end({ process, start, begin, ops, writes, locks }: Open): void {
+  #end({ process, start, begin, ops, writes, locks }: OpenTransaction): void {
     const written = [...writes.keys(), ...locks];
     const newest = (key: string): number =>
       Math.max(this.#versions.get(key)?.at(-1)?.commit ?? 0, this.#lockedAt.get(key) ?? 0);

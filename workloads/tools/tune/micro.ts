@@ -17,7 +17,7 @@ import type { EngineSettings } from '../../harness/engine-settings.ts';
 const TABLE = 'micro';
 const COLUMN = 'number';
 
-export interface Micro extends AsyncDisposable {
+export interface MicroBenchmark extends AsyncDisposable {
   run(options: LoopOptions): Promise<LoopResult>;
   check(): Promise<Check>;
 }
@@ -40,7 +40,7 @@ export async function openMicro(
   store: Bigtable,
   settings: EngineSettings,
   { rows, seed }: { readonly rows: number; readonly seed: number },
-): Promise<Micro> {
+): Promise<MicroBenchmark> {
   const percolator = await openPercolator({ store, ...settings });
   const random = createRandom(seed);
   let rewrites = 0;

@@ -11,6 +11,7 @@
  * This file knows nothing about engines: the caller passes the function that runs a trial.
  */
 import type { Random } from '#engine';
+import { shuffled } from '../../harness/shuffled.ts';
 import { type Estimate, estimateRatio } from '../../harness/statistics/ratio.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 
@@ -21,7 +22,7 @@ export interface Trial {
   readonly latencyMs: number;
 }
 
-export interface Tried {
+export interface TriedSettings {
   readonly values: EngineValues;
   /** The longest trial; the last one of several of the same length. */
   readonly trial: Trial;
@@ -48,7 +49,7 @@ export interface SearchOptions {
 }
 
 export interface SearchResult {
-  readonly tried: readonly Tried[];
+  readonly tried: readonly TriedSettings[];
   readonly winner: EngineValues;
   /** Winner over defaults, in the objective: above 1 is better. Null if the defaults won. */
   readonly gain: Estimate | null;
@@ -68,7 +69,7 @@ export async function search(options: SearchOptions): Promise<SearchResult> {
   const { candidates, objective, random } = options;
   const [defaults] = candidates;
   if (defaults === undefined) throw new Error('there is nothing to search among');
-  const tried = new Map<EngineValues, Tried>();
+  const tried = new Map<EngineValues, TriedSettings>();
   let trials = 0;
   const measure: SearchOptions['measure'] = async (values, trial) => {
     const measured = await options.measure(values, trial);
@@ -78,7 +79,7 @@ export async function search(options: SearchOptions): Promise<SearchResult> {
 
   let left = [...candidates];
   for (let round = 0, { seconds } = options; left.length > 1; round++, seconds *= 2) {
-    for (const values of shuffled(left, random)) {
+    for (const values of shuffled(random, left)) {
       const trial = await measure(values, { seconds, seed: round });
       tried.set(values, { values, trial, seconds });
     }
@@ -107,7 +108,7 @@ async function compare(
   const seconds = options.seconds * FINAL_LENGTH;
   for (let repeat = 0; repeat < options.repeats; repeat++) {
     const seed = FIRST_FINAL_SEED + repeat;
-    for (const side of shuffled([winner, defaults], options.random)) {
+    for (const side of shuffled(options.random, [winner, defaults])) {
       const trial = await options.measure(side, { seconds, seed });
       (side === winner ? winnerTrials : defaultTrials).push(trial);
     }
@@ -137,8 +138,8 @@ export function isSignificant({ low, high }: Estimate): boolean {
 }
 
 /** The trials that no other one beats in both throughput and latency, by throughput. */
-export function paretoFront(tried: readonly Tried[]): readonly Tried[] {
-  const isBeaten = ({ trial }: Tried): boolean =>
+export function paretoFront(tried: readonly TriedSettings[]): readonly TriedSettings[] {
+  const isBeaten = ({ trial }: TriedSettings): boolean =>
     tried.some(
       ({ trial: other }) =>
         other.perSecond >= trial.perSecond &&
@@ -152,7 +153,7 @@ export function paretoFront(tried: readonly Tried[]): readonly Tried[] {
 
 function betterHalf(
   left: readonly EngineValues[],
-  tried: ReadonlyMap<EngineValues, Tried>,
+  tried: ReadonlyMap<EngineValues, TriedSettings>,
   objective: Objective,
 ): EngineValues[] {
   const score = (values: EngineValues): number => {
@@ -164,11 +165,4 @@ function betterHalf(
 
 function scoreOf({ perSecond, latencyMs }: Trial, objective: Objective): number {
   return objective === 'throughput' ? perSecond : 1 / latencyMs;
-}
-
-function shuffled<T>(items: readonly T[], random: Random): T[] {
-  const left = [...items];
-  const order: T[] = [];
-  while (left.length > 0) order.push(...left.splice(random.integer(0, left.length - 1), 1));
-  return order;
 }

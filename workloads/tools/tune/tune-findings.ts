@@ -8,7 +8,7 @@ import {
   isSignificant,
   type Objective,
   paretoFront,
-  type Tried,
+  type TriedSettings,
 } from './search.ts';
 
 export interface TuneResult {
@@ -112,7 +112,7 @@ function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
   const series = (
     name: string,
     look: ResultSeries['look'],
-    tried: readonly Tried[],
+    tried: readonly TriedSettings[],
     isLine = false,
   ): ResultSeries => ({
     name,
@@ -126,7 +126,7 @@ function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
     })),
   });
   const front = paretoFront(found.tried);
-  const isDefault = ({ values }: Tried): boolean => values === DEFAULTS;
+  const isDefault = ({ values }: TriedSettings): boolean => values === DEFAULTS;
   return {
     name: 'pareto',
     title: `Throughput and latency of ${workload} under different settings`,

@@ -28,7 +28,7 @@ interface Life {
 }
 
 /** All options of a process except its name and its role. */
-export type Common = Omit<ProcessOptions, 'name' | 'role'>;
+export type CommonProcessOptions = Omit<ProcessOptions, 'name' | 'role'>;
 
 export interface FaultCounts {
   readonly kills: number;
@@ -53,7 +53,7 @@ const SERVICES = 0.2;
 const LOOK_MS = 5;
 
 export class Fleet implements AsyncDisposable {
-  readonly #common: Common;
+  readonly #common: CommonProcessOptions;
   readonly #size: number;
   /** The present life of each slot: a client's number, a service's name or `watcher`. */
   readonly #lives = new Map<string, Life>();
@@ -66,7 +66,7 @@ export class Fleet implements AsyncDisposable {
   #restarts = 0;
   #isOver = false;
 
-  constructor(common: Common, size: number) {
+  constructor(common: CommonProcessOptions, size: number) {
     this.#common = common;
     this.#size = size;
   }
@@ -216,9 +216,9 @@ function isExposed({ isReady, isPaused }: Life, fault: Fault): boolean {
  * The services that run as processes, by slot: two oracles, one of them on standby, and the lock
  * service.
  */
-function servicesOf({ place }: Common): ReadonlyMap<string, ServiceStart> {
-  if (place === undefined) return new Map();
-  const { store, oracles, lockService } = place;
+function servicesOf({ database }: CommonProcessOptions): ReadonlyMap<string, ServiceStart> {
+  if (database === undefined) return new Map();
+  const { store, oracles, lockService } = database;
   const ofOracles = oracles.map((address, i): [string, ServiceStart] => {
     const options = { store, address, leaseTimeToLiveMs: ORACLE_LEASE_MS };
     return [`oracle-${i + 1}`, { program: SERVICE_PROGRAMS.oracle, options }];

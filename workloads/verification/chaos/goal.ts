@@ -10,19 +10,19 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
 import type { RecordedTransaction } from '../invariants/index.ts';
-import { nowMs } from './clock.ts';
+import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { parseLines } from './history-file.ts';
-import { type Floors, LONG_PAUSE_MS } from './plan.ts';
+import { type RoundMinimums, LONG_PAUSE_MS } from './plan.ts';
 import { PairCounter, writerOf } from './pairs.ts';
 
 export class Goal {
-  readonly #floors: Floors;
+  readonly #floors: RoundMinimums;
   readonly #untilMs: number;
   readonly #history: LiveHistory;
 
-  constructor(floors: Floors, seconds: number, historyFolder: string) {
+  constructor(floors: RoundMinimums, seconds: number, historyFolder: string) {
     this.#floors = floors;
-    this.#untilMs = nowMs() + seconds * 1_000;
+    this.#untilMs = monotonicMs() + seconds * 1_000;
     this.#history = new LiveHistory(historyFolder);
   }
 
@@ -40,7 +40,7 @@ export class Goal {
 
   /** Whether the seconds of the round are over. */
   get isLate(): boolean {
-    return nowMs() >= this.#untilMs;
+    return monotonicMs() >= this.#untilMs;
   }
 }
 

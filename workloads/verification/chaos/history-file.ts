@@ -48,7 +48,7 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
   };
 }
 
-export interface Recorded {
+export interface RecordedHistory {
   readonly transactions: readonly RecordedTransaction[];
   readonly violations: readonly Violation[];
   /** Some of these cells may still be in the store, or may have been erased by two collectors. */
@@ -58,7 +58,7 @@ export interface Recorded {
 }
 
 /** Everything that the processes of a round have recorded. */
-export function readHistory(folder: string): Recorded {
+export function readHistory(folder: string): RecordedHistory {
   const collected = { records: [], markers: [] };
   const recorded = { transactions: [], violations: [], collected, counts: [] };
   for (const name of readdirSync(folder).toSorted()) {

@@ -17,8 +17,15 @@ import { UsageError } from '#results';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { checkStoreName } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
-import { type Given, matrixOf, optionsOf, type Setting, settingOf } from './matrix.ts';
-import { type Floors, type Plan, type ProfileName, PROFILES, REMOTE_PART, SIZES } from './plan.ts';
+import { type PartialSetting, matrixOf, optionsOf, type Setting, settingOf } from './matrix.ts';
+import {
+  type RoundMinimums,
+  type Plan,
+  type ProfileName,
+  PROFILES,
+  REMOTE_PART,
+  SIZES,
+} from './plan.ts';
 import { type Round, runRound } from './round.ts';
 import { isShort, summaryLines } from './summary.ts';
 
@@ -166,7 +173,7 @@ function settingsOf(options: Options): readonly Setting[] {
     .map((key) => key as keyof EngineValues)
     .filter((key) => options[key] !== ENGINE_OPTIONS[key].fallback())
     .map((key) => [key, options[key]]);
-  const given: Given = {
+  const given: PartialSetting = {
     ...(options.store !== undefined && { store: checkStoreName(options.store) }),
     ...(options.rowCache > 0 && { rowCache: options.rowCache }),
     ...(options.services && { services: true }),
@@ -195,7 +202,7 @@ function plansOf(
 }
 
 /** If only one floor is given, the other has none. */
-function floorsOf({ profile, pairs, runs, seconds }: Options, { store }: Setting): Floors {
+function floorsOf({ profile, pairs, runs, seconds }: Options, { store }: Setting): RoundMinimums {
   if (pairs !== undefined || runs !== undefined) return { pairs: pairs ?? 0, runs: runs ?? 0 };
   if (seconds !== undefined) return { pairs: Infinity, runs: Infinity };
   const part = store === 'embedded' ? 1 : REMOTE_PART;

@@ -21,7 +21,9 @@ export interface Setting {
 }
 
 /** Settings from the command line. */
-export type Given = Partial<Omit<Setting, 'engine'>> & { readonly engine: Partial<EngineValues> };
+export type PartialSetting = Partial<Omit<Setting, 'engine'>> & {
+  readonly engine: Partial<EngineValues>;
+};
 
 type Value = 'embedded' | 'cached' | 'emulator' | 'on' | 'off';
 
@@ -42,7 +44,7 @@ const ROW_CACHE_MB = 16;
 const SCANNERS = 3;
 
 /** The setting of each round; settings from the command line hold in all of them. */
-export function matrixOf(given: Given): readonly Setting[] {
+export function matrixOf(given: PartialSetting): readonly Setting[] {
   return TABLE.map(([store, services, batching, prefetch, scanners, gc]) => {
     const engine: Partial<EngineValues> = {
       batching: batching === 'on' ? 'on' : 'off',
@@ -60,7 +62,7 @@ export function matrixOf(given: Given): readonly Setting[] {
 }
 
 /** The given setting, for a single round. */
-export function settingOf({ engine, ...given }: Given): Setting {
+export function settingOf({ engine, ...given }: PartialSetting): Setting {
   const plain = { store: 'embedded', rowCache: 0, services: false, gc: false } as const;
   return { ...plain, ...given, engine: { ...defaultEngine(), ...engine } };
 }

@@ -1,7 +1,7 @@
 /** The options of a process of a round when it starts. */
 import type { StoreAddress } from '#engine';
 import type { EngineValues } from '../../harness/engine-settings.ts';
-import type { Place } from '../../harness/processes/index.ts';
+import type { SharedDatabase } from '../../harness/processes/index.ts';
 
 export interface ProcessOptions {
   /** The name of one life of one process: `2.17`. */
@@ -10,7 +10,7 @@ export interface ProcessOptions {
   readonly role: 'client' | 'watcher';
   readonly store: StoreAddress;
   /** The addresses of the services of the database, if they are processes. */
-  readonly place: Place | undefined;
+  readonly database: SharedDatabase | undefined;
   readonly engine: EngineValues;
   /** Whether the process collects garbage, too. */
   readonly gc: boolean;

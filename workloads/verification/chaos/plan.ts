@@ -19,21 +19,21 @@ export const PROFILES = ['smoke', 'standard', 'full'] as const;
 export type ProfileName = (typeof PROFILES)[number];
 
 /** What a round must have seen when it ends. */
-export interface Floors {
+export interface RoundMinimums {
   /** Pairs of overlapping writers; see pairs.ts. */
   readonly pairs: number;
   /** Committed runs of observers. */
   readonly runs: number;
 }
 
-export interface Size extends Floors {
+export interface RoundSize extends RoundMinimums {
   /** A round ends after this many seconds, even short of its floors. */
   readonly secondsMax: number;
   /** Whether a round that ends short of its floors is a failure. */
   readonly isStrict: boolean;
 }
 
-export const SIZES: Readonly<Record<ProfileName, Size>> = {
+export const SIZES: Readonly<Record<ProfileName, RoundSize>> = {
   smoke: { pairs: 1_000, runs: 100, secondsMax: 60, isStrict: false },
   standard: { pairs: 50_000, runs: 5_000, secondsMax: 1_200, isStrict: true },
   full: { pairs: 20_000, runs: 2_000, secondsMax: 900, isStrict: true },
@@ -48,7 +48,7 @@ export interface Plan extends Setting {
   readonly workloads: readonly Workload[];
   /** Processes that are killed; one more only watches, and is not killed. */
   readonly processes: number;
-  readonly floors: Floors;
+  readonly floors: RoundMinimums;
   /** Seconds after which the round ends, whether it has reached its floors or not. */
   readonly seconds: number;
   /** Whether the embedded store waits for the disk. */

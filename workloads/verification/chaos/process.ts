@@ -29,7 +29,7 @@ import {
 } from '../invariants/index.ts';
 import { type OpenDatabase, openDatabase, serve } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
-import { nowMs } from './clock.ts';
+import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
 import type { ProcessOptions } from './messages.ts';
 import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
@@ -65,7 +65,7 @@ const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, mee
 await serve(async (options: ProcessOptions) => {
   const history = openHistoryFile(options.history, options.name);
   const { percolator, rangeLocks } = await openDatabaseOf(options, history);
-  const recorder = { sink: history, process: options.name, nowMs };
+  const recorder = { sink: history, process: options.name, nowMs: monotonicMs };
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
   const random = createRandom(options.seed).fork(options.name);
   const workers = Array.from(
@@ -104,7 +104,7 @@ async function neverAsked(): Promise<never> {
  * first.
  */
 async function openDatabaseOf(
-  { store: address, place, engine }: ProcessOptions,
+  { store: address, database, engine }: ProcessOptions,
   history: HistoryFile,
 ): Promise<Pick<OpenDatabase, 'percolator'> & Partial<OpenDatabase>> {
   const options = {
@@ -113,7 +113,7 @@ async function openDatabaseOf(
     leaseTimeToLiveMs: LEASE_TIME_TO_LIVE_MS,
   };
   const observed = (store: Bigtable): Bigtable => observeCollection(store, history.collected);
-  if (place !== undefined) return openDatabase(place, options, observed);
+  if (database !== undefined) return openDatabase(database, options, observed);
   const store = observed(await openStore(address));
   return { percolator: await openPercolator({ ...options, store }) };
 }

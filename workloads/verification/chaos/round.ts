@@ -25,13 +25,13 @@ import {
 } from '#engine';
 import type { Progress } from '#harness';
 import { recordingClient, type Recorder } from '../invariants/index.ts';
-import { freeAddress, type Place } from '../../harness/processes/index.ts';
+import { freeAddress, type SharedDatabase } from '../../harness/processes/index.ts';
 import { provideStore } from '../../harness/stores/index.ts';
-import { nowMs } from './clock.ts';
+import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { drawFaults } from './faults.ts';
 import { type FaultCounts, Fleet } from './fleet.ts';
 import { Goal } from './goal.ts';
-import { openHistoryFile, readHistory, type Recorded } from './history-file.ts';
+import { openHistoryFile, readHistory, type RecordedHistory } from './history-file.ts';
 import { countPairs } from './pairs.ts';
 import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
 import { type Tallies, tallyTransactions } from './tally.ts';
@@ -58,12 +58,12 @@ export interface Round {
 /** Milliseconds between two checks whether the goal is reached. */
 const LOOK_MS = 250;
 
-interface Surroundings {
+interface RoundContext {
   readonly progress: Progress;
   readonly signal: AbortSignal;
 }
 
-export async function runRound(plan: Plan, around: Surroundings): Promise<Round> {
+export async function runRound(plan: Plan, around: RoundContext): Promise<Round> {
   const { progress, signal } = around;
   const folders = {
     store: path.join(plan.folder, 'store'),
@@ -71,7 +71,7 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   };
   await mkdir(folders.history, { recursive: true });
   using history = openHistoryFile(folders.history, 'parent');
-  const recorder = { sink: history, process: 'parent', nowMs };
+  const recorder = { sink: history, process: 'parent', nowMs: monotonicMs };
 
   await using provided = await provideStore(plan.store, {
     folder: folders.store,
@@ -80,13 +80,13 @@ export async function runRound(plan: Plan, around: Surroundings): Promise<Round>
   });
   const { address } = provided;
   const since = await withStore(address, (percolator) => setUp(percolator, plan, recorder));
-  const startedMs = nowMs();
+  const startedMs = monotonicMs();
   const { faults, deaths } = await runProcesses(
     plan,
     { store: address, history: folders.history, since },
     around,
   );
-  const seconds = (nowMs() - startedMs) / 1000;
+  const seconds = (monotonicMs() - startedMs) / 1000;
 
   progress.phase('coming to rest', 0);
   const truth = await withStore(address, async (percolator) => {
@@ -136,17 +136,20 @@ async function setUp(
 
 async function runProcesses(
   plan: Plan,
-  told: { readonly store: StoreAddress; readonly history: string; readonly since: number },
-  { progress, signal }: Surroundings,
+  target: { readonly store: StoreAddress; readonly history: string; readonly since: number },
+  { progress, signal }: RoundContext,
 ): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
   const { seed, gc, engine } = plan;
-  const place = plan.services ? await newPlace(told.store) : undefined;
+  const database = plan.services ? await newServices(target.store) : undefined;
   const workloads = plan.workloads.map(({ name }) => name);
-  const goal = new Goal(plan.floors, plan.seconds, told.history);
+  const goal = new Goal(plan.floors, plan.seconds, target.history);
   const { pairs } = plan.floors;
   const total = Number.isFinite(pairs) ? pairs : 0;
   progress.phase(`hitting ${plan.processes} processes`, total, 'pairs of writers');
-  await using fleet = new Fleet({ ...told, place, seed, gc, engine, workloads }, plan.processes);
+  await using fleet = new Fleet(
+    { ...target, database, seed, gc, engine, workloads },
+    plan.processes,
+  );
   fleet.start();
   const isOver = (): boolean => {
     const isReached = signal.aborted || fleet.isHopeless || goal.isReached();
@@ -170,19 +173,19 @@ async function waitFor(
   isTrue: () => boolean,
   { signal, forMs = Infinity }: { readonly signal: AbortSignal; readonly forMs?: number },
 ): Promise<void> {
-  const untilMs = nowMs() + forMs;
-  for (let leftMs = forMs; leftMs > 0 && !isTrue(); leftMs = untilMs - nowMs()) {
+  const untilMs = monotonicMs() + forMs;
+  for (let leftMs = forMs; leftMs > 0 && !isTrue(); leftMs = untilMs - monotonicMs()) {
     await systemClock.sleep(Math.min(leftMs, LOOK_MS), signal);
   }
 }
 
-/** The addresses of the services, for every life of theirs. */
-async function newPlace(store: StoreAddress): Promise<Place> {
+/** The addresses of services, which they keep when they are restarted. */
+async function newServices(store: StoreAddress): Promise<SharedDatabase> {
   const oracles = [await freeAddress(), await freeAddress()];
   return { store, oracles, lockService: await freeAddress() };
 }
 
-function sumOf({ counts }: Recorded): Pick<Round, 'engine' | 'worker'> {
+function sumOf({ counts }: RecordedHistory): Pick<Round, 'engine' | 'worker'> {
   return {
     engine: sumEach(counts.map(({ engine }) => engine)),
     worker: sumEach(counts.map(({ worker }) => worker)),

@@ -33,7 +33,7 @@ export function summaryLines(rounds: readonly Round[]): string[] {
 }
 
 function numbersOf(tally: Tally): readonly number[] {
-  const { transactions, committed, failed, unknown, runs, runsUntold } = tally;
+  const { transactions, committed, failed, unknown, runs, runsUnknown: runsUntold } = tally;
   return [transactions, committed, failed, unknown, runs, runsUntold];
 }
 

@@ -15,7 +15,7 @@ export interface Tally {
   /** Runs of observers whose commit was reported. */
   runs: number;
   /** Runs that lost or were cut off; which of the two was not reported. */
-  runsUntold: number;
+  runsUnknown: number;
 }
 
 /** Tallies by workload. */
@@ -32,7 +32,7 @@ export function tallyTransactions(
     const tally = tallies.get(workload);
     if (tally === undefined) continue;
     if (run !== undefined) {
-      tally[outcome === 'committed' ? 'runs' : 'runsUntold']++;
+      tally[outcome === 'committed' ? 'runs' : 'runsUnknown']++;
       continue;
     }
     tally.transactions++;
@@ -60,6 +60,6 @@ function nothing(): Tally {
     unknown: 0,
     unknownCommitted: 0,
     runs: 0,
-    runsUntold: 0,
+    runsUnknown: 0,
   };
 }

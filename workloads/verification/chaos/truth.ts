@@ -52,7 +52,7 @@ export async function comeToRest(
   return { stored, violations, worker };
 }
 
-interface Settling {
+interface SettlingContext {
   readonly recorder: Recorder;
   readonly signal: AbortSignal;
   /** Filled step by step. */
@@ -63,7 +63,7 @@ interface Settling {
 async function settle(
   percolator: Percolator,
   workloads: readonly Workload[],
-  settling: Settling,
+  settling: SettlingContext,
 ): Promise<Readonly<WorkerCounters>> {
   const { recorder, signal, violations } = settling;
   violations.push(...(await auditErrors(percolator, 'after the last kill')));
@@ -108,7 +108,7 @@ async function readEverything(
 async function runObservers(
   percolator: Percolator,
   workloads: readonly Workload[],
-  { recorder, signal, violations }: Settling,
+  { recorder, signal, violations }: SettlingContext,
 ): Promise<Readonly<WorkerCounters>> {
   const observers = workloads.flatMap((workload) => recordingObservers(workload, recorder));
   const worker = percolator.startWorker(observers, {

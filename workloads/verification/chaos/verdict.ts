@@ -12,7 +12,7 @@ import {
   type Violation,
 } from '../judges/index.ts';
 import { LISTS, parseList, type Workload } from '../invariants/index.ts';
-import type { Recorded } from './history-file.ts';
+import type { RecordedHistory } from './history-file.ts';
 
 export interface Verdict {
   readonly violations: readonly Violation[];
@@ -24,7 +24,7 @@ export interface Verdict {
 
 export function judge(
   workloads: readonly Workload[],
-  { transactions, collected }: Pick<Recorded, 'transactions' | 'collected'>,
+  { transactions, collected }: Pick<RecordedHistory, 'transactions' | 'collected'>,
   stored: StoredHistory,
 ): Verdict {
   const records = [...stored.records, ...collected.records];

@@ -30,7 +30,7 @@ import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
 import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
 import { ScriptedOracle } from '../../../engine/testing/scripted-oracle.ts';
 import { VirtualClock } from '../../../engine/testing/virtual-clock.ts';
-import type { Told } from './live-process.ts';
+import type { ClientObservations } from './live-process.ts';
 import type { LocalState } from './local-states.ts';
 import type { Budget } from './scenario.ts';
 import { setCell } from './rows.ts';
@@ -85,16 +85,16 @@ export class Endings {
   async #judge(world: WorldState): Promise<readonly Violation[]> {
     const after = await this.#readAll(world);
     const { rows, processes } = after;
-    const told = processes.map((state) => state.told);
+    const observed = processes.map((state) => state.observations);
     const history: History = {
-      transactions: [...this.#rules.past, ...told.flatMap(({ transactions }) => transactions)],
+      transactions: [...this.#rules.past, ...observed.flatMap(({ transactions }) => transactions)],
       records: rows.flatMap(({ records }) => records),
       markers: rows.flatMap(({ markers }) => markers),
     };
     return [
-      ...told.flatMap(judgeError),
+      ...observed.flatMap(judgeError),
       ...judgeSnapshotIsolation(history),
-      ...told.flatMap((one) => judgeOutcomes(one, history)),
+      ...observed.flatMap((one) => judgeOutcomes(one, history)),
       ...this.#locksIn(rows, 'progress', 'everything has been read'),
       ...this.#judgeMarks(after),
       ...(processes.at(-1)?.phase === 'finished' ? [] : [NEVER_READ]),
@@ -122,20 +122,20 @@ export class Endings {
         .filter(({ family }) => family === LOCK)
         .map(({ qualifier, timestamp }) => ({
           claim: `${claim}: lock left`,
-          message: `${this.#rules.places[i]}:${qualifier} is locked by ${timestamp} although ${reason}`,
+          message: `${this.#rules.rowNames[i]}:${qualifier} is locked by ${timestamp} although ${reason}`,
         })),
     );
   }
 
   /** No observers run here, so marks stay. */
   #judgeMarks({ rows }: WorldState): readonly Violation[] {
-    const { places, observed } = this.#rules;
+    const { rowNames, observed } = this.#rules;
     return rows
       .flatMap(({ records }) => records)
       .filter(({ cell, operation, commitTimestamp }) => {
         const { table, row, column } = addressOf(cell);
         if (operation === 'touch' || !observed.includes(column)) return false;
-        const marks = rows[places.indexOf(`${notifyTable(table)}/${row}`)]?.cells ?? [];
+        const marks = rows[rowNames.indexOf(`${notifyTable(table)}/${row}`)]?.cells ?? [];
         const isMark = (one: Cell): boolean =>
           one.family === NOTIFY && one.qualifier === column && one.timestamp === commitTimestamp;
         return !marks.some(isMark);
@@ -161,12 +161,15 @@ const NEVER_READ: Violation = {
   message: 'the last reader, for which all other processes were dead, did not finish',
 };
 
-function judgeError({ error, transactions }: Told): readonly Violation[] {
+function judgeError({ error, transactions }: ClientObservations): readonly Violation[] {
   if (error === undefined) return [];
   return [{ claim: 'engine: error', message: `${transactions[0]?.process} failed with ${error}` }];
 }
 
-function judgeOutcomes({ outcomes }: Told, { records }: History): readonly Violation[] {
+function judgeOutcomes(
+  { outcomes }: ClientObservations,
+  { records }: History,
+): readonly Violation[] {
   const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
   return outcomes
     .filter(
@@ -180,19 +183,19 @@ function judgeOutcomes({ outcomes }: Told, { records }: History): readonly Viola
 
 /** The audit runs on a separate storage with the same cells. */
 async function auditRows(
-  { places, observed }: EndingRules,
+  { rowNames, observed }: EndingRules,
   world: WorldState,
 ): Promise<readonly Violation[]> {
   const store = createMemoryBigtable();
-  const tables = [...new Set(places.map((place) => place.slice(0, place.indexOf('/'))))].filter(
-    (table) => !table.endsWith('.notify'),
-  );
+  const tables = [
+    ...new Set(rowNames.map((rowName) => rowName.slice(0, rowName.indexOf('/')))),
+  ].filter((table) => !table.endsWith('.notify'));
   for (const table of tables) {
     await store.createTable(table, { families: TABLE_FAMILIES });
     await store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES });
   }
   for (const [i, { cells }] of world.rows.entries()) {
-    const [table = '', row = ''] = (places[i] ?? '').split('/');
+    const [table = '', row = ''] = (rowNames[i] ?? '').split('/');
     const mutations = cells.map(setCell);
     if (mutations.length > 0) await store.mutateRows([{ table, row, mutations }]);
   }

@@ -30,7 +30,7 @@ import {
   perform,
   readOnly,
   type Recording,
-  type Scribe,
+  type RecordingOptions,
   startRecording,
 } from '../simulation/recording.ts';
 import type { Answer, Message, MessageBook, Request } from './messages.ts';
@@ -39,26 +39,26 @@ import { MessagingBigtable } from './messaging-bigtable.ts';
 import type { ScriptedProcess } from './scenario.ts';
 
 /** What the clients of a process have seen and been told. */
-export interface Told {
+export interface ClientObservations {
   readonly transactions: readonly Recording[];
   /** The answers of `outcomeOf`. */
-  readonly outcomes: readonly ToldOutcome[];
+  readonly outcomes: readonly ReportedOutcome[];
   /** An error that does not belong to the engine's interface: a failed assertion. */
   readonly error: string | undefined;
 }
 
-export interface ToldOutcome {
+export interface ReportedOutcome {
   readonly startTimestamp: Timestamp;
   readonly outcome: 'committed' | 'rolled back';
 }
 
-export interface Surroundings {
+export interface ProcessContext {
   readonly messages: MessageBook;
   isDead(token: string): boolean;
   isObserved(column: string): boolean;
 }
 
-interface Outstanding {
+interface PendingCall {
   readonly message: Message;
   readonly resolve: (value: Answer['value']) => void;
   readonly reject: (error: PercolatorError) => void;
@@ -69,16 +69,16 @@ const FOREVER_MS = 60_000;
 
 export class LiveProcess {
   /** By number, in the order sent. */
-  readonly outstanding: Map<number, Outstanding> = new Map();
+  readonly outstanding: Map<number, PendingCall> = new Map();
   readonly #script: ScriptedProcess;
   readonly #context: Context;
   readonly #transactions: Recording[] = [];
-  readonly #outcomes: ToldOutcome[] = [];
+  readonly #outcomes: ReportedOutcome[] = [];
   #error: string | undefined;
   #sent = 0;
   #isFinished = false;
 
-  constructor(script: ScriptedProcess, surroundings: Surroundings) {
+  constructor(script: ScriptedProcess, surroundings: ProcessContext) {
     this.#script = script;
     const send = (request: Request): Promise<Answer['value']> =>
       this.#send(surroundings.messages.message(request));
@@ -110,7 +110,7 @@ export class LiveProcess {
     );
   }
 
-  get #scribe(): Scribe {
+  get #scribe(): RecordingOptions {
     const find = (claim: string, message: string): void => {
       this.#error = `${claim}: ${message}`;
     };
@@ -122,7 +122,7 @@ export class LiveProcess {
   }
 
   /** A copy, which does not change any more. */
-  get told(): Told {
+  get observations(): ClientObservations {
     return structuredClone({
       transactions: this.#transactions,
       outcomes: this.#outcomes,

@@ -12,7 +12,7 @@
  * sent the same.
  */
 import { assert } from '../../../engine/base/index.ts';
-import { LiveProcess, type Told } from './live-process.ts';
+import { LiveProcess, type ClientObservations } from './live-process.ts';
 import type { Answer, Message, MessageBook } from './messages.ts';
 import type { ScriptedProcess, Suspicion } from './scenario.ts';
 
@@ -22,20 +22,20 @@ export interface LocalState {
   readonly process: number;
   readonly phase: 'at work' | 'finished' | 'dead';
   /** Sent and not answered yet, in the order sent. */
-  readonly pending: readonly Pending[];
+  readonly pending: readonly PendingMessage[];
   /** Mutations sent so far, each once. */
   readonly sent: readonly Message[];
-  readonly told: Told;
+  readonly observations: ClientObservations;
   /** The previous state, and what was heard then; absent at the start. */
-  readonly before?: { readonly state: LocalState; readonly heard: Heard } | undefined;
+  readonly before?: { readonly state: LocalState; readonly heard: ReceivedAnswer } | undefined;
 }
 
-export interface Pending {
+export interface PendingMessage {
   readonly number: number;
   readonly message: Message;
 }
 
-export interface Heard {
+export interface ReceivedAnswer {
   /** The number of the message that this answers. */
   readonly number: number;
   readonly answer: Answer;
@@ -52,7 +52,7 @@ export interface ProcessRules {
   readonly hasCopies: boolean;
 }
 
-interface Living {
+interface RunningProcess {
   readonly process: LiveProcess;
   /** The deaths of other processes that the process can see. */
   dead: number;
@@ -70,7 +70,7 @@ export class LocalStates {
   readonly #after = new Map<LocalState, Map<string, LocalState>>();
   readonly #dead = new Map<LocalState, LocalState>();
   readonly #ended = new Map<string, LocalState>();
-  readonly #living = new Map<LocalState, Living>();
+  readonly #living = new Map<LocalState, RunningProcess>();
   #count = 0;
 
   constructor(rules: ProcessRules) {
@@ -88,12 +88,12 @@ export class LocalStates {
   }
 
   /** The next state; undefined if it has not been visited yet: then call `explore`. */
-  after(state: LocalState, heard: Heard): LocalState | undefined {
+  after(state: LocalState, heard: ReceivedAnswer): LocalState | undefined {
     const known = this.#after.get(state);
     return known?.get(nameOf(heard)) ?? known?.get(nameOf({ ...heard, dead: UNSEEN }));
   }
 
-  async explore(state: LocalState, heard: Heard): Promise<LocalState> {
+  async explore(state: LocalState, heard: ReceivedAnswer): Promise<LocalState> {
     const living = await this.#revive(state);
     living.dead = heard.dead;
     living.hasLooked = false;
@@ -115,12 +115,12 @@ export class LocalStates {
     return dead;
   }
 
-  #stateOf(process: number, living: Living, before: LocalState['before']): LocalState {
-    const { outstanding, isFinished, told } = living.process;
+  #stateOf(process: number, living: RunningProcess, before: LocalState['before']): LocalState {
+    const { outstanding, isFinished, observations: observations } = living.process;
     const pending = [...outstanding].map(([number, { message }]) => ({ number, message }));
     const sent = new Map((before?.state.sent ?? []).map((message) => [message.id, message]));
     for (const { message } of pending) if (message.isMutation) sent.set(message.id, message);
-    const state = { id: 0, process, pending, sent: [...sent.values()], told, before };
+    const state = { id: 0, process, pending, sent: [...sent.values()], observations, before };
     if (isFinished) return this.#end({ ...state, phase: 'finished' });
     const added: LocalState = { ...state, id: this.#count++, phase: 'at work' };
     this.#keep(added, living);
@@ -129,9 +129,9 @@ export class LocalStates {
 
   /** All that matters later of a process that does nothing any more. */
   #end(state: LocalState): LocalState {
-    const { process, phase, told, sent } = state;
+    const { process, phase, observations, sent } = state;
     const copies = this.#rules.hasCopies ? sent.map(({ id }) => id).toSorted((a, b) => a - b) : [];
-    const name = JSON.stringify([process, phase, told, copies]);
+    const name = JSON.stringify([process, phase, observations, copies]);
     const known = this.#ended.get(name);
     if (known !== undefined) return known;
     const added = { ...state, id: this.#count++ };
@@ -140,7 +140,7 @@ export class LocalStates {
   }
 
   /** A living process in this state, for the caller to continue. */
-  async #revive(state: LocalState): Promise<Living> {
+  async #revive(state: LocalState): Promise<RunningProcess> {
     const found = this.#living.get(state);
     if (found !== undefined) {
       this.#living.delete(state);
@@ -157,7 +157,7 @@ export class LocalStates {
     return living;
   }
 
-  async #startProcess(process: number): Promise<Living> {
+  async #startProcess(process: number): Promise<RunningProcess> {
     const { scripts, messages, observed, suspicion } = this.#rules;
     const script = scripts[process];
     assert(script !== undefined, 'every process has a script');
@@ -168,12 +168,12 @@ export class LocalStates {
     };
     const isObserved = (column: string): boolean => observed.includes(column);
     const live = new LiveProcess(script, { messages, isDead, isObserved });
-    const living: Living = { process: live, dead: 0, hasLooked: false };
+    const living: RunningProcess = { process: live, dead: 0, hasLooked: false };
     await live.start();
     return living;
   }
 
-  #keep(state: LocalState, living: Living): void {
+  #keep(state: LocalState, living: RunningProcess): void {
     this.#living.set(state, living);
     if (this.#living.size <= LIVING_MAX) return;
     for (const oldest of this.#living.keys()) {
@@ -183,12 +183,12 @@ export class LocalStates {
   }
 }
 
-function nameOf({ number, answer, dead }: Heard): string {
+function nameOf({ number, answer, dead }: ReceivedAnswer): string {
   return `${number} ${answer.id} ${dead}`;
 }
 
-function historyOf(state: LocalState): readonly Heard[] {
-  const history: Heard[] = [];
+function historyOf(state: LocalState): readonly ReceivedAnswer[] {
+  const history: ReceivedAnswer[] = [];
   for (let at = state.before; at !== undefined; at = at.state.before) history.push(at.heard);
   return history.toReversed();
 }

@@ -31,7 +31,7 @@ export interface Message {
   readonly id: number;
   readonly request: Request;
   /** `table/row`; empty for the oracle. */
-  readonly place: string;
+  readonly rowName: string;
   readonly isMutation: boolean;
 }
 
@@ -55,7 +55,7 @@ export class MessageBook {
     const message: Message = {
       id: this.#messages.size,
       request,
-      place: request.kind === 'timestamp' ? '' : `${request.table}/${request.row}`,
+      rowName: request.kind === 'timestamp' ? '' : `${request.table}/${request.row}`,
       isMutation: request.kind === 'check' || request.kind === 'mutate',
     };
     this.#messages.set(text, message);
@@ -81,22 +81,22 @@ export class MessageBook {
 }
 
 /** The error that a sender hears when the outcome of its mutation is unknown. */
-export function inDoubt({ place }: Message): PercolatorError {
-  return new PercolatorError('STORE_IN_DOUBT', `mutating ${place} got no answer`);
+export function inDoubt({ rowName }: Message): PercolatorError {
+  return new PercolatorError('STORE_IN_DOUBT', `mutating ${rowName} got no answer`);
 }
 
 /** For stories: the request and its answer. */
-export function describeMessage({ request, place }: Message, answer?: Answer): string {
+export function describeMessage({ request, rowName }: Message, answer?: Answer): string {
   const value = answer?.value;
   switch (request.kind) {
     case 'timestamp':
       return `asks for a timestamp: ${value as Timestamp}`;
     case 'read':
-      return `reads ${place} (${describeFilters(request.filters)}): ${describeRow(value as Row)}`;
+      return `reads ${rowName} (${describeFilters(request.filters)}): ${describeRow(value as Row)}`;
     case 'mutate':
-      return `${place}: ${describeMutations(request.mutations)}`;
+      return `${rowName}: ${describeMutations(request.mutations)}`;
     case 'check':
-      return `${place}: ${describeCheck(request, value)}`;
+      return `${rowName}: ${describeCheck(request, value)}`;
     default:
       return unreachable(request);
   }

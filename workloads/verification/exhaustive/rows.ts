@@ -56,13 +56,13 @@ export class RowBook {
   }
 
   /** A row as written before the story begins. */
-  written(place: string, mutations: readonly Mutation[]): RowState {
+  written(rowName: string, mutations: readonly Mutation[]): RowState {
     const table = new ModelTable();
     table.mutateRow(KEY, mutations);
-    return this.#after(this.empty, place, { table, mutations });
+    return this.#after(this.empty, rowName, { table, mutations });
   }
 
-  #apply(row: RowState, { request, place }: Message): Applied {
+  #apply(row: RowState, { request, rowName }: Message): Applied {
     assert(request.kind !== 'timestamp', 'a row hands out no timestamps');
     const table = tableOf(row);
     if (request.kind === 'read') {
@@ -72,18 +72,18 @@ export class RowBook {
     if (request.kind === 'mutate') {
       const { mutations } = request;
       table.mutateRow(KEY, mutations);
-      const after = this.#after(row, place, { table, mutations });
+      const after = this.#after(row, rowName, { table, mutations });
       return { row: after, answer: this.#messages.answer(undefined) };
     }
     const found = table.checkAndMutateRow({ ...request, row: KEY });
     const mutations = (found ? request.ifFound : request.ifNotFound) ?? [];
-    const after = this.#after(row, place, { table, mutations });
+    const after = this.#after(row, rowName, { table, mutations });
     return { row: after, answer: this.#messages.answer(found) };
   }
 
   #after(
     before: RowState,
-    place: string,
+    rowName: string,
     { table, mutations }: { readonly table: ModelTable; readonly mutations: readonly Mutation[] },
   ): RowState {
     const cells = table.readRow(KEY, FAMILIES)?.cells ?? [];
@@ -92,7 +92,7 @@ export class RowBook {
     for (const mutation of mutations) {
       if (mutation.kind !== 'set') continue;
       const { family, qualifier, timestamp } = mutation;
-      const cell = `${place}:${qualifier}`;
+      const cell = `${rowName}:${qualifier}`;
       if (family === 'write' || family === 'ack') {
         const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(mutation);
         addOnce(records, { cell, startTimestamp, commitTimestamp, operation });

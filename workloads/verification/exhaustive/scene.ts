@@ -33,10 +33,10 @@ export async function setTheScene(
     observed,
     hasCopies: budget.copies > 0,
   });
-  const places = placesOf(cells, observed);
+  const rowNames = rowNamesOf(cells, observed);
   const states = await Promise.all(processes.map((_, i) => locals.start(i)));
   const start: WorldState = {
-    rows: places.map((place) => rowBefore(rows, place, scenario)),
+    rows: rowNames.map((rowName) => rowBefore(rows, rowName, scenario)),
     processes: states,
     nextTimestamp: FIRST,
     stray: [],
@@ -47,7 +47,7 @@ export async function setTheScene(
     rows,
     messages,
     locals,
-    places,
+    rowNames,
     suspicion,
     lastReader: await locals.start(processes.length),
     past: scenario.initial.length === 0 ? [] : [pastOf(scenario)],
@@ -58,20 +58,20 @@ export async function setTheScene(
 }
 
 /** The rows of the cells, in every table, and those of their notifications. */
-function placesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
+function rowNamesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
   const addresses = cells.map(addressOf);
-  const places = addresses.flatMap(({ table }) => addresses.map(({ row }) => `${table}/${row}`));
+  const rowNames = addresses.flatMap(({ table }) => addresses.map(({ row }) => `${table}/${row}`));
   const marked = addresses.filter(({ column }) => observed.includes(column));
   const marks = marked.map(({ table, row }) => `${notifyTable(table)}/${row}`);
-  return [...new Set([...places, ...marks])];
+  return [...new Set([...rowNames, ...marks])];
 }
 
-function rowBefore(rows: RowBook, place: string, { initial }: Scenario): RowState {
+function rowBefore(rows: RowBook, rowName: string, { initial }: Scenario): RowState {
   const mutations = initial.map(addressOf).flatMap(({ table, row, column }) => {
-    const isThere = `${table}/${row}` === place;
+    const isThere = `${table}/${row}` === rowName;
     return isThere ? committedCell(column, Buffer.from(valueOf(column)), PAST) : [];
   });
-  return rows.written(place, mutations);
+  return rows.written(rowName, mutations);
 }
 
 function pastOf({ initial }: Scenario): HistoricTransaction {

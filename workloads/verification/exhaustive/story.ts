@@ -38,7 +38,7 @@ export function describeChoice(
 /** What the clients were told in the end: `A committed, B failed`. */
 export function describeOutcomes({ processes }: WorldState): string {
   return processes
-    .flatMap(({ told }) => told.transactions)
+    .flatMap(({ observations }) => observations.transactions)
     .filter(({ writes, locks }) => writes.length + locks.length > 0)
     .map(({ process, outcome }) => `${process} ${outcome}`)
     .join(', ');

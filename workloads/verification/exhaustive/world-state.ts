@@ -18,13 +18,13 @@
  */
 import { assert, unreachable } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
-import type { LocalState, LocalStates, Pending } from './local-states.ts';
+import type { LocalState, LocalStates, PendingMessage } from './local-states.ts';
 import type { Answer, Message, MessageBook } from './messages.ts';
 import type { RowBook, RowState } from './rows.ts';
 import type { Budget, Suspicion } from './scenario.ts';
 
 export interface WorldState {
-  /** By place, in the order of `WorldRules.places`. */
+  /** By row name, in the order of `WorldRules.rowNames`. */
   readonly rows: readonly RowState[];
   readonly processes: readonly LocalState[];
   /** The next timestamp of the oracle. */
@@ -38,7 +38,11 @@ export interface WorldState {
 }
 
 export type Choice =
-  | { readonly kind: 'deliver' | 'give up'; readonly process: number; readonly pending: Pending }
+  | {
+      readonly kind: 'deliver' | 'give up';
+      readonly process: number;
+      readonly pending: PendingMessage;
+    }
   | { readonly kind: 'stray' | 'copy'; readonly message: Message }
   | { readonly kind: 'crash'; readonly process: number };
 
@@ -47,7 +51,7 @@ export interface WorldRules {
   readonly messages: MessageBook;
   readonly locals: LocalStates;
   /** `table/row` of every row there is. */
-  readonly places: readonly string[];
+  readonly rowNames: readonly string[];
   readonly suspicion: Suspicion;
 }
 
@@ -125,7 +129,7 @@ export function take(
 
 /** What a message finds where it arrives, and its effect there. */
 export function answerOf(
-  { rows, places, messages }: WorldRules,
+  { rows, rowNames, messages }: WorldRules,
   world: WorldState,
   message: Message,
 ): { readonly answer: Answer; readonly world: WorldState } {
@@ -134,19 +138,19 @@ export function answerOf(
     const answer = messages.answer(nextTimestamp);
     return { answer, world: { ...world, nextTimestamp: nextTimestamp + 1 } };
   }
-  const place = places.indexOf(message.place);
-  const before = world.rows[place];
-  assert(before !== undefined, `${message.place} is a row of the scenario`);
+  const index = rowNames.indexOf(message.rowName);
+  const before = world.rows[index];
+  assert(before !== undefined, `${message.rowName} is a row of the scenario`);
   const { row, answer } = rows.apply(before, message);
   if (row === before) return { answer, world };
-  return { answer, world: { ...world, rows: world.rows.with(place, row) } };
+  return { answer, world: { ...world, rows: world.rows.with(index, row) } };
 }
 
 function deliver(
   rules: WorldRules,
   world: WorldState,
   process: number,
-  { number, message }: Pending,
+  { number, message }: PendingMessage,
 ): WorldState | Promise<WorldState> {
   const arrived = answerOf(rules, world, message);
   return heard(rules, arrived.world, { process, number, answer: arrived.answer });

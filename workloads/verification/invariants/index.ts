@@ -15,7 +15,7 @@ export {
   recordingClient,
   recordingCommits,
   recordingObservers,
-  type Ending,
+  type TransactionEnd as Ending,
   type RecordedTransaction,
   type Recorder,
   type Sink,

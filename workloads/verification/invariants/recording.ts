@@ -44,7 +44,7 @@ export interface RecordedTransaction extends HistoricTransaction {
 }
 
 /** What is learned at the end of the transaction with this `startTimestamp`. */
-export type Ending = Pick<
+export type TransactionEnd = Pick<
   HistoricTransaction,
   'startTimestamp' | 'outcome' | 'commitTimestamp' | 'endedAt'
 >;
@@ -52,7 +52,7 @@ export type Ending = Pick<
 export interface Sink {
   /** Called before the commit is sent; for a transaction that failed earlier, the only call. */
   began(transaction: RecordedTransaction): void;
-  ended(ending: Ending): void;
+  ended(ending: TransactionEnd): void;
   /** Something that no history shows: a transaction that did not read its own writes. */
   violation(violation: Violation): void;
 }
@@ -159,7 +159,7 @@ export function recordingCommits({ sink, nowMs }: Recorder): (run: CommittedRun)
   };
 }
 
-async function commit(transaction: Transaction, nowMs: () => number): Promise<Ending> {
+async function commit(transaction: Transaction, nowMs: () => number): Promise<TransactionEnd> {
   const { startTimestamp } = transaction;
   try {
     return committed(startTimestamp, await transaction.commit(), nowMs());
@@ -175,7 +175,11 @@ async function commit(transaction: Transaction, nowMs: () => number): Promise<En
 /**
  * A transaction that wrote nothing commits at its start timestamp, which is not a commit timestamp.
  */
-function committed(startTimestamp: Timestamp, committedAt: Timestamp, endedAt: number): Ending {
+function committed(
+  startTimestamp: Timestamp,
+  committedAt: Timestamp,
+  endedAt: number,
+): TransactionEnd {
   const commitTimestamp = committedAt === startTimestamp ? undefined : committedAt;
   return { startTimestamp, outcome: 'committed', commitTimestamp, endedAt };
 }
@@ -252,7 +256,7 @@ class RecordedReader implements Reader {
 class RecordedWork extends RecordedReader implements Work {
   readonly #transaction: Transaction;
   readonly #sink: Pick<Sink, 'violation'>;
-  readonly #writes = new Map<string, Written>();
+  readonly #writes = new Map<string, WrittenCell>();
   readonly #locks = new Set<string>();
   readonly #weak = new Set<string>();
 
@@ -315,7 +319,7 @@ class RecordedWork extends RecordedReader implements Work {
   }
 }
 
-interface Written {
+interface WrittenCell {
   readonly cell: CellAddress;
   /** Absent: the cell was deleted. */
   readonly value: string | undefined;

@@ -9,14 +9,14 @@ import type { Bigtable } from '../../../engine/bigtable/index.ts';
 import { observeCollection } from './collected-history.ts';
 import type { HistoricMarker, HistoricRecord } from './history.ts';
 import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
-import { type RecordedCells, readStoredHistory } from './stored-history.ts';
+import { type RecordsAndMarkers, readStoredHistory } from './stored-history.ts';
 
 const TABLE = 't';
 const CELL = { table: TABLE, row: 'r', column: 'c' };
 
 test('stored and collected records together are all that the store ever had', async () => {
   const store = createMemoryBigtable();
-  const told: RecordedCells[] = [];
+  const told: RecordsAndMarkers[] = [];
   const before = await fill(store);
   await using percolator = await openPercolator({
     store: observeCollection(store, (collected) => told.push(collected)),
@@ -66,7 +66,7 @@ test('the listener hears of a whole range of versions, and of nothing else', asy
 });
 
 /** Three versions, the last one a delete, and a rollback marker. */
-async function fill(store: Bigtable): Promise<RecordedCells> {
+async function fill(store: Bigtable): Promise<RecordsAndMarkers> {
   await using percolator = await openPercolator({ store });
   await percolator.createTable(TABLE);
   for (const value of ['1', '2']) await percolator.transact(async (t) => t.set(CELL, value));

@@ -17,7 +17,7 @@ import type {
   RowMutation,
 } from '../../../engine/bigtable/index.ts';
 import { ACK, ROLLBACK, WRITE } from '../../../engine/transaction/index.ts';
-import { type RecordedCells, recordedCells } from './stored-history.ts';
+import { type RecordsAndMarkers, recordedCells } from './stored-history.ts';
 
 type Erasure = Extract<Mutation, { readonly kind: 'erase' }>;
 
@@ -29,7 +29,7 @@ const RECORDS: ReadonlySet<string> = new Set([WRITE, ACK, ROLLBACK]);
  */
 export function observeCollection(
   store: Bigtable,
-  listener: (collected: RecordedCells) => void,
+  listener: (collected: RecordsAndMarkers) => void,
 ): Bigtable {
   const collect = async (rows: readonly RowMutation[]): Promise<void> => {
     for (const collected of await Promise.all(rows.map((row) => readErased(store, row)))) {
@@ -54,7 +54,7 @@ export function observeCollection(
 }
 
 /** The records and markers that the mutation would erase. */
-async function readErased(store: Bigtable, mutation: RowMutation): Promise<RecordedCells> {
+async function readErased(store: Bigtable, mutation: RowMutation): Promise<RecordsAndMarkers> {
   const { table, row } = mutation;
   const erasures = erasuresOf(mutation);
   const found = await store.readRow(table, row, filtersOf(erasures));

@@ -37,7 +37,7 @@ export const IDEAL_OBSERVERS = [
 
 export function idealHistory(random: Random, options: IdealOptions): History {
   const database = new IdealDatabase(random, options);
-  const open: Open[] = [];
+  const open: OpenTransaction[] = [];
   for (let begun = 0; begun < options.transactions || open.length > 0;) {
     const i = random.integer(0, options.clients - 1);
     const one = open[i];
@@ -53,7 +53,7 @@ export function idealHistory(random: Random, options: IdealOptions): History {
   return database;
 }
 
-type Open = Omit<HistoricTransaction, 'outcome'>;
+type OpenTransaction = Omit<HistoricTransaction, 'outcome'>;
 
 class IdealDatabase implements History {
   readonly transactions: HistoricTransaction[] = [];
@@ -76,7 +76,7 @@ class IdealDatabase implements History {
     this.#options = options;
   }
 
-  begin(): Open {
+  begin(): OpenTransaction {
     const { readsMax, writesMax } = this.#options;
     const beganAt = ++this.#last;
     const startTimestamp = ++this.#last;
@@ -92,7 +92,7 @@ class IdealDatabase implements History {
   }
 
   /** A run of an observer that is due, if there is one. */
-  run(): Open | undefined {
+  run(): OpenTransaction | undefined {
     const [first] = this.#due.values();
     if (first === undefined) return undefined;
     const { run } = first;
@@ -106,7 +106,7 @@ class IdealDatabase implements History {
    * Commits, unless another transaction wrote a cell meanwhile; or the client dies, before or after
    * the commit.
    */
-  end(open: Open): void {
+  end(open: OpenTransaction): void {
     const { startTimestamp, writes, locks } = open;
     const acknowledgment = acknowledgmentOf(open);
     const cells = [...writes.map(({ cell }) => cell), ...locks];
@@ -127,7 +127,7 @@ class IdealDatabase implements History {
     this.#last += 2;
   }
 
-  #commit(open: Open, cells: readonly HistoricCell[]): number {
+  #commit(open: OpenTransaction, cells: readonly HistoricCell[]): number {
     const { startTimestamp, writes, locks } = open;
     const commitTimestamp = ++this.#last;
     this.#seen(open);
@@ -153,11 +153,11 @@ class IdealDatabase implements History {
   }
 
   /** Whether another transaction committed the run meanwhile, so that it has nothing to do. */
-  #isDone({ run }: Open): boolean {
+  #isDone({ run }: OpenTransaction): boolean {
     return run !== undefined && !this.#due.has(`${run.cell} ${run.observer} ${run.weak}`);
   }
 
-  #seen({ run, startTimestamp }: Open): void {
+  #seen({ run, startTimestamp }: OpenTransaction): void {
     if (run === undefined) return;
     const name = `${run.cell} ${run.observer} ${run.weak}`;
     if ((this.#due.get(name)?.since ?? 0) <= startTimestamp) this.#due.delete(name);

@@ -34,4 +34,8 @@ export {
 } from './notifications.ts';
 export { insideOf } from './scans.ts';
 export { judgeSnapshotIsolation, type TimestampProof } from './snapshot-isolation.ts';
-export { type RecordedCells, readStoredHistory, type StoredHistory } from './stored-history.ts';
+export {
+  type RecordsAndMarkers as RecordedCells,
+  readStoredHistory,
+  type StoredHistory,
+} from './stored-history.ts';

@@ -104,14 +104,14 @@ function readingsOf(
   return readings;
 }
 
-interface Known {
+interface OrderedHistory {
   readonly transactions: readonly ListTransaction[];
   readonly orders: Orders;
 }
 
 function judgeUnfinished(
   readings: readonly Reading[],
-  { transactions, orders }: Known,
+  { transactions, orders }: OrderedHistory,
   findings: Findings<ListProof>,
 ): void {
   for (const { reader, key, list } of readings) {
@@ -127,7 +127,7 @@ function judgeUnfinished(
 
 function judgeLostUpdates(
   readings: readonly Reading[],
-  { transactions, orders }: Known,
+  { transactions, orders }: OrderedHistory,
   findings: Findings<ListProof>,
 ): void {
   /** By key: which transaction appended after reading this many elements. */

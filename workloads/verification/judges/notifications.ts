@@ -64,7 +64,7 @@ export function judgeNotifications(
   return findings.violations;
 }
 
-interface Watch {
+interface WatchedCell {
   readonly observer: string;
   readonly cell: HistoricCell;
 }
@@ -90,7 +90,7 @@ class Columns {
   }
 
   /** The observer and the cell that `cell` acknowledges; undefined if it is no acknowledgment. */
-  acknowledgedBy(cell: HistoricCell): Watch | undefined {
+  acknowledgedBy(cell: HistoricCell): WatchedCell | undefined {
     const observed = this.#acknowledgments.get(withoutRow(cell));
     if (observed === undefined) return undefined;
     const row = cell.slice(0, cell.indexOf(':'));
@@ -106,7 +106,7 @@ function withoutRow(cell: HistoricCell): string {
  * @param changes and runs: the records of the cell and of its acknowledgments, by commit timestamp
  */
 function judgeRuns(
-  { observer, cell }: Watch,
+  { observer, cell }: WatchedCell,
   { changes, runs }: { readonly changes: readonly Version[]; readonly runs: readonly Version[] },
   findings: Findings,
 ): void {
@@ -163,6 +163,6 @@ function hasEnded({ outcome, writes, locks }: HistoricTransaction): boolean {
   return outcome === 'committed' && writes.length + locks.length === 0;
 }
 
-function nameOf({ observer, cell }: Watch): string {
+function nameOf({ observer, cell }: WatchedCell): string {
   return `${observer} ${cell}`;
 }

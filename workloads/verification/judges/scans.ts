@@ -10,7 +10,7 @@ import {
 } from './history.ts';
 import type { CellVersions } from './versions.ts';
 
-interface Place {
+interface CellInScan {
   readonly cell: HistoricCell;
   readonly row: Buffer;
   readonly column: string;
@@ -23,13 +23,13 @@ export class Scans {
   /**
    * By table; undefined before the first scan: a history without scans may have millions of cells.
    */
-  #places: ReadonlyMap<string, readonly Place[]> | undefined;
+  #places: ReadonlyMap<string, readonly CellInScan[]> | undefined;
 
   constructor(cells: ReadonlyMap<HistoricCell, CellVersions>) {
     this.#cells = cells;
   }
 
-  *missedBy({ scans = [] }: HistoricTransaction): Generator<Place> {
+  *missedBy({ scans = [] }: HistoricTransaction): Generator<CellInScan> {
     for (const scan of scans) {
       const returned = new Set(scan.returned);
       const isInside = insideOf(scan);
@@ -43,8 +43,8 @@ export class Scans {
 
 function placesByTable(
   cells: ReadonlyMap<HistoricCell, CellVersions>,
-): ReadonlyMap<string, readonly Place[]> {
-  const places = new Map<string, Place[]>();
+): ReadonlyMap<string, readonly CellInScan[]> {
+  const places = new Map<string, CellInScan[]>();
   for (const [cell, versions] of cells) {
     const { table, row, column } = addressOf(cell);
     const place = { cell, row: Buffer.from(row), column, versions };
@@ -62,7 +62,9 @@ export function insideOf({
   start,
   end,
   columns,
-}: Omit<HistoricScan, 'table' | 'returned'>): (place: Pick<Place, 'row' | 'column'>) => boolean {
+}: Omit<HistoricScan, 'table' | 'returned'>): (
+  place: Pick<CellInScan, 'row' | 'column'>,
+) => boolean {
   const first = Buffer.from(start ?? '');
   const beyond = end === undefined ? undefined : Buffer.from(end);
   return ({ row, column }) =>

@@ -16,12 +16,12 @@ import {
 } from './history.ts';
 
 /** The contents of cells of the families `write`, `ack` and `rollback`. */
-export interface RecordedCells {
+export interface RecordsAndMarkers {
   readonly records: readonly HistoricRecord[];
   readonly markers: readonly HistoricMarker[];
 }
 
-export interface StoredHistory extends RecordedCells {
+export interface StoredHistory extends RecordsAndMarkers {
   /** Cells that are locked. */
   readonly locks: readonly HistoricCell[];
   /** Cells with notifications, strong, weak or parked: once for each mark. */
@@ -32,7 +32,7 @@ export async function readStoredHistory(
   store: Bigtable,
   tables: readonly string[],
 ): Promise<StoredHistory> {
-  const found: Found = { records: [], markers: [], locks: [], marks: [] };
+  const found: StoredCells = { records: [], markers: [], locks: [], marks: [] };
   for (const table of tables) {
     const families = TABLE_FAMILIES.filter((family) => family !== 'data');
     for await (const [cell, stored] of cellsOf(store, table, families)) {
@@ -46,20 +46,24 @@ export async function readStoredHistory(
 }
 
 /** @param cells of one row, of any families but `data` */
-export function recordedCells(table: string, row: string, cells: readonly Cell[]): RecordedCells {
-  const found: Found = { records: [], markers: [], locks: [], marks: [] };
+export function recordedCells(
+  table: string,
+  row: string,
+  cells: readonly Cell[],
+): RecordsAndMarkers {
+  const found: StoredCells = { records: [], markers: [], locks: [], marks: [] };
   for (const cell of cells) take(historicCell({ table, row, column: cell.qualifier }), cell, found);
   return found;
 }
 
-interface Found {
+interface StoredCells {
   readonly records: HistoricRecord[];
   readonly markers: HistoricMarker[];
   readonly locks: HistoricCell[];
   readonly marks: HistoricCell[];
 }
 
-function take(cell: HistoricCell, stored: Cell, found: Found): void {
+function take(cell: HistoricCell, stored: Cell, found: StoredCells): void {
   switch (stored.family) {
     case 'lock':
       found.locks.push(cell);

@@ -7,17 +7,17 @@
  * machine is busy.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import type { Job, Told } from './step.ts';
+import { ownCpuUs } from '../../harness/processes/processor-time.ts';
+import type { Job, StepMessage } from './step.ts';
 
-export interface Ended {
+export interface JobResult {
   /** How it ended before all steps had passed. */
   readonly failure?: Failure | undefined;
-  readonly passed: readonly Passed[];
+  readonly passed: readonly PassedStep[];
   readonly cpuMs: number;
 }
 
-type Passed = Extract<Told, { told: 'passed' }>;
+type PassedStep = Extract<StepMessage, { kind: 'passed' }>;
 
 interface Failure {
   readonly step: string;
@@ -35,27 +35,27 @@ export class Bench implements Disposable {
   #jobs = 0;
 
   /** @param cpuMsMax the limit of a step, by its name */
-  async run(job: Job, cpuMsMax: (step: string) => number): Promise<Ended> {
+  async run(job: Job, cpuMsMax: (step: string) => number): Promise<JobResult> {
     if (this.#jobs >= JOBS_MAX) this.#end();
     const child = (this.#child ??= startProcess());
     this.#jobs++;
     const startMs = cpuMsOf(child) ?? 0;
     let [step, beganMs, cpuMs] = ['loading', startMs, startMs];
     let failure: Failure | undefined;
-    const passed: Passed[] = [];
+    const passed: PassedStep[] = [];
     const look = (): void => {
       cpuMs = cpuMsOf(child) ?? cpuMs;
     };
     const over = Promise.withResolvers<void>();
-    const onMessage = (message: unknown): void => {
-      const told = message as Told;
+    const onMessage = (received: unknown): void => {
+      const message = received as StepMessage;
       look();
-      if (told.told === 'ended') {
-        if (!told.isAsNew) this.#end();
+      if (message.kind === 'ended') {
+        if (!message.isAsNew) this.#end();
         over.resolve();
-      } else if (told.told === 'failed') failure ??= told;
-      else if (told.told === 'passed') passed.push(told);
-      else [step, beganMs] = [told.step, cpuMs];
+      } else if (message.kind === 'failed') failure ??= message;
+      else if (message.kind === 'passed') passed.push(message);
+      else [step, beganMs] = [message.step, cpuMs];
     };
     const onExit = (code: number | null): void => {
       failure ??= { step, why: `its process ended with ${code}`, isLoading: false };
@@ -95,20 +95,12 @@ function startProcess(): ChildProcess {
   });
 }
 
-/** The system's unit for the time of a process. */
-const CLOCK_TICK_MS = 10;
-
 /**
  * Processor time so far; undefined once the process has ended. On other systems than Linux the
  * elapsed time serves instead.
  */
-function cpuMsOf({ pid }: ChildProcess): number | undefined {
+function cpuMsOf({ pid = 0 }: ChildProcess): number | undefined {
   if (process.platform !== 'linux') return performance.now();
-  try {
-    const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
-    const words = after.split(' ');
-    return (Number(words[11]) + Number(words[12])) * CLOCK_TICK_MS;
-  } catch {
-    return undefined;
-  }
+  const us = ownCpuUs(pid);
+  return us === null ? undefined : us / 1_000;
 }

@@ -5,7 +5,7 @@
  * that a list of mutants stays right when the file changes elsewhere.
  */
 import { OPERATORS, type OperatorName } from './operators.ts';
-import { applied, type Edit, parses, placesOf } from './place.ts';
+import { applied, type Edit, parses, nodePathsOf } from './syntax-tree.ts';
 import { type SkipName, skipOf } from './skips.ts';
 
 export interface MachineMutant extends Edit {
@@ -21,17 +21,17 @@ export interface MachineMutant extends Edit {
   readonly key: string;
 }
 
-export interface Generated {
+export interface GeneratedMutants {
   readonly mutants: readonly MachineMutant[];
   /** How many changes each rule of skips.ts has prevented. */
   readonly skipped: Readonly<Partial<Record<SkipName, number>>>;
 }
 
-export function mutantsOf(file: string, text: string): Generated {
+export function mutantsOf(file: string, text: string): GeneratedMutants {
   const mutants: MachineMutant[] = [];
   const skipped: Partial<Record<SkipName, number>> = {};
   const known = new Map<string, number>();
-  for (const place of placesOf(file, text)) {
+  for (const place of nodePathsOf(file, text)) {
     for (const operator of Object.keys(OPERATORS) as OperatorName[]) {
       const skip = skipOf(place, text, operator);
       for (const edit of OPERATORS[operator](place, text)) {
@@ -50,7 +50,7 @@ export function mutated(text: string, mutant: MachineMutant): string {
   throw new SyntaxError(`${mutant.file}:${mutant.line}: ${mutant.key} does not parse`);
 }
 
-interface Naming {
+interface MutantNaming {
   readonly file: string;
   readonly operator: OperatorName;
   readonly text: string;
@@ -58,11 +58,11 @@ interface Naming {
   readonly known: Map<string, number>;
 }
 
-function named({ file, operator, text, known }: Naming, edit: Edit): MachineMutant {
+function named({ file, operator, text, known }: MutantNaming, edit: Edit): MachineMutant {
   const lineStart = text.lastIndexOf('\n', edit.start - 1) + 1;
   const lineEnd = text.indexOf('\n', edit.start);
   const lineText = text.slice(lineStart, lineEnd === -1 ? undefined : lineEnd).trim();
-  const [from, to] = edit.told ?? [text.slice(edit.start, edit.end), edit.replacement];
+  const [from, to] = edit.description ?? [text.slice(edit.start, edit.end), edit.replacement];
   const before = onOneLine(from);
   const after = onOneLine(to);
   const where = lineText.startsWith(before) || before.startsWith(lineText) ? '' : `${lineText}: `;

@@ -13,7 +13,7 @@ import type * as simulation from '../simulation/index.ts';
 import { reachedBy, startMeasuring } from './reach.ts';
 import { runTests, TestFailure } from './quick-tests.ts';
 import { change, importAnew } from './reload.ts';
-import type { Job, Step, Told } from './step.ts';
+import type { Job, Step, StepMessage } from './step.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SIMULATION = 'workloads/verification/simulation/index.ts';
@@ -48,14 +48,14 @@ async function takeSteps(job: Job): Promise<void> {
   for (const next of job.steps) {
     step = next.name;
     waitingTicks = 0;
-    tell({ told: 'began', step });
+    tell({ kind: 'began', step });
     const before = process.cpuUsage();
     try {
       const count = await take(next);
       const { user, system } = process.cpuUsage(before);
       const cpuMs = Math.round((user + system) / 1000);
       const reached = job.measures ? { reached: await reachedBy(ROOT) } : {};
-      tell({ told: 'passed', step, cpuMs, count, ...reached });
+      tell({ kind: 'passed', step, cpuMs, count, ...reached });
     } catch (error) {
       tellFailure(messageOf(error), next.kind === 'tests' && !(error instanceof TestFailure));
       return;
@@ -119,17 +119,17 @@ function endJob(isAtRest: boolean): void {
   isAtWork = false;
   const isAsNew = isAtRest && process.getActiveResourcesInfo().length === 0;
   process.channel?.ref();
-  process.send?.({ told: 'ended', isAsNew } satisfies Told, () => {
+  process.send?.({ kind: 'ended', isAsNew } satisfies StepMessage, () => {
     if (!isAsNew) process.exit();
   });
 }
 
 function tellFailure(why: string, isLoading = false): void {
-  tell({ told: 'failed', step, why: why.slice(0, 300), isLoading });
+  tell({ kind: 'failed', step, why: why.slice(0, 300), isLoading });
 }
 
-function tell(told: Told): void {
-  process.send?.(told);
+function tell(message: StepMessage): void {
+  process.send?.(message);
 }
 
 function messageOf(error: unknown): string {

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { digestOf, folderOf, readSource, ROOT } from './folders.ts';
 import type { MachineMutant } from './generate.ts';
 import { Bench } from './bench.ts';
-import type { Reached, Step } from './step.ts';
+import type { ReachedRanges, Step } from './step.ts';
 
 export interface Judge {
   readonly step: Step;
@@ -20,7 +20,7 @@ export interface Judge {
   readonly cpuMs: number;
   /** Whether it depends on the system's clock, so that a busy machine may make it fail. */
   readonly isTimed: boolean;
-  readonly reached: Reached;
+  readonly reached: ReachedRanges;
 }
 
 export interface Judges {
@@ -30,7 +30,7 @@ export interface Judges {
 }
 
 /** What is kept of a step: whether it is a judge, valid while engine and test have this digest. */
-interface Measured {
+interface MeasuredStep {
   readonly digest: string;
   readonly judge?: Judge;
   readonly refused?: string;
@@ -81,7 +81,7 @@ export async function measureJudges(
     ...SEEDS,
     ...SEARCHES,
   ];
-  const measured: Record<string, Measured> = {};
+  const measured: Record<string, MeasuredStep> = {};
   for (const [i, step] of steps.entries()) {
     onJudge(i, steps.length);
     signal.throwIfAborted();
@@ -99,7 +99,7 @@ export async function measureJudges(
   };
 }
 
-async function measure(step: Step, digest: string): Promise<Measured> {
+async function measure(step: Step, digest: string): Promise<MeasuredStep> {
   using bench = new Bench();
   const ended = await bench.run({ steps: [step], measures: true }, () => 10 * CPU_MS_MAX);
   const [passed] = ended.passed;
@@ -163,9 +163,9 @@ function engineDigest(): string {
   return digestOf(...sources.flatMap((file) => [file, readSource(file)]));
 }
 
-function readKept(file: string): Readonly<Record<string, Measured>> {
+function readKept(file: string): Readonly<Record<string, MeasuredStep>> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, Measured>;
+    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, MeasuredStep>;
   } catch {
     return {};
   }

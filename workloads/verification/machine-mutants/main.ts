@@ -34,7 +34,7 @@ import { writeRecord } from './record.ts';
 import { inFairOrder } from './sample.ts';
 import { type SkipName, SKIPS } from './skips.ts';
 import { isSurvivor, judgedOf, linesOf, rowsOf } from './summary.ts';
-import { type Court, judge } from './verdict.ts';
+import { type VerdictOptions, judge } from './verdict.ts';
 
 const NOT_EXPLAINED_MAX = 0.05;
 
@@ -163,7 +163,10 @@ function chosen(
   return all.filter((mutant) => places.some((place) => isAt(mutant, place)));
 }
 
-async function findJudges(keptIn: string, signal: AbortSignal): Promise<Pick<Court, 'judges'>> {
+async function findJudges(
+  keptIn: string,
+  signal: AbortSignal,
+): Promise<Pick<VerdictOptions, 'judges'>> {
   const progress = startProgress();
   progress.phase('measuring the judges', 0, 'judges');
   const { judges, refused } = await measureJudges(keptIn, (done) => progress.update(done), signal);
@@ -175,7 +178,11 @@ async function findJudges(keptIn: string, signal: AbortSignal): Promise<Pick<Cou
 async function judgeAll(
   mutants: readonly MachineMutant[],
   ledger: Ledger,
-  { court, jobs, signal }: { readonly court: Court; readonly jobs: number; signal: AbortSignal },
+  {
+    court,
+    jobs,
+    signal,
+  }: { readonly court: VerdictOptions; readonly jobs: number; signal: AbortSignal },
 ): Promise<void> {
   const progress = startProgress();
   progress.phase('judging', mutants.length, 'mutants');

@@ -17,11 +17,11 @@ import { conditions } from './operators/conditions.ts';
 import { constants } from './operators/constants.ts';
 import { statements } from './operators/statements.ts';
 import { swaps } from './operators/swaps.ts';
-import type { Edit, Place } from './place.ts';
+import type { Edit, NodePath } from './syntax-tree.ts';
 
 export type OperatorName = 'condition' | 'bound' | 'await' | 'statement' | 'swap' | 'constant';
 
-type Operator = (place: Place, text: string) => readonly Edit[];
+type Operator = (place: NodePath, text: string) => readonly Edit[];
 
 export const OPERATORS: Readonly<Record<OperatorName, Operator>> = {
   condition: conditions,

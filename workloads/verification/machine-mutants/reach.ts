@@ -2,7 +2,7 @@
 import { Session } from 'node:inspector/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Reached } from './step.ts';
+import type { ReachedRanges } from './step.ts';
 
 const session = new Session();
 
@@ -14,7 +14,7 @@ export async function startMeasuring(): Promise<void> {
 }
 
 /** By file, from the root. Node replaces types with spaces, so positions are those of the file. */
-export async function reachedBy(root: string): Promise<Reached> {
+export async function reachedBy(root: string): Promise<ReachedRanges> {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const reached: Record<string, readonly (readonly [number, number])[]> = {};
   for (const { url, functions } of result) {

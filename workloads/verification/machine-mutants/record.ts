@@ -6,14 +6,14 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { captureEnvironment } from '#results';
 import { ROOT } from './folders.ts';
-import { isSurvivor, type Judged, type Row } from './summary.ts';
+import { isSurvivor, type JudgedMutant, type Row } from './summary.ts';
 
 const FILE = path.join(ROOT, 'results/reference/mutants-machine.json');
 
 interface Result {
   readonly seed: number;
   readonly rows: readonly Row[];
-  readonly judged: readonly Judged[];
+  readonly judged: readonly JudgedMutant[];
   readonly skipped: Readonly<Record<string, number>>;
 }
 
@@ -40,7 +40,7 @@ export function writeRecord({ seed, rows, judged, skipped }: Result): void {
   writeFileSync(FILE, `${JSON.stringify(record, null, 2)}\n`);
 }
 
-function countsOf(judged: readonly Judged[]): {
+function countsOf(judged: readonly JudgedMutant[]): {
   judged: number;
   survived: number;
   explained: number;

@@ -8,11 +8,11 @@
  */
 import type { Node } from 'oxc-parser';
 import type { OperatorName } from './operators.ts';
-import { codeOf, type Place } from './place.ts';
+import { codeOf, type NodePath } from './syntax-tree.ts';
 
 interface Skip {
   readonly reason: string;
-  readonly applies: (place: Place, text: string, operator: OperatorName) => boolean;
+  readonly applies: (place: NodePath, text: string, operator: OperatorName) => boolean;
 }
 
 export type SkipName = 'assertion' | 'counter' | 'step' | 'field' | 'timer' | 'bug' | 'signal';
@@ -30,23 +30,25 @@ export const SKIPS: Readonly<Record<SkipName, Skip>> = {
   },
   step: {
     reason: 'a loop whose step is changed never ends, or never begins, and shows nothing',
-    applies: ({ node, around }) =>
-      around.some((one, i) => one.type === 'ForStatement' && one.update === [node, ...around][i]),
+    applies: ({ node, ancestors }) =>
+      ancestors.some(
+        (one, i) => one.type === 'ForStatement' && one.update === [node, ...ancestors][i],
+      ),
   },
   field: {
     reason: 'the compiler refuses a constructor that leaves a field without its value',
     applies: (place, text, operator) =>
       operator === 'statement' &&
       /^this\.#?\w+ = /.test(codeOf(text, place.node)) &&
-      place.around.some((one) => one.type === 'MethodDefinition' && one.kind === 'constructor'),
+      place.ancestors.some((one) => one.type === 'MethodDefinition' && one.kind === 'constructor'),
   },
   bug: {
     reason:
       'an error other than PercolatorError is a bug of the program; nothing is promised after it',
-    applies: ({ node, around }, text, operator) =>
+    applies: ({ node, ancestors }, text, operator) =>
       operator === 'statement' &&
       node.type === 'ThrowStatement' &&
-      around.some((one) => one.type === 'IfStatement' && isAboutBugs(codeOf(text, one.test))),
+      ancestors.some((one) => one.type === 'IfStatement' && isAboutBugs(codeOf(text, one.test))),
   },
   signal: {
     reason: 'signal 0 asks whether a process exists; any other may hit an unrelated process',
@@ -58,7 +60,11 @@ export const SKIPS: Readonly<Record<SkipName, Skip>> = {
   },
 };
 
-export function skipOf(place: Place, text: string, operator: OperatorName): SkipName | undefined {
+export function skipOf(
+  place: NodePath,
+  text: string,
+  operator: OperatorName,
+): SkipName | undefined {
   const names = Object.keys(SKIPS) as SkipName[];
   return names.find((name) => SKIPS[name].applies(place, text, operator));
 }
@@ -67,8 +73,8 @@ function isAboutBugs(test: string): boolean {
   return test === '!(error instanceof PercolatorError)';
 }
 
-function within({ node, around }: Place, matches: (node: Node) => boolean): boolean {
-  return matches(node) || around.some(matches);
+function within({ node, ancestors }: NodePath, matches: (node: Node) => boolean): boolean {
+  return matches(node) || ancestors.some(matches);
 }
 
 function isCallOf(node: Node, text: string, name: RegExp): boolean {

@@ -24,24 +24,24 @@ export interface Job {
 }
 
 /** The ranges of code that ran, from the first character up to, but not including, the last. */
-export type Reached = Readonly<Record<string, readonly (readonly [number, number])[]>>;
+export type ReachedRanges = Readonly<Record<string, readonly (readonly [number, number])[]>>;
 
-export type Told =
-  | { readonly told: 'began'; readonly step: string }
+export type StepMessage =
+  | { readonly kind: 'began'; readonly step: string }
   | {
-      readonly told: 'passed';
+      readonly kind: 'passed';
       readonly step: string;
       readonly cpuMs: number;
       /** The number of tests, seeds or executions. */
       readonly count: number;
-      readonly reached?: Reached;
+      readonly reached?: ReachedRanges;
     }
   | {
-      readonly told: 'failed';
+      readonly kind: 'failed';
       readonly step: string;
       readonly why: string;
       /** Whether it failed before any test ran. */
       readonly isLoading: boolean;
     }
   /** The job is over; the process ends too, unless it is as good as new. */
-  | { readonly told: 'ended'; readonly isAsNew: boolean };
+  | { readonly kind: 'ended'; readonly isAsNew: boolean };

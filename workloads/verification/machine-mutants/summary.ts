@@ -2,9 +2,9 @@
 import { type Equivalent, reasonFor } from './equivalents.ts';
 import { type Folder, FOLDERS, folderOf } from './folders.ts';
 import type { MachineMutant } from './generate.ts';
-import type { Means, Verdict } from './verdict.ts';
+import type { KilledBy, Verdict } from './verdict.ts';
 
-export interface Judged {
+export interface JudgedMutant {
   readonly mutant: MachineMutant;
   readonly verdict: Verdict;
   /** Why its survival is not the fault of the judges. */
@@ -16,7 +16,7 @@ export interface Row {
   /** Mutants made and mutants judged so far. */
   readonly mutants: number;
   readonly judged: number;
-  readonly killed: Readonly<Record<Means, number>>;
+  readonly killed: Readonly<Record<KilledBy, number>>;
   readonly survived: number;
   /** Survivors that are listed with a reason. */
   readonly explained: number;
@@ -28,7 +28,7 @@ export function judgedOf(
   mutants: readonly MachineMutant[],
   verdictOn: (mutant: MachineMutant) => Verdict | undefined,
   equivalents: readonly Equivalent[],
-): readonly Judged[] {
+): readonly JudgedMutant[] {
   return mutants.flatMap((mutant) => {
     const verdict = verdictOn(mutant);
     return verdict === undefined
@@ -39,7 +39,7 @@ export function judgedOf(
 
 export function rowsOf(
   mutants: readonly MachineMutant[],
-  judged: readonly Judged[],
+  judged: readonly JudgedMutant[],
 ): readonly Row[] {
   return [...FOLDERS, 'all' as const].map((folder) => {
     const isHere = ({ file }: MachineMutant): boolean =>
@@ -52,7 +52,7 @@ export function rowsOf(
   });
 }
 
-function rowOf(folder: Row['folder'], mutants: number, judged: readonly Judged[]): Row {
+function rowOf(folder: Row['folder'], mutants: number, judged: readonly JudgedMutant[]): Row {
   const killed = { load: 0, tests: 0, seeds: 0, search: 0, time: 0 };
   for (const { verdict } of judged) if (verdict.killedBy !== undefined) killed[verdict.killedBy]++;
   const survivors = judged.filter(isSurvivor);
@@ -62,12 +62,12 @@ function rowOf(folder: Row['folder'], mutants: number, judged: readonly Judged[]
   return { folder, mutants, judged: judged.length, killed, survived, explained, notExplained };
 }
 
-export function isSurvivor({ verdict }: Judged): boolean {
+export function isSurvivor({ verdict }: JudgedMutant): boolean {
   return verdict.killedBy === undefined;
 }
 
 /** The table, and the survivors without a listed reason. */
-export function linesOf(rows: readonly Row[], judged: readonly Judged[]): readonly string[] {
+export function linesOf(rows: readonly Row[], judged: readonly JudgedMutant[]): readonly string[] {
   const header = ['folder', 'mutants', 'judged', 'load', 'tests', 'seeds', 'search', 'time'];
   const table = aligned([
     [...header, 'survived', 'explained', 'not explained'],

@@ -3,10 +3,10 @@ import { digestOf, readSource } from './folders.ts';
 import { mutated, type MachineMutant } from './generate.ts';
 import { type Judge, judgesOf } from './judges.ts';
 import type { OperatorName } from './operators.ts';
-import type { Bench, Ended } from './bench.ts';
+import type { Bench, JobResult } from './bench.ts';
 
 /** The means by which a mutant was killed. */
-export type Means = 'load' | 'tests' | 'seeds' | 'search' | 'time';
+export type KilledBy = 'load' | 'tests' | 'seeds' | 'search' | 'time';
 
 /** A verdict as written to the ledger, one per line. */
 export interface Verdict {
@@ -17,7 +17,7 @@ export interface Verdict {
   readonly line: number;
   readonly operator: OperatorName;
   /** Undefined if it survived. */
-  readonly killedBy?: Means | undefined;
+  readonly killedBy?: KilledBy | undefined;
   /** The step that killed it, and the reason it gave. */
   readonly step?: string | undefined;
   readonly why?: string | undefined;
@@ -26,7 +26,7 @@ export interface Verdict {
   readonly cpuMs: number;
 }
 
-export interface Court {
+export interface VerdictOptions {
   readonly judges: readonly Judge[];
   /** Whether to ask all judges that reach it, whatever they cost. */
   readonly isThorough: boolean;
@@ -39,7 +39,11 @@ export interface Court {
 const PATIENCE = 1.5;
 const PATIENCE_MS = 1_000;
 
-export async function judge(mutant: MachineMutant, court: Court, bench: Bench): Promise<Verdict> {
+export async function judge(
+  mutant: MachineMutant,
+  court: VerdictOptions,
+  bench: Bench,
+): Promise<Verdict> {
   const text = readSource(mutant.file);
   const judges = judgesOf(mutant, court.judges, court.isThorough);
   const verdict = {
@@ -73,7 +77,7 @@ function ask(
   judges: readonly Judge[],
   change: { readonly file: string; readonly text: string },
   bench: Bench,
-): Promise<Ended> {
+): Promise<JobResult> {
   const patience = new Map(
     judges.map(({ step, cpuMs }) => [step.name, cpuMs * PATIENCE + PATIENCE_MS]),
   );
@@ -90,7 +94,7 @@ async function isAgain(
   return (await ask([accuser], change, bench)).failure !== undefined;
 }
 
-function meansOf(failure: NonNullable<Ended['failure']>, accuser: Judge | undefined): Means {
+function meansOf(failure: NonNullable<JobResult['failure']>, accuser: Judge | undefined): KilledBy {
   if (failure.isLoading || accuser === undefined) return 'load';
   return failure.why.includes('for too long') ? 'time' : accuser.step.kind;
 }

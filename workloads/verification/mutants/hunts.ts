@@ -12,7 +12,7 @@ export interface Hunt {
   readonly seeds: readonly number[];
 }
 
-export interface Hunted {
+export interface HuntResult {
   readonly mutant: Mutant;
   /** Undefined if no seed caught the mutant. */
   readonly caught: Catch | undefined;
@@ -25,16 +25,16 @@ export interface HuntOptions {
   readonly jobs: number;
   readonly signal?: AbortSignal | undefined;
   /** Called for each mutant when its hunt ends. */
-  readonly onHunted?: ((hunted: Hunted) => void) | undefined;
+  readonly onHunted?: ((hunted: HuntResult) => void) | undefined;
 }
 
 /** In the order of `mutants`, without those that were left when `signal` aborted. */
 export async function huntAll(
   mutants: readonly Mutant[],
   options: HuntOptions,
-): Promise<readonly Hunted[]> {
+): Promise<readonly HuntResult[]> {
   const waiting = [...mutants];
-  const hunted = new Map<string, Hunted>();
+  const hunted = new Map<string, HuntResult>();
   async function work(): Promise<void> {
     const thread = new Worker(new URL('hunt-thread.ts', import.meta.url));
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {

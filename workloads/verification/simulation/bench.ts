@@ -19,7 +19,7 @@ import { planOf, simulate } from './index.ts';
 import { captureEnvironment } from '#results';
 import { integer, runCommand, startProgress } from '#harness';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
-import { type Measured, measuredLines } from './measured.ts';
+import { type SimulationMeasurements, measuredLines } from './measured.ts';
 
 const WARM_UP_SECONDS_MAX = 5;
 
@@ -79,7 +79,7 @@ async function measure(
   from: number,
   seconds: number,
   watched: { readonly signal: AbortSignal; readonly onProgress: (seconds: number) => void },
-): Promise<Measured> {
+): Promise<SimulationMeasurements> {
   const totals = { runs: 0, transactions: 0, messages: 0, judgingMs: 0, broken: [] as number[] };
   const startedMs = performance.now();
   const cpuBefore = process.cpuUsage();

@@ -10,10 +10,10 @@ import { LISTS } from './plan.ts';
 import type { Run } from './run.ts';
 import { leftLocks, leftMarks } from './storage.ts';
 
-export function judge(run: Run, told: History): readonly Violation[] {
+export function judge(run: Run, clientHistory: History): readonly Violation[] {
   const { names, incarnations, tables } = run.world;
-  markWeakRuns(run, told);
-  const history = incarnations.named(told);
+  markWeakRuns(run, clientHistory);
+  const history = incarnations.named(clientHistory);
   const lists = new Set(LISTS.map((cell) => names.historic(cell)));
   const listCells: ListCells = {
     isList: (cell) => lists.has(cell),
@@ -23,7 +23,8 @@ export function judge(run: Run, told: History): readonly Violation[] {
   return [
     ...run.world.umpire.violations,
     ...judgeSnapshotIsolation(history),
-    ...judgeListAppend(listTransactions(told.transactions, listCells), { strict: true }).violations,
+    ...judgeListAppend(listTransactions(clientHistory.transactions, listCells), { strict: true })
+      .violations,
     ...judgeNotifications(history, {
       observers: incarnations.observed(observersOf(names)),
       left: leftMarks(run.world),

@@ -1,7 +1,7 @@
 /** The measurements of the simulator's benchmark, for people. */
 import type { captureEnvironment } from '#results';
 
-export interface Measured {
+export interface SimulationMeasurements {
   readonly runs: number;
   readonly transactions: number;
   /** Sent from one process to another; answers are not counted. */
@@ -19,7 +19,7 @@ export interface Measured {
 const AIM = 20_000;
 
 export function measuredLines(
-  { runs, transactions, messages, wallMs, cpuMs, judgingMs }: Measured,
+  { runs, transactions, messages, wallMs, cpuMs, judgingMs }: SimulationMeasurements,
   { cpuModel, cores, nodeVersion }: ReturnType<typeof captureEnvironment>,
 ): readonly string[] {
   const perCpuSecond = (transactions / cpuMs) * 1_000;

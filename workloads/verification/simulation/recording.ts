@@ -34,7 +34,7 @@ export interface Recording extends HistoricTransaction {
 }
 
 /** The dependencies of a client's recording. */
-export interface Scribe {
+export interface RecordingOptions {
   readonly clock: Clock;
   readonly names: Names;
   /** Reports a violation. */
@@ -67,7 +67,7 @@ export function startRecording(
 
 /** Performs operations in a transaction, and records them. */
 export async function perform(
-  scribe: Scribe,
+  scribe: RecordingOptions,
   transaction: Transaction,
   operations: readonly Operation[],
   recording: Recording,
@@ -76,7 +76,7 @@ export async function perform(
 }
 
 async function performOne(
-  scribe: Scribe,
+  scribe: RecordingOptions,
   transaction: Transaction,
   operation: Operation,
   recording: Recording,
@@ -124,7 +124,7 @@ async function performOne(
 
 /** Only the reads; also for snapshots. */
 export async function readOnly(
-  scribe: Scribe,
+  scribe: RecordingOptions,
   reader: Reader,
   operation: Operation,
   recording: Recording,
@@ -153,7 +153,7 @@ function rangeOf({ table, part }: Operation & { do: 'scan' }, names: Names): Sca
 }
 
 async function scan(
-  scribe: Scribe,
+  scribe: RecordingOptions,
   reader: Reader,
   range: ScanRange,
   recording: Recording,
@@ -182,7 +182,7 @@ async function scan(
 
 /** Reads a cell and records the value. */
 export async function read(
-  scribe: Scribe,
+  scribe: RecordingOptions,
   transaction: Transaction,
   cell: string,
   recording: Recording,
@@ -196,7 +196,7 @@ export async function read(
 
 /** Without a value, deletes. */
 export function write(
-  { names }: Scribe,
+  { names }: RecordingOptions,
   transaction: Transaction,
   { cell, value }: { readonly cell: string; readonly value?: string | undefined },
   { writes, locks }: Recording,
@@ -211,13 +211,17 @@ export function write(
   if (locked >= 0) locks.splice(locked, 1);
 }
 
-function note(scribe: Scribe, recording: Recording, seen: HistoricValue): void {
+function note(scribe: RecordingOptions, recording: Recording, seen: HistoricValue): void {
   const own = ownWrite(recording, seen.cell);
   if (own === undefined) recording.reads.push(seen);
   else if (own.value !== seen.value) misread(scribe, recording, seen);
 }
 
-function misread(scribe: Scribe, recording: Recording, { cell, value }: HistoricValue): void {
+function misread(
+  scribe: RecordingOptions,
+  recording: Recording,
+  { cell, value }: HistoricValue,
+): void {
   const wrote = ownWrite(recording, cell)?.value;
   const who = `the transaction of ${recording.startTimestamp}`;
   const message = `${who} wrote ${wrote ?? 'nothing'} to ${cell} and then read ${value ?? 'nothing'}`;

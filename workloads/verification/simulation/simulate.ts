@@ -85,7 +85,7 @@ export async function simulate(plan: Plan, options: SimulationOptions = {}): Pro
   return simulation.result();
 }
 
-interface Slot {
+interface ProcessSlot {
   readonly plan: ProcessPlan;
   /** Transactions begun. Only grows, also from life to life. */
   begun: number;
@@ -96,7 +96,7 @@ interface Slot {
 class Simulation {
   readonly #world: World;
   readonly #run: Run;
-  readonly #slots: Slot[] = [];
+  readonly #slots: ProcessSlot[] = [];
   readonly #clients: Client[] = [];
   readonly #violations: Violation[] = [];
 
@@ -312,7 +312,7 @@ class Simulation {
     return client;
   }
 
-  #start(slot: Slot): void {
+  #start(slot: ProcessSlot): void {
     if (slot.plan.collector === true) this.#run.collector = slot.client;
     slot.client.start(() => slot.plan.transactions[slot.begun++]);
   }

@@ -47,11 +47,15 @@ function storedTables(world: World): readonly string[] {
   );
 }
 
-interface LeftCell extends Cell {
+interface RemainingCell extends Cell {
   readonly row: string;
 }
 
-function leftCells(world: World, table: string, families: readonly string[]): readonly LeftCell[] {
+function leftCells(
+  world: World,
+  table: string,
+  families: readonly string[],
+): readonly RemainingCell[] {
   const filters = families.map((family) => ({ family }));
   return (world.tables.get(table)?.readRange({ limit: 1_000_000 }, filters) ?? []).flatMap(
     ({ key: row, cells }) => cells.map((cell) => ({ ...cell, row })),

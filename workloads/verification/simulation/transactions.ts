@@ -10,7 +10,13 @@ import type { Transaction } from '../../../engine/transaction/index.ts';
 import { hasCode, isInDoubt } from './machine.ts';
 import { type Operation, SCRATCH, SPLITS, type TransactionPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
-import { perform, readOnly, type Recording, type Scribe, startRecording } from './recording.ts';
+import {
+  perform,
+  readOnly,
+  type Recording,
+  type RecordingOptions,
+  startRecording,
+} from './recording.ts';
 import type { Run } from './run.ts';
 import type { SimulatedClock } from './simulated-clock.ts';
 import { leftLocks } from './storage.ts';
@@ -19,7 +25,7 @@ import { leftLocks } from './storage.ts';
 const REST_MS = 30;
 
 export class Transactions {
-  readonly scribe: Scribe;
+  readonly scribe: RecordingOptions;
   /** The number of transactions that have failed, with any error. */
   failed = 0;
   readonly #run: Run;

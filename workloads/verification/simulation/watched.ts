@@ -45,12 +45,12 @@ export type WatchedEvent =
     };
 
 /** Called for each event, in order. */
-export type Watch = (event: WatchedEvent) => void;
+export type EventListener = (event: WatchedEvent) => void;
 
 const PROGRESS_TABLE = 'percolator-collector';
 
 export function watchMutations(
-  watch: Watch,
+  watch: EventListener,
   { table, row }: { readonly table: string; readonly row: string },
   mutations: readonly Mutation[],
 ): void {
@@ -66,7 +66,7 @@ export function watchMutations(
   }
 }
 
-function watchProgress(watch: Watch, value: Uint8Array): void {
+function watchProgress(watch: EventListener, value: Uint8Array): void {
   const { phase, deletionHorizon } = JSON.parse(Buffer.from(value).toString()) as {
     readonly phase: string;
     readonly deletionHorizon: Timestamp;

@@ -27,7 +27,7 @@ import { awkwardNames, type Names, PLAIN } from './names.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
-import { snapshotsOf, type Watch, watchMutations } from './watched.ts';
+import { snapshotsOf, type EventListener, watchMutations } from './watched.ts';
 
 /**
  * The longest time for which a copy of a message can be in flight; the collector waits for it (P4).
@@ -72,7 +72,7 @@ export class World {
   /** Called for everything that happens, if set: for stories. */
   tell: ((who: string, what: string) => void) | undefined;
   /** Called for events of leases, horizon and reads, if set: for their model. */
-  watch: Watch | undefined;
+  watch: EventListener | undefined;
   readonly #seenRecords = new Set<string>();
   readonly #seenMarkers = new Set<string>();
   readonly #faultsUpTo: readonly { readonly fault: MessageFault; readonly upTo: number }[];

@@ -15,7 +15,7 @@ export function* checkSettlements(facts: Facts): Generator<Finding> {
   }
 }
 
-export interface Loaded {
+export interface LoadedState {
   /** All accounts, as they were loaded. */
   readonly accounts: Iterable<Row<'customer_account'>>;
   /** Trades with larger ids came later. */
@@ -24,7 +24,7 @@ export interface Loaded {
 
 export function* checkBalances(
   facts: Facts,
-  { accounts, lastTradeId }: Loaded,
+  { accounts, lastTradeId }: LoadedState,
 ): Generator<Finding> {
   const cash = new Sums<number>();
   for (const [id, one] of facts.trades) {

@@ -7,6 +7,7 @@
  * exact every 890 cards, so that short runs have the exact mix, too.
  */
 import type { Random } from '#engine';
+import { shuffled } from '../../../harness/shuffled.ts';
 import type { TransactionType } from '../../model/index.ts';
 
 /** Transactions that the customer emulator issues. */
@@ -35,7 +36,7 @@ export const DECK_SIZE: number = Object.values(CARDS).reduce((sum, count) => sum
 
 export class Deck {
   readonly #random: Random;
-  readonly #cards: Card[];
+  #cards: Card[];
   #dealt = 0;
 
   constructor(random: Random) {
@@ -45,17 +46,7 @@ export class Deck {
   }
 
   deal(): Card {
-    if (this.#dealt % DECK_SIZE === 0) this.#shuffle();
+    if (this.#dealt % DECK_SIZE === 0) this.#cards = shuffled(this.#random, this.#cards);
     return this.#cards[this.#dealt++ % DECK_SIZE] as Card;
-  }
-
-  /** The Fisher-Yates shuffle: every order is equally likely. */
-  #shuffle(): void {
-    for (let last = DECK_SIZE - 1; last > 0; last--) {
-      const chosen = this.#random.integer(0, last);
-      const card = this.#cards[last] as Card;
-      this.#cards[last] = this.#cards[chosen] as Card;
-      this.#cards[chosen] = card;
-    }
   }
 }

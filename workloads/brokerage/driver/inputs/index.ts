@@ -18,7 +18,7 @@ export { DECK_SIZE } from './deck.ts';
 export type { CustomerRange } from './participants.ts';
 
 /** A transaction to execute. */
-export type Issued = {
+export type TransactionRequest = {
   readonly [T in keyof Inputs]: { readonly type: T; readonly input: Inputs[T] };
 }[keyof Inputs];
 
@@ -55,7 +55,7 @@ export class CustomerInputs {
   }
 
   /** Returns the next customer's transaction at `now`. */
-  next(now: number): Issued {
+  next(now: number): TransactionRequest {
     const type: Card = this.#deck.deal();
     switch (type) {
       case 'tradeOrder':

@@ -13,7 +13,7 @@ import {
 } from '../../model/index.ts';
 import { createPopulation } from '../../population/index.ts';
 import { CARDS, MIX_OF_DECK } from './deck.ts';
-import { CustomerInputs, DECK_SIZE, type InputsOptions, type Issued } from './index.ts';
+import { CustomerInputs, DECK_SIZE, type InputsOptions, type TransactionRequest } from './index.ts';
 
 const population = createPopulation(PRESETS.smoke, 1);
 const { roster } = population;
@@ -25,7 +25,7 @@ function open(seed = 1, options: Partial<InputsOptions> = {}): CustomerInputs {
   return new CustomerInputs({ random: createRandom(seed), population, nextTradeId, ...options });
 }
 
-function take(inputs: CustomerInputs, count: number): readonly Issued[] {
+function take(inputs: CustomerInputs, count: number): readonly TransactionRequest[] {
   return Array.from({ length: count }, () => inputs.next(NOW));
 }
 

@@ -6,11 +6,11 @@ import type {
   TickerEntry,
   TriggeredOrder,
 } from '../../model/index.ts';
-import { type Placed, underSector } from '../layout.ts';
+import { type KeyedRow, underSector } from '../layout.ts';
 import type { RowReader, RowWriter } from '../rows.ts';
 import { withLines } from '../trade-record.ts';
 
-type Request = Placed<'trade_request'>;
+type Request = KeyedRow<'trade_request'>;
 
 export async function marketFeed(
   rows: RowWriter,

@@ -4,7 +4,7 @@
  */
 import { unreachable } from '#engine';
 import type { MarketWatchInput, MarketWatchResult, Row } from '../../model/index.ts';
-import type { Asked, RowReader } from '../rows.ts';
+import type { RowRequest, RowReader } from '../rows.ts';
 
 export async function marketWatch(
   rows: RowReader,
@@ -14,7 +14,7 @@ export async function marketWatch(
   const [closes, found] = await Promise.all([
     rows.closesOf(day),
     rows.findAll(
-      symbols.flatMap((symbol): Asked[] => [
+      symbols.flatMap((symbol): RowRequest[] => [
         ['security', symbol],
         ['last_trade', symbol],
       ]),

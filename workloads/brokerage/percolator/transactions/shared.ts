@@ -1,6 +1,6 @@
 /** Lookups that several transactions share. */
 import type { Lot, Row } from '../../model/index.ts';
-import { type Placed, underSector } from '../layout.ts';
+import { type KeyedRow, underSector } from '../layout.ts';
 import type { RowReader } from '../rows.ts';
 
 /** The lots of a position, oldest first: the order of their keys. */
@@ -50,7 +50,7 @@ export async function taxRatesOf(rows: RowReader, customerId: number): Promise<n
 export async function withSectors(
   rows: RowReader,
   requests: readonly Row<'trade_request'>[],
-): Promise<readonly Placed<'trade_request'>[]> {
+): Promise<readonly KeyedRow<'trade_request'>[]> {
   const sectors = await rows.sectorsOf(requests.map(({ tr_s_symb }) => tr_s_symb));
   return requests.map((request, i) => underSector(request, sectors[i] ?? ''));
 }

@@ -17,7 +17,7 @@ import type { RowReader, RowWriter } from '../rows.ts';
 import { type TradeRecord, withLines } from '../trade-record.ts';
 import { commissionRateOf, openLots, taxRatesOf } from './shared.ts';
 
-interface Completing {
+interface TradeCompletion {
   readonly input: TradeResultInput;
   readonly record: TradeRecord;
   readonly trade: Row<'trade'>;
@@ -80,7 +80,7 @@ export async function tradeResult(
 }
 
 /** Frame 1, and the row reads of frames 2 and 4: they depend on nothing else. */
-async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Completing> {
+async function readTrade(rows: RowReader, input: TradeResultInput): Promise<TradeCompletion> {
   const record = await rows.trade(input.tradeId);
   const { trade } = record;
   const [tradeType, security, account, position] = await rows.findAll([
@@ -96,7 +96,7 @@ async function readTrade(rows: RowReader, input: TradeResultInput): Promise<Comp
 /** Frame 2: the position, lot by lot. */
 async function changeHoldings(
   rows: RowWriter,
-  { input, trade, tradeType, position }: Completing,
+  { input, trade, tradeType, position }: TradeCompletion,
 ): Promise<PositionChange> {
   const { t_ca_id: accountId, t_s_symb: symbol, t_id: tradeId, t_qty: quantity } = trade;
   const isSell = tradeType.tt_is_sell;
@@ -166,7 +166,7 @@ interface Costs {
 /** Frame 5, with the tax of frame 3, and frame 6: all rows of the trade are one cell. */
 function completeTrade(
   rows: RowWriter,
-  completing: Completing,
+  completing: TradeCompletion,
   { tax, commission, lots }: Costs & { readonly lots: readonly number[] },
 ): TradeResultResult['frame6'] {
   const { input, record, account } = completing;
@@ -188,7 +188,7 @@ function completeTrade(
 
 /** Frame 6. */
 function settle(
-  { input, trade, tradeType, account, security }: Completing,
+  { input, trade, tradeType, account, security }: TradeCompletion,
   { tax, commission }: Costs,
 ): {
   readonly settlement: Row<'settlement'>;

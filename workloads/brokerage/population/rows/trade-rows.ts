@@ -15,14 +15,14 @@ import { accountTaxStatus } from './customer-rows.ts';
 import { TRADE_TYPES } from './fixed-rows.ts';
 import { securityName } from './market-rows.ts';
 
-export interface Completed {
+export interface CompletedTrades {
   readonly roster: Roster;
   readonly seed: number;
   readonly trades: TradeLedger;
   readonly lots: LotLedger;
 }
 
-export function* tradeRows({ roster, trades }: Completed): Generator<Row<'trade'>> {
+export function* tradeRows({ roster, trades }: CompletedTrades): Generator<Row<'trade'>> {
   for (const [t_id, trade] of completed(roster, trades)) {
     const { ap_f_name, ap_l_name } = roster.permissions(trade.accountId)[trade.executor] ?? {
       ap_f_name: '',
@@ -48,7 +48,10 @@ export function* tradeRows({ roster, trades }: Completed): Generator<Row<'trade'
   }
 }
 
-export function* tradeHistoryRows({ roster, trades }: Completed): Generator<Row<'trade_history'>> {
+export function* tradeHistoryRows({
+  roster,
+  trades,
+}: CompletedTrades): Generator<Row<'trade_history'>> {
   for (const [th_t_id, trade] of completed(roster, trades)) {
     yield { th_t_id, th_dts: trade.completedMs, th_st_id: 'CMPT' };
     if (!typeOf(trade).tt_is_mrkt) yield { th_t_id, th_dts: trade.submittedMs, th_st_id: 'PNDG' };
@@ -56,7 +59,11 @@ export function* tradeHistoryRows({ roster, trades }: Completed): Generator<Row<
   }
 }
 
-export function* settlementRows({ roster, seed, trades }: Completed): Generator<Row<'settlement'>> {
+export function* settlementRows({
+  roster,
+  seed,
+  trades,
+}: CompletedTrades): Generator<Row<'settlement'>> {
   for (const [se_t_id, trade] of completed(roster, trades)) {
     yield {
       se_t_id,
@@ -71,7 +78,7 @@ export function* cashTransactionRows({
   roster,
   seed,
   trades,
-}: Completed): Generator<Row<'cash_transaction'>> {
+}: CompletedTrades): Generator<Row<'cash_transaction'>> {
   for (const [ct_t_id, trade] of completed(roster, trades)) {
     if (!trade.isCash) continue;
     const name = securityName(roster, trade.security);
@@ -84,11 +91,11 @@ export function* cashTransactionRows({
   }
 }
 
-export function holdingHistoryRows({ lots }: Completed): readonly Row<'holding_history'>[] {
+export function holdingHistoryRows({ lots }: CompletedTrades): readonly Row<'holding_history'>[] {
   return lots.history.toSorted((a, b) => a.hh_h_t_id - b.hh_h_t_id || a.hh_t_id - b.hh_t_id);
 }
 
-export function holdingRows({ roster, lots }: Completed): readonly Row<'holding'>[] {
+export function holdingRows({ roster, lots }: CompletedTrades): readonly Row<'holding'>[] {
   const rows = [...lots.positions].flatMap(({ accountId, security, lots: open }) =>
     open.map(({ tradeId, time, price, quantity }) => ({
       h_t_id: tradeId,
@@ -102,7 +109,10 @@ export function holdingRows({ roster, lots }: Completed): readonly Row<'holding'
   return rows.toSorted((a, b) => a.h_t_id - b.h_t_id);
 }
 
-export function holdingSummaryRows({ roster, lots }: Completed): readonly Row<'holding_summary'>[] {
+export function holdingSummaryRows({
+  roster,
+  lots,
+}: CompletedTrades): readonly Row<'holding_summary'>[] {
   const rows = [...lots.positions].map(({ accountId, security, lots: open }) => ({
     hs_ca_id: accountId,
     hs_s_symb: roster.symbol(security),
@@ -112,7 +122,7 @@ export function holdingSummaryRows({ roster, lots }: Completed): readonly Row<'h
 }
 
 /** Includes the totals of the initial trades. */
-export function brokerRows({ roster, seed, trades }: Completed): readonly Row<'broker'>[] {
+export function brokerRows({ roster, seed, trades }: CompletedTrades): readonly Row<'broker'>[] {
   const totals = Array.from({ length: roster.brokers }, () => ({ trades: 0, commission: 0 }));
   for (const [, { accountId, commission }] of completed(roster, trades)) {
     const total = totals[brokerOf(accountId, roster.customers, seed)];

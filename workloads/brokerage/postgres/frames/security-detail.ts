@@ -3,7 +3,7 @@ import type { AddressLines, SecurityDetailInput, SecurityDetailResult } from '..
 import type { Frame, Statement } from './frame.ts';
 
 /** The nested parts of the result, as PostgreSQL composes them. */
-type Main = Pick<SecurityDetailResult, 'security' | 'company' | 'exchange' | 'lastTrade'>;
+type MainResult = Pick<SecurityDetailResult, 'security' | 'company' | 'exchange' | 'lastTrade'>;
 type Line<Part extends 'competitors' | 'financials' | 'days' | 'news'> =
   SecurityDetailResult[Part][number];
 
@@ -12,7 +12,7 @@ export async function securityDetail(
   { symbol, firstDay, dayCount, withNewsBodies }: SecurityDetailInput,
 ): Promise<SecurityDetailResult> {
   const [main, competitors, financials, days, news] = await Promise.all([
-    frame.row<Main>(MAIN, [symbol]),
+    frame.row<MainResult>(MAIN, [symbol]),
     frame.rows<Line<'competitors'>>(COMPETITORS, [symbol]),
     frame.rows<Line<'financials'>>(FINANCIALS, [symbol]),
     frame.rows<Line<'days'>>(DAYS, [symbol, firstDay, dayCount]),

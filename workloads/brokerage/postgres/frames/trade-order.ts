@@ -76,7 +76,7 @@ interface Costs {
   readonly chargeAmount: number;
 }
 
-interface Traded {
+interface TradedSecurity {
   readonly companyName: string;
   readonly securityName: string;
   readonly symbol: string;
@@ -86,7 +86,10 @@ interface Traded {
   readonly isSell: boolean;
 }
 
-function readTraded(frame: Frame, { security, tradeTypeId }: TradeOrderInput): Promise<Traded> {
+function readTraded(
+  frame: Frame,
+  { security, tradeTypeId }: TradeOrderInput,
+): Promise<TradedSecurity> {
   return 'symbol' in security
     ? frame.row(TRADED_BY_SYMBOL, [tradeTypeId, security.symbol])
     : frame.row(TRADED_BY_COMPANY, [tradeTypeId, security.companyName, security.issue]);

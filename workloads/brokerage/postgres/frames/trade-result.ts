@@ -16,7 +16,7 @@ import { insert } from './insert.ts';
 import { readLots } from './lots.ts';
 import { readTaxRates } from './tax-rates.ts';
 
-type Traded = TradeResultResult['frame1'];
+type Frame1 = TradeResultResult['frame1'];
 
 interface Account {
   readonly brokerId: number;
@@ -30,7 +30,7 @@ export async function tradeResult(
   input: TradeResultInput,
   options: { readonly updatesBroker: boolean },
 ): Promise<TradeResultResult> {
-  const frame1 = await frame.row<Traded>(TRADE, [input.tradeId]);
+  const frame1 = await frame.row<Frame1>(TRADE, [input.tradeId]);
   const { isSell, isLifo, quantity, symbol, accountId } = frame1;
   const [{ balance, ...account }, lots] = await Promise.all([
     frame.row<Account>(ACCOUNT, [accountId]),
@@ -83,7 +83,7 @@ export async function tradeResult(
 function changeLots(
   frame: Frame,
   { tradeId, tradePrice, now }: TradeResultInput,
-  { accountId, symbol }: Traded,
+  { accountId, symbol }: Frame1,
   { touched, opened }: PositionChange,
 ): void {
   for (const { lot, after } of touched) {
@@ -114,7 +114,7 @@ function changeLots(
 }
 
 /** Also part of frame 2. */
-function changeSummary(frame: Frame, traded: Traded): void {
+function changeSummary(frame: Frame, traded: Frame1): void {
   const { accountId, symbol, isSell, quantity, positionQuantity } = traded;
   const after = positionQuantity + (isSell ? -quantity : quantity);
   if (positionQuantity === 0) {
@@ -140,7 +140,7 @@ function complete(
 function settle(
   frame: Frame,
   { tradeId, now }: TradeResultInput,
-  traded: Traded & TradeResultResult['frame4'] & { readonly amount: number },
+  traded: Frame1 & TradeResultResult['frame4'] & { readonly amount: number },
 ): void {
   const { amount, accountId, isCash, quantity, tradeTypeName, securityName } = traded;
   insert(frame, 'settlement', {

@@ -1,7 +1,7 @@
 -- Data-Maintenance: a small edit of one of twelve tables, which can be repeated without end.
 
 -- `one` becomes `other`; everything else becomes `one`.
-CREATE FUNCTION other_than(value text, one text, other text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+CREATE FUNCTION toggled(value text, one text, other text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN value = one THEN other ELSE one END;
 $$;
 
@@ -18,7 +18,7 @@ DECLARE
 BEGIN
   CASE table_name
     WHEN 'account_permission' THEN
-      UPDATE account_permission SET ap_acl = other_than(ap_acl, '1111', '0011')
+      UPDATE account_permission SET ap_acl = toggled(ap_acl, '1111', '0011')
       WHERE (ap_ca_id, ap_tax_id) = (
         SELECT ap_ca_id, ap_tax_id FROM account_permission
         WHERE ap_ca_id = account_id
@@ -26,14 +26,14 @@ BEGIN
         LIMIT 1
       );
     WHEN 'address' THEN
-      UPDATE address SET ad_line2 = other_than(ad_line2, 'Apt. 10C', 'Apt. 22')
+      UPDATE address SET ad_line2 = toggled(ad_line2, 'Apt. 10C', 'Apt. 22')
       WHERE ad_id = (SELECT c_ad_id FROM customer WHERE c_id = customer_id);
     WHEN 'company' THEN
-      UPDATE company SET co_sp_rate = other_than(co_sp_rate, 'ABA', 'AAA') WHERE co_id = company_id;
+      UPDATE company SET co_sp_rate = toggled(co_sp_rate, 'ABA', 'AAA') WHERE co_id = company_id;
     WHEN 'customer' THEN
       UPDATE customer
       SET c_email_2 = split_part(c_email_2, '@', 1) || '@'
-        || other_than(split_part(c_email_2, '@', 2), 'mindspring.example', 'earthlink.example')
+        || toggled(split_part(c_email_2, '@', 2), 'mindspring.example', 'earthlink.example')
       WHERE c_id = customer_id;
     WHEN 'customer_taxrate' THEN
       UPDATE customer_taxrate

@@ -7,7 +7,7 @@
  *     rw                  the first had begun before the second committed
  */
 import type { Element, Finding, ListEdge, ListProof } from '../../../verification/judges/index.ts';
-import type { AnomalyName, Story, Teller } from '../anomalies.ts';
+import type { AnomalyName, Story, StoryTransaction } from '../anomalies.ts';
 import type { JepsenTransaction } from './operations.ts';
 
 export class ListStories {
@@ -159,7 +159,7 @@ export class ListStories {
     return `So ${moments.join(' < ')}: a moment would be before itself.`;
   }
 
-  #teller(index: number, keys: ReadonlySet<string>): Teller {
+  #teller(index: number, keys: ReadonlySet<string>): StoryTransaction {
     const { name, process, outcome, lines = [], operations = [] } = this.#transactions[index] ?? {};
     const matters = operations.filter(({ key }) => keys.size === 0 || keys.has(key));
     const did = matters.map(({ kind, key, elements }) =>

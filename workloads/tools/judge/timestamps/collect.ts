@@ -23,12 +23,12 @@ import type {
   Operation,
   RawTimestamp,
   Scan,
-  Seen,
+  ReadResult,
   TimestampedTransaction,
 } from './transaction.ts';
-import { type Decided, decideUnknown } from './unknown.ts';
+import { type DecidedOutcomes, decideUnknown } from './unknown.ts';
 
-export interface Collected extends Decided {
+export interface CollectedHistory extends DecidedOutcomes {
   /** Its timestamps are positions. */
   readonly history: History & { readonly transactions: readonly Draft[] };
   readonly positions: Positions;
@@ -96,7 +96,7 @@ export class Collector {
   }
 
   /** @param strict whether real time counts. Called once, at the end. */
-  finish(strict: boolean): Collected {
+  finish(strict: boolean): CollectedHistory {
     const { drafts, starts, commits } = this;
     const positions = positionsOf(starts, commits, (i) => drafts[i]?.beganAt);
     for (const [i, draft] of drafts.entries()) draft.startTimestamp = positions.starts[i] ?? 0;
@@ -113,7 +113,7 @@ export class Collector {
     return { ...decided, history, positions, own: [...this.#own, ...missed] };
   }
 
-  #addOperation(operation: Operation, to: Adding): void {
+  #addOperation(operation: Operation, to: TransactionInProgress): void {
     switch (operation.kind) {
       case 'read':
         this.#addRead(operation.key, operation.seen, to);
@@ -133,7 +133,7 @@ export class Collector {
     }
   }
 
-  #addRead(key: Key, seen: Seen, { index, draft, written }: Adding): void {
+  #addRead(key: Key, seen: ReadResult, { index, draft, written }: TransactionInProgress): void {
     this.#checkKind(seen);
     const cell = this.cells.of(key);
     const value = seen.version === undefined ? seen.value : `v${seen.version}`;
@@ -148,7 +148,11 @@ export class Collector {
     this.#own.push({ claim: 'own write not read', transaction: index, cell, value });
   }
 
-  #addWrite(key: Key, value: string | undefined, { index, draft, written }: Adding): void {
+  #addWrite(
+    key: Key,
+    value: string | undefined,
+    { index, draft, written }: TransactionInProgress,
+  ): void {
     const cell = this.cells.of(key);
     const before = written.get(cell);
     const replaced = before === undefined ? undefined : draft.writes[before];
@@ -161,7 +165,7 @@ export class Collector {
     }
   }
 
-  #addScan({ from, to, limit, rows }: Scan, adding: Adding): void {
+  #addScan({ from, to, limit, rows }: Scan, adding: TransactionInProgress): void {
     const { index: transaction, draft, written } = adding;
     const returned = new Set<Cell>();
     let through: Key | undefined;
@@ -188,7 +192,7 @@ export class Collector {
     this.#scans.push({ transaction, range, returned, own });
   }
 
-  #checkKind({ value, version }: Seen): void {
+  #checkKind({ value, version }: ReadResult): void {
     const tells = version === undefined ? 'value' : 'version';
     if (value === undefined && version === undefined) return; // There was no value, in either kind.
     this.#tells ??= tells;
@@ -220,7 +224,7 @@ export class Collector {
   }
 }
 
-interface Adding {
+interface TransactionInProgress {
   readonly index: number;
   readonly line: number;
   readonly draft: Draft;
@@ -239,7 +243,7 @@ function trimmed(draft: Draft): Draft {
   return draft;
 }
 
-function isOwnWrite(seen: Seen, write: HistoricValue): boolean {
+function isOwnWrite(seen: ReadResult, write: HistoricValue): boolean {
   if (seen.version === undefined) return seen.value === write.value;
   return seen.version === 'own' && write.value !== undefined;
 }

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '#engine/base';
+import { shuffled } from '../../../harness/shuffled.ts';
 import {
   Findings,
   judgeSnapshotIsolation,
@@ -13,7 +14,7 @@ import {
 import { Collector } from './collect.ts';
 import { parseTransaction } from './transaction.ts';
 
-interface Small {
+interface SmallTransaction {
   readonly start: number;
   readonly commit?: number;
   readonly outcome: 'ok' | 'fail' | 'info';
@@ -53,7 +54,10 @@ test('a possible history is never called violated, also if values repeat and unk
 });
 
 /** A history like a store's: mostly right reads, with some mistakes. */
-function randomHistory(random: Random, { unique }: { readonly unique: boolean }): readonly Small[] {
+function randomHistory(
+  random: Random,
+  { unique }: { readonly unique: boolean },
+): readonly SmallTransaction[] {
   const times = shuffled(
     random,
     Array.from({ length: TIMES }, (_, i) => i + 1),
@@ -78,7 +82,7 @@ function randomHistory(random: Random, { unique }: { readonly unique: boolean })
       ...(isTold && { commit: swapped.commit }),
     };
   });
-  const readers = times.slice(0, 3).map((start): Small => {
+  const readers = times.slice(0, 3).map((start): SmallTransaction => {
     const reads = Object.fromEntries(
       KEYS.map((key) => {
         const values = writers
@@ -96,7 +100,7 @@ function randomHistory(random: Random, { unique }: { readonly unique: boolean })
   return shuffled(random, [...writers, ...readers]);
 }
 
-function judge(history: readonly Small[]): {
+function judge(history: readonly SmallTransaction[]): {
   readonly found: number;
   readonly unknownSeen: number;
 } {
@@ -121,7 +125,7 @@ function judge(history: readonly Small[]): {
  * if its outcome is unknown.
  */
 function isPossible(
-  history: readonly Small[],
+  history: readonly SmallTransaction[],
   decided: readonly (number | undefined)[] = [],
 ): boolean {
   if (decided.length === history.length) return isSnapshotIsolated(history, decided);
@@ -135,7 +139,7 @@ function isPossible(
 }
 
 function isSnapshotIsolated(
-  history: readonly Small[],
+  history: readonly SmallTransaction[],
   commits: readonly (number | undefined)[],
 ): boolean {
   const committed = history.flatMap((one, i) => {
@@ -162,11 +166,6 @@ function isSnapshotIsolated(
   });
 }
 
-function failed(): Small {
+function failed(): SmallTransaction {
   return { start: 0, outcome: 'fail', reads: {}, writes: {} };
-}
-
-function shuffled<T>(random: Random, items: readonly T[]): T[] {
-  const left = [...items];
-  return items.map(() => left.splice(random.integer(0, left.length - 1), 1)[0] as T);
 }

@@ -14,11 +14,11 @@ import {
   type TimestampProof,
 } from '../../../verification/judges/index.ts';
 import { UsageError } from '#results';
-import type { Story, Teller } from '../anomalies.ts';
+import type { Story, StoryTransaction } from '../anomalies.ts';
 import { forEachLine } from '../lines.ts';
 import type { JudgeOptions, Verdict } from '../verdict.ts';
 import { OverlapCounter } from '../overlap.ts';
-import { type Collected, Collector } from './collect.ts';
+import { type CollectedHistory, Collector } from './collect.ts';
 import { type Draft, locksOnly } from './draft.ts';
 import { KnownHistory, shown } from './known-history.ts';
 import { ownPlot, type Plot, plotOf } from './plots.ts';
@@ -121,7 +121,7 @@ function overlapsOf(
 
 function storiesOf(
   collector: Collector,
-  collected: Collected,
+  collected: CollectedHistory,
   findings: Findings<TimestampProof>,
 ): readonly Story[] {
   const { own, positions } = collected;
@@ -144,7 +144,11 @@ function storyOf({ anomaly, cells, transactions, why }: Plot, history: KnownHist
   return { anomaly, about, transactions: inOrder.map((i) => tellerOf(i, cells, history)), why };
 }
 
-function tellerOf(index: number, cells: readonly string[], history: KnownHistory): Teller {
+function tellerOf(
+  index: number,
+  cells: readonly string[],
+  history: KnownHistory,
+): StoryTransaction {
   const { process, outcome, reads, writes, locks } = history.draft(index);
   const commit = history.commit(index);
   const ends = {

@@ -4,7 +4,7 @@
  */
 import type { HistoricValue } from '../../../verification/judges/index.ts';
 import type { Cell } from './cells.ts';
-import type { Collected, Collector } from './collect.ts';
+import type { CollectedHistory, Collector } from './collect.ts';
 import type { Draft } from './draft.ts';
 
 export interface KnownVersion {
@@ -16,7 +16,7 @@ export interface KnownVersion {
 }
 
 export class KnownHistory {
-  readonly collected: Collected;
+  readonly collected: CollectedHistory;
   readonly #collector: Collector;
   /** The index of a transaction, by the position of its start. */
   readonly #indexes: Int32Array;
@@ -26,7 +26,7 @@ export class KnownHistory {
   readonly #failed = new Map<string, number>();
 
   /** @param about the transactions, by start position, whose reads and writes stories are about */
-  constructor(collector: Collector, collected: Collected, about: Iterable<number>) {
+  constructor(collector: Collector, collected: CollectedHistory, about: Iterable<number>) {
     const { positions, history } = collected;
     this.collected = collected;
     this.#collector = collector;

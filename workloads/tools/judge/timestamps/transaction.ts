@@ -26,14 +26,14 @@ export interface TimestampedTransaction {
 }
 
 /** The result of a read: a value, as JSON, or the version. */
-export type Seen =
+export type ReadResult =
   /** Undefined: there was no value. */
   | { readonly value: string | undefined; readonly version?: undefined }
   /** The commit timestamp of the version; or a write of the transaction itself. */
   | { readonly version: RawTimestamp | 'own'; readonly value?: undefined };
 
 export type Operation =
-  | { readonly kind: 'read'; readonly key: Key; readonly seen: Seen }
+  | { readonly kind: 'read'; readonly key: Key; readonly seen: ReadResult }
   /** The value is undefined only if reads tell versions. */
   | { readonly kind: 'write'; readonly key: Key; readonly value: string | undefined }
   | { readonly kind: 'delete'; readonly key: Key }
@@ -48,7 +48,7 @@ export interface Scan {
   readonly to: Key | undefined;
   /** If the scan returned this many rows, its range ends after the last one. */
   readonly limit: number | undefined;
-  readonly rows: readonly { readonly key: Key; readonly seen: Seen }[];
+  readonly rows: readonly { readonly key: Key; readonly seen: ReadResult }[];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -155,7 +155,7 @@ const KINDS: Readonly<Record<string, (fields: Fields) => Operation>> = {
   },
 };
 
-function seenOf({ value, version }: Fields, what: string): Seen {
+function seenOf({ value, version }: Fields, what: string): ReadResult {
   if ((value === undefined) === (version === undefined)) {
     throw new BadLineError(
       `${what} must have either a "value" or a "version"; null is for a key without one`,

@@ -19,7 +19,7 @@ import type { Cell } from './cells.ts';
 import { type Draft, isWriter } from './draft.ts';
 import type { Positions } from './positions.ts';
 
-export interface Decided {
+export interface DecidedOutcomes {
   /**
    * The position of each transaction's commit; 0 for those that have not committed, or wrote
    * nothing.
@@ -37,7 +37,7 @@ interface DecideOptions {
   readonly versions: boolean;
 }
 
-export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): Decided {
+export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): DecidedOutcomes {
   const { positions } = given;
   const commits = new Float64Array(drafts.length);
   const open: number[] = [];

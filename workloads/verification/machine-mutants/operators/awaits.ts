@@ -5,7 +5,7 @@
  * types would be wrong, and the compiler finds that.
  */
 import type { Node } from 'oxc-parser';
-import { codeOf, type Edit, type Place, replace, siblingsOf } from '../place.ts';
+import { codeOf, type Edit, type NodePath, replace, siblingsOf } from '../syntax-tree.ts';
 
 /** Code after these is not reached. */
 const LAST = new Set(['ReturnStatement', 'ThrowStatement', 'BreakStatement', 'ContinueStatement']);
@@ -13,7 +13,7 @@ const LAST = new Set(['ReturnStatement', 'ThrowStatement', 'BreakStatement', 'Co
 /** State that other processes, and other turns of this one, may change in the meantime. */
 const SHARED = ['await', 'this', 'context'];
 
-export function awaits(place: Place, text: string): readonly Edit[] {
+export function awaits(place: NodePath, text: string): readonly Edit[] {
   const { node } = place;
   if (node.type === 'ReturnStatement' && node.argument?.type === 'AwaitExpression') {
     return [replace(node, `return ${codeOf(text, node.argument.argument)};`)];
@@ -30,7 +30,7 @@ export function awaits(place: Place, text: string): readonly Edit[] {
   return later(place, text, { promise, before, names: namesIn(codeOf(text, declared.id)) });
 }
 
-interface Awaited {
+interface AwaitedPromise {
   readonly promise: string;
   /** The text before the `await`. */
   readonly before: string;
@@ -39,9 +39,9 @@ interface Awaited {
 }
 
 function later(
-  place: Place,
+  place: NodePath,
   text: string,
-  { promise, before, names = [] }: Awaited,
+  { promise, before, names = [] }: AwaitedPromise,
 ): readonly Edit[] {
   const siblings = siblingsOf(place) ?? [];
   const next = siblings[siblings.indexOf(place.node) + 1];
@@ -54,7 +54,7 @@ function later(
     {
       start: place.node.start,
       end: next.end,
-      told: [codeOf(text, place.node), 'awaited one statement later'],
+      description: [codeOf(text, place.node), 'awaited one statement later'],
       replacement: `const awaitedLater = ${promise};${between} ${before}await awaitedLater;`,
     },
   ];

@@ -1,6 +1,6 @@
 /** Bounds moved by one, and inverted arithmetic. */
 import type { Node } from 'oxc-parser';
-import { codeOf, type Edit, type Place, replace } from '../place.ts';
+import { codeOf, type Edit, type NodePath, replace } from '../syntax-tree.ts';
 
 const OTHER: Readonly<Record<string, string>> = {
   '<': '<=',
@@ -22,7 +22,7 @@ const OTHER: Readonly<Record<string, string>> = {
 /** The properties that bound a range of timestamps; both are included in it. */
 const LIMITS = new Set(['from', 'to']);
 
-export function bounds({ node, around: [parent] }: Place, text: string): readonly Edit[] {
+export function bounds({ node, ancestors: [parent] }: NodePath, text: string): readonly Edit[] {
   if (node.type === 'BinaryExpression') return inArithmetic(node, text);
   if (node.type === 'AssignmentExpression') {
     const other = OTHER[node.operator];

@@ -1,6 +1,6 @@
 /** Conditions negated, `&&` for `||`, `===` for `!==`, a `!` left out. */
 import type { Node } from 'oxc-parser';
-import { codeOf, type Edit, type Place, replace } from '../place.ts';
+import { codeOf, type Edit, type NodePath, replace } from '../syntax-tree.ts';
 
 const OTHER: Readonly<Record<string, string>> = {
   '===': '!==',
@@ -9,7 +9,7 @@ const OTHER: Readonly<Record<string, string>> = {
   '||': '&&',
 };
 
-export function conditions(place: Place, text: string): readonly Edit[] {
+export function conditions(place: NodePath, text: string): readonly Edit[] {
   const { node } = place;
   const edits: Edit[] = [];
   if (isTest(place)) edits.push(replace(node, `!(${codeOf(text, node)})`));
@@ -32,7 +32,7 @@ function withOther(
   return [replace(node, `(${codeOf(text, node.left)} ${other} ${codeOf(text, node.right)})`)];
 }
 
-function isTest({ node, around: [parent] }: Place): boolean {
+function isTest({ node, ancestors: [parent] }: NodePath): boolean {
   return (
     parent !== undefined && 'test' in parent && parent.test === node && node.type !== 'Literal'
   );

@@ -2,7 +2,7 @@
  * 0 for 1, true for false, and the other way round. A 1 that is added or subtracted is a bound
  * (bounds.ts).
  */
-import { type Edit, type Place, replace } from '../place.ts';
+import { type Edit, type NodePath, replace } from '../syntax-tree.ts';
 
 const OTHER = new Map<unknown, string>([
   [0, '1'],
@@ -11,7 +11,7 @@ const OTHER = new Map<unknown, string>([
   [false, 'true'],
 ]);
 
-export function constants({ node, around: [parent] }: Place): readonly Edit[] {
+export function constants({ node, ancestors: [parent] }: NodePath): readonly Edit[] {
   if (node.type !== 'Literal') return [];
   const other = OTHER.get(node.value);
   if (other === undefined) return [];

@@ -3,7 +3,7 @@
  * `break`, `continue`.
  */
 import type { Node } from 'oxc-parser';
-import { type Edit, type Place, replace } from '../place.ts';
+import { type Edit, type NodePath, replace } from '../syntax-tree.ts';
 
 const EFFECTS = new Set([
   'CallExpression',
@@ -14,18 +14,18 @@ const EFFECTS = new Set([
   'ChainExpression',
 ]);
 
-export function statements(place: Place): readonly Edit[] {
+export function statements(place: NodePath): readonly Edit[] {
   return isWorthLeavingOut(place) ? [replace(place.node, ';')] : [];
 }
 
-function isWorthLeavingOut({ node, around }: Place): boolean {
+function isWorthLeavingOut({ node, ancestors }: NodePath): boolean {
   if (node.type === 'ExpressionStatement') {
     return EFFECTS.has(node.expression.type) && !isSuper(node.expression);
   }
   // A guard. Without the last `return` of a function, the compiler would miss a value.
-  if (node.type === 'ReturnStatement') return node.argument === null || isGuard(around);
+  if (node.type === 'ReturnStatement') return node.argument === null || isGuard(ancestors);
   // In a `switch`, the compiler would refuse the fall-through.
-  if (node.type === 'BreakStatement') return around.find(isLeft)?.type !== 'SwitchStatement';
+  if (node.type === 'BreakStatement') return ancestors.find(isLeft)?.type !== 'SwitchStatement';
   return node.type === 'ThrowStatement' || node.type === 'ContinueStatement';
 }
 

@@ -5,7 +5,7 @@
  * the compiler finds.
  */
 import type { Node } from 'oxc-parser';
-import { codeOf, type Edit, type Place } from '../place.ts';
+import { codeOf, type Edit, type NodePath } from '../syntax-tree.ts';
 
 const KINDS: readonly (readonly [string, RegExp])[] = [
   ['timestamp', /timestamp$|horizon$|^(?:from|to|first|since|at|bound|limit|counter|epoch)$/i],
@@ -14,7 +14,7 @@ const KINDS: readonly (readonly [string, RegExp])[] = [
   ['mutations', /^if(?:Not)?Found$/],
 ];
 
-export function swaps({ node }: Place, text: string): readonly Edit[] {
+export function swaps({ node }: NodePath, text: string): readonly Edit[] {
   if (node.type === 'CallExpression' || node.type === 'NewExpression') {
     if (codeOf(text, node.callee).endsWith('Error')) return []; // A message is not code.
     return pairsOf(node.arguments).flatMap(([a, b]) =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { execaNode } from 'execa';
-import { cpuSecondsOf } from './cpu-seconds.ts';
+import { cpuSecondsOf } from './processor-time.ts';
 
 /** Burns 0.3 s in a child that ends, 0.3 s in one that stays, says so, and stays. */
 const PROGRAM = `

@@ -6,9 +6,9 @@
 import { type Node, parseSync, visitorKeys } from 'oxc-parser';
 
 /** A node, and the nodes around it, the nearest first. */
-export interface Place {
+export interface NodePath {
   readonly node: Node;
-  readonly around: readonly Node[];
+  readonly ancestors: readonly Node[];
 }
 
 /** A change of the text: the part from `start` up to `end` is replaced. */
@@ -17,18 +17,18 @@ export interface Edit {
   readonly end: number;
   readonly replacement: string;
   /** How to describe it, where the texts themselves would be too long: before and after. */
-  readonly told?: readonly [string, string];
+  readonly description?: readonly [string, string];
 }
 
 /** TypeScript's own nodes that contain code; the rest of each is types. */
 const CASTS = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression']);
 
 /** All places of the text, from the outside to the inside, in the order of the text. */
-export function placesOf(file: string, text: string): readonly Place[] {
+export function nodePathsOf(file: string, text: string): readonly NodePath[] {
   const { program, errors } = parseSync(file, text);
   const [error] = errors;
   if (error !== undefined) throw new SyntaxError(`${file}: ${error.message}`);
-  const places: Place[] = [];
+  const places: NodePath[] = [];
   visit(program, [], places);
   return places;
 }
@@ -37,10 +37,10 @@ export function parses(file: string, text: string): boolean {
   return parseSync(file, text).errors.length === 0;
 }
 
-function visit(node: Node, around: readonly Node[], places: Place[]): void {
+function visit(node: Node, ancestors: readonly Node[], places: NodePath[]): void {
   if (node.type.startsWith('TS') && !CASTS.has(node.type)) return;
-  places.push({ node, around });
-  for (const child of childrenOf(node)) visit(child, [node, ...around], places);
+  places.push({ node, ancestors });
+  for (const child of childrenOf(node)) visit(child, [node, ...ancestors], places);
 }
 
 function childrenOf(node: Node): readonly Node[] {
@@ -63,8 +63,8 @@ export function applied(text: string, { start, end, replacement }: Edit): string
 }
 
 /** The statements around this one, including it; undefined if it is alone, as in `if (a) b();`. */
-export function siblingsOf({ node, around }: Place): readonly Node[] | undefined {
-  const [parent] = around;
+export function siblingsOf({ node, ancestors }: NodePath): readonly Node[] | undefined {
+  const [parent] = ancestors;
   const list = parent !== undefined && 'body' in parent ? parent.body : undefined;
   return Array.isArray(list) && list.includes(node as never) ? list : undefined;
 }

@@ -17,7 +17,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { WorkerPool } from '#mapreduce';
 import { createLatencyHistogram, type Histogram, type TimeSeriesRow } from '#results';
-import { clusterInBatch, readRepresentatives } from '../batch/index.ts';
+import { clusterInBatch, readRepresentatives } from './index.ts';
 import {
   createSyntheticDocuments,
   documentId,

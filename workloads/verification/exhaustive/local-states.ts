@@ -116,7 +116,7 @@ export class LocalStates {
   }
 
   #stateOf(process: number, living: RunningProcess, before: LocalState['before']): LocalState {
-    const { outstanding, isFinished, observations: observations } = living.process;
+    const { outstanding, isFinished, observations } = living.process;
     const pending = [...outstanding].map(([number, { message }]) => ({ number, message }));
     const sent = new Map((before?.state.sent ?? []).map((message) => [message.id, message]));
     for (const { message } of pending) if (message.isMutation) sent.set(message.id, message);

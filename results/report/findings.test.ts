@@ -9,9 +9,8 @@ import { chartTheme } from './charts/theme.ts';
 import { findingsContent } from './findings-report.ts';
 import { readRunRecord } from './record-file.ts';
 import { buildReport } from './report.ts';
-import { recordFindings } from './record-findings.ts';
 import type { Findings, ResultTable } from './run-record.ts';
-import { createFindingsRun, SAMPLE_FINDINGS, SAMPLE_HEADER } from './testing/sample-findings.ts';
+import { createFindingsRun, SAMPLE_FINDINGS } from './testing/sample-findings.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 
 // One chart is enough for most claims.
@@ -58,32 +57,6 @@ describe('findings', () => {
     const proof = createFindingsRun(other, { ...FINDINGS, kind: 'proof', check }).finish();
     assert.match(readFileSync(proof.page, 'utf8'), /NOT proven: seed 17 breaks a rule/);
     assert.equal(proof.tables.length, 1);
-  });
-
-  test('are missing after an interrupted measurement, and the record says so', async () => {
-    const folder = temporaryFolder();
-    const { kicker, title, ...found } = FINDINGS;
-    const interrupted = new AbortController();
-    const record = (name: string, measure: () => Promise<typeof found>): Promise<unknown> =>
-      recordFindings(
-        path.join(folder, name),
-        { ...SAMPLE_HEADER, kicker, title },
-        interrupted.signal,
-        async () => ({ ...(await measure()), targets: [] }),
-      );
-    const read = (name: string): unknown => {
-      const { state, findings } = readRunRecord(path.join(folder, name));
-      return [state, findings?.check.passed, findings?.tables.length];
-    };
-    await record('measured', async () => found);
-    assert.deepEqual(read('measured'), ['finished', true, 1]);
-    const ended = record('interrupted', async () => {
-      interrupted.abort(new Error('ctrl-C'));
-      interrupted.signal.throwIfAborted();
-      return found;
-    });
-    await assert.rejects(ended, /ctrl-C/);
-    assert.deepEqual(read('interrupted'), ['interrupted', false, 0]);
   });
 
   test('have no tables if their check failed', () => {

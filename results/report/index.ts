@@ -6,7 +6,6 @@ export { countInterval, HEADLINE_SAMPLES_MIN, isStated, statedPercentileMs } fro
 export { createRun, defaultRunFolder } from './run.ts';
 export type { MeasuredPoint, Run, RunHeader } from './run.ts';
 export { higherIsBetter, lowerIsBetter } from './metric.ts';
-export { recordFindings } from './record-findings.ts';
 export { recordRun, type FindingsParts, type Recording, type Subject } from './record-run.ts';
 export { captureEnvironment } from './environment.ts';
 export { buildReport, type ReportFiles } from './report.ts';

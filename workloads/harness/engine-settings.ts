@@ -4,7 +4,7 @@
  * for `--config`.
  */
 import type { BatchingOptions } from '#engine';
-import { choice, integer, number, type Option } from './command-line/options.ts';
+import { choice, integer, number, onlyWith, type Option } from './command-line/options.ts';
 
 export interface EngineSettings {
   readonly batching: BatchingOptions | 'off';
@@ -31,27 +31,34 @@ export const DATABASE_OPTIONS: { readonly [K in keyof DatabaseValues]: Option<Da
       description: 'merge the operations of concurrent transactions into fewer storage calls',
       default: 'off',
     }),
-    batchDelay: number({
-      description:
-        'with --batching on: how long an operation waits for others; too long, and transactions are slow',
-      default: 1,
-      min: 0,
-      max: 1_000,
-      unit: 'ms',
-    }),
-    batchRows: integer({
-      description: 'with --batching on: rows in a full batch',
-      default: 256,
-      min: 1,
-      max: 100_000,
-    }),
-    batchInFlight: integer({
-      description:
-        'with --batching on: calls in flight in each lane; too many, and batches stay small',
-      default: 8,
-      min: 1,
-      max: 10_000,
-    }),
+    batchDelay: onlyWith(
+      { batching: ['on'] },
+      number({
+        description: 'how long an operation waits for others; too long, and transactions are slow',
+        default: 1,
+        min: 0,
+        max: 1_000,
+        unit: 'ms',
+      }),
+    ),
+    batchRows: onlyWith(
+      { batching: ['on'] },
+      integer({
+        description: 'rows in a full batch',
+        default: 256,
+        min: 1,
+        max: 100_000,
+      }),
+    ),
+    batchInFlight: onlyWith(
+      { batching: ['on'] },
+      integer({
+        description: 'calls in flight in each lane; too many, and batches stay small',
+        default: 8,
+        min: 1,
+        max: 10_000,
+      }),
+    ),
     prefetch: choice({
       choices: ['off', 'learn'],
       description:

@@ -2,8 +2,18 @@
 export { type Measuring, runExperiment } from './experiment/run-experiment.ts';
 export type { Plan } from './experiment/plan.ts';
 export type { ProfileName, Sizes } from './experiment/profiles.ts';
-export { repeatsOption, secondsOption, seedOption } from './experiment/shared-options.ts';
-export { firstSeedOption, noFsyncOption, warmUpOption } from './experiment/shared-options.ts';
+export {
+  repeatsOption,
+  roundTripOption,
+  secondsOption,
+  seedOption,
+} from './experiment/shared-options.ts';
+export {
+  firstSeedOption,
+  noFsyncOption,
+  storeOption,
+  warmUpOption,
+} from './experiment/shared-options.ts';
 export { runCommand, parseCommandLine, type CommandContext } from './command-line/command-line.ts';
 export {
   choice,

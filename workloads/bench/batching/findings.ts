@@ -1,6 +1,6 @@
 /** The findings of `./run.sh bench:batching`, for the report. */
 import {
-  type Findings,
+  type FindingsParts,
   higherIsBetter,
   lowerIsBetter,
   type ResultChart,
@@ -23,11 +23,9 @@ const READ_RPC_RATIO_MIN = 10;
  */
 const ROUNDING = 0.99;
 
-export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): Findings {
+export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): FindingsParts {
   const target = readTarget(tenColumns);
   return {
-    kicker: 'Percolator paper, section 2.5',
-    title: 'The value of batching and prefetching',
     headline: `Reading ten columns of a row, one after the other: ${target.measured}.`,
     check: {
       passed: true,
@@ -38,6 +36,7 @@ export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): 
       tableOf('crawl-rate', 'Clustering a new document', crawl, concurrency),
       tableOf('ten-columns', 'Reading ten columns of a row', tenColumns, concurrency),
     ],
+    targets: [target],
     charts: [
       chartOf('crawl-rate-rpcs', 'RPCs per clustered document', crawl),
       chartOf('ten-columns-rpcs', 'RPCs per transaction of ten reads', tenColumns),
@@ -46,7 +45,7 @@ export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): 
 }
 
 /** The reads that prefetching alone saves, together with its effect on latency. */
-export function readTarget(tenColumns: readonly Measured[]): Target {
+function readTarget(tenColumns: readonly Measured[]): Target {
   const off = tenColumns.find(({ variant }) => variant === 'off');
   const on = tenColumns.find(({ variant }) => variant === 'prefetch');
   const name = 'read RPCs saved by prefetching';

@@ -1,5 +1,5 @@
 /**
- * The findings of `./run.sh bench:notify-latency` for the report, and the targets that it prints.
+ * The findings of `./run.sh bench:notify-latency` for the report.
  */
 import {
   type FindingsParts,
@@ -19,8 +19,8 @@ const TARGET_MS = { embedded: 10, elsewhere: 50 } as const;
 /** Target for an idle worker, in percent of a core. */
 const TARGET_IDLE_PERCENT = 1;
 
-/** The columns printed for each rate, also those of the table: a heading and its value. */
-export const COLUMNS: readonly (readonly [
+/** The columns of the table: a heading and its value. */
+const COLUMNS: readonly (readonly [
   heading: string,
   of: (rate: RateMeasured) => number | null,
 ])[] = [
@@ -59,7 +59,7 @@ function mediansOf(rates: readonly RateMeasured[]): string {
     : `none, because no rate had ${HEADLINE_SAMPLES_MIN} writes`;
 }
 
-export function targetsOf(
+function targetsOf(
   { rates, idlePercent }: NotifyMeasured,
   store: string,
 ): readonly Target[] {

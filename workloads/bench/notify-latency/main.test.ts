@@ -3,47 +3,53 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
-import { readRunRecord } from '#results';
 import { asConfig } from '../../harness/engine-settings.ts';
+import { runScript } from '../../harness/testing/run-script.ts';
 
-const BENCH = path.join(import.meta.dirname, 'main.ts');
-const SMOKE = ['--rates', '50,100', '--seconds', '0.5', '--idle-seconds', '0.5', '--no-fsync'];
+const BENCH = new URL('main.ts', import.meta.url);
 
 test('bench:notify-latency measures each rate, and the cost of an idle worker', async () => {
-  const folder = temporaryFolder();
-  const [out, config] = ['run', 'config.json'].map((name) => path.join(folder, name));
+  const config = path.join(temporaryFolder(), 'config.json');
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 2 } as const;
-  writeFileSync(config ?? '', JSON.stringify(asConfig(tuned)));
-  const options = [...SMOKE, '--config', config ?? '', '--out', out ?? ''];
-  const ended = await execaNode(BENCH, options, { reject: false });
-  assert.equal(ended.exitCode, 0, ended.stderr);
+  writeFileSync(config, JSON.stringify(asConfig(tuned)));
+  const words = ['--profile', 'smoke', '--no-fsync', '--config', config];
+  const ran = await runScript(BENCH, words);
+  assert.equal(ran.exitCode, 0, ran.stderr);
   // No percentile other than the median, of so few writes.
-  const number = String.raw` +\d+\.\d`;
+  const number = String.raw` +\d[\d.,]*`;
   for (const [rate, writes] of [
     ['50', 25],
     ['100', 50],
   ]) {
     const cells = `${number} +- +-(?:${number}){3} +-`;
-    assert.match(ended.stdout, new RegExp(`^ +${rate} +${writes}${cells}$`, 'm'));
+    assert.match(ran.stdout, new RegExp(`^ +${rate} +${writes}${cells}$`, 'm'));
   }
-  assert.match(ended.stdout, /^An idle worker: \d+\.\d\d % of a core\.$/m);
-  assert.match(ended.stdout, /^(Met|NOT met): a median of at most 10 ms/m);
-  const { state, findings, targets, parameters } = readRunRecord(out ?? '');
+  assert.match(ran.stdout, /An idle worker takes \d+\.\d\d % of a core\.$/m);
+  const { state, findings, targets, parameters, store } = ran.record();
   assert.equal(state, 'finished');
+  assert.match(store.durability, /power failure|not wait|no fsync/i);
   assert.deepEqual([parameters['batching'], parameters['scanners']], ['on', 2]);
   assert.deepEqual(
     findings?.tables[0]?.rows.map(([rate]) => rate),
     [50, 100],
   );
-  assert.equal(targets.length, 2);
+  assert.deepEqual(
+    targets.map(({ met }) => met),
+    [null, null],
+  );
 });
 
 test('a mistake on the command line is one sentence, and exit code 2', async () => {
-  const ended = await execaNode(BENCH, ['--store', 'floppy'], { reject: false });
-  assert.equal(ended.exitCode, 2);
-  assert.match(ended.stderr, /floppy/);
-  assert.equal(ended.stderr.split('\n').length, 1);
+  const mistakes = [
+    [['--store', 'floppy'], /^--store must be embedded, .* but is "floppy"\.$/],
+    [['--store', 'emulator', '--no-fsync'], /^--no-fsync has an effect only with --store embedded/],
+    [['--batch-rows', '7'], /^--batch-rows has an effect only with --batching on/],
+  ] as const;
+  for (const [words, sentence] of mistakes) {
+    const ran = await runScript(BENCH, words);
+    assert.equal(ran.exitCode, 2);
+    assert.match(ran.stderr, sentence);
+  }
 });

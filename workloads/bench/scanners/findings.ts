@@ -1,4 +1,4 @@
-/** The findings of `./run.sh bench:scanners` for the report, and the points that it prints. */
+/** The findings of `./run.sh bench:scanners` for the report. */
 import {
   type FindingsParts,
   higherIsBetter,
@@ -16,18 +16,22 @@ export const MEANINGS: Readonly<Record<Mode, string>> = {
 };
 
 /** The median measurement of each mode, in the order of `MODES`. */
-export function mediansOf(points: readonly Point[]): readonly Point[] {
+function mediansOf(points: readonly Point[]): readonly Point[] {
   return MODES.map((mode) => medianOf(points.filter((point) => point.mode === mode)));
 }
 
 /** Rows per second relative to the rate without locks. */
-export function gainOf(point: Point, medians: readonly Point[]): number {
+function gainOf(point: Point, medians: readonly Point[]): number {
   const without = medians.find(({ mode }) => mode === 'none');
   return point.rowsPerSecond / (without?.rowsPerSecond ?? Number.NaN);
 }
 
 /** The highest possible rate, if no run met another. */
-export function mostPerSecond({ scanners, concurrency, thinkMs }: Plan): number {
+export function mostPerSecond({
+  scanners,
+  concurrency,
+  thinkMs,
+}: Pick<Plan, 'scanners' | 'concurrency' | 'thinkMs'>): number {
   return (scanners * concurrency * 1_000) / Math.max(1, thinkMs);
 }
 

@@ -14,143 +14,92 @@
  *
  * Every row must have exactly one committed run, or there are no numbers. The modes take turns, so
  * that all meet the same disturbances.
- *
- * Exit codes: 0 for any measurement; 1 if a row has two committed runs; 2 for a mistake on the
- * command line.
  */
-import { tmpdir } from 'node:os';
-import { defaultRunFolder, recordFindings, type Run } from '#results';
-import { integer, outputFolder, runCommand, startProgress } from '#harness';
+import { integer, type Measuring, repeatsOption, runExperiment, type Sizes } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
-import { parametersOf } from '../../harness/parameters.ts';
-import { foundIn, gainOf, MEANINGS, mediansOf, mostPerSecond } from './findings.ts';
+import { foundIn, MEANINGS, mostPerSecond } from './findings.ts';
 import { measurePoint, type Plan, type Point } from './measure.ts';
 import { MODES } from './messages.ts';
 
-const LIMITATIONS = [
-  'Scanners, oracle and lock service share the cores of one machine; a run mostly waits, so the processor is not the limit.',
-  'The start of a scanner and the targets of its jumps are random in each measurement, without a seed.',
-];
+interface Size {
+  readonly scanners: number;
+  readonly rows: number;
+  readonly think: number;
+  readonly repeats: number;
+}
 
-const specification = {
-  script: 'bench:scanners',
-  description:
-    'Measures how many dirty rows per second scanners in separate processes clean, ' +
-    'without and with the locks and jumps that keep them apart.',
-  options: {
-    scanners: integer({ description: 'scanner processes', default: 8, min: 1, max: 64 }),
-    rows: integer({
-      description: 'dirty rows at the start',
-      default: 4_000,
-      min: 10,
-      max: 10_000_000,
-    }),
-    tablets: integer({ description: 'tablets of the table', default: 16, min: 1, max: 1_000 }),
-    concurrency: integer({
-      description: 'concurrent observer runs per scanner',
-      default: 4,
-      min: 1,
-      max: 10_000,
-    }),
-    think: integer({
-      description: 'waiting time of a run',
-      default: 40,
-      min: 0,
-      max: 60_000,
-      unit: 'ms',
-    }),
-    repeats: integer({
-      description: 'measurements of each mode; the median counts',
-      default: 3,
-      min: 1,
-      max: 1_000,
-    }),
-    ...DATABASE_OPTIONS,
-    directory: outputFolder({
-      description: 'parent of the temporary folders of the databases',
-      default: tmpdir(),
-      defaultText: "the system's folder for temporary files",
-    }),
-    out: outputFolder({
-      description: 'new folder for the record, the charts and the report',
-      default: () => defaultRunFolder('scanners'),
-      defaultText: 'results/runs/scanners-<UTC time>',
-      isNew: true,
-    }),
-  },
-  examples: [
-    { command: './run.sh bench:scanners', does: 'eight scanners, a minute or two' },
-    { command: './run.sh bench:scanners --tablets 1', does: 'without splits to start from' },
-  ],
-} as const;
+const SIZES: Sizes<Size> = {
+  smoke: { scanners: 2, rows: 60, think: 5, repeats: 1 },
+  quick: { scanners: 8, rows: 4_000, think: 40, repeats: 3 },
+  standard: { scanners: 8, rows: 20_000, think: 40, repeats: 8 },
+  full: { scanners: 16, rows: 100_000, think: 40, repeats: 10 },
+};
 
-await runCommand(specification, async (options, { signal, commandLine }) => {
-  const { think: thinkMs, repeats, out, ...given } = options;
-  const plan: Plan = { ...given, thinkMs, engine: settingsOf(options) };
-  const header = {
-    kicker: 'Percolator paper, section 2.4',
-    title: 'Scanners that meet',
-    experiment: 'scanners',
-    profile: 'custom',
-    commandLine,
-    parameters: parametersOf(options),
-    seed: 0,
-    repeats,
-    store: {
-      name: 'embedded',
-      durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
+/** Time to start the processes of a point, and to load its table. */
+const START_SECONDS = 4;
+/** The share of the possible rate that scanners usually reach. */
+const EFFICIENCY = 0.5;
+
+await runExperiment(
+  {
+    script: 'bench:scanners',
+    subject: { kicker: 'Percolator paper, section 2.4', title: 'Scanners that meet' },
+    description:
+      'Measures how many dirty rows per second scanners in separate processes clean, ' +
+      'without and with the locks and jumps that keep them apart.',
+    sizes: SIZES,
+    options: {
+      scanners: integer({ description: 'scanner processes', min: 1, max: 64 }),
+      rows: integer({ description: 'dirty rows at the start', min: 10, max: 10_000_000 }),
+      tablets: integer({ description: 'tablets of the table', default: 16, min: 1, max: 1_000 }),
+      concurrency: integer({
+        description: 'concurrent observer runs per scanner',
+        default: 4,
+        min: 1,
+        max: 10_000,
+      }),
+      think: integer({ description: 'waiting time of a run', min: 0, max: 60_000, unit: 'ms' }),
+      repeats: repeatsOption('each mode, of which the median counts'),
+      ...DATABASE_OPTIONS,
     },
-    limitations: LIMITATIONS,
-  } as const;
-  const points: Point[] = [];
-  const { run, page } = await recordFindings(out, header, signal, async () => {
-    await measureInTurns(plan, { repeats, points, signal });
-    return foundIn(plan, points);
-  });
-  process.stdout.write(`${linesOf(plan, points, run).join('\n')}\n\nReport: ${page}\n`);
-});
+    examples: [
+      { command: './run.sh bench:scanners --tablets 1', does: 'without splits to start from' },
+    ],
+    plan: (options) => {
+      const { rows, repeats, scanners, think: thinkMs, concurrency } = options;
+      const seconds = rows / (EFFICIENCY * mostPerSecond({ scanners, concurrency, thinkMs }));
+      return {
+        about: `${scanners} scanners clean ${rows} rows, ${MODES.length} modes, ${repeats} of each`,
+        seconds: repeats * MODES.length * (START_SECONDS + seconds),
+        store: {
+          name: 'embedded',
+          durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
+        },
+        limitations: [
+          'Scanners, oracle and lock service share the cores of one machine; a run mostly waits, so the processor is not the limit.',
+          'The start of a scanner and the targets of its jumps are random in each measurement, without a seed.',
+        ],
+      };
+    },
+  },
+  async ({ think: thinkMs, repeats, ...options }, measuring) => {
+    const plan: Plan = { ...options, thinkMs, engine: settingsOf(options) };
+    return foundIn(plan, await measureInTurns(plan, repeats, measuring));
+  },
+);
 
-/** Adds each measurement to `points`. */
 async function measureInTurns(
   plan: Plan,
-  run: { readonly repeats: number; readonly points: Point[]; readonly signal: AbortSignal },
-): Promise<void> {
-  const { repeats, points, signal } = run;
-  const progress = startProgress();
-  try {
-    for (let repeat = 1; repeat <= repeats; repeat++) {
-      for (const mode of MODES) {
-        progress.phase(`${MEANINGS[mode]}, ${repeat} of ${repeats}`, plan.rows, 'rows');
-        const onRows = (done: number): void => progress.update(done);
-        points.push(await measurePoint(mode, plan, { signal, onRows }));
-      }
+  repeats: number,
+  { progress, signal, work }: Measuring,
+): Promise<readonly Point[]> {
+  const points: Point[] = [];
+  for (let repeat = 1; repeat <= repeats; repeat++) {
+    for (const mode of MODES) {
+      progress.phase(`${MEANINGS[mode]}, ${repeat} of ${repeats}`, plan.rows, 'rows');
+      const onRows = (done: number): void => progress.update(done);
+      points.push(await measurePoint(mode, plan, { work, signal, onRows }));
     }
-  } finally {
-    progress.end();
   }
-}
-
-function linesOf(plan: Plan, points: readonly Point[], { record }: Run): readonly string[] {
-  const { cpuModel, cores, nodeVersion } = record.environment;
-  const medians = mediansOf(points);
-  return [
-    `${plan.scanners} ${plan.scanners === 1 ? 'scanner' : 'scanners'}, ${plan.concurrency} ${plan.concurrency === 1 ? 'run' : 'runs'} of ${plan.thinkMs} ms at a time each: at most ${whole(mostPerSecond(plan))} rows per second`,
-    '                           rows per second   of no locks   runs begun per row   meetings',
-    ...medians.map((point) => lineOf(point, gainOf(point, medians))),
-    `machine: ${cpuModel}, ${cores} cores, Node ${nodeVersion}`,
-  ];
-}
-
-function lineOf(point: Point, gain: number): string {
-  return [
-    MEANINGS[point.mode].padEnd(26),
-    whole(point.rowsPerSecond).padStart(16),
-    `${gain.toFixed(2)} ×`.padStart(14),
-    point.runsPerRow.toFixed(2).padStart(21),
-    whole(point.meetings).padStart(11),
-  ].join('');
-}
-
-function whole(value: number): string {
-  return Math.round(value).toLocaleString('en');
+  return points;
 }

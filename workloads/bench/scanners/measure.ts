@@ -30,8 +30,6 @@ export interface Plan {
   readonly thinkMs: number;
   /** Settings of each scanner. */
   readonly engine: EngineSettings;
-  /** Parent of the temporary folder of each point. */
-  readonly directory: string;
 }
 
 export interface Point {
@@ -44,6 +42,8 @@ export interface Point {
 }
 
 interface Watched {
+  /** Parent of the temporary folder of each point. */
+  readonly work: string;
   readonly signal: AbortSignal;
   readonly onRows: (done: number) => void;
 }
@@ -54,7 +54,7 @@ const LOOK_MS = 10;
 
 /** @throws if a row has two committed runs, or a process ends early */
 export async function measurePoint(mode: Mode, plan: Plan, watched: Watched): Promise<Point> {
-  const folder = await mkdtemp(path.join(plan.directory, 'bench-scanners-'));
+  const folder = await mkdtemp(path.join(watched.work, 'point-'));
   try {
     await using crew = new Crew(watched.signal);
     // Durability does not matter here, and waiting for the disk is not measured.

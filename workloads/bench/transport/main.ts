@@ -15,32 +15,39 @@
  */
 import { execaNode } from 'execa';
 import { PercolatorError, openRemote, startEmulator } from '#engine';
-import { integer, runCommand, startProgress } from '#harness';
+import { integer, runExperiment, type Sizes } from '#harness';
 import { UsageError } from '#results';
-import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
+import { foundIn, type PathCost } from './findings.ts';
 import { FAMILIES, type PathName, PATHS, PLACE, TABLE } from './paths.ts';
-import type { OperationCost, TransportCost, TransportTask } from './transport-process.ts';
+import type { TransportCost, TransportTask } from './transport-process.ts';
 
 const PROGRAM = new URL('transport-process.ts', import.meta.url);
 
+const SIZES: Sizes<{ readonly operations: number }> = {
+  smoke: { operations: 200 },
+  quick: { operations: 40_000 },
+  standard: { operations: 1_000_000 },
+  full: { operations: 4_000_000 },
+};
+/** Unmeasured operations of each kind, after which all code is compiled. */
+const WARM_UP_MAX = 10_000;
+const KINDS = 2;
+/** A guess, for the plan. */
+const OPERATIONS_PER_SECOND = 4_000;
+
 type Size = Pick<TransportTask, 'operations' | 'concurrency'>;
 
-const WIDTHS = [18, 24, 24] as const;
-const HEAD = [
-  columns('', 'conditional mutation', 'read of one cell'),
-  columns('path', ...(['client server  rate/s', 'client server  rate/s'] as const)),
-];
-
-await runCommand(
+await runExperiment(
   {
     script: 'bench:transport',
+    subject: { kicker: 'The remote store', title: 'What a call of a Bigtable costs its client' },
     description:
       'Measures the CPU time of client and server for a conditional mutation and a read on the ' +
       'official emulator, for each path through the official client.',
+    sizes: SIZES,
     options: {
       operations: integer({
         description: 'measured operations of each kind on each path',
-        default: 40_000,
         min: 100,
         max: 10_000_000,
       }),
@@ -51,30 +58,51 @@ await runCommand(
         max: 10_000,
       }),
     },
-    ignoredInFiles: Object.keys(ENGINE_OPTIONS), // The calls do not use the engine.
-    examples: [{ command: './run.sh bench:transport', does: 'Takes about a minute.' }],
+    examples: [
+      {
+        command: './run.sh bench:transport --concurrency 1',
+        does: 'one operation at a time',
+      },
+    ],
+    plan: ({ operations }) => ({
+      about: `${PATHS.length} paths, ${operations} mutations and as many reads on each`,
+      seconds:
+        PATHS.length * (4 + (KINDS * (operations + warmUpOf(operations))) / OPERATIONS_PER_SECOND),
+      store: { name: 'emulator', durability: 'nothing survives the emulator' },
+      limitations: [
+        'Client and server share the cores of one machine, and the network between them is the loopback interface.',
+        'Each path is measured once; there is no random choice and no seed.',
+      ],
+    }),
   },
-  async (size, { signal }) => {
-    const progress = startProgress({ stream: process.stderr });
+  async (size, { progress, signal }) => {
     progress.phase('measuring', PATHS.length, 'paths');
-    const lines: string[] = [];
-    for (const [i, path] of PATHS.entries()) {
-      lines.push(lineOf(path, await costOf(path, size, signal)));
-      progress.update(i + 1);
+    const costs: PathCost[] = [];
+    for (const path of PATHS) {
+      costs.push({ path, ...(await costOf(path, size, signal)) });
+      progress.update(costs.length);
     }
-    progress.end();
-    process.stdout.write(`${[...HEAD, ...lines].join('\n')}\n`);
+    return foundIn(costs);
   },
 );
 
-async function costOf(path: PathName, size: Size, signal: AbortSignal): Promise<TransportCost> {
+function warmUpOf(operations: number): number {
+  return Math.min(WARM_UP_MAX, operations);
+}
+
+async function costOf(
+  path: PathName,
+  { operations, concurrency }: Size,
+  signal: AbortSignal,
+): Promise<TransportCost> {
   await using emulator = await startEmulator({ environment: process.env }).catch(explain);
   const { address, pid: serverPid } = emulator;
   {
     await using store = await openRemote({ ...PLACE, plainAddress: address });
     await store.createTable(TABLE, { families: FAMILIES });
   }
-  const task: TransportTask = { ...size, path, address, serverPid };
+  const warmUp = warmUpOf(operations);
+  const task: TransportTask = { operations, warmUp, concurrency, path, address, serverPid };
   const { stdout } = await execaNode(PROGRAM, [JSON.stringify(task)], {
     cancelSignal: signal,
     stderr: 'inherit',
@@ -85,20 +113,4 @@ async function costOf(path: PathName, size: Size, signal: AbortSignal): Promise<
 function explain(error: unknown): never {
   if (!(error instanceof PercolatorError)) throw error;
   throw new UsageError(`${error.message}.`, { cause: error });
-}
-
-function lineOf(path: PathName, { prewrite, read }: TransportCost): string {
-  return columns(path, numbers(prewrite), numbers(read));
-}
-
-function numbers({ clientUs, serverUs, perSecond }: OperationCost): string {
-  const server = serverUs === null ? '?' : serverUs.toFixed(0);
-  return `${clientUs.toFixed(0).padStart(4)}us ${server.padStart(4)}us ${perSecond.toFixed(0).padStart(7)}`;
-}
-
-function columns(...texts: readonly [string, string, string]): string {
-  return texts
-    .map((text, i) => text.padEnd(WIDTHS[i] ?? 0))
-    .join('  ')
-    .trimEnd();
 }

@@ -14,6 +14,8 @@ export interface TransportTask {
   readonly address: string;
   readonly serverPid: number;
   readonly operations: number;
+  /** Operations before those that are measured. */
+  readonly warmUp: number;
   readonly concurrency: number;
 }
 
@@ -29,20 +31,18 @@ export interface TransportCost {
   readonly read: OperationCost;
 }
 
-const WARM_UP = 10_000;
-
 const task = JSON.parse(process.argv[2] ?? '') as TransportTask;
 await using path = await openPath(task.path, task.address);
 const cost: TransportCost = { prewrite: await prewrites(path), read: await reads(path) };
 process.stdout.write(`${JSON.stringify(cost)}\n`);
 
 function prewrites(on: Path): Promise<OperationCost> {
-  const rows = WARM_UP + task.operations / 2;
+  const rows = task.warmUp + task.operations / 2;
   return measure((i) => on.prewrite(`row-${i % rows}`, i + 1));
 }
 
 function reads(on: Path): Promise<OperationCost> {
-  return measure((i) => on.read(`row-${i % WARM_UP}`, 1_000_000));
+  return measure((i) => on.read(`row-${i % task.warmUp}`, 1_000_000));
 }
 
 async function measure(operate: (operation: number) => Promise<unknown>): Promise<OperationCost> {
@@ -51,11 +51,11 @@ async function measure(operate: (operation: number) => Promise<unknown>): Promis
   const run = async (operation: number): Promise<void> => {
     await operate(operation);
   };
-  await closedLoop(run, { first: 0, operations: WARM_UP, concurrency, signal });
+  await closedLoop(run, { first: 0, operations: task.warmUp, concurrency, signal });
   const servers = { serverPid, servicePids: [] };
   const before = processorTime(servers);
   const startedMs = performance.now();
-  await closedLoop(run, { first: WARM_UP, operations, concurrency, signal });
+  await closedLoop(run, { first: task.warmUp, operations, concurrency, signal });
   const seconds = (performance.now() - startedMs) / 1000;
   const { clientUs, serverUs } = since(before, processorTime(servers));
   return {

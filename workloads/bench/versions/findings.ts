@@ -17,11 +17,7 @@ export interface VersionsResult {
  * Highest allowed ratio of read times, rewritten cell to cell written once, with a running
  * collector.
  */
-export const RATIO_MAX = 2;
-
-export function isAccepted({ collected }: VersionsResult): boolean {
-  return collected.times.ratio <= RATIO_MAX;
-}
+const RATIO_MAX = 2;
 
 export function foundIn(
   found: VersionsResult,
@@ -41,7 +37,7 @@ export function foundIn(
         name: 'reads of a rewritten cell, with a collector',
         target: `at most ${RATIO_MAX} times as long`,
         measured: `${ratio(collected)} times`,
-        met: isAccepted(found),
+        met: collected.times.ratio <= RATIO_MAX,
       },
     ],
   };

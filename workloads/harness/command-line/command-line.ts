@@ -210,7 +210,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   '--folder': '--out',
   '--from': '--seed',
   '--fsync': '--no-fsync',
-  '--keep': '--keep-files',
+  '--keep': '--no-regression',
   '--preset': '--profile',
   '--quick': '--profile',
   '--record': '--out',

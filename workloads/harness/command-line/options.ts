@@ -39,9 +39,9 @@ export interface Option<T> {
 
 type OnlyWith = Readonly<Record<string, readonly string[]>>;
 
-/** The option, which has an effect only with these values of others. */
+/** The option, which has an effect only with these values of others; with {}, always. */
 export function onlyWith<T>(conditions: OnlyWith, option: Option<T>): Option<T> {
-  return { ...option, onlyWith: { ...option.onlyWith, ...conditions } };
+  return { ...option, onlyWith: conditions };
 }
 
 /** The options common to every kind; a `default` removes `undefined` from the option's type. */

@@ -163,14 +163,18 @@ function statusLine(phase: Phase): string {
 }
 
 function endLine(phase: Phase): string {
-  const amount =
-    phase.done > 0 && phase.unit !== '' ? `${count(phase.done)} ${phase.unit} in ` : '';
+  const amount = phase.done > 0 && phase.unit !== '' ? `${amountText(phase)} in ` : '';
   return `${phase.name}: ${amount}${durationText(elapsedSeconds(phase))}`;
+}
+
+/** "1 point", "2 points" */
+function amountText({ done, unit }: Phase): string {
+  return `${count(done)} ${done === 1 ? unit.replace(/s$/, '') : unit}`;
 }
 
 function timesText(phase: Phase): string {
   const elapsed = elapsedSeconds(phase);
-  const amount = phase.done > 0 && phase.unit !== '' ? `${count(phase.done)} ${phase.unit}, ` : '';
+  const amount = phase.done > 0 && phase.unit !== '' ? `${amountText(phase)}, ` : '';
   const remaining = remainingSeconds(phase, elapsed);
   const rest = remaining === null ? '' : `, about ${durationText(remaining)} left`;
   return `${amount}${durationText(elapsed)}${rest}`;

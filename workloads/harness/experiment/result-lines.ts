@@ -38,23 +38,42 @@ function failedPoints({ points }: RunRecord): readonly string[] {
     );
 }
 
-/** Words to the left, numbers to the right; an empty line at the end. */
+/** The table, or the table turned by 90 degrees if that fits where the other does not. */
 export function tableLines({
   title,
   columns,
   rows,
 }: Pick<ResultTable, 'title' | 'columns' | 'rows'>): readonly string[] {
-  const texts = rows.map((row) => row.map(cellText));
-  const widths = columns.map((column, i) =>
-    Math.max(column.length, ...texts.map((row) => row[i]?.length ?? 0)),
-  );
-  const isNumber = columns.map((_, i) => rows.every((row) => typeof row[i] !== 'string'));
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, i) => (isNumber[i] ? cell.padStart(widths[i] ?? 0) : cell.padEnd(widths[i] ?? 0)))
+  const table = [columns, ...rows.map((row) => row.map(cellText))];
+  const lines = aligned(table);
+  const turned = aligned(columns.map((_, i) => table.map((row) => row[i] ?? '')));
+  const isTurned = widthOf(lines) > widthMax() && widthOf(turned) < widthOf(lines);
+  return [`${title}:`, ...(isTurned ? turned : lines).map((line) => `  ${line}`), ''];
+}
+
+/** Words to the left, numbers to the right. */
+function aligned(table: readonly (readonly string[])[]): readonly string[] {
+  const [head = [], ...body] = table;
+  const pads = head.map((_, i) => {
+    const width = Math.max(...table.map((row) => row[i]?.length ?? 0));
+    const isNumber = body.every((row) => /^-?[\d.,e+-]*$/.test(row[i] ?? ''));
+    return (cell: string) => (isNumber ? cell.padStart(width) : cell.padEnd(width));
+  });
+  return table.map((row) =>
+    row
+      .map((cell, i) => pads[i]?.(cell) ?? cell)
       .join('  ')
-      .trimEnd();
-  return [`${title}:`, `  ${line(columns)}`, ...texts.map((row) => `  ${line(row)}`), ''];
+      .trimEnd(),
+  );
+}
+
+function widthOf(lines: readonly string[]): number {
+  return Math.max(...lines.map((line) => line.length));
+}
+
+/** Of the terminal; a file has lines of any length, but its reader has not. */
+function widthMax(): number {
+  return process.stdout.columns ?? 120;
 }
 
 function cellText(value: string | number | null): string {

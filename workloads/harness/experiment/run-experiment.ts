@@ -49,8 +49,10 @@ export interface Experiment<O extends Options, S extends object> {
   readonly sizes: Sizes<S>;
   readonly options: O;
   readonly examples: readonly Example[];
-  /** Also refuses options that do not go together, with a UsageError. */
+  /** Refuses options that do not go together with a UsageError. */
   readonly plan: (options: Sized<O, S>) => Plan;
+  /** Throws a UsageError if the run cannot begin on this machine. */
+  readonly refuse?: (options: Sized<O, S>) => Promise<void>;
   /** The table that is printed if there are no findings. */
   readonly summary?: (record: RunRecord) => ResultTable;
 }
@@ -89,8 +91,9 @@ export async function runExperiment<const O extends Options, S extends object>(
     const { profile, out, json, failOnTarget } = given;
     const settings = sized(given as Values<O>, sizes, profile as ProfileName);
     const plan = planOf(settings);
-    process.stderr.write(`${planLine(plan, out)}\n`);
+    await experiment.refuse?.(settings);
     if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
+    process.stderr.write(`${planLine(plan, out)}\n`);
     const header = { ...headerOf(plan, settings), experiment: name, commandLine, signal };
     const { subject } = experiment;
     const { run, page } = await recordRun(out, { ...header, subject }, (recording) =>

@@ -2,8 +2,9 @@
  * The options that several scripts have, each defined once, so that one word means one thing
  * everywhere. A script that has one of them says here only what differs.
  */
+import { parseStoreName } from '#engine';
 import { defaultRunFolder } from '#results';
-import { flag, integer, number, outputFolder, type Option } from '../command-line/options.ts';
+import { flag, integer, number, outputFolder, text, type Option } from '../command-line/options.ts';
 
 /** Options of every script that measures or proves. */
 export const RESULT_OPTIONS: {
@@ -79,3 +80,36 @@ export function warmUpOption(measured: string): Option<number | undefined> {
 export const noFsyncOption: Option<boolean> = flag({
   description: 'the embedded store does not wait for the disk, which then is not measured',
 });
+
+/** The storage of the engine. */
+export function storeOption(): Option<string> {
+  return {
+    ...text({
+      description: 'the storage; embedded is lmdb with durable commits, emulator the official one',
+      default: 'embedded',
+      placeholder: 'store',
+    }),
+    expected: 'embedded, emulator, or bigtable://project/instance[?appProfile=name]',
+    parse: (given) => (isStoreName(given) ? { value: given } : null),
+  };
+}
+
+function isStoreName(name: string): boolean {
+  try {
+    parseStoreName(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A distance that the embedded storage does not have. */
+export function roundTripOption(milliseconds: number): Option<number> {
+  return number({
+    description: 'added to each call of the storage, by a timer; 0 adds nothing',
+    default: milliseconds,
+    min: 0,
+    max: 1_000,
+    unit: 'ms',
+  });
+}

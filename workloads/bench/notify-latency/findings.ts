@@ -20,18 +20,16 @@ const TARGET_MS = { embedded: 10, elsewhere: 50 } as const;
 const TARGET_IDLE_PERCENT = 1;
 
 /** The columns of the table: a heading and its value. */
-const COLUMNS: readonly (readonly [
-  heading: string,
-  of: (rate: RateMeasured) => number | null,
-])[] = [
-  ['median', medianMs],
-  ['p90', ({ fromDue }) => statedPercentileMs(fromDue, 90)],
-  ['p99', p99Ms],
-  ['max', ({ fromDue }) => percentileMs(fromDue, 100)],
-  ['commit median', ({ commit }) => percentileMs(commit, 50)],
-  ['run after it', ({ fromCommit }) => percentileMs(fromCommit, 50)],
-  ['lag p99', ({ fromDue, lagP99Ms }) => (isStated(99, fromDue.totalCount) ? lagP99Ms : null)],
-];
+const COLUMNS: readonly (readonly [heading: string, of: (rate: RateMeasured) => number | null])[] =
+  [
+    ['median', medianMs],
+    ['p90', ({ fromDue }) => statedPercentileMs(fromDue, 90)],
+    ['p99', p99Ms],
+    ['max', ({ fromDue }) => percentileMs(fromDue, 100)],
+    ['commit median', ({ commit }) => percentileMs(commit, 50)],
+    ['run after it', ({ fromCommit }) => percentileMs(fromCommit, 50)],
+    ['lag p99', ({ fromDue, lagP99Ms }) => (isStated(99, fromDue.totalCount) ? lagP99Ms : null)],
+  ];
 
 export function foundIn(measured: NotifyMeasured, store: string): FindingsParts {
   const { rates, idlePercent } = measured;
@@ -59,10 +57,7 @@ function mediansOf(rates: readonly RateMeasured[]): string {
     : `none, because no rate had ${HEADLINE_SAMPLES_MIN} writes`;
 }
 
-function targetsOf(
-  { rates, idlePercent }: NotifyMeasured,
-  store: string,
-): readonly Target[] {
+function targetsOf({ rates, idlePercent }: NotifyMeasured, store: string): readonly Target[] {
   const targetMs = store === 'embedded' ? TARGET_MS.embedded : TARGET_MS.elsewhere;
   const worst = Math.max(...rates.map(medianMs));
   return [

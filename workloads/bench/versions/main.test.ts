@@ -16,8 +16,8 @@ test('a small run prints both ratios, reads few versions after collection, and l
   writeFileSync(config, JSON.stringify(asConfig(tuned)));
   const ran = await runScript(BENCH, ['--profile', 'smoke', '--config', config]);
   assert.equal(ran.exitCode, 0, ran.stderr);
-  assert.match(ran.stdout, /^ +without a collector +300( +[\d.,]+){3}$/m);
-  assert.match(ran.stdout, /^ +with a running collector +1( +[\d.,]+){3}$/m);
+  assert.match(ran.stdout, /^ +without a collector +300( +[\d.,]+){4}$/m);
+  assert.match(ran.stdout, /^ +with a running collector +1( +[\d.,]+){4}$/m);
   const { state, findings, targets, parameters } = ran.record();
   assert.equal(state, 'finished');
   assert.deepEqual(

@@ -1,6 +1,7 @@
 /** A user's mistakes on the command line, each answered by one sentence and exit code 2. */
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
+import { readdirSync, writeFileSync, closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -286,6 +287,26 @@ describe('a script as its user meets it', () => {
     assert.deepEqual([stderr, exitCode], ['Error: late', 1]);
   });
 
+  test('a full disk for standard output is one sentence; for standard error, it is survived', () => {
+    const body = `process.stdout.write('a\\n'); process.stderr.write('b\\n');
+      await new Promise((resolve) => setTimeout(resolve, 100)); process.stdout.write('done');`;
+    const full = openSync('/dev/full', 'w');
+    const run = (...stdio: ('pipe' | number)[]): SpawnSyncReturns<string> =>
+      spawnSync(process.execPath, [scriptOf(body)], {
+        stdio: ['ignore', ...stdio],
+        encoding: 'utf8',
+      });
+    const withoutOutput = run(full, 'pipe');
+    assert.match(
+      withoutOutput.stderr,
+      /^b\nError: standard output cannot be written: ENOSPC: .*\n$/,
+    );
+    assert.equal(withoutOutput.status, 1);
+    const withoutErrors = run('pipe', full);
+    assert.deepEqual([withoutErrors.stdout, withoutErrors.status], ['a\ndone', 0]);
+    closeSync(full);
+  });
+
   test('ctrl-C lets the script clean up and exits 130', async () => {
     const { stdout, exitCode } = await runScript(
       `setInterval(() => {}, 1000);
@@ -318,6 +339,17 @@ async function runScript(
   env: NonNullable<Options['env']> = {},
   cwd = process.cwd(),
 ): Promise<Ending> {
+  const { stdout, stderr, exitCode } = await execa(process.execPath, [scriptOf(body), ...words], {
+    reject: false,
+    env,
+    cwd,
+    timeout: 20_000,
+  });
+  return { stdout, stderr, exitCode };
+}
+
+/** A file with a script whose action is `body`. */
+function scriptOf(body: string): string {
   const folder = temporaryFolder();
   const file = path.join(folder, 'script.mjs');
   const module = pathToFileURL(path.join(import.meta.dirname, '../index.ts')).href;
@@ -336,13 +368,7 @@ async function runScript(
        examples: [{ command: './run.sh wait --seconds 1', does: 'Waits a second.' }],
      }, async (options, context) => { const { signal } = context; ${body} });`,
   );
-  const { stdout, stderr, exitCode } = await execa(process.execPath, [file, ...words], {
-    reject: false,
-    env,
-    cwd,
-    timeout: 20_000,
-  });
-  return { stdout, stderr, exitCode };
+  return file;
 }
 
 function isOneLine(error: Error): boolean {

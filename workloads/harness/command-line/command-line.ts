@@ -77,6 +77,7 @@ export async function runCommand<const O extends Options, const A extends Option
   };
   process.on('uncaughtException', failUnlessInterrupted);
   process.stdout.on('error', survivePipeClosed);
+  process.stderr.on('error', () => {}); // There is no other place to report it.
   try {
     goToCaller(specification.script);
     const options = parseCommandLine(specification, argv);
@@ -299,5 +300,6 @@ function describe(error: unknown, verbose: boolean): string {
  * written.
  */
 function survivePipeClosed(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+  if (error.code === 'EPIPE') return;
+  throw new Error(`standard output cannot be written: ${error.message}`, { cause: error });
 }

@@ -171,12 +171,13 @@ function colorsOf(element: unknown): readonly string[] {
 const CROWDED_AXES = `[...document.querySelectorAll('canvas')].flatMap((canvas) => {
   const { ctx, scales: { x } } = Chart.getChart(canvas);
   ctx.font = '12px Inter';
+  if (x.labelRotation > 0) return [];
   const boxes = x.ticks.map(({ label }, i) => {
     const widths = [label].flat().map((line) => ctx.measureText(line).width);
     const middle = x.getPixelForTick(i);
     return [middle - Math.max(...widths) / 2, middle + Math.max(...widths) / 2];
   });
-  const crowded = boxes.some(([left], i) => i > 0 && left < boxes[i - 1][1]);
+  const crowded = boxes.some(([left], i) => i > 0 && left < boxes[i - 1][1] + 2);
   return crowded ? [canvas.id] : [];
 })`;
 

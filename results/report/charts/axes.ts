@@ -35,7 +35,8 @@ export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): obj
       color: theme.muted,
       font: { family: theme.font, size: 12 },
       autoSkip: axis.scale === 'linear' && axis.hasWords !== true,
-      maxRotation: 0,
+      // Words that touch each other are turned.
+      maxRotation: axis.hasWords === true ? 50 : 0,
       callback: (value: number, index: number, ticks: readonly Tick[]) =>
         ticks[index]?.label ?? formatDigits(value),
     },

@@ -30,7 +30,7 @@ export function chartSection(chart: Chart, table: PageTable, size: 'tall' | '' =
     </div>
     <noscript><p>The chart needs JavaScript; ${chart.name}.png does not.</p></noscript>
     <p class="small">
-      Point at a mark for its value and sample count.
+      Point at a mark for its numbers.
       <button type="button" data-chart="${chart.name}">Save as PNG</button>
     </p>
     ${foldedTable(table)}

@@ -59,9 +59,10 @@ export const SAMPLE_FINDINGS: Findings = {
       x: {
         title: 'Mode of the scanners',
         scale: 'linear',
-        ticks: ['no locks', 'locks, skipping ahead', 'locks, jumping elsewhere'].map(
-          (label, i) => ({ at: i + 1, label }),
-        ),
+        ticks: ['off', 'prefetching', 'batching', 'both', 'both, public API'].map((label, i) => ({
+          at: i + 1,
+          label,
+        })),
       },
       y: { title: 'Rows per second', scale: 'logarithmic', ticks: [] },
       series: (['percolator', 'other', 'other', 'paper'] as const).map((look, i) => ({
@@ -69,7 +70,7 @@ export const SAMPLE_FINDINGS: Findings = {
         look,
         isLine: i === 1,
         fit: null,
-        points: [1, 2, 3].map((x) => ({
+        points: [1, 2, 3, 4, 5].map((x) => ({
           x,
           y: 100 * x * 10 ** i,
           low: null,

@@ -10,6 +10,7 @@ import { stringify } from 'csv-stringify/sync';
 import { drawPng } from './charts/draw-png.ts';
 import { formatCount } from './charts/format.ts';
 import { percentilesCsv, pointsCsv } from './crawl-rate/csv.ts';
+import { headline } from './crawl-rate/headline.ts';
 import { crawlRateContent } from './crawl-rate/page.ts';
 import { findingsContent } from './findings-report.ts';
 import { type MeasuredRun, readMeasuredRun } from './measured-run.ts';
@@ -50,6 +51,11 @@ export function buildReport(folder: string): ReportFiles {
     figures: figures.map((figure) => write(folder, figure)),
     page: write(folder, page),
   };
+}
+
+/** The main finding of a run, in a sentence or two. */
+export function headlineOf(record: RunRecord): string {
+  return record.findings?.headline ?? headline(record);
 }
 
 function crawlRateTables({ record, latencies }: MeasuredRun): readonly NamedContent[] {

@@ -164,11 +164,14 @@ function commandFrom(specification: CommandSpecification<Options, Options>): Com
     .configureOutput({ writeErr: () => {} });
   for (const [key, option] of Object.entries(specification.positionals ?? {})) {
     const required = option.fallback() === undefined;
-    command.argument(required ? `<${key}>` : `[${key}]`, helpText(option));
+    command.argument(required ? `<${key}>` : `[${key}]`, helpText(option, specification));
   }
   for (const [key, option] of Object.entries({ ...specification.options, ...STANDARD_OPTIONS })) {
     const value = option.placeholder === null ? '' : ` <${option.placeholder}>`;
-    const commanderOption = new CommanderOption(flagOf(key) + value, helpText(option));
+    const commanderOption = new CommanderOption(
+      flagOf(key) + value,
+      helpText(option, specification),
+    );
     if (option.repeats === true) commanderOption.argParser(joined);
     command.addOption(commanderOption);
   }
@@ -254,9 +257,13 @@ function sentenceOf(error: CommanderError): string {
   return line.charAt(0).toUpperCase() + line.slice(1);
 }
 
-function helpText(option: Option<unknown>): string {
+function helpText(
+  option: Option<unknown>,
+  { positionals = {} }: CommandSpecification<Options, Options>,
+): string {
+  const nameOf = (key: string): string => (key in positionals ? `<${key}>` : flagOf(key));
   const conditions = Object.entries(option.onlyWith ?? {}).map(
-    ([other, effective]) => `with ${flagOf(other)} ${effective.join(' or ')}`,
+    ([other, effective]) => `with ${nameOf(other)} ${effective.join(' or ')}`,
   );
   const facts = [
     conditions.length === 0 ? null : `only ${conditions.join(' and ')}`,

@@ -8,7 +8,7 @@
 import {
   HEADLINE_SAMPLES_MIN,
   type Interval,
-  PERCENTILE_SAMPLES_MIN,
+  isStated,
   type Point,
   type ResultMetric,
   type ResultTable,
@@ -90,24 +90,30 @@ function pointMetrics(point: Point): readonly Metric[] {
   const { latency, cpuSecondsPerDocument: cpu } = point;
   return [
     metric(lower('median latency', 'ms'), {
-      ...latencyOf(point, latency?.medianMs, HEADLINE_SAMPLES_MIN),
+      ...latencyOf(point, latency?.medianMs, (count) => count >= HEADLINE_SAMPLES_MIN),
       samples: point.repeatMediansMs,
     }),
-    metric(lower('p99 latency', 'ms'), latencyOf(point, latency?.p99Ms, PERCENTILE_SAMPLES_MIN)),
+    metric(
+      lower('p99 latency', 'ms'),
+      latencyOf(point, latency?.p99Ms, (count) => isStated(99, count)),
+    ),
     ...(cpu === null || !point.check.passed
       ? []
       : [metric(lower('CPU per document', 'ms'), { value: cpu * 1000 })]),
   ];
 }
 
-function latencyOf(point: Point, ms: number | undefined, samplesMin: number): Values {
+function latencyOf(
+  point: Point,
+  ms: number | undefined,
+  isEnough: (samples: number) => boolean,
+): Values {
   if (!point.check.passed) return { value: null, missing: 'its check failed' };
   if (point.verdict === 'invalid') return { value: null, missing: 'its measurement is invalid' };
   if (point.verdict === 'saturated') return { value: Infinity };
-  const count = point.latency?.count ?? 0;
-  return count < samplesMin || ms === undefined
-    ? { value: null, missing: `it has ${count} samples, fewer than ${samplesMin}` }
-    : { value: ms };
+  const samples = point.latency?.count ?? 0;
+  if (ms !== undefined && isEnough(samples)) return { value: ms };
+  return { value: null, missing: `${samples} samples are too few` };
 }
 
 function capacityMetrics({ capacity }: RunRecord): readonly Metric[] {

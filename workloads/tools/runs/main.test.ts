@@ -1,0 +1,271 @@
+/** `./run.sh runs`: what is listed, what is removed, and what never is. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { beforeEach, describe, test } from 'node:test';
+import { execa, execaNode } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { createRun, findRuns, REFERENCE_FOLDER, readRunRecord, type RunRecord } from '#results';
+import { type Choice, removable, removeRun } from './removable.ts';
+
+const RUNS = path.join(import.meta.dirname, 'main.ts');
+const PROJECT = path.resolve(import.meta.dirname, '../../..');
+const DAY_MS = 24 * 3_600_000;
+const NOTHING: Choice = { unfinished: false, days: undefined, keepLast: undefined };
+
+const temporary = temporaryFolder();
+let root: string;
+let count = 0;
+beforeEach(() => {
+  root = path.join(temporary, `runs-${count++}`);
+  mkdirSync(root);
+});
+
+const HEADER = {
+  experiment: 'oracle',
+  profile: 'smoke',
+  commandLine: 'node main.ts',
+  parameters: {},
+  seed: 1,
+  repeats: 1,
+  store: { name: 'embedded', durability: 'each commit is on the disk' },
+} as const;
+
+/** A run that ended so many days ago, in this state; by default, one that finished today. */
+function addRun(name: string, days = 0, fields: Partial<RunRecord> = {}): string {
+  const folder = path.join(root, name);
+  const run = createRun(folder, { ...HEADER, experiment: fields.experiment ?? 'oracle' });
+  const check = { passed: true, detail: 'all is there' };
+  const texts = { kicker: 'A bench', title: 'Rates', headline: `The headline of ${name}.` };
+  run.describe({ findings: { ...texts, check, tables: [], charts: [] } });
+  run.finish();
+  const at = new Date(Date.now() - days * DAY_MS).toISOString();
+  const record = { ...readRunRecord(folder), startedAt: at, finishedAt: at, ...fields };
+  writeFileSync(path.join(folder, 'run.json'), JSON.stringify(record));
+  return folder;
+}
+
+/** Names of the runs that a choice removes, with the reason. */
+function chosen(choice: Partial<Choice>): readonly string[] {
+  return removable(findRuns(root), { ...NOTHING, ...choice }, Date.now()).map(
+    ({ run, why }) => `${run.name}: ${why}`,
+  );
+}
+
+async function runs(...words: readonly string[]) {
+  const { exitCode, stdout, stderr } = await execaNode(RUNS, words, { reject: false });
+  return { exitCode, stdout, stderr };
+}
+
+describe('list', () => {
+  test('shows each run in a line, the newest first, and damaged ones with the reason', async () => {
+    addRun('older', 3);
+    addRun('newer', 1);
+    addRun('killed', 2, { state: 'running', finishedAt: null });
+    mkdirSync(path.join(root, 'damaged'));
+    writeFileSync(path.join(root, 'damaged', 'run.json'), '{');
+    mkdirSync(path.join(root, 'notes'));
+    const { stdout, exitCode } = await runs('list', '--in', root);
+    assert.equal(exitCode, 0);
+    const lines = stdout.split('\n').filter((line) => /^ {2}\w/.test(line));
+    assert.deepEqual(
+      lines.map((line) => line.trim().split(/ {2,}/).slice(0, 4)),
+      [
+        ['name', 'experiment', 'profile', 'state'],
+        ['newer', 'oracle', 'smoke', 'finished'],
+        ['killed', 'oracle', 'smoke', 'killed'],
+        ['older', 'oracle', 'smoke', 'finished'],
+        ['damaged', '-', '-', 'damaged'],
+      ],
+    );
+    assert.match(stdout, /newer .* 1 MB +The headline of newer\.$/m);
+    assert.match(stdout, /damaged .* The run record .*…$/m);
+  });
+
+  test('as JSON has every field', async () => {
+    const folder = addRun('one');
+    const { stdout } = await runs('--in', root, '--json');
+    const [only] = JSON.parse(stdout);
+    assert.equal(only.folder, folder);
+    assert.equal(only.headline, 'The headline of one.');
+    assert.ok(only.bytes > 1000);
+  });
+
+  test('also shows the reference, whose headlines are those of its pages', async () => {
+    const { stdout } = await runs();
+    assert.match(stdout, /^ {2}figure-7 +crawl-rate .* At a crawl rate of/m);
+    assert.match(stdout, /^ {2}figure-9 +brokerage /m);
+  });
+
+  test('of an empty folder says that there are no runs', async () => {
+    const { stdout, exitCode } = await runs('list', '--in', root);
+    assert.equal(exitCode, 0);
+    assert.match(stdout, /: no runs$/m);
+  });
+});
+
+describe('clean chooses', () => {
+  test('unfinished runs if no option says more', () => {
+    addRun('finished', 100);
+    addRun('interrupted', 2, { state: 'interrupted' });
+    addRun('failed', 3, { state: 'failed' });
+    addRun('killed', 4, { state: 'running' });
+    const all = ['interrupted: interrupted', 'failed: failed', 'killed: killed'];
+    assert.deepEqual(chosen({}), all);
+    assert.deepEqual(chosen({ unfinished: true }), all);
+  });
+
+  test('runs older than so many days', () => {
+    addRun('young', 2);
+    addRun('old', 4);
+    assert.deepEqual(chosen({ days: 3 }), ['old: older than 3 days']);
+    assert.deepEqual(chosen({ days: 0 }).length, 2);
+  });
+
+  test('all but the newest finished ones of each experiment', () => {
+    addRun('oracle-1', 1);
+    addRun('oracle-2', 2);
+    addRun('oracle-0', 0, { state: 'interrupted' });
+    addRun('micro-1', 9, { experiment: 'micro' });
+    const why = 'not among the newest 1';
+    assert.deepEqual(chosen({ keepLast: 1 }), [`oracle-0: ${why}`, `oracle-2: ${why}`]);
+    assert.equal(chosen({ keepLast: 0 }).length, 4);
+  });
+
+  test('with --days and --keep-last only what both choose', () => {
+    addRun('a', 1);
+    addRun('b', 10);
+    addRun('c', 20);
+    const why = 'older than 5 days, not among the newest 2';
+    assert.deepEqual(chosen({ days: 5, keepLast: 2 }), [`c: ${why}`]);
+  });
+});
+
+describe('clean removes', () => {
+  test('nothing without --yes, and says what it would remove', async () => {
+    const folder = addRun('killed', 2, { state: 'running' });
+    const { stdout, exitCode } = await runs('clean', '--in', root);
+    assert.equal(exitCode, 0);
+    assert.match(stdout, /killed: killed, 1 MB\nWould be removed: 1 run, 1 MB; --yes removes\.$/);
+    assert.ok(existsSync(path.join(folder, 'report.html')));
+  });
+
+  test('with --yes the whole folder, and nothing else', async () => {
+    addRun('killed', 2, { state: 'running' });
+    addRun('finished', 2);
+    writeFileSync(path.join(root, 'index.html'), '');
+    const { stdout, exitCode } = await runs('clean', '--in', root, '--yes', '--json');
+    assert.equal(exitCode, 0);
+    const { removed, runs: gone } = JSON.parse(stdout);
+    assert.equal(removed, true);
+    assert.deepEqual(
+      gone.map(({ why }: { readonly why: string }) => why),
+      ['killed'],
+    );
+    assert.deepEqual(readdirSync(root), ['finished', 'index.html']);
+  });
+});
+
+describe('clean never removes', () => {
+  const everything: Choice = { unfinished: true, days: 0, keepLast: 0 };
+
+  test('a run that is being measured, until its process is killed', async () => {
+    const program = `
+      import { createRun } from '#results';
+      createRun(${JSON.stringify(path.join(root, 'busy'))}, ${JSON.stringify(HEADER)});
+      console.log('running');
+      setInterval(() => {}, 1000);`;
+    const options = ['--input-type=module', '--eval', program];
+    const measuring = execa(process.execPath, options, { cwd: PROJECT, reject: false });
+    await once(measuring.stdout, 'data');
+    assert.deepEqual(chosen(everything), []);
+    measuring.kill('SIGKILL');
+    await measuring;
+    assert.deepEqual(chosen({}), ['busy: killed']);
+  });
+
+  test('a run that was chosen, but has changed since', () => {
+    const folder = addRun('killed', 2, { state: 'running' });
+    const [only] = removable(findRuns(root), everything, Date.now());
+    assert.ok(only !== undefined);
+    rmSync(folder, { recursive: true });
+    createRun(folder, HEADER);
+    assert.throws(() => removeRun(only.run), /has changed, so it was not removed\.$/);
+    assert.ok(existsSync(path.join(folder, 'run.json')));
+  });
+
+  test('a link, nor what it leads to', () => {
+    const elsewhere = addRun('elsewhere', 2, { state: 'failed' });
+    const linked = path.join(root, 'linked');
+    mkdirSync(linked);
+    symlinkSync(elsewhere, path.join(linked, 'link'), 'dir');
+    const runsThere = findRuns(linked);
+    assert.equal(runsThere.length, 1);
+    assert.deepEqual(removable(runsThere, everything, Date.now()), []);
+  });
+
+  test('what a link inside a run leads to', () => {
+    const folder = addRun('failed', 2, { state: 'failed' });
+    const kept = path.join(temporary, 'kept');
+    mkdirSync(kept);
+    writeFileSync(path.join(kept, 'precious'), 'text');
+    symlinkSync(kept, path.join(folder, 'link'), 'dir');
+    const [only] = removable(findRuns(root), NOTHING, Date.now());
+    assert.ok(only !== undefined);
+    removeRun(only.run);
+    assert.equal(existsSync(folder), false);
+    assert.equal(readFileSync(path.join(kept, 'precious'), 'utf8'), 'text');
+  });
+
+  test('a folder that is no run of this project, or one of a newer version', () => {
+    for (const [name, text] of [
+      ['theirs', '{"name": "something else"}'],
+      ['empty', ''],
+      ['newer', '{"formatVersion": 99}'],
+    ] as const) {
+      mkdirSync(path.join(root, name));
+      writeFileSync(path.join(root, name, 'run.json'), text);
+    }
+    mkdirSync(path.join(root, 'folder', 'run.json'), { recursive: true });
+    writeFileSync(path.join(root, 'run.json'), '');
+    assert.deepEqual(chosen(everything), []);
+  });
+
+  test('the reference, by whatever name', async () => {
+    const link = path.join(root, 'link');
+    symlinkSync(REFERENCE_FOLDER, link, 'dir');
+    for (const folder of [
+      REFERENCE_FOLDER,
+      path.join(REFERENCE_FOLDER, 'figure-7'),
+      path.dirname(REFERENCE_FOLDER),
+      link,
+    ]) {
+      const { exitCode, stderr } = await runs('clean', '--in', folder, '--days', '0', '--yes');
+      assert.equal(exitCode, 2);
+      assert.match(stderr, /^--in must not be the reference, .*\.$/);
+    }
+    assert.ok(existsSync(path.join(REFERENCE_FOLDER, 'figure-7', 'run.json')));
+  });
+});
+
+test('options of clean are refused by list, and a folder that does not exist by both', async () => {
+  for (const [words, sentence] of [
+    [['list', '--days', '3'], /^--days has an effect only with <action> clean/],
+    [['clean', '--in', 'no/such'], /^--in must be a folder that can be read/],
+    [['remove'], /^<action> must be one of list, clean, but is "remove"\.$/],
+  ] as const) {
+    const { exitCode, stderr } = await runs(...words);
+    assert.equal(exitCode, 2, words.join(' '));
+    assert.match(stderr, sentence);
+    assert.equal(stderr.split('\n').length, 1);
+  }
+});

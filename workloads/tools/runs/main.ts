@@ -1,0 +1,158 @@
+/**
+ * `./run.sh runs [list|clean]`: what was measured here, and the removal of what is not needed.
+ *
+ * Exit codes: 0 done; 2 a mistake on the command line, or a run that cannot be removed.
+ */
+import path from 'node:path';
+import { choice, flag, inputFolder, integer, onlyWith, runCommand } from '#harness';
+import {
+  bytesIn,
+  findRuns,
+  type FoundRun,
+  headlineOf,
+  REFERENCE_FOLDER,
+  RUNS_FOLDER,
+} from '#results';
+import { bytesText } from '../../harness/experiment/disk-space.ts';
+import { tableLines } from '../../harness/experiment/result-lines.ts';
+import { type Choice, refuseReference, removable, removeRun, stateText } from './removable.ts';
+
+/** The headline is cut, because a run should be one line of the list. */
+const HEADLINE_LENGTH = 70;
+const CLEAN = { action: ['clean'] } as const;
+
+const specification = {
+  script: 'runs',
+  description:
+    'Lists the runs in results/runs and results/reference, or removes runs from results/runs: ' +
+    'unfinished ones, or those that --days and --keep-last choose. Never removes a run that is ' +
+    'still being measured, a symbolic link, or a folder that is not a run of this project.',
+  positionals: {
+    action: choice({
+      description: 'clean removes runs; list shows them',
+      choices: ['list', 'clean'],
+      default: 'list',
+    }),
+  },
+  options: {
+    in: inputFolder({
+      description: 'folder of the runs',
+      defaultText: 'results/runs; list also shows results/reference',
+    }),
+    unfinished: onlyWith(
+      CLEAN,
+      flag({
+        description:
+          'runs that were killed, interrupted or failed; what clean removes if no option says more',
+      }),
+    ),
+    days: onlyWith(
+      CLEAN,
+      integer({
+        description: 'runs older than that',
+        min: 0,
+        max: 36_500,
+        unit: 'days',
+      }),
+    ),
+    keepLast: onlyWith(
+      CLEAN,
+      integer({
+        description:
+          'all but so many of the newest finished runs of each experiment; with --days, only the old ones of these',
+        min: 0,
+        max: 1_000_000,
+      }),
+    ),
+    yes: onlyWith(CLEAN, flag({ description: 'remove; without it, say what would be removed' })),
+    json: flag({ description: 'print JSON' }),
+  },
+  examples: [
+    { command: './run.sh runs', does: 'Lists all runs, the newest first.' },
+    {
+      command: './run.sh runs clean --days 30 --keep-last 3 --yes',
+      does: 'Removes runs older than 30 days, except the newest three of each experiment.',
+    },
+  ],
+} as const;
+
+await runCommand(specification, async ({ action, in: root, yes, json, ...chosen }) => {
+  const lines =
+    action === 'list'
+      ? list(root === undefined ? [RUNS_FOLDER, REFERENCE_FOLDER] : [root], json)
+      : clean(root ?? RUNS_FOLDER, chosen, { yes, json });
+  process.stdout.write(`${lines.join('\n')}\n`);
+  return Promise.resolve();
+});
+
+function list(roots: readonly string[], json: boolean): readonly string[] {
+  const found = roots.map((root) => ({ root, runs: findRuns(root) }));
+  const all = found.flatMap(({ runs }) => runs.map(described));
+  if (json) return [JSON.stringify(all, null, 2)];
+  return found.flatMap(({ root, runs }) =>
+    runs.length === 0
+      ? [`${folderText(root)}: no runs`, '']
+      : tableLines({
+          title: folderText(root),
+          columns: ['name', 'experiment', 'profile', 'state', 'commit', 'date', 'size', 'headline'],
+          rows: runs.map(rowOf),
+        }),
+  );
+}
+
+function described(run: FoundRun) {
+  const { name, folder, record, damage } = run;
+  return {
+    folder,
+    name,
+    experiment: record?.experiment ?? null,
+    profile: record?.profile ?? null,
+    state: record === null ? 'damaged' : stateText(record),
+    commit: record?.environment.commit?.hash.slice(0, 7) ?? null,
+    date: record?.startedAt ?? null,
+    bytes: bytesIn(folder),
+    headline: record === null ? damage : headlineOf(record),
+  };
+}
+
+function rowOf(run: FoundRun): readonly (string | null)[] {
+  const { folder: _, bytes, date, headline, ...texts } = described(run);
+  const line = headline ?? '';
+  return [
+    ...Object.values(texts),
+    date === null ? null : date.slice(0, 16).replace('T', ' '),
+    bytesText(bytes),
+    line.length <= HEADLINE_LENGTH ? line : `${line.slice(0, HEADLINE_LENGTH - 1).trimEnd()}…`,
+  ];
+}
+
+function folderText(folder: string): string {
+  return path.relative(process.cwd(), folder) || '.';
+}
+
+interface Manner {
+  readonly yes: boolean;
+  readonly json: boolean;
+}
+
+function clean(root: string, chosen: Choice, { yes, json }: Manner): readonly string[] {
+  refuseReference(root);
+  const runs = removable(findRuns(root), chosen, Date.now()).map(({ run, why }) => ({
+    run,
+    why,
+    bytes: bytesIn(run.folder),
+  }));
+  if (yes) for (const { run } of runs) removeRun(run);
+  if (json) {
+    const shown = runs.map(({ run, why, bytes }) => ({ folder: run.folder, why, bytes }));
+    return [JSON.stringify({ removed: yes, runs: shown }, null, 2)];
+  }
+  const total = runs.reduce((sum, { bytes }) => sum + bytes, 0);
+  const all = `${runs.length} ${runs.length === 1 ? 'run' : 'runs'}, ${bytesText(total)}`;
+  return [
+    ...runs.map(({ run, why, bytes }) => `${folderText(run.folder)}: ${why}, ${bytesText(bytes)}`),
+    yes
+      ? `Removed: ${all}.`
+      : `Would be removed: ${all}${runs.length > 0 ? '; --yes removes' : ''}.`,
+  ];
+}

@@ -1,0 +1,112 @@
+/**
+ * Which runs `./run.sh runs clean` removes, and the removal.
+ *
+ * Never: a run that may still be measured, a link, a folder whose record cannot be read (it may be
+ * of another program, or of a newer version), and anything in results/reference.
+ */
+import { existsSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import {
+  findRun,
+  type FoundRun,
+  mayBeMeasuring,
+  RECORD_FILE,
+  REFERENCE_FOLDER,
+  type RunRecord,
+} from '#results';
+import { UsageError } from '#harness';
+
+/** What is to be removed; with nothing given, the unfinished runs. */
+export interface Choice {
+  /** Runs that were killed, interrupted or failed. */
+  readonly unfinished: boolean;
+  /** Runs older than that. */
+  readonly days: number | undefined;
+  /** All but the newest finished ones of each experiment; with `days`, both must be true. */
+  readonly keepLast: number | undefined;
+}
+
+export interface Removable {
+  readonly run: FoundRun;
+  readonly why: string;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** @param runs the newest first */
+export function removable(
+  runs: readonly FoundRun[],
+  choice: Choice,
+  nowMs: number,
+): readonly Removable[] {
+  const { days, keepLast } = choice;
+  const unfinished = choice.unfinished || (days === undefined && keepLast === undefined);
+  const newest = newestOf(runs, keepLast ?? 0);
+  return runs.flatMap((run) => {
+    const { record } = run;
+    if (record === null || !mayBeRemoved(run, record)) return [];
+    if (unfinished && record.state !== 'finished') return [{ run, why: stateText(record) }];
+    if (days === undefined && keepLast === undefined) return [];
+    const isOld = days === undefined || ageOf(record, nowMs) > days * DAY_MS;
+    if (!isOld || newest.has(run)) return [];
+    const why = [
+      ...(days === undefined ? [] : [`older than ${days} ${days === 1 ? 'day' : 'days'}`]),
+      ...(keepLast === undefined ? [] : [`not among the newest ${keepLast}`]),
+    ];
+    return [{ run, why: why.join(', ') }];
+  });
+}
+
+/** What became of a run; `killed` if its record still says that it is running. */
+export function stateText(record: RunRecord): string {
+  return record.state === 'running' && !mayBeMeasuring(record) ? 'killed' : record.state;
+}
+
+/**
+ * Removes a run, unless it has changed since it was chosen.
+ *
+ * Its record goes last: if the removal is interrupted, the rest is still a run, which is listed and
+ * can be removed again.
+ */
+export function removeRun({ folder, record }: FoundRun): void {
+  const now = findRun(path.dirname(folder), path.basename(folder));
+  const isSame = now?.record?.runId === record?.runId && now?.record?.state === record?.state;
+  if (now === null || now.record === null || !isSame || !mayBeRemoved(now, now.record)) {
+    throw new UsageError(`The run ${folder} has changed, so it was not removed.`);
+  }
+  try {
+    for (const name of readdirSync(folder)) {
+      if (name !== RECORD_FILE) rmSync(path.join(folder, name), { recursive: true, force: true });
+    }
+    rmSync(path.join(folder, RECORD_FILE));
+    rmdirSync(folder);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`The run ${folder} cannot be removed: ${reason}.`, { cause: error });
+  }
+}
+
+/** Refuses the folder of the reference, and every folder in or above it. */
+export function refuseReference(root: string): void {
+  if (!existsSync(root)) return;
+  const [runs, reference] = [root, REFERENCE_FOLDER].map((folder) => realpathSync(folder));
+  const isWithin = (a = '', b = ''): boolean => `${a}${path.sep}`.startsWith(`${b}${path.sep}`);
+  if (!isWithin(runs, reference) && !isWithin(reference, runs)) return;
+  throw new UsageError(
+    `--in must not be the reference, which is never removed, but is ${JSON.stringify(root)}.`,
+  );
+}
+
+function mayBeRemoved({ isLink }: FoundRun, record: RunRecord): boolean {
+  return !isLink && !mayBeMeasuring(record);
+}
+
+function newestOf(runs: readonly FoundRun[], count: number): ReadonlySet<FoundRun> {
+  const finished = runs.filter(({ record }) => record?.state === 'finished');
+  const ofEach = Map.groupBy(finished, ({ record }) => record?.experiment);
+  return new Set([...ofEach.values()].flatMap((some) => some.slice(0, count)));
+}
+
+function ageOf({ startedAt, finishedAt }: RunRecord, nowMs: number): number {
+  return nowMs - Date.parse(finishedAt ?? startedAt);
+}

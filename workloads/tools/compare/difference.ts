@@ -87,7 +87,7 @@ function intervalBetween(a: Metric, b: Metric): Found | null {
   const up = Math.hypot(ofB.up, ofA.down);
   return {
     interval: percents(middle - down, middle + up),
-    because: 'intervals of both records',
+    because: 'both records',
   };
 }
 
@@ -128,9 +128,9 @@ function ownInterval(metric: Metric): { readonly down: number; readonly up: numb
 }
 
 function whyNoInterval(a: Metric, b: Metric): string {
-  if ((a.value ?? 0) <= 0 || (b.value ?? 0) <= 0) return 'no interval: a value is not positive';
+  if ((a.value ?? 0) <= 0 || (b.value ?? 0) <= 0) return 'a value is not positive';
   const few = [a, b].find((one) => one.samples.length < SAMPLES_MIN && one.interval === null);
-  if (few === undefined) return 'no interval: it would reach to 0';
+  if (few === undefined) return 'an interval reaches to 0';
   const count = Math.max(1, few.samples.length);
-  return `no interval: ${count === 1 ? 'one repeat' : `${count} repeats`}`;
+  return count === 1 ? 'one repeat' : `${count} repeats`;
 }

@@ -7,22 +7,11 @@ import type { ComparedRun, Side } from './sides.ts';
 export function comparisonLines(comparison: Comparison): readonly string[] {
   const { a, b, inSpiteOf, differences, unmatched, threshold } = comparison;
   const table = {
-    title: `${a.runs[0].record.experiment}, B against A`,
-    columns: [
-      'metric',
-      'unit',
-      'better',
-      'A',
-      'B',
-      'difference',
-      '95 % interval',
-      'verdict',
-      'from',
-    ],
+    title: `${a.runs[0].record.experiment}, B against A (↑ higher is better, ↓ lower is better)`,
+    columns: ['metric', 'unit', 'A', 'B', 'difference', '95 % interval', 'verdict', 'from'],
     rows: differences.map((one) => [
       one.name,
-      one.unit,
-      one.better,
+      `${one.unit} ${one.better === 'higher' ? '↑' : '↓'}`.trim(),
       valueText(one.a),
       valueText(one.b),
       one.percent === null ? null : percentText(one.percent),

@@ -301,7 +301,9 @@ describe('a pool', () => {
     const parent = spawn(process.execPath, ['--input-type=module', '-e', program, frontDoor]);
     const [printed] = (await once(parent.stdout, 'data')) as [Buffer];
     parent.kill('SIGKILL');
-    for (const id of JSON.parse(printed.toString()) as number[]) await waitForEnd(id);
+    const processIds = JSON.parse(printed.toString()) as number[];
+    assert.equal(processIds.length, 2);
+    for (const id of processIds) await waitForEnd(id);
   });
 });
 

@@ -40,6 +40,7 @@ test('a round of seconds has faults, too', () => {
 
 test('long pauses outlast a lease together with the messages that were sent under it', () => {
   const pauses = faultsOf(3, 3_600).filter((fault) => fault.kind === 'pause');
+  assert.deepEqual(new Set(pauses.map(({ long }) => long)), new Set([true, false]));
   for (const { forMs, long } of pauses) {
     assert.equal(forMs > LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS, long);
   }

@@ -111,7 +111,9 @@ describe('clients that read in one transaction and write in another', () => {
   }
 
   test('that do not lock the cells they only read break only overdraft', async () => {
-    for (const workload of WORKLOADS.filter(({ name }) => ['bank', 'overdraft'].includes(name))) {
+    const workloads = WORKLOADS.filter(({ name }) => ['bank', 'overdraft'].includes(name));
+    assert.equal(workloads.length, 2);
+    for (const workload of workloads) {
       await using run = await open(workload);
       await stepAll(workload, {
         ...run.client,

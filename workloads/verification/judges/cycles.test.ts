@@ -67,6 +67,7 @@ function strongest(names: readonly string[]): string | undefined {
 }
 
 function assertCycle(edges: readonly Edge[]): void {
+  assert.ok(edges.length > 1);
   edges.forEach((edge, i) => {
     assert.equal(edge.to, edges[(i + 1) % edges.length]?.from);
   });

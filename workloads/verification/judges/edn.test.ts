@@ -76,6 +76,7 @@ test('a process does one thing at a time, and nothing after a lost answer', () =
     transaction(8, 9, 'fail'),
     transaction(10, 11),
   ]);
+  assert.equal(lines.length, 12);
   const busy = new Map<unknown, string>();
   for (const { process, type } of lines) {
     if (type === 'invoke') assert.ok(!busy.has(process), `process ${String(process)} is busy`);

@@ -109,7 +109,9 @@ describe('a history of list append', () => {
   });
 
   test('is the same as lines of EDN, as one vector, as lines of JSON, and as one array', async () => {
-    for (const name of readdirSync(FIXTURES).filter((file) => file.endsWith('.edn'))) {
+    const histories = readdirSync(FIXTURES).filter((file) => file.endsWith('.edn'));
+    assert.ok(histories.length > 0);
+    for (const name of histories) {
       const edn = readFileSync(path.join(FIXTURES, name), 'utf8');
       const json = asJson(edn);
       const { stories, allowed } = await judge('h.edn', edn);

@@ -13,12 +13,11 @@ import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
 import { openWorkerPool, type WorkerPool } from '#mapreduce';
-import { createRun, type Run } from '#results';
-import { type Progress, startProgress } from '#harness';
+import type { Run } from '#results';
+import type { Measuring, Progress } from '#harness';
 import { shuffled } from '../harness/shuffled.ts';
 import { openCrawl, type Crawl } from './documents/index.ts';
 import { clusterCrawl } from './real-crawl.ts';
-import { LIMITATIONS } from './limitations.ts';
 import { type MapReducePoint, measureMapReduce } from './batch/point.ts';
 import { capacityOf, fitBatchModel, type MeasuredPoints } from './model.ts';
 import { measurePercolator, type PercolatorPoint } from './percolator/point.ts';
@@ -28,49 +27,31 @@ import { copyStore, prepare, type PreparedRepository } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
 
-/** Runs the plan; resolves with the run and its report, the record complete. */
-export async function runExperiment(
-  plan: Plan,
-  { commandLine, signal }: { readonly commandLine: string; readonly signal: AbortSignal },
-): Promise<{ readonly run: Run; readonly page: string }> {
-  const crawl = await openCrawl([plan.input]); // Finds damage before anything is written.
-  const run = createRun(plan.out, header(plan, commandLine));
-  const work = path.join(plan.out, 'work');
-  const progress = startProgress();
+/** Describes in the record what is found; keeps the measurements, whatever ends the run. */
+export async function measureFigure7(plan: Plan, measuring: Measuring): Promise<void> {
+  const { run } = measuring;
+  const crawl = await openCrawl([plan.input]);
   const measured: MeasuredPoints = { percolator: new Map(), mapreduce: new Map() };
   try {
-    await mkdir(work, { recursive: true });
-    await measureAll(plan, run, { crawl, work, progress, signal, measured });
-    progress.end();
-    conclude(plan, run, measured);
-    return { run, page: run.finish('finished').page };
-  } catch (error) {
-    progress.end();
-    // Keep the measurements, whatever ended the run.
-    conclude(plan, run, measured);
-    run.finish('interrupted');
-    throw error;
+    await measureAll(plan, { ...measuring, crawl, measured });
   } finally {
-    await rm(work, { recursive: true, force: true });
+    conclude(plan, run, measured);
   }
 }
 
-interface Context {
+interface Context extends Measuring {
   readonly crawl: Crawl;
-  readonly work: string;
-  readonly progress: Progress;
-  readonly signal: AbortSignal;
   /** Filled point by point. */
   readonly measured: MeasuredPoints;
 }
 
-async function measureAll(plan: Plan, run: Run, context: Context): Promise<void> {
-  const { work, progress, signal, measured } = context;
+async function measureAll(plan: Plan, context: Context): Promise<void> {
+  const { run, work, progress, signal, measured } = context;
   await using pool = await openWorkerPool({ workers: plan.workers });
   // Without workers a running job fails at once, instead of running to its end.
   signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
 
-  await demonstrate(plan, run, { ...context, pool });
+  await demonstrate(plan, { ...context, pool });
   const prepared = await prepare(plan, { folder: work, progress, signal });
   run.describe({ repository: prepared.description });
   const { meanClusterSize, nonSingletonShare } = prepared.description;
@@ -100,8 +81,7 @@ function conclude(plan: Plan, run: Run, measured: MeasuredPoints): void {
 
 async function demonstrate(
   plan: Plan,
-  run: Run,
-  { crawl, work, progress, signal, pool }: Context & { readonly pool: WorkerPool },
+  { run, crawl, work, progress, signal, pool }: Context & { readonly pool: WorkerPool },
 ): Promise<void> {
   progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
   const folder = path.join(work, 'crawl');
@@ -146,11 +126,11 @@ async function measure(
 ): Promise<void> {
   const { prepared, pool, signal, measured, progress } = context;
   signal.throwIfAborted();
-  const { repository, seconds, warmupSeconds, batchSeconds, concurrency, processes, engine } = plan;
+  const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
   if (system === 'percolator') {
     const folder = await copyStore(prepared);
-    const options = { repository, ratePercentPerHour: rate, seconds, warmupSeconds };
+    const options = { repository, ratePercentPerHour: rate, seconds, warmupSeconds: warmUp };
     const schedule = createSchedule(options);
     const point = await measurePercolator({
       folder,
@@ -191,29 +171,4 @@ function inWords(name: string, rate: number, point: PercolatorPoint | MapReduceP
 
 function append<T>(map: Map<number, T[]>, rate: number, point: T): void {
   map.set(rate, [...(map.get(rate) ?? []), point]);
-}
-
-function header(plan: Plan, commandLine: string): Parameters<typeof createRun>[1] {
-  const { profile, seed, repeats, out: _out, rates, engine, processes, ...rest } = plan;
-  return {
-    experiment: 'crawl-rate',
-    profile,
-    commandLine,
-    parameters: {
-      ...rest,
-      ...engine,
-      processes: processes ?? 'one',
-      rates,
-      seed,
-      repeats,
-      input: path.basename(plan.input),
-    },
-    seed,
-    repeats,
-    store: {
-      name: 'embedded (lmdb)',
-      durability: 'every commit is on disk (group fsync) before the client has the answer',
-    },
-    limitations: LIMITATIONS,
-  };
 }

@@ -1,10 +1,9 @@
 /** All parameters of a run of the experiment, fixed before it begins. */
 import type { EngineValues } from '../harness/engine-settings.ts';
 import type { SyntheticOptions } from './documents/index.ts';
-import type { ProfileName, Scale } from './profiles.ts';
+import type { Size } from './profiles.ts';
 
-export interface Plan extends Scale {
-  readonly profile: ProfileName | 'custom';
+export interface Plan extends Size {
   readonly seed: number;
   readonly documentBytes: number;
   /** Observer runs in flight in all processes of the engine. */
@@ -18,7 +17,6 @@ export interface Plan extends Scale {
   readonly processes: number | undefined;
   /** Worker processes of the batch. */
   readonly workers: number;
-  readonly out: string;
   /** A real crawl to cluster as well. */
   readonly input: string;
 }

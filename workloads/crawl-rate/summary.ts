@@ -1,5 +1,5 @@
-/** The table at the end of a run: the main results, in a terminal's width. */
-import { isStated, type Point, type RunRecord } from '#results';
+/** The table that a run prints: the main results, in a terminal's width. */
+import { isStated, type Point, type ResultTable, type RunRecord } from '#results';
 
 const COLUMNS = [
   'crawl rate',
@@ -12,27 +12,10 @@ const COLUMNS = [
   'ratio',
 ] as const;
 
-export function summaryLines(record: RunRecord): string[] {
+export function summaryTable(record: RunRecord): Pick<ResultTable, 'title' | 'columns' | 'rows'> {
   const rates = [...new Set(record.points.map((point) => point.ratePercentPerHour))];
   const rows = rates.map((rate) => rowOf(record, rate));
-  const widths = COLUMNS.map((name, i) =>
-    Math.max(name.length, ...rows.map((row) => (row[i] ?? '').length)),
-  );
-  const line = (cells: readonly string[]): string =>
-    cells.map((cell, i) => cell.padStart(widths[i] ?? 0)).join('   ');
-  const targets = record.targets.map(
-    ({ name, target, measured, met }) =>
-      `  ${met ? 'met    ' : 'NOT MET'}  ${name}: ${measured} (target: ${target})`,
-  );
-  return [
-    line(COLUMNS),
-    line(widths.map((width) => '-'.repeat(width))),
-    ...rows.map(line),
-    '',
-    'Targets:',
-    ...targets,
-    ...failures(record),
-  ];
+  return { title: 'From crawled to clustered', columns: COLUMNS, rows };
 }
 
 function rowOf({ points }: RunRecord, rate: number): string[] {
@@ -62,13 +45,4 @@ function duration(ms: number): string {
   if (ms >= 10_000) return `${(ms / 1000).toFixed(1)} s`;
   if (ms >= 1_000) return `${(ms / 1000).toFixed(2)} s`;
   return `${ms.toPrecision(3)} ms`;
-}
-
-function failures({ points }: RunRecord): string[] {
-  return points
-    .filter(({ check, verdict }) => !check.passed || verdict === 'invalid')
-    .map(
-      ({ system, ratePercentPerHour, check, verdictReason }) =>
-        `  no number for ${system} at ${ratePercentPerHour} %/hour: ${check.passed ? verdictReason : check.detail}`,
-    );
 }

@@ -1,39 +1,50 @@
 /**
- * The experiment's targets on 2 cores, next to its measurements. They are printed, never asserted.
+ * The experiment's targets on 2 cores, next to its measurements. They are judged only
+ * where the load asks for them.
  */
 import type { Point, RunRecord, Target } from '#results';
 
 const DOCUMENTS_PER_SECOND = 3_000;
 const RATIO = 1_000;
 const RATIO_REPOSITORY = 1_000_000;
+const RATIO_RATE = 1;
 /** A scan interval would be tens of milliseconds or more. */
 const LOW_RATE_MEDIAN_MS = 10;
+/** At higher rates, in percent per hour, documents wait for one another. */
+const LOW_RATE_MAX = 10;
 
 export function targetsOf(record: RunRecord): readonly Target[] {
   return [capacityTarget(record), lowRateTarget(record), ratioTarget(record)];
 }
 
-function capacityTarget({ capacity }: RunRecord): Target {
+/** Judged if that many were offered, or if the engine fell behind with fewer. */
+function capacityTarget({ capacity, points }: RunRecord): Target {
   const measured = capacity?.percolatorDocumentsPerSecond ?? 0;
+  const ours = points.filter(({ system }) => system === 'percolator');
+  const offered = Math.max(0, ...ours.map((point) => point.documentsPerSecondOffered));
+  const isAsked =
+    offered >= DOCUMENTS_PER_SECOND || ours.some(({ verdict }) => verdict === 'saturated');
   return {
     name: 'throughput of the engine',
     target: `at least ${DOCUMENTS_PER_SECOND} documents/s clustered, with durable commits`,
     measured: `${measured.toFixed(0)} documents/s`,
-    met: measured >= DOCUMENTS_PER_SECOND,
+    ...(isAsked
+      ? { met: measured >= DOCUMENTS_PER_SECOND }
+      : { met: null, reason: `only ${offered.toFixed(0)} documents/s were offered` }),
   };
 }
 
 function lowRateTarget(record: RunRecord): Target {
   const point = lowest(record, 'percolator');
   const medianMs = point?.latency?.medianMs;
+  const rate = point?.ratePercentPerHour ?? Infinity;
   return {
     name: 'latency at the lowest rate',
     target: `milliseconds, not scan intervals: a median below ${LOW_RATE_MEDIAN_MS} ms`,
-    measured:
-      medianMs === undefined
-        ? 'no latency'
-        : `${medianMs.toFixed(2)} ms at ${point?.ratePercentPerHour} %/hour`,
-    met: medianMs !== undefined && medianMs < LOW_RATE_MEDIAN_MS,
+    measured: medianMs === undefined ? 'no latency' : `${medianMs.toFixed(2)} ms at ${rate} %/hour`,
+    ...(rate <= LOW_RATE_MAX
+      ? { met: medianMs !== undefined && medianMs < LOW_RATE_MEDIAN_MS }
+      : { met: null, reason: `no rate was ${LOW_RATE_MAX} %/hour or lower` }),
   };
 }
 
@@ -42,12 +53,18 @@ function ratioTarget(record: RunRecord): Target {
   const batch = lowest(record, 'mapreduce');
   const ratio = ours && batch?.latency ? batch.latency.medianMs / ours : undefined;
   const documents = record.repository?.documents ?? 0;
-  const size = `${documents} documents at ${batch?.ratePercentPerHour} %/hour`;
+  const rate = batch?.ratePercentPerHour ?? Infinity;
+  const isAsked = documents >= RATIO_REPOSITORY && rate <= RATIO_RATE;
   return {
     name: 'latency compared with the batch',
-    target: `at 1 %/hour of ${RATIO_REPOSITORY} documents, a median ${RATIO} times below the batch's`,
-    measured: ratio === undefined ? 'no ratio' : `${ratio.toFixed(0)} times, with ${size}`,
-    met: ratio !== undefined && ratio >= RATIO && documents >= RATIO_REPOSITORY,
+    target: `at ${RATIO_RATE} %/hour of ${RATIO_REPOSITORY} documents, a median ${RATIO} times below the batch's`,
+    measured:
+      ratio === undefined
+        ? 'no ratio'
+        : `${ratio.toFixed(0)} times, with ${documents} documents at ${rate} %/hour`,
+    ...(isAsked
+      ? { met: ratio !== undefined && ratio >= RATIO }
+      : { met: null, reason: 'the repository was smaller, or no rate as low' }),
   };
 }
 

@@ -1,8 +1,11 @@
 /** The lines that every script prints at its end, made from its record alone. */
 import { type ResultTable, type RunRecord, type Target, targetVerdict } from '#results';
 
+/** What of a table is printed. */
+export type PrintedTable = Pick<ResultTable, 'title' | 'columns' | 'rows'>;
+
 /** @param summary the table of a record that has points instead of findings */
-export function resultLines(record: RunRecord, summary?: ResultTable): readonly string[] {
+export function resultLines(record: RunRecord, summary?: PrintedTable): readonly string[] {
   const { state, findings, targets } = record;
   return [
     ...(state === 'interrupted' ? ['Interrupted: this is what was found until then.', ''] : []),
@@ -39,11 +42,7 @@ function failedPoints({ points }: RunRecord): readonly string[] {
 }
 
 /** The table, or the table turned by 90 degrees if that fits where the other does not. */
-export function tableLines({
-  title,
-  columns,
-  rows,
-}: Pick<ResultTable, 'title' | 'columns' | 'rows'>): readonly string[] {
+export function tableLines({ title, columns, rows }: PrintedTable): readonly string[] {
   const table = [columns, ...rows.map((row) => row.map(cellText))];
   const lines = aligned(table);
   const turned = aligned(columns.map((_, i) => table.map((row) => row[i] ?? '')));
@@ -56,7 +55,7 @@ function aligned(table: readonly (readonly string[])[]): readonly string[] {
   const [head = [], ...body] = table;
   const pads = head.map((_, i) => {
     const width = Math.max(...table.map((row) => row[i]?.length ?? 0));
-    const isNumber = body.every((row) => /^-?[\d.,e+-]*$/.test(row[i] ?? ''));
+    const isNumber = body.every((row) => /^-?[\d.,e+-]*(?: (?:ms|s|x))?$/.test(row[i] ?? ''));
     return (cell: string) => (isNumber ? cell.padStart(width) : cell.padEnd(width));
   });
   return table.map((row) =>

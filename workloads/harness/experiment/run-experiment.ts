@@ -18,7 +18,6 @@ import {
   type FindingsParts,
   recordRun,
   type Recording,
-  type ResultTable,
   type RunRecord,
   type Subject,
 } from '#results';
@@ -35,7 +34,7 @@ import { refuseFullDisk } from './disk-space.ts';
 import { type Plan, planLine } from './plan.ts';
 import { profileOption, type ProfileName, sized, type Sized, type Sizes } from './profiles.ts';
 import { withDefaults } from './profiles.ts';
-import { resultLines } from './result-lines.ts';
+import { type PrintedTable, resultLines } from './result-lines.ts';
 import { RESULT_OPTIONS, runFolder } from './shared-options.ts';
 
 export interface Experiment<O extends Options, S extends object> {
@@ -54,7 +53,7 @@ export interface Experiment<O extends Options, S extends object> {
   /** Throws a UsageError if the run cannot begin on this machine. */
   readonly refuse?: (options: Sized<O, S>) => Promise<void>;
   /** The table that is printed if there are no findings. */
-  readonly summary?: (record: RunRecord) => ResultTable;
+  readonly summary?: (record: RunRecord) => PrintedTable;
 }
 
 export interface Measuring extends Recording {
@@ -150,7 +149,7 @@ async function measureIn<T>(
 interface Printing {
   readonly page: string;
   readonly isJson: boolean;
-  readonly summary: ((record: RunRecord) => ResultTable) | undefined;
+  readonly summary: ((record: RunRecord) => PrintedTable) | undefined;
 }
 
 function print(record: RunRecord, { page, isJson, summary }: Printing): void {

@@ -1,0 +1,51 @@
+/** A target is judged only if the load asked for it. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { type Point, readRunRecord, type RunRecord } from '#results';
+import { targetsOf } from './targets.ts';
+
+const REFERENCE = readRunRecord(path.join(import.meta.dirname, '../../results/reference/figure-7'));
+
+function verdicts(record: RunRecord): readonly (boolean | null)[] {
+  return targetsOf(record).map(({ met }) => met);
+}
+
+/** The record with only the points of rates up to `rate`, all of which kept up. */
+function upTo(rate: number): RunRecord {
+  const isKept = (point: Point): boolean =>
+    point.ratePercentPerHour <= rate && point.verdict === 'sustained';
+  return {
+    ...REFERENCE,
+    points: REFERENCE.points.filter(isKept),
+    capacity: { percolatorDocumentsPerSecond: 280, mapreduceDocumentsPerSecond: 1, costRatio: 1 },
+  };
+}
+
+test('the reference run is judged by every target, as its record says', () => {
+  assert.deepEqual(
+    verdicts(REFERENCE),
+    REFERENCE.targets.map(({ met }) => met),
+  );
+});
+
+test('an engine that kept up with a small load is not judged by its throughput', () => {
+  const [throughput] = targetsOf(upTo(100));
+  assert.equal(throughput?.met, null);
+  assert.match(throughput?.reason ?? '', /^only 278 documents\/s were offered$/);
+});
+
+test('an engine that fell behind with a small load missed its throughput', () => {
+  const small = upTo(100);
+  const points = small.points.map((point) => ({ ...point, verdict: 'saturated' as const }));
+  assert.equal(verdicts({ ...small, points })[0], false);
+});
+
+test('without a low rate, or with a small repository, latency is not judged', () => {
+  const points = REFERENCE.points.filter((point) => point.ratePercentPerHour >= 100);
+  assert.deepEqual(verdicts({ ...REFERENCE, points }).slice(1), [null, null]);
+  const { repository } = REFERENCE;
+  assert.ok(repository !== null);
+  const small = { ...REFERENCE, repository: { ...repository, documents: 250_000 } };
+  assert.deepEqual(verdicts(small).slice(1), [true, null]);
+});

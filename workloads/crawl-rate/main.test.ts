@@ -30,10 +30,7 @@ describe('the smoke profile', async () => {
       /crawl rate +MapReduce median +p99 +documents +Percolator median +p99 +documents +ratio/,
     );
     assert.match(stdout, /Report: .*report\.html/);
-    assert.match(
-      stdout,
-      /^ +not judged +throughput of the engine: .*; only 1\d\d documents\/s were/m,
-    );
+    assert.match(stdout, /^ +not judged +throughput of the engine: /m);
     assert.doesNotMatch(stdout, /NOT met/);
     assert.match(
       stderr,

@@ -35,7 +35,7 @@ test('an engine that kept up with a small load is not judged by its throughput',
   assert.match(throughput?.reason ?? '', /^only 278 documents\/s were offered$/);
 });
 
-test('an engine that fell behind with a small load missed its throughput', () => {
+test('an engine that a small load saturated missed its throughput', () => {
   const small = upTo(100);
   const points = small.points.map((point) => ({ ...point, verdict: 'saturated' as const }));
   assert.equal(verdicts({ ...small, points })[0], false);

@@ -17,7 +17,7 @@ export function targetsOf(record: RunRecord): readonly Target[] {
   return [capacityTarget(record), lowRateTarget(record), ratioTarget(record)];
 }
 
-/** Judged if that many were offered, or if the engine fell behind with fewer. */
+/** Judged if that many were offered, or if fewer saturated the engine. */
 function capacityTarget({ capacity, points }: RunRecord): Target {
   const measured = capacity?.percolatorDocumentsPerSecond ?? 0;
   const ours = points.filter(({ system }) => system === 'percolator');

@@ -86,6 +86,11 @@ describe('report.html in a browser', () => {
       await withPage(kind, { viewport: NARROW }, async (page) => {
         for (const fold of await page.locator('summary').all()) await fold.click();
         assert.equal(await page.evaluate('document.documentElement.scrollWidth'), NARROW.width);
+        const captions = await page.locator('caption').all();
+        for (const caption of captions) {
+          const box = await caption.boundingBox();
+          assert.ok(box !== null && box.x + box.width <= NARROW.width, await caption.innerText());
+        }
         // 4-pixel text and smeared labels: no label of an axis may touch the next one.
         assert.deepEqual(await page.evaluate(CROWDED_AXES), []);
       });
@@ -98,7 +103,8 @@ describe('report.html in a browser', () => {
       assert.equal(await page.locator('#table-latencies tbody tr').count(), rates.size);
       assert.equal(await page.locator('#table-targets tbody tr').count(), record.targets.length);
       const saturated = await page.locator('#table-latencies tbody tr').last().textContent();
-      assert.match(saturated ?? '', /saturated, backlog grows 413 documents\/s/);
+      assert.match(saturated ?? '', /Percolator: saturated/);
+      assert.match(await page.locator('.remarks').innerText(), /backlog grows 413 documents\/s/);
       assert.equal(await page.locator('.duplicates li').count(), 2);
       assert.match(await page.locator('.duplicates').innerText(), /<\/script><script>alert\(1\)/);
       assert.match(await page.locator('#run').innerText(), /run\.sh .* --label '<b>&'/);

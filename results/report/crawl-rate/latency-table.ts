@@ -66,7 +66,7 @@ function verdictOf(points: readonly Point[]): Html {
 function stateWords(point: Point): string {
   return {
     measured: 'kept up',
-    saturated: `saturated, ${formatBacklogGrowth(point.backlogGrowthPerSecond)}`,
+    saturated: 'saturated',
     failed: 'check failed',
     invalid: 'invalid measurement',
   }[stateOf(point)];
@@ -92,7 +92,10 @@ export function pointRemarks(points: readonly Point[]): Html | null {
 
 function reasonsOf(point: Point): readonly string[] {
   if (!point.check.passed) return [`The check failed. ${point.check.detail}`];
-  if (point.verdict !== 'sustained') return [point.verdictReason];
+  if (point.verdict === 'saturated') {
+    return [`${point.verdictReason}; ${formatBacklogGrowth(point.backlogGrowthPerSecond)}`];
+  }
+  if (point.verdict === 'invalid') return [point.verdictReason];
   return point.latency !== null && p99Seconds(point) === null
     ? [`${documentsText(point.latency.count)}: too few for a 99th percentile.`]
     : [];

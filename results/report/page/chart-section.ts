@@ -29,7 +29,7 @@ export function chartSection(chart: Chart, table: PageTable, size: 'tall' | '' =
       ></canvas>
     </div>
     <noscript><p>The chart needs JavaScript; ${chart.name}.png does not.</p></noscript>
-    <p class="small">
+    <p class="small picture">
       Point at a mark for its numbers.
       <button type="button" data-chart="${chart.name}">Save as PNG</button>
     </p>

@@ -82,7 +82,7 @@ export const SAMPLE_FINDINGS: Findings = {
   ],
 };
 
-export const SAMPLE_HEADER = {
+const SAMPLE_HEADER = {
   experiment: 'micro',
   profile: 'smoke',
   commandLine: 'node main.ts',

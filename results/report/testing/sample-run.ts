@@ -136,7 +136,7 @@ function addUnhappyPoints(run: Run): void {
     {
       ...offered('percolator', 10_000),
       verdict: 'saturated',
-      verdictReason: 'Fewer documents were clustered than arrived.',
+      verdictReason: 'fewer documents were clustered than arrived',
       backlogGrowthPerSecond: SAMPLE_SATURATED_BACKLOG,
       check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
     },

@@ -129,7 +129,7 @@ function p99Ms({ fromDue }: RateMeasured): number | null {
   return statedPercentileMs(fromDue, 99);
 }
 
-export function writesOf({ fromDue }: RateMeasured): number {
+function writesOf({ fromDue }: RateMeasured): number {
   return fromDue.totalCount;
 }
 

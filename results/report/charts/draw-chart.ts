@@ -110,7 +110,8 @@ export function legendItems(series: readonly ChartSeries[], theme: Theme): Legen
       strokeStyle: color,
       fillStyle: one.isHollow === true ? theme.background : color,
       lineWidth: 2,
-      lineDash: lineDash(one),
+      // Of a mark, it would be the outline.
+      lineDash: hasMarks ? [] : lineDash(one),
       pointStyle: hasMarks ? (one.isOnEdge === true ? 'triangle' : one.marker) : 'line',
       datasetIndex: index,
     };

@@ -29,6 +29,7 @@ export function costFigure(record: RunRecord): ChartWithTable | null {
     },
     table: {
       name: 'cost',
+      file: 'points.csv',
       title: 'CPU time per new document',
       caption: 'Processor time of all processes of the system, divided by the documents clustered.',
       columns: ['System', 'Crawl rate', 'CPU time per document', 'Documents'],

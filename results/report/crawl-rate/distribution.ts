@@ -41,6 +41,7 @@ export function distributionFigure(all: readonly MeasuredLatency[]): ChartWithTa
     },
     table: {
       name: 'distribution',
+      file: 'latency-percentiles.csv',
       title: 'Percentiles of each point',
       caption: 'A percentile needs at least 100 documents, and one beyond it.',
       columns: ['System', 'Crawl rate', ...PERCENTILES.map((one) => `p${one}`), 'Documents'],

@@ -14,6 +14,7 @@ export function latencyTable(points: readonly Point[]): PageTable {
   const rates = [...new Set(byRate(points).map((point) => point.ratePercentPerHour))];
   return {
     name: 'latencies',
+    file: 'points.csv',
     title: 'Latency until clustered',
     caption:
       'The 99th percentile (p99) is left out where it would rest on fewer than 100 documents.',

@@ -5,6 +5,7 @@ export {
   batchBigtable,
   openEmbedded,
   openRemote,
+  durabilityOf,
   openStore,
   parseStoreName,
   startEmulator,

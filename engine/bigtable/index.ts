@@ -13,6 +13,7 @@ export {
   type TableSchema,
   type Timestamp,
 } from './bigtable.ts';
+export { durabilityOf } from './durability.ts';
 export { openEmbedded, type EmbeddedOptions } from './embedded/index.ts';
 export { batchBigtable } from './batching.ts';
 export type { BatchingCounters, LaneCounters } from './batching/counters.ts';

@@ -15,6 +15,7 @@ import {
 import { ENGINE_OPTIONS, type EngineValues } from '../harness/engine-settings.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 import { parametersOf } from '../harness/parameters.ts';
+import { describeStore } from '../harness/stores/index.ts';
 import { measureFigure7 } from './experiment.ts';
 import { LIMITATIONS } from './limitations.ts';
 import { expectedSeconds, type Size, SIZES } from './profiles.ts';
@@ -117,7 +118,7 @@ await runExperiment(
       parameters: { ...parametersOf(options), input: path.basename(options.input) },
       store: {
         name: 'embedded (lmdb)',
-        durability: 'every commit is on disk (group fsync) before the client has the answer',
+        durability: describeStore('embedded').durability,
       },
       limitations: LIMITATIONS,
     }),

@@ -25,6 +25,7 @@ import type {
   RowRange,
   TableSchema,
 } from '../bigtable.ts';
+import { durabilityOf } from '../durability.ts';
 import {
   validateFilter,
   validateMutation,
@@ -178,9 +179,7 @@ class Embedded implements Bigtable {
       conditionalBatch: true,
       ordered: true,
       splits: true,
-      durability: fsync
-        ? 'every commit is on disk (fsync, in groups) before it is answered'
-        : 'a commit survives kill -9 of the process, not a power failure (no fsync)',
+      durability: durabilityOf({ kind: 'embedded', fsync }),
     };
   }
 

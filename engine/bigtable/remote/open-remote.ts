@@ -10,6 +10,7 @@
  */
 import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
 import type { Bigtable, Manifest } from '../bigtable.ts';
+import { durabilityOf } from '../durability.ts';
 import { type Clients, createClients, type InstanceAdmin } from './client.ts';
 import { failureOf } from './failures.ts';
 import { Code } from './http2/status.ts';
@@ -77,9 +78,7 @@ function manifestOf(isEmulator: boolean): Manifest {
     ordered: false,
     // Cloud Bigtable uses splits only at the beginning, and later splits by load.
     splits: false,
-    durability: isEmulator
-      ? 'nothing survives the emulator, which keeps everything in memory'
-      : 'every commit is stored by Cloud Bigtable before it is answered',
+    durability: durabilityOf({ kind: isEmulator ? 'emulator' : 'cloud' }),
   };
 }
 

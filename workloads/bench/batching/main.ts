@@ -9,8 +9,9 @@ import {
   seedOption,
   type Sizes,
 } from '#harness';
-import { DURABILITY, emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
+import { emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
 import { ENGINE_OPTIONS, type EngineValues, settingsOf } from '../../harness/engine-settings.ts';
+import { describeStore } from '../../harness/stores/index.ts';
 import { benchCrawl, benchTenColumns, type Variant } from './measure-variants.ts';
 import { findingsOf } from './findings.ts';
 
@@ -106,7 +107,7 @@ await runExperiment(
         seconds:
           runs *
           (2 + (2 * repository) / LOADED_PER_SECOND + (documents + transactions) / DONE_PER_SECOND),
-        store: { name: store, durability: DURABILITY[store] },
+        store: describeStore(store),
         limitations: roundTrip > 0 ? [OF_TIMERS, ...LIMITATIONS] : LIMITATIONS,
       };
     },

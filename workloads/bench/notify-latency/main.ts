@@ -2,7 +2,6 @@
  * `./run.sh bench:notify-latency`: the delay until another process reacts to a write, and the cost
  * of an idle worker.
  */
-import { openStore, type StoreAddress } from '#engine';
 import {
   noFsyncOption,
   number,
@@ -13,7 +12,7 @@ import {
   type Sizes,
   storeOption,
 } from '#harness';
-import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
+import { checkStoreName, describeStore, provideStore } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { foundIn } from './findings.ts';
 import { measureNotifications } from './measure.ts';
@@ -69,22 +68,21 @@ await runExperiment(
         does: 'the same on the official emulator',
       },
     ],
-    plan: ({ rates, seconds, idleSeconds, store }) => ({
+    plan: ({ rates, seconds, idleSeconds, store, noFsync }) => ({
       about: `${rates.length} rates of writes on ${store}, ${seconds} s each, and an idle worker`,
       seconds: rates.length * seconds + idleSeconds + START_SECONDS,
-      store: { name: store, durability: 'unknown, because the store was not opened' },
+      store: describeStore(store, { fsync: !noFsync }),
       limitations: [
         'Oracle, lock service, writer and worker are separate processes, and share the cores of one machine with the storage.',
         'Writes are due at equal intervals by the clock; there is no random choice and no seed.',
       ],
     }),
   },
-  async (options, { run, progress, signal, work }) => {
+  async (options, { progress, signal, work }) => {
     const { store: name, noFsync, rates, seconds, idleSeconds } = options;
     const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = options;
     const engine = { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
     await using store = await provideStore(checkStoreName(name), { folder: work, fsync: !noFsync });
-    run.describe({ store: { name, durability: await durabilityOf(store.address) } });
     progress.phase('measuring', rates.length, 'rates');
     let done = 0;
     const plan = { store: store.address, rates, seconds, idleSeconds, engine };
@@ -92,8 +90,3 @@ await runExperiment(
     return foundIn(measured, name);
   },
 );
-
-async function durabilityOf(address: StoreAddress): Promise<string> {
-  await using store = await openStore(address);
-  return store.manifest.durability;
-}

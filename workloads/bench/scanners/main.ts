@@ -17,6 +17,7 @@
  */
 import { integer, type Measuring, repeatsOption, runExperiment, type Sizes } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
+import { describeStore } from '../../harness/stores/index.ts';
 import { foundIn, MEANINGS, mostPerSecond } from './findings.ts';
 import { measurePoint, type Plan, type Point } from './measure.ts';
 import { MODES } from './messages.ts';
@@ -71,10 +72,7 @@ await runExperiment(
       return {
         about: `${scanners} scanners clean ${rows} rows, ${MODES.length} modes, ${repeats} of each`,
         seconds: repeats * MODES.length * (START_SECONDS + seconds),
-        store: {
-          name: 'embedded',
-          durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
-        },
+        store: describeStore('embedded', { fsync: false }),
         limitations: [
           'Scanners, oracle and lock service share the cores of one machine; a run mostly waits, so the processor is not the limit.',
           'The start of a scanner and the targets of its jumps are random in each measurement, without a seed.',

@@ -17,6 +17,7 @@ import { execaNode } from 'execa';
 import { PercolatorError, openRemote, startEmulator } from '#engine';
 import { integer, runExperiment, type Sizes } from '#harness';
 import { UsageError } from '#results';
+import { describeStore } from '../../harness/stores/index.ts';
 import { foundIn, type PathCost } from './findings.ts';
 import { FAMILIES, type PathName, PATHS, PLACE, TABLE } from './paths.ts';
 import type { TransportCost, TransportTask } from './transport-process.ts';
@@ -68,7 +69,7 @@ await runExperiment(
       about: `${PATHS.length} paths, ${operations} mutations and as many reads on each`,
       seconds:
         PATHS.length * (4 + (KINDS * (operations + warmUpOf(operations))) / OPERATIONS_PER_SECOND),
-      store: { name: 'emulator', durability: 'nothing survives the emulator' },
+      store: describeStore('emulator'),
       limitations: [
         'Client and server share the cores of one machine, and the network between them is the loopback interface.',
         'Each path is measured once; there is no random choice and no seed.',

@@ -21,6 +21,7 @@ import {
 } from '#engine';
 import { integer, type Measuring, runExperiment, seedOption, type Sizes } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
+import { describeStore } from '../../harness/stores/index.ts';
 import { type VersionsResult, foundIn, type Outcome } from './findings.ts';
 import { readInTurns } from './read-in-turns.ts';
 
@@ -86,10 +87,7 @@ await runExperiment(
         (2 * versions) / WRITES_PER_SECOND +
         (4 * reads) / READS_PER_SECOND +
         (3 * messageLifetime) / 1_000,
-      store: {
-        name: 'embedded',
-        durability: 'a commit survives kill -9 of the process, not a power failure (no fsync)',
-      },
+      store: describeStore('embedded', { fsync: false }),
       limitations: [
         'One reader, one cell of each kind, all in memory: the results show the time of a read alone.',
       ],

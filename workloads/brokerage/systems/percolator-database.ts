@@ -6,7 +6,7 @@
 import { constants } from 'node:fs';
 import { copyFile, mkdir, open, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { fsck, openPercolator, openStore, type StoreAddress } from '#engine';
+import { durabilityOf, fsck, openPercolator, openStore, type StoreAddress } from '#engine';
 import { Crew, startServices } from '../../harness/processes/index.ts';
 import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
 import type { DatabaseValues } from '../../harness/engine-settings.ts';
@@ -59,7 +59,7 @@ export async function openPercolatorDatabase(
   const address: PercolatorAddress = { kind: 'percolator', at, ...pick(options) };
   const { serverPid } = provided;
   const servers = { services: crew.pids, server: serverPid === null ? [] : [serverPid] };
-  const durability = await durabilityOf(provided.address);
+  const durability = durabilityOf(provided.address);
   const all = cleanup.move();
   return {
     systems: [{ name, address, durability, servers }],
@@ -112,11 +112,4 @@ async function auditErrors(address: StoreAddress): Promise<readonly string[]> {
   }
   await store.close();
   return errors;
-}
-
-async function durabilityOf(address: StoreAddress): Promise<string> {
-  const store = await openStore(address);
-  const { durability } = store.manifest;
-  await store.close();
-  return durability;
 }

@@ -8,12 +8,6 @@ import { overlay } from './store-counts.ts';
 
 export const STORES = ['embedded', 'emulator'] as const;
 
-/** The durability of each storage, for reports. */
-export const DURABILITY: Readonly<Record<(typeof STORES)[number], string>> = {
-  embedded: 'every commit is on disk (group fsync) before the client has the answer',
-  emulator: 'nothing survives the emulator',
-};
-
 /** @param store of `STORES`; the embedded one is kept in a new folder below `folder` */
 export function emptyStores(
   store: (typeof STORES)[number],

@@ -11,6 +11,7 @@
  * A script passes the address to its processes, and each opens the store with `openStore`.
  */
 import {
+  durabilityOf,
   type Emulator,
   openStore,
   type OpenStoreOptions,
@@ -21,7 +22,7 @@ import {
   type StoreName,
   unreachable,
 } from '#engine';
-import { UsageError } from '#results';
+import { type StoreDescription, UsageError } from '#results';
 
 export interface ProvidedStore extends AsyncDisposable {
   readonly address: StoreAddress;
@@ -30,6 +31,19 @@ export interface ProvidedStore extends AsyncDisposable {
    * start it.
    */
   readonly serverPid: number | null;
+}
+
+/**
+ * For the record of a run.
+ * @throws UsageError for a name that is not a store's
+ */
+export function describeStore(
+  name: string,
+  { fsync = true }: { readonly fsync?: boolean } = {},
+): StoreDescription {
+  const store = checkStoreName(name);
+  const kind = typeof store === 'string' ? store : store.kind;
+  return { name, durability: durabilityOf({ kind, fsync }) };
 }
 
 /** @throws UsageError for a name that is not a store's */

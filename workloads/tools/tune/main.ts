@@ -8,9 +8,10 @@ import { choice, integer, number, outputFolder, runCommand, startProgress } from
 import { createRun, defaultRunFolder } from '#results';
 import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
 import { distantStore } from '../../harness/stores/distant-store.ts';
-import { DURABILITY, emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
+import { emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 import { parametersOf } from '../../harness/parameters.ts';
+import { describeStore } from '../../harness/stores/index.ts';
 import { type SearchResult, search, type Trial, trialsOf } from './search.ts';
 import { certaintyOf, configText, findingsOf, recommended } from './tune-findings.ts';
 import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
@@ -122,7 +123,7 @@ await runCommand(specification, async (options, { signal, commandLine }) => {
     parameters: parametersOf(options),
     seed,
     repeats,
-    store: { name: store, durability: DURABILITY[store] },
+    store: describeStore(store),
     limitations: ['Client, workers and loader share one process with the search.'],
   });
   try {

@@ -8,7 +8,16 @@ import { describe, test } from 'node:test';
 import { UsageError } from '#results';
 import { temporaryFolder } from '#engine/testing';
 import { readConfigFile } from './config-file.ts';
-import { flag, inputFile, integer, numberList, outputFolder, text, textList } from './options.ts';
+import {
+  flag,
+  inputFile,
+  integer,
+  numberList,
+  outputFolder,
+  text,
+  textList,
+  parseOption,
+} from './options.ts';
 
 const KNOWN = new Map(
   Object.entries({
@@ -65,7 +74,7 @@ describe('a file for --config', () => {
     const folder = temporaryFolder();
     const read = (name: string) => () => readConfigFile(path.join(folder, name), KNOWN);
     refuses(read('.'), / is a folder\.$/);
-    refuses(read('none'), /does not exist/);
+    refuses(read('none'), / does not exist\.$/);
     execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     refuses(read('pipe'), / is not a regular file\.$/);
     const sparse = openSync(path.join(folder, 'sparse'), 'w');
@@ -90,6 +99,7 @@ describe('a path that cannot be used', () => {
   const wrong: readonly (readonly [string, (folder: string) => void, string, RegExp])[] = [
     ['a folder of other files', (folder) => write(folder, 'taxes.ods'), '.', /holds taxes\.ods\.$/],
     ['a folder with a run', (folder) => write(folder, 'run.json'), '.', /holds run\.json\.$/],
+    ['in disguise', (folder) => write(folder, 'run.json'), 'none/..', /holds run\.json\.$/],
     ['a file', (folder) => write(folder, 'file'), 'file', /is not a folder/],
     ['below a file', (folder) => write(folder, 'file'), 'file/below', /lies below a file\.$/],
     ['a link to itself', (folder) => link(folder, 'loop', 'loop'), 'loop', /symbolic link/],
@@ -103,7 +113,10 @@ describe('a path that cannot be used', () => {
       const folder = temporaryFolder();
       make(folder);
       const before = readdirSync(folder);
-      refuses(() => out.check('--out', path.join(folder, given)), sentence);
+      refuses(
+        () => out.check('--out', parseOption('--out', out, `${folder}/${given}`) ?? ''),
+        sentence,
+      );
       assert.deepEqual(readdirSync(folder), before);
     });
   }
@@ -134,6 +147,7 @@ describe('a path that cannot be used', () => {
     execFileSync('mkfifo', [path.join(folder, 'pipe')]);
     const check = (file: string) => () => input.check('--input', file);
     refuses(check(path.join(folder, 'pipe')), / is not a regular file\.$/);
+    refuses(check(path.join(folder, 'none')), / does not exist\.$/);
     refuses(check('/dev/zero'), / is not a regular file\.$/);
     refuses(check(folder), / is a folder\.$/);
   });

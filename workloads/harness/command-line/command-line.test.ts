@@ -162,6 +162,8 @@ describe('the message for a wrong command line names the option, the value, and 
     ['--from 7', /nknown option '--from'/], // The sample has no --seed either.
     ['--rows 7', /^--rows has an effect only with --profile smoke, but --profile is quick\.$/],
     ['--documents', /--documents.*argument missing/],
+    ['--documents --rates 1', /^--documents needs a value, but --rates follows it; .* --help/],
+    [`--profile ${'x'.repeat(1e5)}`, /^--profile must be one of .*, but is "x{99}\.\.\.\.$/],
     ['--table a --table=', /--table must be a text that is not empty/],
     ['extra', /[Tt]oo many arguments/],
     ['--crawl no/such/file', /--crawl must be a file .* "no\/such\/file" does not exist/],

@@ -189,6 +189,7 @@ function textsGiven(
   argv: readonly string[],
   positionals: readonly string[],
 ): Readonly<Record<string, string | undefined>> | null {
+  refuseMissingValue(command, argv);
   try {
     command.parse(argv, { from: 'user' });
   } catch (error) {
@@ -205,6 +206,16 @@ function textsGiven(
   });
   const placed = positionals.map((key, index) => [key, command.args[index]]);
   return Object.fromEntries([...given, ...placed]) as Record<string, string | undefined>;
+}
+
+/** Commander would take the next option for the value. */
+function refuseMissingValue(command: Command, argv: readonly string[]): void {
+  const options = argv.map((word) => command.options.find(({ long }) => long === word));
+  const i = options.findIndex((option, at) => option?.required === true && options[at + 1]);
+  if (i < 0) return;
+  throw new UsageError(
+    `${argv[i]} needs a value, but ${argv[i + 1]} follows it; ${command.name()} --help lists the options.`,
+  );
 }
 
 /** Former names of options that are too different for commander to suggest the new one. */

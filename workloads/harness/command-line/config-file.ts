@@ -10,7 +10,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { UsageError } from '#results';
-import type { Option } from './options.ts';
+import { type Option, shortJson } from './options.ts';
 import { checkReadableFile } from './path-checks.ts';
 
 const BYTES_MAX = 1e6;
@@ -79,9 +79,4 @@ function textOf(value: unknown, { placeholder, repeats }: Option<unknown>): stri
   const texts = values.map(String);
   if (!isPlain || texts.some((text) => text.includes('\0'))) return undefined;
   return texts.join(repeats === true ? '\0' : ',');
-}
-
-function shortJson(value: unknown): string {
-  const json = JSON.stringify(value);
-  return json.length > 100 ? `${json.slice(0, 100)}...` : json;
 }

@@ -8,6 +8,7 @@
  *
  * An option without a default is `undefined` when it was not given, as its type says.
  */
+import path from 'node:path';
 import { UsageError } from '#results';
 import { checkFolderNew, checkFolderWritable } from './path-checks.ts';
 import { checkReadableFile, checkReadableFolder } from './path-checks.ts';
@@ -193,7 +194,8 @@ export function outputFolder<const D extends string | undefined = undefined>(
     defaultText: rest.defaultText ?? value() ?? null,
     placeholder: 'folder',
     fallback: value,
-    parse: (given) => (given === '' ? null : { value: given }),
+    // Whatever joins it to a name normalizes it, too: none/../here is here.
+    parse: (given) => (given === '' ? null : { value: path.normalize(given) }),
     check: (name, folder) => {
       checkFolderWritable(name, folder);
       if (isNew) checkFolderNew(name, folder);
@@ -232,7 +234,13 @@ export function inputFolder<const D extends string | undefined = undefined>(
 export function parseOption<T>(name: string, option: Option<T>, given: string): T {
   const parsed = option.parse(given);
   if (parsed !== null) return parsed.value;
-  throw new UsageError(`${name} must be ${option.expected}, but is ${JSON.stringify(given)}.`);
+  throw new UsageError(`${name} must be ${option.expected}, but is ${shortJson(given)}.`);
+}
+
+/** A value in a sentence. */
+export function shortJson(value: unknown): string {
+  const json = JSON.stringify(value);
+  return json.length > 100 ? `${json.slice(0, 100)}...` : json;
 }
 
 type CommonParts<D> = Pick<

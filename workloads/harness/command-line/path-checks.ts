@@ -11,7 +11,7 @@ import { UsageError } from '#results';
 
 /** Throws unless `folder` could be created and written now. Leaves no files and no folders. */
 export function checkFolderWritable(name: string, folder: string): void {
-  attempt(`${name} must be a folder that can be written, but ${JSON.stringify(folder)}`, () => {
+  const tryIt = (): void => {
     const missing = missingFolders(path.resolve(folder));
     try {
       for (const one of missing.toReversed()) makeFolder(one);
@@ -19,7 +19,9 @@ export function checkFolderWritable(name: string, folder: string): void {
     } finally {
       for (const one of missing) removeIfEmpty(one);
     }
-  });
+  };
+  const sentence = `${name} must be a folder that can be written, but ${JSON.stringify(folder)}`;
+  attempt(sentence, tryIt, { ...REASONS, ENOENT: 'cannot be created' });
 }
 
 /** Throws if `folder` exists and is not empty: results are never overwritten. */
@@ -50,23 +52,23 @@ export function checkReadableFolder(name: string, folder: string): void {
   });
 }
 
-function attempt(sentence: string, action: () => void): void {
+function attempt(sentence: string, action: () => void, reasons = REASONS): void {
   try {
     action();
   } catch (error) {
-    throw new UsageError(`${sentence} ${reasonOf(error)}.`, { cause: error });
+    throw new UsageError(`${sentence} ${reasonOf(error, reasons)}.`, { cause: error });
   }
 }
 
 /** The system's reason, in words that continue "but <path> ...". */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, reasons: typeof REASONS): string {
   if (!(error instanceof Error)) return `cannot be used (${String(error)})`;
   if (!('code' in error)) return error.message;
-  return REASONS[String(error.code)] ?? `cannot be used (${error.message})`;
+  return reasons[String(error.code)] ?? `cannot be used (${error.message})`;
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'does not exist, or cannot be created',
+  ENOENT: 'does not exist',
   ENOTDIR: 'is not a folder, or lies below a file',
   ELOOP: 'is a symbolic link to itself',
   ENAMETOOLONG: 'is too long',

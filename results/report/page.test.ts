@@ -176,6 +176,9 @@ function colorsOf(element: unknown): readonly string[] {
 /** The charts whose labels of the horizontal axis overlap: measured as chart.js draws them. */
 const CROWDED_AXES = `[...document.querySelectorAll('canvas')].flatMap((canvas) => {
   const { ctx, scales: { x } } = Chart.getChart(canvas);
+  ctx.font = '600 13px Inter';
+  const titles = [x.options.title.text].flat();
+  if (titles.some((line) => ctx.measureText(line).width > x.width)) return [canvas.id + ' title'];
   ctx.font = '12px Inter';
   if (x.labelRotation > 0) return [];
   const boxes = x.ticks.map(({ label }, i) => {

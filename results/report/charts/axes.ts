@@ -1,5 +1,5 @@
 /** Axes: their ranges, ticks and labels. Runs in Node and in the page. */
-import type { Scale } from 'chart.js';
+import type { CartesianScaleOptions, Scale } from 'chart.js';
 import type { ChartAxis } from './chart.ts';
 import { formatDigits } from './format.ts';
 import type { Theme } from './theme.ts';
@@ -29,6 +29,10 @@ export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): obj
       font: { family: theme.font, size: 13, weight: 600 },
       padding: 8,
     },
+    // Chart.js would squeeze a title that is longer than its axis.
+    beforeFit: (scale: Scale<CartesianScaleOptions>) => {
+      if (scale.isHorizontal()) scale.options.title.text = titleLines(axis.title, scale.width);
+    },
     border: { color: theme.muted },
     grid: { color: theme.grid },
     ticks: {
@@ -48,6 +52,14 @@ export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): obj
           },
         }),
   };
+}
+
+/** A title in one line, or in two of similar length if it is wider than `width`, in pixels. */
+export function titleLines(title: string, width: number): string | string[] {
+  if (7.5 * title.length <= width) return title;
+  const words = title.split(' ');
+  const half = words.findIndex((_, i) => 2 * words.slice(0, i + 1).join(' ').length > title.length);
+  return [words.slice(0, half), words.slice(half)].map((line) => line.join(' '));
 }
 
 /** From zero, or half a place around words; on a logarithmic axis with a margin at both ends. */

@@ -59,6 +59,20 @@ describe('findings', () => {
     assert.equal(proof.tables.length, 1);
   });
 
+  test('never write outside of their folder, whatever a record of another owner says', () => {
+    for (const name of ['../../.bashrc', '/etc/passwd', '..', '', 'a\0b', 'a/b/c']) {
+      const named = <T extends object>(list: readonly T[]): T[] =>
+        list.map((one) => ({ ...one, name }));
+      for (const findings of [
+        { ...FINDINGS, tables: named(FINDINGS.tables) },
+        { ...FINDINGS, charts: named(FINDINGS.charts) },
+      ]) {
+        const refused = /name must be the name of a file in the folder, but is/;
+        assert.throws(() => createFindingsRun(temporaryFolder(), findings), refused);
+      }
+    }
+  });
+
   test('have no tables if their check failed', () => {
     const folder = temporaryFolder();
     const failed = { ...FINDINGS, check: { passed: false, detail: 'a row is missing' } };

@@ -2,7 +2,7 @@
  * `run.json`: the record on disk. It is written whole and atomically. One parser reads it, and
  * either returns a `RunRecord` or says in one sentence which file is wrong and why.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseRunRecord } from './record-parser.ts';
 import type { RunRecord } from './run-record.ts';
@@ -40,6 +40,7 @@ export function readRecordFile(file: string): RunRecord {
 
 function readText(file: string): string {
   try {
+    if (!statSync(file).isFile()) throw new Error('to open a pipe may wait for ever');
     return readFileSync(file, 'utf8');
   } catch (error) {
     throw new UsageError(

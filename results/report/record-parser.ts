@@ -3,6 +3,7 @@
  */
 import {
   aBoolean,
+  aFileName,
   addedLater,
   aNumber,
   aString,
@@ -114,7 +115,7 @@ const latency: Shape<record.Latency> = object<record.Latency>({
   p99Ms: aNumber,
   maxMs: aNumber,
   count: aNumber,
-  histogramFile: aString,
+  histogramFile: aFileName,
 });
 
 const point: Shape<record.Point> = object<record.Point>({
@@ -133,7 +134,7 @@ const point: Shape<record.Point> = object<record.Point>({
   generatorLagP99Ms: nullable(aNumber),
   cpuSecondsPerDocument: nullable(aNumber),
   cyclesMeasured: nullable(aNumber),
-  timeSeriesFile: nullable(aString),
+  timeSeriesFile: nullable(aFileName),
   notes: list(aString),
 });
 
@@ -184,7 +185,7 @@ const findings: Shape<record.Findings> = object<record.Findings>({
   check,
   tables: list(
     object<record.ResultTable>({
-      name: aString,
+      name: aFileName,
       title: aString,
       caption: aString,
       columns: list(aString),
@@ -194,7 +195,7 @@ const findings: Shape<record.Findings> = object<record.Findings>({
   ),
   charts: list(
     object<record.ResultChart>({
-      name: aString,
+      name: aFileName,
       title: aString,
       caption: aString,
       x: axis,

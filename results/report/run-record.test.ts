@@ -1,5 +1,6 @@
 /** A run's record is read back as written, and no other file is accepted as a run. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -141,6 +142,14 @@ test('a run goes to results/runs of the project, and names the commit of the pro
 
 describe('./run.sh report on a folder that is not a run says so in one sentence and exits 2', () => {
   const damages: readonly (readonly [string, (folder: string) => void, RegExp])[] = [
+    [
+      'a pipe in its place',
+      (folder) => {
+        rmSync(path.join(folder, RECORD_FILE));
+        execFileSync('mkfifo', [path.join(folder, RECORD_FILE)]);
+      },
+      /run\.json cannot be read/,
+    ],
     ['missing record', (folder) => rmSync(path.join(folder, RECORD_FILE)), /must hold a run\.json/],
     [
       'half a record',
@@ -166,6 +175,11 @@ describe('./run.sh report on a folder that is not a run says so in one sentence 
       'a number beyond all numbers',
       (folder) => edit(path.join(folder, RECORD_FILE), '"seed": 7', '"seed": 1e999'),
       /seed must be a number, but is null/,
+    ],
+    [
+      'a histogram outside of the folder',
+      (folder) => edit(path.join(folder, RECORD_FILE), '"histograms/', '"../'),
+      /histogramFile must be the name of a file in the folder, but is "\.\.\//,
     ],
     ['a corrupt histogram', (folder) => truncate(firstHistogram(folder)), /histogram/],
     ['a missing histogram', (folder) => rmSync(firstHistogram(folder)), /histogram file .*hlog/],

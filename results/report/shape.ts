@@ -69,6 +69,13 @@ export const aString: Shape<string> = (value, place) => {
   return value;
 };
 
+/** A file of the run, by its path in the folder: a record must not reach outside of it. */
+export const aFileName: Shape<string> = (value, place) => {
+  const isName = typeof value === 'string' && /^(?:[\w-]+\/)?\w[\w.+-]*$/.test(value);
+  if (!isName) throw mismatch(place, 'the name of a file in the folder', value);
+  return value;
+};
+
 /**
  * JSON has no infinity and no NaN: these have become null, and are refused here, as is `1e999`,
  * which a reader takes for infinity.

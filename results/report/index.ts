@@ -8,6 +8,8 @@ export type { MeasuredPoint, Run, RunHeader } from './run.ts';
 export { higherIsBetter, lowerIsBetter } from './metric.ts';
 export { recordRun, type FindingsParts, type Recording, type Subject } from './record-run.ts';
 export { captureEnvironment } from './environment.ts';
+export { buildAll } from './all/build-all.ts';
+export { claimsOf, medianMs, numberIn } from './all/claims.ts';
 export { buildReport, headlineOf, type ReportFiles } from './report.ts';
 export { readRecordFile, readRunRecord, RECORD_FILE } from './record-file.ts';
 export { bytesIn, findRun, findRuns, REFERENCE_FOLDER, RUNS_FOLDER } from './run-folders.ts';

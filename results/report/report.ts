@@ -14,7 +14,7 @@ import { headline } from './crawl-rate/headline.ts';
 import { crawlRateContent } from './crawl-rate/page.ts';
 import { findingsContent } from './findings-report.ts';
 import { type MeasuredRun, readMeasuredRun } from './measured-run.ts';
-import { runPage } from './page/run-page.ts';
+import { type RunContent, runPage } from './page/run-page.ts';
 import type { ResultTable, RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
@@ -33,12 +33,9 @@ type NamedContent = readonly [file: string, content: string | Buffer];
 
 /** Builds or rebuilds everything derived from the run in `folder`. */
 export function buildReport(folder: string): ReportFiles {
-  const run = readMeasuredRun(folder);
+  const { run, content } = readContent(folder);
   const { findings } = run.record;
   const isCrawlRate = findings === null;
-  const content = isCrawlRate
-    ? crawlRateContent(folder, run)
-    : findingsContent(findings, run.record.state);
   const tables = isCrawlRate ? crawlRateTables(run) : findings.tables.map(tableFile);
   // The crawl rate's other charts show why; only the figure itself is a picture.
   const pictured = isCrawlRate ? content.charts.slice(0, 1) : content.charts;
@@ -51,6 +48,17 @@ export function buildReport(folder: string): ReportFiles {
     figures: figures.map((figure) => write(folder, figure)),
     page: write(folder, page),
   };
+}
+
+/** A run, and the content of its page. */
+export function readContent(folder: string): {
+  readonly run: MeasuredRun;
+  readonly content: RunContent;
+} {
+  const run = readMeasuredRun(folder);
+  const { findings } = run.record;
+  const content = findings === null ? crawlRateContent(folder, run) : findingsContent(findings, run.record.state);
+  return { run, content };
 }
 
 /** The main finding of a run, in a sentence or two. */

@@ -10,13 +10,24 @@ export interface ChartWithTable {
   readonly chart: Chart;
   /** The numbers that are drawn. */
   readonly table: PageTable;
+  /** The same chart as a file; default: `<name>.png` next to the page. */
+  readonly picture?: string;
 }
 
 /** @param size whether the chart is the main one of its page */
-export function chartSection(chart: Chart, table: PageTable, size: 'tall' | '' = ''): Html {
+export function chartSection(one: ChartWithTable, size: 'tall' | '' = ''): Html {
   return html`<section>
-    <h2>${chart.title}</h2>
-    ${chart.caption === '' ? null : html`<p>${chart.caption}</p>`}
+    <h2>${one.chart.title}</h2>
+    ${chartWithSwitches(one, size)}
+  </section>`;
+}
+
+/** A chart without its title, below a heading of the caller. */
+export function chartWithSwitches(
+  { chart, table, picture = `${chart.name}.png` }: ChartWithTable,
+  size: 'tall' | '' = '',
+): Html {
+  return html`${chart.caption === '' ? null : html`<p>${chart.caption}</p>`}
     <fieldset class="switches">
       <legend>Series of the chart</legend>
       ${chart.series.map((series) => seriesSwitch(chart, series))}
@@ -28,13 +39,12 @@ export function chartSection(chart: Chart, table: PageTable, size: 'tall' | '' =
         aria-label="${chart.title}. The table below has its numbers."
       ></canvas>
     </div>
-    <noscript><p>The chart needs JavaScript; ${chart.name}.png does not.</p></noscript>
+    <noscript><p>The chart needs JavaScript; ${picture} does not.</p></noscript>
     <p class="small picture">
       Point at a mark for its numbers.
       <button type="button" data-chart="${chart.name}">Save as PNG</button>
     </p>
-    ${foldedTable(table)}
-  </section>`;
+    ${foldedTable(table)}`;
 }
 
 function seriesSwitch(chart: Chart, series: ChartSeries): Html {

@@ -26,11 +26,14 @@ export function pageHeader({ kicker, title, headline, chips, links }: PageHeader
     <p class="kicker">${kicker}</p>
     <h1>${title}</h1>
     <p class="headline">${headline}</p>
-    <ul class="chips">
-      ${chips.map((chip) => html`<li>${chip}</li>`)}
-    </ul>
-    ${linksTo(links, 'This page')}
+    ${chipList(chips)} ${linksTo(links, 'This page')}
   </header>`;
+}
+
+export function chipList(chips: readonly string[]): Html {
+  return html`<ul class="chips">
+    ${chips.map((chip) => html`<li>${chip}</li>`)}
+  </ul>`;
 }
 
 /** @param label what the links are about, for readers who hear the page */

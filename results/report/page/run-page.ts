@@ -9,7 +9,7 @@ import { chartSection, type ChartWithTable } from './chart-section.ts';
 import { linksTo, pageHeader, PAPER_ADDRESS, type PageLink } from './header.ts';
 import { htmlPage } from './html-page.ts';
 import { html, type Html } from './html.ts';
-import { limitationsSection, memoryText, runSection, targetsSection } from './sections.ts';
+import { limitationsSection, runChips, runSection, targetsSection } from './sections.ts';
 import { isLong, tableSection, type PageTable } from './table.ts';
 
 /** What an experiment adds to its record. */
@@ -31,7 +31,7 @@ export interface RunContent {
 
 export function runPage(record: RunRecord, content: RunContent): string {
   const [main, ...further] = content.charts;
-  const section = ({ chart, table }: ChartWithTable): Html => chartSection(chart, table);
+  const section = (one: ChartWithTable): Html => chartSection(one);
   // A long table first would hide the results after it.
   const tables = [
     ...content.tables.filter((table) => !isLong(table)),
@@ -42,7 +42,7 @@ export function runPage(record: RunRecord, content: RunContent): string {
     charts: content.charts.map(({ chart }): Chart => chart),
     body: html`
       ${header(record, content)} ${limitationsSection(record)} ${content.opening}
-      ${main === undefined ? null : chartSection(main.chart, main.table, 'tall')} ${content.remarks}
+      ${main === undefined ? null : chartSection(main, 'tall')} ${content.remarks}
       ${targetsSection(record)} ${further.map(section)} ${tables.map(tableSection)}
       ${content.closing} ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
     `,
@@ -50,19 +50,11 @@ export function runPage(record: RunRecord, content: RunContent): string {
 }
 
 function header(record: RunRecord, { kicker, title, headline }: RunContent): Html {
-  const { environment: place, repeats, state } = record;
   return pageHeader({
     kicker,
     title,
     headline,
-    chips: [
-      `${record.profile} profile`,
-      repeats === 1 ? 'one repeat: exploratory' : `${repeats} repeats`,
-      `${record.store.name} store`,
-      `${place.cores} cores, ${memoryText(place.memoryBytes)}`,
-      record.startedAt.slice(0, 10),
-      ...(state === 'finished' ? [] : [`run ${state}, not finished`]),
-    ],
+    chips: runChips(record),
     links: [
       { text: 'All figures and runs', to: ALL_FIGURES },
       { text: `In the paper: ${kicker.replace('Percolator paper, ', '')}`, to: PAPER_ADDRESS },

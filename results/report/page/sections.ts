@@ -125,7 +125,20 @@ function commitText(commit: RunRecord['environment']['commit']): Html {
   return html`<code>${commit.hash}</code>${commit.dirty ? ', with changes' : null}`;
 }
 
-export function memoryText(bytes: number): string {
+/** Short facts about a run, for the line below its headline. */
+export function runChips(record: RunRecord): readonly string[] {
+  const { environment: place, repeats, state } = record;
+  return [
+    `${record.profile} profile`,
+    repeats === 1 ? 'one repeat: exploratory' : `${repeats} repeats`,
+    `${record.store.name} store`,
+    `${place.cores} cores, ${memoryText(place.memoryBytes)}`,
+    record.startedAt.slice(0, 10),
+    ...(state === 'finished' ? [] : [`run ${state}, not finished`]),
+  ];
+}
+
+function memoryText(bytes: number): string {
   return `${formatDigits(bytes / 2 ** 30)} GiB`;
 }
 

@@ -1,0 +1,221 @@
+/**
+ * The page of all figures and runs: the paper's claims with what was measured, each figure with its
+ * reference and the latest run of this machine, and an index of all runs.
+ *
+ * A reader who opens one file sees what this project found, and gets from there to every record.
+ */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { Chart } from '../charts/chart.ts';
+import { chartWithSwitches, type ChartWithTable } from '../page/chart-section.ts';
+import { chipList, linksTo, pageHeader, PAPER_ADDRESS } from '../page/header.ts';
+import { htmlPage } from '../page/html-page.ts';
+import { html, type Html } from '../page/html.ts';
+import type { RunContent } from '../page/run-page.ts';
+import { runChips } from '../page/sections.ts';
+import { type Cell, type PageTable, tableSection } from '../page/table.ts';
+import { headlineOf } from '../report.ts';
+import type { FoundRun } from '../run-folders.ts';
+import type { RunRecord } from '../run-record.ts';
+import { type Claim, claimsOf, type RecordsByExperiment } from './claims.ts';
+
+/** A run that is shown with its main chart. */
+export interface ShownRun {
+  readonly run: FoundRun;
+  readonly record: RunRecord;
+  readonly content: RunContent;
+}
+
+/** A figure of the paper. */
+export interface Figure {
+  /** Also names its place on the page: `figure-7`. */
+  readonly name: string;
+  readonly reference: ShownRun;
+  /** The latest finished run of this machine; null if there is none. */
+  readonly latest: ShownRun | null;
+}
+
+export interface AllRuns {
+  readonly figures: readonly Figure[];
+  readonly reference: readonly FoundRun[];
+  /** The newest first. */
+  readonly runs: readonly FoundRun[];
+}
+
+/** @param folder where the page will be: all its links start from there */
+export function allPage({ figures, reference, runs }: AllRuns, folder: string): string {
+  const shown = figures.flatMap((figure) => shownIn(figure, folder));
+  const claims = claimsOf(recordsOf(figures.map((figure) => figure.reference)));
+  return htmlPage({
+    title: 'All figures and runs of percolator-bench',
+    charts: shown.flatMap(({ main }): readonly Chart[] => (main === null ? [] : [main.chart])),
+    body: html`
+      ${pageHeader({
+        kicker: 'percolator-bench',
+        title: 'All figures and runs',
+        headline: headlineWith(claims),
+        chips: [counted(figures.length, 'figure'), `${counted(runs.length, 'run')} measured here`],
+        links: [
+          { text: 'The paper’s claims', to: '#claims' },
+          ...figures.map(({ name, reference: { content } }) => ({
+            text: content.kicker.replace('Percolator paper, f', 'F'),
+            to: `#${name}`,
+          })),
+          { text: 'All runs', to: '#runs' },
+          { text: 'The paper', to: PAPER_ADDRESS },
+        ],
+      })}
+      <div id="claims">${tableSection(claimsTable(claims, figures))}</div>
+      ${figures.map((figure) => figureSection(figure, shown))}
+      <div id="runs">
+        ${tableSection(runsTable('Runs measured here', runs, folder))}
+        ${tableSection(runsTable('Reference runs', reference, folder))}
+      </div>
+    `,
+  });
+}
+
+function headlineWith(claims: readonly Claim[]): string {
+  const verdicts = claims.flatMap(({ finding }) => finding?.verdict ?? []);
+  const whole = verdicts.filter((verdict) => verdict === 'holds').length;
+  const part = verdicts.filter((verdict) => verdict.startsWith('holds')).length - whole;
+  return (
+    `The paper makes ${counted(claims.length, 'claim')} that this project can measure. In the ` +
+    `reference runs, ${whole} hold as stated, ${part} hold by less, later or on one store, ` +
+    `${verdicts.length - whole - part} do not hold, and ${claims.length - verdicts.length} are not measured yet.`
+  );
+}
+
+/** A smoke run is too small to say anything about a claim. */
+function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): PageTable {
+  const latest = figures.flatMap(({ latest: run }) => run ?? []);
+  const judging = latest.filter(({ record }) => record.profile !== 'smoke');
+  const here = judging.length === 0 ? null : claimsOf(recordsOf(judging));
+  return {
+    name: 'claims',
+    title: 'The paper’s claims',
+    caption:
+      'Every verdict is a rule applied to the number before it. One machine is not a cluster: ' +
+      'compare shapes, not positions.',
+    columns: [
+      'The paper says',
+      'The paper',
+      'Reference',
+      'Verdict',
+      ...(here === null ? [] : ['Latest run here', 'Verdict']),
+      'Command',
+    ],
+    rows: claims.map((claim, i): readonly Cell[] => [
+      html`<div class="long">${claim.says}</div>`,
+      claim.paper,
+      ...findingCells(claim),
+      ...(here === null ? [] : findingCells(here[i] ?? claim)),
+      claim.script === null ? null : html`<code>./run.sh ${claim.script}</code>`,
+    ]),
+  };
+}
+
+function findingCells({ finding }: Claim): readonly Cell[] {
+  return finding === null ? ['not measured', 'open'] : [finding.measured, finding.verdict];
+}
+
+function recordsOf(shown: readonly ShownRun[]): RecordsByExperiment {
+  return new Map(shown.map(({ record }) => [record.experiment, record]));
+}
+
+/** A run on this page: its main chart has a name of its own, because both runs of a figure have it. */
+interface OnPage {
+  readonly figure: string;
+  readonly heading: string;
+  readonly shown: ShownRun;
+  readonly main: ChartWithTable | null;
+  /** From the page to the folder of the run. */
+  readonly to: string;
+}
+
+function shownIn({ name, reference, latest }: Figure, folder: string): readonly OnPage[] {
+  const entry = (kind: string, heading: string, shown: ShownRun): OnPage => {
+    const to = addressOf(shown.run.folder, folder);
+    const [main] = shown.content.charts;
+    return { figure: name, heading, shown, main: main ? moved(main, kind, to) : null, to };
+  };
+  return [
+    entry('reference', 'Reference', reference),
+    ...(latest === null ? [] : [entry('latest', 'Latest run here', latest)]),
+  ];
+}
+
+function moved({ chart, table }: ChartWithTable, kind: string, to: string): ChartWithTable {
+  const file = table.file === undefined ? {} : { file: `${to}/${table.file}` };
+  return {
+    chart: { ...chart, name: `${chart.name}-${kind}` },
+    table: { ...table, ...file, name: `${table.name}-${kind}` },
+    picture: `${to}/${chart.name}.png`,
+  };
+}
+
+function figureSection({ name, reference, latest }: Figure, shown: readonly OnPage[]): Html {
+  const { kicker, title } = reference.content;
+  return html`<section id="${name}">
+    <h2>${kicker.replace('Percolator paper, f', 'F')}: ${title}</h2>
+    ${shown.filter(({ figure }) => figure === name).map(runOfFigure)}
+    ${
+      latest === null
+        ? html`<p class="small">
+            It was not measured here yet: <code>./run.sh bench:${reference.record.experiment}</code>
+          </p>`
+        : null
+    }
+  </section>`;
+}
+
+function runOfFigure({ heading, shown, main, to }: OnPage): Html {
+  const { record, content } = shown;
+  return html`<h3>${heading}</h3>
+    <p>${content.headline}</p>
+    ${chipList(runChips(record))}
+    ${linksTo(
+      [
+        { text: 'Its page', to: `${to}/report.html` },
+        { text: 'Its record (JSON)', to: `${to}/run.json` },
+      ],
+      `${content.title}, ${heading}`,
+    )}
+    ${main === null ? null : chartWithSwitches(main)}`;
+}
+
+function runsTable(title: string, runs: readonly FoundRun[], folder: string): PageTable {
+  return {
+    name: title.toLowerCase().replaceAll(' ', '-'),
+    title,
+    caption:
+      runs.length === 0
+        ? 'There are none yet.'
+        : 'The newest first. ./run.sh compare tells the difference between two of them.',
+    columns: ['Run', 'Experiment', 'Profile', 'State', 'Commit', 'Started', 'Finding', 'Record'],
+    rows: runs.map((run) => runRow(run, addressOf(run.folder, folder))),
+  };
+}
+
+function runRow({ name, folder, record, damage }: FoundRun, to: string): readonly Cell[] {
+  const hasPage = existsSync(path.join(folder, 'report.html'));
+  return [
+    hasPage ? html`<a class="whole" href="${to}/report.html">${name}</a>` : name,
+    html`<span class="whole">${record?.experiment ?? null}</span>`,
+    record?.profile ?? null,
+    record?.state ?? 'damaged',
+    record?.environment.commit?.hash.slice(0, 7) ?? null,
+    html`<span class="whole">${record?.startedAt.slice(0, 16).replace('T', ' ') ?? null}</span>`,
+    html`<div class="long">${record === null ? damage : headlineOf(record)}</div>`,
+    html`<a href="${to}/run.json">JSON</a>`,
+  ];
+}
+
+/** A relative address; the names of folders may hold any character. */
+function addressOf(target: string, from: string): string {
+  return path.relative(from, target).split(path.sep).map(encodeURIComponent).join('/');
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}

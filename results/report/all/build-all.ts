@@ -1,0 +1,52 @@
+/** Makes the page of all figures and runs from the records in results/reference and results/runs. */
+import path from 'node:path';
+import { readContent } from '../report.ts';
+import { findRuns, type FoundRun, REFERENCE_FOLDER, RUNS_FOLDER } from '../run-folders.ts';
+import { UsageError } from '../usage-error.ts';
+import { writeFileAtomically } from '../write-file.ts';
+import { allPage, type Figure, type ShownRun } from './all-page.ts';
+
+interface Roots {
+  readonly runs: string;
+  readonly reference: string;
+}
+
+/**
+ * Writes `index.html` into `folder`, and returns its path. A damaged run is in the index with the
+ * reason, and is not shown elsewhere.
+ */
+export function buildAll(
+  folder: string,
+  roots: Roots = { runs: RUNS_FOLDER, reference: REFERENCE_FOLDER },
+): string {
+  const [reference, runs] = [findRuns(roots.reference), findRuns(roots.runs)];
+  const figures = reference
+    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .flatMap((run) => figureOf(run, runs) ?? []);
+  const file = path.join(folder, 'index.html');
+  writeFileAtomically(file, allPage({ figures, reference, runs }, path.resolve(folder)));
+  return file;
+}
+
+function figureOf(reference: FoundRun, runs: readonly FoundRun[]): Figure | null {
+  const shown = shownRun(reference);
+  if (shown === null) return null;
+  const { experiment } = shown.record;
+  const latest = runs
+    .filter(({ record }) => record?.experiment === experiment && record.state === 'finished')
+    .values()
+    .map(shownRun)
+    .find((run) => run !== null && run.content.charts.length > 0);
+  return { name: reference.name, reference: shown, latest: latest ?? null };
+}
+
+/** Null if its files are damaged. */
+function shownRun(run: FoundRun): ShownRun | null {
+  if (run.record === null) return null;
+  try {
+    return { run, record: run.record, content: readContent(run.folder).content };
+  } catch (error) {
+    if (error instanceof UsageError) return null;
+    throw error;
+  }
+}

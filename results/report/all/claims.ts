@@ -1,0 +1,244 @@
+/**
+ * What the paper claims, next to what runs of this project measured. The table of the README and the
+ * page of all figures are made of this.
+ *
+ * Every verdict is a rule, so that a new run gets its own. A number that a record does not have was
+ * not measured, and has no verdict.
+ */
+import { formatRatio } from '../charts/format.ts';
+import type { Point, RunRecord, System } from '../run-record.ts';
+
+export interface Claim {
+  readonly says: string;
+  /** The paper's number. */
+  readonly paper: string;
+  /** The script that measures it; null if there is none yet. */
+  readonly script: string | null;
+  /** Null if the record does not have it. */
+  readonly finding: Finding | null;
+}
+
+export interface Finding {
+  readonly measured: string;
+  readonly verdict: string;
+}
+
+/** The records by their experiment: `crawl-rate`, `micro`, `brokerage`. */
+export type RecordsByExperiment = ReadonlyMap<string, RunRecord>;
+
+export function claimsOf(records: RecordsByExperiment): readonly Claim[] {
+  return CLAIMS.map(({ experiment, find, ...claim }) => {
+    const record = records.get(experiment);
+    return { ...claim, finding: record === undefined ? null : find(record) };
+  });
+}
+
+interface KnownClaim extends Omit<Claim, 'finding'> {
+  readonly experiment: string;
+  readonly find: (record: RunRecord) => Finding | null;
+}
+
+const CLAIMS: readonly KnownClaim[] = [
+  {
+    says: 'At 1 % per hour, a document waits far less than in a batch',
+    paper: 'about 1,000 times',
+    experiment: 'crawl-rate',
+    script: 'bench:crawl-rate',
+    find: shorterWait,
+  },
+  {
+    says: 'Percolator stops keeping up at some crawl rate',
+    paper: '40 %/hour',
+    experiment: 'crawl-rate',
+    script: 'bench:crawl-rate',
+    find: endOfPercolator,
+  },
+  {
+    says: 'The latency of the batch does not depend on low crawl rates',
+    paper: 'flat',
+    experiment: 'crawl-rate',
+    script: 'bench:crawl-rate',
+    find: flatBatch,
+  },
+  {
+    says: "Reads cost little more than raw Bigtable's",
+    paper: '0.94',
+    experiment: 'micro',
+    script: 'bench:micro',
+    find: (record) => ofRaw(record, 'read', { low: 0.85, high: Infinity }),
+  },
+  {
+    says: 'Writes cost about four times as much',
+    paper: '0.23',
+    experiment: 'micro',
+    script: 'bench:micro',
+    find: (record) => ofRaw(record, 'write', { low: 0.18, high: 0.3 }),
+  },
+  {
+    says: 'A brokerage needs far more processor than on a database',
+    paper: '30 times',
+    experiment: 'brokerage',
+    script: 'bench:brokerage',
+    find: moreProcessor,
+  },
+  {
+    says: 'Cost grows in a straight line with the load',
+    paper: 'yes',
+    experiment: 'brokerage',
+    script: 'bench:brokerage',
+    find: straightLine,
+  },
+  {
+    says: 'Killing a third of the tablet servers costs little',
+    paper: 'figure 10',
+    experiment: 'none yet',
+    script: null,
+    find: () => null,
+  },
+];
+
+/** The median latency of a system at a crawl rate; null if the record does not have it. */
+export function medianMs(
+  { points }: RunRecord,
+  system: System,
+  ratePercentPerHour: number,
+): number | null {
+  const found = points.find(
+    (point) => point.system === system && point.ratePercentPerHour === ratePercentPerHour,
+  );
+  return found?.latency?.medianMs ?? null;
+}
+
+/**
+ * A number of the row that begins with these cells, in the last column of this name; null if there
+ * is none.
+ */
+export function numberIn(
+  { findings }: RunRecord,
+  table: string,
+  column: string,
+  ...first: readonly string[]
+): number | null {
+  const found = findings?.tables.find(({ name }) => name === table);
+  const row = found?.rows.find((cells) => first.every((cell, i) => cells[i] === cell));
+  const value = row?.[found?.columns.lastIndexOf(column) ?? -1];
+  return typeof value === 'number' ? value : null;
+}
+
+function shorterWait(record: RunRecord): Finding | null {
+  const [batch, ours] = [medianMs(record, 'mapreduce', 1), medianMs(record, 'percolator', 1)];
+  if (batch === null || ours === null) return null;
+  const times = batch / ours;
+  return {
+    measured: formatRatio(times),
+    verdict: times >= 500 ? 'holds' : times > 1 ? 'holds, by less' : 'does not hold',
+  };
+}
+
+function endOfPercolator({ points }: RunRecord): Finding | null {
+  const rates = (verdict: Point['verdict']): readonly number[] =>
+    points
+      .filter((point) => point.system === 'percolator' && point.verdict === verdict)
+      .map(({ ratePercentPerHour }) => ratePercentPerHour);
+  const highest = Math.max(...rates('sustained'));
+  if (!Number.isFinite(highest)) return null;
+  const isReached = rates('saturated').some((rate) => rate > highest);
+  return {
+    measured: `above ${highest} %/hour`,
+    verdict: isReached ? (highest > 40 ? 'holds, later' : 'holds') : 'not reached',
+  };
+}
+
+/** Over the rates with which Percolator kept up. */
+function flatBatch(record: RunRecord): Finding | null {
+  const { points } = record;
+  const kept = points.filter(
+    (point) => point.verdict === 'sustained' && point.system === 'percolator',
+  );
+  const seconds = kept.flatMap(({ ratePercentPerHour }) => {
+    const ms = medianMs(record, 'mapreduce', ratePercentPerHour);
+    return ms === null ? [] : [ms / 1000];
+  });
+  if (seconds.length < 2) return null;
+  const [low, high] = [Math.min(...seconds), Math.max(...seconds)];
+  return {
+    measured: `${low.toFixed(1)} to ${high.toFixed(1)} s`,
+    verdict: high <= 1.5 * low ? 'holds' : 'does not hold',
+  };
+}
+
+/** The rate of an operation relative to the raw store's, on each store. */
+function ofRaw(
+  record: RunRecord,
+  operation: string,
+  { low, high }: { readonly low: number; readonly high: number },
+): Finding | null {
+  return onBothStores({
+    of: (store) => numberIn(record, 'figure-8', 'relative', store, operation),
+    words: (value) => value.toFixed(2),
+    holds: (value) => value >= low && value <= high,
+    otherwise: 'does not hold on one machine',
+  });
+}
+
+function moreProcessor(record: RunRecord): Finding | null {
+  return onBothStores({
+    // The last column of this name is that of the full load.
+    of: (store) => numberIn(record, 'cost', 'relative to functions', `Percolator, ${store}`),
+    words: (value) => value.toFixed(1),
+    unit: ' times, at full load',
+    holds: (value) => value >= 15,
+    otherwise: 'holds, by less',
+  });
+}
+
+function straightLine(record: RunRecord): Finding | null {
+  return onBothStores({
+    of: (store) => numberIn(record, 'lines', 'R²', `Percolator, ${store}`),
+    before: 'R² ',
+    words: (value) => value.toFixed(3),
+    holds: (value) => value >= 0.95,
+    otherwise: 'does not hold',
+  });
+}
+
+interface OnStores {
+  readonly of: (store: string) => number | null;
+  readonly before?: string;
+  readonly words: (value: number) => string;
+  readonly unit?: string;
+  readonly holds: (value: number) => boolean;
+  /** The verdict if it holds on no store. */
+  readonly otherwise: string;
+}
+
+function onBothStores({
+  of,
+  before = '',
+  words,
+  unit = '',
+  holds,
+  otherwise,
+}: OnStores): Finding | null {
+  const found = ['embedded', 'emulator'].flatMap((store) => {
+    const value = of(store);
+    return value === null ? [] : [{ store, value }];
+  });
+  if (found.length === 0) return null;
+  const measured = found.map(({ store, value }) => {
+    return store === 'embedded' ? words(value) : `${store} ${words(value)}`;
+  });
+  const holding = found
+    .filter(({ value }) => holds(value))
+    .map(({ store }) => NAMES[store] ?? store);
+  const where = holding.length === found.length ? '' : ` on ${holding.join(' and ')}`;
+  return {
+    measured: `${before}${measured.join(', ')}${unit}`,
+    verdict: holding.length === 0 ? otherwise : `holds${where}`,
+  };
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  embedded: 'the embedded store',
+  emulator: 'the emulator',
+};

@@ -6,9 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { readRunRecord, type RunRecord } from '#results';
-
-type Value = string | number | null;
+import { claimsOf, medianMs, numberIn, readRunRecord } from '#results';
 
 const ROOT = import.meta.dirname;
 const figure7 = readRunRecord(path.join(ROOT, 'results/reference/figure-7'));
@@ -16,30 +14,20 @@ const figure8 = readRunRecord(path.join(ROOT, 'results/reference/figure-8'));
 const figure9 = readRunRecord(path.join(ROOT, 'results/reference/figure-9'));
 
 describe('README.md says what was measured:', () => {
-  const ratio = medianMs('mapreduce', 1) / medianMs('percolator', 1);
-  const kept = figure7.points.filter(
-    ({ system, verdict }) => system === 'percolator' && verdict === 'sustained',
-  );
-  const wall = Math.max(...kept.map(({ ratePercentPerHour }) => ratePercentPerHour));
-  const batch = [1, 10, 100, 400, 800].map((rate) => medianMs('mapreduce', rate) / 1000);
-  const rows = {
-    'latency at 1 %': `about 1,000 times | ${ratio.toFixed(0)} times`,
-    'the wall': `40 %/hour | above ${wall} %/hour`,
-    'the flat batch': `flat      | ${Math.min(...batch).toFixed(1)} to ${Math.max(...batch).toFixed(1)} s`,
-    reads: `0.94      | ${relative('embedded', 'read')}, emulator ${relative('emulator', 'read')}`,
-    writes: `0.23      | ${relative('embedded', 'write')}, emulator ${relative('emulator', 'write')}`,
-    'the cost of a brokerage': `30 times  | ${cost('Percolator, embedded')}, emulator ${cost('Percolator, emulator')} times`,
-    'the straight line': `yes       | R² ${rSquared('Percolator, embedded')}, emulator ${rSquared('Percolator, emulator')} |`,
-  };
-  for (const [what, text] of Object.entries(rows)) {
-    test(what, () => contains('README.md', text));
+  const records = new Map([figure7, figure8, figure9].map((record) => [record.experiment, record]));
+  for (const { says, paper, script, finding } of claimsOf(records)) {
+    test(says, () => {
+      const { measured, verdict } = finding ?? { measured: 'not measured yet', verdict: 'open' };
+      const command = script === null ? '' : `\`./run.sh ${script}\` `;
+      contains('README.md', `| ${says} | ${paper} | ${measured} | ${verdict} | ${command}|`);
+    });
   }
 });
 
 describe('docs/figure-7.md says what was measured:', () => {
   const { percolatorDocumentsPerSecond } = figure7.capacity ?? {};
   const texts = {
-    medians: `${(medianMs('mapreduce', 1) / 1000).toFixed(1)} s for the batch and ${medianMs('percolator', 1).toFixed(1)} ms for Percolator`,
+    medians: `${(ms('mapreduce') / 1000).toFixed(1)} s for the batch and ${ms('percolator').toFixed(1)} ms for Percolator`,
     capacity: `${rounded(percolatorDocumentsPerSecond ?? 0)} documents a second`,
   };
   for (const [what, text] of Object.entries(texts)) {
@@ -50,48 +38,27 @@ describe('docs/figure-7.md says what was measured:', () => {
 describe('docs/figure-9.md says what was measured:', () => {
   for (const system of ['Percolator, embedded', 'Percolator, emulator', 'PostgreSQL, functions']) {
     test(system, () => {
-      const [, , rate = 0] = row(figure9, 'unpaced', system) as number[];
-      const [, , , ms = 0, times = 0] = row(figure9, 'cost', system) as number[];
-      const cells = [rate.toFixed(0), ms.toFixed(1), times.toFixed(2), rSquared(system)];
+      const cells = [
+        numberOf('unpaced', 'TR/s', system).toFixed(0),
+        numberOf('cost', 'CPU ms per TR, full load', system).toFixed(1),
+        numberOf('cost', 'relative to functions', system).toFixed(2),
+        numberOf('lines', 'R²', system).toFixed(3),
+      ];
       contains('docs/figure-9.md', `${system} | ${cells.join(' | ')} |`);
     });
   }
 });
 
-function medianMs(system: string, rate: number): number {
-  const point = figure7.points.find(
-    (one) => one.system === system && one.ratePercentPerHour === rate,
-  );
-  const ms = point?.latency?.medianMs;
-  assert.ok(ms !== undefined && ms !== null, `${system} at ${rate} %/hour has a median`);
-  return ms;
-}
-
-function relative(store: string, operation: string): string {
-  const found = tableOf(figure8, 'figure-8').find(
-    ([first, second]) => first === store && second === operation,
-  );
-  return Number(found?.[4]).toFixed(2);
-}
-
-function cost(system: string): string {
-  return Number(row(figure9, 'cost', system)[4]).toFixed(1);
-}
-
-function rSquared(system: string): string {
-  return Number(row(figure9, 'lines', system)[5]).toFixed(3);
-}
-
-function row(record: RunRecord, table: string, system: string): readonly Value[] {
-  const found = tableOf(record, table).find(([first]) => first === system);
-  assert.ok(found !== undefined, `${table} has a row of ${system}`);
+function ms(system: 'mapreduce' | 'percolator'): number {
+  const found = medianMs(figure7, system, 1);
+  assert.ok(found !== null, `${system} at 1 %/hour has a median`);
   return found;
 }
 
-function tableOf({ findings }: RunRecord, name: string): readonly (readonly Value[])[] {
-  const table = findings?.tables.find((one) => one.name === name);
-  assert.ok(table !== undefined, `the record has a table ${name}`);
-  return table.rows;
+function numberOf(table: string, column: string, system: string): number {
+  const found = numberIn(figure9, table, column, system);
+  assert.ok(found !== null, `${table} has the ${column} of ${system}`);
+  return found;
 }
 
 function rounded(count: number): string {

@@ -79,10 +79,13 @@ function headlineWith(claims: readonly Claim[]): string {
   const verdicts = claims.flatMap(({ finding }) => finding?.verdict ?? []);
   const whole = verdicts.filter((verdict) => verdict === 'holds').length;
   const part = verdicts.filter((verdict) => verdict.startsWith('holds')).length - whole;
+  const failing = verdicts.length - whole - part;
+  const open = claims.length - verdicts.length;
   return (
-    `The paper makes ${counted(claims.length, 'claim')} that this project can measure. In the ` +
-    `reference runs, ${whole} hold as stated, ${part} hold by less, later or on one store, ` +
-    `${verdicts.length - whole - part} do not hold, and ${claims.length - verdicts.length} are not measured yet.`
+    `Of the paper’s ${claims.length} claims, the reference runs confirm ${whole} as stated and ` +
+    `${part} in part (by less, later, or on one store); ${failing} ` +
+    `${failing === 1 ? 'does' : 'do'} not hold here, and ${open} ${open === 1 ? 'is' : 'are'} ` +
+    'not measured yet.'
   );
 }
 
@@ -206,9 +209,14 @@ function runRow({ name, folder, record, damage }: FoundRun, to: string): readonl
     record?.state ?? 'damaged',
     record?.environment.commit?.hash.slice(0, 7) ?? null,
     html`<span class="whole">${record?.startedAt.slice(0, 16).replace('T', ' ') ?? null}</span>`,
-    html`<div class="long">${record === null ? damage : headlineOf(record)}</div>`,
+    html`<div class="long">${record === null ? damage : firstSentence(headlineOf(record))}</div>`,
     html`<a href="${to}/run.json">JSON</a>`,
   ];
+}
+
+/** The rest is on the page of the run. */
+function firstSentence(text: string): string {
+  return /^.*?\.(?= [A-Z]|$)/.exec(text)?.[0] ?? text;
 }
 
 /** A relative address; the names of folders may hold any character. */

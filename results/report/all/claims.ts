@@ -27,9 +27,9 @@ export interface Finding {
 export type RecordsByExperiment = ReadonlyMap<string, RunRecord>;
 
 export function claimsOf(records: RecordsByExperiment): readonly Claim[] {
-  return CLAIMS.map(({ experiment, find, ...claim }) => {
+  return CLAIMS.map(({ says, paper, script, experiment, find }) => {
     const record = records.get(experiment);
-    return { ...claim, finding: record === undefined ? null : find(record) };
+    return { says, paper, script, finding: record === undefined ? null : find(record) };
   });
 }
 

@@ -216,7 +216,7 @@ export function inputFile<const D extends string | undefined = undefined>(
 }
 
 /** A folder that exists and can be read. */
-export function inputFolder<const D extends string | undefined = undefined>(
+export function inputFolder<const D extends string | null | undefined = undefined>(
   options: Common<D>,
 ): Option<string | D> {
   return {
@@ -260,7 +260,7 @@ function common<D>(options: Common<D>, expected: string): CommonParts<D> {
 }
 
 function defaultAsText(value: unknown): string | null {
-  if (value === undefined) return null;
+  if (value === undefined || value === null) return null;
   if (Array.isArray(value)) return value.join(',');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -1,0 +1,246 @@
+/**
+ * The page of all figures and runs: what it shows of which run, and that it works in a browser like
+ * every other page.
+ */
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
+import { temporaryFolder } from '../../../engine/testing/temporary-folder.ts';
+import { readRunRecord } from '../record-file.ts';
+import { REFERENCE_FOLDER } from '../run-folders.ts';
+import type { RunRecord } from '../run-record.ts';
+import { openBrowser, type OpenBrowser } from '../testing/browser.ts';
+import { createFindingsRun } from '../testing/sample-findings.ts';
+import { createSampleRun } from '../testing/sample-run.ts';
+import { buildAll } from './build-all.ts';
+import { claimsOf } from './claims.ts';
+
+const root = temporaryFolder();
+let count = 0;
+
+/** An empty folder for runs. */
+function newRuns(): string {
+  const folder = path.join(root, `runs-${count++}`, 'runs');
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** The page over the reference and these runs; it is next to the folder of runs. */
+function pageOf(runs: string): { readonly file: string; readonly text: string } {
+  const file = buildAll(path.dirname(runs), { runs, reference: REFERENCE_FOLDER });
+  return { file, text: readFileSync(file, 'utf8') };
+}
+
+/** A copy of a reference run as if it were measured later. */
+function addRun(runs: string, from: string, fields: Partial<RunRecord> = {}): string {
+  const folder = path.join(runs, `copy-${count++}`);
+  const reference = path.join(REFERENCE_FOLDER, from);
+  cpSync(reference, folder, { recursive: true });
+  const record = { ...readRunRecord(reference), startedAt: '2027-05-05T00:00:00.000Z', ...fields };
+  writeFileSync(path.join(folder, 'run.json'), JSON.stringify(record));
+  return path.basename(folder);
+}
+
+describe('the page of all figures', () => {
+  test('shows the reference where nothing was measured', () => {
+    const { text } = pageOf(path.join(newRuns(), 'no-such-folder'));
+    for (const name of ['figure-7', 'figure-8', 'figure-9']) {
+      assert.ok(text.includes(`<section id="${name}">`), name);
+      assert.match(text, new RegExp(`<canvas\\s+id="${name}-reference"`));
+    }
+    assert.equal(text.match(/It was not measured here yet/g)?.length, 3);
+    assert.ok(!text.includes('Latest run here'));
+  });
+
+  test('shows the latest finished run of a figure, and its verdicts unless it is a smoke run', () => {
+    const runs = newRuns();
+    addRun(runs, 'figure-7', { startedAt: '2027-01-01T00:00:00.000Z' });
+    const latest = addRun(runs, 'figure-7', { startedAt: '2027-02-01T00:00:00.000Z' });
+    addRun(runs, 'figure-7', { startedAt: '2027-03-01T00:00:00.000Z', state: 'interrupted' });
+    const { text } = pageOf(runs);
+    assert.match(text, new RegExp(`<a href="runs/${latest}/report\\.html">Its page</a>`));
+    assert.equal(text.match(/-latest"\s+role="img"/g)?.length, 1);
+    assert.match(text, /<th scope="col"[^>]*>Latest run here<\/th>/);
+
+    const smoke = newRuns();
+    addRun(smoke, 'figure-7', { profile: 'smoke' });
+    assert.match(pageOf(smoke).text, /<h3>Latest run here<\/h3>/);
+    assert.doesNotMatch(pageOf(smoke).text, /<th scope="col"[^>]*>Latest run here<\/th>/);
+  });
+
+  test('lists damaged runs with the reason, and shows the run before them', () => {
+    const runs = newRuns();
+    const good = addRun(runs, 'figure-7', { startedAt: '2027-01-01T00:00:00.000Z' });
+    const damaged = addRun(runs, 'figure-7', { startedAt: '2027-02-01T00:00:00.000Z' });
+    rmSync(path.join(runs, damaged, 'histograms'), { recursive: true });
+    mkdirSync(path.join(runs, 'half'));
+    writeFileSync(path.join(runs, 'half', 'run.json'), '{');
+    const { text } = pageOf(runs);
+    assert.match(text, new RegExp(`href="runs/${good}/report\\.html">Its page`));
+    assert.match(text, /half[^]*?damaged[^]*?The run record .*half.* cannot be used/);
+  });
+
+  test('is the same, byte for byte, when it is made again', () => {
+    const runs = newRuns();
+    addRun(runs, 'figure-8');
+    assert.equal(pageOf(runs).text, pageOf(runs).text);
+  });
+
+  test('links only to files that exist, also from folders with odd names', () => {
+    const runs = newRuns();
+    createFindingsRun(path.join(runs, 'a name? with #signs & 100 %')).finish();
+    createSampleRun(path.join(runs, 'crawl')).finish();
+    const { file, text } = pageOf(runs);
+    const links = [...text.matchAll(/ href="([^"]+)"/g)].flatMap(([, link = '']) => link);
+    const files = links.filter((link) => !/^(?:#|data:|https:)/.test(link));
+    assert.ok(files.some((link) => link.includes('%3F')));
+    for (const link of files) {
+      const target = fileURLToPath(new URL(link, pathToFileURL(file)));
+      assert.ok(readFileSync(target).length > 0, link);
+    }
+    for (const link of links.filter((one) => one.startsWith('#'))) {
+      assert.ok(text.includes(`id="${link.slice(1)}"`), link);
+    }
+  });
+
+  test('has every id once', () => {
+    const runs = newRuns();
+    for (const figure of ['figure-7', 'figure-8', 'figure-9']) addRun(runs, figure);
+    const [body = ''] = pageOf(runs).text.split('<script');
+    const ids = [...body.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id);
+    assert.deepEqual(
+      ids.filter((id, i) => ids.indexOf(id) < i),
+      [],
+    );
+  });
+});
+
+describe('a verdict on a claim follows the number:', () => {
+  const reference = new Map(
+    ['figure-7', 'figure-8', 'figure-9']
+      .map((name) => readRunRecord(path.join(REFERENCE_FOLDER, name)))
+      .map((record) => [record.experiment, record]),
+  );
+  const verdictsOf = (change: (record: RunRecord) => RunRecord): readonly (string | undefined)[] =>
+    claimsOf(new Map([...reference].map(([name, record]) => [name, change(record)]))).map(
+      ({ finding }) => finding?.verdict,
+    );
+
+  test('nothing measured is no verdict', () => {
+    assert.ok(claimsOf(new Map()).every(({ finding }) => finding === null));
+    assert.ok(verdictsOf((record) => ({ ...record, points: [], findings: null })).every((v) => !v));
+  });
+
+  test('a slower Percolator does not hold, and a batch that grows is not flat', () => {
+    const [wait, , flat] = verdictsOf((record) => ({
+      ...record,
+      points: record.points.map((point) => {
+        const { latency, system, ratePercentPerHour: rate } = point;
+        if (latency === null) return point;
+        const medianMs = system === 'percolator' ? 5000 : 1000 + 10 * rate;
+        return { ...point, latency: { ...latency, medianMs } };
+      }),
+    }));
+    assert.deepEqual([wait, flat], ['does not hold', 'does not hold']);
+  });
+
+  test('a Percolator that keeps up at every rate has not reached its wall', () => {
+    const [, wall] = verdictsOf((record) => ({
+      ...record,
+      points: record.points.filter(({ verdict }) => verdict === 'sustained'),
+    }));
+    assert.equal(wall, 'not reached');
+  });
+});
+
+describe('index.html in a browser', () => {
+  let opened: OpenBrowser;
+  let file: string;
+  before(async () => {
+    const runs = newRuns();
+    for (const figure of ['figure-7', 'figure-8', 'figure-9']) addRun(runs, figure);
+    createSampleRun(path.join(runs, 'crawl')).finish();
+    ({ file } = pageOf(runs));
+    opened = await openBrowser();
+  });
+  after(() => opened[Symbol.asyncDispose]());
+
+  async function withPage(
+    options: { readonly width: number; readonly colorScheme: 'light' | 'dark' },
+    look: (page: Page) => Promise<void>,
+  ): Promise<void> {
+    const { width, colorScheme } = options;
+    await using context = await opened.browser.newContext({
+      viewport: { width, height: 800 },
+      colorScheme,
+    });
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => {
+      if (!/^(?:file|data):/.test(request.url())) complaints.push(request.url());
+    });
+    await page.goto(pathToFileURL(file).href);
+    await page.evaluate('document.fonts.ready');
+    await look(page);
+    assert.deepEqual(complaints, []);
+  }
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`draws both runs of each figure, without a request, in ${colorScheme}`, async () => {
+      await withPage({ width: 1400, colorScheme }, async (page) => {
+        const drawn = await page.locator('canvas').evaluateAll(colorCounts);
+        assert.equal(drawn.length, 6);
+        for (const { id, colors } of drawn) assert.ok(colors > 10, `${id} is drawn`);
+      });
+    });
+  }
+
+  test('switches a series of one run, not that of the other', async () => {
+    await withPage({ width: 1400, colorScheme: 'light' }, async (page) => {
+      const pictures = (): Promise<readonly string[]> =>
+        page
+          .locator('#figure-7 canvas')
+          .evaluateAll((all) =>
+            all.map((canvas) => (canvas as unknown as { toDataURL(): string }).toDataURL()),
+          );
+      const [reference, latest] = await pictures();
+      await page.locator('input[data-chart="figure-7-latest"]').first().click();
+      await page.waitForTimeout(300);
+      const [sameReference, otherLatest] = await pictures();
+      assert.equal(sameReference, reference);
+      assert.notEqual(otherLatest, latest);
+    });
+  });
+
+  test('fits on a telephone, where only tables scroll', async () => {
+    await withPage({ width: 360, colorScheme: 'light' }, async (page) => {
+      for (const fold of await page.locator('summary').all()) await fold.click();
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    });
+  });
+});
+
+/** Runs in the browser. */
+function colorCounts(canvases: readonly unknown[]): { id: string; colors: number }[] {
+  interface Canvas {
+    readonly id: string;
+    readonly width: number;
+    readonly height: number;
+    getContext(kind: '2d'): {
+      getImageData(...box: readonly number[]): { readonly data: Uint8ClampedArray };
+    };
+  }
+  return (canvases as readonly Canvas[]).map((canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const colors = new Set<number>();
+    for (let at = 0; at < data.length; at += 4) {
+      colors.add(((data[at] ?? 0) << 16) | ((data[at + 1] ?? 0) << 8) | (data[at + 2] ?? 0));
+    }
+    return { id: canvas.id, colors: colors.size };
+  });
+}

@@ -57,7 +57,8 @@ export function readContent(folder: string): {
 } {
   const run = readMeasuredRun(folder);
   const { findings } = run.record;
-  const content = findings === null ? crawlRateContent(folder, run) : findingsContent(findings, run.record.state);
+  const content =
+    findings === null ? crawlRateContent(folder, run) : findingsContent(findings, run.record.state);
   return { run, content };
 }
 

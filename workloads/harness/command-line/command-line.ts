@@ -137,7 +137,7 @@ function refuseWithoutEffect(
     for (const [other, effective] of Object.entries(option.onlyWith ?? {})) {
       const found = values.find((one) => one.key === other);
       if (found === undefined || effective.includes(String(found.value))) continue;
-      const needed = effective.map((value) => `${found.name} ${value}`).join(' or ');
+      const needed = effective.map((value) => withValue(found.name, value)).join(' or ');
       throw new UsageError(
         `${name} has an effect only with ${needed}, but ${found.name} is ${String(found.value)}.`,
       );
@@ -268,13 +268,18 @@ function sentenceOf(error: CommanderError): string {
   return line.charAt(0).toUpperCase() + line.slice(1);
 }
 
+/** A flag is given without a value. */
+function withValue(name: string, value: string): string {
+  return value === 'true' ? name : `${name} ${value}`;
+}
+
 function helpText(
   option: Option<unknown>,
   { positionals = {} }: CommandSpecification<Options, Options>,
 ): string {
   const nameOf = (key: string): string => (key in positionals ? `<${key}>` : flagOf(key));
   const conditions = Object.entries(option.onlyWith ?? {}).map(
-    ([other, effective]) => `with ${nameOf(other)} ${effective.join(' or ')}`,
+    ([other, effective]) => `with ${withValue(nameOf(other), effective.join(' or '))}`,
   );
   const facts = [
     conditions.length === 0 ? null : `only ${conditions.join(' and ')}`,

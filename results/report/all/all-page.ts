@@ -165,7 +165,8 @@ function figureSection({ name, reference, latest }: Figure, shown: readonly OnPa
     ${
       latest === null
         ? html`<p class="small">
-            It was not measured here yet: <code>./run.sh bench:${reference.record.experiment}</code>
+            It was not measured here yet:
+            <code>./run.sh ${`bench:${reference.record.experiment}`}</code>
           </p>`
         : null
     }

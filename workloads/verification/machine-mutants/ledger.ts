@@ -1,6 +1,8 @@
 /** Verdicts, written line by line as they are found, so that a stopped run loses nothing. */
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { UsageError } from '#harness';
+import { checkFolderWritable, checkReadableFile } from '../../harness/command-line/path-checks.ts';
 import type { MachineMutant } from './generate.ts';
 import { digestOf, readSource } from './folders.ts';
 import type { Verdict } from './verdict.ts';
@@ -9,17 +11,26 @@ export class Ledger {
   readonly #file: string;
   readonly #verdicts = new Map<string, Verdict>();
 
-  /** Reads the existing verdicts; the newest verdict on a mutant counts. */
-  constructor(file: string) {
+  /**
+   * Reads the existing verdicts; the newest verdict on a mutant counts. `anew` removes them.
+   * @throws UsageError if the file cannot be written, or is of another program, which it stays
+   */
+  constructor(file: string, { anew = false }: { readonly anew?: boolean } = {}) {
     this.#file = file;
-    mkdirSync(path.dirname(file), { recursive: true });
-    if (!existsSync(file)) return;
-    const text = readFileSync(file, 'utf8');
-    for (const line of text.split('\n')) {
-      const verdict = parseLine(line);
-      if (verdict !== undefined) this.#keep(verdict);
+    const text = textOf(file);
+    const verdicts = text.split('\n').map(parseLine);
+    const read = verdicts.filter((verdict) => verdict !== undefined);
+    if (text !== '' && read.length === 0) {
+      throw new UsageError(
+        `--ledger must be a file of verdicts, but ${JSON.stringify(file)} holds something else.`,
+      );
     }
-    if (!text.endsWith('\n')) appendFileSync(file, '\n');
+    if (anew) {
+      rmSync(file, { force: true });
+      return;
+    }
+    for (const verdict of read) this.#keep(verdict);
+    if (text !== '' && !text.endsWith('\n')) appendFileSync(file, '\n');
   }
 
   add(verdict: Verdict): void {
@@ -46,10 +57,22 @@ export class Ledger {
   }
 }
 
+/** Empty if there is no file yet; its folder is there afterwards. */
+function textOf(file: string): string {
+  if (existsSync(file)) {
+    checkReadableFile('--ledger', file);
+    return readFileSync(file, 'utf8');
+  }
+  checkFolderWritable('The folder of --ledger', path.dirname(file));
+  mkdirSync(path.dirname(file), { recursive: true });
+  return '';
+}
+
 /** Undefined for a line that was cut short, because its process was ended while it wrote. */
 function parseLine(line: string): Verdict | undefined {
   try {
-    return JSON.parse(line) as Verdict;
+    const parsed = JSON.parse(line) as Partial<Verdict> | null;
+    return typeof parsed?.digest === 'string' ? (parsed as Verdict) : undefined;
   } catch {
     return undefined;
   }

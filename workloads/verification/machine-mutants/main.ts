@@ -20,7 +20,6 @@
  * Exit codes: 0; 1 if more than 5 % of the judged mutants survived without a reason; 2 for a
  * mistake on the command line.
  */
-import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { flag, integer, runCommand, startProgress, text, textList } from '#harness';
 import { UsageError } from '#results';
@@ -90,8 +89,7 @@ await runCommand(specification, async (options, { signal }) => {
     for (const { file, line, key } of mutants) process.stdout.write(`${file}:${line}  ${key}\n`);
     return;
   }
-  if (options.anew) rmSync(options.ledger, { force: true });
-  const ledger = new Ledger(options.ledger);
+  const ledger = new Ledger(options.ledger, { anew: options.anew });
   const equivalents = readEquivalents();
   const drawn = inFairOrder(mutants, options.seed).slice(0, options.sample);
   const waiting = drawn.filter((mutant) => {

@@ -1,0 +1,39 @@
+/** Files that are no ledger are refused, and stay as they are. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import { UsageError } from '#results';
+import { Ledger } from './ledger.ts';
+
+test('a file of another program is no ledger, and nothing is added to it', () => {
+  for (const content of ['my diary', 'null\n', '[]\n', '{"file": 1}\n', '\0\0\0']) {
+    const file = path.join(temporaryFolder(), 'file');
+    writeFileSync(file, content);
+    refused(file, /^--ledger must be a file of verdicts, but .* holds something else\.$/);
+    assert.throws(() => new Ledger(file, { anew: true }), UsageError);
+    assert.equal(readFileSync(file, 'utf8'), content);
+  }
+});
+
+test('a folder, a pipe and a place without files are no ledger', () => {
+  const folder = temporaryFolder();
+  mkdirSync(path.join(folder, 'below'));
+  execFileSync('mkfifo', [path.join(folder, 'pipe')]);
+  for (const name of ['below', 'pipe']) {
+    refused(path.join(folder, name), /^--ledger must be a file that can be read, but /);
+  }
+  refused(
+    '/proc/none/ledger.jsonl',
+    /^The folder of --ledger must be a folder that can be written, but /,
+  );
+});
+
+function refused(file: string, sentence: RegExp): void {
+  assert.throws(
+    () => new Ledger(file),
+    (error) => error instanceof UsageError && sentence.test(error.message),
+  );
+}

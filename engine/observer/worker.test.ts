@@ -471,6 +471,7 @@ test('changes of this process start runs at once, without a scan', async () => {
   await a.write({ 'x:seen': '1' });
   await ran.promise;
   await worker.stop();
+  assert.equal(worker.counters.runs, 1);
 });
 
 test('an option that is not a number above 0 is refused by name', async () => {

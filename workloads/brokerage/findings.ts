@@ -2,7 +2,7 @@
 import { type Findings, HEADLINE_SAMPLES_MIN } from '#results';
 import { figure9Chart, NAMES, PAPER } from './figure-9.ts';
 import { cpuPerTrade, tradesPerSecond } from './point.ts';
-import { isRight, type Results } from './results.ts';
+import { isCorrect, type Results } from './results.ts';
 import {
   brokersTable,
   costTable,
@@ -24,7 +24,7 @@ export function findingsOf(results: Results): Findings {
     kicker: 'Percolator paper, figure 9',
     title: 'A brokerage like TPC-E’s, on Percolator and on PostgreSQL',
   };
-  if (!isRight(results)) {
+  if (!isCorrect(results)) {
     const { wrong } = results;
     const detail =
       wrong.length > 0 ? wrong.join('; ') : 'nothing has been measured and checked yet';

@@ -56,6 +56,6 @@ export function noResults(): Results {
 }
 
 /** Whether everything was measured, checked and found right: only then are there numbers. */
-export function isRight({ wrong, isComplete }: Results): boolean {
+export function isCorrect({ wrong, isComplete }: Results): boolean {
   return isComplete && wrong.length === 0;
 }

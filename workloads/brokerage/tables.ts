@@ -6,6 +6,7 @@ import {
   statedPercentileMs,
   type ResultTable,
 } from '#results';
+import { rounded } from '../harness/statistics/rounded.ts';
 import { TRANSACTIONS, type TransactionType } from './model/index.ts';
 import type { RunResult } from './clients.ts';
 import { type Line, lineOf, NAMES, PAPER } from './figure-9.ts';
@@ -71,19 +72,19 @@ function ladderRow({ system, ran }: Point): Row {
   const reason = saturation(ran);
   return [
     NAMES[system],
-    round(offered.tradesPerSecond),
-    round(offered.seconds),
-    round(tradesOffered(ran)),
+    rounded(offered.tradesPerSecond),
+    rounded(offered.seconds),
+    rounded(tradesOffered(ran)),
     records.tradeResult.ended,
-    round(interval.low),
-    round(interval.high),
-    round(tradesPerSecond(ran)),
-    round(cores(ran)),
-    round(clients === undefined ? null : clients / offered.seconds),
+    rounded(interval.low),
+    rounded(interval.high),
+    rounded(tradesPerSecond(ran)),
+    rounded(cores(ran)),
+    rounded(clients === undefined ? null : clients / offered.seconds),
     milliseconds(cpuPerTrade([ran])),
-    round(statedPercentileMs(records.tradeResult.histogram, 90)),
-    round(tradesPerOrder(ran)),
-    round((1_000 * conflictsOf(ran)) / transactions(ran)),
+    rounded(statedPercentileMs(records.tradeResult.histogram, 90)),
+    rounded(tradesPerOrder(ran)),
+    rounded((1_000 * conflictsOf(ran)) / transactions(ran)),
     reason === null ? 'yes' : `no: ${reason}`,
   ];
 }
@@ -129,11 +130,11 @@ export function lineTable(results: Results): ResultTable {
 }
 
 function lineRow(name: string, { fit, loads, from, to }: Line): Row {
-  const range = [name, loads.length, round(from), round(to), round(to / from)];
+  const range = [name, loads.length, rounded(from), rounded(to), rounded(to / from)];
   if (fit === null) return [...range, null, null, null, null, null];
   const { rSquared, intercept, slope, slopeError } = fit;
   const slopes = [slope, slope - slopeError, slope + slopeError];
-  return [...range, round(rSquared, 5), round(intercept), ...slopes.map((one) => round(one))];
+  return [...range, rounded(rSquared, 5), rounded(intercept), ...slopes.map((one) => rounded(one))];
 }
 
 export function costTable(results: Results): ResultTable {
@@ -141,7 +142,7 @@ export function costTable(results: Results): ResultTable {
     cpuPerTrade(lineOf(results, system).kept.map(({ ran }) => ran));
   const full = (system: SystemName): number | null => cpuPerTrade(runsOf(results.unpaced, system));
   const relative = (value: number | null, of: number | null): number | null =>
-    value === null || of === null ? null : round(value / of);
+    value === null || of === null ? null : rounded(value / of);
   return {
     name: 'cost',
     title: 'What a Trade-Result costs, with its share of the mix',
@@ -163,7 +164,13 @@ export function costTable(results: Results): ResultTable {
         milliseconds(full(system)),
         relative(full(system), full('functions')),
       ]),
-      ['paper', null, null, round((1_000 * PAPER.cores) / PAPER.tradesPerSecond), PAPER.inflation],
+      [
+        'paper',
+        null,
+        null,
+        rounded((1_000 * PAPER.cores) / PAPER.tradesPerSecond),
+        PAPER.inflation,
+      ],
     ],
     metrics: {
       rowNames: 1,
@@ -194,11 +201,11 @@ export function unpacedTable({ unpaced, durability }: Results): ResultTable {
       runsOf(unpaced, system).map((ran) => [
         NAMES[system],
         ran.offered.users,
-        round(tradesPerSecond(ran)),
+        rounded(tradesPerSecond(ran)),
         ran.records.tradeResult.ended,
-        round(transactions(ran) / ran.offered.seconds),
-        round(cores(ran)),
-        round((1_000 * conflictsOf(ran)) / transactions(ran)),
+        rounded(transactions(ran) / ran.offered.seconds),
+        rounded(cores(ran)),
+        rounded((1_000 * conflictsOf(ran)) / transactions(ran)),
         durability.get(system) ?? null,
       ]),
     ),
@@ -253,11 +260,11 @@ function transactionRows(name: string, ran: RunResult): readonly Row[] {
         name,
         title,
         ended,
-        isInMix ? round(mixShare(ran, type)) : null,
+        isInMix ? rounded(mixShare(ran, type)) : null,
         isInMix ? `${mixPercentMin} to ${mixPercentMax}` : 'once a minute',
         isInMix ? shareVerdict(ran, type) : null,
-        round(mean),
-        round(within),
+        rounded(mean),
+        rounded(within),
         responseMsMax,
         within === null ? 'too few' : within <= responseMsMax && mean <= within ? 'yes' : 'NO',
         conflicts,
@@ -282,7 +289,7 @@ function shareVerdict(ran: RunResult, type: TransactionType): string {
 
 export function readsTable({ reads }: Results): ResultTable {
   const [off] = reads;
-  const perTransaction = (ran: RunResult, of: number): number => round(of / transactions(ran));
+  const perTransaction = (ran: RunResult, of: number): number => rounded(of / transactions(ran));
   const calls = ({ store }: RunResult): number =>
     (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
   return {
@@ -308,12 +315,12 @@ export function readsTable({ reads }: Results): ResultTable {
       return [
         name,
         perTransaction(ran, ran.store?.reads.operations ?? 0),
-        round(all),
+        rounded(all),
         perTransaction(ran, ran.store?.scans.operations ?? 0),
         perTransaction(ran, ran.store?.scans.rpcs ?? 0),
-        round(before / all),
+        rounded(before / all),
         perTransaction(ran, ran.store?.conditionals.rpcs ?? 0),
-        round(tradesPerSecond(ran)),
+        rounded(tradesPerSecond(ran)),
         milliseconds(cpuPerTrade([ran])),
       ];
     }),
@@ -349,13 +356,13 @@ export function brokersTable({ brokers }: Results): ResultTable {
       const { ended, retried, conflicts, histogram } = ran.records.tradeResult;
       return [
         mode,
-        round(tradesPerSecond(ran)),
+        rounded(tradesPerSecond(ran)),
         ended,
         milliseconds(cpuPerTrade([ran])),
-        round((100 * retried) / Math.max(1, ended)),
+        rounded((100 * retried) / Math.max(1, ended)),
         conflicts,
-        round((1_000 * conflictsOf(ran)) / transactions(ran)),
-        round(statedPercentileMs(histogram, 90)),
+        rounded((1_000 * conflictsOf(ran)) / transactions(ran)),
+        rounded(statedPercentileMs(histogram, 90)),
       ];
     }),
     metrics: {
@@ -380,11 +387,5 @@ export function runsOf(points: readonly Point[], system: SystemName): readonly R
 }
 
 function milliseconds(seconds: number | null): number | null {
-  return seconds === null ? null : round(1_000 * seconds);
-}
-
-function round<T extends number | null>(value: T, digits = 4): T {
-  return (
-    value === null || !Number.isFinite(value) ? null : Number(value.toPrecision(digits))
-  ) as T;
+  return seconds === null ? null : rounded(1_000 * seconds);
 }

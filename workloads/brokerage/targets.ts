@@ -4,7 +4,7 @@ import type { RunResult } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
 import type { Plan } from './plan.ts';
 import { cpuPerTrade, tradesPerSecond, transactions } from './point.ts';
-import { isRight, type Results, VARIANT } from './results.ts';
+import { isCorrect, type Results, VARIANT } from './results.ts';
 import { runsOf, systemsOf } from './tables.ts';
 
 const R_SQUARED_MIN = 0.98;
@@ -16,7 +16,7 @@ const READ_RATIO_MIN = 5;
 
 /** Returns none for a run whose check failed. */
 export function targetsOf(plan: Plan, results: Results): readonly Target[] {
-  if (!isRight(results)) return [];
+  if (!isCorrect(results)) return [];
   return [
     ...lineTargets(results),
     ...inflationTarget(results),

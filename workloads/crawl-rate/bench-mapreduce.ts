@@ -23,7 +23,7 @@ import {
   type Sizes,
 } from '#harness';
 import { Contest, type Repeat } from './batch/contest.ts';
-import { foundIn } from './batch/contest-findings.ts';
+import { findingsOf } from './batch/contest-findings.ts';
 import { writeRepository } from './batch/repository-files.ts';
 import { whyNoGnuSort } from './batch/sort-pipeline.ts';
 import { createSyntheticDocuments } from './documents/index.ts';
@@ -114,7 +114,7 @@ await runExperiment(
       ],
     }),
   },
-  async (settings, measuring) => foundIn(settings, await measure(settings, measuring)),
+  async (settings, measuring) => findingsOf(settings, await measure(settings, measuring)),
 );
 
 /** Steps 1 to 3. */

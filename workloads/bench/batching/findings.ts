@@ -9,11 +9,12 @@ import {
   type Target,
 } from '#results';
 import { estimate, intervalOf } from '../../harness/statistics/ratio.ts';
-import type { Measured } from './measure-variants.ts';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { VariantResult } from './measure-variants.ts';
 
 export interface BatchingResult {
-  readonly crawl: readonly Measured[];
-  readonly tenColumns: readonly Measured[];
+  readonly crawl: readonly VariantResult[];
+  readonly tenColumns: readonly VariantResult[];
   readonly concurrency: number;
 }
 
@@ -45,7 +46,7 @@ export function findingsOf({ crawl, tenColumns, concurrency }: BatchingResult): 
 }
 
 /** The reads that prefetching alone saves, together with its effect on latency. */
-function readTarget(tenColumns: readonly Measured[]): Target {
+function readTarget(tenColumns: readonly VariantResult[]): Target {
   const off = tenColumns.find(({ variant }) => variant === 'off');
   const on = tenColumns.find(({ variant }) => variant === 'prefetch');
   const name = 'read RPCs saved by prefetching';
@@ -65,7 +66,7 @@ function readTarget(tenColumns: readonly Measured[]): Target {
 function tableOf(
   name: string,
   title: string,
-  measured: readonly Measured[],
+  measured: readonly VariantResult[],
   concurrency: number,
 ): ResultTable {
   return {
@@ -92,26 +93,26 @@ function tableOf(
     ],
     rows: measured.map((one) => [
       one.variant,
-      round(one.operations),
-      round(one.rpcs),
-      round(one.readRpcs),
-      round(one.conditionalRpcs),
-      round(one.blindRpcs),
-      round(one.scanRpcs),
-      round(one.wasted),
-      round(one.cpuMs),
+      rounded(one.operations),
+      rounded(one.rpcs),
+      rounded(one.readRpcs),
+      rounded(one.conditionalRpcs),
+      rounded(one.blindRpcs),
+      rounded(one.scanRpcs),
+      rounded(one.wasted),
+      rounded(one.cpuMs),
       Math.round(middle(one.perSecond)),
-      round(one.medianMs),
-      one.p99Ms === null ? null : round(one.p99Ms),
+      rounded(one.medianMs),
+      one.p99Ms === null ? null : rounded(one.p99Ms),
       one.samples,
-      round(one.aloneMedianMs),
+      rounded(one.aloneMedianMs),
       one.aloneSamples,
     ]),
     metrics: metricsOf(measured, concurrency),
   };
 }
 
-function metricsOf(measured: readonly Measured[], concurrency: number): TableMetrics {
+function metricsOf(measured: readonly VariantResult[], concurrency: number): TableMetrics {
   const intervals = measured.map(({ perSecond }) => intervalOf(estimate(perSecond)));
   return {
     rowNames: 1,
@@ -126,9 +127,9 @@ function metricsOf(measured: readonly Measured[], concurrency: number): TableMet
   };
 }
 
-function chartOf(name: string, title: string, measured: readonly Measured[]): ResultChart {
+function chartOf(name: string, title: string, measured: readonly VariantResult[]): ResultChart {
   const ticks = measured.map(({ variant }, at) => ({ at: at + 1, label: variant }));
-  const points = (of: (one: Measured) => number): ResultChart['series'][number]['points'] =>
+  const points = (of: (one: VariantResult) => number): ResultChart['series'][number]['points'] =>
     measured
       .map((one, i) => ({ x: i + 1, y: of(one), low: null, high: null, samples: one.done }))
       .filter(({ y }) => y > 0);
@@ -144,10 +145,6 @@ function chartOf(name: string, title: string, measured: readonly Measured[]): Re
       { name: 'of reads', look: 'other', isLine: false, points: points((one) => one.readRpcs) },
     ],
   };
-}
-
-function round(value: number): number {
-  return Number(value.toPrecision(4));
 }
 
 function middle(values: readonly number[]): number {

@@ -31,7 +31,7 @@ export interface Variant {
 }
 
 /** One workload under one variant, all repeats together; counts are per document or transaction. */
-export interface Measured {
+export interface VariantResult {
   readonly variant: string;
   readonly done: number;
   /** The rate of each repeat. */
@@ -75,7 +75,7 @@ export interface BenchContext {
   readonly signal: AbortSignal;
 }
 
-interface Part {
+interface RepeatResult {
   readonly counts: StoreCounts;
   readonly done: number;
   readonly seconds: number;
@@ -94,8 +94,8 @@ const ALONE = 50;
 export async function benchCrawl(
   options: BenchOptions,
   context: BenchContext,
-): Promise<readonly Measured[]> {
-  return inTurns('clustering documents', options, context, (variant, seed) =>
+): Promise<readonly VariantResult[]> {
+  return measureInTurns('clustering documents', options, context, (variant, seed) =>
     measureCrawl(options, variant, { ...context, seed }),
   );
 }
@@ -103,20 +103,20 @@ export async function benchCrawl(
 export async function benchTenColumns(
   options: BenchOptions,
   context: BenchContext,
-): Promise<readonly Measured[]> {
-  return inTurns('reading rows of ten columns', options, context, (variant, seed) =>
+): Promise<readonly VariantResult[]> {
+  return measureInTurns('reading rows of ten columns', options, context, (variant, seed) =>
     measureTenColumns(options, variant, { ...context, seed }),
   );
 }
 
-async function inTurns(
+async function measureInTurns(
   name: string,
   { variants, repeats, seed }: BenchOptions,
   { progress, signal }: BenchContext,
-  measure: (variant: Variant, seed: number) => Promise<Part>,
-): Promise<readonly Measured[]> {
+  measure: (variant: Variant, seed: number) => Promise<RepeatResult>,
+): Promise<readonly VariantResult[]> {
   const random = createRandom(seed).fork(name);
-  const parts = new Map<string, Part[]>(variants.map((variant) => [variant.name, []]));
+  const parts = new Map<string, RepeatResult[]>(variants.map((variant) => [variant.name, []]));
   progress.phase(name, repeats * variants.length, 'runs');
   let done = 0;
   for (let repeat = 0; repeat < repeats; repeat++) {
@@ -136,7 +136,7 @@ async function measureCrawl(
   { repository, documents: count, concurrency, roundTripMs }: BenchOptions,
   variant: Variant,
   { openEmpty, signal, seed }: BenchContext & { readonly seed: number },
-): Promise<Part> {
+): Promise<RepeatResult> {
   await using store = await openEmpty();
   const documents = crawlDocuments(repository, seed);
   await loadCrawl(store, documents);
@@ -163,7 +163,7 @@ async function measureTenColumns(
   { repository: rows, transactions: count, concurrency, roundTripMs }: BenchOptions,
   variant: Variant,
   { openEmpty, signal, seed }: BenchContext & { readonly seed: number },
-): Promise<Part> {
+): Promise<RepeatResult> {
   await using store = await openEmpty();
   await loadTenColumns(store, rows);
   const counted = await countedStore(store, variant, roundTripMs);
@@ -199,7 +199,7 @@ async function measured(
   counts: StoreCounts,
   percolator: Awaited<ReturnType<typeof openTenColumns>>['percolator'],
   loops: { readonly [K in 'warmUp' | 'busy' | 'alone']: () => Promise<Loop> },
-): Promise<Part> {
+): Promise<RepeatResult> {
   await loops.warmUp();
   await percolator.settled();
   const before = { counts: copyCounts(counts), wasted: wastedBy(percolator) };
@@ -219,9 +219,9 @@ function wastedBy({ counters }: Parameters<typeof measured>[1]): number {
   return counters.prefetched - counters.prefetchedUsed;
 }
 
-function merged(variant: string, parts: readonly Part[]): Measured {
+function merged(variant: string, parts: readonly RepeatResult[]): VariantResult {
   const done = parts.reduce((sum, part) => sum + part.done, 0);
-  const mean = (of: (part: Part) => number): number =>
+  const mean = (of: (part: RepeatResult) => number): number =>
     parts.reduce((sum, part) => sum + of(part) * part.done, 0) / done;
   const latencies = mergeHistograms(parts.map((part) => part.latencies));
   const alone = mergeHistograms(parts.map((part) => part.alone));

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLatencyHistogram, type Histogram } from '#results';
-import { foundIn } from './findings.ts';
-import type { RateMeasured } from './measure.ts';
+import { findingsOf } from './findings.ts';
+import type { RateResult } from './measure.ts';
 
-function of(writes: number): RateMeasured {
+function of(writes: number): RateResult {
   const [fromDue, fromCommit, commit] = [0, 1, 2].map(() => {
     const histogram = createLatencyHistogram();
     for (let i = 1; i <= writes; i++) histogram.recordValue(1_000 * i);
@@ -16,7 +16,7 @@ function of(writes: number): RateMeasured {
 
 test('a percentile needs a hundred writes, and a headline thirty', () => {
   const rates = [of(29), of(30), of(100)];
-  const { headline, tables, charts } = foundIn({ rates, idlePercent: 0.5 }, 'embedded');
+  const { headline, tables, charts } = findingsOf({ rates, idlePercent: 0.5 }, 'embedded');
   assert.match(
     headline,
     /median: 15\.\d ms at 3 per second \(30 writes\), 50\.\d ms at 10 .*100 writes/,
@@ -46,7 +46,7 @@ test('a percentile needs a hundred writes, and a headline thirty', () => {
 });
 
 test('without enough writes there is neither headline nor curve', () => {
-  const { headline, charts } = foundIn({ rates: [of(8)], idlePercent: 0.5 }, 'embedded');
+  const { headline, charts } = findingsOf({ rates: [of(8)], idlePercent: 0.5 }, 'embedded');
   assert.match(headline, /median: none, because no rate had 30 writes/);
   assert.deepEqual(
     charts[0]?.series.map(({ name }) => name),

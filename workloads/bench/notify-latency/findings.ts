@@ -12,7 +12,8 @@ import {
   statedPercentileMs,
   type Target,
 } from '#results';
-import type { NotifyMeasured, RateMeasured } from './measure.ts';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { NotifyLatencyResult, RateResult } from './measure.ts';
 
 /** Targets for the median in milliseconds, from a write to the run of its observer. */
 const TARGET_MS = { embedded: 10, elsewhere: 50 } as const;
@@ -20,18 +21,17 @@ const TARGET_MS = { embedded: 10, elsewhere: 50 } as const;
 const TARGET_IDLE_PERCENT = 1;
 
 /** The columns of the table: a heading and its value. */
-const COLUMNS: readonly (readonly [heading: string, of: (rate: RateMeasured) => number | null])[] =
-  [
-    ['median', medianMs],
-    ['p90', ({ fromDue }) => statedPercentileMs(fromDue, 90)],
-    ['p99', p99Ms],
-    ['max', ({ fromDue }) => percentileMs(fromDue, 100)],
-    ['commit median', ({ commit }) => percentileMs(commit, 50)],
-    ['run after it', ({ fromCommit }) => percentileMs(fromCommit, 50)],
-    ['lag p99', ({ fromDue, lagP99Ms }) => (isStated(99, fromDue.totalCount) ? lagP99Ms : null)],
-  ];
+const COLUMNS: readonly (readonly [heading: string, of: (rate: RateResult) => number | null])[] = [
+  ['median', medianMs],
+  ['p90', ({ fromDue }) => statedPercentileMs(fromDue, 90)],
+  ['p99', p99Ms],
+  ['max', ({ fromDue }) => percentileMs(fromDue, 100)],
+  ['commit median', ({ commit }) => percentileMs(commit, 50)],
+  ['run after it', ({ fromCommit }) => percentileMs(fromCommit, 50)],
+  ['lag p99', ({ fromDue, lagP99Ms }) => (isStated(99, fromDue.totalCount) ? lagP99Ms : null)],
+];
 
-export function foundIn(measured: NotifyMeasured, store: string): FindingsParts {
+export function findingsOf(measured: NotifyLatencyResult, store: string): FindingsParts {
   const { rates, idlePercent } = measured;
   return {
     headline:
@@ -45,7 +45,7 @@ export function foundIn(measured: NotifyMeasured, store: string): FindingsParts 
 }
 
 /** The medians of at least 30 writes. */
-function mediansOf(rates: readonly RateMeasured[]): string {
+function mediansOf(rates: readonly RateResult[]): string {
   const medians = rates
     .filter((rate) => writesOf(rate) >= HEADLINE_SAMPLES_MIN)
     .map(
@@ -57,7 +57,7 @@ function mediansOf(rates: readonly RateMeasured[]): string {
     : `none, because no rate had ${HEADLINE_SAMPLES_MIN} writes`;
 }
 
-function targetsOf({ rates, idlePercent }: NotifyMeasured, store: string): readonly Target[] {
+function targetsOf({ rates, idlePercent }: NotifyLatencyResult, store: string): readonly Target[] {
   const targetMs = store === 'embedded' ? TARGET_MS.embedded : TARGET_MS.elsewhere;
   const worst = Math.max(...rates.map(medianMs));
   return [
@@ -76,7 +76,7 @@ function targetsOf({ rates, idlePercent }: NotifyMeasured, store: string): reado
   ];
 }
 
-function tableOf(rates: readonly RateMeasured[]): ResultTable {
+function tableOf(rates: readonly RateResult[]): ResultTable {
   return {
     name: 'rates',
     title: 'From a write to the run of its observer',
@@ -92,13 +92,13 @@ function tableOf(rates: readonly RateMeasured[]): ResultTable {
   };
 }
 
-function rowOf(rate: RateMeasured): ResultTable['rows'][number] {
+function rowOf(rate: RateResult): ResultTable['rows'][number] {
   return [rate.perSecond, writesOf(rate), ...COLUMNS.map(([, of]) => rounded(of(rate)))];
 }
 
-function chartOf(rates: readonly RateMeasured[]): ResultChart {
+function chartOf(rates: readonly RateResult[]): ResultChart {
   const points = (
-    of: (rate: RateMeasured) => number | null,
+    of: (rate: RateResult) => number | null,
   ): ResultChart['series'][number]['points'] =>
     rates.flatMap((rate) => {
       const y = of(rate);
@@ -121,18 +121,14 @@ function chartOf(rates: readonly RateMeasured[]): ResultChart {
   };
 }
 
-function medianMs({ fromDue }: RateMeasured): number {
+function medianMs({ fromDue }: RateResult): number {
   return percentileMs(fromDue, 50);
 }
 
-function p99Ms({ fromDue }: RateMeasured): number | null {
+function p99Ms({ fromDue }: RateResult): number | null {
   return statedPercentileMs(fromDue, 99);
 }
 
-function writesOf({ fromDue }: RateMeasured): number {
+function writesOf({ fromDue }: RateResult): number {
   return fromDue.totalCount;
-}
-
-function rounded(value: number | null): number | null {
-  return value === null ? null : Number(value.toPrecision(4));
 }

@@ -14,7 +14,7 @@ import {
 } from '#harness';
 import { checkStoreName, describeStore, provideStore } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
-import { foundIn } from './findings.ts';
+import { findingsOf } from './findings.ts';
 import { measureNotifications } from './measure.ts';
 
 interface Size {
@@ -87,6 +87,6 @@ await runExperiment(
     let done = 0;
     const plan = { store: store.address, rates, seconds, idleSeconds, engine };
     const measured = await measureNotifications(plan, signal, () => progress.update(++done));
-    return foundIn(measured, name);
+    return findingsOf(measured, name);
   },
 );

@@ -11,7 +11,14 @@ import { openPercolator, openStore, type StoreAddress, systemClock } from '#engi
 import { createLatencyHistogram, type Histogram } from '#results';
 import { Answers, Crew, type Member, startServices } from '../../harness/processes/index.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
-import type { Cpu, Observed, ProcessOptions, ToWorker, Write, Written } from './messages.ts';
+import type {
+  CpuReport,
+  RunsReport,
+  ProcessOptions,
+  ToWorker,
+  Write,
+  WritesReport,
+} from './messages.ts';
 import { COLUMN, TABLE } from './table.ts';
 
 export interface Plan {
@@ -23,7 +30,7 @@ export interface Plan {
   readonly engine: EngineValues;
 }
 
-export interface RateMeasured {
+export interface RateResult {
   readonly perSecond: number;
   /** From when a write was due until its observer ran. */
   readonly fromDue: Histogram;
@@ -34,8 +41,8 @@ export interface RateMeasured {
   readonly lagP99Ms: number;
 }
 
-export interface NotifyMeasured {
-  readonly rates: readonly RateMeasured[];
+export interface NotifyLatencyResult {
+  readonly rates: readonly RateResult[];
   /** CPU time of the idle worker, in percent of one core. */
   readonly idlePercent: number;
 }
@@ -54,7 +61,7 @@ export async function measureNotifications(
   plan: Plan,
   signal: AbortSignal,
   onProgress: (measured: string) => void,
-): Promise<NotifyMeasured> {
+): Promise<NotifyLatencyResult> {
   await createTable(plan.store);
   await using crew = new Crew(signal);
   const place = await startServices(crew, plan.store);
@@ -72,10 +79,10 @@ export async function measureNotifications(
     options,
     onMessage: toldByWriter.take,
   });
-  const both: Both = { crew, worker, writer, toldByWorker, toldByWriter, written: 0 };
+  const both: WorkerAndWriter = { crew, worker, writer, toldByWorker, toldByWriter, written: 0 };
 
   await measureRate(both, WARM_UP);
-  const rates: RateMeasured[] = [];
+  const rates: RateResult[] = [];
   for (const perSecond of plan.rates) {
     const writes = Math.max(1, Math.round(perSecond * plan.seconds));
     rates.push(await measureRate(both, { perSecond, writes }));
@@ -83,7 +90,7 @@ export async function measureNotifications(
   }
   await crew.during(systemClock.sleep(SETTLE_MS, signal));
   worker.send({ kind: 'measure cpu', seconds: plan.idleSeconds } satisfies ToWorker);
-  const { percent } = (await crew.during(toldByWorker.next())) as Cpu;
+  const { percent } = (await crew.during(toldByWorker.next())) as CpuReport;
   await crew.stop();
   return { rates, idlePercent: percent };
 }
@@ -94,7 +101,7 @@ async function createTable(address: StoreAddress): Promise<void> {
   await percolator.createTable(TABLE, { observedColumns: [COLUMN] });
 }
 
-interface Both {
+interface WorkerAndWriter {
   readonly crew: Crew;
   readonly worker: Member;
   readonly writer: Member;
@@ -105,15 +112,15 @@ interface Both {
 }
 
 async function measureRate(
-  both: Both,
+  both: WorkerAndWriter,
   { perSecond, writes }: Pick<Write, 'perSecond' | 'writes'>,
-): Promise<RateMeasured> {
+): Promise<RateResult> {
   const { crew, worker, writer, toldByWorker, toldByWriter } = both;
   writer.send({ kind: 'write', first: both.written, writes, perSecond } satisfies Write);
   both.written += writes;
-  const { times, lagP99Ms } = (await crew.during(toldByWriter.next())) as Written;
+  const { times, lagP99Ms } = (await crew.during(toldByWriter.next())) as WritesReport;
   worker.send({ kind: 'report observed' } satisfies ToWorker);
-  const observed = new Map(((await crew.during(toldByWorker.next())) as Observed).runs);
+  const observed = new Map(((await crew.during(toldByWorker.next())) as RunsReport).runs);
 
   const [fromDue, fromCommit, commit] = [0, 1, 2].map(createLatencyHistogram) as [
     Histogram,

@@ -21,7 +21,7 @@ export interface Write {
 }
 
 /** From the writer, after all commits. */
-export interface Written {
+export interface WritesReport {
   readonly kind: 'written';
   readonly times: readonly WriteTimes[];
   /** Lateness of the writer, 99th percentile; counted as latency. */
@@ -41,12 +41,12 @@ export type ToWorker =
   | { readonly kind: 'measure cpu'; readonly seconds: number };
 
 /** When the observer first ran for each cell, since the last report. */
-export interface Observed {
+export interface RunsReport {
   readonly kind: 'observed';
   readonly runs: readonly (readonly [n: number, runUs: number])[];
 }
 
-export interface Cpu {
+export interface CpuReport {
   readonly kind: 'cpu';
   /** Percent of one core. */
   readonly percent: number;

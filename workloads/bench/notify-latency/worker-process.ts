@@ -6,7 +6,7 @@ import { type Observer, systemClock, unreachable } from '#engine';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { openDatabase, serve, tellParent } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
-import type { Cpu, Observed, ProcessOptions, ToWorker } from './messages.ts';
+import type { CpuReport, RunsReport, ProcessOptions, ToWorker } from './messages.ts';
 import { COLUMN, TABLE } from './table.ts';
 
 await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
@@ -31,7 +31,7 @@ await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
     switch (message.kind) {
       case 'report observed':
         await Promise.all(workers.map((worker) => worker.idle()));
-        tellParent({ kind: 'observed', runs: [...runs] } satisfies Observed);
+        tellParent({ kind: 'observed', runs: [...runs] } satisfies RunsReport);
         runs.clear();
         return;
       case 'measure cpu':
@@ -48,7 +48,7 @@ await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
   return { onMessage: (message) => void answer(message), stop };
 });
 
-async function measureCpu(seconds: number): Promise<Cpu> {
+async function measureCpu(seconds: number): Promise<CpuReport> {
   const beganMs = systemClock.monotonicMs();
   const before = process.cpuUsage();
   await systemClock.sleep(seconds * 1000);

@@ -7,7 +7,7 @@ import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { dueUs, type Schedule } from '../../harness/load/schedule.ts';
 import { openDatabase, serve, tellParent } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
-import type { ProcessOptions, Write, WriteTimes, Written } from './messages.ts';
+import type { ProcessOptions, Write, WriteTimes, WritesReport } from './messages.ts';
 import { cellOf } from './table.ts';
 
 /** Lead time before the first write, so that the start does not count as lateness. */
@@ -37,7 +37,7 @@ await serve<Write>(async ({ place, engine }: ProcessOptions) => {
     };
     const { lagP99Ms } = await generate(schedule, startUs, announce, stopping.signal);
     const times = await Promise.all(commits);
-    tellParent({ kind: 'written', times, lagP99Ms } satisfies Written);
+    tellParent({ kind: 'written', times, lagP99Ms } satisfies WritesReport);
   };
   const stop = async (): Promise<void> => {
     stopping.abort();

@@ -9,12 +9,12 @@
 import { argv } from 'node:process';
 import { getOneMessage, sendMessage } from 'execa';
 import { connectOracle, type TimestampOracle } from '#engine';
-import type { ClientOptions, Connected, Measured } from './messages.ts';
+import type { ClientOptions, ClientReady, ClientResult } from './messages.ts';
 
 const CALLERS_PER_CLOCK = 64;
 
 /** The state shared by the callers of this process. */
-interface Shared {
+interface CallersState {
   timestamps: number;
   smallest: number;
   largest: number;
@@ -26,7 +26,7 @@ const options = JSON.parse(argv[2] ?? '') as ClientOptions;
 const { address, warmUpSeconds, seconds } = options;
 const oracle = connectOracle({ addresses: [address] });
 await oracle.next();
-await sendMessage({ kind: 'connected' } satisfies Connected);
+await sendMessage({ kind: 'connected' } satisfies ClientReady);
 await getOneMessage();
 await measure(oracle, options.callers, warmUpSeconds);
 await sendMessage(await measure(oracle, options.callers, seconds));
@@ -37,8 +37,8 @@ async function measure(
   asked: TimestampOracle,
   callers: number,
   forSeconds: number,
-): Promise<Measured> {
-  const shared: Shared = {
+): Promise<ClientResult> {
+  const shared: CallersState = {
     timestamps: 0,
     smallest: Infinity,
     largest: 0,
@@ -67,7 +67,7 @@ async function measure(
   };
 }
 
-async function call(asked: TimestampOracle, shared: Shared): Promise<void> {
+async function call(asked: TimestampOracle, shared: CallersState): Promise<void> {
   const first = await asked.next();
   let last = first;
   shared.timestamps++;
@@ -80,7 +80,7 @@ async function call(asked: TimestampOracle, shared: Shared): Promise<void> {
   note(shared, first, last);
 }
 
-async function callWithClock(asked: TimestampOracle, shared: Shared): Promise<void> {
+async function callWithClock(asked: TimestampOracle, shared: CallersState): Promise<void> {
   const { latencies } = shared;
   const first = await asked.next();
   let last = first;
@@ -95,7 +95,7 @@ async function callWithClock(asked: TimestampOracle, shared: Shared): Promise<vo
   note(shared, first, last);
 }
 
-function note(shared: Shared, first: number, last: number): void {
+function note(shared: CallersState, first: number, last: number): void {
   shared.smallest = Math.min(shared.smallest, first);
   shared.largest = Math.max(shared.largest, last);
 }

@@ -7,6 +7,7 @@ import {
   type ResultTable,
   type Target,
 } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Point } from './measure.ts';
 
 /** Section 2.3 of the paper. */
@@ -16,7 +17,7 @@ const AIM_PER_SECOND = 4_000_000;
 const AIM_CALLERS = 60_000;
 
 /** @param few the point with few callers, shown next to the others */
-export function foundIn(points: readonly Point[], few: Point): FindingsParts {
+export function findingsOf(points: readonly Point[], few: Point): FindingsParts {
   const target = targetOf([...points, few]);
   return {
     headline: `One oracle hands out up to ${target.measured}; the paper: around ${whole(PAPER_PER_SECOND)}.`,
@@ -142,9 +143,9 @@ function latencyChart(points: readonly Point[], few: Point): ResultChart {
   };
 }
 
-type Mark = ResultChart['series'][number]['points'][number];
+type ChartPoint = ResultChart['series'][number]['points'][number];
 
-function mark(x: number, y: number): Mark {
+function mark(x: number, y: number): ChartPoint {
   return { x, y, low: null, high: null };
 }
 
@@ -155,8 +156,4 @@ function callers({ load }: Point): string {
 function ticksOf(points: readonly Point[], few: Point): ResultChart['x']['ticks'] {
   const clients = new Set([...points, few].map(({ load }) => load.clients));
   return [...clients].map((at) => ({ at, label: String(at) }));
-}
-
-function rounded<T extends number | null>(value: T): T {
-  return (value === null ? null : Number(value.toPrecision(4))) as T;
 }

@@ -23,9 +23,9 @@ import {
   type Sizes,
   warmUpOption,
 } from '#harness';
-import { foundIn } from './findings.ts';
+import { findingsOf } from './findings.ts';
 import { type Load, measurePoint, type Point } from './measure.ts';
-import type { Serving } from './messages.ts';
+import type { ServerReady } from './messages.ts';
 
 const SERVER = new URL('server-process.ts', import.meta.url);
 const FEW_CALLERS = 100;
@@ -91,7 +91,7 @@ await runExperiment(
     const points = await measureAll(loadsOf(size), measuring);
     const few = points.at(-1);
     if (few === undefined) throw new Error('nothing was measured');
-    return foundIn(points.slice(0, -1), few);
+    return findingsOf(points.slice(0, -1), few);
   },
 );
 
@@ -114,7 +114,7 @@ async function measureAll(
     reject: false,
   });
   try {
-    const { address } = (await server.getOneMessage()) as unknown as Serving;
+    const { address } = (await server.getOneMessage()) as unknown as ServerReady;
     progress.phase('measuring', loads.length, 'points');
     const points: Point[] = [];
     for (const load of loads) {

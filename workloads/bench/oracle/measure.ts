@@ -1,7 +1,7 @@
 /** One point of bench:oracle: a number of client processes and callers, for a given time. */
 import { execaNode } from 'execa';
 import { isStated } from '#results';
-import type { ClientOptions, Measured } from './messages.ts';
+import type { ClientOptions, ClientResult } from './messages.ts';
 
 export interface Load {
   readonly clients: number;
@@ -41,7 +41,7 @@ export async function measurePoint(
   await Promise.all(clients.map((client) => client.getOneMessage())); // Connected.
   const measured = clients.map((client) => client.getOneMessage());
   await Promise.all(clients.map((client) => client.sendMessage('begin')));
-  const all = (await Promise.all(measured)) as unknown as readonly Measured[];
+  const all = (await Promise.all(measured)) as unknown as readonly ClientResult[];
   await Promise.all(clients);
   return pointOf(load, all);
 }
@@ -61,7 +61,7 @@ function startClient(address: string, load: Load, signal: AbortSignal) {
   });
 }
 
-function pointOf(load: Load, all: readonly Measured[]): Point {
+function pointOf(load: Load, all: readonly ClientResult[]): Point {
   const timestamps = sum(all.map((client) => client.timestamps));
   const between =
     Math.max(...all.map(({ largest }) => largest)) -

@@ -1,6 +1,6 @@
 /** The messages between the processes of bench:oracle. */
 
-export interface Serving {
+export interface ServerReady {
   readonly kind: 'serving';
   readonly address: string;
 }
@@ -13,12 +13,12 @@ export interface ClientOptions {
 }
 
 /** A client is connected, and waits for the command to begin, so that all begin together. */
-export interface Connected {
+export interface ClientReady {
   readonly kind: 'connected';
 }
 
 /** The measurements of a client. */
-export interface Measured {
+export interface ClientResult {
   readonly kind: 'measured';
   /** Timestamps that callers received. */
   readonly timestamps: number;

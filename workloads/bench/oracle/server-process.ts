@@ -5,11 +5,11 @@
 import { argv } from 'node:process';
 import { sendMessage } from 'execa';
 import { openEmbedded, openLeasedAllocator, serveOracle, systemClock } from '#engine';
-import type { Serving } from './messages.ts';
+import type { ServerReady } from './messages.ts';
 
 const [, , folder = ''] = argv;
 const store = await openEmbedded({ folder });
 const source = await openLeasedAllocator(store, systemClock);
 const { address } = await serveOracle(source);
-await sendMessage({ kind: 'serving', address } satisfies Serving);
+await sendMessage({ kind: 'serving', address } satisfies ServerReady);
 process.once('disconnect', () => process.exit());

@@ -6,6 +6,7 @@ import {
   type ResultChart,
   type ResultTable,
 } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Plan, Point } from './measure.ts';
 import { type Mode, MODES } from './messages.ts';
 
@@ -35,7 +36,7 @@ export function mostPerSecond({
   return (scanners * concurrency * 1_000) / Math.max(1, thinkMs);
 }
 
-export function foundIn(plan: Plan, points: readonly Point[]): FindingsParts {
+export function findingsOf(plan: Plan, points: readonly Point[]): FindingsParts {
   const medians = mediansOf(points);
   const [, ...locked] = medians;
   const gains = locked.map(
@@ -119,8 +120,4 @@ function chartOf(points: readonly Point[], medians: readonly Point[]): ResultCha
       { name: 'measurements', look: 'other', isLine: false, points: marks(points) },
     ],
   };
-}
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(4));
 }

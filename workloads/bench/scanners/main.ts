@@ -18,7 +18,7 @@
 import { integer, type Measuring, repeatsOption, runExperiment, type Sizes } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
-import { foundIn, MEANINGS, mostPerSecond } from './findings.ts';
+import { findingsOf, MEANINGS, mostPerSecond } from './findings.ts';
 import { measurePoint, type Plan, type Point } from './measure.ts';
 import { MODES } from './messages.ts';
 
@@ -82,7 +82,7 @@ await runExperiment(
   },
   async ({ think: thinkMs, repeats, ...options }, measuring) => {
     const plan: Plan = { ...options, thinkMs, engine: settingsOf(options) };
-    return foundIn(plan, await measureInTurns(plan, repeats, measuring));
+    return findingsOf(plan, await measureInTurns(plan, repeats, measuring));
   },
 );
 

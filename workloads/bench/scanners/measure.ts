@@ -14,7 +14,7 @@ import {
 } from '../../harness/processes/index.ts';
 import type { EngineSettings } from '../../harness/engine-settings.ts';
 import {
-  type Begin,
+  type BeginMessage,
   COLUMN,
   type Counts,
   type Mode,
@@ -41,7 +41,7 @@ export interface Point {
   readonly meetings: number;
 }
 
-interface Watched {
+interface MeasureOptions {
   /** Parent of the temporary folder of each point. */
   readonly work: string;
   readonly signal: AbortSignal;
@@ -53,7 +53,11 @@ const ROWS_PER_TRANSACTION = 100;
 const LOOK_MS = 10;
 
 /** @throws if a row has two committed runs, or a process ends early */
-export async function measurePoint(mode: Mode, plan: Plan, watched: Watched): Promise<Point> {
+export async function measurePoint(
+  mode: Mode,
+  plan: Plan,
+  watched: MeasureOptions,
+): Promise<Point> {
   const folder = await mkdtemp(path.join(watched.work, 'point-'));
   try {
     await using crew = new Crew(watched.signal);
@@ -75,7 +79,7 @@ async function run(
     place,
     plan,
     watched,
-  }: { readonly place: SharedDatabase; readonly plan: Plan; readonly watched: Watched },
+  }: { readonly place: SharedDatabase; readonly plan: Plan; readonly watched: MeasureOptions },
 ): Promise<Point> {
   const { concurrency, thinkMs, engine, rows } = plan;
   const latest = new Map<number, Counts>();
@@ -88,7 +92,7 @@ async function run(
   const total = (count: 'begun' | 'committed' | 'meetings'): number =>
     [...latest.values()].reduce((sum, counts) => sum + counts[count], 0);
   const startedMs = performance.now();
-  for (const scanner of scanners) scanner.send({ kind: 'begin' } satisfies Begin);
+  for (const scanner of scanners) scanner.send({ kind: 'begin' } satisfies BeginMessage);
   while (total('committed') < rows && !watched.signal.aborted) {
     watched.onRows(total('committed'));
     await systemClock.sleep(LOOK_MS, watched.signal);

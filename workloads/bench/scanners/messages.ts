@@ -21,7 +21,7 @@ export interface ScannerOptions {
 }
 
 /** The command to begin, so that all begin together. */
-export interface Begin {
+export interface BeginMessage {
   readonly kind: 'begin';
 }
 

@@ -11,13 +11,13 @@ import {
   type Worker,
 } from '#engine';
 import { serve, tellParent } from '../../harness/processes/index.ts';
-import { type Begin, COLUMN, type Counts, type ScannerOptions, TABLE } from './messages.ts';
+import { type BeginMessage, COLUMN, type Counts, type ScannerOptions, TABLE } from './messages.ts';
 
 const COUNTS_MS = 20;
 /** The same for all modes; otherwise one of them would read more at a time. */
 const SCAN_ROWS = 32;
 
-await serve<Begin>(async (options: ScannerOptions) => {
+await serve<BeginMessage>(async (options: ScannerOptions) => {
   const { place, mode, engine, concurrency, thinkMs } = options;
   const store = await openStore(place.store);
   const oracle = connectOracle({ addresses: place.oracles });

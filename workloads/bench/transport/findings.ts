@@ -6,6 +6,7 @@ import {
   type ResultChart,
   type ResultTable,
 } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
 import type { PathName } from './paths.ts';
 import type { OperationCost, TransportCost } from './transport-process.ts';
 
@@ -18,7 +19,7 @@ const KINDS = [
   ['read of one cell', ({ read }: PathCost): OperationCost => read],
 ] as const;
 
-export function foundIn(costs: readonly PathCost[]): FindingsParts {
+export function findingsOf(costs: readonly PathCost[]): FindingsParts {
   const [first] = costs;
   const ours = costs.at(-1);
   if (first === undefined || ours === undefined) throw new Error('nothing was measured');
@@ -71,8 +72,4 @@ function chartOf(costs: readonly PathCost[]): ResultChart {
       points: costs.map((cost, i) => ({ x: i + 1, y: of(cost).clientUs, low: null, high: null })),
     })),
   };
-}
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(4));
 }

@@ -18,8 +18,8 @@ import { PercolatorError, openRemote, startEmulator } from '#engine';
 import { integer, runExperiment, type Sizes } from '#harness';
 import { UsageError } from '#results';
 import { describeStore } from '../../harness/stores/index.ts';
-import { foundIn, type PathCost } from './findings.ts';
-import { FAMILIES, type PathName, PATHS, PLACE, TABLE } from './paths.ts';
+import { findingsOf, type PathCost } from './findings.ts';
+import { FAMILIES, type PathName, PATHS, INSTANCE, TABLE } from './paths.ts';
 import type { TransportCost, TransportTask } from './transport-process.ts';
 
 const PROGRAM = new URL('transport-process.ts', import.meta.url);
@@ -83,7 +83,7 @@ await runExperiment(
       costs.push({ path, ...(await costOf(path, size, signal)) });
       progress.update(costs.length);
     }
-    return foundIn(costs);
+    return findingsOf(costs);
   },
 );
 
@@ -99,7 +99,7 @@ async function costOf(
   await using emulator = await startEmulator({ environment: process.env }).catch(explain);
   const { address, pid: serverPid } = emulator;
   {
-    await using store = await openRemote({ ...PLACE, plainAddress: address });
+    await using store = await openRemote({ ...INSTANCE, plainAddress: address });
     await store.createTable(TABLE, { families: FAMILIES });
   }
   const warmUp = warmUpOf(operations);

@@ -14,7 +14,7 @@ export interface Path extends AsyncDisposable {
   read(row: string, timestamp: number): Promise<unknown>;
 }
 
-export const PLACE = { project: 'percolator-bench', instance: 'transport' } as const;
+export const INSTANCE = { project: 'percolator-bench', instance: 'transport' } as const;
 export const TABLE = 'transport';
 export const FAMILIES: readonly string[] = ['lock', 'write', 'data'];
 
@@ -22,7 +22,7 @@ const COLUMN = 'c';
 const VALUE = Buffer.alloc(100, 'v');
 const LOCK = Buffer.from('a lock names its primary and its process');
 const CALL_MS_MAX = 10_000;
-const TABLE_NAME = `projects/${PLACE.project}/instances/${PLACE.instance}/tables/${TABLE}`;
+const TABLE_NAME = `projects/${INSTANCE.project}/instances/${INSTANCE.instance}/tables/${TABLE}`;
 
 export function openPath(name: PathName, address: string): Promise<Path> {
   if (name === 'promise' || name === 'stub') return openOfficial(name, address);
@@ -30,7 +30,7 @@ export function openPath(name: PathName, address: string): Promise<Path> {
 }
 
 async function openStore(plainAddress: string, plainGrpc: boolean): Promise<Path> {
-  const store = await openRemote({ ...PLACE, plainAddress, plainGrpc });
+  const store = await openRemote({ ...INSTANCE, plainAddress, plainGrpc });
   const lock = { family: 'lock', qualifier: COLUMN };
   const write = { family: 'write', qualifier: COLUMN };
   const data = { family: 'data', qualifier: COLUMN };
@@ -70,7 +70,7 @@ async function openOfficial(name: 'promise' | 'stub', address: string): Promise<
   return { ...calls, [Symbol.asyncDispose]: () => client.close() };
 }
 
-type Calls = Pick<Path, 'prewrite' | 'read'>;
+type PathCalls = Pick<Path, 'prewrite' | 'read'>;
 type Callback = (error: Error | null, answer?: unknown) => void;
 
 interface Stub {
@@ -78,14 +78,14 @@ interface Stub {
   readRows(request: object, metadata: Metadata, options: object): NodeJS.ReadableStream;
 }
 
-function promises(client: v2.BigtableClient): Calls {
+function promises(client: v2.BigtableClient): PathCalls {
   return {
     prewrite: (row, timestamp) => client.checkAndMutateRow(prewriteRequest(row, timestamp)),
     read: (row, timestamp) => allOf(client.readRows(readRequest(row, timestamp))),
   };
 }
 
-function stubCalls(stub: Stub): Calls {
+function stubCalls(stub: Stub): PathCalls {
   const metadata = new Metadata();
   metadata.set('x-goog-request-params', `table_name=${encodeURIComponent(TABLE_NAME)}`);
   const options = (): object => ({ deadline: Date.now() + CALL_MS_MAX });

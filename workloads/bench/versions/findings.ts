@@ -1,5 +1,6 @@
 /** The findings of `./run.sh bench:versions`, for the report. */
 import { type FindingsParts, lowerIsBetter, type ResultChart, type ResultTable } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
 import type { ReadTimes } from './read-in-turns.ts';
 
 export interface Outcome {
@@ -19,7 +20,7 @@ export interface VersionsResult {
  */
 const RATIO_MAX = 2;
 
-export function foundIn(
+export function findingsOf(
   found: VersionsResult,
   { versions }: { readonly versions: number },
 ): FindingsParts {
@@ -99,8 +100,4 @@ function chartOf({ without, collected }: VersionsResult): ResultChart {
       { name: 'written once', look: 'other', isLine: false, points: points((t) => t.onceMs) },
     ],
   };
-}
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(4));
 }

@@ -22,7 +22,7 @@ import {
 import { integer, type Measuring, runExperiment, seedOption, type Sizes } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
-import { type VersionsResult, foundIn, type Outcome } from './findings.ts';
+import { type VersionsResult, findingsOf, type Outcome } from './findings.ts';
 import { readInTurns } from './read-in-turns.ts';
 
 const TABLE = 'versions';
@@ -97,7 +97,7 @@ await runExperiment(
     // Durability does not matter here, and waiting for the disk is not measured.
     const options = { folder: measuring.work, fsync: false, ...settingsOf(settings) };
     await using percolator = await openPercolator(options);
-    return foundIn(await measure(percolator, settings, measuring), settings);
+    return findingsOf(await measure(percolator, settings, measuring), settings);
   },
 );
 

@@ -84,7 +84,7 @@ export const brokerObserver: Observer = {
 };
 
 /** Whether every trade has been added to its broker. */
-export async function isSummedUp(percolator: Percolator): Promise<boolean> {
+export async function isAggregated(percolator: Percolator): Promise<boolean> {
   await using snapshot = await percolator.snapshot();
   const scan = snapshot.scan({ table: DELTAS, columns: [COMMISSION] });
   for await (const _ of scan) return false;

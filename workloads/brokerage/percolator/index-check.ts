@@ -6,7 +6,7 @@
 import type { Percolator } from '#engine';
 import type { Finding } from '../check/index.ts';
 import { TABLE_NAMES, type TableName } from '../model/index.ts';
-import { isSummedUp } from './broker-update.ts';
+import { isAggregated } from './broker-update.ts';
 import { closesByDay } from './closes.ts';
 import { decodeEntries, decodeRow, encodeRow, type Entry } from './encoding.ts';
 import {
@@ -34,7 +34,7 @@ export async function checkIndexes(percolator: Percolator): Promise<readonly Fin
   }
   findings.push(...(await checkSectors(percolator)), ...(await checkCloses(percolator)));
   findings.push(...(await checkLots(percolator)));
-  if (!(await isSummedUp(percolator))) {
+  if (!(await isAggregated(percolator))) {
     findings.push({
       condition: 'broker trades',
       message: 'trades wait to be added to their broker',

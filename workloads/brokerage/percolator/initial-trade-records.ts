@@ -1,7 +1,7 @@
 /** The initial trades, each with all rows about it. */
 import { assert } from '#engine';
 import type { Population } from '../model/index.ts';
-import { inOrder, type TradeRecord } from './trade-record.ts';
+import { sortedHistory, type TradeRecord } from './trade-record.ts';
 
 /**
  * One pass over four tables, in the order of trades; the lots come in another order, so they are
@@ -16,7 +16,7 @@ export function* initialTradeRecords(population: Population): Generator<TradeRec
     const lots = (changes.get(trade.t_id) ?? []).map(({ hh_h_t_id }) => hh_h_t_id);
     const [settlement] = settlements.of(trade.t_id);
     const [paid] = cash.of(trade.t_id);
-    yield { trade, settlement, cash: paid, history: inOrder(histories.of(trade.t_id)), lots };
+    yield { trade, settlement, cash: paid, history: sortedHistory(histories.of(trade.t_id)), lots };
   }
   for (const rows of [settlements, cash, histories]) assert(rows.isOver, 'every row has its trade');
 }

@@ -80,7 +80,7 @@ const SECTORS = 'security.sector';
  */
 const CLOSES = 'daily_market.closes';
 
-const PLACED: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
+const OWN_PLACEMENTS: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> } = {
   settlement: { table: 'trade', key: ['se_t_id'], column: ROW },
   cash_transaction: { table: 'trade', key: ['ct_t_id'], column: ROW },
   trade_history: { table: 'trade', key: ['th_t_id'], column: ROW },
@@ -95,7 +95,7 @@ const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_re
  * are deleted and not yet collected, all of which a scan has to pass. By symbol these are spread
  * thin. The lots of a trade are in its cell.
  */
-const NOT_KEPT: ReadonlySet<string> = new Set([
+const OMITTED_PATHS: ReadonlySet<string> = new Set([
   'holding_history.by_trade',
   'trade_request.by_broker',
 ]);
@@ -119,7 +119,7 @@ const PLACEMENTS: ReadonlyMap<TableName, Placement> = new Map(
   TABLE_NAMES.map((table) => {
     const key = GROUPED[table];
     const own = { table, key: key ?? describe(table).primaryKey, column: ROW };
-    return [table, { ...(PLACED[table] ?? own), isGroup: key !== undefined }];
+    return [table, { ...(OWN_PLACEMENTS[table] ?? own), isGroup: key !== undefined }];
   }),
 );
 
@@ -222,7 +222,7 @@ function pathsOfTable(table: TableName): readonly Path[] {
       isCovering: COVERING.has(`${table}.${name}`),
       isGroup: GROUPED_PATHS.has(`${table}.${name}`),
     }))
-    .filter(({ table: path }) => !CLUSTERED.has(path) && !NOT_KEPT.has(path));
+    .filter(({ table: path }) => !CLUSTERED.has(path) && !OMITTED_PATHS.has(path));
 }
 
 function keyParts(row: Readonly<Record<string, unknown>>, columns: readonly string[]): KeyPart[] {

@@ -11,7 +11,7 @@ import type {
   Results,
   TransactionType,
 } from '../model/index.ts';
-import { brokerObserver, brokerUpdater, isSummedUp } from './broker-update.ts';
+import { brokerObserver, brokerUpdater, isAggregated } from './broker-update.ts';
 import { RowReader, RowWriter } from './rows.ts';
 import { snapshotTables } from './snapshot-tables.ts';
 import { type Plan, PLANS } from './transactions.ts';
@@ -96,7 +96,7 @@ export function openBrokerage(
 }
 
 async function summedUp(percolator: Percolator): Promise<void> {
-  while (!(await isSummedUp(percolator))) await systemClock.sleep(SETTLE_POLL_MS);
+  while (!(await isAggregated(percolator))) await systemClock.sleep(SETTLE_POLL_MS);
 }
 
 /** Only Trade-Order ends without a commit: on request, or for lack of permission. */

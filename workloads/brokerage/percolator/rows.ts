@@ -182,7 +182,7 @@ export class RowReader {
     bounds: ScanBounds = {},
   ): Promise<readonly Row<T>[]> {
     const path = pathOf(table, pathName);
-    const wanted = { ...bounds, ...inOrder(path, prefix, bounds), prefix };
+    const wanted = { ...bounds, ...pathBounds(path, prefix, bounds), prefix };
     if (path.isCovering) {
       return this.#readEntries(path, wanted, (value) => decodeRow(table, value));
     }
@@ -211,7 +211,7 @@ export class RowReader {
     bounds: ScanBounds = {},
   ): Promise<readonly KeyPart[]> {
     const path = pathOf(table, pathName);
-    const wanted = { ...bounds, ...inOrder(path, prefix, bounds), prefix };
+    const wanted = { ...bounds, ...pathBounds(path, prefix, bounds), prefix };
     return this.#readEntries(path, wanted, (value) => decodeKey(table, value.toString()));
   }
 
@@ -375,7 +375,7 @@ function entryCell<T extends TableName>(path: Path, row: Row<T>): Cell {
 }
 
 /** The bounds as the path stores them: in descending order, the larger one comes first. */
-function inOrder(
+function pathBounds(
   path: Path,
   prefix: readonly KeyPart[],
   { from, to }: ScanBounds,

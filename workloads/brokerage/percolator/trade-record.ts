@@ -66,10 +66,12 @@ export function withLines(
   const lines = statuses.map((th_st_id) => ({ th_t_id: trade.t_id, th_dts: now, th_st_id }));
   const isNew = (line: Row<'trade_history'>): boolean =>
     !history.some(({ th_st_id }) => th_st_id === line.th_st_id);
-  return { ...record, history: inOrder([...history, ...lines.filter(isNew)]) };
+  return { ...record, history: sortedHistory([...history, ...lines.filter(isNew)]) };
 }
 
-export function inOrder(history: readonly Row<'trade_history'>[]): readonly Row<'trade_history'>[] {
+export function sortedHistory(
+  history: readonly Row<'trade_history'>[],
+): readonly Row<'trade_history'>[] {
   return history.toSorted((a, b) => a.th_dts - b.th_dts || (a.th_st_id < b.th_st_id ? -1 : 1));
 }
 

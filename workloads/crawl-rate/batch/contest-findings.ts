@@ -7,6 +7,7 @@ import {
   type ResultChart,
   type ResultTable,
 } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
 import type { Repeat } from './contest.ts';
 
 /** The baseline is accepted if it is at least this many times as fast as the pipeline. */
@@ -19,7 +20,7 @@ const SYSTEMS = [
   ['map | sort | reduce', ({ pipelineSeconds }: Repeat): number => pipelineSeconds],
 ] as const;
 
-export function foundIn(
+export function findingsOf(
   { documents }: { readonly documents: number },
   repeats: readonly Repeat[],
 ): FindingsParts {
@@ -95,8 +96,4 @@ function chartOf(repeats: readonly Repeat[]): ResultChart {
       points: repeats.map((repeat, x) => ({ x: x + 1, y: of(repeat), low: null, high: null })),
     })),
   };
-}
-
-function rounded(value: number): number {
-  return Number(value.toPrecision(4));
 }

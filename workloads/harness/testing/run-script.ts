@@ -5,7 +5,7 @@ import { execaNode, type Options } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { readRunRecord, type RunRecord } from '#results';
 
-export interface Ran {
+export interface EndedScript {
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
@@ -18,7 +18,7 @@ export async function runScript(
   program: URL,
   words: readonly string[],
   options: Pick<Options, 'env' | 'timeout'> = {},
-): Promise<Ran> {
+): Promise<EndedScript> {
   const out = path.join(temporaryFolder(), 'run');
   const ended = await execaNode(fileURLToPath(program), [...words, '--out', out], {
     reject: false,

@@ -22,7 +22,7 @@ export interface MicroBenchmark extends AsyncDisposable {
   check(): Promise<Check>;
 }
 
-export async function loadMicro(store: Bigtable, rows: number): Promise<void> {
+export async function loadMicroBenchmark(store: Bigtable, rows: number): Promise<void> {
   await using percolator = await openPercolator({ store });
   await percolator.createTable(TABLE);
   const loader = await openBulkLoader(percolator);
@@ -36,7 +36,7 @@ export async function loadMicro(store: Bigtable, rows: number): Promise<void> {
   await loader.finish();
 }
 
-export async function openMicro(
+export async function openMicroBenchmark(
   store: Bigtable,
   settings: EngineSettings,
   { rows, seed }: { readonly rows: number; readonly seed: number },

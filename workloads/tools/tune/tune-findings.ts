@@ -3,6 +3,7 @@ import type { Findings, ResultChart, ResultSeries, ResultTable } from '#results'
 import type { Estimate } from '../../harness/statistics/ratio.ts';
 import { DEFAULTS, nameOf } from './candidates.ts';
 import { asConfig, type EngineValues } from '../../harness/engine-settings.ts';
+import { rounded } from '../../harness/statistics/rounded.ts';
 import {
   type SearchResult,
   isSignificant,
@@ -66,8 +67,8 @@ function triedTable({ unit, found }: TuneResult): ResultTable {
     .map((one) => [
       nameOf(one.values),
       Math.round(one.trial.perSecond),
-      Number(one.trial.latencyMs.toPrecision(4)),
-      Number(one.seconds.toPrecision(3)),
+      rounded(one.trial.latencyMs),
+      rounded(one.seconds, 3),
       front.has(one) ? 'yes' : 'no',
     ]);
   return {
@@ -102,8 +103,8 @@ function finalTable({ unit, found }: TuneResult): ResultTable {
       i + 1,
       Math.round(trial.perSecond),
       Math.round(defaultTrials[i]?.perSecond ?? 0),
-      Number(trial.latencyMs.toPrecision(4)),
-      Number((defaultTrials[i]?.latencyMs ?? 0).toPrecision(4)),
+      rounded(trial.latencyMs),
+      rounded(defaultTrials[i]?.latencyMs ?? 0),
     ]),
   };
 }

@@ -8,7 +8,7 @@ import type { Check } from '../../crawl-rate/check.ts';
 import type { LoopOptions, LoopResult } from '../../harness/load/timed-loop.ts';
 import { crawlDocuments, loadCrawl, openCrawl } from '../../crawl-rate/clustering-loop.ts';
 import { type EngineValues, settingsOf } from '../../harness/engine-settings.ts';
-import { loadMicro, openMicro } from './micro.ts';
+import { loadMicroBenchmark, openMicroBenchmark } from './micro.ts';
 import type { Trial } from './search.ts';
 
 export const TUNED = ['crawl-rate', 'micro'] as const;
@@ -47,9 +47,9 @@ export const WORKLOADS: Readonly<Record<(typeof TUNED)[number], TunedWorkload>> 
   },
   micro: {
     unit: 'transactions',
-    load: (store, { size }) => loadMicro(store, size),
+    load: (store, { size }) => loadMicroBenchmark(store, size),
     open: (store, values, { size, seed }) =>
-      openMicro(store, settingsOf(values), { rows: size, seed }),
+      openMicroBenchmark(store, settingsOf(values), { rows: size, seed }),
   },
 };
 

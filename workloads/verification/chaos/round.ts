@@ -36,7 +36,7 @@ import { countPairs } from './pairs.ts';
 import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
 import { type Tallies, tallyTransactions } from './tally.ts';
 import { sumEach } from './sum-each.ts';
-import { comeToRest, type Truth } from './truth.ts';
+import { settleAndRead, type Truth } from './truth.ts';
 import { judge, type Verdict } from './verdict.ts';
 
 export interface Round {
@@ -90,7 +90,7 @@ export async function runRound(plan: Plan, around: RoundContext): Promise<Round>
 
   progress.phase('coming to rest', 0);
   const truth = await withStore(address, async (percolator) => {
-    const rest = await comeToRest(percolator, plan.workloads, { recorder, signal });
+    const rest = await settleAndRead(percolator, plan.workloads, { recorder, signal });
     history.counts({ engine: percolator.counters, worker: rest.worker });
     return rest;
   });

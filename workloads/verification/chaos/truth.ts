@@ -29,7 +29,7 @@ export interface Truth {
 /** How long the observers may take to come to rest. */
 const REST_MS_MAX = 120_000;
 
-export async function comeToRest(
+export async function settleAndRead(
   percolator: Percolator,
   workloads: readonly Workload[],
   around: { readonly recorder: Recorder; readonly signal: AbortSignal },

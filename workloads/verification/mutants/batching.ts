@@ -33,7 +33,7 @@ export const BATCHING: readonly Mutant[] = [
         "      void own;\n      return requests.map(() => ({ status: 'fulfilled', value: undefined }));\n",
       ),
     ],
-    favouring: LOSING_MARKS,
+    knobs: LOSING_MARKS,
   },
   {
     rule: 'P11',
@@ -58,7 +58,7 @@ export const BATCHING: readonly Mutant[] = [
         '{ ...store.manifest, ordered: true, batches: true }',
       ),
     ],
-    favouring: LOSING_MARKS,
+    knobs: LOSING_MARKS,
   },
   {
     rule: 'P19',

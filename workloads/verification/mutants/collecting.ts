@@ -15,7 +15,7 @@ export const COLLECTING: readonly Mutant[] = [
       ),
     ],
     // A copy of a prewrite arrives after its marker was collected.
-    favouring: {
+    knobs: {
       messages: { replay: 0.2, pause: 0.02 },
       leaseTimeToLiveMs: 100,
       lockTimeToLiveMs: 50,
@@ -141,7 +141,7 @@ export const COLLECTING: readonly Mutant[] = [
         'const bound = await Promise.resolve(this.#smallestInUse(fresh));',
       ),
     ],
-    favouring: {
+    knobs: {
       collector: true,
       leaseTimeToLiveMs: 1_000,
       oracleProcesses: true,
@@ -160,6 +160,6 @@ export const COLLECTING: readonly Mutant[] = [
         'clock.monotonicMs() - since.monotonicMs < ttlMs * COUNTED_ON',
       ),
     ],
-    favouring: { events: { suspend: 3 } },
+    knobs: { events: { suspend: 3 } },
   },
 ];

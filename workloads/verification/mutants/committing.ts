@@ -33,7 +33,7 @@ export const COMMITTING: readonly Mutant[] = [
         '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
       ),
     ],
-    favouring: {
+    knobs: {
       collector: true,
       messages: { stall: 0.01 },
       leaseTimeToLiveMs: 300,
@@ -213,7 +213,7 @@ export const COMMITTING: readonly Mutant[] = [
         '',
       ),
     ],
-    favouring: { ordered: true, batching: undefined, groups: { refuseGroup: 0.02 } },
+    knobs: { ordered: true, batching: undefined, groups: { refuseGroup: 0.02 } },
   },
   {
     rule: 'P60',
@@ -226,7 +226,7 @@ export const COMMITTING: readonly Mutant[] = [
         'return `${table}\\0${row}\\0${column}`;',
       ),
     ],
-    favouring: { names: 'awkward' },
+    knobs: { names: 'awkward' },
   },
   {
     rule: 'P60',
@@ -240,6 +240,6 @@ export const COMMITTING: readonly Mutant[] = [
         'observer',
       ),
     ],
-    favouring: { names: 'awkward' },
+    knobs: { names: 'awkward' },
   },
 ];

@@ -14,7 +14,7 @@ export const DROPPING: readonly Mutant[] = [
         'void incarnation;\n  return table;',
       ),
     ],
-    favouring: { drops: true },
+    knobs: { drops: true },
   },
   {
     rule: 'P52',
@@ -28,7 +28,7 @@ export const DROPPING: readonly Mutant[] = [
         '    if (tables.every((table) => this.known(table) !== undefined)) {\n      return Promise.resolve(tables.map((table) => this.known(table)));\n    }\n    return new Promise((resolve, reject) => {\n',
       ),
     ],
-    favouring: { drops: true },
+    knobs: { drops: true },
   },
   {
     rule: 'P53',
@@ -65,7 +65,7 @@ export const DROPPING: readonly Mutant[] = [
         '      for (const caller of [...callers, ...this.#waiting.splice(0).filter((one) => one.tables.every((table) => seen.has(table)) || (this.#waiting.push(one), false))]) caller.resolve(',
       ),
     ],
-    favouring: { drops: true },
+    knobs: { drops: true },
   },
   {
     rule: 'P55',
@@ -79,7 +79,7 @@ export const DROPPING: readonly Mutant[] = [
         'const matters = table === dropped;',
       ),
     ],
-    favouring: { drops: true, deathIsKnown: true, messages: { crashAfter: 0.02 } },
+    knobs: { drops: true, deathIsKnown: true, messages: { crashAfter: 0.02 } },
     load: dropsInUse,
   },
   {
@@ -93,7 +93,7 @@ export const DROPPING: readonly Mutant[] = [
         '    await isAlive(context, cell, { lock, dropped });\n    if (attempt > 0) return;\n',
       ),
     ],
-    favouring: { drops: true },
+    knobs: { drops: true },
   },
   {
     rule: 'P55',

@@ -34,12 +34,12 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
 /** A mutant with a load of its own meets only the faults that it favours. */
 const NO_FAULTS = { messages: {}, groups: {}, events: {} };
 
-function planFor({ favouring = {}, load }: Mutant, seed: number): Plan {
+function planFor({ knobs: overrides = {}, load }: Mutant, seed: number): Plan {
   const plan = planOf(seed);
   const knobs = load === undefined ? plan.knobs : { ...plan.knobs, ...NO_FAULTS };
-  const messages = { ...knobs.messages, ...favouring.messages };
-  const groups = { ...knobs.groups, ...favouring.groups };
-  const events = { ...knobs.events, ...favouring.events };
+  const messages = { ...knobs.messages, ...overrides.messages };
+  const groups = { ...knobs.groups, ...overrides.groups };
+  const events = { ...knobs.events, ...overrides.events };
   const processes = load?.(createRandom(seed).fork('load')) ?? plan.processes;
-  return { ...plan, processes, knobs: { ...knobs, ...favouring, messages, groups, events } };
+  return { ...plan, processes, knobs: { ...knobs, ...overrides, messages, groups, events } };
 }

@@ -29,7 +29,7 @@ export interface Mutant {
    * Knobs under which a mistake that needs a rare coincidence shows sooner. Default: those of the
    * seed.
    */
-  readonly favouring?: Partial<Knobs> | undefined;
+  readonly knobs?: Partial<Knobs> | undefined;
   /**
    * The load of the processes, for a mistake that the usual load hides. Default: that of the seed.
    */

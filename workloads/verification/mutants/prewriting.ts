@@ -40,7 +40,7 @@ export const PREWRITING: readonly Mutant[] = [
         '',
       ),
     ],
-    favouring: { messages: { duplicate: 0.1, replay: 0.2, pause: 0.02 }, lockTimeToLiveMs: 50 },
+    knobs: { messages: { duplicate: 0.1, replay: 0.2, pause: 0.02 }, lockTimeToLiveMs: 50 },
   },
   {
     rule: 'P2',

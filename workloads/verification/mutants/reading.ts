@@ -146,7 +146,7 @@ export const READING: readonly Mutant[] = [
         'createHeartbeats(services.store, clock)',
       ),
     ],
-    favouring: {
+    knobs: {
       messages: { slow: 0.05 },
       batching: { delayMs: 1, rowsMax: 8, inFlightMax: 1 },
     },

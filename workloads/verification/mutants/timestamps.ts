@@ -171,6 +171,6 @@ export const TIMESTAMPS: readonly Mutant[] = [
       ),
       change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
     ],
-    favouring: { events: { suspend: 3 }, oracleProcesses: true, leasedOracles: true },
+    knobs: { events: { suspend: 3 }, oracleProcesses: true, leasedOracles: true },
   },
 ];

@@ -15,7 +15,7 @@ import { Client } from './client.ts';
 import { scheduleEvents } from './events.ts';
 import { OracleService } from './oracle-service.ts';
 import { ScanLockService } from './scan-lock-service.ts';
-import { Peace } from './peace.ts';
+import { FinalChecks } from './final-checks.ts';
 import { leftLocks, setFirstTimestamp } from './storage.ts';
 import { type Plan, type ProcessPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -222,24 +222,24 @@ class Simulation {
     const opened = last.open();
     await this.#await(opened, 'the last client to open');
     if (this.#violations.length > 0) return;
-    await this.#make(new Peace(this.#world, last, await opened));
+    await this.#make(new FinalChecks(this.#world, last, await opened));
     for (const client of this.#clients) client.process.kill();
   }
 
-  async #make(peace: Peace): Promise<void> {
-    await this.#await(peace.writeBlindly(), 'every cell to be written');
+  async #make(checks: FinalChecks): Promise<void> {
+    await this.#await(checks.writeBlindly(), 'every cell to be written');
     for (let round = 0; round < SETTLING_ROUNDS; round++) {
-      await this.#await(peace.readEverything(), 'everything to be read');
-      await this.#await(peace.idle(), 'observers to be idle');
+      await this.#await(checks.readEverything(), 'everything to be read');
+      await this.#await(checks.idle(), 'observers to be idle');
       await this.#untilArrived();
     }
-    if (this.#world.umpire.isCalm) await this.#await(peace.contend(), 'rivals to succeed');
+    if (this.#world.umpire.isCalm) await this.#await(checks.contend(), 'rivals to succeed');
     if (this.#world.knobs.collector) {
-      await this.#await(peace.audit(), 'the audit'); // What it finds might be collected.
-      await this.#await(peace.collect(), 'the last collection');
-      await this.#await(peace.readEverything(), 'everything to be read');
+      await this.#await(checks.audit(), 'the audit'); // What it finds might be collected.
+      await this.#await(checks.collect(), 'the last collection');
+      await this.#await(checks.readEverything(), 'everything to be read');
     }
-    await this.#await(peace.audit(), 'the audit');
+    await this.#await(checks.audit(), 'the audit');
   }
 
   /** When all clients have finished a run in which nothing went wrong, no locks may be left. */

@@ -13,7 +13,7 @@ const RIVAL_CELLS = ['t/a:c', 't/b:c'];
 /** Rounds until no cell is parked any more: observers of replayed cells do not fail again. */
 const REPLAYS_MAX = 10;
 
-export class Peace {
+export class FinalChecks {
   readonly #world: World;
   readonly #client: Client;
   readonly #percolator: Percolator;

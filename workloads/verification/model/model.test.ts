@@ -25,7 +25,7 @@ test('TLA2TOOLS_JAR that names no jar is one sentence; empty, it is as if it wer
   try {
     for (const value of ['no/such.jar', import.meta.dirname, import.meta.filename, '/dev/zero']) {
       process.env['TLA2TOOLS_JAR'] = value;
-      const sentence = `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), but ${value} is none.`;
+      const sentence = `TLA2TOOLS_JAR must name TLC's jar (tla2tools.jar), not ${value}.`;
       assert.equal(await findChecker(), sentence);
     }
     process.env['TLA2TOOLS_JAR'] = '';

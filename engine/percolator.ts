@@ -17,6 +17,18 @@ import {
   type TransactionName,
 } from './base/index.ts';
 import {
+  check,
+  checkOptions,
+  FLAG,
+  FUNCTION,
+  isObject,
+  type Kinds,
+  NAME,
+  objectWith,
+  TEXT,
+  WHOLE,
+} from './base/options.ts';
+import {
   batchBigtable,
   type BatchingCounters,
   type BatchingOptions,
@@ -24,6 +36,7 @@ import {
   openEmbedded,
   type Timestamp,
 } from './bigtable/index.ts';
+import { settingsOf as checkBatching } from './bigtable/batching/options.ts';
 import {
   type CollectionReport,
   collectGarbage,
@@ -56,6 +69,7 @@ import {
   type Counters,
   createContext,
   isMark,
+  OPTION_KINDS,
   type OptionsGiven,
   outcomeOf,
   settled,
@@ -87,6 +101,25 @@ export interface PercolatorOptions extends OptionsGiven {
   readonly random?: Random | undefined;
   readonly liveness?: Liveness | undefined;
 }
+
+const KINDS: Kinds<PercolatorOptions> = {
+  ...OPTION_KINDS,
+  folder: NAME,
+  fsync: FLAG,
+  rowCacheBytes: WHOLE,
+  store: objectWith('an open store', { checkAndMutateRow: FUNCTION }),
+  batching: {
+    expected: 'off or an object',
+    accepts: (value) => value === 'off' || isObject(value),
+  },
+  oracle: objectWith('a timestamp oracle', { next: FUNCTION }),
+  clock: objectWith('a clock', { monotonicMs: FUNCTION }),
+  random: objectWith('a source of random numbers', { fraction: FUNCTION }),
+  liveness: objectWith('an object with the text self and the function isDead', {
+    self: TEXT,
+    isDead: FUNCTION,
+  }),
+};
 
 export interface Percolator extends AsyncDisposable {
   /** Uses the storage's names of tables; see `storedName`. */
@@ -157,7 +190,15 @@ export interface Percolator extends AsyncDisposable {
 
 /** @throws STORE_UNAVAILABLE if the folder cannot be opened, INVALID_ARGUMENT for a wrong option */
 export async function openPercolator(options: PercolatorOptions): Promise<Percolator> {
-  const store = options.store ?? (await openFolder(options));
+  checkOptions('openPercolator', options, KINDS);
+  const { batching, store: given } = options;
+  if (isObject(batching)) checkBatching(batching);
+  for (const name of ['folder', 'fsync', 'rowCacheBytes'] as const) {
+    if (given === undefined || options[name] === undefined) continue;
+    const message = `${name} is for a store that openPercolator opens, but store is given`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
+  const store = given ?? (await openFolder(options));
   try {
     return await openOn(store, options);
   } catch (error) {
@@ -168,7 +209,7 @@ export async function openPercolator(options: PercolatorOptions): Promise<Percol
 
 async function openFolder(options: PercolatorOptions): Promise<Bigtable> {
   const { folder, fsync, rowCacheBytes } = options;
-  if (folder !== undefined && folder !== '') return openEmbedded({ folder, fsync, rowCacheBytes });
+  if (folder !== undefined) return openEmbedded({ folder, fsync, rowCacheBytes });
   throw new PercolatorError('INVALID_ARGUMENT', 'a database needs a folder, or an open store');
 }
 
@@ -290,6 +331,7 @@ class Database implements Percolator {
   }
 
   async #checkPast(timestamp: Timestamp): Promise<void> {
+    check('the timestamp of a snapshot', timestamp, WHOLE);
     const now = await this.#context.oracle.next();
     if (timestamp <= now) return;
     const message = `a snapshot cannot be of the future: its timestamp is at most ${now}, not ${timestamp}`;

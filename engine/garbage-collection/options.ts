@@ -1,5 +1,6 @@
 /** The options of a collector: unit, default, cost of a wrong value; validated in one place. */
-import { PercolatorError, type Trouble } from '../base/index.ts';
+import type { Trouble } from '../base/index.ts';
+import { checkOptions, FUNCTION, type Kinds, POSITIVE } from '../base/options.ts';
 
 export interface CollectorOptions {
   /**
@@ -36,17 +37,21 @@ export interface CollectorSettings {
   readonly restMs: number;
 }
 
-/** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */
+const KINDS: Kinds<CollectorOptions> = {
+  messageLifetimeMs: POSITIVE,
+  rowsPerStep: POSITIVE,
+  pauseMs: POSITIVE,
+  restMs: POSITIVE,
+  onTrouble: FUNCTION,
+};
+
+/** @throws INVALID_ARGUMENT naming the wrong option */
 export function settingsOf(options: CollectorOptions): CollectorSettings {
-  const settings: CollectorSettings = {
+  checkOptions('the collector', options, KINDS);
+  return {
     messageLifetimeMs: options.messageLifetimeMs ?? 60_000,
     rowsPerStep: options.rowsPerStep ?? 256,
     pauseMs: options.pauseMs ?? 1,
     restMs: options.restMs ?? 1_000,
   };
-  for (const [name, value] of Object.entries(settings)) {
-    if (Number.isFinite(value) && value > 0) continue;
-    throw new PercolatorError('INVALID_ARGUMENT', `${name} must be a number above 0, not ${value}`);
-  }
-  return settings;
 }

@@ -8,6 +8,7 @@
  * Parking is one row mutation: it erases the mark that was seen and sets the entry, so that a crash
  * loses neither, and a mark that came later stays.
  */
+import { check, COUNT, FLAG, objectWith, TEXT } from '../base/options.ts';
 import type { Bigtable } from '../bigtable/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 import { NOTIFY, notifyTable, PARKED, PARKED_WEAK, WEAK } from '../transaction/index.ts';
@@ -20,6 +21,13 @@ export interface ParkedCell extends DirtyCell {
   /** What the observer threw last. */
   readonly error: string;
 }
+
+const PARKED_CELL = objectWith('one of those that listParked returns', {
+  table: TEXT,
+  row: TEXT,
+  column: TEXT,
+  weak: FLAG,
+});
 
 export async function park(
   store: Bigtable,
@@ -57,6 +65,8 @@ export async function listParked(
   table: string,
   limit: number,
 ): Promise<readonly ParkedCell[]> {
+  check('the table of listParked', table, TEXT);
+  check('the limit of listParked', limit, COUNT);
   const rows = await store.readRange(notifyTable(table), { limit }, [
     { family: PARKED, versions: 1 },
     { family: PARKED_WEAK, versions: 1 },
@@ -74,8 +84,10 @@ export async function listParked(
 /** Marks a parked cell dirty again, at a fresh timestamp, and takes it off the list. */
 export async function replayParked(
   { store, oracle }: { readonly store: Bigtable; readonly oracle: TimestampOracle },
-  { table, row, column: qualifier, weak }: ParkedCell,
+  cell: ParkedCell,
 ): Promise<void> {
+  check('the cell of replayParked', cell, PARKED_CELL);
+  const { table, row, column: qualifier, weak } = cell;
   const timestamp = await oracle.next();
   const { mark, parked } = familiesOf(weak);
   await store.mutateRows([

@@ -1,5 +1,16 @@
 /** The options of a worker: unit, default, cost of a wrong value; validated in one place. */
 import { PercolatorError, type Trouble } from '../base/index.ts';
+import {
+  check,
+  checkOptions,
+  FUNCTION,
+  type Kinds,
+  LIST,
+  objectWith,
+  oneOf,
+  POSITIVE,
+  TEXT,
+} from '../base/options.ts';
 import type { RangeLocks } from '../lock-service/index.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 import type { CommittedRun } from './run-observer.ts';
@@ -80,35 +91,55 @@ export interface Settings {
   readonly slowMs: number;
 }
 
-/** @throws INVALID_ARGUMENT naming the option that is not a number above 0 */
+const KINDS: Kinds<WorkerOptions> = {
+  concurrency: POSITIVE,
+  scanRows: POSITIVE,
+  idleMs: POSITIVE,
+  idleMsMax: POSITIVE,
+  failuresMax: POSITIVE,
+  failureBackoffMs: POSITIVE,
+  slowMs: POSITIVE,
+  rangeLocks: objectWith('the range locks of a lock service', { tryLock: FUNCTION }),
+  onMeeting: oneOf('jump', 'skip'),
+  onTrouble: FUNCTION,
+  onFailure: FUNCTION,
+  onCommitted: FUNCTION,
+};
+
+/** @throws INVALID_ARGUMENT naming the wrong option */
 export function settingsOf(options: WorkerOptions): Settings {
-  const settings: Settings = {
-    concurrency: options.concurrency ?? 64,
-    scanRows: options.scanRows ?? 256,
-    idleMs: options.idleMs ?? 5,
-    idleMsMax: options.idleMsMax ?? options.idleMs ?? 250,
-    failuresMax: options.failuresMax ?? 8,
-    failureBackoffMs: options.failureBackoffMs ?? 50,
-    slowMs: options.slowMs ?? 60_000,
-  };
-  for (const [name, value] of Object.entries(settings)) {
-    if (Number.isFinite(value) && value > 0) continue;
-    throw new PercolatorError('INVALID_ARGUMENT', `${name} must be a number above 0, not ${value}`);
-  }
-  const { idleMs, idleMsMax } = settings;
+  checkOptions('startWorker', options, KINDS);
+  const { idleMs = 5, idleMsMax = options.idleMs ?? 250 } = options;
   if (idleMsMax < idleMs) {
     const message = `idleMsMax must be at least idleMs, which is ${idleMs}, not ${idleMsMax}`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
-  return settings;
+  return {
+    concurrency: options.concurrency ?? 64,
+    scanRows: options.scanRows ?? 256,
+    idleMs,
+    idleMsMax,
+    failuresMax: options.failuresMax ?? 8,
+    failureBackoffMs: options.failureBackoffMs ?? 50,
+    slowMs: options.slowMs ?? 60_000,
+  };
 }
+
+const OBSERVER = objectWith('an object with the texts name, table and column, and a function run', {
+  name: TEXT,
+  table: TEXT,
+  column: TEXT,
+  run: FUNCTION,
+});
 
 /**
  * Observers by table and column. Two with one name would share an acknowledgment: a run of one
  * would count as a run of the other.
- * @throws INVALID_ARGUMENT if two observers of one column have one name
+ * @throws INVALID_ARGUMENT for what is no observer, or if two of one column have one name
  */
 export function byColumn(observers: readonly Observer[]): Map<string, Observer[]> {
+  check('the observers of startWorker', observers, LIST);
+  for (const observer of observers) check('an observer', observer, OBSERVER);
   const names = new Set<string>();
   for (const { table, column, name } of observers) {
     const full = JSON.stringify([table, column, name]);

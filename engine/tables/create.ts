@@ -24,9 +24,11 @@
  * leftovers.
  */
 import { PercolatorError } from '../base/index.ts';
+import { checkOptions, type Kinds, TEXTS } from '../base/options.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { validateSchema } from '../bigtable/validate.ts';
 import {
+  checkUserColumn,
   isTableNotFound,
   NOTIFY_FAMILIES,
   notifyTable,
@@ -44,6 +46,8 @@ export interface TableDefinition {
   readonly splits?: readonly string[] | undefined;
 }
 
+const KINDS: Kinds<TableDefinition> = { observedColumns: TEXTS, splits: TEXTS };
+
 /** The wanted form of a table: columns and splits in order, each once. */
 interface Wanted {
   readonly observedColumns: readonly string[];
@@ -54,27 +58,30 @@ interface Wanted {
 export async function createTable(
   administration: Administration,
   table: string,
-  { observedColumns, splits }: TableDefinition,
+  definition: TableDefinition,
 ): Promise<void> {
   checkName(table);
+  checkOptions('createTable', definition, KINDS);
+  const { observedColumns, splits } = definition;
+  observedColumns?.forEach(checkUserColumn);
   const wanted = { observedColumns: inOrder(observedColumns), splits: inOrder(splits) };
   for (;;) {
-    const definition = await readDefinition(administration.store, table);
-    switch (definition?.state) {
+    const stored = await readDefinition(administration.store, table);
+    switch (stored?.state) {
       case 'there':
-        if (await isLike(administration, table, definition, wanted)) return;
+        if (await isLike(administration, table, stored, wanted)) return;
         break;
       case 'dropping':
       case 'settled':
-        await finishDrop(administration, table, definition);
+        await finishDrop(administration, table, stored);
         break;
       case 'creating':
-        if (!(await administration.waiting.isInVain(table, definition))) break;
-        await stepOf(administration, table, definition, as('settled', definition));
+        if (!(await administration.waiting.isInVain(table, stored))) break;
+        await stepOf(administration, table, stored, as('settled', stored));
         break;
       case 'gone':
       case undefined:
-        if (await tryToCreate(administration, table, definition, wanted)) return;
+        if (await tryToCreate(administration, table, stored, wanted)) return;
         break;
     }
   }

@@ -20,7 +20,7 @@ const LATER = /^(.+)\.i([1-9]\d*)$/;
 
 /** Whether the storage could have a table of that name. */
 export function canBeStored(table: string): boolean {
-  return STORED.test(table);
+  return typeof table === 'string' && STORED.test(table);
 }
 
 export function storedName(table: string, incarnation: number): string {

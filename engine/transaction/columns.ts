@@ -24,6 +24,7 @@
  * data.
  */
 import { PercolatorError } from '../base/index.ts';
+import { check, type Kind, objectWith, TEXT } from '../base/options.ts';
 
 export const LOCK = 'lock';
 export const WRITE = 'write';
@@ -77,6 +78,18 @@ export function isAcknowledgment(column: string): boolean {
 /** The family that holds a column's write records. */
 export function recordFamily(column: string): string {
   return isAcknowledgment(column) ? ACK : WRITE;
+}
+
+export const CELL: Kind = objectWith('an object with the texts table, row and column', {
+  table: TEXT,
+  row: TEXT,
+  column: TEXT,
+});
+
+/** @throws INVALID_ARGUMENT for what is no cell, or a cell in a column that belongs to the engine */
+export function checkUserCell(cell: CellAddress): void {
+  check('a cell', cell, CELL);
+  checkUserColumn(cell.column);
 }
 
 /** @throws INVALID_ARGUMENT for a column name that belongs to the engine */

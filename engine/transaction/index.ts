@@ -1,16 +1,21 @@
 /**
  * The front door of the protocol. To learn Percolator from the code, read in this order:
  *
- *   transaction.ts         what a caller holds: reads (reads.ts), buffered writes (writes.ts), commit
- *   columns.ts             what is stored where (Figure 5)
- *   snapshot-read.ts       Get; stale.ts says when a snapshot may not be read any more
+ *   transaction.ts         what a caller holds: reads (reads.ts, scan-with-writes.ts), buffered
+ *                          writes (writes.ts, row-map.ts), commit
+ *   columns.ts             what is stored where (Figure 5), with locks/lock.ts, write-record.ts and
+ *                          committed-cell.ts
+ *   snapshot-read.ts       Get, and scan.ts for ranges; stale.ts says when a snapshot may not be
+ *                          read any more
  *   commit.ts              the two phases: prewrite.ts, roll-forward.ts, roll-back.ts
- *   locks/resolve-lock.ts  what happens when a process died in between
+ *   locks/resolve-lock.ts  what happens when a process died in between; locks/heartbeat.ts and
+ *                          locks/lock-watch.ts tell whether it has died
  *   classify.ts            what happens when an answer was lost
- *   bound-tables.ts        which table it is, when one is dropped and created again
+ *   bound-tables.ts        which table it is, when one is dropped and created again (catalog.ts)
  *   notifications.ts       how observers learn of a change
- *   prefetch/prefetch.ts   reading ahead what will probably be read next
- *   transact.ts            the loop around all of it
+ *   prefetch/prefetch.ts   reading ahead what will probably be read next (prefetch-model.ts)
+ *   transact.ts            the loop around all of it, with backoff.ts
+ *   context.ts             what all of them share, with options.ts
  */
 export { backoffMs } from './backoff.ts';
 export { isTableNotFound } from './bound-tables.ts';
@@ -21,6 +26,7 @@ export {
   acknowledgmentColumn,
   type CellAddress,
   cellName,
+  checkUserColumn,
   DATA,
   describeCell,
   isAcknowledgment,
@@ -45,7 +51,7 @@ export {
   settled,
 } from './context.ts';
 export { decodeLock, isPrimary, type Lock } from './locks/lock.ts';
-export type { Options, OptionsGiven } from './options.ts';
+export { OPTION_KINDS, type Options, type OptionsGiven } from './options.ts';
 export { isOwnerDead, type Resolution, resolveLock } from './locks/resolve-lock.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';

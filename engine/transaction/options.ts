@@ -1,5 +1,5 @@
-/** The options of transactions: unit, default, cost of a wrong value; validated in one place. */
-import { PercolatorError } from '../base/index.ts';
+/** The options of transactions: unit, default, cost of a wrong value; and what each must be. */
+import { type Kinds, oneOf, POSITIVE } from '../base/options.ts';
 
 export interface Options {
   /**
@@ -52,36 +52,29 @@ export interface Options {
 
 export type OptionsGiven = { readonly [K in keyof Options]?: Options[K] | undefined };
 
-const PREFETCH = ['off', 'learn'] as const;
-
-const DEFAULTS: Omit<Options, 'prefetch'> = {
-  lockTimeToLiveMs: 5_000,
-  lockWaitMsMax: 10_000,
-  attemptsMax: 100,
-  backoffMsMin: 1,
-  backoffMsMax: 256,
-  inDoubtAttemptsMax: 5,
-  snapshotLifetimeMsMax: 600_000,
-  leaseTimeToLiveMs: 30_000,
+export const OPTION_KINDS: Kinds<OptionsGiven> = {
+  lockTimeToLiveMs: POSITIVE,
+  lockWaitMsMax: POSITIVE,
+  attemptsMax: POSITIVE,
+  backoffMsMin: POSITIVE,
+  backoffMsMax: POSITIVE,
+  inDoubtAttemptsMax: POSITIVE,
+  snapshotLifetimeMsMax: POSITIVE,
+  leaseTimeToLiveMs: POSITIVE,
+  prefetch: oneOf('off', 'learn'),
 };
 
-/** @throws INVALID_ARGUMENT naming the wrong option,
- * which for all but `prefetch` is not a number above 0 */
+/** The options have been checked (percolator.ts). */
 export function withDefaults(given: OptionsGiven): Options {
-  const prefetch = given.prefetch ?? 'off';
-  if (!PREFETCH.includes(prefetch)) {
-    throw new PercolatorError('INVALID_ARGUMENT', `prefetch must be off or learn, not ${prefetch}`);
-  }
-  const options: { -readonly [K in keyof Options]: Options[K] } = { ...DEFAULTS, prefetch };
-  for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
-    const value = given[name] ?? DEFAULTS[name];
-    if (!(Number.isFinite(value) && value > 0)) {
-      throw new PercolatorError(
-        'INVALID_ARGUMENT',
-        `${name} must be a number above 0, not ${value}`,
-      );
-    }
-    options[name] = value;
-  }
-  return options;
+  return {
+    lockTimeToLiveMs: given.lockTimeToLiveMs ?? 5_000,
+    lockWaitMsMax: given.lockWaitMsMax ?? 10_000,
+    attemptsMax: given.attemptsMax ?? 100,
+    backoffMsMin: given.backoffMsMin ?? 1,
+    backoffMsMax: given.backoffMsMax ?? 256,
+    inDoubtAttemptsMax: given.inDoubtAttemptsMax ?? 5,
+    snapshotLifetimeMsMax: given.snapshotLifetimeMsMax ?? 600_000,
+    leaseTimeToLiveMs: given.leaseTimeToLiveMs ?? 30_000,
+    prefetch: given.prefetch ?? 'off',
+  };
 }

@@ -5,6 +5,7 @@
  * snapshot's timestamp, not any atomicity across rows. A row with a lock in the way is read again
  * alone, and its lock is resolved.
  */
+import { COUNT, type Kinds, TEXT, TEXTS } from '../base/options.ts';
 import { type CellFilter, nextStart, type Row } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
 import {
@@ -31,6 +32,14 @@ export interface ScanRange {
    */
   readonly batchRows?: number | undefined;
 }
+
+export const RANGE_KINDS: Kinds<ScanRange> = {
+  table: TEXT,
+  start: TEXT,
+  end: TEXT,
+  columns: TEXTS,
+  batchRows: COUNT,
+};
 
 /** A row and the values of its columns; a column without a value is absent. */
 export interface ScannedRow {

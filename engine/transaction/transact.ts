@@ -10,20 +10,38 @@
  * done twice (P51).
  */
 import { isRetryable, PercolatorError } from '../base/index.ts';
+import {
+  check,
+  checkOptions,
+  FUNCTION,
+  type Kinds,
+  objectWith,
+  TEXT,
+  WHOLE,
+} from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import { BoundTables } from './bound-tables.ts';
+import { CELL } from './columns.ts';
 import type { Context } from './context.ts';
 import { settleTransaction } from './locks/resolve-lock.ts';
 import { type HeldSnapshot, refuseBelowHorizon } from './stale.ts';
 import { type Snapshot, Transaction, type TransactionOptions } from './transaction.ts';
 import type { TransactionName } from '../base/index.ts';
 
+const KINDS: Kinds<TransactionOptions> = { kind: TEXT };
+const TRANSACTION_NAME = objectWith('as an error with COMMIT_UNKNOWN names it', {
+  primary: CELL,
+  startTimestamp: WHOLE,
+});
+
 /** A transaction at a fresh start timestamp. */
 export async function begin(
   context: Context,
-  { kind }: TransactionOptions = {},
+  options: TransactionOptions = {},
 ): Promise<Transaction> {
+  checkOptions('begin', options, KINDS);
+  const { kind } = options;
   const held = await holdNow(context);
   context.counters.begun++;
   return new Transaction(context, held, { readOnly: false, kind });
@@ -36,8 +54,10 @@ export async function begin(
 export async function snapshotAt(
   context: Context,
   timestamp?: Timestamp,
-  { kind }: TransactionOptions = {},
+  options: TransactionOptions = {},
 ): Promise<Snapshot> {
+  checkOptions('snapshot', options, KINDS);
+  const { kind } = options;
   const held =
     timestamp === undefined ? await holdNow(context) : await holdThen(context, timestamp);
   return new Transaction(context, held, { readOnly: true, kind });
@@ -80,8 +100,11 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
 export async function transact<T>(
   context: Context,
   body: (transaction: Transaction) => Promise<T>,
-  { kind = body.name }: TransactionOptions = {},
+  options: TransactionOptions = {},
 ): Promise<T> {
+  check('the body of transact', body, FUNCTION);
+  checkOptions('transact', options, KINDS);
+  const { kind = body.name } = options;
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
@@ -107,6 +130,7 @@ export async function outcomeOf(
   context: Context,
   name: TransactionName,
 ): Promise<'committed' | 'rolled back'> {
+  check('the transaction of outcomeOf', name, TRANSACTION_NAME);
   const { primary, startTimestamp } = name;
   for (let attempt = 1; ; attempt++) {
     const outcome = await settleTransaction(context, lockOf(context, primary, startTimestamp));

@@ -13,10 +13,12 @@
  * Most users want `transact`, which also retries; its function receives an object of this class.
  */
 import { PercolatorError } from '../base/index.ts';
+import { check, checkOptions, type Kind, LIST, TEXT } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
   type CellAddress,
+  checkUserCell,
   checkUserColumn,
   describeCell,
 } from './columns.ts';
@@ -24,7 +26,7 @@ import { commit } from './commit.ts';
 import type { Context } from './context.ts';
 import { Reads } from './reads.ts';
 import { scanWithWrites } from './scan-with-writes.ts';
-import type { ScannedRow, ScanRange } from './scan.ts';
+import { RANGE_KINDS, type ScannedRow, type ScanRange } from './scan.ts';
 import type { Version } from './snapshot-read.ts';
 import type { HeldSnapshot } from './stale.ts';
 import { type Write, WriteBuffer } from './writes.ts';
@@ -55,6 +57,11 @@ export interface TransactionOptions {
    */
   readonly kind?: string | undefined;
 }
+
+const VALUE: Kind = {
+  expected: 'a text or bytes (delete removes a value)',
+  accepts: (value) => TEXT.accepts(value) || value instanceof Uint8Array,
+};
 
 type State = 'open' | 'committing' | 'committed' | 'failed' | 'closed';
 
@@ -88,7 +95,7 @@ export class Transaction implements Snapshot {
    */
   async get(cell: CellAddress): Promise<Buffer | undefined> {
     this.#assertOpen();
-    checkUserColumn(cell.column);
+    checkUserCell(cell);
     const write = this.#writes.size === 0 ? undefined : this.#writes.find(cell);
     if (write !== undefined && write.operation !== 'touch') return asBuffer(write.value);
     return (await this.#reads.version(cell))?.value;
@@ -96,7 +103,8 @@ export class Transaction implements Snapshot {
 
   async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
     this.#assertOpen();
-    for (const { column } of cells) checkUserColumn(column);
+    check('the cells of getMany', cells, LIST);
+    cells.forEach(checkUserCell);
     const versions = await this.#reads.versions(cells);
     if (this.#writes.size === 0) return versions.map((version) => version?.value);
     return cells.map((cell, i) => {
@@ -108,20 +116,22 @@ export class Transaction implements Snapshot {
 
   scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     this.#assertOpen();
+    checkOptions('scan', range, RANGE_KINDS, ['table', 'columns']);
     range.columns.forEach(checkUserColumn);
     return scanWithWrites(this.#context, range, this.#held, this.#writes);
   }
 
   /** The bytes are kept, not copied: do not change them before the commit. */
   set(cell: CellAddress, value: Uint8Array | string): void {
+    check('the value of a cell', value, VALUE);
     const bytes = typeof value === 'string' ? Buffer.from(value) : value;
-    this.#buffer({ ...cell, operation: 'put', value: bytes });
+    this.#buffer(cell, { operation: 'put', value: bytes });
   }
 
   /** Older snapshots still see the value, and later writers the conflict:
    * a delete is a write (P17). */
   delete(cell: CellAddress): void {
-    this.#buffer({ ...cell, operation: 'delete' });
+    this.#buffer(cell, { operation: 'delete' });
   }
 
   /**
@@ -130,7 +140,7 @@ export class Transaction implements Snapshot {
    */
   async lock(cell: CellAddress): Promise<void> {
     this.#assertOpen();
-    checkUserColumn(cell.column);
+    checkUserCell(cell);
     if (this.#writes.find(cell) !== undefined) return; // A write conflicts already.
     const record = (await this.#reads.version(cell))?.record;
     const touched = {
@@ -139,7 +149,7 @@ export class Transaction implements Snapshot {
     };
     // A write buffered while we read stays: it conflicts already, and a touch would lose its value.
     if (this.#writes.find(cell) !== undefined) return;
-    this.#buffer({ ...cell, operation: 'touch', touched });
+    this.#buffer(cell, { operation: 'touch', touched });
   }
 
   /**
@@ -218,14 +228,14 @@ export class Transaction implements Snapshot {
     return this.startTimestamp; // Nothing was written: the snapshot is all there was.
   }
 
-  #buffer(write: Write): void {
-    this.#assertWritable(write);
-    this.#writes.put(write);
+  #buffer(cell: CellAddress, what: Omit<Write, keyof CellAddress>): void {
+    this.#assertWritable(cell);
+    this.#writes.put({ ...cell, ...what });
   }
 
-  #assertWritable({ column }: CellAddress): void {
+  #assertWritable(cell: CellAddress): void {
     this.#assertOpen();
-    checkUserColumn(column);
+    checkUserCell(cell);
     if (this.#readOnly) {
       throw new PercolatorError('READ_ONLY', 'a snapshot can be read, not written');
     }

@@ -1,5 +1,5 @@
 /** The options of batching: unit, default and the cost of a wrong value; validated in one place. */
-import { PercolatorError } from '../../base/index.ts';
+import { checkOptions, COUNT, FUNCTION, type Kinds, POSITIVE } from '../../base/options.ts';
 import type { RowMutation } from '../bigtable.ts';
 
 export interface BatchingOptions {
@@ -32,20 +32,19 @@ export type BatchingSettings = {
   readonly [K in keyof BatchingOptions]-?: NonNullable<BatchingOptions[K]>;
 };
 
+const KINDS: Kinds<BatchingOptions> = {
+  delayMs: {
+    expected: 'a number of at least 0',
+    accepts: (value) => value === 0 || POSITIVE.accepts(value),
+  },
+  rowsMax: COUNT,
+  inFlightMax: COUNT,
+  isUrgent: FUNCTION,
+};
+
 /** @throws INVALID_ARGUMENT naming the wrong option */
 export function settingsOf(options: BatchingOptions): BatchingSettings {
-  const { delayMs = 1, rowsMax = 256, inFlightMax = 8 } = options;
-  check('delayMs', delayMs, delayMs >= 0 && Number.isFinite(delayMs), 'a number of at least 0');
-  check('rowsMax', rowsMax, isCount(rowsMax), 'a whole number above 0');
-  check('inFlightMax', inFlightMax, isCount(inFlightMax), 'a whole number above 0');
-  return { delayMs, rowsMax, inFlightMax, isUrgent: options.isUrgent ?? (() => false) };
-}
-
-function isCount(value: number): boolean {
-  return Number.isSafeInteger(value) && value > 0;
-}
-
-function check(name: string, value: number, isRight: boolean, expected: string): void {
-  if (isRight) return;
-  throw new PercolatorError('INVALID_ARGUMENT', `${name} must be ${expected}, not ${value}`);
+  checkOptions('batching', options, KINDS);
+  const { delayMs = 1, rowsMax = 256, inFlightMax = 8, isUrgent = () => false } = options;
+  return { delayMs, rowsMax, inFlightMax, isUrgent };
 }

@@ -15,6 +15,7 @@
 import { isMainThread } from 'node:worker_threads';
 import type { Database, RootDatabase } from 'lmdb';
 import { assert, PercolatorError } from '../../base/index.ts';
+import { checkOptions, FLAG, type Kinds, NAME, WHOLE } from '../../base/options.ts';
 import type {
   Bigtable,
   CellFilter,
@@ -25,6 +26,7 @@ import type {
   RowRange,
   TableSchema,
 } from '../bigtable.ts';
+import { answersTo } from '../answers.ts';
 import { durabilityOf } from '../durability.ts';
 import {
   validateFilter,
@@ -84,6 +86,13 @@ export interface EmbeddedOptions {
   readonly rowCacheBytes?: number | undefined;
 }
 
+const KINDS: Kinds<EmbeddedOptions> = {
+  folder: NAME,
+  fsync: FLAG,
+  readOnly: FLAG,
+  rowCacheBytes: WHOLE,
+};
+
 const CATALOG_KEY = 'catalog';
 /** A copy of the catalog's version: small enough for every read to check. */
 const VERSION_KEY = 'version';
@@ -101,8 +110,8 @@ const PURGE_CELLS = 10_000;
  * message says which
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
+  checkOptions('openEmbedded', options, KINDS, ['folder']);
   const { fsync = true, readOnly = false, rowCacheBytes = 0 } = options;
-  checkBytes(rowCacheBytes);
   let door: Door | undefined;
   try {
     if (readOnly) checkIsStore(options.folder);
@@ -122,14 +131,6 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
       { cause },
     );
   }
-}
-
-function checkBytes(rowCacheBytes: number): void {
-  if (Number.isSafeInteger(rowCacheBytes) && rowCacheBytes >= 0) return;
-  throw new PercolatorError(
-    'INVALID_ARGUMENT',
-    `rowCacheBytes is ${rowCacheBytes}, and must be a whole number of bytes, or 0 for no cache`,
-  );
 }
 
 type Settings = EnvironmentSettings & { readonly rowCacheBytes: number };
@@ -226,16 +227,11 @@ class Embedded implements Bigtable {
     });
   }
 
-  async checkAndMutateRows(
+  checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
     // All are submitted in this turn of the event loop, so they share one group and one fsync.
-    const answers = await Promise.allSettled(
-      conditionals.map((conditional) => this.checkAndMutateRow(conditional)),
-    );
-    return answers.map((answer) =>
-      answer.status === 'fulfilled' ? answer.value : asError(answer.reason),
-    );
+    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {
@@ -508,8 +504,4 @@ class Embedded implements Bigtable {
     }
     if (this.#failure !== undefined) throw this.#failure;
   }
-}
-
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
 }

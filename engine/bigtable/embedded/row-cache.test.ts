@@ -112,24 +112,24 @@ test('it evicts the least recently used row, and never exceeds its size', () => 
   assert.equal(kept(cache), 'ab');
 });
 
-for (const theirBytes of [0, MUCH]) {
-  test(`two stores of one folder always see what the other has resolved, the other with ${theirBytes} bytes`, () =>
-    takeTurns(theirBytes));
+for (const otherBytes of [0, MUCH]) {
+  test(`two stores of one folder always see what the other has resolved, the other with ${otherBytes} bytes`, () =>
+    takeTurns(otherBytes));
 }
 
-async function takeTurns(theirBytes: number): Promise<void> {
+async function takeTurns(otherBytes: number): Promise<void> {
   const folder = temporaryFolder();
   const open = (rowCacheBytes: number): Promise<Bigtable> =>
     openEmbedded({ folder, fsync: false, rowCacheBytes });
-  await using theirs = await open(theirBytes);
-  await using ours = await open(MUCH);
-  await ours.createTable('t', { families: ['f'] });
+  await using other = await open(otherBytes);
+  await using caching = await open(MUCH);
+  await caching.createTable('t', { families: ['f'] });
   const read = async (store: Bigtable, row: string): Promise<number> => {
     const found = await store.readRow('t', row, [{ family: 'f', qualifier: 'q', versions: 1 }]);
     return Number(Buffer.from(found?.cells[0]?.value ?? '').toString());
   };
   for (let n = 1; n <= 300; n++) {
-    const [writer, row] = [n % 7 < 2 ? theirs : ours, ROWS[n % 3] ?? 'a'];
+    const [writer, row] = [n % 7 < 2 ? other : caching, ROWS[n % 3] ?? 'a'];
     const value = Buffer.from(String(n));
     const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: n, value } as const;
     const writing = writer.mutateRows([{ table: 't', row, mutations: [set] }]);
@@ -138,7 +138,7 @@ async function takeTurns(theirBytes: number): Promise<void> {
     // Turn by turn until the write is resolved, and two turns after it.
     for (let after = 0; after < 2; after += isWritten ? 1 : 0) {
       const isBefore = !isWritten;
-      const found = await Promise.all([read(ours, row), read(theirs, row)]);
+      const found = await Promise.all([read(caching, row), read(other, row)]);
       for (const one of found) assert.ok(one === n || (isBefore && one === Math.max(0, n - 3)));
       await new Promise(setImmediate);
     }
@@ -170,7 +170,7 @@ test('a cache size that is no number of bytes is refused in a sentence', async (
   for (const rowCacheBytes of [-1, 0.5, Number.NaN]) {
     await assert.rejects(openEmbedded({ folder, rowCacheBytes }), {
       code: 'INVALID_ARGUMENT',
-      message: `rowCacheBytes is ${rowCacheBytes}, and must be a whole number of bytes, or 0 for no cache`,
+      message: `rowCacheBytes must be a whole number of at least 0, not ${rowCacheBytes}`,
     });
   }
 });

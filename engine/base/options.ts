@@ -1,0 +1,102 @@
+/**
+ * Checks of the options that a caller gives: one sentence that names the option, what it must be,
+ * and what it is. The types say the same, but a program in JavaScript, or one that reads its
+ * options from a file, reaches the engine without them.
+ */
+import { inspect } from 'node:util';
+import { PercolatorError } from './errors.ts';
+
+/** What a value must be, in words and as a test. */
+export interface Kind {
+  readonly expected: string;
+  readonly accepts: (value: unknown) => boolean;
+}
+
+/** A kind for each option of `T`; it has no others. */
+export type Kinds<T> = { readonly [K in keyof T]-?: Kind };
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+export const TEXT: Kind = { expected: 'a text', accepts: isText };
+export const NAME: Kind = {
+  expected: 'a text that is not empty',
+  accepts: (value) => isText(value) && value !== '',
+};
+export const TEXTS: Kind = {
+  expected: 'a list of texts',
+  accepts: (value) => Array.isArray(value) && value.every(isText),
+};
+export const LIST: Kind = { expected: 'a list', accepts: Array.isArray };
+export const FLAG: Kind = {
+  expected: 'true or false',
+  accepts: (value) => typeof value === 'boolean',
+};
+export const POSITIVE: Kind = {
+  expected: 'a number above 0',
+  accepts: (value) => Number.isFinite(value) && (value as number) > 0,
+};
+export const COUNT: Kind = {
+  expected: 'a whole number above 0',
+  accepts: (value) => Number.isSafeInteger(value) && (value as number) > 0,
+};
+export const WHOLE: Kind = {
+  expected: 'a whole number of at least 0',
+  accepts: (value) => value === 0 || COUNT.accepts(value),
+};
+export const FUNCTION: Kind = {
+  expected: 'a function',
+  accepts: (value) => typeof value === 'function',
+};
+
+export function oneOf(...values: readonly string[]): Kind {
+  return { expected: values.join(' or '), accepts: (value) => values.includes(value as string) };
+}
+
+/** An object with these properties, and perhaps others. */
+export function objectWith(expected: string, properties: Readonly<Record<string, Kind>>): Kind {
+  const wanted = Object.entries(properties);
+  const accepts = (value: unknown): boolean =>
+    isObject(value) && wanted.every(([name, kind]) => kind.accepts(Reflect.get(value, name)));
+  return { expected, accepts };
+}
+
+/** @throws INVALID_ARGUMENT */
+export function check(name: string, value: unknown, { expected, accepts }: Kind): void {
+  if (!accepts(value)) throw invalid(`${name} must be ${expected}, not ${shown(value)}`);
+}
+
+/**
+ * @param of the function that has the options, for the message
+ * @throws INVALID_ARGUMENT unless all options given are known and right, and the required ones are
+ *   given
+ */
+export function checkOptions<T extends object>(
+  of: string,
+  options: T,
+  kinds: Kinds<T>,
+  required: readonly (keyof T & string)[] = [],
+): void {
+  if (!isObject(options)) {
+    throw invalid(`the options of ${of} must be an object, not ${shown(options)}`);
+  }
+  for (const name of required) check(name, options[name], kinds[name]);
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(kinds, name)) {
+      throw invalid(`${of} has no option ${name}; it has ${Object.keys(kinds).join(', ')}`);
+    }
+    if (value !== undefined) check(name, value, kinds[name as keyof T]);
+  }
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string {
+  const text = inspect(value, { depth: 1, breakLength: Infinity, maxStringLength: 60 });
+  return text.length > 200 ? `${text.slice(0, 200)} ...` : text;
+}
+
+function invalid(message: string): PercolatorError {
+  return new PercolatorError('INVALID_ARGUMENT', message);
+}

@@ -1,0 +1,10 @@
+/** The answers to conditional mutations that were sent together: a failed one is answered, too. */
+export async function answersTo(
+  sent: readonly Promise<boolean>[],
+): Promise<readonly (boolean | Error)[]> {
+  const answers = await Promise.allSettled(sent);
+  return answers.map((answer) => {
+    if (answer.status === 'fulfilled') return answer.value;
+    return answer.reason instanceof Error ? answer.reason : new Error(String(answer.reason));
+  });
+}

@@ -67,7 +67,7 @@ test('only the tables asked for are audited, and one that does not exist is refu
 
 test('tables of other programs are ignored', async () => {
   const store = await filled();
-  await store.createTable('theirs', { families: ['theirs'] });
+  await store.createTable('foreign', { families: ['foreign'] });
   assert.deepEqual(await summaries(store), []);
 });
 

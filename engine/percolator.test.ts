@@ -305,7 +305,7 @@ test('P56: a table that another process drops costs a worker that table only, an
   const definition = { observedColumns: ['seen'] };
   for (const table of ['t', 'u']) await percolator.createTable(table, definition);
   const saw: string[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const observers = ['t', 'u'].map((table) => ({
     name: 'one',
     table,
@@ -314,19 +314,19 @@ test('P56: a table that another process drops costs a worker that table only, an
       void saw.push(`${dirty.table}/${dirty.row}`),
   }));
   await using worker = percolator.startWorker(observers, {
-    onTrouble: ({ kind, table, isOver }) => void told.push(`${kind} ${table} ${isOver}`),
+    onTrouble: ({ kind, table, isOver }) => void reported.push(`${kind} ${table} ${isOver}`),
   });
   await other.transact(async (transaction) => put(transaction, { 'u/before:seen': '1' }));
   await worker.idle();
   await other.dropTable('t');
   await other.transact(async (transaction) => put(transaction, { 'u/after:seen': '1' }));
   await worker.idle();
-  assert.deepEqual(told, ['table t false']);
+  assert.deepEqual(reported, ['table t false']);
   await other.createTable('t', definition);
   await other.transact(async (transaction) => put(transaction, { 't/again:seen': '1' }));
   await worker.idle();
   assert.deepEqual(saw, ['u/before', 'u/after', 't/again']);
-  assert.deepEqual(told, ['table t false', 'table t true']);
+  assert.deepEqual(reported, ['table t false', 'table t true']);
 });
 
 test('a scan sees each row of the range once, with locks in the way, whatever the batch size', async () => {
@@ -492,11 +492,11 @@ test('a wrong batching or prefetch option is refused', async () => {
 test('databases of one folder that cache rows see each other’s transfers whole', async () => {
   const folder = temporaryFolder();
   const options = { folder, fsync: false, rowCacheBytes: 1_000_000 };
-  await using ours = await openPercolator(options);
-  await using theirs = await openPercolator(options);
-  await ours.createTable('t');
+  await using first = await openPercolator(options);
+  await using second = await openPercolator(options);
+  await first.createTable('t');
   const accounts = Array.from({ length: 8 }, (_, i) => cell(`account${i}`));
-  await ours.transact(async (transaction) => {
+  await first.transact(async (transaction) => {
     for (const account of accounts) transaction.set(account, '100');
   });
   const random = createRandom(7);
@@ -513,9 +513,9 @@ test('databases of one folder that cache rows see each other’s transfers whole
     return (await snapshot.getMany(accounts)).reduce((all, value) => all + Number(value), 0);
   };
   for (let n = 0; n < 60; n++) {
-    const all = [ours, theirs, ours].map((one) => one.transact(transfer));
-    assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
+    const all = [first, second, first].map((one) => one.transact(transfer));
+    assert.deepEqual(await Promise.all([sum(first), sum(second)]), [800, 800]);
     await Promise.all(all);
-    assert.deepEqual(await Promise.all([sum(ours), sum(theirs)]), [800, 800]);
+    assert.deepEqual(await Promise.all([sum(first), sum(second)]), [800, 800]);
   }
 });

@@ -65,9 +65,9 @@ export class Troubles {
   /** Reports the trouble, unless it is current with the same sentence. */
   begin(name: string, trouble: NewTrouble): void {
     if (this.#current.get(name)?.sentence === trouble.sentence) return;
-    const told = { ...trouble, isOver: false };
-    this.#current.set(name, told);
-    this.#tell(told);
+    const reported = { ...trouble, isOver: false };
+    this.#current.set(name, reported);
+    this.#tell(reported);
   }
 
   /** Reports that the trouble is over; harmless if there is none of that name. */

@@ -38,6 +38,7 @@ import type {
   RowRange,
   TableSchema,
 } from './bigtable.ts';
+import { answersTo } from './answers.ts';
 import { type BatchingCounters, noCounts } from './batching/counters.ts';
 import { BlindMutations, Conditionals, type ReadRequest, Reads } from './batching/kinds.ts';
 import { type BatchingOptions, type BatchingSettings, settingsOf } from './batching/options.ts';
@@ -133,19 +134,14 @@ class BatchingBigtable implements Bigtable {
     return this.#pass(() => this.#store.checkAndMutateRow(conditional));
   }
 
-  async checkAndMutateRows(
+  checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
     if (!this.manifest.conditionalBatch || this.#closed !== undefined) {
       this.#countConditionals(conditionals.length);
       return this.#scheduler.pass(() => this.#store.checkAndMutateRows(conditionals));
     }
-    const answers = await Promise.allSettled(
-      conditionals.map((conditional) => this.#submitConditional(conditional, false)),
-    );
-    return answers.map((answer) =>
-      answer.status === 'fulfilled' ? answer.value : asError(answer.reason),
-    );
+    return answersTo(conditionals.map((one) => this.#submitConditional(one, false)));
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {
@@ -221,8 +217,4 @@ class BatchingBigtable implements Bigtable {
     if (this.#closed === undefined) return;
     throw new PercolatorError('STORE_CLOSED', 'the store was closed');
   }
-}
-
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
 }

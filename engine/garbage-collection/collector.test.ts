@@ -6,18 +6,18 @@ import { PercolatorError, type Trouble } from '../base/index.ts';
 import { openScene } from '../testing/collection-scene.ts';
 import { Collector } from './collector.ts';
 
-function teller(): { readonly told: string[]; readonly onTrouble: (trouble: Trouble) => void } {
-  const told: string[] = [];
+function teller(): { readonly reported: string[]; readonly onTrouble: (trouble: Trouble) => void } {
+  const reported: string[] = [];
   const codeOf = (error: unknown): string =>
     error instanceof PercolatorError ? error.code : String(error);
   const onTrouble = ({ kind, error, isOver }: Trouble): void =>
-    void told.push(`${kind} ${codeOf(error)}${isOver ? ' is over' : ''}`);
-  return { told, onTrouble };
+    void reported.push(`${kind} ${codeOf(error)}${isOver ? ' is over' : ''}`);
+  return { reported, onTrouble };
 }
 
 test('P56: a collector that the storage refuses reports it once, tries again, and reports the end of it', async () => {
   const scene = await openScene();
-  const { told, onTrouble } = teller();
+  const { reported, onTrouble } = teller();
   let refuses = true;
   scene.collector.store.beforeCall = () => {
     if (refuses) throw new PercolatorError('STORE_REFUSED', 'no permission');
@@ -25,40 +25,40 @@ test('P56: a collector that the storage refuses reports it once, tries again, an
   await using collector = new Collector(scene.services, { onTrouble, restMs: 10 });
   const { clock } = scene.database;
   await clock.advance(1_000);
-  assert.deepEqual(told, ['step STORE_REFUSED']);
+  assert.deepEqual(reported, ['step STORE_REFUSED']);
   assert.equal(collector.troubles.length, 1);
   refuses = false;
   await clock.advance(120_000);
-  assert.deepEqual(told, ['step STORE_REFUSED', 'step STORE_REFUSED is over']);
+  assert.deepEqual(reported, ['step STORE_REFUSED', 'step STORE_REFUSED is over']);
   assert.ok(collector.counters.cycles > 0);
   assert.deepEqual(collector.troubles, []);
 });
 
 test('P56: a collector whose store was closed has ended, and says so at once', async () => {
   const scene = await openScene();
-  const { told, onTrouble } = teller();
+  const { reported, onTrouble } = teller();
   const closed = new PercolatorError('STORE_CLOSED', 'closed');
   scene.collector.store.beforeCall = () => Promise.reject(closed);
   const collector = new Collector(scene.services, { onTrouble });
   await assert.rejects(scene.database.clock.runUntil(collector.ended), closed);
-  assert.deepEqual(told, ['ended STORE_CLOSED']);
+  assert.deepEqual(reported, ['ended STORE_CLOSED']);
   await assert.rejects(collector.stop(), closed);
 });
 
 test('P56: a bug ends a collector, and not in silence', async () => {
   const scene = await openScene();
-  const { told, onTrouble } = teller();
+  const { reported, onTrouble } = teller();
   const listTables = (): Promise<never> => Promise.reject(new TypeError('a bug'));
   const collector = new Collector({ ...scene.services, listTables }, { onTrouble });
   await assert.rejects(scene.database.clock.runUntil(collector.ended), TypeError);
-  assert.deepEqual(told, ['ended TypeError: a bug']);
+  assert.deepEqual(reported, ['ended TypeError: a bug']);
 });
 
 test('a collector that was stopped has ended well', async () => {
   const scene = await openScene();
-  const { told, onTrouble } = teller();
+  const { reported, onTrouble } = teller();
   const collector = new Collector(scene.services, { onTrouble });
   await scene.database.clock.runUntil(collector.stop());
   await collector.ended;
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });

@@ -118,13 +118,13 @@ test('a range ends at its last row: another scanner may lock the next', async ()
 
 test('a death is reported once, however often tokens are checked', async () => {
   const clock = new VirtualClock();
-  const told: string[] = [];
-  const tokens = new Tokens(clock, (token, isDead) => told.push(`${token} ${isDead}`));
+  const reported: string[] = [];
+  const tokens = new Tokens(clock, (token, isDead) => reported.push(`${token} ${isDead}`));
   tokens.beat({ token: 'A', ttlMs: 10 });
   await clock.advance(11);
   tokens.expire();
   tokens.expire();
-  assert.deepEqual(told, ['A true']);
+  assert.deepEqual(reported, ['A true']);
 });
 
 test('a scanner does not conflict with itself', async () => {

@@ -32,7 +32,7 @@ import type { DirtyCell, Observer } from './observer.ts';
 
 /** How often a run is tried in all, with backoff after each conflict,
  * before its cell is queued again. */
-const CONFLICTS_MAX = 10;
+const ATTEMPTS_MAX = 10;
 
 export interface Notified extends DirtyCell {
   /** Marked by a weak notification: run without the check of step 2, and acknowledge nothing. */
@@ -98,7 +98,7 @@ async function runObserver(
         commitTimestamp: await runOnce(context, transaction, { cell, observer }),
       };
     } catch (error) {
-      if (!isRetryable(error) || attempt >= CONFLICTS_MAX) throw error;
+      if (!isRetryable(error) || attempt >= ATTEMPTS_MAX) throw error;
       await context.clock.sleep(backoffMs(context, attempt)); // Or two workers lose in step (P23).
     } finally {
       transaction.discard(); // Also after a run with nothing to do.

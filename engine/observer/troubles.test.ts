@@ -13,7 +13,7 @@ const QUICK: WorkerOptions = { idleMs: 5, failureBackoffMs: 1 };
 
 test('P56: a dropped table costs its own scan only: the others go on, and it is taken up when it is back', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
-  const { worker, client, saw, told } = startWorker(database);
+  const { worker, client, saw, reported } = startWorker(database);
   await database.clock.runUntil(client.write({ 't/a:seen': '1', 'u/a:seen': '1' }));
   await database.clock.runUntil(worker.idle());
   await dropTable(database, 't');
@@ -22,22 +22,22 @@ test('P56: a dropped table costs its own scan only: the others go on, and it is 
   await database.clock.runUntil(other.write({ 'u/b:seen': '1' }));
   await database.clock.runUntil(worker.idle());
   assert.deepEqual(saw, ['t/a', 'u/a', 'u/b']);
-  assert.deepEqual(told, ['table t TABLE_NOT_FOUND']);
+  assert.deepEqual(reported, ['table t TABLE_NOT_FOUND']);
 
   await createTable(database, 't');
   await database.clock.runUntil(other.write({ 't/c:seen': '1' }));
   await database.clock.runUntil(worker.idle());
   assert.deepEqual(saw, ['t/a', 'u/a', 'u/b', 't/c']);
-  assert.deepEqual(told, ['table t TABLE_NOT_FOUND', 'over: table t TABLE_NOT_FOUND']);
+  assert.deepEqual(reported, ['table t TABLE_NOT_FOUND', 'over: table t TABLE_NOT_FOUND']);
   assert.deepEqual(worker.troubles, []);
   await worker.stop();
 });
 
 test('P56: a worker may start before its tables exist', async () => {
   const database = await openTestDatabase({ tables: ['u'], observed: ['seen'] });
-  const { worker, saw, told } = startWorker(database);
+  const { worker, saw, reported } = startWorker(database);
   await database.clock.runUntil(worker.idle());
-  assert.deepEqual(told, ['table t TABLE_NOT_FOUND']);
+  assert.deepEqual(reported, ['table t TABLE_NOT_FOUND']);
   await createTable(database, 't');
   await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
   await database.clock.runUntil(worker.idle());
@@ -47,7 +47,7 @@ test('P56: a worker may start before its tables exist', async () => {
 
 test('P56: a table that the storage refuses is reported, and idle rejects because its state is unknown', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
-  const { worker, client, saw, told } = startWorker(database);
+  const { worker, client, saw, reported } = startWorker(database);
   let refused = true;
   client.store.beforeCall = ({ kind, table }) => {
     if (!refused || kind !== 'read' || table !== 't.notify') return;
@@ -55,11 +55,11 @@ test('P56: a table that the storage refuses is reported, and idle rejects becaus
   };
   await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
   await assert.rejects(database.clock.runUntil(worker.idle()), { code: 'STORE_REFUSED' });
-  assert.deepEqual(told, ['table t STORE_REFUSED']);
+  assert.deepEqual(reported, ['table t STORE_REFUSED']);
   refused = false;
   await database.clock.runUntil(worker.idle());
   assert.deepEqual(saw, ['t/a']);
-  assert.deepEqual(told, ['table t STORE_REFUSED', 'over: table t STORE_REFUSED']);
+  assert.deepEqual(reported, ['table t STORE_REFUSED', 'over: table t STORE_REFUSED']);
   await worker.stop();
 });
 
@@ -83,7 +83,7 @@ test('P56: a callback that throws costs neither the run that it was called for, 
   const log = (): void => {
     if (isLogFull) throw new Error('the log is full');
   };
-  const { worker, client, saw, told } = startWorker(database, {
+  const { worker, client, saw, reported } = startWorker(database, {
     run: async (_, { row }) => assert.notEqual(row, 'bad'),
     options: { concurrency: 1, failuresMax: 1, onFailure: log, onCommitted: log },
   });
@@ -93,11 +93,11 @@ test('P56: a callback that throws costs neither the run that it was called for, 
   assert.deepEqual(saw, ['t/a', 't/bad', 't/b']);
   assert.deepEqual(worker.counters, { runs: 2, clean: 0, failures: 1, parked: 1, meetings: 0 });
   assert.equal((await listParked(database.store, 't', 10)).length, 1, 'only the cell that failed');
-  assert.deepEqual(told, ['callback Error', 'callback Error']);
+  assert.deepEqual(reported, ['callback Error', 'callback Error']);
   isLogFull = false;
   await database.clock.runUntil(client.write({ 't/c:seen': '1' }));
   await database.clock.runUntil(worker.idle());
-  assert.deepEqual(told.slice(2), ['over: callback Error']);
+  assert.deepEqual(reported.slice(2), ['over: callback Error']);
   await worker.stop();
 });
 
@@ -116,35 +116,35 @@ test('P56: an onTrouble that throws costs nothing', async () => {
 test('P56: a hanging observer is reported, with its cell, also while the worker stops; and so is its end', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const gate = Promise.withResolvers<void>();
-  const { worker, client, saw, told } = startWorker(database, {
+  const { worker, client, saw, reported } = startWorker(database, {
     run: async (_, { row }) => (row === 'slow' ? gate.promise : undefined),
     options: { slowMs: 1_000, concurrency: 2 },
   });
   await database.clock.runUntil(client.write({ 't/slow:seen': '1' }));
   await database.clock.runUntil(client.write({ 't/a:seen': '1' }));
   await database.clock.advance(900);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
   await database.clock.advance(1_000);
-  assert.deepEqual(told, ['slow run t/slow:seen undefined']);
+  assert.deepEqual(reported, ['slow run t/slow:seen undefined']);
   assert.deepEqual(saw, ['t/slow', 't/a']);
   const stopping = worker.stop();
   await database.clock.advance(1_000);
   gate.resolve();
   await database.clock.runUntil(stopping);
-  assert.deepEqual(told.slice(1), ['over: slow run t/slow:seen undefined']);
+  assert.deepEqual(reported.slice(1), ['over: slow run t/slow:seen undefined']);
 });
 
 test('P56: an observer that has hung since before the stop is reported during the stop', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const gate = Promise.withResolvers<void>();
-  const { worker, client, told } = startWorker(database, {
+  const { worker, client, reported } = startWorker(database, {
     run: () => gate.promise,
     options: { slowMs: 1_000 },
   });
   await database.clock.runUntil(client.write({ 't/slow:seen': '1' }));
   const stopping = worker.stop();
   await database.clock.advance(2_000);
-  assert.deepEqual(told, ['slow run t/slow:seen undefined']);
+  assert.deepEqual(reported, ['slow run t/slow:seen undefined']);
   gate.resolve();
   await database.clock.runUntil(stopping);
 });
@@ -154,12 +154,12 @@ test('P56: a scan whose call is not answered is reported', async () => {
   const gate = Promise.withResolvers<void>();
   const client = database.client('worker');
   client.store.beforeCall = ({ table }) => (table === 'u.notify' ? gate.promise : undefined);
-  const { worker, told } = startWorker(database, { client, options: { slowMs: 1_000 } });
+  const { worker, reported } = startWorker(database, { client, options: { slowMs: 1_000 } });
   await database.clock.advance(2_000);
-  assert.deepEqual(told, ['slow scan u undefined']);
+  assert.deepEqual(reported, ['slow scan u undefined']);
   gate.resolve();
   await database.clock.runUntil(worker.idle());
-  assert.deepEqual(told.slice(1), ['over: slow scan u undefined']);
+  assert.deepEqual(reported.slice(1), ['over: slow scan u undefined']);
   await worker.stop();
 });
 
@@ -178,15 +178,15 @@ test('P56: if range locks fail, the worker does without', async () => {
 test('P56: a column that its table does not list as observed is reported until the table lists it', async () => {
   const observed = ['other'];
   const database = await openTestDatabase({ observed });
-  const { worker, saw, told } = startWorker(database);
+  const { worker, saw, reported } = startWorker(database);
   await database.clock.runUntil(worker.idle());
-  assert.deepEqual(told, ['column t:seen INVALID_ARGUMENT', 'column u:seen INVALID_ARGUMENT']);
+  assert.deepEqual(reported, ['column t:seen INVALID_ARGUMENT', 'column u:seen INVALID_ARGUMENT']);
   await dropTable(database, 't');
   await database.clock.advance(100);
   observed.push('seen');
   await createTable(database, 't');
   await database.clock.advance(100);
-  assert.ok(told.includes('over: column t:seen INVALID_ARGUMENT'), told.join('\n'));
+  assert.ok(reported.includes('over: column t:seen INVALID_ARGUMENT'), reported.join('\n'));
   await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
   await database.clock.runUntil(worker.idle());
   assert.deepEqual(saw, ['t/a']);
@@ -196,23 +196,23 @@ test('P56: a column that its table does not list as observed is reported until t
 test('P56: a column no longer listed, in a table created again between two scans, is reported in time', async () => {
   const observed = ['seen'];
   const database = await openTestDatabase({ observed });
-  const { worker, told } = startWorker(database);
+  const { worker, reported } = startWorker(database);
   await database.clock.runUntil(worker.idle());
   observed.pop();
   await database.clock.advance(30_000);
-  assert.deepEqual(told, ['column t:seen INVALID_ARGUMENT', 'column u:seen INVALID_ARGUMENT']);
+  assert.deepEqual(reported, ['column t:seen INVALID_ARGUMENT', 'column u:seen INVALID_ARGUMENT']);
   await worker.stop();
 });
 
 test('P56: a worker that cannot go on says so: onTrouble, ended, idle and stop; and leaves no listener', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
-  const { worker, client, told, saw } = startWorker(database);
+  const { worker, client, reported, saw } = startWorker(database);
   await database.clock.runUntil(worker.idle());
   client.store.beforeCall = () => {
     throw new PercolatorError('STORE_CLOSED', 'closed');
   };
   await assert.rejects(database.clock.runUntil(worker.ended), { code: 'STORE_CLOSED' });
-  assert.deepEqual(told, ['ended STORE_CLOSED']);
+  assert.deepEqual(reported, ['ended STORE_CLOSED']);
   assert.equal(client.context.notified.size, 0);
   await assert.rejects(worker.idle(), { code: 'STORE_CLOSED' });
   await assert.rejects(worker.stop(), { code: 'STORE_CLOSED' });
@@ -237,10 +237,10 @@ test('P56: a store that is closed during a run is no failure of the observer', a
 
 test('a worker that was stopped has ended well', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
-  const { worker, told } = startWorker(database);
+  const { worker, reported } = startWorker(database);
   await worker.stop();
   await worker.ended;
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 interface Started {
@@ -248,7 +248,7 @@ interface Started {
   readonly worker: Worker;
   /** The rows whose observers ran. */
   readonly saw: string[];
-  readonly told: string[];
+  readonly reported: string[];
 }
 
 /** Observes `seen` of tables t and u. */
@@ -262,7 +262,7 @@ function startWorker(
 ): Started {
   const { client = database.client('worker'), run = async () => {}, options } = given;
   const saw: string[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const observers = ['t', 'u'].map((table): Observer => ({
     name: `of ${table}`,
     table,
@@ -272,9 +272,9 @@ function startWorker(
       return run(transaction, dirty);
     },
   }));
-  const onTrouble = (trouble: Trouble): void => void told.push(tell(trouble));
+  const onTrouble = (trouble: Trouble): void => void reported.push(tell(trouble));
   const worker = new Worker(client.context, observers, { ...QUICK, onTrouble, ...options });
-  return { client, worker, saw, told };
+  return { client, worker, saw, reported };
 }
 
 function tell({ kind, table, row, column, error, isOver }: Trouble): string {

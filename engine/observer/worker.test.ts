@@ -282,15 +282,15 @@ test('P45: an observer that fails rests, is parked in the end, is listed, replay
       await counting().run(transaction, dirty);
     },
   };
-  const told: string[] = [];
+  const reported: string[] = [];
   await work([a], [observer], {
     failuresMax: 4,
     parked: 1,
     onFailure: ({ cell: failed, failures, parked }) =>
-      told.push(`${failed.row} ${failures} ${parked}`),
+      reported.push(`${failed.row} ${failures} ${parked}`),
   });
-  assert.deepEqual(told, ['bad 1 false', 'bad 2 false', 'bad 3 false', 'bad 4 true']);
-  const parked = await listParked(a.context.store, 't', 10);
+  assert.deepEqual(reported, ['bad 1 false', 'bad 2 false', 'bad 3 false', 'bad 4 true']);
+  const parked = await listParked(database.store, 't', 10);
   assert.deepEqual(
     parked.map(({ row, column, weak, failures, error }) => [row, column, weak, failures, error]),
     [['bad', 'seen', false, 4, 'Error: cannot digest this']],

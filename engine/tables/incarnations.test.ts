@@ -241,7 +241,7 @@ describe('P52: a table that was created again is not taken for the one before', 
 
   test('a table of the name that is not of Percolator’s form is left alone', async () => {
     const scene = new Scene();
-    await scene.store.createTable('t', { families: ['theirs'] });
+    await scene.store.createTable('t', { families: ['foreign'] });
     const [a] = await scene.processes('a');
     for (let i = 0; i < 2; i++) {
       await assert.rejects(scene.create(a, 't'), { code: 'TABLE_MISMATCH' });

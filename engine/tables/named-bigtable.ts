@@ -20,6 +20,7 @@ import type {
   RowRange,
   TableSchema,
 } from '../bigtable/index.ts';
+import { answersTo } from '../bigtable/answers.ts';
 import { isTableNotFound, notifyTable, type TableCatalog } from '../transaction/index.ts';
 import { companionOf } from './names.ts';
 
@@ -65,11 +66,7 @@ export class NamedBigtable implements Bigtable {
   checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
-    return Promise.all(
-      conditionals.map((one) =>
-        this.checkAndMutateRow(one).catch((error: unknown) => error as Error),
-      ),
-    );
+    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {

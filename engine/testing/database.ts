@@ -10,7 +10,8 @@
  *
  * Cells are named `row` or `row:column` or `table/row:column`; the defaults are `t` and `c`.
  */
-import { type Clock, createRandom } from '../base/index.ts';
+import { after } from 'node:test';
+import { assert, type Clock, createRandom } from '../base/index.ts';
 import {
   batchBigtable,
   type BatchingOptions,
@@ -160,12 +161,19 @@ export class Client {
     return Object.fromEntries(names.map((name, i) => [name, values[i]?.toString()]));
   }
 
-  /** Awaits `action` before this client's `number`-th mutation from now on is delivered. */
+  /**
+   * Awaits `action` before this client's `number`-th mutation from now on is delivered. The test
+   * fails if that mutation never comes: what `action` asserts would not have been checked.
+   */
   beforeMutation(number: number, action: () => Promise<unknown>): void {
     const target = this.store.mutationCount + number;
+    let isReached = false;
     this.store.beforeCall = async (call) => {
-      if (call.kind === 'mutation' && call.number === target) await action();
+      if (call.kind !== 'mutation' || call.number !== target) return;
+      isReached = true;
+      await action();
     };
+    after(() => assert(isReached, `the client sends mutation ${target}`));
   }
 
   settled(): Promise<void> {

@@ -19,6 +19,7 @@ import type {
   RowRange,
   TableSchema,
 } from '../bigtable/index.ts';
+import { answersTo } from '../bigtable/answers.ts';
 import {
   validateFilter,
   validateMutation,
@@ -84,14 +85,10 @@ class MemoryBigtable implements Bigtable {
     return this.#table(conditional.table).checkAndMutateRow(conditional);
   }
 
-  async checkAndMutateRows(
+  checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
-    return Promise.all(
-      conditionals.map((conditional) =>
-        this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
-      ),
-    );
+    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {

@@ -89,16 +89,16 @@ test('counters begin at zero', async () => {
 test('a commit that leaves one notification tells the workers of its process at once', async () => {
   const database = await openTestDatabase({ observed: ['c'] });
   const a = database.client('A');
-  const told: number[] = [];
+  const reported: number[] = [];
   a.context.notified.add(({ strong, commitTimestamp }) =>
-    told.push(strong.length, commitTimestamp),
+    reported.push(strong.length, commitTimestamp),
   );
   const committed = await a.write({ x: '1' });
-  assert.deepEqual(told, [1, committed]);
+  assert.deepEqual(reported, [1, committed]);
   const transaction = await a.begin();
   put(transaction, { 'x:other': '1' });
   await transaction.commit();
-  assert.equal(told.length, 2, 'that column is not observed');
+  assert.equal(reported.length, 2, 'that column is not observed');
 });
 
 test('P24: a lock is dead when it has not changed for its time to live, and not a moment earlier', async () => {

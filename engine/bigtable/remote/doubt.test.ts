@@ -94,6 +94,22 @@ function claimAll(open: Open): void {
     await assert.rejects(read, { code: 'STORE_UNAVAILABLE' });
   });
 
+  test('making or dropping a table without an answer is in doubt, looking at tables is not', async () => {
+    await using fake = await startFake();
+    await using store = await open(fake.address);
+    const no = { code: CODES.internal, details: 'no' };
+    for (const method of ['ListTables', 'GetTable', 'DeleteTable']) fake.answer(method, no);
+    await assert.rejects(store.listTables(), { code: 'STORE_UNAVAILABLE' });
+    await assert.rejects(store.readRow('t', 'r', [{ family: 'data' }]), {
+      code: 'STORE_UNAVAILABLE',
+    });
+    await assert.rejects(store.dropTable('t'), { code: 'STORE_IN_DOUBT' });
+    fake.answer('GetTable', { code: 5, details: 'not found' });
+    fake.answer('CreateTable', no);
+    const made = store.createTable('t', { families: ['data'] });
+    await assert.rejects(made, { code: 'STORE_IN_DOUBT' });
+  });
+
   test('a blind mutation that was lost once stays in doubt when it cannot be sent again', async () => {
     const fake = await startFake();
     await using cutting = await startCutting(fake.address);

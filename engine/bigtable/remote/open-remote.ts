@@ -101,7 +101,10 @@ async function checkReachable(
       });
     }
     if (code === Code.permissionDenied) {
-      throw adminError(error, { doing: `opening ${instance}`, permission: 'bigtable.tables.list' });
+      throw adminError(error, 'read', {
+        doing: `opening ${instance}`,
+        permission: 'bigtable.tables.list',
+      });
     }
     throw unreachableError(error, plainAddress ?? 'Cloud Bigtable');
   }
@@ -144,7 +147,7 @@ async function checkAppProfile(
     // The emulator has no app profiles, and allows everything.
     if (code === Code.permissionDenied || code === Code.unimplemented) return;
     if (code !== Code.notFound) {
-      throw adminError(error, {
+      throw adminError(error, 'read', {
         doing: `looking at ${name}`,
         permission: 'bigtable.appProfiles.get',
       });

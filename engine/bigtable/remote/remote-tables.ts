@@ -14,7 +14,7 @@ import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
 import type { TableAdmin } from './client.ts';
-import { errorOf, failureOf } from './failures.ts';
+import { errorOf, failureOf, type Purpose } from './failures.ts';
 import { Code } from './http2/status.ts';
 
 type Table = protos.google.bigtable.admin.v2.ITable;
@@ -76,7 +76,10 @@ export class RemoteTables {
       );
       for await (const { name } of tables) names.push((name ?? '').split('/').at(-1) ?? '');
     } catch (error) {
-      throw adminError(error, { doing: 'listing tables', permission: 'bigtable.tables.list' });
+      throw adminError(error, 'read', {
+        doing: 'listing tables',
+        permission: 'bigtable.tables.list',
+      });
     }
     return names;
   }
@@ -87,7 +90,7 @@ export class RemoteTables {
       await this.#admin.deleteTable({ name: this.#nameOf(table) }, { timeout: ADMIN_MS_MAX });
     } catch (error) {
       if (failureOf(error).code === Code.notFound) return;
-      throw adminError(error, {
+      throw adminError(error, 'mutation', {
         doing: `dropping table ${table}`,
         permission: 'bigtable.tables.delete',
       });
@@ -102,7 +105,7 @@ export class RemoteTables {
       return found;
     } catch (error) {
       if (failureOf(error).code === Code.notFound) return undefined;
-      throw adminError(error, {
+      throw adminError(error, 'read', {
         doing: `looking at table ${table}`,
         permission: 'bigtable.tables.get',
       });
@@ -123,7 +126,7 @@ export class RemoteTables {
       );
     } catch (error) {
       if (failureOf(error).code === Code.alreadyExists) return false;
-      throw adminError(error, {
+      throw adminError(error, 'mutation', {
         doing: `table ${table} is missing, and making it`,
         permission: 'bigtable.tables.create',
       });
@@ -157,10 +160,11 @@ function hasRule(rule: protos.google.bigtable.admin.v2.IGcRule | null | undefine
 /** Names the missing permission: without it the store cannot be used at all. */
 export function adminError(
   error: unknown,
+  purpose: Purpose,
   { doing, permission }: { readonly doing: string; readonly permission: string },
 ): PercolatorError {
   const { code, details } = failureOf(error);
-  if (code !== Code.permissionDenied) return errorOf(error, 'mutation', doing);
+  if (code !== Code.permissionDenied) return errorOf(error, purpose, doing);
   return new PercolatorError(
     'STORE_REFUSED',
     `${doing} is denied: the credentials lack ${permission}, which the role roles/bigtable.admin has (${details})`,

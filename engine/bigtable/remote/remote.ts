@@ -29,6 +29,7 @@ import {
   validateRowKey,
   validateSchema,
 } from '../validate.ts';
+import { answersTo } from '../answers.ts';
 import { keyAfter } from '../range-scan.ts';
 import { cellsOfFilters } from './cells-of-filters.ts';
 import type { Clients } from './client.ts';
@@ -154,14 +155,10 @@ export class RemoteBigtable implements Bigtable {
     });
   }
 
-  async checkAndMutateRows(
+  checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
-    return Promise.all(
-      conditionals.map((conditional) =>
-        this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
-      ),
-    );
+    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
   }
 
   mutateRows(rows: readonly RowMutation[]): Promise<void> {

@@ -159,17 +159,18 @@ describe('what was read ahead', () => {
   test('gives way to what the transaction writes itself', async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B', LEARNING)];
-    await a.write({ 'x:1': 'theirs', 'x:2': 'theirs' });
+    await a.write({ 'x:1': 'old', 'x:2': 'old' });
     await transact(b.context, (reader) => readTwo(reader), { kind: 'writer' });
-    await transact(
+    const seen = await transact(
       b.context,
       async (writer) => {
         await get(writer, 'x:1');
-        put(writer, { 'x:2': 'ours' });
-        assert.equal(await get(writer, 'x:2'), 'ours');
+        put(writer, { 'x:2': 'own' });
+        return get(writer, 'x:2');
       },
       { kind: 'writer' },
     );
+    assert.equal(seen, 'own');
   });
 
   test('is what a touched cell has, however far back that is', async () => {

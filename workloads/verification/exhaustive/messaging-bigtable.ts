@@ -9,6 +9,7 @@ import type {
   Row,
   RowMutation,
 } from '../../../engine/bigtable/index.ts';
+import { answersTo } from '../../../engine/bigtable/answers.ts';
 import type { Answer, Request } from './messages.ts';
 
 type Send = (request: Request) => Promise<Answer['value']>;
@@ -50,11 +51,7 @@ export class MessagingBigtable implements Bigtable {
   checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
-    return Promise.all(
-      conditionals.map((conditional) =>
-        this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
-      ),
-    );
+    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {

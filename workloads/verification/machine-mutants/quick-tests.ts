@@ -38,6 +38,8 @@ class Suite {
 export class TestFailure extends Error {}
 
 let current = new Suite('');
+/** The hooks to run after the test that is running. */
+let running: Hook[] | undefined;
 
 /** Loads a test file, and runs the tests it declares. Resolves with the number of tests. */
 export async function runTests(load: () => Promise<unknown>): Promise<number> {
@@ -64,6 +66,7 @@ async function runSuite(suite: Suite, around: readonly Suite[]): Promise<number>
 
 async function runTest(name: string, body: Body, suites: readonly Suite[]): Promise<void> {
   const afters: Hook[] = [];
+  running = afters;
   try {
     for (const hook of suites.flatMap(({ beforeEaches }) => beforeEaches)) await hook();
     await body({ name, after: (hook) => afters.push(hook), skip: () => undefined });
@@ -72,6 +75,8 @@ async function runTest(name: string, body: Body, suites: readonly Suite[]): Prom
   } catch (error) {
     const told = error instanceof Error ? error.message.split('\n')[0] : String(error);
     throw new TestFailure(`${name}: ${told}`, { cause: error });
+  } finally {
+    running = undefined;
   }
 }
 
@@ -94,8 +99,9 @@ export function before(hook: Hook): void {
   current.befores.push(hook);
 }
 
+/** In a test, after that test; elsewhere, after the suite. */
 export function after(hook: Hook): void {
-  current.afters.push(hook);
+  (running ?? current.afters).push(hook);
 }
 
 export function beforeEach(hook: Hook): void {

@@ -4,12 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { execa } from 'execa';
 import { type ErrorCode, isRetryable, PercolatorError } from '#engine';
 import packageJson from './package.json' with { type: 'json' };
+import { SLOW } from './workloads/tools/test/slow.ts';
 
 const ROOT = import.meta.dirname;
 const FOLDERS = ['.ci', 'docs', 'engine', 'mapreduce-baseline', 'results', 'workloads'];
@@ -58,6 +59,14 @@ describe('files', () => {
   test('are short enough to be read in one sitting', () => {
     const long = [...texts].filter(([, text]) => text.split('\n').length > LINES_MAX);
     assert.deepEqual(names(long), ['docs/options.md', 'package-lock.json']); // Both are generated.
+  });
+
+  test('that are slow tests are named by a list without stale patterns', () => {
+    const found = (pattern: string): number => globSync(pattern, { cwd: ROOT }).length;
+    assert.deepEqual(
+      SLOW.filter((pattern) => found(pattern) === 0),
+      [],
+    );
   });
 
   test('hold no note of unfinished work, and none without a reason', () => {

@@ -1,0 +1,36 @@
+/**
+ * The tests that `./run.sh test --quick` leaves out, because they start processes, servers or a
+ * browser, load mutants, or take seconds of processor time. A pattern that matches no test fails
+ * tidy.test.ts.
+ */
+export const SLOW: readonly string[] = [
+  // Scripts, run as a user runs them, and the rules about all of them.
+  '**/main.test.ts',
+  'tidy.test.ts',
+  'readme.test.ts',
+  'workloads/harness/{every-script,command-line/*,experiment/run-experiment,processes/*}.test.ts',
+  'workloads/crawl-rate/bench-mapreduce.test.ts',
+  'workloads/verification/simulation/bench.test.ts',
+  'workloads/{tools/tune,verification/simulation}/programs.test.ts',
+  // Real processes, disks and servers.
+  '**/processes.test.ts',
+  'engine/bigtable/embedded/{differential,disk-failures,embedded,file-watch,hard-exit}.test.ts',
+  'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
+  'engine/lock-service/{local-processes,service}.test.ts',
+  'engine/{leases/leases,oracle/leased-allocator,remote-database}.test.ts',
+  'mapreduce-baseline/{grouping,run-job}.test.ts',
+  'workloads/crawl-rate/batch/batch.test.ts',
+  'workloads/brokerage/{check,percolator,postgres}/*.test.ts',
+  'workloads/brokerage/driver/customer-emulator.test.ts',
+  'workloads/microbench/clients.test.ts',
+  // A browser, and charts drawn to files.
+  'results/report/{page,report,run-record}.test.ts',
+  // Histories from many seeds, mutants and models.
+  'engine/audit/live.test.ts',
+  'engine/garbage-collection/histories.test.ts',
+  'engine/observer/failures.test.ts',
+  'workloads/verification/{exhaustive/exhaust,invariants/invariants,simulation/simulation}.test.ts',
+  'workloads/verification/judges/{engine-histories,snapshot-isolation-simple}.test.ts',
+  'workloads/verification/model/model.test.ts',
+  'workloads/verification/mutants/mutants.test.ts',
+];

@@ -19,8 +19,8 @@ export interface Context {
   readonly results: Results;
 }
 
-export function unpacedLoad({ users, warmupSeconds, seconds }: Plan): OfferedLoad {
-  return { tradesPerSecond: null, users, warmupSeconds, seconds };
+export function unpacedLoad({ users, warmUp, seconds }: Plan): OfferedLoad {
+  return { tradesPerSecond: null, users, warmupSeconds: warmUp, seconds };
 }
 
 /** Returns sentences that each begin with the name of the system. */

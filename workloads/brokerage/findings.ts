@@ -1,5 +1,5 @@
 /** Turns the measurements into the tables and charts of the record. */
-import { type Findings, HEADLINE_SAMPLES_MIN } from '#results';
+import { type Findings, type FindingsParts, HEADLINE_SAMPLES_MIN } from '#results';
 import { figure9Chart, NAMES, PAPER } from './figure-9.ts';
 import { cpuPerTrade, tradesPerSecond } from './point.ts';
 import { isCorrect, type Results } from './results.ts';
@@ -19,20 +19,16 @@ const CHECKED =
   'broker totals, positions, histories, settlements, balances, indexes and row counts hold, no order is left incomplete, ' +
   'and every acknowledged Trade-Result is there';
 
-export function findingsOf(results: Results): Findings {
-  const common = {
-    kicker: 'Percolator paper, figure 9',
-    title: 'A brokerage like TPC-E’s, on Percolator and on PostgreSQL',
-  };
+export function findingsOf(results: Results): Omit<FindingsParts, 'targets'> {
   if (!isCorrect(results)) {
     const { wrong } = results;
     const detail =
       wrong.length > 0 ? wrong.join('; ') : 'nothing has been measured and checked yet';
     const check = { passed: false, detail };
-    return { ...common, headline: 'There are no numbers.', check, tables: [], charts: [] };
+    return { headline: 'There are no numbers.', check, tables: [], charts: [] };
   }
-  const check = { passed: true, detail: `${results.checked.join(', ')}: ${CHECKED}.` };
-  return { ...common, headline: headline(results), check, ...numbers(results) };
+  const check = { passed: true, detail: `${results.checked.join(', ')}: ${CHECKED}` };
+  return { headline: headline(results), check, ...numbers(results) };
 }
 
 function numbers(results: Results): Pick<Findings, 'tables' | 'charts'> {

@@ -8,7 +8,7 @@ import { type Context, unpacedLoad, checkSessions } from './context.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import type { OfferedLoad, RunResult } from './clients.ts';
-import { type Plan, RUNGS, SECONDS_PER_TRADE, TRADES_OF_LOAD, type SystemName } from './plan.ts';
+import { type Plan, SECONDS_PER_TRADE, TRADES_OF_LOAD, type SystemName } from './plan.ts';
 import { saturation, tradesPerSecond } from './point.ts';
 import { Session } from './session.ts';
 import type { LoadedDatabase } from './systems/database.ts';
@@ -121,7 +121,7 @@ async function climb(
   sessions: readonly Session[],
   fastest: ReadonlyMap<Session, number>,
 ): Promise<void> {
-  const turns = Array.from({ length: plan.rounds }, () =>
+  const turns = Array.from({ length: plan.repeats }, () =>
     shuffled(random, sessions).map((session) => {
       const rates = ratesFor(plan, fastest.get(session));
       return { session, rates: shuffled(random, rates), highest: Math.max(...rates) };
@@ -143,18 +143,18 @@ async function climb(
 }
 
 /** Low loads are measured for longer, because they yield few transactions per second. */
-function pacedLoad({ warmupSeconds, seconds }: Plan, rate: number): OfferedLoad {
+function pacedLoad({ warmUp, seconds }: Plan, rate: number): OfferedLoad {
   const enough = Math.min(2 * seconds, Math.max(seconds, TRADES_OF_LOAD / rate));
-  return { tradesPerSecond: rate, users: 0, warmupSeconds, seconds: enough };
+  return { tradesPerSecond: rate, users: 0, warmupSeconds: warmUp, seconds: enough };
 }
 
 /**
  * If the rates are shares of the maximum, they are not below what the customers would do on their
  * own.
  */
-function ratesFor({ rates, scale }: Plan, fastest = 0): readonly number[] {
+function ratesFor({ rates, rungs, scale }: Plan, fastest = 0): readonly number[] {
   const nominal = scale.customers / SECONDS_PER_TRADE;
-  return rates ?? RUNGS.map((share) => share * Math.max(fastest, nominal));
+  return rates ?? rungs.map((share) => share * Math.max(fastest, nominal));
 }
 
 function inWords(system: SystemName, rate: number, ran: RunResult): string {

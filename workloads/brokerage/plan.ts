@@ -1,6 +1,7 @@
 /** All settings of a run of the benchmark, decided before it begins. */
 import type { DatabaseValues } from '../harness/engine-settings.ts';
-import type { BrokerUpdate, PresetName, Scale } from './model/index.ts';
+import type { Sizes } from '#harness';
+import { type BrokerUpdate, type Scale, SCALES } from './model/index.ts';
 
 /**
  * The systems that are compared: Percolator by its store, and PostgreSQL by where transactions run.
@@ -10,7 +11,6 @@ export type SystemName = 'embedded' | 'emulator' | 'functions' | 'frames';
 export const SYSTEMS: readonly SystemName[] = ['embedded', 'emulator', 'functions', 'frames'];
 
 export interface Plan extends Durations {
-  readonly preset: PresetName | 'custom';
   readonly scale: Scale;
   readonly seed: number;
   readonly systems: readonly SystemName[];
@@ -20,12 +20,11 @@ export interface Plan extends Durations {
   readonly processes: number | undefined;
   /** Memory of each client for rows of the embedded store, in millions of bytes. */
   readonly rowCache: number;
-  /** Offered Trade-Results per second; undefined for shares of the maximum of each system. */
+  /** Offered Trade-Results per second; undefined for `rungs`. */
   readonly rates: readonly number[] | undefined;
   /** Users of unpaced runs. */
   readonly users: number;
   readonly parts: Readonly<Record<PartName, boolean>>;
-  readonly out: string;
 }
 
 /**
@@ -35,31 +34,51 @@ export interface Plan extends Durations {
 export type PartName = 'paced' | 'unpaced' | 'reads' | 'brokers';
 
 export interface Durations {
-  /** Warm-up before the measurement of each point. */
-  readonly warmupSeconds: number;
+  /** Seconds before the measurement of each point. */
+  readonly warmUp: number;
   readonly seconds: number;
   /** How often the whole ladder is measured. */
-  readonly rounds: number;
+  readonly repeats: number;
+  /** The ladder, relative to the maximum of a system. */
+  readonly rungs: readonly number[];
 }
 
-export const DURATIONS: Readonly<Record<PresetName, Durations>> = {
-  smoke: { warmupSeconds: 3, seconds: 10, rounds: 3 },
-  small: { warmupSeconds: 5, seconds: 20, rounds: 3 },
-  paperlike: { warmupSeconds: 15, seconds: 60, rounds: 3 },
-};
+export interface Size extends Durations {
+  readonly scale: Scale;
+  readonly customers: number;
+  readonly days: number;
+  readonly pricePeriod: number;
+  readonly users: number;
+}
+
+/** A range of more than ten. */
+const RUNGS: readonly number[] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65];
 
 /**
  * The specification's price period of 15 minutes would leave most limit orders waiting at the end
- * of a short run.
+ * of a short run; only the full profile has it.
  */
-export const PRICE_PERIOD_SECONDS: Readonly<Record<PresetName, number>> = {
-  smoke: 3,
-  small: 5,
-  paperlike: 900,
+export const SIZES: Sizes<Size> = {
+  smoke: sizeOf(SCALES.smoke, {
+    warmUp: 0.5,
+    seconds: 1,
+    repeats: 1,
+    rungs: [0.05, 0.65],
+    users: 4,
+  }),
+  quick: sizeOf(SCALES.quick, { warmUp: 2, seconds: 4, repeats: 1 }),
+  standard: sizeOf(SCALES.standard, { warmUp: 3, seconds: 10, repeats: 3 }),
+  full: sizeOf(SCALES.full, { warmUp: 15, seconds: 60, repeats: 3 }),
 };
 
-/** The ladder, relative to the maximum of a system: a range of more than ten. */
-export const RUNGS: readonly number[] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65];
+function sizeOf(
+  scale: Scale,
+  durations: Omit<Durations, 'rungs'> & Partial<Pick<Size, 'rungs' | 'users'>>,
+): Size {
+  const { customers, initialTradeDays: days, pricePeriodMs } = scale;
+  const ofScale = { scale, customers, days, pricePeriod: pricePeriodMs / 1_000 };
+  return { ...ofScale, rungs: RUNGS, users: 32, ...durations };
+}
 
 /**
  * Each load of the ladder is measured for this many Trade-Results, but at most twice as long as the
@@ -69,3 +88,26 @@ export const TRADES_OF_LOAD = 150;
 
 /** The specification has one trade per customer and 500 seconds (6.6.8). */
 export const SECONDS_PER_TRADE = 500;
+
+/** Trades that a system loads and checks in a second, and a copy of the embedded store; guesses. */
+const TRADES_PER_SECOND = 1_200;
+const COPIED_PER_SECOND = 4_000;
+/** Time to start the clients of a system. */
+const START_SECONDS = 4;
+/** The low loads of the ladder take longer. */
+const LADDER_FACTOR = 1.4;
+const VARIANTS = { reads: 4, brokers: 3 } as const;
+
+/** The expected duration of a run. */
+export function expectedSeconds(plan: Plan): number {
+  const { scale, systems, parts, repeats, rungs, rates, warmUp, seconds } = plan;
+  const trades = scale.customers * scale.initialTradeDays * 57.6;
+  const point = warmUp + seconds;
+  const climb = repeats * ((rates ?? rungs).length * (warmUp + LADDER_FACTOR * seconds) + point);
+  const perSystem =
+    trades / TRADES_PER_SECOND + START_SECONDS + 2 * point + (parts.paced ? climb : 0);
+  const variants = (parts.reads ? VARIANTS.reads : 0) + (parts.brokers ? VARIANTS.brokers : 0);
+  const isCompared = parts.paced || parts.unpaced;
+  const perVariant = START_SECONDS + 2 * point + trades / COPIED_PER_SECOND;
+  return (isCompared ? systems.length * perSystem : 0) + variants * perVariant;
+}

@@ -1,4 +1,4 @@
-/** The targets for 2 cores. They are printed, never asserted. */
+/** The targets for 2 cores. */
 import type { Target } from '#results';
 import type { RunResult } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
@@ -18,14 +18,15 @@ const READ_RATIO_MIN = 5;
 export function targetsOf(plan: Plan, results: Results): readonly Target[] {
   if (!isCorrect(results)) return [];
   return [
-    ...lineTargets(results),
+    ...lineTargets(plan, results),
     ...inflationTarget(results),
     ...throughputTarget(plan, results),
     ...readsTargets(results),
   ];
 }
 
-function lineTargets(results: Results): readonly Target[] {
+function lineTargets({ rates }: Plan, results: Results): readonly Target[] {
+  const isNarrow = rates !== undefined && Math.max(...rates) < RANGE_MIN * Math.min(...rates);
   return systemsOf(results.ladder).map((system) => {
     const { fit, from, to } = lineOf(results, system);
     const range = to / from;
@@ -36,7 +37,8 @@ function lineTargets(results: Results): readonly Target[] {
         fit === null
           ? 'no line'
           : `R² ${fit.rSquared.toFixed(4)} from ${from.toFixed(1)} to ${to.toFixed(1)} TR/s (${range.toFixed(1)} times)`,
-      met: fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_MIN,
+      met: isNarrow ? null : fit !== null && fit.rSquared >= R_SQUARED_MIN && range >= RANGE_MIN,
+      reason: isNarrow ? 'the loads that were asked for have a smaller range' : null,
     };
   });
 }
@@ -56,14 +58,14 @@ function inflationTarget(results: Results): readonly Target[] {
   ];
 }
 
-/** This target does not apply to brokerages of another size. */
 function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Target[] {
-  if (scale.customers !== CUSTOMERS) return [];
+  const isOtherSize = scale.customers !== CUSTOMERS;
   return runsOf(unpaced, 'embedded').map((ran) => ({
     name: 'throughput of the embedded store',
     target: `at least ${TRADES_PER_SECOND_MIN} TR/s unpaced with ${CUSTOMERS} customers and durable commits`,
     measured: `${tradesPerSecond(ran).toFixed(1)} TR/s`,
-    met: tradesPerSecond(ran) >= TRADES_PER_SECOND_MIN,
+    met: isOtherSize ? null : tradesPerSecond(ran) >= TRADES_PER_SECOND_MIN,
+    reason: isOtherSize ? `this run had ${scale.customers} customers` : null,
   }));
 }
 

@@ -2,18 +2,7 @@
 export { type Measuring, runExperiment } from './experiment/run-experiment.ts';
 export type { Plan } from './experiment/plan.ts';
 export type { ProfileName, Sizes } from './experiment/profiles.ts';
-export {
-  repeatsOption,
-  roundTripOption,
-  secondsOption,
-  seedOption,
-} from './experiment/shared-options.ts';
-export {
-  firstSeedOption,
-  noFsyncOption,
-  storeOption,
-  warmUpOption,
-} from './experiment/shared-options.ts';
+export * from './experiment/shared-options.ts';
 export { runCommand, parseCommandLine, type CommandContext } from './command-line/command-line.ts';
 export {
   choice,

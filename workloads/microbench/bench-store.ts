@@ -44,7 +44,7 @@ export async function openBenchStore(
   plan: Plan,
   signal: AbortSignal,
 ): Promise<BenchStore> {
-  const folder = path.join(plan.out, 'work', 'embedded');
+  const folder = path.join(plan.work, 'embedded');
   await using cleanup = new AsyncDisposableStack();
   const provided = await provideStore(checkStoreName(name), { folder, fsync: plan.fsync });
   cleanup.use(provided);

@@ -7,7 +7,7 @@ import { checkWritten } from './check.ts';
 import { closedLoop } from '../harness/load/closed-loop.ts';
 import { CELLS, COLUMN, Data, loadTables, rawWrite } from './data.ts';
 import { comparedCases, MESSAGE_CELL, type LastWrites } from './figure-8-cases.ts';
-import { findingsOf, targetsOf } from './findings.ts';
+import { findingsOf } from './findings.ts';
 import { recordMessages, sendAs } from './recorded-messages.ts';
 
 const SEED = 7;
@@ -97,7 +97,7 @@ describe('the check', () => {
     const result = { name: 'embedded', durability: 'none', figure8, ...none, wrong };
     const { check, tables, charts } = findingsOf([result]);
     assert.deepEqual(check, { passed: false, detail: `embedded: ${wrong[0]}` });
-    assert.deepEqual([tables, charts, targetsOf([result])], [[], [], []]);
+    assert.deepEqual([tables, charts, findingsOf([result]).targets], [[], [], []]);
   });
 
   test('reports a few of many errors, and the number of the others', async () => {

@@ -15,7 +15,7 @@ import { openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
 import { measureFigure8 } from './figure-8.ts';
 import type { Plan } from './plan.ts';
-import { SCALES } from './profiles.ts';
+import { SIZES } from './profiles.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const FORGETFUL = new URL('forgetful-client.fixture.ts', import.meta.url);
@@ -26,10 +26,10 @@ const folder = temporaryFolder();
 describe('with --processes', () => {
   test('clients, oracle and lock service are processes, and their costs are in the record', async () => {
     const out = path.join(folder, 'run');
-    const options = [...IN_PROCESSES, '--rounds', '1', '--rows', '200', '--out', out];
+    const options = [...IN_PROCESSES, '--repeats', '1', '--rows', '200', '--out', out];
     const { exitCode, stdout, stderr } = await execaNode(MAIN, options, { reject: false });
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
-    assert.match(stdout, /2 client processes/);
+    assert.match(stderr, /^Plan: .*, 2 client processes;/m);
     const { findings, parameters, limitations } = readRunRecord(out);
     assert.equal(parameters['processes'], 2);
     assert.match(limitations.join(' '), /2 processes together are the client of figure 8/);
@@ -38,7 +38,7 @@ describe('with --processes', () => {
       const rows = findings?.tables.find(({ name }) => name === table)?.rows;
       return rows?.find(([of, name]) => of === store && name === 'Percolator read') ?? [];
     };
-    const stores = stdout.includes('Not measured: emulator')
+    const stores = stderr.includes('Not measured: emulator')
       ? ['embedded']
       : ['embedded', 'emulator'];
     for (const store of stores) {
@@ -88,7 +88,10 @@ describe('a run in processes, in the middle of figure 8,', { skip: hasNoProc() }
     process.kill(victim.pid, 'SIGKILL');
     const { exitCode, stderr } = await child;
     assert.equal(exitCode, 1);
-    const sentence = new RegExp(`^Error: client [12] \\(process ${victim.pid}\\) was ended by`);
+    const sentence = new RegExp(
+      `^Error: client [12] \\(process ${victim.pid}\\) was ended by`,
+      'm',
+    );
     assert.match(stderr, sentence);
     assert.deepEqual(processesOf(out), []);
   });
@@ -96,7 +99,7 @@ describe('a run in processes, in the middle of figure 8,', { skip: hasNoProc() }
 
 /** Starts the benchmark, and waits until all its processes run. */
 async function startLong(out: string) {
-  const options = [...EMBEDDED, '--rounds', '100', '--out', out];
+  const options = [...EMBEDDED, '--repeats', '100', '--out', out];
   const child = execaNode(MAIN, options, { reject: false });
   const ended = child.then(() => true);
   const clients = (): number =>
@@ -136,9 +139,8 @@ function smallPlan(out: string): Plan {
     prefetch: 'off',
   } as const;
   return {
-    ...SCALES.smoke,
-    rounds: 1,
-    profile: 'custom',
+    ...SIZES.smoke,
+    repeats: 1,
     stores: ['embedded'],
     seed: 1,
     valueBytes: 32,
@@ -150,5 +152,6 @@ function smallPlan(out: string): Plan {
     figureOnly: true,
     profileCpu: false,
     out,
+    work: out,
   };
 }

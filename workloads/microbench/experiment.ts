@@ -3,74 +3,39 @@
  * become the findings of the record. If the check of a store fails, neither the store nor the run
  * has numbers.
  */
-import { availableParallelism, loadavg } from 'node:os';
 import { createRandom, openPercolator, PercolatorError } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import { createRun, type Run, UsageError } from '#results';
-import { startProgress } from '#harness';
+import { type FindingsParts, UsageError } from '#results';
+import type { Measuring } from '#harness';
 import { type BenchStore, openBenchStore } from './bench-store.ts';
 import { checkWritten } from './check.ts';
 import { Data, loadTables } from './data.ts';
 import { comparedCases } from './figure-8-cases.ts';
 import { measureFigure8, type MeasureOptions } from './figure-8.ts';
-import { findingsOf, targetsOf } from './findings.ts';
+import { findingsOf } from './findings.ts';
 import { type InProcessCost, timeInProcess } from './in-process.ts';
-import { limitationsOf } from './limitations.ts';
 import type { Plan } from './plan.ts';
 import { profileCases } from './profiled.ts';
 import type { StoreResult } from './store-result.ts';
 import { measureSweeps } from './sweeps.ts';
 
-export interface Outcome {
-  readonly run: Run;
-  readonly page: string;
-  /** Sentences about stores that are missing. */
-  readonly missing: readonly string[];
-  readonly results: readonly StoreResult[];
-}
-
-export async function runExperiment(
+/** Each store that is on this machine; a limitation of the record names every other. */
+export async function measureStores(
   plan: Plan,
-  { signal, commandLine }: { readonly signal: AbortSignal; readonly commandLine: string },
-): Promise<Outcome> {
-  const progress = startProgress();
-  const watched: MeasureOptions = {
-    signal,
-    onPhase: (what) => {
-      progress.phase(what, 0);
-    },
-  };
-  const busy = loadavg()[0] ?? 0;
-  const run = createRun(plan.out, {
-    experiment: 'micro',
-    profile: plan.profile,
-    commandLine,
-    parameters: parametersOf(plan),
-    seed: plan.seed,
-    repeats: plan.rounds,
-    store: {
-      name: plan.stores.join(', '),
-      durability: 'The table of each store says what a commit survives.',
-    },
-    limitations: limitationsOf(busy / availableParallelism(), plan),
-  });
+  { run, keep, progress, signal }: Measuring,
+): Promise<FindingsParts> {
+  const watched: MeasureOptions = { signal, onPhase: (what) => progress.phase(what, 0) };
   const results: StoreResult[] = [];
   const missing: string[] = [];
-  try {
-    for (const name of plan.stores) {
-      const result = await resultOf(name, plan, watched, missing);
-      if (result !== undefined) results.push(result);
-      run.describe({ findings: findingsOf(results), targets: targetsOf(results) });
-    }
-  } catch (error) {
-    progress.end();
-    run.describe({ findings: findingsOf(results), targets: targetsOf(results) });
-    if (signal.aborted) run.finish('interrupted');
-    throw error;
+  for (const name of plan.stores) {
+    const result = await resultOf(name, plan, watched, missing);
+    if (result !== undefined) results.push(result);
+    else progress.note(missing.at(-1) ?? '');
+    keep(findingsOf(results));
   }
-  progress.end();
   if (results.length === 0) throw new UsageError(missing.join(' '));
-  return { run, page: run.finish().page, missing, results };
+  run.describe({ limitations: [...missing, ...run.record.limitations] });
+  return findingsOf(results);
 }
 
 /** Resolves to undefined for a store that is not on this machine. */
@@ -128,7 +93,7 @@ async function measureInProcess(
 ): Promise<readonly InProcessCost[]> {
   onPhase(`${bench.name}: one caller at a time`);
   const random = createRandom(plan.seed).fork('in process');
-  const run = { rounds: 3, milliseconds: 1_000 * plan.sliceSeconds, random, signal };
+  const run = { rounds: 3, milliseconds: 1_000 * plan.seconds, random, signal };
   const embedded = comparedCases(bench.percolator, bench.data, bench.written).flat();
   const first = bench.nextOperations();
   const onDisk = await timeInProcess(embedded, { ...run, firstOperation: first });
@@ -144,9 +109,4 @@ async function measureInProcess(
 
 function inMemoryNamed(timed: InProcessCost): InProcessCost {
   return { ...timed, name: `${timed.name}, storage in memory` };
-}
-
-function parametersOf(plan: Plan): Record<string, string | number | boolean | readonly number[]> {
-  const { profile: _, out: __, seed: ___, engine: ____, engineValues, stores, ...rest } = plan;
-  return { ...rest, ...engineValues, stores: stores.join(', ') };
 }

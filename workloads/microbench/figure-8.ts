@@ -48,9 +48,9 @@ export function roundsOf(
 ): Rounds {
   const { stream, ...rest } = given;
   return {
-    rounds: plan.rounds,
-    sliceSeconds: plan.sliceSeconds,
-    warmupSeconds: plan.warmupSeconds,
+    rounds: plan.repeats,
+    sliceSeconds: plan.seconds,
+    warmupSeconds: plan.warmUp,
     operationsMax: plan.rows,
     concurrency: plan.concurrency,
     firstOperation: bench.nextOperations(),

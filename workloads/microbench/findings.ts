@@ -1,7 +1,7 @@
 /**
  * Turns the results of the stores into the tables and charts of the record, and into the targets.
  */
-import type { Findings, Target } from '#results';
+import type { Findings, FindingsParts, Target } from '#results';
 import { figure8Chart, sweepChart } from './charts.ts';
 import type { StoreResult } from './store-result.ts';
 import { NAMES } from './figure-8-cases.ts';
@@ -23,25 +23,23 @@ import {
   sweepTable,
 } from './sweep-tables.ts';
 
-export function findingsOf(results: readonly StoreResult[]): Findings {
+export function findingsOf(results: readonly StoreResult[]): FindingsParts {
   const wrong = results.flatMap(({ name, wrong: all }) => all.map((one) => `${name}: ${one}`));
-  const common = {
-    kicker: 'Percolator paper, figure 8',
-    title: 'A raw store against Percolator on the same store',
-  };
   if (results.length === 0 || wrong.length > 0) {
     const detail =
       wrong.length > 0 ? wrong.join('; ') : 'nothing has been measured and checked yet';
     const check = { passed: false, detail };
-    return { ...common, headline: 'There are no numbers.', check, tables: [], charts: [] };
+    const headline = 'There are no numbers.';
+    return { headline, check, tables: [], charts: [], targets: targetsOf(results) };
   }
   const check = {
     passed: true,
     detail:
       'on every store the newest version of each row that was written is the one written last, raw and in a ' +
-      'snapshot, no lock is left, and no increment was lost.',
+      'snapshot, no lock is left, and no increment was lost',
   };
-  return { ...common, headline: headline(results), check, ...numbers(results) };
+  const targets = targetsOf(results);
+  return { headline: headlineOf(results), check, ...numbers(results), targets };
 }
 
 function numbers(results: readonly StoreResult[]): Pick<Findings, 'tables' | 'charts'> {
@@ -78,7 +76,7 @@ function numbers(results: readonly StoreResult[]): Pick<Findings, 'tables' | 'ch
   };
 }
 
-function headline(results: readonly StoreResult[]): string {
+function headlineOf(results: readonly StoreResult[]): string {
   const sentences = results.map(({ name, figure8: { slices } }) => {
     const read = ratioOf(slices, NAMES.read, NAMES.rawRead);
     const write = ratioOf(slices, NAMES.write, NAMES.rawWrite);
@@ -117,7 +115,7 @@ const TARGETS = [
   { store: 'embedded', min: 0.4, ...WRITES },
 ] as const;
 
-export function targetsOf(results: readonly StoreResult[]): readonly Target[] {
+function targetsOf(results: readonly StoreResult[]): readonly Target[] {
   return TARGETS.flatMap(({ store, what, ours, raw, messages, min }) => {
     const result = results.find(({ name, wrong }) => name === store && wrong.length === 0);
     if (result === undefined) return [];

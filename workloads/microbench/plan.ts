@@ -1,9 +1,8 @@
 /** All settings of a run of the benchmark, decided before it begins. */
 import type { DatabaseValues, EngineSettings } from '../harness/engine-settings.ts';
-import type { ProfileName, Scale } from './profiles.ts';
+import type { Size } from './profiles.ts';
 
-export interface Plan extends Scale {
-  readonly profile: ProfileName | 'custom';
+export interface Plan extends Size {
   readonly stores: readonly string[];
   readonly seed: number;
   readonly valueBytes: number;
@@ -21,5 +20,8 @@ export interface Plan extends Scale {
   readonly engineValues: DatabaseValues;
   readonly figureOnly: boolean;
   readonly profileCpu: boolean;
+  /** For the profiles that are kept. */
   readonly out: string;
+  /** For the databases. */
+  readonly work: string;
 }

@@ -27,7 +27,7 @@ export async function profileCases(
     const first = bench.nextOperations();
     for (let step: Case | undefined = one; step !== undefined; step = step.followedBy) {
       onPhase(`${bench.name}: profile of ${step.name}`);
-      const wanted = rateOf(slices, step.name).value * plan.sliceSeconds * SLICES;
+      const wanted = rateOf(slices, step.name).value * plan.seconds * SLICES;
       // A case that continues the work of another has the same number of operations.
       const operations = Math.max(1, Math.min(plan.rows, Math.round(wanted)));
       const { operate, prepare, settle } = step;

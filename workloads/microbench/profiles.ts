@@ -1,17 +1,14 @@
-/**
- * The sizes of the benchmark.
- *
- *     smoke      seconds      in every test run: does the benchmark still work?
- *     quick      5 minutes    the default
- *     standard   20 minutes   narrower intervals, longer sweeps
- */
-export interface Scale {
+/** The sizes of the benchmark, and how long they take. */
+import type { Sizes } from '#harness';
+
+export interface Size {
   /** Number of rows that are read, and of rows that are written. */
   readonly rows: number;
-  readonly rounds: number;
-  readonly sliceSeconds: number;
-  readonly warmupSeconds: number;
-  readonly sweepRounds: number;
+  readonly repeats: number;
+  /** Measured time of each case in each repeat. */
+  readonly seconds: number;
+  readonly warmUp: number;
+  readonly sweepRepeats: number;
   /** Cells per transaction. */
   readonly cells: readonly number[];
   /** Versions of each cell that is read. */
@@ -24,17 +21,26 @@ export interface Scale {
   readonly loads: readonly number[];
 }
 
-export const PROFILES = ['smoke', 'quick', 'standard'] as const;
+const STANDARD: Size = {
+  rows: 50_000,
+  repeats: 40,
+  seconds: 0.5,
+  warmUp: 2,
+  sweepRepeats: 8,
+  cells: [1, 2, 4, 8, 16, 32],
+  versions: [1, 10, 100, 1_000],
+  hotRows: [4_096, 1_024, 256, 64, 16],
+  concurrencies: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  loads: [0.1, 0.3, 0.5, 0.7],
+};
 
-export type ProfileName = (typeof PROFILES)[number];
-
-export const SCALES: Readonly<Record<ProfileName, Scale>> = {
+export const SIZES: Sizes<Size> = {
   smoke: {
     rows: 600,
-    rounds: 3,
-    sliceSeconds: 0.02,
-    warmupSeconds: 0.05,
-    sweepRounds: 1,
+    repeats: 3,
+    seconds: 0.02,
+    warmUp: 0.05,
+    sweepRepeats: 1,
     cells: [1, 4],
     versions: [1, 10],
     hotRows: [8],
@@ -43,26 +49,33 @@ export const SCALES: Readonly<Record<ProfileName, Scale>> = {
   },
   quick: {
     rows: 20_000,
-    rounds: 15,
-    sliceSeconds: 0.25,
-    warmupSeconds: 1,
-    sweepRounds: 3,
+    repeats: 15,
+    seconds: 0.25,
+    warmUp: 1,
+    sweepRepeats: 3,
     cells: [1, 2, 4, 8, 16, 32],
     versions: [1, 10, 100, 1_000],
     hotRows: [4_096, 512, 64, 16],
     concurrencies: [1, 4, 16, 64, 256],
     loads: [0.3, 0.7],
   },
-  standard: {
-    rows: 50_000,
-    rounds: 40,
-    sliceSeconds: 0.5,
-    warmupSeconds: 2,
-    sweepRounds: 8,
-    cells: [1, 2, 4, 8, 16, 32],
-    versions: [1, 10, 100, 1_000],
-    hotRows: [4_096, 1_024, 256, 64, 16],
-    concurrencies: [1, 2, 4, 8, 16, 32, 64, 128, 256],
-    loads: [0.1, 0.3, 0.5, 0.7],
-  },
+  standard: STANDARD,
+  full: { ...STANDARD, rows: 100_000, repeats: 100, seconds: 1, warmUp: 3, sweepRepeats: 20 },
 };
+
+const FIGURE_8_CASES = 10;
+/** Operations of each load of the open loop, and slices of each. */
+const OPEN_LOOPS = 4;
+const OPEN_LOOP_SLICES = 8;
+const LOADED_PER_SECOND = 2_000;
+
+/** The expected duration for one store. */
+export function expectedSeconds(size: Size, figureOnly: boolean): number {
+  const { rows, repeats, seconds, warmUp, sweepRepeats, loads } = size;
+  const figure8 = 2 + rows / LOADED_PER_SECOND + FIGURE_8_CASES * (repeats * seconds + warmUp);
+  if (figureOnly) return figure8;
+  const { cells, versions, concurrencies, hotRows } = size;
+  const cases = 2 * cells.length + 2 * versions.length + 4 * concurrencies.length + hotRows.length;
+  const sweeps = (cases + 8) * (sweepRepeats * seconds + warmUp / 3);
+  return figure8 + sweeps + loads.length * OPEN_LOOPS * OPEN_LOOP_SLICES * seconds;
+}

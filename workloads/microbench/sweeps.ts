@@ -160,8 +160,8 @@ function sweepRounds(
     signal,
     stream: `sweep ${at}`,
     concurrency,
-    rounds: plan.sweepRounds,
-    warmupSeconds: plan.warmupSeconds / 3,
+    rounds: plan.sweepRepeats,
+    warmupSeconds: plan.warmUp / 3,
   });
 }
 
@@ -241,7 +241,7 @@ async function measureLatencies(
     for (const name of [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write]) {
       onPhase(`${bench.name}: latency of a ${name} at a load of ${load}`);
       const perSecond = load * rateOf(slices, name).value;
-      const seconds = 8 * plan.sliceSeconds;
+      const seconds = 8 * plan.seconds;
       const { operate } = caseNamed(groups, name);
       const run = { first: bench.nextOperations(), perSecond, seconds, signal };
       const { histogram, scheduled, endedInTime } = await openLoop(operate, run);

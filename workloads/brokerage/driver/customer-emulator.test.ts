@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
 import { VirtualClock } from '#engine/testing';
 import { percentileMs } from '#results';
-import { PRESETS, type TransactionType } from '../model/index.ts';
+import { SCALES, type TransactionType } from '../model/index.ts';
 import { createPopulation } from '../population/index.ts';
 import {
   CustomerEmulator,
@@ -16,7 +16,7 @@ import { FakeBrokerage, type FakeBrokerageOptions } from './fake-brokerage.ts';
 import { DECK_SIZE } from './inputs/index.ts';
 
 /** The price period is so short that limit orders trigger within a run. */
-const population = createPopulation({ ...PRESETS.smoke, pricePeriodMs: 8_000 }, 1);
+const population = createPopulation({ ...SCALES.standard, pricePeriodMs: 8_000 }, 1);
 const SECONDS = 60;
 const WARMUP_MS = 20_000;
 

@@ -6,15 +6,7 @@ export { activityOf, drawCustomer, rankOf, tierOf } from './customer-skew.ts';
 export { commissionOf, taxOf } from './money.ts';
 export type { InitialTrades, Market, Population, Roster } from './population.ts';
 export { changePosition, type Lot, type PositionChange, type TradeOnPosition } from './position.ts';
-export {
-  countsOf,
-  PRESETS,
-  TINY,
-  validateScale,
-  type Counts,
-  type PresetName,
-  type Scale,
-} from './scale.ts';
+export { countsOf, SCALES, TINY, validateScale, type Counts, type Scale } from './scale.ts';
 export {
   CASH_TYPE,
   cashTransactionName,

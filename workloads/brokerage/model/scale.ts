@@ -1,11 +1,12 @@
 /**
  * The size of the brokerage. The rules of the specification (2.6.1) derive all counts from the
- * customers. The presets state where ours differ, to load in seconds instead of hours.
+ * customers. The profiles state where ours differ, to load in seconds instead of hours.
  */
 import { PercolatorError } from '#engine';
+import type { Sizes } from '#harness';
 
 export interface Scale {
-  /** A multiple of 100; of 1,000 (a load unit) in every preset. */
+  /** A multiple of 100; of 1,000 (a load unit) in the larger profiles. */
   readonly customers: number;
   /** Days of 8 hours whose trades are loaded. The specification has 300. */
   readonly initialTradeDays: number;
@@ -29,23 +30,10 @@ export interface Scale {
 
 const HOUR_MS = 3_600_000;
 
-export const PRESETS: Readonly<Record<PresetName, Scale>> = {
-  smoke: preset({ initialTradeDays: 1, dailyMarketDays: 60, newsBytes: 1_000, backOffMs: HOUR_MS }),
-  small: preset({ initialTradeDays: 5, dailyMarketDays: 261, newsBytes: 2_000 }),
-  paperlike: preset({
-    customers: 5_000,
-    initialTradeDays: 5,
-    dailyMarketDays: 261,
-    newsBytes: 5_000,
-  }),
-};
-
-export type PresetName = 'smoke' | 'small' | 'paperlike';
-
 /**
  * For tests: it loads within a second or two, and breaks every scaling rule except the proportions.
  */
-export const TINY: Scale = preset({
+export const TINY: Scale = scaleWith({
   customers: 100,
   initialTradeDays: 0.25,
   dailyMarketDays: 10,
@@ -53,6 +41,21 @@ export const TINY: Scale = preset({
   zipCodes: 100,
   backOffMs: HOUR_MS / 4,
 });
+
+const STANDARD = scaleWith({
+  initialTradeDays: 1,
+  dailyMarketDays: 60,
+  pricePeriodMs: 3_000,
+  backOffMs: HOUR_MS,
+});
+
+/** By `--profile`. */
+export const SCALES: Sizes<Scale> = {
+  smoke: { ...TINY, pricePeriodMs: 2_000 },
+  quick: { ...STANDARD, customers: 200, initialTradeDays: 0.5 },
+  standard: STANDARD,
+  full: scaleWith({ customers: 5_000, newsBytes: 5_000 }),
+};
 
 /** The counts that follow from the scale (2.6.1). */
 export interface Counts {
@@ -87,7 +90,7 @@ export function validateScale({ customers, pricePeriodMs }: Scale): void {
   }
 }
 
-function preset(given: Partial<Scale>): Scale {
+function scaleWith(given: Partial<Scale>): Scale {
   return {
     customers: 1_000,
     initialTradeDays: 5,

@@ -136,13 +136,19 @@ function refuseWithoutEffect(
     if (given[key] === undefined) continue;
     for (const [other, effective] of Object.entries(option.onlyWith ?? {})) {
       const found = values.find((one) => one.key === other);
-      if (found === undefined || effective.includes(String(found.value))) continue;
+      if (found === undefined || hasOneOf(found.value, effective)) continue;
       const needed = effective.map((value) => withValue(found.name, value)).join(' or ');
       throw new UsageError(
         `${name} has an effect only with ${needed}, but ${found.name} is ${String(found.value)}.`,
       );
     }
   }
+}
+
+/** A list has one of its own, or is empty, which stands for a default. */
+function hasOneOf(value: unknown, effective: readonly string[]): boolean {
+  if (!Array.isArray(value)) return effective.includes(String(value));
+  return value.length === 0 || value.some((one) => effective.includes(String(one)));
 }
 
 const STANDARD_OPTIONS = {

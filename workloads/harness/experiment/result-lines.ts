@@ -21,9 +21,10 @@ function checkLine(
   { state }: RunRecord,
   { kind, check }: NonNullable<RunRecord['findings']>,
 ): string {
-  if (check.passed) return `Checked: ${check.detail}.`;
+  const detail = check.detail.replace(/\.$/, '');
+  if (check.passed) return `Checked: ${detail}.`;
   const because = state === 'finished' ? ', because the check failed' : '';
-  return `${kind === 'proof' ? 'NOT proven' : `No numbers${because}`}: ${check.detail}.`;
+  return `${kind === 'proof' ? 'NOT proven' : `No numbers${because}`}: ${detail}.`;
 }
 
 function targetLine(target: Target): string {

@@ -4,7 +4,15 @@
  */
 import { parseStoreName } from '#engine';
 import { defaultRunFolder } from '#results';
-import { flag, integer, number, outputFolder, text, type Option } from '../command-line/options.ts';
+import {
+  flag,
+  integer,
+  number,
+  outputFolder,
+  text,
+  textList,
+  type Option,
+} from '../command-line/options.ts';
 
 /** Options of every script that measures or proves. */
 export const RESULT_OPTIONS: {
@@ -58,11 +66,11 @@ export function repeatsOption(repeated: string, min = 1): Option<number | undefi
 }
 
 /** @param measured "each point" */
-export function secondsOption(measured: string): Option<number | undefined> {
+export function secondsOption(measured: string, min = 0.1): Option<number | undefined> {
   return number({
     description: `measured time of ${measured}; a short one measures little`,
     unit: 'seconds',
-    min: 0.1,
+    min,
     max: 86_400,
   });
 }
@@ -81,17 +89,34 @@ export const noFsyncOption: Option<boolean> = flag({
   description: 'the embedded store does not wait for the disk, which then is not measured',
 });
 
+const STORE = {
+  description: 'the storage; embedded is lmdb with durable commits, emulator the official one',
+  expected: 'embedded, emulator, or bigtable://project/instance[?appProfile=name]',
+};
+
 /** The storage of the engine. */
 export function storeOption(): Option<string> {
+  const { description, expected } = STORE;
   return {
-    ...text({
-      description: 'the storage; embedded is lmdb with durable commits, emulator the official one',
-      default: 'embedded',
-      placeholder: 'store',
-    }),
-    expected: 'embedded, emulator, or bigtable://project/instance[?appProfile=name]',
+    ...text({ description, default: 'embedded', placeholder: 'store' }),
+    expected,
     parse: (given) => (isStoreName(given) ? { value: given } : null),
   };
+}
+
+/** Several storages, one after the other. @param defaults if none is given */
+export function storesOption(defaults: readonly string[]): Option<readonly string[]> {
+  const { description, expected } = STORE;
+  const stores = textList({
+    description: `${description}; may be given several times`,
+    defaultText: defaults.join(' and '),
+    placeholder: 'store',
+  });
+  const parse = (given: string): { value: readonly string[] } | null => {
+    const names = [...new Set(given.split('\0'))];
+    return names.every(isStoreName) ? { value: names } : null;
+  };
+  return { ...stores, expected, parse, fallback: () => defaults };
 }
 
 function isStoreName(name: string): boolean {

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
 import {
   type Inputs,
-  PRESETS,
+  SCALES,
   type TradeOrderInput,
   type TransactionType,
 } from '../../model/index.ts';
@@ -15,7 +15,7 @@ import { createPopulation } from '../../population/index.ts';
 import { CARDS, MIX_OF_DECK } from './deck.ts';
 import { CustomerInputs, DECK_SIZE, type InputsOptions, type TransactionRequest } from './index.ts';
 
-const population = createPopulation(PRESETS.smoke, 1);
+const population = createPopulation(SCALES.standard, 1);
 const { roster } = population;
 const NOW = roster.trades.endMs;
 

@@ -2,12 +2,13 @@
  * The roots of the code for knip; code that is not reachable from them is unused.
  *
  * It finds most of them itself: the scripts, `imports` and `exports` of package.json, and programs
- * that are started with `new URL('...', import.meta.url)`. Only the tests remain.
+ * that are started with `new URL('...', import.meta.url)`. What remains are the tests, and the
+ * module that their runner loads first.
  */
 import type { KnipConfig } from 'knip';
 
 const config: KnipConfig = {
-  entry: ['**/*.test.ts'],
+  entry: ['**/*.test.ts', 'every-test-asserts.ts'],
   project: ['**/*.ts'],
   // A function's types are exported with it, so that its callers can name them.
   ignoreExportsUsedInFile: { interface: true, type: true },

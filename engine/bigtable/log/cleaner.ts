@@ -1,0 +1,140 @@
+/**
+ * Gives disk space back: what is still needed of the oldest file of the log is written again at its
+ * end, then the file goes.
+ *
+ *     oldest file   group │ group │ group      each record: does the index, or its page, name it?
+ *                     │ yes: the page is rewritten with the gathering group      │ no: skip it
+ *                     ▼
+ *     newest file   ... │ group
+ *
+ * It works in small steps, before a group is written, and only while the log is some times as large
+ * as what it holds; each byte of a group pays for a few bytes of cleaning. So there is no pause, and
+ * a log that does not grow is left alone. Always the oldest file, never the emptiest one: then a page
+ * that is gone needs no record as soon as that record is the oldest, and the log alone, read from
+ * its oldest file on, gives the whole store.
+ */
+import { GroupReader } from './group-reader.ts';
+import { rowKeyOf } from './keys.ts';
+import { cellAt, placeAt, seekCell, withCell } from './page.ts';
+import { damaged, GROUP_BYTES, type LogRecord, nameOfLog, recordsOf } from './record.ts';
+import type { PendingPage, PendingRow } from './pending-row.ts';
+import type { Stored } from './row-pages.ts';
+
+/** The log may be larger than what it holds by this factor, and by an addition (sizes.ts). */
+const SIZE_FACTOR = 3;
+/**
+ * Bytes that are read for each byte that was written. Larger: more work at once. Smaller: the log
+ * outgrows its limit before the work is done.
+ */
+const READ_PER_WRITTEN = 4;
+const READ_BYTES_MIN = 4_096;
+
+/** The rows that a cleaner moves to the end of the log. */
+interface CleanedStore extends Stored {
+  pendingRow: (key: Buffer) => PendingRow;
+  rewrite: (page: PendingPage, row: PendingRow) => void;
+}
+
+export class Cleaner {
+  readonly #store: CleanedStore;
+  /** The oldest file that has not been cleaned; the log's own until the first file is done. */
+  #file: number;
+  #reader: GroupReader | undefined;
+  /** As of the last step. */
+  #written: number;
+  #error: Error | undefined;
+
+  constructor(store: CleanedStore) {
+    this.#store = store;
+    this.#file = store.log.oldest;
+    this.#written = store.log.written;
+  }
+
+  /** The oldest file that is needed once the gathering group is durable. */
+  get oldest(): number {
+    return this.#file;
+  }
+
+  /** Takes a step, if the log is too large. */
+  clean(): void {
+    const { log, index } = this.#store;
+    const written = log.written - this.#written;
+    this.#written = log.written;
+    const bytesMax = SIZE_FACTOR * index.footprint + log.sizes.garbageBytes;
+    if (log.bytes <= bytesMax && log.files <= log.sizes.files) return;
+    if (this.#error !== undefined) throw this.#error;
+    try {
+      this.#read(Math.max(READ_BYTES_MIN, READ_PER_WRITTEN * written));
+    } catch (error) {
+      this.#error = error as Error; // Not even later: what cannot be read must not be removed.
+      throw error;
+    }
+  }
+
+  /** What was rewritten is forgotten, because its group failed. */
+  restart(): void {
+    this.#file = this.#store.log.oldest;
+    this.#reader = undefined;
+  }
+
+  #read(bytes: number): void {
+    for (let read = 0; read < bytes;) {
+      if (this.#file >= this.#store.log.end.file) return; // It is still written.
+      const reader = (this.#reader ??= this.#open());
+      const group = reader.next();
+      if (group === undefined) this.#finishFile(reader);
+      else {
+        read += GROUP_BYTES + group.length;
+        const first = { file: this.#file, offset: group.offset + GROUP_BYTES };
+        for (const record of recordsOf(group.records, first)) this.#rewrite(record);
+      }
+    }
+  }
+
+  #open(): GroupReader {
+    const { log } = this.#store;
+    const file = this.#file;
+    const range = { file, from: 0, end: log.size(file) };
+    return new GroupReader(range, (target, offset) => log.readFile(target, { file, offset }));
+  }
+
+  #finishFile({ offset }: GroupReader): void {
+    const { log } = this.#store;
+    if (offset < log.size(this.#file)) {
+      throw damaged(nameOfLog(this.#file), offset, 'a group has the wrong checksum');
+    }
+    this.#file = log.after(this.#file);
+    this.#reader = undefined;
+  }
+
+  #rewrite(record: LogRecord): void {
+    if (record.kind === 'page') this.#rewritePage(record);
+    else this.#rewriteValue(record);
+  }
+
+  #rewritePage({ key, body, place }: LogRecord): void {
+    if (body.length === 0) return;
+    const entry = this.#store.index.get(key);
+    if (entry?.file !== place.file || entry.offset !== place.offset) return;
+    const row = this.#store.pendingRow(rowKeyOf(key));
+    const page = row.pageOf(key);
+    if (page !== undefined) this.#store.rewrite(page, row);
+  }
+
+  /** Puts the value into its page again, from where it gets a new record. */
+  #rewriteValue({ key, body, place }: LogRecord): void {
+    const rowKey = rowKeyOf(key);
+    const cell = key.subarray(rowKey.length);
+    const row = this.#store.pendingRow(rowKey);
+    const page = row.pageFor(cell);
+    if (page === undefined) return;
+    const at = seekCell(page.page, cell);
+    if (at === page.page.length) return;
+    const { keyStart, keyEnd, isPlace } = cellAt(page.page, at);
+    if (!isPlace || !page.page.subarray(keyStart, keyEnd).equals(cell)) return;
+    const known = placeAt(page.page, keyEnd);
+    if (known.file !== place.file || known.offset !== place.offset) return;
+    page.page = withCell(page.page, cell, body);
+    this.#store.rewrite(page, row);
+  }
+}

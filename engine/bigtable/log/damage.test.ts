@@ -1,0 +1,141 @@
+/**
+ * Damaged files of a store that was closed: each is found, when the store is opened or when the rows
+ * are read, and named in one sentence; or it does no harm, and every row is right.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { crc32 } from 'node:zlib';
+import { createRandom, PercolatorError, type Random } from '../../base/index.ts';
+import { SimulatedDisk } from '../../testing/index.ts';
+import type { Bigtable } from '../bigtable.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { GROUP_BYTES } from './record.ts';
+import { SIZES } from './sizes.ts';
+
+const SMALL = { ...SIZES, fileBytes: 4_000, garbageBytes: 2_000, hintBytes: 3_000, recentBytes: 0 };
+const FILTERS = [{ family: 'f' }];
+
+type Files = ReadonlyMap<string, Buffer>;
+
+function open(disk: SimulatedDisk, readOnly = false): Promise<Bigtable> {
+  return openOnDisk(disk, { fsync: true, readOnly, sizes: SMALL });
+}
+
+/** A store with small rows, a large one, long values, and garbage. */
+async function closedStore(): Promise<{ readonly files: Files; readonly rows: string }> {
+  const random = createRandom(1);
+  const disk = new SimulatedDisk({ random });
+  const store = await open(disk);
+  await store.createTable('t', { families: ['f'] });
+  for (let i = 0; i < 200; i++) {
+    const row = random.pick(['a', 'b', 'c', 'hot', `single ${i}`]);
+    const timestamp = row === 'hot' ? i : random.integer(0, 2);
+    const value = Buffer.alloc(random.pick([10, 30, 700]), `${i} `);
+    const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp, value } as const;
+    await store.mutateRows([{ table: 't', row, mutations: [set] }]);
+  }
+  const rows = await rowsOf(store);
+  await store.close();
+  return { files: disk.files(), rows };
+}
+
+async function rowsOf(store: Bigtable): Promise<string> {
+  const rows = await store.readRange('t', { limit: 1_000 }, FILTERS);
+  return JSON.stringify(rows, (_, value: unknown) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value,
+  );
+}
+
+/** Kinds of damage: the file's new content; undefined if it is gone. */
+const DAMAGES: Readonly<
+  Record<string, (bytes: Buffer, random: Random, files: Files) => Buffer | undefined>
+> = {
+  'cut short': (bytes, random) => bytes.subarray(0, random.integer(0, bytes.length - 1)),
+  longer: (bytes, random) => Buffer.concat([bytes, noise(random.integer(1, 600), random)]),
+  'longer by zeroes': (bytes, random) =>
+    Buffer.concat([bytes, Buffer.alloc(random.integer(1, 600))]),
+  'with a wrong bit': (bytes, random) => {
+    const changed = Buffer.from(bytes);
+    const at = random.integer(0, bytes.length - 1);
+    changed[at] = (changed[at] ?? 0) ^ (1 << random.integer(0, 7));
+    return changed;
+  },
+  'with zeroes in it': (bytes, random) => {
+    const from = random.integer(0, bytes.length - 1);
+    return Buffer.from(bytes).fill(0, from, Math.min(bytes.length, from + random.integer(1, 512)));
+  },
+  'with noise in it': (bytes, random) => {
+    const from = random.integer(0, bytes.length - 1);
+    const changed = Buffer.from(bytes);
+    noise(Math.min(random.integer(1, 512), bytes.length - from), random).copy(changed, from);
+    return changed;
+  },
+  foreign: (bytes, random) => noise(bytes.length, random),
+  'another one': (_, random, files) => random.pick([...files.values()]),
+  gone: () => undefined,
+};
+
+function noise(length: number, random: Random): Buffer {
+  return Buffer.from(Array.from({ length }, () => random.integer(0, 255)));
+}
+
+const healthy = await closedStore();
+const names = [...healthy.files.keys()];
+
+test('the store has several log files, and an index', () => {
+  assert.ok(names.filter((name) => name.endsWith('.log')).length >= 4, names.join());
+  assert.ok(names.includes('index'));
+});
+
+for (const [kind, damage] of Object.entries(DAMAGES)) {
+  test(`a file that is ${kind} is found and named, or does no harm`, async () => {
+    const random = createRandom(2).fork(kind);
+    let found = 0;
+    for (const name of names) {
+      for (let i = 0; i < 10; i++) {
+        const files = new Map(healthy.files);
+        const changed = damage(files.get(name) as Buffer, random, files);
+        if (changed === undefined) files.delete(name);
+        else files.set(name, changed);
+        if (await isFound(files, random)) found++;
+      }
+    }
+    if (!kind.startsWith('longer')) assert.ok(found > 0, 'some damage does harm');
+  });
+}
+
+/** Whether the damage was reported; if not, all rows must be right. */
+async function isFound(files: Files, random: Random): Promise<boolean> {
+  const disk = new SimulatedDisk({ random }, files);
+  for (const readOnly of [true, false]) {
+    try {
+      await using store = await open(disk, readOnly);
+      assert.equal(await rowsOf(store), healthy.rows);
+    } catch (error) {
+      if (!(error instanceof PercolatorError)) throw error;
+      assert.equal(error.code, 'STORE_UNAVAILABLE');
+      assert.match(
+        error.message,
+        /^the embedded store is damaged: (?:\d{10}\.log|index), byte \d+: /,
+      );
+      return true;
+    }
+  }
+  return false;
+}
+
+test('a log of another format is refused in one sentence', async () => {
+  const disk = new SimulatedDisk({ random: createRandom(3) });
+  await (await open(disk)).close();
+  const log = Buffer.from(disk.files().get('0000000001.log') ?? []);
+  log.writeUInt32LE(2, 8);
+  log.writeUInt32LE(crc32(log.subarray(8, GROUP_BYTES), 0x9e37_79b1), 4); // In file 1, at byte 0.
+  const other = new SimulatedDisk({ random: createRandom(3) }, [['0000000001.log', log]]);
+  for (const readOnly of [true, false]) {
+    await assert.rejects(open(other, readOnly), {
+      code: 'STORE_UNAVAILABLE',
+      message: /^it has format 2, and this version reads format 1; use the version that wrote it$/,
+    });
+  }
+  assert.deepEqual(other.files().get('0000000001.log'), log);
+});

@@ -1,0 +1,222 @@
+/**
+ * Claims about a disk that fails: every caller receives the right error code, nothing acknowledged is
+ * lost, and the store works again as soon as the disk does (P11, P58). Each operation of the disk
+ * fails once, on a simulated disk; a real one is full, by the system's limit for files.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, mock, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createRandom, type PercolatorError } from '../../base/index.ts';
+import { openPercolator } from '../../percolator.ts';
+import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
+import type { Bigtable } from '../bigtable.ts';
+import { openEmbedded } from './index.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './sizes.ts';
+import { temporaryFolder } from './temporary-folder.fixture.ts';
+
+const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
+const FILTERS = [{ family: 'f' }];
+
+function open(disk: SimulatedDisk): Promise<Bigtable> {
+  return openOnDisk(disk, { fsync: true, readOnly: false, sizes: SIZES });
+}
+
+function put(store: Bigtable, row: string): Promise<string> {
+  const set = {
+    kind: 'set',
+    family: 'f',
+    qualifier: 'q',
+    timestamp: 1,
+    value: Buffer.alloc(99),
+  } as const;
+  return store.mutateRows([{ table: 't', row, mutations: [set] }]).then(
+    () => 'done',
+    (error: PercolatorError) => error.code,
+  );
+}
+
+async function keysOf(store: Bigtable): Promise<string> {
+  const rows = await store.readRange('t', { limit: 100 }, FILTERS);
+  return rows.map(({ key }) => key).join();
+}
+
+async function diskWithTable(): Promise<{ disk: SimulatedDisk; store: Bigtable }> {
+  const disk = new SimulatedDisk({ random: createRandom(1) });
+  const store = await open(disk);
+  await store.createTable('t', { families: ['f'] });
+  await put(store, 'before');
+  return { disk, store };
+}
+
+/** The next operation of this kind fails, once. */
+function failNext(disk: SimulatedDisk, kind: DiskOperation, failure: DiskFailure, times = 1): void {
+  let left = times;
+  disk.before = (operation) => (operation === kind && left-- > 0 ? failure : undefined);
+}
+
+describe('on a disk that fails once', () => {
+  for (const failure of ['EIO', 'ENOSPC'] as const) {
+    test(`P58: a group whose write failed (${failure}) was not applied, and the next one works`, async () => {
+      const { disk, store } = await diskWithTable();
+      failNext(disk, 'write', failure);
+      const group = [put(store, 'a'), put(store, 'b')];
+      await Promise.resolve();
+      const gathered = put(store, 'c');
+      const refused = 'STORE_UNAVAILABLE';
+      assert.deepEqual(await Promise.all([...group, gathered]), [refused, refused, refused]);
+      assert.equal(await keysOf(store), 'before');
+      assert.equal(await put(store, 'later'), 'done');
+      assert.equal(await keysOf(store), 'before,later');
+      await store.close();
+      await using again = await open(disk);
+      assert.equal(await keysOf(again), 'before,later');
+    });
+
+    test(`P11, P58: a group whose sync failed (${failure}) is in doubt; nothing is served until it is known not to count`, async () => {
+      const { disk, store } = await diskWithTable();
+      failNext(disk, 'sync', failure, 2);
+      assert.equal(await put(store, 'a'), 'STORE_IN_DOUBT');
+      // The second sync fails, which would have made sure that the first group does not count.
+      await assert.rejects(keysOf(store), { code: 'STORE_UNAVAILABLE', message: /closed itself/ });
+      assert.equal(await keysOf(store), 'before');
+      assert.equal(await put(store, 'later'), 'done');
+      for (let cut = 0; cut < 20; cut++) {
+        const files = disk.afterPowerCut(createRandom(cut));
+        await using found = await open(new SimulatedDisk({ random: createRandom(cut) }, files));
+        assert.equal(await keysOf(found), 'before,later');
+      }
+      await store.close();
+    });
+
+    test(`a store can be made, and closed, only on a disk that takes it (${failure})`, async () => {
+      for (const kind of ['create', 'write', 'sync', 'syncNames'] as const) {
+        const disk = new SimulatedDisk({ random: createRandom(1) });
+        failNext(disk, kind, failure);
+        await assert.rejects(open(disk), /failed to commit \((?:EIO|ENOSPC): simulated/);
+        const store = await open(disk);
+        await store.createTable('t', { families: ['f'] });
+        await put(store, 'row');
+        failNext(disk, kind, failure); // The index is not written.
+        await store.close();
+        await using again = await open(disk);
+        assert.equal(await keysOf(again), 'row');
+      }
+    });
+  }
+
+  test('what cannot be read is an error of that call, and names the file', async () => {
+    const { disk, store } = await diskWithTable();
+    await store.close();
+    const files = disk.files();
+    const broken = new SimulatedDisk({ random: createRandom(1) }, files);
+    const reading = broken.open.bind(broken);
+    let isBroken = false;
+    broken.open = (name) => {
+      const file = reading(name);
+      const read = (target: Uint8Array, position: number): number => {
+        if (isBroken) throw new Error('EIO: simulated');
+        return file.read(target, position);
+      };
+      return { ...file, read };
+    };
+    await using again = await open(broken);
+    isBroken = true;
+    const refusal = {
+      code: 'STORE_UNAVAILABLE',
+      message: '0000000001.log cannot be read: EIO: simulated',
+    };
+    await assert.rejects(again.readRow('t', 'before', FILTERS), refusal);
+    assert.equal(await put(again, 'before'), 'STORE_UNAVAILABLE');
+    isBroken = false;
+    assert.equal(await put(again, 'later'), 'done');
+    assert.equal(await keysOf(again), 'before,later');
+  });
+});
+
+for (const [kind, expected] of [
+  ['write', { heard: 'committed', outcome: 'committed', value: '1' }],
+  ['sync', { heard: 'COMMIT_UNKNOWN', outcome: 'rolled back', value: 'nothing' }],
+] as const) {
+  test(`P11: a transaction whose ${kind} failed at the commit point hears ${expected.heard}, which is true`, async () => {
+    const disk = new SimulatedDisk({ random: createRandom(1) });
+    const embedded = await open(disk);
+    const x = { table: 't', row: 'x', column: 'c' };
+    let isArmed = false;
+    const store = new Proxy(embedded, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        if (name !== 'checkAndMutateRow') return value.bind(target) as unknown;
+        return (conditional: Parameters<Bigtable['checkAndMutateRow']>[0]) => {
+          const commits = conditional.ifFound?.some(
+            (mutation) => mutation.kind === 'set' && mutation.family === 'write',
+          );
+          if (isArmed && commits === true) {
+            isArmed = false;
+            // While the store cannot be opened again, nobody can look how it ended.
+            failNext(disk, kind, 'EIO', kind === 'sync' ? 1_000 : 1);
+          }
+          return target.checkAndMutateRow(conditional);
+        };
+      },
+    });
+    const percolator = await openPercolator({ store });
+    await percolator.createTable('t');
+    await percolator.transact(async (transaction) => transaction.set({ ...x, row: 'warm' }, '1'));
+    isArmed = true;
+    const answer = await percolator
+      .transact(async (transaction) => transaction.set(x, '1'))
+      .then(() => ({ heard: 'committed', name: undefined }))
+      .catch((error: PercolatorError) => ({ heard: error.code, name: error.transaction }));
+    disk.before = () => undefined;
+    const outcome =
+      answer.name === undefined ? 'committed' : await percolator.outcomeOf(answer.name);
+    await using snapshot = await percolator.snapshot();
+    const value = String((await snapshot.get(x)) ?? 'nothing');
+    assert.deepEqual({ heard: answer.heard, outcome, value }, expected);
+    await percolator.close();
+    await embedded.close();
+  });
+}
+
+test('a writer whose files may not grow any more hears so, lives, and loses nothing', async () => {
+  const folder = await temporaryFolder();
+  const store = await openEmbedded({ folder });
+  await store.createTable('t', { families: ['data', 'lock'] });
+  await store.close();
+  // In blocks of 512 or 1,024 bytes. The signal of the limit is ignored, as Node does.
+  const limited = 'ulimit -f 64 && exec "$0" "$@"';
+  const args = ['-c', limited, process.execPath, WRITE, folder, 'row '];
+  const { status, stdout, stderr } = spawnSync('sh', args, { timeout: 60_000, encoding: 'utf8' });
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /STORE_UNAVAILABLE/);
+  assert.match(stderr, /the embedded store failed to commit \(EFBIG: .*\); nothing was applied/);
+  const acknowledged = stdout.split('\n').filter(Boolean);
+  assert.ok(acknowledged.length > 10);
+  await using again = await openEmbedded({ folder });
+  const rows = await again.readRange('t', { limit: 1_000_000 }, [{ family: 'data' }]);
+  const present = new Set(rows.map(({ key }) => key));
+  assert.deepEqual(
+    acknowledged.filter((row) => !present.has(row)),
+    [],
+  );
+});
+
+test('the names of all folders that are made for a store are synced', async () => {
+  const folder = await temporaryFolder();
+  const opened: string[] = [];
+  const original = fs.promises.open;
+  const spy = mock.method(fs.promises, 'open', (...args: Parameters<typeof original>) => {
+    opened.push(String(args[0]));
+    return original(...args);
+  });
+  await (await openEmbedded({ folder: join(folder, 'one/two/store') })).close();
+  spy.mock.restore();
+  for (const path of ['', 'one', 'one/two', 'one/two/store']) {
+    assert.ok(opened.includes(join(folder, path)), `${path} among ${opened.join(', ')}`);
+  }
+});

@@ -1,0 +1,151 @@
+/**
+ * The embedded store is a Bigtable, and keeps its own promises about its folder: keys, reopening,
+ * drops.
+ */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Bigtable, RowMutation } from '../bigtable.ts';
+import { conformanceSuite } from '../conformance.ts';
+import { openEmbedded } from './index.ts';
+import { temporaryFolder } from './temporary-folder.fixture.ts';
+
+/** The key of a cell with a plain row and qualifier has this many bytes besides them. */
+const KEY_BYTES_FIXED = 17;
+const ROW_LENGTH_MAX = 4026 - KEY_BYTES_FIXED - 'q'.length;
+
+conformanceSuite('embedded', async () => openEmbedded({ folder: await temporaryFolder() }));
+
+conformanceSuite('embedded without fsync', async () =>
+  openEmbedded({ folder: await temporaryFolder(), fsync: false }),
+);
+
+conformanceSuite('embedded with almost no memory', async () =>
+  openEmbedded({ folder: await temporaryFolder(), fsync: false, rowCacheBytes: 0 }),
+);
+
+async function openWithTable(folder: string): Promise<Bigtable> {
+  const store = await openEmbedded({ folder });
+  await store.createTable('t', { families: ['data'] });
+  return store;
+}
+
+function setRow(row: string): RowMutation {
+  const value = Buffer.from('x');
+  return {
+    table: 't',
+    row,
+    mutations: [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }],
+  };
+}
+
+async function keysOf(store: Bigtable): Promise<string[]> {
+  const rows = await store.readRange('t', { limit: 100_000 }, [{ family: 'data' }]);
+  return rows.map((row) => row.key);
+}
+
+test('a key of 4,026 bytes is stored, read, checked, scanned and erased', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  const row = 'r'.repeat(ROW_LENGTH_MAX);
+  await store.mutateRows([setRow(row)]);
+  for (const qualifier of ['q', undefined]) {
+    const found = await store.readRow('t', row, [{ family: 'data', qualifier }]);
+    assert.equal(found?.cells.length, 1);
+  }
+  assert.deepEqual(await keysOf(store), [row]);
+  const erase = { kind: 'erase', family: 'data', qualifier: 'q', from: 0, to: 5 } as const;
+  const anyOf = [{ family: 'data' }];
+  assert.ok(await store.checkAndMutateRow({ table: 't', row, anyOf, ifFound: [erase] }));
+  assert.deepEqual(await keysOf(store), []);
+});
+
+test('a key of 4,027 bytes is refused with a sentence, and none of its call is applied', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  const tooLong = setRow('r'.repeat(ROW_LENGTH_MAX + 1));
+  const refusal = { code: 'INVALID_ARGUMENT', message: /has 4027 bytes; .* at most 4026 bytes/ };
+  await assert.rejects(store.mutateRows([setRow('a'), tooLong]), refusal);
+  await assert.rejects(
+    store.checkAndMutateRow({ ...tooLong, anyOf: [], ifNotFound: tooLong.mutations }),
+    refusal,
+  );
+  assert.deepEqual(await keysOf(store), []);
+});
+
+test('looking for a key that is too long to be stored finds nothing', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  await store.mutateRows([setRow('r')]);
+  const long = 'r'.repeat(20_000);
+  const anyOf = [{ family: 'data', qualifier: 'q'.repeat(16_000) }];
+  assert.equal(await store.readRow('t', long, [{ family: 'data' }]), undefined);
+  assert.equal(await store.readRow('t', 'r', anyOf), undefined);
+  const { mutations } = setRow('r');
+  assert.equal(
+    await store.checkAndMutateRow({ table: 't', row: 'r', anyOf, ifNotFound: mutations }),
+    false,
+  );
+  const filters = [{ family: 'data' }];
+  assert.equal((await store.readRange('t', { end: long, limit: 9 }, filters)).length, 1);
+  assert.equal((await store.readRange('t', { start: long, limit: 9 }, filters)).length, 0);
+});
+
+test('written data exists after reopening, with tables and splits', async () => {
+  const folder = await temporaryFolder();
+  {
+    await using store = await openWithTable(folder);
+    await store.createTable('split', { families: ['data'], splits: ['n', 'c'] });
+    await store.mutateRows([setRow('r')]);
+  }
+  await using store = await openEmbedded({ folder });
+  assert.deepEqual(await store.listTables(), ['t', 'split']);
+  assert.deepEqual(await store.sampleRowKeys('split'), ['c', 'n']);
+  assert.deepEqual(await keysOf(store), ['r']);
+});
+
+test('a folder that cannot be opened is named in one sentence', async () => {
+  const file = join(await temporaryFolder(), 'file');
+  await writeFile(file, 'not a folder');
+  await assert.rejects(openEmbedded({ folder: join(file, 'store') }), {
+    code: 'STORE_UNAVAILABLE',
+    message: /the embedded store in .*file.* cannot be opened/,
+  });
+});
+
+test('mutations apply in the order sent, also around a drop', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  const answers = await Promise.allSettled([
+    store.mutateRows([setRow('before')]),
+    store.dropTable('t'),
+    store.mutateRows([setRow('between')]),
+    store.createTable('t', { families: ['lock', 'data'] }),
+    store.mutateRows([setRow('after')]),
+  ]);
+  const codes = answers.map((answer) =>
+    answer.status === 'rejected' ? (answer.reason as { code: unknown }).code : 'done',
+  );
+  assert.deepEqual(codes, ['done', 'done', 'TABLE_NOT_FOUND', 'done', 'done']);
+  assert.deepEqual(await keysOf(store), ['after']);
+});
+
+test('rows of a dropped table are in no later table, also after reopening', async () => {
+  const folder = await temporaryFolder();
+  for (let life = 0; life < 3; life++) {
+    await using store = await openWithTable(folder);
+    assert.deepEqual(await keysOf(store), []);
+    await store.mutateRows([setRow(`life ${life}`)]);
+    await store.dropTable('t');
+  }
+});
+
+test('onChange tells of each durable change, until the listening ends', async () => {
+  await using store = await openWithTable(await temporaryFolder());
+  let [first, second] = [0, 0];
+  const endFirst = store.onChange?.(() => first++);
+  store.onChange?.(() => second++);
+  await store.mutateRows([setRow('a')]);
+  assert.deepEqual([first, second], [1, 1]);
+  endFirst?.();
+  endFirst?.(); // Twice is harmless.
+  await store.mutateRows([setRow('b')]);
+  assert.deepEqual([first, second], [1, 2]);
+});

@@ -1,0 +1,354 @@
+/**
+ * A durable Bigtable in this process: nothing to install, nothing to start.
+ *
+ *     mutations ─▶ checked, and gathered in a group ─▶ one write and one sync of the log ─▶ answered
+ *     reads ─▶ index in memory ─▶ log
+ *
+ * One process owns the folder (folder.ts). What it has acknowledged is in an append-only log with
+ * checksums (log.ts); the index of the log's rows is in memory (sorted-index.ts), and now and then
+ * on the disk, so that opening is fast (hint.ts).
+ *
+ * It has no tablets. Splits are kept and returned, for code that picks random tablets.
+ */
+import { PercolatorError } from '../../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Mutation,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from '../bigtable.ts';
+import {
+  validateFilter,
+  validateMutation,
+  validateRange,
+  validateRowKey,
+  validateSchema,
+} from '../validate.ts';
+import {
+  type Catalog,
+  EMPTY_CATALOG,
+  familyId,
+  findTable,
+  type TableEntry,
+  withoutTable,
+  withTable,
+} from './catalog.ts';
+import {
+  checkKeyLength,
+  columnKey,
+  prefixEnd,
+  rowKey,
+  rowOf,
+  rowStart,
+  tablePrefix,
+} from './keys.ts';
+import type { Place } from './leaf.ts';
+import type { PendingRow } from './pending-row.ts';
+import { anyCell, cellsOf, filterFor, type RowFilter } from './row-filter.ts';
+import type { RowPages } from './row-pages.ts';
+import type { RowStore } from './row-store.ts';
+
+/** The row of the catalog, and its only cell. */
+const CATALOG_ROW = rowKey(tablePrefix(0), 'catalog');
+const CATALOG_TABLE: TableEntry = { id: 0, name: '', families: [''], splits: [] };
+const CATALOG_CELL = { family: '', qualifier: '', timestamp: 0 } as const;
+
+export interface EmbeddedParts {
+  readonly rows: RowStore;
+  readonly manifest: Manifest;
+  readonly readOnly: boolean;
+  /** Ends all that serves the store, once its last group is durable. */
+  readonly end: () => Promise<void>;
+}
+
+export class Embedded implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #rows: RowStore;
+  readonly #readOnly: boolean;
+  readonly #end: () => Promise<void>;
+  readonly #listeners = new Set<() => void>();
+  /** What readers see, and what it will be when everything submitted is durable. */
+  #catalog: Catalog;
+  #pendingCatalog: Catalog;
+  #closed: Promise<void> | undefined;
+
+  constructor({ rows, manifest, readOnly, end }: EmbeddedParts) {
+    this.#rows = rows;
+    this.manifest = manifest;
+    this.#readOnly = readOnly;
+    this.#end = end;
+    this.#catalog = this.#readCatalog();
+    this.#pendingCatalog = this.#catalog;
+    this.#forgetDropped();
+  }
+
+  async readRow(
+    table: string,
+    row: string,
+    filters: readonly CellFilter[],
+  ): Promise<Row | undefined> {
+    this.#assertOpen();
+    validateRowKey(row);
+    filters.forEach(validateFilter);
+    if (this.#rows.isInDoubt) await this.#settle();
+    const { id, wanted } = this.#look(table, filters);
+    return this.#rowOf(row, this.#rows.row(rowKey(tablePrefix(id), row)), wanted);
+  }
+
+  async readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    this.#assertOpen();
+    rows.forEach(validateRowKey);
+    filters.forEach(validateFilter);
+    if (this.#rows.isInDoubt) await this.#settle();
+    const { id, wanted } = this.#look(table, filters);
+    const prefix = tablePrefix(id);
+    return rows.map((row) => this.#rowOf(row, this.#rows.row(rowKey(prefix, row)), wanted));
+  }
+
+  async readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    this.#assertOpen();
+    validateRange(range);
+    filters.forEach(validateFilter);
+    if (this.#rows.isInDoubt) await this.#settle();
+    const { id, wanted } = this.#look(table, filters);
+    const prefix = tablePrefix(id);
+    const end = range.end === undefined ? prefixEnd(prefix) : rowStart(prefix, range.end);
+    const found: Row[] = [];
+    for (const { key, pages } of this.#rows.rows(rowStart(prefix, range.start ?? ''), end)) {
+      const row = this.#rowOf(rowOf(key), pages, wanted);
+      if (row !== undefined) found.push(row);
+      if (found.length === range.limit) break;
+    }
+    return found;
+  }
+
+  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    this.#assertWritable();
+    if (this.#rows.isInDoubt) await this.#settle();
+    const found = this.#apply(conditional);
+    await this.#rows.durable();
+    return found;
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    const answers: (boolean | Error)[] = [];
+    try {
+      this.#assertWritable();
+      if (this.#rows.isInDoubt) await this.#settle();
+      for (const conditional of conditionals) answers.push(this.#tryApply(conditional));
+      await this.#rows.durable();
+      return answers;
+    } catch (error) {
+      return conditionals.map((_, i) => {
+        const answer = answers[i];
+        return answer instanceof Error ? answer : asError(error);
+      });
+    }
+  }
+
+  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    this.#assertWritable();
+    if (this.#rows.isInDoubt) await this.#settle();
+    const tables = rows.map((row) => this.#validateRowMutation(row));
+    for (const [i, { row, mutations }] of rows.entries()) {
+      const table = tables[i] as TableEntry;
+      const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
+      this.#mutate(pending, table, mutations);
+    }
+    await this.#rows.durable();
+  }
+
+  async sampleRowKeys(table: string): Promise<readonly string[]> {
+    this.#assertOpen();
+    return tableOf(this.#catalog, table).splits;
+  }
+
+  async createTable(table: string, schema: TableSchema): Promise<void> {
+    this.#assertWritable();
+    validateSchema(table, schema);
+    await this.#changeCatalog((catalog) => withTable(catalog, table, schema));
+  }
+
+  async listTables(): Promise<readonly string[]> {
+    this.#assertOpen();
+    return this.#catalog.tables.map(({ name }) => name);
+  }
+
+  async dropTable(table: string): Promise<void> {
+    this.#assertWritable();
+    await this.#changeCatalog((catalog) => {
+      const entry = findTable(catalog, table);
+      return entry === undefined ? catalog : withoutTable(catalog, entry.id);
+    });
+  }
+
+  /** Every change is made by this process. */
+  readonly onChange = (listener: () => void): (() => void) => {
+    const tell = (): void => listener(); // Lets one function listen twice.
+    this.#listeners.add(tell);
+    return () => {
+      this.#listeners.delete(tell);
+    };
+  };
+
+  /** A group is durable and visible. */
+  changed(): void {
+    for (const tell of this.#listeners) tell();
+  }
+
+  /** What is pending will not be applied. */
+  failed(): void {
+    this.#pendingCatalog = this.#catalog;
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#rows.idle().then(() => this.#end());
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #settle(): Promise<void> {
+    await this.#rows.settle();
+    this.#assertOpen(); // It may have been closed meanwhile.
+  }
+
+  /** Begins a read. Checks the table and the families of the filters even if there is no row. */
+  #look(
+    name: string,
+    filters: readonly CellFilter[],
+  ): { readonly id: number; readonly wanted: readonly RowFilter[] } {
+    const table = tableOf(this.#catalog, name);
+    return { id: table.id, wanted: filters.map((filter) => filterFor(table, filter)) };
+  }
+
+  #rowOf(key: string, pages: RowPages | undefined, wanted: readonly RowFilter[]): Row | undefined {
+    if (pages === undefined) return undefined;
+    const cells = cellsOf(pages, wanted, this.#readLong);
+    return cells.length === 0 ? undefined : { key, cells };
+  }
+
+  /** A copy: the record is a part of a large piece of memory. */
+  readonly #readLong = (place: Place): Buffer => Buffer.from(this.#rows.log.readBody(place));
+
+  #tryApply(conditional: ConditionalRowMutation): boolean | Error {
+    try {
+      return this.#apply(conditional);
+    } catch (error) {
+      return asError(error);
+    }
+  }
+
+  /** Checks and mutates in one step, so nothing comes in between. */
+  #apply(conditional: ConditionalRowMutation): boolean {
+    const { row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    const table = this.#validateConditional(conditional);
+    const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
+    const filters = anyOf.map((filter) => filterFor(table, filter));
+    const found = anyCell(pending, filters);
+    this.#mutate(pending, table, found ? ifFound : ifNotFound);
+    return found;
+  }
+
+  #mutate(row: PendingRow, table: TableEntry, mutations: readonly Mutation[]): void {
+    this.#rows.mutate(row, mutations, ({ family, qualifier }) =>
+      columnKey(familyId(table, family), qualifier),
+    );
+  }
+
+  async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {
+    if (this.#rows.isInDoubt) await this.#settle();
+    const changed = change(this.#pendingCatalog);
+    if (changed !== this.#pendingCatalog) {
+      const value = Buffer.from(JSON.stringify(changed));
+      const pending = this.#rows.pendingRow(CATALOG_ROW);
+      this.#mutate(pending, CATALOG_TABLE, [{ kind: 'set', ...CATALOG_CELL, value }]);
+      this.#pendingCatalog = changed;
+    }
+    await this.#rows.durable(() => {
+      this.#catalog = changed;
+      this.#forgetDropped();
+    });
+  }
+
+  #readCatalog(): Catalog {
+    const pages = this.#rows.row(CATALOG_ROW);
+    const wanted = [filterFor(CATALOG_TABLE, { family: '' })];
+    const [cell] = pages === undefined ? [] : cellsOf(pages, wanted, this.#readLong);
+    if (cell === undefined) return EMPTY_CATALOG;
+    return JSON.parse(Buffer.from(cell.value).toString()) as Catalog;
+  }
+
+  /** Rows of tables that are no more. */
+  #forgetDropped(): void {
+    const known = new Set(this.#catalog.tables.map(({ id }) => id));
+    for (let id = 1; id < this.#catalog.nextId; id++) {
+      if (!known.has(id)) this.#rows.index.deleteAll(tablePrefix(id));
+    }
+  }
+
+  #validateConditional(conditional: ConditionalRowMutation): TableEntry {
+    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    if (ifFound.length + ifNotFound.length === 0) {
+      throw new PercolatorError(
+        'INVALID_ARGUMENT',
+        'a conditional mutation must mutate in some case',
+      );
+    }
+    const entry = this.#validateRowMutation({ table, row, mutations: [...ifFound, ...ifNotFound] });
+    for (const filter of anyOf) {
+      validateFilter(filter);
+      familyId(entry, filter.family);
+    }
+    return entry;
+  }
+
+  #validateRowMutation({ table, row, mutations }: RowMutation): TableEntry {
+    validateRowKey(row);
+    const entry = tableOf(this.#pendingCatalog, table);
+    for (const mutation of mutations) {
+      validateMutation(mutation);
+      familyId(entry, mutation.family);
+      checkKeyLength(row, mutation.qualifier);
+    }
+    return entry;
+  }
+
+  #assertWritable(): void {
+    this.#assertOpen();
+    if (!this.#readOnly) return;
+    throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
+  }
+
+  #assertOpen(): void {
+    if (this.#closed === undefined) return;
+    throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
+  }
+}
+
+function tableOf(catalog: Catalog, name: string): TableEntry {
+  const table = findTable(catalog, name);
+  if (table !== undefined) return table;
+  throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

@@ -1,0 +1,50 @@
+/** Decides when the hint is written, and does it in the background. */
+import type { Disk } from './disk.ts';
+import { writeHint } from './hint.ts';
+import type { Stored } from './row-pages.ts';
+
+/** A store that is closed writes a hint if the log has grown by this part of its size. */
+const PART_AT_CLOSE = 1 / 8;
+/** About what a key takes in a hint. */
+const KEY_BYTES = 80;
+
+export class HintWriter {
+  readonly #disk: Disk;
+  readonly #stored: Stored;
+  /** By which the log has grown since the last hint. */
+  #grown: number;
+  #writing: Promise<void> | undefined;
+
+  constructor(disk: Disk, stored: Stored, grown: number) {
+    this.#disk = disk;
+    this.#stored = stored;
+    this.#grown = grown;
+  }
+
+  /** The log has grown. */
+  added(bytes: number): void {
+    this.#grown += bytes;
+    const { hintBytes } = this.#stored.log.sizes;
+    if (this.#writing !== undefined || this.#grown <= Math.max(hintBytes, this.#size())) return;
+    this.#writing = this.#write();
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    if (this.#grown > this.#size() * PART_AT_CLOSE) await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    this.#grown = 0;
+    try {
+      await writeHint(this.#disk, this.#stored.index, this.#stored.log.hint());
+    } catch {
+      // For example, the disk is full: without a hint, the log is read.
+    }
+    this.#writing = undefined;
+  }
+
+  #size(): number {
+    return this.#stored.index.keys * KEY_BYTES;
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * The index on the disk, so that opening a store need not read its whole log.
+ *
+ *     file `index`    header: where the log ended │ leaves │ leaves │ ... │ no leaves
+ *
+ * It is written now and then, while the store goes on; each leaf is as of a slightly later moment.
+ * That does no harm, because the log is read again from where it ended when the writing began. It
+ * is only a hint: what has a wrong checksum is not used, and the whole log is read instead.
+ */
+import { crc32 } from 'node:zlib';
+import type { Disk, DiskFile } from './disk.ts';
+import { Leaf, LEAF_BYTES } from './leaf.ts';
+import { FORMAT, type Mark } from './record.ts';
+import { SortedIndex } from './sorted-index.ts';
+
+export const HINT_FILE = 'index';
+const NEW_HINT_FILE = 'index.new';
+const PIECE_LEAVES = 64;
+const PIECE_HEADER_BYTES = 8;
+
+export interface HintHeader {
+  readonly store: number;
+  /** Where the log ended when the writing began, and the number of its last group. */
+  readonly mark: Mark;
+  readonly sequence: number;
+  readonly oldest: number;
+}
+
+export interface Hint extends HintHeader {
+  readonly index: SortedIndex;
+}
+
+/** Replaces the hint. Resolves with its size. */
+export async function writeHint(
+  disk: Disk,
+  index: SortedIndex,
+  header: HintHeader,
+): Promise<number> {
+  if (disk.names().includes(NEW_HINT_FILE)) disk.remove(NEW_HINT_FILE);
+  const file = disk.create(NEW_HINT_FILE);
+  let end = 0;
+  try {
+    const add = async (piece: Buffer): Promise<void> => {
+      await file.write(piece, end);
+      end += piece.length;
+    };
+    await add(withChecksum(Buffer.from(JSON.stringify({ format: FORMAT, ...header }))));
+    let after: Buffer | undefined;
+    do {
+      const leaves = leavesAfter(index, after);
+      after = leaves.at(-1)?.last;
+      await add(withChecksum(Buffer.concat(leaves.map(({ bytes }) => bytes))));
+      await file.sync(); // Piece by piece, so that no group waits for all of it.
+    } while (after !== undefined);
+  } finally {
+    file.close();
+  }
+  disk.rename(NEW_HINT_FILE, HINT_FILE);
+  await disk.sync();
+  return end;
+}
+
+/** The hint; undefined if there is none that can be used. */
+export function readHint(disk: Disk): Hint | undefined {
+  if (!disk.names().includes(HINT_FILE)) return undefined;
+  const file = disk.open(HINT_FILE);
+  try {
+    const reader = new PieceReader(file);
+    const header = reader.next();
+    if (header === undefined) return undefined;
+    const { format, ...rest } = JSON.parse(header.toString()) as HintHeader & { format: number };
+    if (format !== FORMAT) return undefined;
+    const index = new SortedIndex();
+    for (;;) {
+      const piece = reader.next();
+      if (piece === undefined) return undefined;
+      if (piece.length === 0) return { ...rest, index };
+      for (let at = 0; at < piece.length; at += LEAF_BYTES) {
+        index.addLeaf(new Leaf(piece.subarray(at, at + LEAF_BYTES)));
+      }
+    }
+  } catch {
+    return undefined;
+  } finally {
+    file.close();
+  }
+}
+
+function leavesAfter(
+  index: SortedIndex,
+  after: Buffer | undefined,
+): { readonly bytes: Uint8Array; readonly last: Buffer }[] {
+  const found: { readonly bytes: Uint8Array; readonly last: Buffer }[] = [];
+  let last = after;
+  while (found.length < PIECE_LEAVES) {
+    const leaf = index.leafAfter(last);
+    if (leaf === undefined) break;
+    last = leaf.key(leaf.count - 1);
+    found.push({ bytes: leaf.write(), last });
+  }
+  return found;
+}
+
+function withChecksum(bytes: Buffer): Buffer {
+  const header = Buffer.alloc(PIECE_HEADER_BYTES);
+  header.writeUInt32LE(bytes.length, 4);
+  const piece = Buffer.concat([header, bytes]);
+  piece.writeUInt32LE(crc32(piece.subarray(4)), 0);
+  return piece;
+}
+
+class PieceReader {
+  readonly #file: DiskFile;
+  readonly #size: number;
+  #offset = 0;
+
+  constructor(file: DiskFile) {
+    this.#file = file;
+    this.#size = file.size();
+  }
+
+  /** The bytes of the next piece, in memory of their own; undefined if it is damaged. */
+  next(): Buffer | undefined {
+    const header = Buffer.alloc(PIECE_HEADER_BYTES);
+    if (this.#file.read(header, this.#offset) < header.length) return undefined;
+    const length = header.readUInt32LE(4);
+    if (length > this.#size) return undefined;
+    const bytes = Buffer.allocUnsafeSlow(length);
+    if (this.#file.read(bytes, this.#offset + header.length) < length) return undefined;
+    if (crc32(bytes, crc32(header.subarray(4))) !== header.readUInt32LE(0)) return undefined;
+    this.#offset += header.length + length;
+    return bytes;
+  }
+}

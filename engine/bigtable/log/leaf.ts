@@ -1,0 +1,192 @@
+/**
+ * One leaf of the index: up to some hundred keys in order, each with its place in the log, in 16 KB
+ * outside of V8's heap.
+ *
+ *     entries ─▶  key length, file, offset, length, footprint, key │ ...      free      ... ◀─ slots
+ *
+ * A slot holds where an entry begins; the slots are in the order of the keys. A removed entry leaves
+ * its bytes until the leaf is packed. A leaf without its owner's object is 16 KB that can be written
+ * to a file as they are (hint.ts).
+ */
+import { assert } from '../../base/index.ts';
+
+/** Where a record is in the log. */
+export interface Place {
+  readonly file: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** What the index knows of a page. */
+export interface Entry extends Place {
+  /** Bytes of the log that the page keeps in use: its record, and those of its large values. */
+  readonly footprint: number;
+}
+
+export const LEAF_BYTES = 16_384;
+const HEADER_BYTES = 8;
+const ENTRY_BYTES = 18;
+const SLOT_BYTES = 2;
+
+export class Leaf {
+  readonly bytes: Uint8Array;
+  readonly #view: DataView;
+  /** Keys, and slots. */
+  count: number;
+  /** Where the free space begins. */
+  #used: number;
+  /** Bytes of entries that have a slot. Invariant: at most `#used - HEADER_BYTES`. */
+  #live: number;
+
+  /** @param bytes a leaf as `write` left it; by default an empty one */
+  constructor(bytes: Uint8Array = new Uint8Array(LEAF_BYTES)) {
+    this.bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.count = this.#view.getUint16(0, true);
+    this.#used = Math.max(HEADER_BYTES, this.#view.getUint16(2, true));
+    this.#live = this.#view.getUint16(4, true);
+  }
+
+  /** The last slot whose key is not above `key`; -1 if there is none. */
+  floor(key: Uint8Array): number {
+    let low = 0;
+    let high = this.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.compare(middle, key) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  /** Below 0 if the slot's key is before `key`, 0 if it is the same. */
+  compare(slot: number, key: Uint8Array): number {
+    const at = this.#at(slot);
+    const length = this.#view.getUint16(at, true);
+    const shorter = Math.min(length, key.length);
+    const start = at + ENTRY_BYTES;
+    for (let i = 0; i < shorter; i++) {
+      const difference = (this.bytes[start + i] as number) - (key[i] as number);
+      if (difference !== 0) return difference;
+    }
+    return length - key.length;
+  }
+
+  startsWith(slot: number, prefix: Uint8Array): boolean {
+    const at = this.#at(slot);
+    if (this.#view.getUint16(at, true) < prefix.length) return false;
+    // Backwards: keys of one leaf that differ do so near their end.
+    for (let i = prefix.length - 1; i >= 0; i--) {
+      if (this.bytes[at + ENTRY_BYTES + i] !== prefix[i]) return false;
+    }
+    return true;
+  }
+
+  /** A copy. */
+  key(slot: number): Buffer {
+    const start = this.#at(slot) + ENTRY_BYTES;
+    return Buffer.from(this.bytes.subarray(start, start + this.#keyLength(slot)));
+  }
+
+  entry(slot: number): Entry {
+    const at = this.#at(slot);
+    const view = this.#view;
+    return {
+      file: view.getUint32(at + 2, true),
+      offset: view.getUint32(at + 6, true),
+      length: view.getUint32(at + 10, true),
+      footprint: view.getUint32(at + 14, true),
+    };
+  }
+
+  footprint(slot: number): number {
+    return this.#view.getUint32(this.#at(slot) + 14, true);
+  }
+
+  /** Replaces what is known of an existing key. */
+  replace(slot: number, { file, offset, length, footprint }: Entry): void {
+    const at = this.#at(slot);
+    const view = this.#view;
+    view.setUint32(at + 2, file, true);
+    view.setUint32(at + 6, offset, true);
+    view.setUint32(at + 10, length, true);
+    view.setUint32(at + 14, footprint, true);
+  }
+
+  /** Inserts a key at its slot. False, and nothing inserted, if there is no room. */
+  insert(slot: number, key: Uint8Array, entry: Entry): boolean {
+    const need = ENTRY_BYTES + key.length;
+    const roomWithoutGarbage =
+      LEAF_BYTES - HEADER_BYTES - this.#live - SLOT_BYTES * (this.count + 1);
+    if (need > roomWithoutGarbage) return false;
+    if (this.#used + need > LEAF_BYTES - SLOT_BYTES * (this.count + 1)) this.#pack();
+    const at = this.#used;
+    this.#view.setUint16(at, key.length, true);
+    this.bytes.set(key, at + ENTRY_BYTES);
+    const lastSlot = LEAF_BYTES - SLOT_BYTES * this.count;
+    const firstMoved = LEAF_BYTES - SLOT_BYTES * slot;
+    this.bytes.copyWithin(lastSlot - SLOT_BYTES, lastSlot, firstMoved);
+    this.#view.setUint16(firstMoved - SLOT_BYTES, at, true);
+    this.count++;
+    this.#used += need;
+    this.#live += need;
+    this.replace(slot, entry);
+    return true;
+  }
+
+  remove(slot: number): void {
+    this.#live -= ENTRY_BYTES + this.#keyLength(slot);
+    const lastSlot = LEAF_BYTES - SLOT_BYTES * this.count;
+    const removed = LEAF_BYTES - SLOT_BYTES * (slot + 1);
+    this.bytes.copyWithin(lastSlot + SLOT_BYTES, lastSlot, removed);
+    this.count--;
+    if (this.count === 0) this.#used = HEADER_BYTES;
+  }
+
+  /** Moves the slots from `from` on into a new leaf. */
+  splitAt(from: number): Leaf {
+    const upper = new Leaf();
+    for (let slot = from; slot < this.count; slot++) upper.append(this, slot);
+    while (this.count > from) this.remove(this.count - 1);
+    return upper;
+  }
+
+  /** Adds another leaf's key, which is above all keys here. */
+  append(from: Leaf, slot: number): void {
+    const isInserted = this.insert(this.count, from.key(slot), from.entry(slot));
+    assert(isInserted, 'the entries of a leaf fit into another one');
+  }
+
+  /** Whether the keys of both leaves fit into one with room to spare. */
+  isSmallWith({ count, live }: { readonly count: number; readonly live: number }): boolean {
+    return this.live + live + SLOT_BYTES * (this.count + count) < LEAF_BYTES / 2;
+  }
+
+  get live(): number {
+    return this.#live;
+  }
+
+  /** Makes `bytes` a leaf that the constructor takes. */
+  write(): Uint8Array {
+    this.#view.setUint16(0, this.count, true);
+    this.#view.setUint16(2, this.#used, true);
+    this.#view.setUint16(4, this.#live, true);
+    return this.bytes;
+  }
+
+  /** Removes the bytes of removed entries. */
+  #pack(): void {
+    const packed = new Leaf();
+    for (let slot = 0; slot < this.count; slot++) packed.append(this, slot);
+    this.bytes.set(packed.bytes);
+    this.#used = packed.#used;
+  }
+
+  #at(slot: number): number {
+    return this.#view.getUint16(LEAF_BYTES - SLOT_BYTES * (slot + 1), true);
+  }
+
+  #keyLength(slot: number): number {
+    return this.#view.getUint16(this.#at(slot), true);
+  }
+}

@@ -1,0 +1,243 @@
+/**
+ * The log: numbered files, to whose end groups of records are written and synced, one at a time.
+ *
+ *     0000000007.log  group │ group │ group        0000000008.log  group │ group │ (next)
+ *     oldest ─────────────────────────────▶ order ───────────────────────────▶ newest
+ *
+ * A file belongs to one opening of the store: the next one, and the next group after a failure,
+ * begin a new file. The first group there says where the group before it ends, so what may have
+ * been written after that, and not synced, does not count. Nothing is ever written again in place.
+ *
+ * What if the process dies while a group is written? The group's checksum is wrong, and it was not
+ * acknowledged. Which of a group's callers is told what, is in `append`.
+ */
+import { PercolatorError } from '../../base/index.ts';
+import type { Disk, DiskFile } from './disk.ts';
+import type { HintHeader } from './hint.ts';
+import type { Place } from './leaf.ts';
+import { Recent } from './recent.ts';
+import { bodyOf, damaged, type GroupHeader, isIntact, type Mark, nameOfLog } from './record.ts';
+import type { Sizes } from './sizes.ts';
+
+/** So many files hold the data, unless it is small. */
+const FILES_FOR_DATA = 16;
+
+export interface LogFile {
+  readonly file: DiskFile;
+  /** Of what counts. */
+  size: number;
+}
+
+/** What recovery has found. */
+export interface LogState {
+  readonly store: number;
+  readonly files: Map<number, LogFile>;
+  /** Where the last group ends, and its number. */
+  readonly end: Mark;
+  readonly sequence: number;
+  readonly oldest: number;
+  /** The number of the newest file, also of one that does not count. */
+  readonly newest: number;
+}
+
+export class Log {
+  readonly sizes: Sizes;
+  readonly #disk: Disk;
+  readonly #recent: Recent;
+  readonly #files: Map<number, LogFile>;
+  readonly #store: number;
+  #end: Mark;
+  #sequence: number;
+  #oldest: number;
+  #newest: number;
+  /** Whether this opening writes the newest file. */
+  #isWriting = false;
+  #bytes = 0;
+  #written = 0;
+
+  constructor(disk: Disk, state: LogState, sizes: Sizes) {
+    this.sizes = sizes;
+    this.#disk = disk;
+    this.#recent = new Recent(sizes.recentBytes);
+    this.#files = state.files;
+    this.#store = state.store;
+    this.#end = state.end;
+    this.#sequence = state.sequence;
+    this.#oldest = state.oldest;
+    this.#newest = state.newest;
+    for (const { size } of state.files.values()) this.#bytes += size;
+  }
+
+  /** Of all files. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Bytes that this opening has written. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /** Where the last group ends. */
+  get end(): Mark {
+    return this.#end;
+  }
+
+  /** The oldest file that is needed. */
+  get oldest(): number {
+    return this.#oldest;
+  }
+
+  get files(): number {
+    return this.#files.size;
+  }
+
+  /** Where the next group begins. @param dataBytes all that is in use, for the size of the files */
+  next(dataBytes: number): Mark {
+    const fileBytes = Math.max(this.sizes.fileBytes, dataBytes / FILES_FOR_DATA);
+    if (this.#isWriting && this.#end.offset < fileBytes) return this.#end;
+    return { file: this.#newest + 1, offset: 0 };
+  }
+
+  /** The header of the next group. @param oldest the oldest file that is needed after it */
+  header(oldest: number): GroupHeader {
+    return { store: this.#store, sequence: this.#sequence + 1, base: this.#end, oldest };
+  }
+
+  /**
+   * Writes the next group and syncs it.
+   * @throws STORE_UNAVAILABLE if it will never count, STORE_IN_DOUBT if it may, should the process
+   * end before the next group is written
+   */
+  async append(group: Buffer, at: Mark): Promise<void> {
+    try {
+      const { file } = at.offset === 0 ? this.#create(at.file) : this.#file(at.file);
+      await file.write(group, at.offset);
+    } catch (cause) {
+      this.#abandon(at);
+      throw failed('STORE_UNAVAILABLE', 'nothing was applied', cause);
+    }
+    try {
+      await this.#file(at.file).file.sync();
+      if (at.offset === 0) await this.#disk.sync();
+    } catch (cause) {
+      this.#abandon(at);
+      throw failed('STORE_IN_DOUBT', 'whether it was applied is not known', cause);
+    }
+    this.#recent.add(group, at);
+    this.#end = { file: at.file, offset: at.offset + group.length };
+    this.#file(at.file).size = this.#end.offset;
+    this.#bytes += group.length;
+    this.#written += group.length;
+    this.#sequence++;
+    this.#isWriting = true;
+  }
+
+  /** The body of the record at this place; do not change it, and do not keep it. */
+  readBody(place: Place): Buffer {
+    const recent = this.#recent.find(place);
+    if (recent !== undefined) return bodyOf(recent, this.#recent.startOf(place), place.length);
+    const record = Buffer.allocUnsafe(place.length);
+    this.readFile(record, place);
+    if (isIntact(record, place)) return bodyOf(record, 0, record.length);
+    throw damaged(nameOfLog(place.file), place.offset, 'a record has the wrong checksum');
+  }
+
+  /** Fills `target` with what was written from `mark` on. */
+  readFile(target: Buffer, { file, offset }: Mark): void {
+    const name = nameOfLog(file);
+    const known = this.#files.get(file);
+    if (known === undefined) throw damaged(name, offset, 'the file is missing');
+    let read: number;
+    try {
+      read = known.file.read(target, offset);
+    } catch (cause) {
+      throw new PercolatorError('STORE_UNAVAILABLE', `${name} cannot be read: ${reasonOf(cause)}`, {
+        cause,
+      });
+    }
+    if (read < target.length) throw damaged(name, offset + read, 'the file ends too early');
+  }
+
+  size(file: number): number {
+    return this.#files.get(file)?.size ?? 0;
+  }
+
+  /** The file after this one. */
+  after(file: number): number {
+    let next = file + 1;
+    while (next < this.#newest && !this.#files.has(next)) next++;
+    return next;
+  }
+
+  /** The last group says that no file before `oldest` is needed: removes them. */
+  removeBefore(oldest: number): void {
+    this.#oldest = oldest;
+    for (const [number, { size }] of this.#files) {
+      if (number >= oldest) return;
+      this.#bytes -= size;
+      this.#remove(number);
+    }
+  }
+
+  /** What a hint says of the log. */
+  hint(): HintHeader {
+    const [store, mark, sequence, oldest] = [this.#store, this.#end, this.#sequence, this.#oldest];
+    return { store, mark, sequence, oldest };
+  }
+
+  close(): void {
+    for (const { file } of this.#files.values()) file.close();
+    this.#files.clear();
+  }
+
+  #file(number: number): LogFile {
+    return this.#files.get(number) as LogFile;
+  }
+
+  #create(number: number): LogFile {
+    this.#newest = number;
+    const made = { file: this.#disk.create(nameOfLog(number)), size: 0 };
+    this.#files.set(number, made);
+    return made;
+  }
+
+  /**
+   * After a failure: the next group begins a new file. What is left of the failed one does not
+   * count, so it is removed, if the disk lets us.
+   */
+  #abandon({ file, offset }: Mark): void {
+    this.#isWriting = false;
+    if (offset === 0) this.#remove(file);
+    else ignoringErrors(() => this.#file(file).file.truncate(offset));
+  }
+
+  #remove(number: number): void {
+    const known = this.#files.get(number);
+    if (known === undefined) return;
+    this.#files.delete(number);
+    ignoringErrors(() => known.file.close());
+    ignoringErrors(() => this.#disk.remove(nameOfLog(number)));
+  }
+}
+
+function ignoringErrors(action: () => void): void {
+  try {
+    action();
+  } catch {
+    // Whatever stays is found, and removed, by the next opening.
+  }
+}
+
+function failed(
+  code: 'STORE_IN_DOUBT' | 'STORE_UNAVAILABLE',
+  what: string,
+  cause: unknown,
+): PercolatorError {
+  const message = `the embedded store failed to commit (${reasonOf(cause)}); ${what}`;
+  return new PercolatorError(code, message, { cause });
+}
+
+export function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : 'for a reason that is no error';
+}

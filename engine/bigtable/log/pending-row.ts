@@ -1,0 +1,221 @@
+/**
+ * A row that groups change which are not durable yet: its newest content, which the next mutations
+ * are checked against. Readers do not see it.
+ *
+ *     stored pages    [a … f] [g … m] [n … z]
+ *     known here              [g … j] [k … m]         the second was changed and split
+ *
+ * A page is taken over from the store when it is first needed; a large row costs what is changed.
+ */
+import type { Mutation } from '../bigtable.ts';
+import { cellKey, joined } from './keys.ts';
+import { cellAt, NO_CELLS, PAGE_BYTES_MAX, splitOf, withCell, withoutCells } from './page.ts';
+import { type CellRange, pageAt, type RowPages, type Stored } from './row-pages.ts';
+import { NONE, type Position } from './sorted-index.ts';
+
+export interface PendingPage {
+  /** The row, and the first cell that the page is for; the row alone for the first page. */
+  readonly key: Buffer;
+  /** Without cells: the page is gone. */
+  page: Buffer;
+}
+
+/** Two neighbours that are smaller together are joined. */
+const JOINED_BYTES_MAX = PAGE_BYTES_MAX / 2;
+
+export class PendingRow implements RowPages {
+  /** The row's key as a text. */
+  readonly name: string;
+  readonly #stored: Stored;
+  readonly #row: Buffer;
+  /** In key order. Invariant: every change of the row is in them. */
+  readonly #pages: PendingPage[] = [];
+  /** Whether all pages of the row are in `#pages`. */
+  readonly #isWhole: boolean;
+
+  /** @param name the row's key as a text */
+  constructor(stored: Stored, row: Buffer, name: string) {
+    const { index } = stored;
+    this.#stored = stored;
+    this.#row = row;
+    this.name = name;
+    const first = index.ceiling(row);
+    const isOurs = index.startsWith(first, row);
+    this.#isWhole = !isOurs || !index.startsWith(index.next(first), row);
+    if (isOurs && this.#isWhole) this.#takeOver(first);
+  }
+
+  get onlyPage(): Buffer | undefined {
+    if (!this.#isWhole || this.#pages.length > 1) return undefined;
+    return this.#pages[0]?.page ?? NO_CELLS;
+  }
+
+  *covering({ first, last }: CellRange): Generator<Buffer> {
+    for (const { page } of this.#between(first, last)) yield page;
+  }
+
+  /** The page that is for the cell. */
+  pageFor(cell: Buffer): PendingPage | undefined {
+    return this.#atOrBefore(joined(this.#row, cell));
+  }
+
+  /** The page with this key. */
+  pageOf(key: Buffer): PendingPage | undefined {
+    const found = this.#atOrBefore(key);
+    return found?.key.equals(key) === true ? found : undefined;
+  }
+
+  /**
+   * Applies mutations in order, all or none. Returns the pages that are changed.
+   * @param columnOf the beginning of the keys of a mutation's column
+   */
+  mutate(
+    mutations: readonly Mutation[],
+    columnOf: (mutation: Mutation) => Buffer,
+  ): Iterable<PendingPage> {
+    const small = this.#mutateSmall(mutations, columnOf);
+    if (small !== undefined) return small;
+    const changes = new Changes();
+    try {
+      for (const mutation of mutations) this.#apply(mutation, columnOf(mutation), changes);
+      this.#joinSmall(changes);
+      return changes.pages();
+    } catch (error) {
+      changes.undo(); // A page could not be read.
+      throw error;
+    }
+  }
+
+  /** The same for a row that has one page and keeps it, as nearly all do; otherwise undefined. */
+  #mutateSmall(
+    mutations: readonly Mutation[],
+    columnOf: (mutation: Mutation) => Buffer,
+  ): readonly PendingPage[] | undefined {
+    const before = this.onlyPage;
+    if (before === undefined) return undefined;
+    let page = before;
+    for (const mutation of mutations) page = mutated(page, mutation, columnOf(mutation));
+    if (page === before) return [];
+    if (splitOf(page) !== undefined) return undefined;
+    const [only] = this.#pages;
+    const first = this.#known(this.#row);
+    first.page = page;
+    if (only === undefined || only === first) return [first];
+    only.page = NO_CELLS; // It was for later cells only: the pages before it had gone.
+    return [first, only];
+  }
+
+  #apply(mutation: Mutation, column: Buffer, changes: Changes): void {
+    if (mutation.kind === 'set') {
+      const cell = cellKey(column, mutation.timestamp);
+      const page = this.#atOrBefore(joined(this.#row, cell)) ?? this.#known(this.#row);
+      changes.change(page, mutated(page.page, mutation, column));
+      this.#split(page, changes);
+      return;
+    }
+    const [first, last] = [cellKey(column, mutation.to), cellKey(column, mutation.from)];
+    for (const page of this.#between(first, last)) {
+      changes.change(page, mutated(page.page, mutation, column));
+    }
+  }
+
+  #split(page: PendingPage, changes: Changes): void {
+    const half = splitOf(page.page);
+    if (half === undefined) return;
+    const { keyStart, keyEnd } = cellAt(page.page, half);
+    const second = this.#known(joined(this.#row, page.page.subarray(keyStart, keyEnd)));
+    changes.change(second, page.page.subarray(half));
+    changes.change(page, page.page.subarray(0, half));
+  }
+
+  /** A row that has become small is one page again. */
+  #joinSmall(changes: Changes): void {
+    if (this.#isWhole && this.#pages.length === 1) return;
+    for (const page of changes.pages()) {
+      if (page.page.length === 0 || page.page.length > JOINED_BYTES_MAX / 4) continue;
+      const next = this.#after(page.key);
+      if (next === undefined || page.page.length + next.page.length > JOINED_BYTES_MAX) continue;
+      changes.change(page, joined(page.page, next.page));
+      changes.change(next, NO_CELLS);
+    }
+  }
+
+  *#between(first: Buffer, last: Buffer): Generator<PendingPage> {
+    const [start, end] = [joined(this.#row, first), joined(this.#row, last)];
+    let page = this.#atOrBefore(start) ?? this.#after(start);
+    while (page !== undefined && page.key.compare(end) <= 0) {
+      yield page;
+      page = this.#after(page.key);
+    }
+  }
+
+  #atOrBefore(key: Buffer): PendingPage | undefined {
+    const { index } = this.#stored;
+    let at = this.#isWhole ? NONE : index.floor(key);
+    while (this.#isGone(at)) at = index.previous(at);
+    return this.#pages.findLast(
+      ({ key: known, page }) => page.length > 0 && known.compare(key) <= 0,
+    );
+  }
+
+  #after(key: Buffer): PendingPage | undefined {
+    const { index } = this.#stored;
+    let at = this.#isWhole ? NONE : index.ceiling(key);
+    if (at !== NONE && index.compare(at, key) === 0) at = index.next(at);
+    while (this.#isGone(at)) at = index.next(at);
+    return this.#pages.find(({ key: known, page }) => page.length > 0 && known.compare(key) > 0);
+  }
+
+  /** Takes over a stored page of this row. Returns whether it is gone meanwhile. */
+  #isGone(at: Position): boolean {
+    if (!this.#stored.index.startsWith(at, this.#row)) return false;
+    return this.#takeOver(at).page.length === 0;
+  }
+
+  /** What is known of a stored page, which may be gone meanwhile. */
+  #takeOver(at: Position): PendingPage {
+    const { index } = this.#stored;
+    const known = this.#pages.find(({ key }) => index.compare(at, key) === 0);
+    if (known !== undefined) return known;
+    const page = pageAt(this.#stored, at); // Before the page is known: it may be damaged.
+    return Object.assign(this.#known(index.key(at)), { page });
+  }
+
+  /** The page with this key; a new one without cells if none is known. */
+  #known(key: Buffer): PendingPage {
+    const next = this.#pages.findIndex((known) => known.key.compare(key) >= 0);
+    const known = this.#pages[next];
+    if (known?.key.equals(key) === true) return known;
+    const made = { key, page: NO_CELLS };
+    this.#pages.splice(next < 0 ? this.#pages.length : next, 0, made);
+    return made;
+  }
+}
+
+function mutated(page: Buffer, mutation: Mutation, column: Buffer): Buffer {
+  if (mutation.kind === 'set') {
+    return withCell(page, cellKey(column, mutation.timestamp), mutation.value);
+  }
+  const first = cellKey(column, mutation.to);
+  const isOne = mutation.from === mutation.to;
+  return withoutCells(page, first, isOne ? first : cellKey(column, mutation.from));
+}
+
+/** Changed pages, and what they were before. */
+class Changes {
+  readonly #before = new Map<PendingPage, Buffer>();
+
+  change(page: PendingPage, content: Buffer): void {
+    if (content === page.page) return;
+    if (!this.#before.has(page)) this.#before.set(page, page.page);
+    page.page = content;
+  }
+
+  pages(): Iterable<PendingPage> {
+    return this.#before.keys();
+  }
+
+  undo(): void {
+    for (const [page, content] of this.#before) page.page = content;
+  }
+}

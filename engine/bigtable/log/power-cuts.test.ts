@@ -1,0 +1,280 @@
+/**
+ * The store on a simulated disk: whatever the disk does, every acknowledged mutation is there, none
+ * is half there, and what was refused is not there.
+ *
+ * From a seed, a client mutates rows, reopens the store now and then, and the disk refuses some
+ * operations. At many moments the power is cut, in a copy: the next opening must find the rows as
+ * of everything acknowledged, and of some of what was sent and not answered, in the order sent.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createRandom, type PercolatorError, type Random } from '../../base/index.ts';
+import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
+import type { Bigtable, Mutation, RowMutation } from '../bigtable.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './sizes.ts';
+
+const SEEDS = 60;
+/** Files, garbage and hints of some kilobytes, so that all of the store is at work. */
+const SMALL = { ...SIZES, fileBytes: 6_000, garbageBytes: 8_000, hintBytes: 5_000, files: 12 };
+const FAMILIES = ['f', 'g'];
+
+function open(disk: SimulatedDisk, readOnly = false): Promise<Bigtable> {
+  return openOnDisk(disk, { fsync: true, readOnly, sizes: SMALL });
+}
+
+/** What was sent, in order. */
+interface Sent {
+  readonly rows: readonly RowMutation[];
+  outcome: 'open' | 'applied' | 'refused' | 'in doubt';
+}
+
+type Model = Map<string, Map<string, string>>;
+
+/** The disk at one moment, and what is known then. */
+interface Cut {
+  readonly files: Map<string, Buffer>;
+  readonly acknowledged: string;
+  readonly model: Model;
+  /** Sent and not answered. */
+  readonly open: readonly Sent[];
+  readonly inDoubt: readonly Sent[];
+  readonly at: string;
+}
+
+class Scene {
+  readonly random: Random;
+  readonly disk: SimulatedDisk;
+  readonly cuts: Cut[] = [];
+  readonly codes = new Map<string, number>();
+  /** Refuse about one in this many operations of the disk. */
+  readonly #failures: number;
+  #model: Model = new Map();
+  /** In the order sent; the answered ones at the front are removed. */
+  readonly #sent: Sent[] = [];
+  #value = 0;
+  isFailing = false;
+
+  constructor(seed: number) {
+    this.random = createRandom(seed);
+    this.#failures = this.random.pick([0, 0, 10, 30]);
+    const disk = this.random.fork('disk');
+    this.disk = new SimulatedDisk({
+      random: disk,
+      before: (operation, name) => this.#before(operation, name),
+    });
+  }
+
+  #before(operation: DiskOperation, name: string): DiskFailure | undefined {
+    if (this.random.integer(0, 5) === 0) this.cut(`${operation} ${name}`);
+    if (!this.isFailing || this.#failures === 0) return undefined;
+    if (this.random.integer(0, this.#failures) > 0) return undefined;
+    return this.random.pick(['EIO', 'ENOSPC']);
+  }
+
+  cut(at: string): void {
+    this.cuts.push({
+      files: this.disk.afterPowerCut(this.random.fork(`cut ${this.cuts.length}`)),
+      acknowledged: textOf(this.#model),
+      model: copyOf(this.#model),
+      open: this.#sent.filter(({ outcome }) => outcome === 'open'),
+      inDoubt: this.#sent.filter(({ outcome }) => outcome === 'in doubt'),
+      at,
+    });
+  }
+
+  async send(store: Bigtable): Promise<void> {
+    const sent: Sent = { rows: this.#mutations(), outcome: 'open' };
+    this.#sent.push(sent);
+    try {
+      await store.mutateRows(sent.rows);
+      sent.outcome = 'applied';
+      // Answers come in the order sent; what was in doubt before this one does not count.
+      for (const before of this.#sent.splice(0, this.#sent.indexOf(sent) + 1)) {
+        assert.notEqual(before.outcome, 'open', 'answers come in order');
+        if (before.outcome === 'applied') for (const row of before.rows) apply(this.#model, row);
+      }
+    } catch (error) {
+      const { code } = error as PercolatorError;
+      assert.ok(code === 'STORE_UNAVAILABLE' || code === 'STORE_IN_DOUBT', String(error));
+      this.codes.set(code, (this.codes.get(code) ?? 0) + 1);
+      sent.outcome = code === 'STORE_IN_DOUBT' ? 'in doubt' : 'refused';
+    }
+  }
+
+  /** The store was reopened: it has what was acknowledged, and perhaps what is in doubt. */
+  async check(store: Bigtable): Promise<void> {
+    const found = await read(store);
+    const inDoubt = this.#sent.filter(({ outcome }) => outcome === 'in doubt');
+    const possible = possibleStates({ model: this.#model, open: [], inDoubt });
+    assert.ok(
+      possible.has(textOf(found)),
+      `${textOf(found)}\nis none of\n${[...possible].join('\n')}`,
+    );
+    this.#model = found;
+    this.#sent.length = 0;
+  }
+
+  #mutations(): RowMutation[] {
+    const { random } = this;
+    return Array.from({ length: random.integer(1, 3) }, () => {
+      const row = random.pick(['a', 'b', 'c', 'hot', 'hot']);
+      const mutations = Array.from({ length: random.integer(1, 4) }, () => this.#mutation(row));
+      return { table: 't', row, mutations };
+    });
+  }
+
+  #mutation(row: string): Mutation {
+    const { random } = this;
+    const column = { family: random.pick(FAMILIES), qualifier: random.pick(['', 'q', 'q2']) };
+    const timestamp = random.integer(0, row === 'hot' ? 60 : 3);
+    if (random.integer(0, 3) === 0) {
+      return { kind: 'erase', ...column, from: random.integer(0, timestamp), to: timestamp };
+    }
+    const length = random.pick([0, 5, 40, 40, 600, 1_500]);
+    const value = Buffer.alloc(length, `${this.#value++} `);
+    return { kind: 'set', ...column, timestamp, value };
+  }
+}
+
+/** A value's number, which it repeats, and its length. */
+function shortOf(value: Uint8Array): string {
+  const [number = ''] = Buffer.from(value).toString().split(' ');
+  assert.deepEqual(Buffer.from(value), Buffer.alloc(value.length, `${number} `));
+  return `${number}x${value.length}`;
+}
+
+function copyOf(model: Model): Model {
+  return new Map(Array.from(model, ([row, cells]) => [row, new Map(cells)] as const));
+}
+
+function apply(model: Model, { row, mutations }: RowMutation): void {
+  const cells = model.get(row) ?? new Map<string, string>();
+  for (const mutation of mutations) {
+    const { family, qualifier } = mutation;
+    const keyOf = (timestamp: number): string => `${family}:${qualifier}@${timestamp}`;
+    if (mutation.kind === 'set') {
+      cells.set(keyOf(mutation.timestamp), shortOf(mutation.value));
+    } else for (let t = mutation.from; t <= mutation.to; t++) cells.delete(keyOf(t));
+  }
+  model.set(row, cells);
+}
+
+async function read(store: Bigtable): Promise<Model> {
+  const filters = FAMILIES.map((family) => ({ family }));
+  const rows = await store.readRange('t', { limit: 1_000 }, filters);
+  const cellsOf = (row: (typeof rows)[number]): Map<string, string> =>
+    new Map(
+      row.cells.map(({ family, qualifier, timestamp, value }) => [
+        `${family}:${qualifier}@${timestamp}`,
+        shortOf(value),
+      ]),
+    );
+  return new Map(rows.map((row) => [row.key, cellsOf(row)]));
+}
+
+function textOf(model: Model): string {
+  const rows = [...model].filter(([, cells]) => cells.size > 0).toSorted(byKey);
+  return JSON.stringify(rows.map(([row, cells]) => [row, [...cells].toSorted(byKey)]));
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+/** Runs a client from a seed; returns the moments at which the power was cut. */
+async function run(seed: number): Promise<Scene> {
+  const scene = new Scene(seed);
+  const { random } = scene;
+  let store = await open(scene.disk);
+  await store.createTable('t', { families: FAMILIES });
+  for (let turn = 0; turn < 60; turn++) {
+    scene.isFailing = turn > 5 && turn < 45;
+    const sent = Array.from({ length: random.integer(1, 5) }, () => scene.send(store));
+    if (random.integer(0, 2) > 0) await Promise.all(sent);
+    else void Promise.all(sent);
+    if (random.integer(0, 12) === 0) {
+      await Promise.all(sent);
+      scene.isFailing = false;
+      await store.close();
+      store = await open(scene.disk);
+      await scene.check(store);
+    }
+  }
+  scene.isFailing = false;
+  await store.close();
+  await scene.check(await open(scene.disk));
+  scene.cut('the end');
+  return scene;
+}
+
+/** The next opening finds what it should; so does one that only reads, and the one after it. */
+async function judge(cut: Cut, random: Random): Promise<void> {
+  const possible = possibleStates(cut);
+  const disk = new SimulatedDisk({ random }, cut.files);
+  let found: string | undefined;
+  for (const readOnly of [true, false, false]) {
+    const names = disk.names();
+    let store: Bigtable;
+    try {
+      store = await open(disk, readOnly);
+    } catch (error) {
+      const isNothing = readOnly && /there is no store/.test(String(error));
+      assert.ok(isNothing && cut.acknowledged === '[]', String(error));
+      continue;
+    }
+    const tables = await store.listTables();
+    const text = tables.includes('t') ? textOf(await read(store)) : '[]';
+    assert.ok(possible.has(text), `${text}\nis none of\n${[...possible].join('\n')}`);
+    found ??= text;
+    assert.equal(text, found, 'what was seen once stays');
+    await store.close();
+    if (readOnly) assert.deepEqual(disk.names(), names);
+  }
+}
+
+/**
+ * As acknowledged, and with more and more of what was open, in order; or with what is in doubt, as
+ * long as nothing after it was answered. Of several failures only the last one can count.
+ */
+function possibleStates({
+  model,
+  open: sent,
+  inDoubt,
+}: Pick<Cut, 'model' | 'open' | 'inDoubt'>): Set<string> {
+  const states = new Set<string>();
+  for (const list of [sent, ...inDoubt.map((_, from) => inDoubt.slice(from))]) {
+    const state = copyOf(model);
+    states.add(textOf(state));
+    for (const { rows } of list) {
+      for (const row of rows) apply(state, row);
+      states.add(textOf(state));
+    }
+  }
+  return states;
+}
+
+describe('on a disk whose power is cut, and which fails', () => {
+  const total = { cuts: 0, codes: new Map<string, number>() };
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    test(`what was acknowledged is there, and nothing half; seed ${seed}`, async () => {
+      const scene = await run(seed);
+      for (const [i, cut] of scene.cuts.entries()) {
+        try {
+          await judge(cut, createRandom(seed).fork(`judge ${i}`));
+        } catch (cause) {
+          throw new Error(`seed ${seed}, cut ${i} before ${cut.at}`, { cause });
+        }
+      }
+      total.cuts += scene.cuts.length;
+      for (const [code, n] of scene.codes) total.codes.set(code, (total.codes.get(code) ?? 0) + n);
+    });
+  }
+
+  test('these were enough cuts, and failures of both kinds', () => {
+    assert.ok(total.cuts > 20 * SEEDS, `${total.cuts} cuts`);
+    for (const code of ['STORE_UNAVAILABLE', 'STORE_IN_DOUBT']) {
+      assert.ok((total.codes.get(code) ?? 0) > SEEDS / 4, code);
+    }
+  });
+});

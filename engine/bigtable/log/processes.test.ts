@@ -1,0 +1,110 @@
+/** One process owns a store, and `kill -9` of it loses nothing. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Bigtable, RowMutation } from '../bigtable.ts';
+import { openEmbedded } from './index.ts';
+import { temporaryFolder } from './temporary-folder.fixture.ts';
+
+const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
+const FILTERS = [{ family: 'data' }, { family: 'lock' }];
+const IN_USE = {
+  code: 'STORE_UNAVAILABLE',
+  message: /^the embedded store in .* cannot be opened: it is in use by another process/,
+};
+
+async function openWithTable(folder: string): Promise<Bigtable> {
+  const store = await openEmbedded({ folder });
+  await store.createTable('t', { families: ['data', 'lock'] });
+  return store;
+}
+
+function setRow(row: string, text = row): RowMutation {
+  const value = Buffer.from(text);
+  return {
+    table: 't',
+    row,
+    mutations: [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }],
+  };
+}
+
+test('a store that this process has open is refused in one sentence, and stays as it is', async () => {
+  const folder = await temporaryFolder();
+  const store = await openWithTable(folder);
+  for (const readOnly of [false, true]) {
+    await assert.rejects(openEmbedded({ folder, readOnly }), IN_USE);
+  }
+  await store.mutateRows([setRow('r')]);
+  await store.close();
+  await using again = await openEmbedded({ folder });
+  assert.equal((await again.readRow('t', 'r', FILTERS))?.cells.length, 1);
+});
+
+test('several readers share a store, and keep writers away', async () => {
+  const folder = await temporaryFolder();
+  await (await openWithTable(folder)).close();
+  {
+    await using one = await openEmbedded({ folder, readOnly: true });
+    await using other = await openEmbedded({ folder, readOnly: true });
+    assert.deepEqual(await one.listTables(), await other.listTables());
+    await assert.rejects(openEmbedded({ folder }), IN_USE);
+  }
+  await (await openEmbedded({ folder })).close();
+});
+
+test('another process is refused until the owner is killed, and then writes at once', async () => {
+  const folder = await temporaryFolder();
+  await (await openWithTable(folder)).close();
+  const child = spawn(process.execPath, [WRITE, folder, 'r'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  await once(child.stdout, 'data');
+  await assert.rejects(openEmbedded({ folder }), IN_USE);
+  await assert.rejects(openEmbedded({ folder, readOnly: true }), IN_USE);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await using store = await openEmbedded({ folder });
+  await store.mutateRows([setRow('mine')]);
+});
+
+test('kill -9 loses no acknowledged write and leaves no half row, and the next process writes at once', async () => {
+  const folder = await temporaryFolder();
+  await (await openWithTable(folder)).close();
+  const acknowledged: string[] = [];
+  for (const [life, count] of [1, 40, 150].entries()) {
+    acknowledged.push(...(await writeUntilKilled(folder, `life-${life}-`, count)));
+    await using store = await openEmbedded({ folder });
+    await store.mutateRows([setRow(`alive-${life}`)]);
+    const rows = await store.readRange('t', { start: 'life', limit: 1_000_000 }, FILTERS);
+    for (const { key, cells } of rows) {
+      assert.deepEqual(
+        cells.map((cell) => `${cell.family}=${Buffer.from(cell.value).toString()}`),
+        [`data=${key}`, `lock=${key}`],
+      );
+    }
+    const present = new Set(rows.map((row) => row.key));
+    assert.deepEqual(
+      acknowledged.filter((row) => !present.has(row)),
+      [],
+    );
+  }
+});
+
+/** The keys that a writing process printed until it was killed, after its `count`-th. */
+async function writeUntilKilled(folder: string, prefix: string, count: number): Promise<string[]> {
+  const child = spawn(process.execPath, [WRITE, folder, prefix], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const acknowledged: string[] = [];
+  for await (const row of createInterface({ input: child.stdout })) {
+    acknowledged.push(row);
+    if (acknowledged.length === count) child.kill('SIGKILL');
+  }
+  await exited; // The lock ends with the process.
+  assert.ok(acknowledged.length >= count);
+  return acknowledged;
+}

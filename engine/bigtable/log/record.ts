@@ -1,0 +1,170 @@
+/**
+ * The bytes of the log: groups of records.
+ *
+ *     group    magic, checksum, format, store, sequence, base, oldest file, length and checksum of
+ *              the records │ record │ record │ ...
+ *     record   checksum, key length, kind, body length, footprint │ key │ body
+ *
+ * A group is there as a whole or not at all: its header knows the checksum of all its records. A
+ * record has a checksum too, because it is later read alone. The checksums of headers and records
+ * include their place, so that the right bytes in the wrong place are noticed. A record is a page (page.ts), which is the row's
+ * newest content, nothing if the page is gone, or a long value of a page of the same group.
+ *
+ * The checksum is CRC-32, in zlib, which takes a third of a microsecond for a record of 300 bytes.
+ */
+import { crc32 } from 'node:zlib';
+import { PercolatorError } from '../../base/index.ts';
+import type { Place } from './leaf.ts';
+
+/** The number of this format; a store of another one is refused. */
+export const FORMAT = 1;
+export const MAGIC = 0x50_42_4c_47;
+export const GROUP_BYTES = 48;
+const RECORD_BYTES = 16;
+
+export type RecordKind = 'page' | 'value';
+const KINDS: readonly RecordKind[] = ['page', 'value'];
+
+export interface LogRecord {
+  readonly kind: RecordKind;
+  readonly key: Buffer;
+  readonly body: Buffer;
+  readonly footprint: number;
+  readonly place: Place;
+}
+
+/** A position between two groups. */
+export interface Mark {
+  readonly file: number;
+  readonly offset: number;
+}
+
+export interface GroupHeader {
+  /** A random number that all groups of a store have. */
+  readonly store: number;
+  /** Counts the groups; without gaps. */
+  readonly sequence: number;
+  /** Where the group before this one ends. What follows it there does not count. */
+  readonly base: Mark;
+  /** The oldest file that is still needed when this group is there. */
+  readonly oldest: number;
+}
+
+/** A header as it was read. */
+export interface StoredGroup extends GroupHeader {
+  readonly format: number;
+  /** Of the records. */
+  readonly length: number;
+  readonly checksum: number;
+}
+
+/** Builds one group after another, in memory that it uses again. */
+export class GroupWriter {
+  #bytes = Buffer.alloc(1 << 16);
+  #end = 0;
+  #at: Mark = { file: 0, offset: 0 };
+
+  /** @param at where the group will be written */
+  begin(at: Mark): void {
+    this.#at = at;
+    this.#end = GROUP_BYTES;
+  }
+
+  add(kind: RecordKind, key: Buffer, body: Buffer, footprintOfValues: number): Place {
+    const length = RECORD_BYTES + key.length + body.length;
+    const at = this.#end;
+    this.#reserve(at + length);
+    const bytes = this.#bytes;
+    bytes.writeUInt16LE(key.length, at + 4);
+    bytes.writeUInt16LE(KINDS.indexOf(kind), at + 6);
+    bytes.writeUInt32LE(body.length, at + 8);
+    bytes.writeUInt32LE(length + footprintOfValues, at + 12);
+    key.copy(bytes, at + RECORD_BYTES);
+    body.copy(bytes, at + RECORD_BYTES + key.length);
+    const place = { file: this.#at.file, offset: this.#at.offset + at, length };
+    bytes.writeUInt32LE(crc32(bytes.subarray(at + 4, at + length), placeNumber(place)), at);
+    this.#end += length;
+    return place;
+  }
+
+  /** The whole group; valid until the next one begins. */
+  finish({ store, sequence, base, oldest }: GroupHeader): Buffer {
+    const group = this.#bytes.subarray(0, this.#end);
+    const records = group.subarray(GROUP_BYTES);
+    group.writeUInt32LE(MAGIC, 0);
+    group.writeUInt32LE(FORMAT, 8);
+    group.writeUInt32LE(store, 12);
+    group.writeDoubleLE(sequence, 16);
+    group.writeUInt32LE(base.file, 24);
+    group.writeUInt32LE(base.offset, 28);
+    group.writeUInt32LE(oldest, 32);
+    group.writeUInt32LE(records.length, 36);
+    group.writeUInt32LE(crc32(records), 40);
+    group.writeUInt32LE(0, 44);
+    group.writeUInt32LE(crc32(group.subarray(8, GROUP_BYTES), placeNumber(this.#at)), 4);
+    return group;
+  }
+
+  #reserve(bytes: number): void {
+    if (bytes <= this.#bytes.length) return;
+    const larger = Buffer.alloc(Math.max(bytes, 2 * this.#bytes.length));
+    this.#bytes.copy(larger, 0, 0, this.#end);
+    this.#bytes = larger;
+  }
+}
+
+/** The header of the group at this place; undefined if it is not intact. */
+export function readGroup(bytes: Buffer, at: Mark): StoredGroup | undefined {
+  if (bytes.length < GROUP_BYTES || bytes.readUInt32LE(0) !== MAGIC) return undefined;
+  const checksum = crc32(bytes.subarray(8, GROUP_BYTES), placeNumber(at));
+  if (checksum !== bytes.readUInt32LE(4)) return undefined;
+  return {
+    format: bytes.readUInt32LE(8),
+    store: bytes.readUInt32LE(12),
+    sequence: bytes.readDoubleLE(16),
+    base: { file: bytes.readUInt32LE(24), offset: bytes.readUInt32LE(28) },
+    oldest: bytes.readUInt32LE(32),
+    length: bytes.readUInt32LE(36),
+    checksum: bytes.readUInt32LE(40),
+  };
+}
+
+/** The records of a group whose checksum was right. */
+export function* recordsOf(records: Buffer, first: Mark): Generator<LogRecord> {
+  for (let at = 0; at < records.length;) {
+    const keyEnd = at + RECORD_BYTES + records.readUInt16LE(at + 4);
+    const end = keyEnd + records.readUInt32LE(at + 8);
+    yield {
+      kind: KINDS[records.readUInt16LE(at + 6)] ?? 'page',
+      key: records.subarray(at + RECORD_BYTES, keyEnd),
+      body: records.subarray(keyEnd, end),
+      footprint: records.readUInt32LE(at + 12),
+      place: { file: first.file, offset: first.offset + at, length: end - at },
+    };
+    at = end;
+  }
+}
+
+/** The body of the record of this length at `at`. */
+export function bodyOf(bytes: Buffer, at: number, length: number): Buffer {
+  return bytes.subarray(at + RECORD_BYTES + bytes.readUInt16LE(at + 4), at + length);
+}
+
+export function isIntact(record: Buffer, place: Place): boolean {
+  return record.readUInt32LE(0) === crc32(record.subarray(4), placeNumber(place));
+}
+
+/** A start of a checksum that is another one in another place. */
+function placeNumber({ file, offset }: Mark): number {
+  return (Math.imul(file, 0x9e37_79b1) ^ offset) >>> 0;
+}
+
+/** The one sentence about a damaged file. */
+export function damaged(file: string, offset: number, what: string): PercolatorError {
+  const message = `the embedded store is damaged: ${file}, byte ${offset}: ${what}`;
+  return new PercolatorError('STORE_UNAVAILABLE', message);
+}
+
+export function nameOfLog(file: number): string {
+  return `${String(file).padStart(10, '0')}.log`;
+}

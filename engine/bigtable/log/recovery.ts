@@ -1,0 +1,291 @@
+/**
+ * Opening a log: finds what counts of it, and makes its index.
+ *
+ *     1. From the newest file back: each file's first group says where the log before it ended.
+ *     2. The index as of the hint; without one, an empty index as of the oldest file.
+ *     3. From there on, each group's records, in order.
+ *
+ * What is not intact ends the log, if nothing follows it: that is a group which was not finished, so
+ * it was not acknowledged. If anything follows it, the disk has lost what it once had, and the store
+ * is refused. (That cannot be told for the last group of a store that was not closed.)
+ *
+ * The last group may be in the system's memory alone: it may be the one whose sync has failed, or
+ * was not waited for. It is handed out, to be written again.
+ */
+import { entropySeed, PercolatorError } from '../../base/index.ts';
+import type { Disk } from './disk.ts';
+import { type FileRange, type FoundGroup, GroupReader } from './group-reader.ts';
+import { HINT_FILE, readHint } from './hint.ts';
+import type { LogFile, LogState } from './log.ts';
+import {
+  damaged,
+  FORMAT,
+  GROUP_BYTES,
+  type LogRecord,
+  type Mark,
+  nameOfLog,
+  recordsOf,
+  type StoredGroup,
+} from './record.ts';
+import { SortedIndex } from './sorted-index.ts';
+
+export interface Recovered {
+  /** Whether there was no store. */
+  readonly isNew: boolean;
+  /** Without the last group. */
+  readonly index: SortedIndex;
+  /** As of before the last group. */
+  readonly log: LogState;
+  /** The records of the last group, unless it is certainly on the disk. */
+  readonly last: readonly LogRecord[];
+  /** Files that do not count. */
+  readonly leftovers: readonly string[];
+  /** By which the log has grown since the hint. */
+  readonly replayedBytes: number;
+}
+
+/** A file of the log, as far as it counts. */
+interface Segment {
+  readonly file: number;
+  readonly end: number;
+  /** Whether the next file says where this one ends. */
+  readonly isEnded: boolean;
+}
+
+/** @throws STORE_UNAVAILABLE if what is there is damaged, or not a store of this format */
+export function recover(disk: Disk): Recovered {
+  const names = disk.names();
+  const numbers = names.flatMap((name) => /^(\d{10})\.log$/.exec(name)?.[1] ?? []).map(Number);
+  if (numbers.length > 0) {
+    const oldestFirst = numbers.toSorted((a, b) => a - b);
+    return new Recovery(disk, oldestFirst).run();
+  }
+  if (names.includes(HINT_FILE)) throw damaged(HINT_FILE, 0, 'there are no .log files next to it');
+  if (names.includes('data.mdb')) {
+    throw refused('it is a store of an earlier version (data.mdb); load its data again');
+  }
+  return newStore(0, []);
+}
+
+/** @param newest the number of the newest file, which does not count */
+function newStore(newest: number, leftovers: readonly string[]): Recovered {
+  const log = {
+    store: entropySeed(),
+    files: new Map<number, LogFile>(),
+    end: { file: 0, offset: 0 },
+    sequence: 0,
+    oldest: 0,
+    newest,
+  };
+  return { isNew: true, index: new SortedIndex(), log, last: [], leftovers, replayedBytes: 0 };
+}
+
+function refused(what: string): PercolatorError {
+  return new PercolatorError('STORE_UNAVAILABLE', what);
+}
+
+export function applyRecords(index: SortedIndex, records: Iterable<LogRecord>): void {
+  for (const { kind, key, body, footprint, place } of records) {
+    if (kind === 'value') continue;
+    if (body.length === 0) index.delete(key);
+    else index.set(key, { ...place, footprint });
+  }
+}
+
+class Recovery {
+  readonly #disk: Disk;
+  readonly #numbers: readonly number[];
+  readonly #files = new Map<number, LogFile>();
+  #index = new SortedIndex();
+  #store = 0;
+  /** Of the last group; undefined if none is known. */
+  #sequence: number | undefined;
+  #oldest = 0;
+  #end: Mark = { file: 0, offset: 0 };
+  #replayedBytes = 0;
+  /** Found, and not yet in the index. */
+  #last: { readonly at: Mark; readonly group: FoundGroup } | undefined;
+
+  constructor(disk: Disk, numbers: readonly number[]) {
+    this.#disk = disk;
+    this.#numbers = numbers;
+  }
+
+  run(): Recovered {
+    try {
+      for (const number of this.#numbers) {
+        const file = this.#disk.open(nameOfLog(number));
+        this.#files.set(number, { file, size: file.size() });
+      }
+      return this.#recover();
+    } catch (error) {
+      for (const { file } of this.#files.values()) file.close();
+      throw error;
+    }
+  }
+
+  #recover(): Recovered {
+    const segments = this.#segments();
+    const base = this.#end;
+    this.#useHint(segments);
+    if (segments.length === 0) return this.#unfinished();
+    for (const segment of segments) this.#replay(segment);
+    if (base.file > 0 && base.file >= this.#oldest) {
+      throw damaged(nameOfLog(base.file), 0, 'the file is missing');
+    }
+    const isNeeded = (file: number): boolean =>
+      file >= this.#oldest && segments.some((segment) => segment.file === file);
+    const leftovers = this.#numbers.filter((file) => !isNeeded(file) || file > this.#end.file);
+    for (const file of leftovers) {
+      this.#files.get(file)?.file.close();
+      this.#files.delete(file);
+    }
+    return this.#result(segments, leftovers.map(nameOfLog));
+  }
+
+  /** No group at all is intact: the store was never finished, or it has lost everything. */
+  #unfinished(): Recovered {
+    const newest = this.#numbers.at(-1) as number;
+    for (const [file, { file: opened, size }] of this.#files) {
+      if (size > GROUP_BYTES) {
+        throw damaged(nameOfLog(file), 0, 'its first group is not intact');
+      }
+      opened.close();
+    }
+    return newStore(newest, this.#numbers.map(nameOfLog));
+  }
+
+  #result(segments: readonly Segment[], leftovers: readonly string[]): Recovered {
+    const last = this.#last;
+    const end = last?.at ?? this.#end;
+    for (const [file, known] of this.#files) {
+      const next = segments.find((segment) => segment.file === file);
+      known.size = file === end.file ? end.offset : (next?.end ?? 0);
+    }
+    return {
+      isNew: false,
+      index: this.#index,
+      log: {
+        store: this.#store,
+        files: this.#files,
+        end,
+        sequence: (this.#sequence ?? 0) - (last === undefined ? 0 : 1),
+        oldest: this.#oldest,
+        newest: this.#numbers.at(-1) as number,
+      },
+      last: last === undefined ? [] : [...recordsAt(last)],
+      leftovers,
+      replayedBytes: this.#replayedBytes,
+    };
+  }
+
+  /** What counts of each file, oldest first. */
+  #segments(): readonly Segment[] {
+    const segments: Segment[] = [];
+    let limit: Mark | undefined;
+    for (const file of this.#numbers.toReversed()) {
+      if (limit !== undefined && file < limit.file) break; // Left over, or one is missing.
+      const first = this.#firstGroup(file, limit);
+      if (first === undefined) continue;
+      const { size } = this.#files.get(file) as LogFile;
+      const end = limit?.offset ?? size;
+      if (end > size) throw damaged(nameOfLog(file), size, 'the file ends too early');
+      segments.unshift({ file, end, isEnded: limit !== undefined });
+      limit = first.base;
+    }
+    this.#end = limit ?? this.#end;
+    return segments;
+  }
+
+  /**
+   * The header of a file's first group; undefined if the file does not count. In the newest file the
+   * whole group must be intact: it may be the last group of the file before, written again.
+   */
+  #firstGroup(file: number, limit: Mark | undefined): StoredGroup | undefined {
+    const { size } = this.#files.get(file) as LogFile;
+    const reader = this.#reader({ file, from: 0, end: size });
+    const first = limit === undefined ? reader.next() : reader.header();
+    const isGivenUp = limit !== undefined && file > limit.file;
+    if (first === undefined) {
+      // Its first group was never finished, unless more follows.
+      if (isGivenUp || (limit === undefined && !reader.hasLater())) return undefined;
+      throw damaged(nameOfLog(file), 0, 'its first group is not intact');
+    }
+    if (first.format !== FORMAT) throw refused(wrongFormat(first.format));
+    if (limit === undefined) this.#store = first.store;
+    if (isGivenUp && (first.base.file !== limit.file || first.base.offset !== limit.offset)) {
+      throw damaged(nameOfLog(file), 0, 'it does not fit to the files next to it');
+    }
+    return isGivenUp ? undefined : first;
+  }
+
+  #useHint(segments: readonly Segment[]): void {
+    const hint = readHint(this.#disk);
+    if (hint === undefined || (segments.length > 0 && hint.store !== this.#store)) return;
+    const { mark } = hint;
+    const segment = segments.find(({ file }) => file === mark.file);
+    if (mark.file > (segments.at(-1)?.file ?? 0) || mark.offset > (segment?.end ?? Infinity)) {
+      throw damaged(nameOfLog(mark.file), segment?.end ?? 0, 'the log ends before its index does');
+    }
+    if (segment === undefined) return; // That file was cleaned away; the others have all.
+    this.#index = hint.index;
+    this.#sequence = hint.sequence;
+    this.#oldest = hint.oldest;
+    this.#end = mark;
+  }
+
+  /** Applies the groups of a segment, each when the next one is found. */
+  #replay({ file, end, isEnded }: Segment): void {
+    if (this.#end.file > file) return; // Before the hint.
+    const from = this.#end.file === file ? this.#end.offset : 0;
+    const reader = this.#reader({ file, from, end });
+    for (;;) {
+      const at = { file, offset: reader.offset };
+      const group = reader.next();
+      if (group === undefined || !this.#isNext(group, at)) {
+        if (at.offset < end && (isEnded || reader.hasLater())) {
+          throw damaged(nameOfLog(file), at.offset, 'a group is not intact');
+        }
+        return;
+      }
+      this.#applyLast();
+      this.#last = { at, group };
+      this.#sequence = group.sequence;
+      this.#oldest = group.oldest;
+      this.#replayedBytes += GROUP_BYTES + group.length;
+      this.#end = { file, offset: reader.offset };
+    }
+  }
+
+  #isNext({ store, sequence, base }: FoundGroup, at: Mark): boolean {
+    if (at.offset > 0 && (base.file !== at.file || base.offset !== at.offset)) return false;
+    return store === this.#store && sequence === (this.#sequence ?? sequence - 1) + 1;
+  }
+
+  #applyLast(): void {
+    if (this.#last !== undefined) applyRecords(this.#index, recordsAt(this.#last));
+  }
+
+  #reader(range: FileRange): GroupReader {
+    const known = this.#files.get(range.file) as LogFile;
+    return new GroupReader(range, (target, offset) => {
+      const read = known.file.read(target, offset);
+      if (read === target.length) return;
+      throw damaged(nameOfLog(range.file), offset + read, 'the file ends too early');
+    });
+  }
+}
+
+function wrongFormat(format: number): string {
+  return `it has format ${format}, and this version reads format ${FORMAT}; use the version that wrote it`;
+}
+
+function* recordsAt({
+  at,
+  group,
+}: {
+  readonly at: Mark;
+  readonly group: FoundGroup;
+}): Generator<LogRecord> {
+  yield* recordsOf(group.records, { file: at.file, offset: at.offset + GROUP_BYTES });
+}

@@ -1,0 +1,132 @@
+/**
+ * A filter, prepared for the cells of a table: built once for a read, used for every row.
+ *
+ * The cells stay bytes: decoding one takes longer than comparing it, and most belong to other
+ * columns or versions.
+ */
+import { TIMESTAMP_MAX, type Cell, type CellFilter } from '../bigtable.ts';
+import { familyId, type TableEntry } from './catalog.ts';
+import {
+  cellKey,
+  columnAt,
+  columnKey,
+  isOfColumn,
+  prefixEnd,
+  qualifierAt,
+  timestampAt,
+} from './keys.ts';
+import type { Place } from './leaf.ts';
+import { cellAt, type CellBytes, placeAt } from './page.ts';
+import type { CellRange, RowPages } from './row-pages.ts';
+
+export interface RowFilter {
+  readonly family: string;
+  readonly qualifier: string | undefined;
+  readonly from: number;
+  readonly to: number;
+  readonly versions: number;
+  /** What the keys of the passing cells begin with: a family, or a column. */
+  readonly prefix: Buffer;
+}
+
+/** @throws FAMILY_NOT_FOUND */
+export function filterFor(table: TableEntry, filter: CellFilter): RowFilter {
+  const { family, qualifier, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
+  const id = familyId(table, family);
+  const prefix = qualifier === undefined ? Buffer.of(id) : columnKey(id, qualifier);
+  return { family, qualifier, from, to, versions, prefix };
+}
+
+/** Whether any cell passes, of any filter. */
+export function anyCell(row: RowPages, filters: readonly RowFilter[]): boolean {
+  return filters.some((filter) => visit(row, filter, isFound));
+}
+
+function isFound(): boolean {
+  return true;
+}
+
+/** The cells that pass, in the order of the filters. @param read a long value */
+export function cellsOf(
+  row: RowPages,
+  filters: readonly RowFilter[],
+  read: (place: Place) => Buffer,
+): Cell[] {
+  const found: Cell[] = [];
+  const add: Visitor = (page, { keyStart, keyEnd, isPlace, end }, { family, qualifier }) => {
+    found.push({
+      family,
+      qualifier: qualifier ?? qualifierAt(page, keyStart, keyEnd),
+      timestamp: timestampAt(page, keyEnd),
+      // A copy: the page is a part of a large piece of memory, which a value must not keep.
+      value: isPlace ? read(placeAt(page, keyEnd)) : Buffer.from(page.subarray(keyEnd, end)),
+    });
+    return false;
+  };
+  for (const filter of filters) visit(row, filter, add);
+  return found;
+}
+
+/** Returns whether it has seen enough. */
+type Visitor = (page: Buffer, cell: CellBytes, filter: RowFilter) => boolean;
+
+/** Visits each passing cell, until the visitor has seen enough. Returns whether it has. */
+function visit(row: RowPages, filter: RowFilter, visitor: Visitor): boolean {
+  const columns = new ColumnCounter(filter);
+  if (row.onlyPage !== undefined) return visitPage(row.onlyPage, columns, visitor);
+  for (const page of row.covering(rangeOf(filter))) {
+    if (visitPage(page, columns, visitor)) return true;
+    if (columns.isOver) break;
+  }
+  return false;
+}
+
+function visitPage(page: Buffer, columns: ColumnCounter, visitor: Visitor): boolean {
+  const { filter } = columns;
+  const { prefix, qualifier, from, to } = filter;
+  for (let at = 0; at < page.length && !columns.isOver;) {
+    const cell = cellAt(page, at);
+    const { keyStart, keyEnd } = cell;
+    at = cell.end;
+    if (qualifier === undefined) {
+      if (page[keyStart] !== prefix[0]) continue;
+    } else if (!isOfColumn(page, keyStart, keyEnd, prefix)) continue;
+    const timestamp = timestampAt(page, keyEnd);
+    if (timestamp < from || timestamp > to) continue;
+    if (columns.isWanted(page, cell) && visitor(page, cell, filter)) return true;
+  }
+  return false;
+}
+
+/** Counts the versions of each column. */
+class ColumnCounter {
+  readonly filter: RowFilter;
+  /** Whether no further cell can pass. */
+  isOver = false;
+  #column: Buffer | undefined;
+  #count = 0;
+
+  constructor(filter: RowFilter) {
+    this.filter = filter;
+  }
+
+  /** Whether the next cell that is in the range is among the newest of its column. */
+  isWanted(page: Buffer, { keyStart, keyEnd }: CellBytes): boolean {
+    const { qualifier, versions } = this.filter;
+    if (versions === Infinity) return true;
+    if (qualifier !== undefined) {
+      this.isOver = ++this.#count >= versions;
+      return true;
+    }
+    if (this.#column === undefined || !isOfColumn(page, keyStart, keyEnd, this.#column)) {
+      this.#column = columnAt(page, keyStart, keyEnd);
+      this.#count = 0;
+    }
+    return ++this.#count <= versions;
+  }
+}
+
+function rangeOf({ prefix, qualifier, from, to }: RowFilter): CellRange {
+  if (qualifier === undefined) return { first: prefix, last: prefixEnd(prefix) };
+  return { first: cellKey(prefix, to), last: cellKey(prefix, from) };
+}

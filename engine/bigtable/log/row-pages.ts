@@ -1,0 +1,92 @@
+/** The pages of rows, as the index and the log have them: what is durable. */
+import { joined, rowKeyOf } from './keys.ts';
+import type { Log } from './log.ts';
+import { NONE, type Position, type SortedIndex } from './sorted-index.ts';
+
+/** The keys of the first and of the last cell that are wanted. */
+export interface CellRange {
+  readonly first: Buffer;
+  readonly last: Buffer;
+}
+
+/** A row. */
+export interface RowPages {
+  /** Nearly every row has one page. */
+  readonly onlyPage: Buffer | undefined;
+  /** The pages that may hold cells of the range, in order. */
+  covering(range: CellRange): Iterable<Buffer>;
+}
+
+export interface Stored {
+  readonly index: SortedIndex;
+  readonly log: Log;
+}
+
+/** The row with this key; undefined if it has no cells. Valid until the index is changed. */
+export function storedRow(stored: Stored, row: Buffer): RowPages | undefined {
+  const first = stored.index.ceiling(row);
+  return stored.index.startsWith(first, row) ? rowFrom(stored, row, first) : undefined;
+}
+
+/** The rows with keys from `start` up to `end`, exclusive. */
+export function* storedRows(
+  stored: Stored,
+  start: Buffer,
+  end: Buffer,
+): Generator<{ readonly key: Buffer; readonly pages: RowPages }> {
+  const { index } = stored;
+  let at = index.ceiling(start);
+  while (at !== NONE && index.compare(at, end) < 0) {
+    const key = rowKeyOf(index.key(at));
+    yield { key, pages: rowFrom(stored, key, at) };
+    while (index.startsWith(at, key)) at = index.next(at);
+  }
+}
+
+export function pageAt({ index, log }: Stored, at: Position): Buffer {
+  return log.readBody(index.entry(at));
+}
+
+function rowFrom(stored: Stored, row: Buffer, first: Position): RowPages {
+  const isLarge = stored.index.startsWith(stored.index.next(first), row);
+  return isLarge ? new LargeRow(stored, row) : new SmallRow(pageAt(stored, first));
+}
+
+class SmallRow implements RowPages {
+  readonly onlyPage: Buffer;
+
+  constructor(page: Buffer) {
+    this.onlyPage = page;
+  }
+
+  covering(): Iterable<Buffer> {
+    return [this.onlyPage];
+  }
+}
+
+/** A row of several pages, which are read when they are asked for. */
+class LargeRow implements RowPages {
+  readonly onlyPage = undefined;
+  readonly #stored: Stored;
+  readonly #row: Buffer;
+  /** The pages that this read has met. */
+  readonly #pages = new Map<Position, Buffer>();
+
+  constructor(stored: Stored, row: Buffer) {
+    this.#stored = stored;
+    this.#row = row;
+  }
+
+  *covering({ first, last }: CellRange): Generator<Buffer> {
+    const { index } = this.#stored;
+    const row = this.#row;
+    const end = joined(row, last);
+    let at = index.floor(joined(row, first));
+    if (!index.startsWith(at, row)) at = index.ceiling(row);
+    for (; index.startsWith(at, row) && index.compare(at, end) <= 0; at = index.next(at)) {
+      const page = this.#pages.get(at) ?? pageAt(this.#stored, at);
+      this.#pages.set(at, page);
+      yield page;
+    }
+  }
+}

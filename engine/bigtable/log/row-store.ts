@@ -1,0 +1,226 @@
+/**
+ * Rows that are read as they are durable, and changed in groups.
+ *
+ *     change ─▶ checked and applied to the pending rows ─▶ gathering group
+ *                                                             │ when the group before it is durable
+ *                              index ◀─ synced ◀─ log ◀───────┘
+ *     read ───▶ index ─▶ log
+ *
+ * While one group is synced, the next one gathers; there is no delay to tune, because the disk sets
+ * the pace. A change is checked when it is submitted, against everything submitted before it, so
+ * mutations apply in the order submitted (manifest.ordered). It becomes visible, and is answered,
+ * when its group is durable.
+ *
+ * What if a group fails? Then what gathers was checked against changes that will never be, so it
+ * fails too, and every pending row is forgotten. If the failed group may be on the disk, nothing is
+ * served until a new file of the log says that it does not count (P58).
+ */
+import { PercolatorError } from '../../base/index.ts';
+import type { Mutation } from '../bigtable.ts';
+import { Cleaner } from './cleaner.ts';
+import { joined, rowKeyOf } from './keys.ts';
+import type { Entry } from './leaf.ts';
+import { type Log, reasonOf } from './log.ts';
+import { NO_CELLS, withPlaces } from './page.ts';
+import { type PendingPage, PendingRow } from './pending-row.ts';
+import { GroupWriter, type Mark } from './record.ts';
+import { type RowPages, type Stored, storedRow, storedRows } from './row-pages.ts';
+import type { SortedIndex } from './sorted-index.ts';
+
+/** The changes of one group, and what waits for it. */
+class Group {
+  readonly pages = new Set<PendingPage>();
+  readonly rows = new Set<PendingRow>();
+  readonly onDurable: (() => void)[] = [];
+  /** Undefined while no caller waits. */
+  durable: PromiseWithResolvers<void> | undefined;
+  /** Whether it is written even if it changes nothing. */
+  isForced = false;
+  /** Whether it holds what the index does not know yet, so that the cleaner would be mistaken. */
+  isRestored = false;
+}
+
+/** A group as it is written. */
+interface WrittenGroup {
+  readonly bytes: Buffer;
+  readonly at: Mark;
+  readonly updates: readonly (readonly [key: Buffer, entry: Entry | undefined])[];
+}
+
+export interface RowStoreEvents {
+  /** A group of that many bytes is durable and visible. */
+  readonly onDurable: (bytes: number) => void;
+  /** What is pending will not be applied. */
+  readonly onFailed: () => void;
+}
+
+export class RowStore implements Stored {
+  readonly index: SortedIndex;
+  readonly log: Log;
+  readonly #events: RowStoreEvents;
+  readonly #cleaner: Cleaner;
+  readonly #writer = new GroupWriter();
+  readonly #pending = new Map<string, PendingRow>();
+  #gathering = new Group();
+  #committing: Promise<void> | undefined;
+  #isInDoubt = false;
+
+  constructor({ index, log }: Stored, events: RowStoreEvents) {
+    this.index = index;
+    this.log = log;
+    this.#events = events;
+    this.#cleaner = new Cleaner(this);
+  }
+
+  /** The row as it is durable; undefined if it has no cells. */
+  row(key: Buffer): RowPages | undefined {
+    return storedRow(this, key);
+  }
+
+  /** The durable rows from `start` up to `end`, exclusive. */
+  rows(start: Buffer, end: Buffer): ReturnType<typeof storedRows> {
+    return storedRows(this, start, end);
+  }
+
+  /** The row as it will be when everything submitted is durable. */
+  pendingRow(key: Buffer): PendingRow {
+    const name = key.toString('latin1');
+    return this.#pending.get(name) ?? new PendingRow(this, key, name);
+  }
+
+  /** Changes a row of `pendingRow`: all of the mutations, or none. */
+  mutate(
+    row: PendingRow,
+    mutations: readonly Mutation[],
+    columnOf: (mutation: Mutation) => Buffer,
+  ): void {
+    for (const page of row.mutate(mutations, columnOf)) this.rewrite(page, row);
+  }
+
+  /** Writes a page of the row with the gathering group. */
+  rewrite(page: PendingPage, row: PendingRow): void {
+    this.#pending.set(row.name, row);
+    this.#gathering.rows.add(row);
+    this.#gathering.pages.add(page);
+  }
+
+  /** Writes these pages, whatever is stored, before anything else is done with the store. */
+  restore(pages: Iterable<PendingPage>): Promise<void> {
+    for (const page of pages) this.#gathering.pages.add(page);
+    this.#gathering.isRestored = true;
+    return this.#gathering.pages.size > 0 ? this.durable() : Promise.resolve();
+  }
+
+  /**
+   * Resolves when all that was changed so far is durable.
+   * @param onDurable called at the moment when it becomes visible
+   * @throws STORE_UNAVAILABLE if nothing of the group was applied, STORE_IN_DOUBT
+   */
+  durable(onDurable?: () => void): Promise<void> {
+    const group = this.#gathering;
+    if (onDurable !== undefined) group.onDurable.push(onDurable);
+    group.durable ??= Promise.withResolvers();
+    this.#committing ??= this.#commitGroups();
+    return group.durable.promise;
+  }
+
+  /** Whether a group may be on the disk that was not acknowledged, so that nothing is served. */
+  get isInDoubt(): boolean {
+    return this.#isInDoubt;
+  }
+
+  /** Resolves when a new file of the log says that such a group does not count. */
+  async settle(): Promise<void> {
+    try {
+      await this.writeEmptyGroup();
+    } catch (cause) {
+      const message = `the embedded store closed itself when its disk failed in a commit, and cannot be opened again: ${reasonOf(cause)}`;
+      throw new PercolatorError('STORE_UNAVAILABLE', message, { cause });
+    }
+  }
+
+  /** Writes the gathering group even if it changes nothing. */
+  writeEmptyGroup(): Promise<void> {
+    this.#gathering.isForced = true;
+    return this.durable();
+  }
+
+  /** Resolves when everything submitted so far is answered. */
+  async idle(): Promise<void> {
+    while (this.#committing !== undefined) await this.#committing;
+  }
+
+  async #commitGroups(): Promise<void> {
+    await Promise.resolve(); // Callers of the same turn of the event loop join the first group.
+    while (this.#gathering.durable !== undefined) await this.#commitGroup();
+    this.#committing = undefined;
+  }
+
+  async #commitGroup(): Promise<void> {
+    const group = this.#gathering;
+    try {
+      const isWritten = group.pages.size > 0 || group.isForced;
+      if (isWritten && !group.isRestored) this.#cleaner.clean();
+      this.#gathering = new Group();
+      if (isWritten) await this.#write(group);
+      for (const tell of group.onDurable) tell();
+      group.durable?.resolve();
+    } catch (error) {
+      this.#fail(group, error);
+    }
+  }
+
+  async #write(group: Group): Promise<void> {
+    const { oldest } = this.#cleaner;
+    const { bytes, at, updates } = this.#encode(group, oldest);
+    await this.log.append(bytes, at);
+    this.#isInDoubt = false;
+    for (const [key, entry] of updates) {
+      if (entry === undefined) this.index.delete(key);
+      else this.index.set(key, entry);
+    }
+    for (const row of group.rows) {
+      if (!this.#gathering.rows.has(row)) this.#pending.delete(row.name);
+    }
+    this.log.removeBefore(oldest);
+    this.#events.onDurable(bytes.length);
+  }
+
+  #encode({ pages }: Group, oldest: number): WrittenGroup {
+    const at = this.log.next(this.index.footprint);
+    const writer = this.#writer;
+    writer.begin(at);
+    const updates = Array.from(pages, (page) => [page.key, this.#encodePage(page)] as const);
+    return { bytes: writer.finish(this.log.header(oldest)), at, updates };
+  }
+
+  /** Also changes the page to what is in the log, where long values have records of their own. */
+  #encodePage(page: PendingPage): Entry | undefined {
+    const writer = this.#writer;
+    if (page.page.length === 0) {
+      writer.add('page', page.key, NO_CELLS, 0);
+      return undefined;
+    }
+    const written = withPlaces(page.page, (cell, value) => {
+      return writer.add('value', joined(rowKeyOf(page.key), cell), value, 0);
+    });
+    page.page = written.page;
+    const { file, offset, length } = writer.add('page', page.key, page.page, written.valueBytes);
+    return { file, offset, length, footprint: length + written.valueBytes };
+  }
+
+  /** What has gathered was checked against changes that will not be. */
+  #fail(group: Group, error: unknown): void {
+    const gathered = this.#gathering;
+    this.#gathering = new Group();
+    this.#pending.clear();
+    this.#cleaner.restart();
+    this.#isInDoubt ||= error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+    this.#events.onFailed();
+    group.durable?.reject(error);
+    if (gathered === group) return;
+    const message = `the commit before it failed (${reasonOf(error)}); nothing was applied`;
+    const refusal = new PercolatorError('STORE_UNAVAILABLE', message, { cause: error });
+    gathered.durable?.reject(refusal);
+  }
+}

@@ -1,0 +1,30 @@
+/** The sizes that decide when the log is cut, cleaned and indexed. Tests have smaller ones. */
+export interface Sizes {
+  /**
+   * A file of the log is ended at this size, or at a sixteenth of the data if that is more. Larger:
+   * more garbage stays until the oldest file is cleaned. Smaller: more open files.
+   */
+  readonly fileBytes: number;
+  /**
+   * The log may be larger than three times its data by this much. Larger: a small store takes more
+   * disk. Smaller: more is written again.
+   */
+  readonly garbageBytes: number;
+  /** Short files, of a store that is often opened, are cleaned when there are more than these. */
+  readonly files: number;
+  /**
+   * The log may grow by this much, or by the size of the index if that is more, before the index is
+   * written. Larger: opening a store that was not closed reads more. Smaller: more is written.
+   */
+  readonly hintBytes: number;
+  /** Memory for what was written last. */
+  readonly recentBytes: number;
+}
+
+export const SIZES: Sizes = {
+  fileBytes: 32 * 2 ** 20,
+  garbageBytes: 64 * 2 ** 20,
+  files: 64,
+  hintBytes: 32 * 2 ** 20,
+  recentBytes: 64e6,
+};

@@ -1,0 +1,182 @@
+/**
+ * The index of the store: every page's key, in order, with the place of its record in the log.
+ *
+ *     leaves, in order ─▶ [a … f] [g … m] [n … z]
+ *                           the last leaf that begins at or before a key ─▶ the slot in it
+ *
+ * Ten million rows have some 100,000 leaves, so a sorted array of leaves is the whole upper part of
+ * the tree: inserting a leaf moves the array's end, but happens once in some hundred keys. The keys
+ * are outside of V8's heap (leaf.ts): as objects they would cost several times the memory, and half
+ * a core of garbage collection.
+ */
+import { type Entry, Leaf } from './leaf.ts';
+
+/**
+ * A place in the order of the keys, valid until the index is changed: leaf and slot in one number,
+ * because every read makes some of these. `NONE` is no place.
+ */
+export type Position = number;
+export const NONE: Position = -1;
+/** More than a leaf has. */
+const SLOTS = 1024;
+
+export class SortedIndex {
+  /** Invariant: none is empty. */
+  readonly #leaves: Leaf[] = [];
+  #keys = 0;
+  #footprint = 0;
+
+  /** How many keys there are. */
+  get keys(): number {
+    return this.#keys;
+  }
+
+  /** Bytes of the log that are in use: the sum over all entries. */
+  get footprint(): number {
+    return this.#footprint;
+  }
+
+  get(key: Uint8Array): Entry | undefined {
+    const at = this.floor(key);
+    return at !== NONE && this.compare(at, key) === 0 ? this.entry(at) : undefined;
+  }
+
+  /** The last key at or before `key`. */
+  floor(key: Uint8Array): Position {
+    const leaf = this.#leafFor(key);
+    return leaf < 0 ? NONE : leaf * SLOTS + (this.#leaves[leaf] as Leaf).floor(key);
+  }
+
+  /** The first key at or after `key`. */
+  ceiling(key: Uint8Array): Position {
+    const at = this.floor(key);
+    if (at === NONE) return this.#leaves.length > 0 ? 0 : NONE;
+    return this.compare(at, key) === 0 ? at : this.next(at);
+  }
+
+  next(at: Position): Position {
+    const leaf = Math.floor(at / SLOTS);
+    if ((at % SLOTS) + 1 < (this.#leaves[leaf] as Leaf).count) return at + 1;
+    return leaf + 1 < this.#leaves.length ? (leaf + 1) * SLOTS : NONE;
+  }
+
+  previous(at: Position): Position {
+    if (at % SLOTS > 0) return at - 1;
+    const leaf = Math.floor(at / SLOTS) - 1;
+    return leaf < 0 ? NONE : leaf * SLOTS + (this.#leaves[leaf] as Leaf).count - 1;
+  }
+
+  /** A copy of the key. */
+  key(at: Position): Buffer {
+    return this.#leafAt(at).key(at % SLOTS);
+  }
+
+  entry(at: Position): Entry {
+    return this.#leafAt(at).entry(at % SLOTS);
+  }
+
+  compare(at: Position, key: Uint8Array): number {
+    return this.#leafAt(at).compare(at % SLOTS, key);
+  }
+
+  /** Also for `NONE`. */
+  startsWith(at: Position, prefix: Uint8Array): boolean {
+    return at !== NONE && this.#leafAt(at).startsWith(at % SLOTS, prefix);
+  }
+
+  set(key: Uint8Array, entry: Entry): void {
+    this.#footprint += entry.footprint;
+    const at = Math.max(0, this.#leafFor(key));
+    const leaf = this.#leaves[at];
+    if (leaf === undefined) {
+      this.#leaves.push(new Leaf());
+      this.#insert(0, 0, key, entry);
+      return;
+    }
+    const slot = leaf.floor(key);
+    if (slot >= 0 && leaf.compare(slot, key) === 0) {
+      this.#footprint -= leaf.footprint(slot);
+      leaf.replace(slot, entry);
+    } else this.#insert(at, slot + 1, key, entry);
+  }
+
+  delete(key: Uint8Array): void {
+    const at = this.floor(key);
+    if (at !== NONE && this.compare(at, key) === 0) this.#removeAt(at);
+  }
+
+  /** Removes every key with the prefix. */
+  deleteAll(prefix: Uint8Array): void {
+    for (;;) {
+      const at = this.ceiling(prefix);
+      if (!this.startsWith(at, prefix)) return;
+      this.#removeAt(at);
+    }
+  }
+
+  /** The next leaf to be copied: the keys above `after`, as one leaf; undefined if there are none. */
+  leafAfter(after: Uint8Array | undefined): Leaf | undefined {
+    const from = after === undefined ? 0 : Math.max(0, this.#leafFor(after));
+    for (let i = from; i < this.#leaves.length; i++) {
+      const leaf = this.#leaves[i] as Leaf;
+      const first = after === undefined ? 0 : leaf.floor(after) + 1;
+      if (first === 0) return leaf;
+      if (first === leaf.count) continue;
+      const rest = new Leaf();
+      for (let slot = first; slot < leaf.count; slot++) rest.append(leaf, slot);
+      return rest;
+    }
+    return undefined;
+  }
+
+  /** Adds a leaf whose keys are above all others; the index takes it over. */
+  addLeaf(leaf: Leaf): void {
+    this.#leaves.push(leaf);
+    this.#keys += leaf.count;
+    for (let slot = 0; slot < leaf.count; slot++) this.#footprint += leaf.footprint(slot);
+  }
+
+  #insert(at: number, slot: number, key: Uint8Array, entry: Entry): void {
+    const leaf = this.#leaves[at] as Leaf;
+    if (leaf.insert(slot, key, entry)) {
+      this.#keys++;
+      return;
+    }
+    // Keys that come in order fill the last leaf, instead of leaving every leaf half empty.
+    const isAppend = at === this.#leaves.length - 1 && slot === leaf.count;
+    const half = isAppend ? slot : leaf.count >>> 1;
+    this.#leaves.splice(at + 1, 0, leaf.splitAt(half));
+    if (slot > half || isAppend) this.#insert(at + 1, slot - half, key, entry);
+    else this.#insert(at, slot, key, entry);
+  }
+
+  #removeAt(at: Position): void {
+    const place = Math.floor(at / SLOTS);
+    const leaf = this.#leafAt(at);
+    this.#footprint -= leaf.footprint(at % SLOTS);
+    this.#keys--;
+    leaf.remove(at % SLOTS);
+    const next = this.#leaves[place + 1];
+    if (leaf.count === 0) this.#leaves.splice(place, 1);
+    else if (next !== undefined && leaf.isSmallWith(next)) {
+      for (let slot = 0; slot < next.count; slot++) leaf.append(next, slot);
+      this.#leaves.splice(place + 1, 1);
+    }
+  }
+
+  /** The last leaf whose first key is not above `key`; -1 if there is none. */
+  #leafFor(key: Uint8Array): number {
+    let low = 0;
+    let high = this.#leaves.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#leaves[middle] as Leaf).compare(0, key) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  #leafAt(at: Position): Leaf {
+    return this.#leaves[Math.floor(at / SLOTS)] as Leaf;
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * A disk in memory that fails as disks do, for the embedded store (bigtable/log/disk.ts).
+ *
+ *     write ─▶ the system's memory: read by every program ─┬─ sync ─▶ on the disk
+ *                                                          └─ power cut ─▶ lost, kept, or torn
+ *
+ * `afterPowerCut` is the disk that the next start finds. Of what was not synced, each sector of each
+ * write is there or not, alone, in any order, or holds garbage; the same goes for names. A sync that
+ * fails has done its work for some sectors, and no later one will for the others, though programs go
+ * on reading them: so does Linux.
+ *
+ * All chance comes from the given `Random`.
+ */
+import type { Random } from '../base/index.ts';
+import type { Disk, DiskFile } from '../bigtable/log/disk.ts';
+
+export type DiskOperation = 'create' | 'write' | 'sync' | 'rename' | 'remove' | 'syncNames';
+export type DiskFailure = 'EIO' | 'ENOSPC';
+
+export interface SimulatedDiskOptions {
+  readonly random: Random;
+  /** Called before each operation; may make it fail. */
+  readonly before?:
+    ((operation: DiskOperation, name: string) => DiskFailure | undefined) | undefined;
+}
+
+const SECTOR_BYTES = 512;
+
+interface Write {
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+/** The content of a file, whatever its name. */
+class Content {
+  /** As programs read it. */
+  current: Buffer = Buffer.alloc(0);
+  /** As it is on the disk. */
+  durable: Buffer = Buffer.alloc(0);
+  /** Not synced, in order. */
+  unsynced: Write[] = [];
+}
+
+/** A change of names that was not synced. */
+interface NameChange {
+  readonly apply: (names: Map<string, Content>) => void;
+}
+
+export class SimulatedDisk implements Disk {
+  readonly #random: Random;
+  readonly #names: Map<string, Content>;
+  /** As on the disk. */
+  #durableNames: Map<string, Content>;
+  #changes: NameChange[] = [];
+  #before: NonNullable<SimulatedDiskOptions['before']>;
+
+  constructor({ random, before }: SimulatedDiskOptions, files: Iterable<[string, Buffer]> = []) {
+    this.#random = random;
+    this.#before = before ?? (() => undefined);
+    const contents = Array.from(files, ([name, bytes]): [string, Content] => {
+      const content = new Content();
+      content.current = bytes;
+      content.durable = bytes;
+      return [name, content];
+    });
+    this.#names = new Map(contents);
+    this.#durableNames = new Map(contents);
+  }
+
+  set before(before: NonNullable<SimulatedDiskOptions['before']>) {
+    this.#before = before;
+  }
+
+  names(): readonly string[] {
+    return [...this.#names.keys()];
+  }
+
+  open(name: string): DiskFile {
+    const content = this.#names.get(name);
+    if (content === undefined) throw failure('ENOENT', name);
+    return this.#file(name, content);
+  }
+
+  create(name: string): DiskFile {
+    this.#check('create', name);
+    if (this.#names.has(name)) throw failure('EEXIST', name);
+    const content = new Content();
+    this.#change((names) => names.set(name, content));
+    return this.#file(name, content);
+  }
+
+  rename(from: string, to: string): void {
+    this.#check('rename', from);
+    const content = this.#names.get(from);
+    if (content === undefined) throw failure('ENOENT', from);
+    this.#change((names) => names.delete(from) && names.set(to, content));
+  }
+
+  remove(name: string): void {
+    this.#check('remove', name);
+    this.#change((names) => names.delete(name));
+  }
+
+  async sync(): Promise<void> {
+    await this.#pass();
+    this.#check('syncNames', '');
+    this.#durableNames = new Map(this.#names);
+    this.#changes = [];
+  }
+
+  /** The files as programs read them. */
+  files(): Map<string, Buffer> {
+    return new Map(Array.from(this.#names, ([name, { current }]) => [name, current]));
+  }
+
+  /** The files as they are after the power has failed now. Does not change this disk. */
+  afterPowerCut(random: Random): Map<string, Buffer> {
+    const names = new Map(this.#durableNames);
+    const luck = random.integer(0, 3);
+    for (const { apply } of this.#changes) if (isKept(random, luck)) apply(names);
+    return new Map(Array.from(names, ([name, content]) => [name, torn(content, random)]));
+  }
+
+  #change(apply: (names: Map<string, Content>) => void): void {
+    apply(this.#names);
+    this.#changes.push({ apply });
+  }
+
+  #check(operation: DiskOperation, name: string): void {
+    const failed = this.#before(operation, name);
+    if (failed !== undefined) throw failure(failed, `${operation} ${name}`);
+  }
+
+  /** Time passes: others run. */
+  async #pass(): Promise<void> {
+    for (let i = this.#random.integer(0, 8); i >= 0; i--) await Promise.resolve();
+  }
+
+  #file(name: string, content: Content): DiskFile {
+    return {
+      size: () => content.current.length,
+      read: (target, position) => content.current.copy(target, 0, position),
+      write: (bytes, position) => this.#write(name, content, { bytes, position }),
+      sync: () => this.#sync(name, content),
+      truncate: (size) => {
+        content.current = content.current.subarray(0, size);
+      },
+      close: () => {},
+    };
+  }
+
+  async #write(
+    name: string,
+    content: Content,
+    { bytes, position }: { readonly bytes: Uint8Array; readonly position: number },
+  ): Promise<void> {
+    const failed = this.#before('write', name);
+    const done = failed === undefined ? bytes.length : this.#random.integer(0, bytes.length - 1);
+    const write = { offset: position, bytes: Buffer.from(bytes.subarray(0, done)) };
+    content.current = written(content.current, write);
+    content.unsynced.push(write);
+    await this.#pass();
+    if (failed !== undefined) throw failure(failed, `write ${name}`);
+  }
+
+  async #sync(name: string, content: Content): Promise<void> {
+    await this.#pass();
+    const failed = this.#before('sync', name);
+    const writes = content.unsynced;
+    content.unsynced = [];
+    if (failed === undefined) {
+      for (const write of writes) content.durable = written(content.durable, write);
+      return;
+    }
+    content.durable = tornBy(content.durable, writes, this.#random);
+    throw failure(failed, `sync ${name}`);
+  }
+}
+
+function torn({ durable, unsynced }: Content, random: Random): Buffer {
+  return tornBy(durable, unsynced, random);
+}
+
+function tornBy(durable: Buffer, writes: readonly Write[], random: Random): Buffer {
+  const luck = random.integer(0, 3);
+  let content = durable;
+  for (const { offset, bytes } of writes) {
+    for (let from = 0; from < bytes.length;) {
+      const end = Math.min(bytes.length, from + SECTOR_BYTES - ((offset + from) % SECTOR_BYTES));
+      const sector = { offset: offset + from, bytes: bytes.subarray(from, end) };
+      if (isKept(random, luck)) content = written(content, sector);
+      else if (random.integer(0, 7) === 0) content = written(content, garbage(sector, random));
+      from = end;
+    }
+  }
+  return content;
+}
+
+/** @param luck 0: nothing is kept, 1: everything; otherwise each on its own */
+function isKept(random: Random, luck: number): boolean {
+  return luck === 1 || (luck > 1 && random.integer(0, luck - 1) === 0);
+}
+
+function garbage({ offset, bytes }: Write, random: Random): Write {
+  const isZero = random.integer(0, 1) === 0;
+  const change = (byte: number): number => (isZero ? 0 : byte ^ random.integer(0, 255));
+  return { offset, bytes: Buffer.from(Array.from(bytes, change)) };
+}
+
+function written(content: Buffer, { offset, bytes }: Write): Buffer {
+  const changed = Buffer.alloc(Math.max(content.length, offset + bytes.length));
+  content.copy(changed);
+  bytes.copy(changed, offset);
+  return changed;
+}
+
+function failure(code: string, what: string): Error {
+  return Object.assign(new Error(`${code}: simulated, ${what}`), { code });
+}

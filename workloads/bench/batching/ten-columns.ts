@@ -38,7 +38,11 @@ export async function openTenColumns(
   services: { readonly store: Bigtable; readonly oracle?: TimestampOracle | undefined },
   settings: EngineSettings,
 ): Promise<TenColumns> {
-  const percolator = await openPercolator({ ...services, ...settings });
+  const percolator = await openPercolator({
+    store: services.store,
+    oracle: services.oracle,
+    ...settings,
+  });
   return {
     percolator,
     run: ({ rows, seed, ...options }) => {

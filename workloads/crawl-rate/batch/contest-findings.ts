@@ -57,7 +57,11 @@ function ratesTable(documents: number, repeats: readonly Repeat[]): ResultTable 
       const seconds = repeats.map(of);
       const middle = median(seconds);
       const range = [Math.min(...seconds), Math.max(...seconds)];
-      return [system, ...[middle, ...range].map(rounded), Math.round(documents / middle)];
+      return [
+        system,
+        ...[middle, ...range].map((value) => rounded(value)),
+        Math.round(documents / middle),
+      ];
     }),
     metrics: {
       rowNames: 1,

@@ -157,7 +157,7 @@ for (const [kind, expected] of [
           );
           if (isArmed && commits === true) {
             isArmed = false;
-            // While the store cannot be opened again, nobody can look how it ended.
+            // While the store cannot be opened again, no caller can look how it ended.
             failNext(disk, kind, 'EIO', kind === 'sync' ? 1_000 : 1);
           }
           return target.checkAndMutateRow(conditional);

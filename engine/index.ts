@@ -3,6 +3,7 @@
 export * from './base/index.ts';
 export {
   batchBigtable,
+  decorate,
   openEmbedded,
   openRemote,
   durabilityOf,

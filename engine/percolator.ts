@@ -58,7 +58,7 @@ import { batchTimestamps, openAllocator, type TimestampOracle } from './oracle/i
 import {
   createTablesTable,
   incarnationNow,
-  NamedBigtable,
+  namedBigtable,
   StoredCatalog,
   type TableDefinition,
   Tables,
@@ -234,7 +234,7 @@ async function openOn(store: Bigtable, options: PercolatorOptions): Promise<Perc
     isObserved: async (table: string, column: string) =>
       (await incarnationNow(catalog, table)).observedColumns.has(column),
     catalog,
-    named: new NamedBigtable(batched.store, catalog),
+    named: namedBigtable(batched.store, catalog),
   };
   const context = createContext(services, options);
   const tables = new Tables(context, store, catalog);

@@ -28,16 +28,7 @@
  * unchanged.
  */
 import { type Clock, PercolatorError } from '../base/index.ts';
-import type {
-  Bigtable,
-  CellFilter,
-  ConditionalRowMutation,
-  Manifest,
-  Row,
-  RowMutation,
-  RowRange,
-  TableSchema,
-} from './bigtable.ts';
+import type { Bigtable, ConditionalRowMutation, Manifest } from './bigtable.ts';
 import { answersTo } from './answers.ts';
 import { type BatchingCounters, noCounts } from './batching/counters.ts';
 import { BlindMutations, Conditionals, type ReadRequest, Reads } from './batching/kinds.ts';
@@ -97,54 +88,39 @@ class BatchingBigtable implements Bigtable {
     this.onChange = store.onChange;
   }
 
-  async readRow(
-    table: string,
-    row: string,
-    filters: readonly CellFilter[],
-  ): Promise<Row | undefined> {
+  readonly readRow: Bigtable['readRow'] = async (table, row, filters) => {
     const [only] = await this.readRows(table, [row], filters);
     return only;
-  }
+  };
 
-  async readRows(
-    table: string,
-    rows: readonly string[],
-    filters: readonly CellFilter[],
-  ): Promise<readonly (Row | undefined)[]> {
+  readonly readRows: Bigtable['readRows'] = async (table, rows, filters) => {
     this.#assertOpen();
     rows.forEach(validateRowKey);
     filters.forEach(validateFilter);
     const request: ReadRequest = { table, rows, filters };
     const key = `read\0${table}\0${shapeOf(filters)}`;
     return this.#scheduler.submit(this.#reads, request, { key });
-  }
+  };
 
-  async readRange(
-    table: string,
-    range: RowRange & { readonly limit: number },
-    filters: readonly CellFilter[],
-  ): Promise<readonly Row[]> {
-    return this.#pass(() => this.#store.readRange(table, range, filters));
-  }
+  readonly readRange: Bigtable['readRange'] = async (table, range, filters) =>
+    this.#pass(() => this.#store.readRange(table, range, filters));
 
-  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) => {
     this.#assertOpen();
     if (this.manifest.conditionalBatch) return this.#submitConditional(conditional, true);
     this.#countConditionals(1);
     return this.#pass(() => this.#store.checkAndMutateRow(conditional));
-  }
+  };
 
-  checkAndMutateRows(
-    conditionals: readonly ConditionalRowMutation[],
-  ): Promise<readonly (boolean | Error)[]> {
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) => {
     if (!this.manifest.conditionalBatch || this.#closed !== undefined) {
       this.#countConditionals(conditionals.length);
       return this.#scheduler.pass(() => this.#store.checkAndMutateRows(conditionals));
     }
     return answersTo(conditionals.map((one) => this.#submitConditional(one, false)));
-  }
+  };
 
-  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+  readonly mutateRows: Bigtable['mutateRows'] = async (rows) => {
     this.#assertOpen();
     for (const { row, mutations } of rows) {
       validateRowKey(row);
@@ -161,23 +137,21 @@ class BatchingBigtable implements Bigtable {
         }),
       ),
     );
-  }
+  };
 
-  async sampleRowKeys(table: string): Promise<readonly string[]> {
-    return this.#pass(() => this.#store.sampleRowKeys(table));
-  }
+  readonly sampleRowKeys: Bigtable['sampleRowKeys'] = async (table) =>
+    this.#pass(() => this.#store.sampleRowKeys(table));
 
-  async createTable(table: string, schema: TableSchema): Promise<void> {
+  readonly createTable: Bigtable['createTable'] = async (table, schema) => {
     await this.#pass(() => this.#store.createTable(table, schema));
-  }
+  };
 
-  async listTables(): Promise<readonly string[]> {
-    return this.#pass(() => this.#store.listTables());
-  }
+  readonly listTables: Bigtable['listTables'] = async () =>
+    this.#pass(() => this.#store.listTables());
 
-  async dropTable(table: string): Promise<void> {
+  readonly dropTable: Bigtable['dropTable'] = async (table) => {
     await this.#pass(() => this.#store.dropTable(table));
-  }
+  };
 
   async close(): Promise<void> {
     this.#closed ??= this.#scheduler.drain().then(() => this.#store.close());

@@ -15,6 +15,7 @@ export {
 } from './bigtable.ts';
 export { durabilityOf } from './durability.ts';
 export { openEmbedded, type EmbeddedOptions } from './embedded/index.ts';
+export { decorate } from './decorate.ts';
 export { batchBigtable } from './batching.ts';
 export type { BatchingCounters, LaneCounters } from './batching/counters.ts';
 export type { BatchingOptions } from './batching/options.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Bigtable, Cell, Mutation, Row } from '../bigtable/index.ts';
+import { type Bigtable, type Cell, decorate, type Mutation, type Row } from '../bigtable/index.ts';
 import { runObservers } from '../observer/run-observer.ts';
 import { cell, createMemoryBigtable, FaultyBigtable, type MutationCall } from '../testing/index.ts';
 import { openScene } from '../testing/collection-scene.ts';
@@ -194,16 +194,12 @@ describe('of a cell with many records above the deletion horizon', () => {
       for (const row of await rows) count += row?.cells.length ?? 0;
       return rows;
     };
-    const reads: Partial<Bigtable> = {
+    const decorated = decorate(store, {
       readRange: (...call) => counted(store.readRange(...call)) as Promise<Row[]>,
       readRows: (...call) => counted(store.readRows(...call)),
       readRow: async (...call) => (await counted(store.readRow(...call).then((row) => [row])))[0],
-    };
-    const get = (target: Bigtable, name: keyof Bigtable): unknown => {
-      const found: unknown = reads[name] ?? target[name];
-      return typeof found === 'function' ? (found.bind(target) as unknown) : found;
-    };
-    return { store: new Proxy(store, { get }), count: () => count };
+    });
+    return { store: decorated, count: () => count };
   }
 
   test('a visit does not read all of them', async () => {

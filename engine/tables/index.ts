@@ -8,5 +8,5 @@ export {
   TABLES_TABLE,
 } from './definition.ts';
 export { companionOf, incarnationOf, storedName } from './names.ts';
-export { NamedBigtable } from './named-bigtable.ts';
+export { namedBigtable } from './named-bigtable.ts';
 export { incarnationNow, Tables } from './tables.ts';

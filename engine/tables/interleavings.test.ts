@@ -10,7 +10,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom, isRetryable, PercolatorError, type Random } from '../base/index.ts';
-import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { answersTo } from '../bigtable/answers.ts';
+import { type Bigtable, decorate, type Timestamp } from '../bigtable/index.ts';
 import { batchTimestamps, openAllocator } from '../oracle/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
 import { createMemoryBigtable, VirtualClock } from '../testing/index.ts';
@@ -179,31 +180,29 @@ class Run {
   /** Delays requests and answers, and loses some of the answers. */
   #troubled(random: Random): Bigtable {
     const store = this.#store;
-    const call = async (name: string, args: unknown[]): Promise<unknown> => {
-      const isMutation = name.startsWith('mutate') || name === 'checkAndMutateRow';
-      const isLost = this.#isTroubled && isMutation && random.fraction() < 0.02;
+    const call = async <T>(method: () => Promise<T>, mutates = false): Promise<T> => {
+      const isLost = this.#isTroubled && mutates && random.fraction() < 0.02;
       await this.#delay(random);
-      const method = Reflect.get(store, name) as (...given: unknown[]) => Promise<unknown>;
-      const answer = await method.apply(store, args);
+      const answer = await method();
       await this.#delay(random);
       if (isLost) throw new PercolatorError('STORE_IN_DOUBT', 'the answer was lost');
       return answer;
     };
-    return new Proxy(store, {
-      get(target, name) {
-        if (name === 'manifest') return { ...target.manifest, ordered: false };
-        if (name === 'checkAndMutateRows') {
-          return (conditionals: readonly unknown[]) =>
-            Promise.all(
-              conditionals.map((one) =>
-                call('checkAndMutateRow', [one]).catch((error: unknown) => error),
-              ),
-            );
-        }
-        const value: unknown = Reflect.get(target, name);
-        if (typeof value !== 'function') return value;
-        return (...args: unknown[]) => call(String(name), args);
-      },
+    const checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) =>
+      call(() => store.checkAndMutateRow(conditional), true);
+    return decorate(store, {
+      manifest: { ...store.manifest, ordered: false },
+      checkAndMutateRow,
+      checkAndMutateRows: (conditionals) => answersTo(conditionals.map(checkAndMutateRow)),
+      mutateRows: (rows) => call(() => store.mutateRows(rows), true),
+      readRow: (...given) => call(() => store.readRow(...given)),
+      readRows: (...given) => call(() => store.readRows(...given)),
+      readRange: (...given) => call(() => store.readRange(...given)),
+      sampleRowKeys: (table) => call(() => store.sampleRowKeys(table)),
+      createTable: (...given) => call(() => store.createTable(...given)),
+      listTables: () => call(() => store.listTables()),
+      dropTable: (table) => call(() => store.dropTable(table)),
+      close: () => call(() => store.close()),
     });
   }
 }

@@ -23,10 +23,7 @@ import type {
   ConditionalRowMutation,
   Manifest,
   Mutation,
-  Row,
   RowMutation,
-  RowRange,
-  TableSchema,
 } from '../bigtable/index.ts';
 
 export interface ReadCall {
@@ -136,70 +133,52 @@ export class FaultyBigtable implements Bigtable {
     for (const deliver of copies) await deliver().catch(() => undefined);
   }
 
-  async readRow(
-    table: string,
-    row: string,
-    filters: readonly CellFilter[],
-  ): Promise<Row | undefined> {
+  readonly readRow: Bigtable['readRow'] = async (table, row, filters) => {
     const call: ReadCall = { kind: 'read', operation: 'readRow', table, rows: [row], filters };
     return this.#read(call, () => this.#store.readRow(table, row, filters));
-  }
+  };
 
-  async readRows(
-    table: string,
-    rows: readonly string[],
-    filters: readonly CellFilter[],
-  ): Promise<readonly (Row | undefined)[]> {
+  readonly readRows: Bigtable['readRows'] = async (table, rows, filters) => {
     const call: ReadCall = { kind: 'read', operation: 'readRows', table, rows, filters };
     return this.#read(call, () => this.#store.readRows(table, rows, filters));
-  }
+  };
 
-  async readRange(
-    table: string,
-    range: RowRange & { readonly limit: number },
-    filters: readonly CellFilter[],
-  ): Promise<readonly Row[]> {
+  readonly readRange: Bigtable['readRange'] = async (table, range, filters) => {
     const rows = [range.start, range.end].filter((row) => row !== undefined);
     const call: ReadCall = { kind: 'read', operation: 'readRange', table, rows, filters };
     return this.#read(call, () => this.#store.readRange(table, range, filters));
-  }
+  };
 
-  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
-    return this.#checkAndMutate('checkAndMutateRow', conditional);
-  }
+  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) =>
+    this.#checkAndMutate('checkAndMutateRow', conditional);
 
-  async checkAndMutateRows(
-    conditionals: readonly ConditionalRowMutation[],
-  ): Promise<readonly (boolean | Error)[]> {
-    return Promise.all(
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) =>
+    Promise.all(
       conditionals.map((conditional) =>
         this.#checkAndMutate('checkAndMutateRows', conditional).catch(survivable),
       ),
     );
-  }
 
-  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+  readonly mutateRows: Bigtable['mutateRows'] = async (rows) => {
     this.#assertAlive();
     const answers = await Promise.allSettled(rows.map((row) => this.#mutateRow(row)));
     this.#assertNotCrashed();
     for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
-  }
+  };
 
-  async sampleRowKeys(table: string): Promise<readonly string[]> {
-    return this.#untraced(() => this.#store.sampleRowKeys(table));
-  }
+  readonly sampleRowKeys: Bigtable['sampleRowKeys'] = async (table) =>
+    this.#untraced(() => this.#store.sampleRowKeys(table));
 
-  async createTable(table: string, schema: TableSchema): Promise<void> {
+  readonly createTable: Bigtable['createTable'] = async (table, schema) => {
     await this.#untraced(() => this.#store.createTable(table, schema));
-  }
+  };
 
-  async listTables(): Promise<readonly string[]> {
-    return this.#untraced(() => this.#store.listTables());
-  }
+  readonly listTables: Bigtable['listTables'] = async () =>
+    this.#untraced(() => this.#store.listTables());
 
-  async dropTable(table: string): Promise<void> {
+  readonly dropTable: Bigtable['dropTable'] = async (table) => {
     await this.#untraced(() => this.#store.dropTable(table));
-  }
+  };
 
   /** Closes this client only: the store goes on, and serves its other clients. */
   async close(): Promise<void> {

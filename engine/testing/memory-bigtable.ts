@@ -14,9 +14,7 @@ import type {
   CellFilter,
   ConditionalRowMutation,
   Manifest,
-  Row,
   RowMutation,
-  RowRange,
   TableSchema,
 } from '../bigtable/index.ts';
 import { answersTo } from '../bigtable/answers.ts';
@@ -45,66 +43,51 @@ class MemoryBigtable implements Bigtable {
   readonly #tables = new Map<string, MemoryTable>();
   #closed = false;
 
-  async readRow(
-    table: string,
-    row: string,
-    filters: readonly CellFilter[],
-  ): Promise<Row | undefined> {
+  readonly readRow: Bigtable['readRow'] = async (table, row, filters) => {
     const [only] = await this.readRows(table, [row], filters);
     return only;
-  }
+  };
 
-  async readRows(
-    table: string,
-    rows: readonly string[],
-    filters: readonly CellFilter[],
-  ): Promise<readonly (Row | undefined)[]> {
+  readonly readRows: Bigtable['readRows'] = async (table, rows, filters) => {
     this.#assertOpen();
     rows.forEach(validateRowKey);
     this.#validateFilters(table, filters);
     await Promise.resolve();
     return rows.map((row) => this.#table(table).readRow(row, filters));
-  }
+  };
 
-  async readRange(
-    table: string,
-    range: RowRange & { readonly limit: number },
-    filters: readonly CellFilter[],
-  ): Promise<readonly Row[]> {
+  readonly readRange: Bigtable['readRange'] = async (table, range, filters) => {
     this.#assertOpen();
     validateRange(range);
     this.#validateFilters(table, filters);
     await Promise.resolve();
     return this.#table(table).readRange(range, filters);
-  }
+  };
 
-  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) => {
     this.#assertOpen();
     this.#validateConditional(conditional);
     await Promise.resolve();
     return this.#table(conditional.table).checkAndMutateRow(conditional);
-  }
+  };
 
-  checkAndMutateRows(
-    conditionals: readonly ConditionalRowMutation[],
-  ): Promise<readonly (boolean | Error)[]> {
-    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
-  }
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) =>
+    answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
 
-  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+  readonly mutateRows: Bigtable['mutateRows'] = async (rows) => {
     this.#assertOpen();
     for (const row of rows) this.#validateRowMutation(row);
     await Promise.resolve();
     for (const { table, row, mutations } of rows) this.#table(table).mutateRow(row, mutations);
-  }
+  };
 
-  async sampleRowKeys(table: string): Promise<readonly string[]> {
+  readonly sampleRowKeys: Bigtable['sampleRowKeys'] = async (table) => {
     this.#assertOpen();
     await Promise.resolve();
     return this.#table(table).schema.splits ?? [];
-  }
+  };
 
-  async createTable(table: string, schema: TableSchema): Promise<void> {
+  readonly createTable: Bigtable['createTable'] = async (table, schema) => {
     this.#assertOpen();
     validateSchema(table, schema);
     await Promise.resolve();
@@ -114,19 +97,19 @@ class MemoryBigtable implements Bigtable {
     else if (JSON.stringify(existing.schema) !== JSON.stringify(wanted)) {
       throw new PercolatorError('TABLE_MISMATCH', `table ${table} exists with another schema`);
     }
-  }
+  };
 
-  async listTables(): Promise<readonly string[]> {
+  readonly listTables: Bigtable['listTables'] = async () => {
     this.#assertOpen();
     await Promise.resolve();
     return [...this.#tables.keys()];
-  }
+  };
 
-  async dropTable(table: string): Promise<void> {
+  readonly dropTable: Bigtable['dropTable'] = async (table) => {
     this.#assertOpen();
     await Promise.resolve();
     this.#tables.delete(table);
-  }
+  };
 
   async close(): Promise<void> {
     this.#closed = true;

@@ -3,7 +3,7 @@
  * and drop tables in use, step by step.
  */
 import { assert, createRandom, type Random } from '../base/index.ts';
-import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+import { type Bigtable, decorate, type Timestamp } from '../bigtable/index.ts';
 import { fsck } from '../fsck.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from '../oracle/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
@@ -224,20 +224,14 @@ function createGate(): Held & { wait(): Promise<void> } {
 }
 
 function gated(store: Bigtable, before: Before): Bigtable {
-  const createTable: Bigtable['createTable'] = async (table, schema) => {
-    await before.createTable?.(table);
-    await store.createTable(table, schema);
-  };
-  const dropTable: Bigtable['dropTable'] = async (table) => {
-    await before.dropTable?.(table);
-    await store.dropTable(table);
-  };
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === 'createTable') return createTable;
-      if (name === 'dropTable') return dropTable;
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+  return decorate(store, {
+    createTable: async (table, schema) => {
+      await before.createTable?.(table);
+      await store.createTable(table, schema);
+    },
+    dropTable: async (table) => {
+      await before.dropTable?.(table);
+      await store.dropTable(table);
     },
   });
 }

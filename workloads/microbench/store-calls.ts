@@ -3,7 +3,7 @@
  *
  * Nothing is measured through it; it counts in a pass of its own, because counting takes time.
  */
-import type { Bigtable } from '#engine';
+import { type Bigtable, decorate } from '#engine';
 
 const METHODS = [
   'readRow',
@@ -26,20 +26,15 @@ export interface StoreCall {
 
 /** The same storage; each call that has succeeded is passed to `onCall`. */
 export function watchCalls(store: Bigtable, onCall: (call: StoreCall) => void): Bigtable {
-  return new Proxy(store, {
-    get: (target, property) => {
-      const value: unknown = Reflect.get(target, property, target);
-      if (typeof value !== 'function') return value;
-      const method = METHODS.find((one) => one === property);
-      const bound = value.bind(target) as (...given: unknown[]) => unknown;
-      if (method === undefined) return bound;
-      return async (...given: unknown[]) => {
-        const answer = await bound(...given);
-        onCall({ method, given, answer });
-        return answer;
-      };
+  const watched = METHODS.map((method) => [
+    method,
+    async (...given: unknown[]) => {
+      const answer: unknown = await Reflect.apply(store[method], store, given);
+      onCall({ method, given, answer });
+      return answer;
     },
-  });
+  ]);
+  return decorate(store, Object.fromEntries(watched) as Partial<Bigtable>);
 }
 
 export interface CallCounts {

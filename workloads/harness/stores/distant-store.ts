@@ -4,8 +4,7 @@
  *
  * As in a network, calls overtake one another, so the manifest promises no order.
  */
-import { type Bigtable, systemClock } from '#engine';
-import { overlay } from './store-counts.ts';
+import { type Bigtable, decorate, systemClock } from '#engine';
 
 export interface Distance {
   readonly roundTripMs: number;
@@ -21,12 +20,12 @@ export function distantStore(
   { roundTripMs, conditionalBatch }: Distance,
 ): Bigtable {
   const manifest = { ...store.manifest, ordered: false, conditionalBatch };
-  if (roundTripMs === 0) return overlay(store, { manifest });
+  if (roundTripMs === 0) return decorate(store, { manifest });
   const travel = async <T>(call: () => Promise<T>): Promise<T> => {
     await systemClock.sleep(roundTripMs);
     return call();
   };
-  return overlay(store, {
+  return decorate(store, {
     manifest,
     readRow: (table, row, filters) => travel(() => store.readRow(table, row, filters)),
     readRows: (table, rows, filters) => travel(() => store.readRows(table, rows, filters)),

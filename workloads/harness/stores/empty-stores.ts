@@ -1,10 +1,9 @@
 /** Empty storages, one after the other: disposing of one deletes its data. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type Bigtable, openStore } from '#engine';
+import { type Bigtable, decorate, openStore } from '#engine';
 import { UsageError } from '#results';
 import { checkStoreName, provideStore } from './index.ts';
-import { overlay } from './store-counts.ts';
 
 export const STORES = ['embedded', 'emulator'] as const;
 
@@ -40,9 +39,8 @@ async function emptyEmulator(): Promise<Bigtable> {
   });
 }
 
-/** `store`, with both ways of closing replaced by `close`, which runs once. */
+/** `store`, with its way of closing replaced by `close`, which runs once. */
 function closingWith(store: Bigtable, close: () => Promise<void>): Bigtable {
   let closed: Promise<void> | undefined;
-  const once = (): Promise<void> => (closed ??= close());
-  return overlay(store, { close: once, [Symbol.asyncDispose]: once });
+  return decorate(store, { close: () => (closed ??= close()) });
 }

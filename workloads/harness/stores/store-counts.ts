@@ -7,7 +7,7 @@
  *     conditional mutations together   one RPC where the storage batches them, else one for each
  *     blind mutations together         one RPC for each table
  */
-import type { Bigtable } from '#engine';
+import { type Bigtable, decorate } from '#engine';
 
 export interface KindCounts {
   operations: number;
@@ -31,7 +31,7 @@ export function countCalls(store: Bigtable): {
     kind.operations += operations;
     kind.rpcs += rpcs;
   };
-  const counting: Partial<Bigtable> = {
+  const counting = decorate(store, {
     readRow: (table, row, filters) => {
       count(counts.reads, 1, 1);
       return store.readRow(table, row, filters);
@@ -57,19 +57,8 @@ export function countCalls(store: Bigtable): {
       count(counts.blind, rows.length, new Set(rows.map(({ table }) => table)).size);
       return store.mutateRows(rows);
     },
-  };
-  return { store: overlay(store, counting), counts };
-}
-
-/** `store`, with some of its members replaced. */
-export function overlay(store: Bigtable, parts: Partial<Bigtable>): Bigtable {
-  return new Proxy(store, {
-    get: (target, property) => {
-      if (property in parts) return parts[property as keyof Bigtable];
-      const value: unknown = Reflect.get(target, property, target);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
   });
+  return { store: counting, counts };
 }
 
 export function copyCounts(counts: StoreCounts): StoreCounts {

@@ -35,7 +35,7 @@ import {
 } from '../simulation/recording.ts';
 import type { Answer, Message, MessageBook, Request } from './messages.ts';
 import { inDoubt } from './messages.ts';
-import { MessagingBigtable } from './messaging-bigtable.ts';
+import { messagingBigtable } from './messaging-bigtable.ts';
 import type { ScriptedProcess } from './scenario.ts';
 
 /** What the clients of a process have seen and been told. */
@@ -84,7 +84,7 @@ export class LiveProcess {
       this.#send(surroundings.messages.message(request));
     this.#context = createContext(
       {
-        store: new MessagingBigtable(send),
+        store: messagingBigtable(send),
         oracle: {
           horizon: 0,
           next: async () => (await send({ kind: 'timestamp' })) as Timestamp,

@@ -1,94 +1,43 @@
 /**
  * A Bigtable that turns every call into messages, one for each row, and waits for their answers.
  */
-import type {
-  Bigtable,
-  CellFilter,
-  ConditionalRowMutation,
-  Manifest,
-  Row,
-  RowMutation,
-} from '../../../engine/bigtable/index.ts';
+import type { Bigtable, Row } from '../../../engine/bigtable/index.ts';
 import { answersTo } from '../../../engine/bigtable/answers.ts';
 import type { Answer, Request } from './messages.ts';
 
-type Send = (request: Request) => Promise<Answer['value']>;
-
-export class MessagingBigtable implements Bigtable {
-  readonly manifest: Manifest = {
-    name: 'exhaustive',
-    conditionalBatch: false,
-    ordered: false,
-    splits: true,
-    durability: 'nothing survives the search',
+export function messagingBigtable(send: (request: Request) => Promise<Answer['value']>): Bigtable {
+  const readRow: Bigtable['readRow'] = async (table, row, filters) =>
+    (await send({ kind: 'read', table, row, filters })) as Row | undefined;
+  const checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) =>
+    (await send({ kind: 'check', ...conditional })) === true;
+  return {
+    manifest: {
+      name: 'exhaustive',
+      conditionalBatch: false,
+      ordered: false,
+      splits: true,
+      durability: 'nothing survives the search',
+    },
+    readRow,
+    readRows: (table, rows, filters) =>
+      Promise.all(rows.map((row) => readRow(table, row, filters))),
+    checkAndMutateRow,
+    checkAndMutateRows: (conditionals) => answersTo(conditionals.map(checkAndMutateRow)),
+    async mutateRows(rows) {
+      const answers = await Promise.allSettled(
+        rows.map((mutation) => send({ kind: 'mutate', ...mutation })),
+      );
+      for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+    },
+    // A range is read row by row, because scenarios name their rows; tables exist and stay.
+    readRange: refuse,
+    sampleRowKeys: refuse,
+    createTable: refuse,
+    listTables: refuse,
+    dropTable: refuse,
+    close: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
   };
-  readonly #send: Send;
-
-  constructor(send: Send) {
-    this.#send = send;
-  }
-
-  async readRow(
-    table: string,
-    row: string,
-    filters: readonly CellFilter[],
-  ): Promise<Row | undefined> {
-    return (await this.#send({ kind: 'read', table, row, filters })) as Row | undefined;
-  }
-
-  readRows(
-    table: string,
-    rows: readonly string[],
-    filters: readonly CellFilter[],
-  ): Promise<readonly (Row | undefined)[]> {
-    return Promise.all(rows.map((row) => this.readRow(table, row, filters)));
-  }
-
-  async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
-    return (await this.#send({ kind: 'check', ...conditional })) === true;
-  }
-
-  checkAndMutateRows(
-    conditionals: readonly ConditionalRowMutation[],
-  ): Promise<readonly (boolean | Error)[]> {
-    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
-  }
-
-  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
-    const answers = await Promise.allSettled(
-      rows.map((mutation) => this.#send({ kind: 'mutate', ...mutation })),
-    );
-    for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
-  }
-
-  // A range is read row by row, because scenarios name their rows; tables exist and stay.
-  readRange(): Promise<readonly Row[]> {
-    return refuse();
-  }
-
-  sampleRowKeys(): Promise<readonly string[]> {
-    return refuse();
-  }
-
-  createTable(): Promise<void> {
-    return refuse();
-  }
-
-  listTables(): Promise<readonly string[]> {
-    return refuse();
-  }
-
-  dropTable(): Promise<void> {
-    return refuse();
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
 }
 
 function refuse(): never {

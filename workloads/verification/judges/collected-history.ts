@@ -10,11 +10,12 @@
  * stored, or reported again by the next collector. The judges accept a record that they see twice.
  * Only blind mutations are checked: nothing else erases records.
  */
-import type {
-  Bigtable,
-  CellFilter,
-  Mutation,
-  RowMutation,
+import {
+  type Bigtable,
+  type CellFilter,
+  decorate,
+  type Mutation,
+  type RowMutation,
 } from '../../../engine/bigtable/index.ts';
 import { ACK, ROLLBACK, WRITE } from '../../../engine/transaction/index.ts';
 import { type RecordsAndMarkers, recordedCells } from './stored-history.ts';
@@ -37,18 +38,13 @@ export function observeCollection(
     }
     await store.mutateRows(rows);
   };
-  const mutateRows = (rows: readonly RowMutation[]): Promise<unknown> => {
-    const collecting = rows.filter((row) => erasuresOf(row).length > 0);
-    if (collecting.length === 0) return store.mutateRows(rows);
-    // The other rows are sent at once: a store that keeps the order of mutations must still do so.
-    const others = rows.filter((row) => !collecting.includes(row));
-    return Promise.all([others.length > 0 && store.mutateRows(others), collect(collecting)]);
-  };
-  return new Proxy(store, {
-    get(target, name): unknown {
-      if (name === 'mutateRows') return mutateRows;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+  return decorate(store, {
+    async mutateRows(rows) {
+      const collecting = rows.filter((row) => erasuresOf(row).length > 0);
+      if (collecting.length === 0) return store.mutateRows(rows);
+      // The other rows are sent at once: a store that keeps the order of mutations must still do so.
+      const others = rows.filter((row) => !collecting.includes(row));
+      await Promise.all([others.length > 0 && store.mutateRows(others), collect(collecting)]);
     },
   });
 }

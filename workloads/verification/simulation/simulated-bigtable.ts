@@ -6,16 +6,7 @@
  * message, and so is an operation on a whole table.
  */
 import { PercolatorError } from '../../../engine/base/index.ts';
-import type {
-  Bigtable,
-  CellFilter,
-  ConditionalRowMutation,
-  Manifest,
-  Row,
-  RowMutation,
-  RowRange,
-  TableSchema,
-} from '../../../engine/bigtable/index.ts';
+import type { Bigtable, Manifest, Row, RowMutation } from '../../../engine/bigtable/index.ts';
 import { LEASES_TABLE } from '../../../engine/leases/lease-table.ts';
 import { describeFilters, describeMutations, describeRow } from './describe.ts';
 import type { MessageFault } from './knobs.ts';
@@ -63,7 +54,7 @@ export class SimulatedBigtable implements Bigtable {
     };
   }
 
-  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
+  readonly readRow: Bigtable['readRow'] = (table, row, filters) => {
     return this.#read(row, {
       arrive: () => {
         this.#world.served(this.#process, filters);
@@ -72,21 +63,12 @@ export class SimulatedBigtable implements Bigtable {
       describe: (found) =>
         `reads ${table}/${row} (${describeFilters(filters)}): ${describeRow(found)}`,
     });
-  }
+  };
 
-  readRows(
-    table: string,
-    rows: readonly string[],
-    filters: readonly CellFilter[],
-  ): Promise<readonly (Row | undefined)[]> {
-    return Promise.all(rows.map((row) => this.readRow(table, row, filters)));
-  }
+  readonly readRows: Bigtable['readRows'] = (table, rows, filters) =>
+    Promise.all(rows.map((row) => this.readRow(table, row, filters)));
 
-  readRange(
-    table: string,
-    range: RowRange & { readonly limit: number },
-    filters: readonly CellFilter[],
-  ): Promise<readonly Row[]> {
+  readonly readRange: Bigtable['readRange'] = (table, range, filters) => {
     const answer = this.#read(range.start ?? '', {
       arrive: () => {
         this.#world.served(this.#process, filters);
@@ -103,14 +85,14 @@ export class SimulatedBigtable implements Bigtable {
     };
     void answer.then(heard, () => {});
     return answer;
-  }
+  };
 
   #watchLeases(kind: 'leases served' | 'leases heard', rows: readonly Row[]): void {
     const leases = leasesOf(rows);
     this.#world.watch?.({ kind, collector: this.#process.name, leases });
   }
 
-  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) => {
     const { table, row } = conditional;
     return this.#mutate(row, SINGLE_IMMUNITY, {
       arrive: () => {
@@ -124,19 +106,16 @@ export class SimulatedBigtable implements Bigtable {
         ` then ${describeMutations(conditional.ifFound)}` +
         ` else ${describeMutations(conditional.ifNotFound)}`,
     });
-  }
+  };
 
-  async checkAndMutateRows(
-    conditionals: readonly ConditionalRowMutation[],
-  ): Promise<readonly (boolean | Error)[]> {
-    return Promise.all(
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) =>
+    Promise.all(
       conditionals.map((conditional) =>
         this.checkAndMutateRow(conditional).catch((error: unknown) => error as Error),
       ),
     );
-  }
 
-  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+  readonly mutateRows: Bigtable['mutateRows'] = async (rows) => {
     const immunity = rows.length > 1 ? NO_IMMUNITY : SINGLE_IMMUNITY;
     const answers = await Promise.allSettled(
       rows.map(({ table, row, mutations }) =>
@@ -150,38 +129,36 @@ export class SimulatedBigtable implements Bigtable {
       ),
     );
     for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
-  }
+  };
 
-  async sampleRowKeys(table: string): Promise<readonly string[]> {
-    return this.#read('', {
+  readonly sampleRowKeys: Bigtable['sampleRowKeys'] = async (table) =>
+    this.#read('', {
       arrive: () => this.#splitsOf(table),
       describe: () => `asks for the splits of ${table}`,
     });
-  }
 
   #splitsOf(table: string): readonly string[] {
     const { splits } = this.#world.table(table);
     return this.#world.knobs.staleTablets === true ? SPLITS_OF_YESTERDAY : splits;
   }
 
-  createTable(table: string, schema: TableSchema): Promise<void> {
+  readonly createTable: Bigtable['createTable'] = (table, schema) => {
     return this.#administer(`creates ${table}`, () => {
       this.#world.createTable(table, schema);
     });
-  }
+  };
 
-  listTables(): Promise<readonly string[]> {
-    return this.#read('', {
+  readonly listTables: Bigtable['listTables'] = () =>
+    this.#read('', {
       arrive: () => [...this.#world.tables.keys()],
       describe: (tables) => `lists the tables: ${tables?.join(', ')}`,
     });
-  }
 
-  dropTable(table: string): Promise<void> {
+  readonly dropTable: Bigtable['dropTable'] = (table) => {
     return this.#administer(`drops ${table}`, () => {
       this.#world.tables.delete(table);
     });
-  }
+  };
 
   close(): Promise<void> {
     return Promise.resolve();

@@ -1,0 +1,38 @@
+/**
+ * A storage with some of its members replaced: the base of everything that wraps a storage.
+ *
+ *     caller ──▶ decorated ──▶ replaced ──▶ store
+ *                       └──────────────────▶ store
+ *
+ * A member that is not replaced forwards to `store`, with `store` as `this`. Disposing of the
+ * result calls its `close`, also a replaced one.
+ */
+import type { Bigtable } from './bigtable.ts';
+
+/**
+ * @param replaced call `store` for what they pass on; that `store` does not see its decoration
+ */
+export function decorate(
+  store: Bigtable,
+  replaced: Partial<Omit<Bigtable, typeof Symbol.asyncDispose>>,
+): Bigtable {
+  return {
+    manifest: store.manifest,
+    onChange: store.onChange?.bind(store),
+    readRow: (...given) => store.readRow(...given),
+    readRows: (...given) => store.readRows(...given),
+    readRange: (...given) => store.readRange(...given),
+    checkAndMutateRow: (conditional) => store.checkAndMutateRow(conditional),
+    checkAndMutateRows: (conditionals) => store.checkAndMutateRows(conditionals),
+    mutateRows: (rows) => store.mutateRows(rows),
+    sampleRowKeys: (table) => store.sampleRowKeys(table),
+    createTable: (table, schema) => store.createTable(table, schema),
+    listTables: () => store.listTables(),
+    dropTable: (table) => store.dropTable(table),
+    close: () => store.close(),
+    ...replaced,
+    [Symbol.asyncDispose]() {
+      return this.close();
+    },
+  };
+}

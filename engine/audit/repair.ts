@@ -6,7 +6,7 @@
  *   cell, or the data is below the horizon. The erasure is conditional, so that a lock or a record
  *   that came since keeps the data.
  * - A lost notification is set anew, at a fresh timestamp, as when a parked cell is replayed. If it
- *   was not lost after all, an observer runs once for nothing.
+ *   was not lost after all, an observer runs once more than necessary.
  * - A mark that no observer needs goes, with those below it; later ones are above it.
  * - A companion table is made anew, empty; the notifications that were in it are then found lost.
  * - The leftover of an incarnation that is gone is dropped: its name is never used again.

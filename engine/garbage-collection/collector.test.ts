@@ -45,7 +45,7 @@ test('P56: a collector whose store was closed has ended, and says so at once', a
   await assert.rejects(collector.stop(), closed);
 });
 
-test('P56: a bug ends a collector, and not in silence', async () => {
+test('P56: a bug ends a collector, and is reported', async () => {
   const scene = await openScene();
   const { reported, onTrouble } = teller();
   const listTables = (): Promise<never> => Promise.reject(new TypeError('a bug'));

@@ -22,7 +22,7 @@ export interface CollectionReport extends Readonly<Omit<CollectorCounters, 'cycl
   readonly horizon: Timestamp;
   /** Everything below has been collected, if the cycle was completed. */
   readonly deletionHorizon: Timestamp;
-  /** False if a lock was in the way for longer than `lockWaitMsMax`;
+  /** False if a live owner held a lock for longer than `lockWaitMsMax`;
    * the next cycle continues there. */
   readonly completed: boolean;
   /** What keeps versions from being collected; absent if nothing does. */
@@ -101,7 +101,7 @@ export class Collector implements AsyncDisposable {
     return this.#running;
   }
 
-  /** The troubles of the moment: those that `onTrouble` was called for and that are not over. */
+  /** The current troubles: those that `onTrouble` was called for and that are not over. */
   get troubles(): readonly Trouble[] {
     return this.#troubles.current;
   }

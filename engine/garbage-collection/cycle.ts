@@ -20,7 +20,7 @@
  *
  * The collector works in steps of some rows, each of which may be its last. Its progress is kept in
  * the storage (progress.ts), and repeating a step is harmless. It deletes by exact timestamps.
- * Several collectors may work at a time; they only get in each other's way.
+ * Several collectors may work at a time: that is safe, but they repeat each other's work.
  */
 import {
   type CellFilter,

@@ -16,7 +16,7 @@
  * second look reads the horizon after it was persisted, and knows that it is too late. The same
  * goes for processes whose lease has lapsed and is there again.
  *
- * What if we die in between? A horizon without deletions makes some snapshots stale for nothing.
+ * What if the process dies in between? Some snapshots are stale although nothing was deleted.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 import type { Lease, LeaseWatch } from '../leases/index.ts';

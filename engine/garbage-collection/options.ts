@@ -17,7 +17,7 @@ export interface CollectorOptions {
   readonly pauseMs?: number | undefined;
   /**
    * Milliseconds of rest after a cycle, and after a step that failed or was held back. Default
-   * 1,000. Too small: a collector that is busy with nothing to do. Too large: garbage stays that
+   * 1,000. Too small: the collector burns CPU with nothing to collect. Too large: garbage stays that
    * much longer.
    */
   readonly restMs?: number | undefined;

@@ -6,8 +6,8 @@
  * before this place". So several collectors may overwrite one another's entries, and only do some
  * work twice.
  *
- * The wait of a cycle is not among the phases: a collector that dies during it begins its cycle
- * anew.
+ * The wait of a cycle is not among the phases: if a collector dies during it, the next collector
+ * starts a new cycle.
  */
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 

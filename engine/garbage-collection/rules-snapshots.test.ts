@@ -186,7 +186,7 @@ describe('P31: what may have been collected is not read', () => {
     assert.ok(isRetryable(error));
   });
 
-  test('a snapshot that was never closed gives way in the end', async () => {
+  test('a snapshot that was never closed keeps nothing after its maximum lifetime', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A', { snapshotLifetimeMsMax: 100_000 }), scene.client('B')];
     await b.write({ x: '1' });
@@ -202,7 +202,7 @@ describe('P31: what may have been collected is not read', () => {
     await assert.rejects(forgotten.get(cell('y')), { code: 'STALE_SNAPSHOT' });
   });
 
-  test('also in a scan, of a row whose lock was in the way', async () => {
+  test('also in a scan, of a row that was locked', async () => {
     const scene = await openScene();
     const [a, b, dead] = [scene.client('A'), scene.client('B'), scene.client('dead')];
     await b.write({ x: '1' });

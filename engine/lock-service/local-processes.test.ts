@@ -57,23 +57,27 @@ test('a process of another user, or of the system, is alive', withProc, () => {
   assert.equal(liveness.isDead([machine, 1, '', nonce].join('/')), false);
 });
 
-test('a process whose parent has not reaped it is dead all the same', withProc, async () => {
-  // Its number is still taken: checking only that it exists would wait for the time to live.
-  const script = `const child = require('node:child_process').spawn('true');
+test(
+  'a process that has ended counts as dead even if its parent has not reaped it',
+  withProc,
+  async () => {
+    // Its number is still taken: checking only that it exists would wait for the time to live.
+    const script = `const child = require('node:child_process').spawn('true');
     require('node:fs').writeSync(1, String(child.pid) + '\\n');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);`;
-  const parent = spawn(process.execPath, ['-e', script]);
-  const [written] = (await once(parent.stdout, 'data')) as [Buffer];
-  const liveness = localProcesses('1');
-  const [machine, , , nonce] = liveness.self.split('/');
-  const zombie = written.toString().trim();
-  const start = readFileSync(`/proc/${zombie}/stat`, 'latin1').split(') ')[1]?.split(' ')[19];
-  const token = [machine, zombie, start, nonce].join('/');
-  const startedMs = systemClock.monotonicMs();
-  const isLate = (): boolean => systemClock.monotonicMs() - startedMs > 10_000;
-  while (!liveness.isDead(token) && !isLate()) await systemClock.sleep(5);
-  assert.equal(liveness.isDead(token), true);
-  const exited = once(parent, 'exit');
-  parent.kill('SIGKILL');
-  await exited;
-});
+    const parent = spawn(process.execPath, ['-e', script]);
+    const [written] = (await once(parent.stdout, 'data')) as [Buffer];
+    const liveness = localProcesses('1');
+    const [machine, , , nonce] = liveness.self.split('/');
+    const zombie = written.toString().trim();
+    const start = readFileSync(`/proc/${zombie}/stat`, 'latin1').split(') ')[1]?.split(' ')[19];
+    const token = [machine, zombie, start, nonce].join('/');
+    const startedMs = systemClock.monotonicMs();
+    const isLate = (): boolean => systemClock.monotonicMs() - startedMs > 10_000;
+    while (!liveness.isDead(token) && !isLate()) await systemClock.sleep(5);
+    assert.equal(liveness.isDead(token), true);
+    const exited = once(parent, 'exit');
+    parent.kill('SIGKILL');
+    await exited;
+  },
+);

@@ -1,10 +1,10 @@
 /**
  * Remembers the cells whose observers failed, how often, and until when each is left alone (P45).
  *
- * A cell that fails here may be finished by another worker, and is then never met again. So a cell
- * that a whole scan has not found is forgotten: it is no longer marked. Where scans are never
- * whole, because other workers' scanners are in the way, a cell that has not been met for long is
- * forgotten as well, along with its count.
+ * Another worker may finish a cell that fails here; this worker then never meets it again. So a
+ * worker forgets each cell that a whole scan has not found: it is no longer marked. Where other
+ * workers' scanners prevent whole scans, the worker also forgets a cell, along with its count, that
+ * it has not met for a long time.
  */
 import type { Clock } from '../base/index.ts';
 
@@ -18,7 +18,7 @@ const REST_MS_MAX = 60_000;
 /** Milliseconds from the end of its rest until a cell is forgotten.
  * Smaller than a scan takes: no cell is ever parked. */
 const FORGOTTEN_MS = 1_800_000;
-/** Milliseconds between two looks at all cells: a look costs as much as there are cells. */
+/** Milliseconds between two searches for cells to forget: each visits all cells. */
 const SWEEP_MS = 1_000;
 
 export class Failures {

@@ -2,9 +2,9 @@
  * Whether the tables list the columns that a worker observes. A column that is not listed leaves no
  * notification, so its observers never run, and nothing else would ever report it.
  *
- * Definitions are in the storage, so the worker reads them as it goes: before the first scan of a
- * table, when the table is back after it was gone, and every few seconds, because it may have been
- * created again in between.
+ * Definitions are in the storage. The worker reads a table's definition before its first scan of
+ * the table, when the table exists again after it was dropped, and every few seconds, because it
+ * may have been dropped and created again in between.
  *
  * A missing column is a trouble and not a refusal: weak notifications need no listed column, and
  * the table may be about to be created.

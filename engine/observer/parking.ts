@@ -1,9 +1,9 @@
 /**
  * Parking: what happens to a cell whose observer keeps failing (P45).
  *
- * Without it, one document that an observer cannot digest is run again for ever. Scanners no longer
- * find a parked cell. It is in a list, with the error, until an operator replays it, or until the
- * cell changes again, which marks it anew.
+ * Without it, workers would run the observer for one document that it cannot process again and
+ * again, forever. Scanners do not find a parked cell. It is in a list, with the error, until an
+ * operator replays it, or until the cell changes again, which marks it again.
  *
  * Parking is one row mutation: it erases the mark that was seen and sets the entry, so that a crash
  * loses neither, and a mark that came later stays.

@@ -2,13 +2,13 @@
  * "First picks a random Bigtable tablet, then chooses a random key in the tablet" (section 2.4).
  *
  * The storage tells where a tablet begins and ends, not which keys it holds. After the prefix that
- * both ends share, a key is made up of the kind of characters found there, digits between digits.
- * So most keys made up between `user1000` and `user2000` lie among the rows, and not between the
- * last row and the end. Of the first and the last tablet one end is unknown; it is assumed to
+ * both ends share, each character is drawn from the kind that the ends have there: a digit between
+ * digits. So most keys drawn between `user1000` and `user2000` lie among the rows, and not between
+ * the last row and the end. The first and the last tablet have one unknown end; it is assumed to
  * differ from the other end in the last character.
  *
- * Keys of every length are made up, down to the beginning of the tablet: a scan that starts at a
- * long key never starts at the first row.
+ * Keys of every length are drawn, down to the beginning of the tablet itself: with long keys only,
+ * no scan would ever start at the first row.
  */
 import type { Random } from '../base/index.ts';
 

@@ -37,7 +37,7 @@ export class Rest {
     this.#clock = clock;
     this.#settings = settings;
     this.#busyMs = clock.monotonicMs();
-    const grows = settings.idleMsMax > settings.idleMs; // Otherwise there is nothing to cut short.
+    const grows = settings.idleMsMax > settings.idleMs; // Otherwise no hint can shorten a rest.
     this.#endHints = (grows ? store.onChange?.(() => this.wake()) : undefined) ?? (() => {});
   }
 

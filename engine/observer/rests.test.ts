@@ -47,7 +47,7 @@ test('a cell that only rests is not counted as failing, and keeps the failures t
   assert.equal(scene.failures.add('a'), 2);
 });
 
-test('a cell that is forgotten begins anew, and resting affects no other cell', async () => {
+test('a cell that was forgotten counts its failures from zero; a rest affects no other cell', async () => {
   const { failures } = open();
   failures.add('a');
   assert.equal(failures.isResting('b'), false);

@@ -1,5 +1,5 @@
 /**
- * The claims about scanners that keep off one another's rows (section 2.4): "when a scanning thread
+ * The claims about scanners that avoid one another's rows (section 2.4): "when a scanning thread
  * discovers that it is scanning the same row as another thread, it chooses a new random location";
  * and that nothing depends on it (P48, P49).
  */
@@ -16,7 +16,7 @@ import { NotificationScanner } from './scanner.ts';
 
 const ROWS = 300;
 
-test('workers that lock what they scan run everything, and hardly any run is for nothing', async () => {
+test('workers that lock what they scan run everything, and hardly any run is wasted', async () => {
   const { database, rows } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const begun = { runs: 0 };
@@ -33,7 +33,7 @@ test('workers that lock what they scan run everything, and hardly any run is for
   assert.equal(rows.length, ROWS);
 });
 
-test('P49: two scanners on one row do no harm: without a service every row is run once all the same', async () => {
+test('P49: two scanners on one row do no harm: every row is run once, also without a lock service', async () => {
   const { database } = await openDirty();
   const granting: RangeLocks = { tryLock: async () => ({ release: () => {} }) };
   const begun = { runs: 0 };

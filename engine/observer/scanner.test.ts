@@ -1,4 +1,4 @@
-/** The claim of the scanner: wherever it begins, once round it has seen every dirty cell. */
+/** The claim of the scanner: wherever it begins, a full round sees every dirty cell. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -6,13 +6,13 @@
  * the table to scan by picking a region of the table randomly: it first picks a random Bigtable
  * tablet, then chooses a random key in the tablet, and finally scans the table from that position."
  *
- *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: come round
+ *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: full round
  *
  * Where the table is a single tablet, the random place is one of the dirty rows last seen, so that
  * workers spread over the dirty rows.
  *
- * The list of tablets may be out of date (P48): tablets only tell where to begin. A scan goes by
- * keys, all round the table, and sees every dirty cell wherever it begins.
+ * The list of tablets may be out of date (P48): tablets only tell where to begin. A scan follows
+ * the keys for a full round of the table, and sees every dirty cell wherever it begins.
  *
  * A scanner that jumps ends its scan and begins another one at another place. For that place to be
  * far from the old one, the scanner chooses more carefully: among all keys of a tablet, and among
@@ -26,8 +26,7 @@ import type { Notified } from './run-observer.ts';
 
 export interface Batch {
   readonly cells: readonly Notified[];
-  /** With this batch the scan has come round:
-   * it has seen every cell that was dirty when it began. */
+  /** This batch completes the round: the scan has seen every cell that was dirty when it began. */
   readonly comeRound: boolean;
 }
 
@@ -67,7 +66,7 @@ export class NotificationScanner {
     this.#jumps = jumps;
   }
 
-  /** The next batch is from another random place. The scan has not come round. */
+  /** The next batch is from another random place. The round of this scan stays incomplete. */
   jump(): void {
     this.#next = undefined;
   }
@@ -117,7 +116,7 @@ export class NotificationScanner {
     return this.#store.readRange(notifyTable(this.table), range, MARKS);
   }
 
-  /** Sets the place of the next batch; true if there is none because the scan has come round. */
+  /** Sets the place of the next batch; true if there is none because the round is complete. */
   #moveOn(rows: readonly Row[], limit: number): boolean {
     this.#next = nextStart(rows, limit);
     if (this.#next !== undefined) return false;

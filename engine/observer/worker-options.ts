@@ -32,8 +32,8 @@ export interface WorkerOptions {
   /**
    * Milliseconds to which a rest may grow the longer there is nothing to do (rest.ts). Default 250;
    * if `idleMs` is given, the same as `idleMs`, so that rests do not grow. It is the latency of the
-   * first change after a long pause, where the storage gives no hint. Too small: an idle worker
-   * burns CPU all the same.
+   * first change after a long pause, where the storage gives no hint. Too small: even an idle
+   * worker burns CPU.
    */
   readonly idleMsMax?: number | undefined;
   /** Failures of an observer for one cell before the cell is parked. Default 8. */
@@ -44,14 +44,14 @@ export interface WorkerOptions {
   /**
    * Milliseconds after which a run, or a call of the scan, that has not ended is reported as a
    * trouble. Default 60,000. Too small: runs that are merely long are reported. Too large: an
-   * observer that hangs occupies its place in silence.
+   * observer that hangs occupies its place unreported.
    */
   readonly slowMs?: number | undefined;
   /**
    * Advisory locks that keep this worker's scanner off the rows that other workers are working on
-   * (scan-locks.ts): those of a lock service, or of this process. Default: none. They pay off from
-   * a few workers on: they cost a call per batch and save rows that several workers run for
-   * nothing.
+   * (scan-locks.ts): those of a lock service, or of this process. Default: none. They cost a call
+   * per batch and prevent several workers from running the same rows, which pays off with more than
+   * a few workers.
    */
   readonly rangeLocks?: RangeLocks | undefined;
   /**
@@ -61,9 +61,9 @@ export interface WorkerOptions {
    */
   readonly onMeeting?: 'jump' | 'skip' | undefined;
   /**
-   * Called once for whatever keeps the worker from a part of its work, and once more when that is
+   * Called once when something keeps the worker from a part of its work, and once more when that is
    * over (P56): a table that is gone, an observed column that its table does not list, an observer
-   * that hangs, a callback that throws, and what has ended the worker. Default: none;
+   * that hangs, a callback that throws, and the error that ended the worker. Default: none;
    * `Worker.troubles` lists all troubles anyway.
    */
   readonly onTrouble?: ((trouble: Trouble) => void) | undefined;

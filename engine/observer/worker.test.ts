@@ -270,7 +270,7 @@ test('two observers of one column acknowledge apart; one that fails does not sta
   assert.deepEqual(worker?.counters, { runs: 1, clean: 0, failures: 3, parked: 1, meetings: 0 });
 });
 
-test('P45: an observer that fails rests, is parked in the end, is listed, replayed, and runs again', async () => {
+test('P45: a cell whose observer keeps failing rests, is parked and listed, and runs again once replayed', async () => {
   const database = await openObserved();
   const a = clientOf(database, 'A');
   await a.write({ 'bad:seen': '1', 'good:seen': '1' });
@@ -387,8 +387,8 @@ test('idle does not wait for columns that only other workers observe', async () 
 });
 
 test('idle resolves with two tables of different sizes, and splits, and the worker rests', async () => {
-  // If scanners were counted batch by batch, two that are out of step would never come round
-  // together.
+  // If the worker counted batches, two scanners that are out of step would never complete a round
+  // at the same time.
   const database = await openObserved({ splits: ['g', 'p'] });
   const a = clientOf(database, 'A');
   for (let i = 0; i < 40; i++) await a.write({ [`u/row ${i}:seen`]: '1' });

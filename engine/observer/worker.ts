@@ -4,11 +4,11 @@
  *     scanner ─────┐
  *                  ├─▶ queue ─▶ at most `concurrency` runs ─▶ cleared
  *     commits of ──┘              │ threw
- *     this process               └─▶ left alone for a while, and parked in the end
+ *     this process               └─▶ rests for a while; parked after too many failures
  *
- * Notifications that this process commits go straight into the queue: their observers run at once,
- * not only after the next scan. That is a short cut, not a promise; the notify cells are what
- * counts, and a scan finds what the queue forgets.
+ * Notifications that this process commits go straight into the queue: their observers run
+ * immediately, not only after the next scan. That is a short cut, not a promise; only the notify
+ * cells count, and a scan finds every cell that the queue had no room for.
  *
  * Whatever goes wrong in a part of the work costs that part only, and is reported (P56): a table
  * that cannot be scanned, a callback that throws, an observer that hangs. Two things end the
@@ -104,9 +104,9 @@ export class Worker implements AsyncDisposable {
   #asking: { readonly table: string; readonly sinceMs: number } | undefined;
   /** Runs begun. Only grows. */
   #begun = 0;
-  /** Scans all round during which there was nothing to do. Only grows. */
+  /** Full rounds of scanning during which there was nothing to do. Only grows. */
   #emptyScans = 0;
-  /** Scans all round that have ended. Only grows. */
+  /** Full rounds of scanning that have ended. Only grows. */
   #scans = 0;
   /** Whether the scan has found a cell for which the queue had no room. */
   #isFull = false;
@@ -156,7 +156,7 @@ export class Worker implements AsyncDisposable {
     return this.#failures.size;
   }
 
-  /** The troubles of the moment: those that `onTrouble` was called for and that are not over. */
+  /** The current troubles: those that `onTrouble` was called for and that are not over. */
   get troubles(): readonly Trouble[] {
     return this.#troubles.current;
   }
@@ -249,7 +249,7 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Scans every table once, all round. Cells that rest after a failure do not count as dirty. */
+  /** Scans every table for a full round. Cells that rest after a failure do not count as dirty. */
   async #scanTables(): Promise<Scanned> {
     let dirty = 0;
     let fresh = 0;
@@ -289,7 +289,7 @@ export class Worker implements AsyncDisposable {
       return { ...batch, isKnown: true };
     } catch (error) {
       if (isFinal(error)) throw error;
-      scanner.jump(); // When it is back, scan it all round, from anywhere.
+      scanner.jump(); // When the table exists again, its next scan is a full round.
       this.#listed.doubt(table);
       const sentence = `table ${table} cannot be scanned (${codeOf(error)}); every scan tries it again`;
       this.#troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
@@ -317,7 +317,7 @@ export class Worker implements AsyncDisposable {
     return this.#running.has(name) || this.#queue.has(name);
   }
 
-  /** Another scanner is in the same place. True if this one leaves. */
+  /** Another worker's scanner is at the same place. True if this one leaves. */
   #meet(scanner: NotificationScanner): boolean {
     this.counters.meetings++;
     this.#rest.wasBusy(); // There is work, only not here.
@@ -442,7 +442,7 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Reports what has taken long while it lasts:
+  /** Reports a slow run or scan while it lasts:
    * a report at its end would come too late, or never. */
   async #watch(): Promise<void> {
     const { clock } = this.#context;
@@ -473,8 +473,8 @@ export class Worker implements AsyncDisposable {
 }
 
 /**
- * The storage lost an answer. A run that may have committed can be run again all the same: if it
- * has committed, its acknowledgment says so.
+ * The storage lost an answer. A run that may have committed can still be run again: if it has
+ * committed, its acknowledgment says so.
  */
 function isUnanswered(error: unknown): boolean {
   if (!(error instanceof PercolatorError)) return false;

@@ -1,12 +1,13 @@
 /**
- * What this process knows of tables, and how it reads again.
+ * What this process knows of the tables, and how it refreshes that.
  *
  *     caller ──▶ waiting ─┐
  *     caller ──▶ waiting ─┴▶ one read of all definitions asked for ──▶ remembered if newer
  *     caller ──▶ waiting ───▶ the next read: this one began before the call (P54)
  *
  * What is remembered may be out of date at any moment; a caller that relies on it learns of that
- * when it uses the table (transaction/bound-tables.ts). The memory only moves forward.
+ * when it uses the table (transaction/bound-tables.ts). A newer definition never gives way to an
+ * older one.
  */
 import type { Bigtable } from '../bigtable/index.ts';
 import type { Incarnation, TableCatalog } from '../transaction/index.ts';
@@ -30,7 +31,7 @@ export class StoredCatalog implements TableCatalog {
   readonly #store: Bigtable;
   readonly #known = new Map<string, Known>();
   #waiting: Caller[] = [];
-  /** Whether a read is in flight, or about to be. */
+  /** Whether a read is in flight or about to be sent. */
   #isReading = false;
 
   constructor(store: Bigtable) {

@@ -28,7 +28,7 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a table dropped and created again before that makes it begin anew', async () => {
+  test('a table dropped and created again before that makes the transaction run again', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
@@ -36,7 +36,7 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     const held = scene.pauseAt(b, readsDefinitions);
     const writing = scene.write(b, 'new', X, U);
     await scene.run(held.reached);
-    await scene.drop(a, 't'); // It takes the writer for dead.
+    await scene.drop(a, 't'); // The dropper presumes the writer dead.
     await scene.create(a, 't');
     assert.equal(await scene.get(a, U), 'old');
     held.release();
@@ -76,7 +76,7 @@ describe('P54: a commit is confirmed with its tables when all its locks are held
     const held = scene.hold(a, readsDefinitions);
     const writing = Promise.all(rows.map((one) => scene.write(a, 'new', one)));
     await scene.run(held.reached);
-    await scene.clock.advance(1); // All of them are locked, and wait.
+    await scene.clock.advance(1); // All of them hold their locks, and wait.
     held.release();
     await scene.run(writing);
     assert.equal(a.store.trace.filter(readsDefinitions).length - before, 2);

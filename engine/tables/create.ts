@@ -10,11 +10,11 @@
  *                                          4. there, unless another process made a step
  *
  * The storage cannot make a table "unless it was dropped", and a request may arrive after an hour.
- * So a name is made by one attempt only, before it is in use. No other process ever asks for it to
- * be made, so it cannot come back, empty, after it was dropped, and be read as if it were in use
- * (P52). That is why a process that finds a half-made table does not help. It waits, and in the end
- * drops what there is and takes a number of its own. How long it waits is a matter of taste, not of
- * safety.
+ * So only one attempt ever creates the stored tables of an incarnation, before they are in use. No
+ * other process sends such a request, so they cannot come back, empty, after they were dropped, and
+ * be read as if they were in use (P52). That is why a process that finds a half-made table does not
+ * help. It waits; if nothing changes, it drops what there is and takes the next number. How long it
+ * waits affects only speed, not safety.
  *
  * createdAt is handed out when the tables of the previous incarnation are gone from the storage. So
  * a snapshot that is not older can read nothing of the previous incarnation, and older snapshots
@@ -88,8 +88,8 @@ export async function createTable(
 }
 
 /**
- * Whether the table exists as wanted; false if it was dropped while we looked.
- * @throws TABLE_MISMATCH, TABLE_NOT_FOUND if it was taken away by other means
+ * Whether the table exists as wanted; false if another process dropped it during the check.
+ * @throws TABLE_MISMATCH, TABLE_NOT_FOUND if the storage lacks it although it was never dropped
  */
 async function isLike(
   { store, catalog }: Administration,
@@ -111,7 +111,7 @@ async function isLike(
   }
 }
 
-/** Resolves to whether it was done; if not, another process was faster. */
+/** Resolves to whether the table was created; if not, another process made a step first. */
 async function tryToCreate(
   administration: Administration,
   table: string,
@@ -121,7 +121,7 @@ async function tryToCreate(
   const { store, context, waiting } = administration;
   const incarnation = await nextIncarnation(store, table, before);
   const stored = storedName(table, incarnation);
-  // Or a number would be used up for nothing.
+  // Checked first: once taken, a number is never used again.
   validateSchema(stored, { families: [], splits: wanted.splits });
   const creator = administration.nextCreator();
   const definition = { ...wanted, incarnation, createdAt: 0 };
@@ -203,7 +203,10 @@ async function makeTables(
   return context.oracle.next();
 }
 
-/** Saves the next attempt the wait for this one. If it fails, the next attempt waits. */
+/**
+ * Records that this attempt has failed, so that the next one need not wait for it. If the storage
+ * refuses that too, the next attempt waits.
+ */
 async function giveUp(
   administration: Administration,
   table: string,

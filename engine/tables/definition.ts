@@ -10,7 +10,7 @@
  * "unless there is a newer version". So of two processes that see the same definition, one makes
  * the next step, and a step that a process decided on an hour ago is refused, however late it
  * arrives. A definition is never erased: it remembers which incarnations there were, so none is
- * taken for another, and no name is used twice.
+ * mistaken for another, and no name is used twice.
  *
  * Databases from before there were incarnations have definitions of version 1 with observed columns
  * and nothing else: their table exists, as the first incarnation, created before every snapshot.

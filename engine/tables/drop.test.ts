@@ -107,7 +107,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.equal(await scene.get(a, U), 'old');
   });
 
-  test('the outcome of a transaction whose primary went with its table is not made up', async () => {
+  test('the outcome of a transaction whose primary was dropped with its table is refused, not guessed', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');

@@ -17,9 +17,9 @@
  * left in any table. Locks that appear later belong to transactions that will not commit, and the
  * table of their primary no longer exists: that is enough to roll them back (P55).
  *
- * The scan meets live owners, too, and waits for them: they commit, or find the table dropped and
- * roll back. An owner that takes longer than `lockWaitMsMax` fails the call with LOCKED; the table
- * stays `dropping`.
+ * The scan waits for locks whose owners live: they commit, or find the table dropped and roll back.
+ * If an owner takes longer than `lockWaitMsMax`, the call fails with LOCKED; the table stays
+ * `dropping`.
  *
  * What if we die, or fail? Every step may be repeated, and two processes may do the same step at
  * the same time. Names belong to one incarnation, so a process that is an hour late finds nothing
@@ -57,7 +57,7 @@ export async function dropTable(administration: Administration, table: string): 
   for (;;) {
     const definition = await readDefinition(store, table);
     dropped ??= definition?.incarnation;
-    // Created again meanwhile.
+    // Another process has dropped it and created it again.
     if (definition !== undefined && definition.incarnation !== dropped) return;
     switch (definition?.state) {
       case 'gone':
@@ -118,7 +118,7 @@ export async function dropLeftovers(store: Bigtable, stored: string): Promise<vo
 
 /** Step 2. */
 async function settle({ context, store }: Administration, dropped: string): Promise<void> {
-  // If it was taken away by other means, it can tell nothing any more.
+  // Where another program deleted the stored table, no outcome is left to look up.
   if (!(await store.listTables()).includes(dropped)) return;
   for (const table of await storedTables(store)) await settleLocksIn(context, table, dropped);
 }
@@ -133,8 +133,10 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
   });
 }
 
-/** Locks, and one cell of every row,
- * so that a batch is never the whole of a table without locks. */
+/**
+ * Locks, and one cell of every row: without it, the first batch of a table without locks would read
+ * the whole table.
+ */
 const LOCKS = [
   { family: LOCK },
   ...[WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 })),
@@ -197,7 +199,7 @@ async function isAlive(
   try {
     return (await resolveLock(context, cell, lock)) === 'alive';
   } catch (error) {
-    // The primary was in yet another table, taken away by other means: this lock will never be
+    // The primary was in a third table, which another program deleted: this lock will never be
     // resolved.
     if (isTableNotFound(error) && lock.primary.table !== dropped) return false;
     throw error;

@@ -9,7 +9,7 @@ import { Scene } from '../testing/table-scene.ts';
 
 const X = cell('t/x');
 
-describe('P52: a table that was created again is not taken for the one before', () => {
+describe('P52: a table that was created again is not mistaken for the one before', () => {
   test('a process that knew the old incarnation notifies observers of the new one', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
@@ -127,7 +127,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a creator that takes too long is given up, also by a caller whose calls fail meanwhile', async () => {
+  test('a caller stops waiting for a slow creator, even if its own calls fail in between', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     const held = scene.holdNext(a, 'createTable');
@@ -171,7 +171,7 @@ describe('P52: a table that was created again is not taken for the one before', 
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
   });
 
-  test('names that could be taken for another table’s are refused', async () => {
+  test('names that could be mistaken for another table’s are refused', async () => {
     const scene = new Scene();
     const [a] = await scene.processes('a');
     for (const name of [
@@ -307,7 +307,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
     assert.deepEqual(values.map(String), ['new', 'new']);
   });
 
-  test('a transaction that finds its table younger begins anew', async () => {
+  test('a transaction that finds its table younger than its snapshot is run again', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');

@@ -1,9 +1,9 @@
 /**
- * Waiting for another process to create a table, for as long as that makes sense.
+ * Waiting for another process to create a table, until that process counts as dead.
  *
  * The time waited is remembered for as long as this process has the database open, not for one
  * call. A call that fails meanwhile, because a read of the definition was lost, is made again by
- * its caller, and would otherwise begin to wait anew, for ever.
+ * its caller, and would otherwise start the wait from zero each time.
  */
 import { backoffMs, type Context } from '../transaction/index.ts';
 import type { StoredDefinition } from './definition.ts';

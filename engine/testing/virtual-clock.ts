@@ -8,7 +8,7 @@
  * is done at the time it woke. Sleepers for the same time wake in the order they went to sleep.
  *
  * Whether everything waits is known only for work in this process: over a store with real I/O,
- * `runUntil` would take a slow disk for a standstill. Use it with the memory store.
+ * `runUntil` would mistake a slow disk for a standstill. Use it with the memory store.
  */
 import { assert, systemClock, type Clock, type SleepOptions } from '../base/index.ts';
 
@@ -90,7 +90,7 @@ export class VirtualClock implements Clock {
     for (;;) {
       await this.#settle();
       if (settled) return promise;
-      // Background sleepers go on for ever and count for nothing here.
+      // Background sleepers never end, so they do not count here.
       const isAwaited = this.#sleepers.some(({ background }) => !background);
       assert(isAwaited, 'a caller sleeps while the promise waits');
       const [next] = this.#sleepers;

@@ -2,7 +2,7 @@
  * The processes of a round: started, killed, stopped for a while, and started again.
  *
  * A process that is killed here comes back as the next life of its slot. A process that ends on its
- * own is a violation, whatever the reason, and it comes back all the same.
+ * own is a violation, whatever the reason; it is restarted nevertheless.
  */
 import { execa } from 'execa';
 import { systemClock } from '#engine';

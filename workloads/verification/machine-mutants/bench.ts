@@ -3,7 +3,7 @@
  * when that one has ended.
  *
  * A step that computes for too long is ended. Time is the process's own processor time, which other
- * work on a busy machine does not lengthen, so no mutant is taken for one that loops because the
+ * work on a busy machine does not lengthen, so no mutant is mistaken for one that loops because the
  * machine is busy.
  */
 import { type ChildProcess, fork } from 'node:child_process';

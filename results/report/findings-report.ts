@@ -2,6 +2,7 @@
 import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { html } from './page/html.ts';
 import type { RunContent } from './page/run-page.ts';
+import { ended } from './page/sections.ts';
 import type { PageTable } from './page/table.ts';
 import type { Findings, ResultTable, RunRecord } from './run-record.ts';
 
@@ -41,5 +42,5 @@ function checkSentence(
   const measured =
     state === 'finished' ? 'THE CHECK FAILED, so there are no numbers: ' : 'No numbers: ';
   const failed = kind === 'proof' ? 'NOT proven: ' : measured;
-  return html`<p>${check.passed ? 'Checked: ' : failed}${check.detail}</p>`;
+  return html`<p>${check.passed ? 'Checked: ' : failed}${ended(check.detail)}</p>`;
 }

@@ -26,11 +26,11 @@ function capacityTarget({ capacity, points }: RunRecord): Target {
     offered >= DOCUMENTS_PER_SECOND || ours.some(({ verdict }) => verdict === 'saturated');
   return {
     name: 'throughput of the engine',
-    target: `at least ${DOCUMENTS_PER_SECOND} documents/s clustered, with durable commits`,
-    measured: `${measured.toFixed(0)} documents/s`,
+    target: `at least ${counted(DOCUMENTS_PER_SECOND)} documents/s clustered, with durable commits`,
+    measured: `${counted(measured)} documents/s`,
     ...(isAsked
       ? { met: measured >= DOCUMENTS_PER_SECOND }
-      : { met: null, reason: `only ${offered.toFixed(0)} documents/s were offered` }),
+      : { met: null, reason: `only ${counted(offered)} documents/s were offered` }),
   };
 }
 
@@ -57,11 +57,11 @@ function ratioTarget(record: RunRecord): Target {
   const isAsked = documents >= RATIO_REPOSITORY && rate <= RATIO_RATE;
   return {
     name: 'latency compared with the batch',
-    target: `at ${RATIO_RATE} %/hour of ${RATIO_REPOSITORY} documents, a median ${RATIO} times below the batch's`,
+    target: `at ${RATIO_RATE} %/hour of ${counted(RATIO_REPOSITORY)} documents, a median ${counted(RATIO)} times below the batch's`,
     measured:
       ratio === undefined
         ? 'no ratio'
-        : `${ratio.toFixed(0)} times, with ${documents} documents at ${rate} %/hour`,
+        : `${counted(ratio)} times, with ${counted(documents)} documents at ${rate} %/hour`,
     ...(isAsked
       ? { met: ratio !== undefined && ratio >= RATIO }
       : { met: null, reason: 'the repository was smaller, or no rate as low' }),
@@ -72,4 +72,9 @@ function lowest({ points }: RunRecord, system: Point['system']): Point | undefin
   return points
     .filter((point) => point.system === system)
     .toSorted((a, b) => a.ratePercentPerHour - b.ratePercentPerHour)[0];
+}
+
+/** 3000 → "3,000". */
+function counted(value: number): string {
+  return Math.round(value).toLocaleString('en-US');
 }

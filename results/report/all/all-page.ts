@@ -96,6 +96,7 @@ function claimsTable(claims: readonly Claim[], figures: readonly Figure[]): Page
   const here = judging.length === 0 ? null : claimsOf(recordsOf(judging));
   return {
     name: 'claims',
+    hasCards: true,
     title: 'The paper’s claims',
     caption:
       'Every verdict is a rule applied to the number before it. One machine is not a cluster: ' +

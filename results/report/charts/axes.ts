@@ -39,16 +39,18 @@ export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): obj
       color: theme.muted,
       font: { family: theme.font, size: 12 },
       autoSkip: axis.scale === 'linear' && axis.hasWords !== true,
-      // Words that touch each other are turned.
-      maxRotation: axis.hasWords === true ? 50 : 0,
+      maxRotation: 0,
       callback: (value: number, index: number, ticks: readonly Tick[]) =>
         ticks[index]?.label ?? formatDigits(value),
     },
     ...(axis.scale === 'linear' && axis.ticks.length === 0
       ? {}
       : {
-          afterBuildTicks: (scale: Scale) => {
-            scale.ticks = shownTicks(axis, range, scale.isHorizontal() ? scale.chart.width : null);
+          afterBuildTicks: (scale: Scale<CartesianScaleOptions>) => {
+            const width = scale.isHorizontal() ? scale.chart.width : null;
+            const turn = areTurned(axis, width) ? 50 : 0;
+            Object.assign(scale.options.ticks, { minRotation: turn, maxRotation: turn });
+            scale.ticks = shownTicks(axis, range, width);
           },
         }),
   };
@@ -76,26 +78,53 @@ export function axisRange(axis: ChartAxis, values: readonly number[], above: num
 }
 
 /**
- * The labels within the range that have space: all, else only decades, else every second of them.
- * `width`, in pixels, is null for a vertical axis.
+ * The labels within the range that have space: all, else only decades, else every second of them,
+ * else those that do not touch the one before. `width`, in pixels, is null for a vertical axis.
  */
 export function shownTicks(axis: ChartAxis, range: AxisRange, width: number | null): Tick[] {
   const isWithin = (at: number): boolean => at >= range.min && at <= range.max;
   if (axis.hasWords === true) {
-    return axis.ticks.map(({ at, label }) => ({ value: at, label: wrapped(label, width) }));
+    const lines = (label: string): string | string[] =>
+      areTurned(axis, width) ? label : wrapped(label, width);
+    return axis.ticks.map(({ at, label }) => ({ value: at, label: lines(label) }));
   }
   const all = axis.ticks.length > 0 ? axis.ticks : roundTicks();
-  const within = all.filter(({ at }) => isWithin(at));
+  const coarse = all.filter(({ at, isFine }) => isWithin(at) && isFine !== true);
+  const within = coarse.length >= 3 ? coarse : all.filter(({ at }) => isWithin(at));
   const decades = within.filter(({ at }) => Math.abs(Math.log10(at) % 1) < 1e-9);
   const choices = [within, decades, decades.filter((_, index) => index % 2 === 0)];
-  const fitting = choices.find((ticks) => ticks.length >= 2 && fits(ticks, width)) ?? within;
+  const space = { axis, range, width };
+  const fitting =
+    choices.find((ticks) => ticks.length >= 3 && apart(ticks, space).length === ticks.length) ??
+    apart(within, space);
   return fitting.map(({ at, label }) => ({ value: at, label }));
 }
 
-export function fits(ticks: readonly { readonly label: string }[], width: number | null): boolean {
-  if (width === null) return ticks.length <= 14;
-  const needed = ticks.reduce((sum, { label }) => sum + 7 * label.length + 14, 0);
-  return needed <= width - 90;
+/** The ticks whose labels do not touch that of the one before. */
+export function apart(
+  ticks: ChartAxis['ticks'],
+  space: { readonly axis: ChartAxis; readonly range: AxisRange; readonly width: number | null },
+): ChartAxis['ticks'] {
+  const { axis, range, width } = space;
+  if (width === null) return ticks.length <= 14 ? ticks : ticks.filter((_, i) => i % 2 === 0);
+  const scaled = (value: number): number => (axis.scale === 'linear' ? value : Math.log10(value));
+  const whole = scaled(range.max) - scaled(range.min);
+  let end = -Infinity;
+  return ticks.filter(({ at, label }) => {
+    const middle = ((scaled(at) - scaled(range.min)) / whole) * (width - 90);
+    const half = 3.5 * label.length;
+    if (middle - half < end + 10) return false;
+    end = middle + half;
+    return true;
+  });
+}
+
+/** Whether the labels of places are written at an angle, because a word of one is too long. */
+export function areTurned({ hasWords, ticks }: ChartAxis, width: number | null): boolean {
+  if (hasWords !== true || width === null) return false;
+  const words = ticks.flatMap(({ label }) => wrapped(label, width));
+  const place = (width - 90) / ticks.length;
+  return words.some((word) => 6.5 * word.length > place);
 }
 
 /** On a narrow screen each word of a label has a line of its own. */
@@ -104,7 +133,7 @@ export function wrapped(label: string, width: number | null): string | string[] 
 }
 
 /** 1, 2 and 5 of each decade, each with its label. */
-export function roundTicks(): readonly { readonly at: number; readonly label: string }[] {
+export function roundTicks(): ChartAxis['ticks'] {
   const decades = Array.from({ length: 25 }, (_, index) => 10 ** (index - 12));
   const values = decades.flatMap((decade) => [decade, 2 * decade, 5 * decade]);
   return values.map((at) => ({ at, label: formatDigits(at) }));

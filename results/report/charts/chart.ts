@@ -19,8 +19,15 @@ export interface Chart {
 export interface ChartAxis {
   readonly title: string;
   readonly scale: 'linear' | 'logarithmic';
-  /** The values that may be labelled, ascending; empty for round numbers. */
-  readonly ticks: readonly { readonly at: number; readonly label: string }[];
+  /**
+   * The values that may be labelled, ascending; empty for round numbers. Fine ones are labelled
+   * where fewer than three of the others are in the range.
+   */
+  readonly ticks: readonly {
+    readonly at: number;
+    readonly label: string;
+    readonly isFine?: boolean;
+  }[];
   /** Whether the labels are words, one for each place of the axis: "reads", "writes". */
   readonly hasWords?: boolean;
 }

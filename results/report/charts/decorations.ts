@@ -33,9 +33,10 @@ export function decorations(series: readonly ChartSeries[], theme: Theme): Plugi
     },
     afterDatasetsDraw: (chart) => {
       if (chart.width < LABELS_MIN_WIDTH) return;
+      const taken: Box[] = [];
       each(chart, (one, color) => {
         if (one.wall !== undefined) drawWallText(chart, one.wall, { color, theme });
-        for (const mark of one.marks) drawLabel(chart, one, mark, { color, theme });
+        for (const mark of one.marks) drawLabel(chart, one, mark, { color, theme, taken });
       });
     },
   };
@@ -44,6 +45,13 @@ export function decorations(series: readonly ChartSeries[], theme: Theme): Plugi
 export interface Ink {
   readonly color: string;
   readonly theme: Theme;
+}
+
+export interface Box {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
 }
 
 export function pixelOf(chart: ChartJs, axis: 'x' | 'y', value: number): number {
@@ -123,12 +131,15 @@ export function drawWallText(
   ctx.restore();
 }
 
-/** To the right of its mark, or to the left where it would leave the chart. */
+/**
+ * To the right of its mark, or to the left where it would leave the chart; below the labels that
+ * are `taken` and that it would touch.
+ */
 export function drawLabel(
   chart: ChartJs,
   series: ChartSeries,
   mark: ChartMark,
-  { color, theme }: Ink,
+  { color, theme, taken }: Ink & { readonly taken: Box[] },
 ): void {
   const { label: lines } = mark;
   if (lines === undefined) return;
@@ -137,13 +148,32 @@ export function drawLabel(
   const x = pixelOf(chart, 'x', mark.x);
   const y = series.isOnEdge === true ? area.top + 6 : pixelOf(chart, 'y', mark.y ?? 0);
   const align = x + 14 + width < area.right ? 'left' : 'right';
+  const left = align === 'left' ? x + 14 : x - 14 - width;
+  const box = belowAll(taken, {
+    left,
+    right: left + width,
+    top: y - 8 * lines.length,
+    bottom: y + 8 * lines.length,
+  });
+  taken.push(box);
   ctx.save();
-  ctx.translate(x + (align === 'left' ? 14 : -14), y - 8 * (lines.length - 1));
+  ctx.translate(x + (align === 'left' ? 14 : -14), box.top + 8);
   for (const line of lines) {
     drawHaloedText(chart, line, { color, theme, align });
     ctx.translate(0, 16);
   }
   ctx.restore();
+}
+
+/** The box, moved down until it touches none of those that are taken. */
+export function belowAll(taken: readonly Box[], box: Box): Box {
+  const touched = taken.find(
+    (one) =>
+      one.left < box.right && box.left < one.right && one.top < box.bottom && box.top < one.bottom,
+  );
+  if (touched === undefined) return box;
+  const down = touched.bottom - box.top;
+  return belowAll(taken, { ...box, top: box.top + down, bottom: box.bottom + down });
 }
 
 /**

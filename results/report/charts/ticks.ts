@@ -5,10 +5,13 @@ import { formatDigits, formatDuration } from './format.ts';
 
 type Ticks = ChartAxis['ticks'];
 
-/** Familiar durations: decades below a second, then seconds, minutes, hours. */
+/** Familiar durations: decades below a second, then seconds, minutes, hours; between them 2 and 5. */
 export function durationTicks(): Ticks {
   const seconds = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 360_000];
-  return seconds.map((at) => ({ at, label: formatDuration(at) }));
+  const tick = (at: number, isFine: boolean): Ticks[number] => {
+    return { at, label: formatDuration(at), isFine };
+  };
+  return seconds.flatMap((at) => [tick(at, false), tick(2 * at, true), tick(5 * at, true)]);
 }
 
 /** Rates that are already in percent. */

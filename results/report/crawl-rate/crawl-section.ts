@@ -1,6 +1,7 @@
 /** The parts of the page that only the crawl rate has: its large numbers, and the real crawl. */
 import { formatCount, formatDigits, formatDuration, formatShare } from '../charts/format.ts';
 import { html, type Html } from '../page/html.ts';
+import { ended } from '../page/sections.ts';
 import type { CrawlResult, RunRecord } from '../run-record.ts';
 
 /** Capacity of both systems and the repository they worked on, as a row of large numbers. */
@@ -45,7 +46,7 @@ export function crawlSection(crawl: CrawlResult | null): Html {
       ${formatCount(crawl.clusters)} clusters of ${formatDigits(crawl.meanClusterSize)} pages on
       average; ${formatShare(crawl.nonSingletonShare)} of the pages share theirs.
       ${crawl.check.passed ? 'The result was checked: ' : 'THE CHECK FAILED: '}
-      ${crawl.check.detail}
+      ${ended(crawl.check.detail)}
     </p>
     ${crawl.check.passed ? duplicates(crawl) : null}
     <p class="small">
@@ -62,7 +63,7 @@ function duplicates(crawl: CrawlResult): Html {
   const total = Math.max(crawl.crossHostDuplicateGroups, shown.length);
   if (total === 0) return html`<p>No duplicates were found across hosts.</p>`;
   const which = shown.length < total ? `the first ${shown.length} of ` : '';
-  return html`<details open>
+  return html`<details>
     <summary>Duplicates found across hosts: ${which}${formatCount(total)} groups</summary>
     <ul class="duplicates">
       ${shown.map(

@@ -27,8 +27,8 @@ function comparison(points: readonly Point[]): string {
     if (mapreduce !== undefined) return comparisonOf(percolator, mapreduce);
   }
   return (
-    'No crawl rate has a checked latency of both systems from at least ' +
-    `${documentsText(HEADLINE_SAMPLES_MIN)} each.`
+    'At no crawl rate do both systems have a checked latency from at least ' +
+    `${documentsText(HEADLINE_SAMPLES_MIN)}.`
   );
 }
 

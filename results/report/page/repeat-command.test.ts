@@ -6,6 +6,8 @@ import { repeatCommand } from './repeat-command.ts';
 
 test('a run is repeated by run.sh, without the folder of the first run', () => {
   const commands = {
+    './run.sh bench:brokerage --out results/runs/record --paced':
+      './run.sh bench:brokerage --paced',
     'node workloads/brokerage/main.ts --out results/runs/record': './run.sh bench:brokerage',
     'node workloads/crawl-rate/main.ts --profile standard --out=x --rates 1,10':
       './run.sh bench:crawl-rate --profile standard --rates 1,10',

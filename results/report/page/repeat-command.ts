@@ -10,9 +10,11 @@ type Named = Pick<RunRecord, 'experiment' | 'commandLine'>;
 export function repeatCommand({ experiment, commandLine }: Named): string {
   // A word in quotes may hold spaces, and an escaped quote: '\''.
   const words = commandLine.match(/(?:'[^']*'|\\.|[^\s'\\])+/g) ?? [];
-  const at = words.findIndex((word) => word.endsWith('.ts'));
-  const options = words.slice(at + 1).filter((word, i, all) => !isOut(word) && all[i - 1] !== OUT);
-  return ['./run.sh', scriptOf(experiment, words[at] ?? ''), ...options].join(' ');
+  const kept = words.filter((word, i) => !isOut(word) && words[i - 1] !== OUT);
+  if (kept[0] === './run.sh') return kept.join(' ');
+  // Records from before 2026-11-23 name the program.
+  const at = kept.findIndex((word) => word.endsWith('.ts'));
+  return ['./run.sh', scriptOf(experiment, kept[at] ?? ''), ...kept.slice(at + 1)].join(' ');
 }
 
 const OUT = '--out';

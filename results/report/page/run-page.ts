@@ -57,11 +57,17 @@ function header(record: RunRecord, { kicker, title, headline }: RunContent): Htm
     chips: runChips(record),
     links: [
       { text: 'All figures and runs', to: ALL_FIGURES },
-      { text: `In the paper: ${kicker.replace('Percolator paper, ', '')}`, to: PAPER_ADDRESS },
+      { text: paperText(kicker), to: PAPER_ADDRESS },
       { text: 'The record (JSON)', to: 'run.json' },
       { text: 'All files of this run', to: '#run' },
     ],
   });
+}
+
+/** Only a kicker such as "Percolator paper, figure 7" names a place in the paper. */
+function paperText(kicker: string): string {
+  const [, place] = /^Percolator paper, (.+)$/.exec(kicker) ?? [];
+  return place === undefined ? 'The Percolator paper' : `In the paper: ${place}`;
 }
 
 /** From a folder in `results/runs` or `results/reference`; `./run.sh report --all` makes it. */

@@ -31,9 +31,19 @@ function derivedLimitations(record: RunRecord): readonly string[] {
     record.state === 'finished'
       ? null
       : 'The run did not finish; the numbers below are those it had measured.',
-    failed > 0 ? `${countedPoints(failed)} failed its check and so has no numbers.` : null,
+    failed > 0
+      ? countedPoints(
+          failed,
+          'failed its check and so has no numbers',
+          'failed their checks and so have no numbers',
+        )
+      : null,
     invalid > 0
-      ? `${countedPoints(invalid)} could not be measured properly and so has no latency.`
+      ? countedPoints(
+          invalid,
+          'could not be measured properly and so has no latency',
+          'could not be measured properly and so have no latency',
+        )
       : null,
     record.label === 'exploratory'
       ? 'Each point was measured once, so the spread between runs is unknown: the run is exploratory.'
@@ -46,8 +56,8 @@ function derivedLimitations(record: RunRecord): readonly string[] {
   return found.filter((sentence) => sentence !== null);
 }
 
-function countedPoints(count: number): string {
-  return count === 1 ? 'One point' : `Each of ${count} points`;
+function countedPoints(count: number, one: string, several: string): string {
+  return count === 1 ? `One point ${one}.` : `${count} points ${several}.`;
 }
 
 export function targetsSection({ targets }: RunRecord): Html {
@@ -57,10 +67,14 @@ export function targetsSection({ targets }: RunRecord): Html {
   const unjudged = targets.length - judged.length;
   return tableSection({
     name: 'targets',
+    hasCards: true,
     title:
-      `Targets: ${met} of ${judged.length} met` + (unjudged > 0 ? `, ${unjudged} not judged` : ''),
+      judged.length === 0
+        ? 'Targets: none judged'
+        : `Targets: ${met} of ${judged.length} met` +
+          (unjudged > 0 ? `, ${unjudged} not judged` : ''),
     caption: 'What the project set out to reach, and what this run measured.',
-    columns: ['Target', 'Asked for', 'Measured', 'Met'],
+    columns: ['Target', 'Asked for', 'Measured', 'Verdict'],
     rows: targets.map((target) => [
       target.name,
       target.target,
@@ -82,12 +96,12 @@ export function runSection(record: RunRecord, files: Html): Html {
   const facts: readonly (readonly [string, string | Html])[] = [
     ['Run', html`<code>${record.runId}</code>`],
     ['Repeat it with', html`<code>${repeatCommand(record)}</code>`],
-    ['Seed', String(record.seed)],
+    ['Seed', record.seed === 0 ? 'none: nothing is drawn at random' : String(record.seed)],
     ['Repeats of each point', String(record.repeats)],
     ['Profile', record.profile],
     ['Started', record.startedAt],
     ['Finished', record.finishedAt ?? 'not finished'],
-    ['Store', `${store.name}. ${store.durability}`],
+    ['Store', `${store.name}. ${sentenceOf(store.durability)}`],
     ['Commit', commitText(place.commit)],
     ['Node', place.nodeVersion],
     ['Machine', `${place.cpuModel}, ${place.cores} cores, ${memoryText(place.memoryBytes)}`],
@@ -120,6 +134,15 @@ export function runSection(record: RunRecord, files: Html): Html {
   </section>`;
 }
 
+/** With a full stop: texts of records are clauses, or whole sentences. */
+export function ended(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function sentenceOf(clause: string): string {
+  return clause.charAt(0).toUpperCase() + ended(clause.slice(1));
+}
+
 function commitText(commit: RunRecord['environment']['commit']): Html {
   if (commit === null) return html`unknown`;
   return html`<code>${commit.hash}</code>${commit.dirty ? ', with changes' : null}`;
@@ -131,7 +154,8 @@ export function runChips(record: RunRecord): readonly string[] {
   return [
     `${record.profile} profile`,
     repeats === 1 ? 'one repeat: exploratory' : `${repeats} repeats`,
-    `${record.store.name} store`,
+    // Several are the systems of a comparison, not all of which are stores of Percolator.
+    record.store.name.includes(',') ? record.store.name : `${record.store.name} store`,
     `${place.cores} cores, ${memoryText(place.memoryBytes)}`,
     record.startedAt.slice(0, 10),
     ...(state === 'finished' ? [] : [`run ${state}, not finished`]),

@@ -9,6 +9,8 @@ export interface PageTable extends Omit<ResultTable, 'rows'> {
   readonly rows: readonly (readonly Cell[])[];
   /** The CSV file of its numbers, in the run's folder. */
   readonly file?: string;
+  /** On a narrow screen each row becomes a card of lines: for sentences, which must not be cut. */
+  readonly hasCards?: boolean;
 }
 
 /** Longer tables are folded, so that they do not hide what follows. */
@@ -21,8 +23,13 @@ export function isLong({ rows }: PageTable): boolean {
 export function tableSection(table: PageTable): Html {
   return html`<section>
     <h2>${table.title}</h2>
-    ${isLong(table) ? foldedTable(table) : scrolledTable(table)}
+    ${openTable(table)}
   </section>`;
+}
+
+function openTable(table: PageTable): Html {
+  if (table.rows.length === 0) return html`<p>${table.caption}</p>`;
+  return isLong(table) ? foldedTable(table) : scrolledTable(table);
 }
 
 export function foldedTable(table: PageTable): Html {
@@ -36,12 +43,12 @@ export function foldedTable(table: PageTable): Html {
 
 /** The box takes the focus, so that the keyboard can scroll it. */
 function scrolledTable(table: PageTable): Html {
-  const { name, title, caption, columns, rows, file } = table;
+  const { name, title, caption, columns, rows, file, hasCards } = table;
   const classes = columns.map((_, column) =>
     rows.every((row) => isNumber(row[column] ?? null)) ? 'number' : '',
   );
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${title}">
-    <table id="table-${name}">
+    <table id="table-${name}" ${hasCards === true ? CARDS.table : null}>
       <caption>
         ${caption === '' ? title : caption}
         ${file === undefined ? null : html`<a href="${file}">CSV</a>`}
@@ -54,16 +61,31 @@ function scrolledTable(table: PageTable): Html {
         </tr>
       </thead>
       <tbody>
-        ${rows.map(([first, ...rest]) => rowOf(first ?? null, rest, classes))}
+        ${rows.map((row) => rowOf(row, classes, hasCards === true ? columns : null))}
       </tbody>
     </table>
   </div>`;
 }
 
-function rowOf(first: Cell, rest: readonly Cell[], classes: readonly string[]): Html {
-  return html`<tr>
-    <th scope="row" class="${classes[0] ?? ''}">${cellText(first)}</th>
-    ${rest.map((value, i) => html`<td class="${classes[i + 1] ?? ''}">${cellText(value)}</td>`)}
+/** A browser forgets the roles of cells that a narrow screen shows as lines, unless they are named. */
+const CARDS = {
+  table: html` class="cards" role="table"`,
+  row: html` role="row"`,
+  head: html` role="rowheader"`,
+  cell: (column: string): Html => html` role="cell" data-column="${column}"`,
+};
+
+/** @param cards the columns of a table whose rows become cards */
+function rowOf(
+  [first, ...rest]: readonly Cell[],
+  classes: readonly string[],
+  cards: readonly string[] | null,
+): Html {
+  const cell = (value: Cell, i: number): Html =>
+    html`<td${cards && CARDS.cell(cards[i] ?? '')} class="${classes[i] ?? ''}">${cellText(value)}</td>`;
+  return html`<tr${cards && CARDS.row}>
+    <th scope="row"${cards && CARDS.head} class="${classes[0] ?? ''}">${cellText(first ?? null)}</th>
+    ${rest.map((value, i) => cell(value, i + 1))}
   </tr>`;
 }
 

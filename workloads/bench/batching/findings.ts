@@ -137,7 +137,7 @@ function chartOf(name: string, title: string, measured: readonly VariantResult[]
     name,
     title,
     caption:
-      'Calls of the storage that Bigtable’s API would need; fewer is cheaper. None has no mark.',
+      'Calls of the storage that Bigtable’s API would need; fewer is cheaper. A variant without such calls has no mark.',
     x: { title: 'Variant', scale: 'linear', ticks },
     y: { title: 'RPCs', scale: 'logarithmic', ticks: [] },
     series: [

@@ -26,8 +26,8 @@ export function findingsOf(costs: readonly PathCost[]): FindingsParts {
   const ratio = first.prewrite.clientUs / ours.prewrite.clientUs;
   return {
     headline:
-      `A conditional mutation costs the client ${ours.prewrite.clientUs.toFixed(0)} µs of processor time by ${ours.path}, ` +
-      `and ${ratio.toFixed(1)} times as much by ${first.path}.`,
+      `A conditional mutation costs the client ${ours.prewrite.clientUs.toFixed(0)} µs of processor time on the path ` +
+      `“${ours.path}”, and ${ratio.toFixed(1)} times as much on the path “${first.path}”.`,
     check: { passed: true, detail: 'every operation was answered without an error' },
     tables: [tableOf(costs)],
     charts: [chartOf(costs)],

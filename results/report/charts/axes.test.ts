@@ -1,0 +1,59 @@
+/** The labels of axes, and of marks, do not touch one another. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { areTurned, shownTicks } from './axes.ts';
+import type { ChartAxis } from './chart.ts';
+import { belowAll } from './decorations.ts';
+import { durationTicks, percentileTicks, rateTicks } from './ticks.ts';
+
+function axis(ticks: ChartAxis['ticks']): ChartAxis {
+  return { title: '', scale: 'logarithmic', ticks };
+}
+
+function labels(of: ChartAxis, range: readonly [number, number], width: number | null): unknown[] {
+  return shownTicks(of, { min: range[0], max: range[1] }, width).map(({ label }) => label);
+}
+
+describe('the labels of a logarithmic axis', () => {
+  const rates = axis(rateTicks());
+
+  test('are only decades where those between would touch', () => {
+    const decades = ['1 %', '10 %', '100 %', '1,000 %', '10,000 %'];
+    assert.deepEqual(labels(rates, [0.6, 50_000], 950), decades);
+    assert.deepEqual(labels(rates, [0.6, 50_000], 320), ['1 %', '100 %', '10,000 %']);
+    assert.deepEqual(labels(rates, [2_000, 40_000], 950).length, 4);
+  });
+
+  test('keep the median where not all percentiles have space', () => {
+    const percentiles = labels(axis(percentileTicks()), [1.5, 200], 280);
+    assert.deepEqual(percentiles, ['50 %', '90 %', '99 %']);
+  });
+
+  test('are finer where a range has fewer than three', () => {
+    const seconds = labels(axis(durationTicks()), [0.15, 1.4], null);
+    assert.deepEqual(seconds, ['200 ms', '500 ms', '1 s']);
+    assert.deepEqual(labels(axis(durationTicks()), [0.5, 90], null), ['1 s', '10 s', '1 min']);
+  });
+});
+
+test('words are written at an angle where one is wider than its place', () => {
+  const words = ['off', 'prefetching', 'batching', 'both', 'both, public API'];
+  const ticks = words.map((label, at) => ({ at, label }));
+  const places: ChartAxis = { title: '', scale: 'linear', ticks, hasWords: true };
+  assert.equal(areTurned(places, 320), true);
+  assert.deepEqual(labels(places, [0, 4], 320), words);
+  assert.equal(areTurned(places, 950), false);
+});
+
+test('a label that would touch others is drawn below them', () => {
+  const box = { left: 0, right: 100, top: 10, bottom: 26 };
+  assert.equal(belowAll([], box), box);
+  assert.equal(belowAll([{ ...box, left: 101, right: 200 }], box), box);
+  const two = [box, { ...box, left: 50, right: 150, top: 26, bottom: 42 }];
+  assert.deepEqual(belowAll(two, { ...box, left: 80, right: 180 }), {
+    left: 80,
+    right: 180,
+    top: 42,
+    bottom: 58,
+  });
+});

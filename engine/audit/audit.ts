@@ -105,7 +105,7 @@ class TablesAudit implements Audit {
       const fix = { kind: 'create companion', table } as const;
       yield { ...tableFinding(table, 'companion-missing', sentence), fix };
     }
-    // A repair makes it anew, empty, and the notifications that were in it are found lost.
+    // A repair creates it again, empty, and the audit then reports each lost notification.
     const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
     const known = hasCompanion ? audited : { ...audited, observedColumns: undefined };
     for await (const { rows, range } of rowBatches(store, table, {}, FAMILIES)) {

@@ -129,7 +129,7 @@ export class GarbageCollector {
 
   async #begin({ deletionHorizon: done }: Progress): Promise<StepResult> {
     const { oracle, leases, clock } = this.#context;
-    await leases.renew(); // Or our own earlier bound would hold us back.
+    await leases.renew(); // Otherwise this process's own earlier bound would hold the horizon back.
     const moved = await moveHorizon(oracle, this.#services.watch);
     const { heldBackBy: lease } = moved;
     this.#heldBackBy = lease && { process: lease.token, timestamp: lease.bound };
@@ -178,8 +178,7 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** If the table of the primary was taken away other than by a drop,
-   * nothing will ever tell the outcome. */
+  /** Where another program deleted the primary's table, the lock can never be resolved, and stays. */
   async #resolution(cell: CellAddress, lock: Lock): Promise<Resolution> {
     try {
       return await resolveLock(this.#context, cell, lock);

@@ -9,7 +9,7 @@ export interface CollectorOptions {
    * is gone, and data is lost (P4). Too large: garbage stays that much longer.
    */
   readonly messageLifetimeMs?: number | undefined;
-  /** Rows per step. Default 256. Too small: overhead.
+  /** Rows per step. Default 256. Too small: a round trip for every few rows.
    * Too large: a step keeps the storage busy for long. */
   readonly rowsPerStep?: number | undefined;
   /** Milliseconds of rest after a step. Default 1.

@@ -129,7 +129,7 @@ test('locks are given up as soon as their rows are done, and when the worker sto
   assert.equal(held.now, 0);
 });
 
-test('skipping goes on after the locked rows, and leaves nothing out either', async () => {
+test('a scanner that skips continues after the locked rows, and leaves nothing out either', async () => {
   const { database } = await openDirty();
   const table = new RangeLockTable(systemClock);
   const workers = ['A', 'B', 'C'].map((name) =>

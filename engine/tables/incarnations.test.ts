@@ -45,7 +45,7 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a worker goes on with the new incarnation, and so does a list of parked cells', async () => {
+  test('a worker continues with the new incarnation, and so does a list of parked cells', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
@@ -75,7 +75,7 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual((await scene.observe(a, 't')).toSorted(), ['bad']);
   });
 
-  test('a bulk load does not go on in the new incarnation', async () => {
+  test('a bulk load does not continue in the new incarnation', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');

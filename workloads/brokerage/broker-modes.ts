@@ -23,7 +23,7 @@ export async function measureBrokerModes(
     measured.set(mode, await runOnCopy(context, { loaded, name: `broker ${mode}`, changes }));
   }
   return MODES.flatMap((mode) => {
-    const ran = measured.get(mode);
-    return ran === undefined ? [] : [{ mode, ran }];
+    const result = measured.get(mode);
+    return result === undefined ? [] : [{ mode, result }];
   });
 }

@@ -40,11 +40,11 @@ export async function runOnCopy(
   const options = { population, clients: 1, number: 0, originMs: monotonicMs(), signal };
   await using session = await Session.open(system, options);
   progress.phase(`${name}: ${plan.users} users at full speed`, 0);
-  const ran = await session.run(unpacedLoad(plan));
+  const result = await session.run(unpacedLoad(plan));
   await session.stop();
   progress.phase(`${name}: checking`, 0);
   results.wrong.push(...(await checkSessions(name, database, [session])));
   results.checked.push(name);
-  progress.note(`${name}: ${tradesPerSecond(ran).toFixed(1)} TR/s`);
-  return ran;
+  progress.note(`${name}: ${tradesPerSecond(result).toFixed(1)} TR/s`);
+  return result;
 }

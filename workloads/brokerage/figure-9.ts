@@ -49,11 +49,11 @@ interface LoadPoint extends XY {
 
 export function lineOf({ ladder }: Results, system: SystemName): Line {
   const kept = ladder
-    .filter((point) => point.system === system && saturation(point.ran) === null)
-    .toSorted((a, b) => tradesPerSecond(a.ran) - tradesPerSecond(b.ran));
-  const rounds = Map.groupBy(kept, ({ ran }) => ran.offered.tradesPerSecond);
+    .filter((point) => point.system === system && saturation(point.result) === null)
+    .toSorted((a, b) => tradesPerSecond(a.result) - tradesPerSecond(b.result));
+  const rounds = Map.groupBy(kept, ({ result }) => result.offered.tradesPerSecond);
   const loads = [...rounds.values()]
-    .flatMap((points) => loadOf(points.map(({ ran }) => ran)))
+    .flatMap((points) => loadOf(points.map(({ result }) => result)))
     .toSorted((a, b) => a.x - b.x);
   const [from, to] = [loads[0]?.x ?? Number.NaN, loads.at(-1)?.x ?? Number.NaN];
   return { fit: fitLine(loads), kept, loads, from, to };
@@ -64,14 +64,14 @@ export function lineOf({ ladder }: Results, system: SystemName): Line {
  * not report its processor time.
  */
 function loadOf(rounds: readonly RunResult[]): readonly LoadPoint[] {
-  const costOf = (ran: RunResult): number => cpuPerTrade([ran]) ?? Number.NaN;
+  const costOf = (result: RunResult): number => cpuPerTrade([result]) ?? Number.NaN;
   const byCost = rounds.toSorted((a, b) => costOf(a) - costOf(b));
   const middle = byCost.slice(Math.ceil(rounds.length / 2) - 1, Math.floor(rounds.length / 2) + 1);
   const perTrade = cpuPerTrade(middle);
   if (perTrade === null) return [];
   const trades = middle.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
   const x = trades / middle.reduce((sum, { offered }) => sum + offered.seconds, 0);
-  const each = rounds.flatMap((ran) => cores(ran) ?? []);
+  const each = rounds.flatMap((result) => cores(result) ?? []);
   const [low, high] = each.length < 2 ? [null, null] : [Math.min(...each), Math.max(...each)];
   return [{ x, y: x * perTrade, low, high, samples: trades }];
 }

@@ -54,17 +54,17 @@ function measured(slopes: Partial<Record<SystemName, number>>): Results {
   for (const [system, slope] of Object.entries(slopes) as [SystemName, number][]) {
     results.durability.set(system, 'nothing');
     for (const rate of [2, 8, 20, 40]) {
-      results.ladder.push({ system, ran: ranAt(rate, 0.01 + slope * rate) });
+      results.ladder.push({ system, result: ranAt(rate, 0.01 + slope * rate) });
     }
-    results.unpaced.push({ system, ran: unpaced(120, 2 * slope * 120) });
+    results.unpaced.push({ system, result: unpaced(120, 2 * slope * 120) });
   }
   results.isComplete = true;
   return results;
 }
 
 function unpaced(tradesPerSecond: number, cores: number): RunResult {
-  const ran = ranAt(tradesPerSecond, cores);
-  return { ...ran, offered: { ...ran.offered, tradesPerSecond: null, users: 32 } };
+  const result = ranAt(tradesPerSecond, cores);
+  return { ...result, offered: { ...result.offered, tradesPerSecond: null, users: 32 } };
 }
 
 describe('a run that is right', () => {
@@ -86,7 +86,7 @@ describe('a run that is right', () => {
       const more = measured({ embedded: 0.02 });
       for (const rate of [2, 8, 20, 40]) {
         for (const cores of idle) {
-          more.ladder.push({ system: 'embedded', ran: ranAt(rate, cores + 0.02 * rate) });
+          more.ladder.push({ system: 'embedded', result: ranAt(rate, cores + 0.02 * rate) });
         }
       }
       const { fit, loads } = lineOf(more, 'embedded');
@@ -166,7 +166,7 @@ describe('a load that the system did not keep up with', () => {
     assert.match(saturation(ranAt(20, 1, { isOverrun: true })) ?? '', /given up/);
     assert.equal(saturation(ranAt(20, 1, { backlogFrom: 3, backlogTo: 15 })), null);
     const results = measured({ embedded: 0.02 });
-    results.ladder.push({ system: 'embedded', ran: late });
+    results.ladder.push({ system: 'embedded', result: late });
     assert.equal(lineOf(results, 'embedded').kept.length, 4);
     const ladder = findingsOf(results).tables.find(({ name }) => name === 'ladder');
     assert.equal(ladder?.rows.length, 5);
@@ -193,7 +193,7 @@ describe('a load with fewer Trade-Results than chance explains', () => {
 
   test('is listed with its counts and their interval', () => {
     const results = measured({ embedded: 0.02 });
-    results.ladder.push({ system: 'embedded', ran: few(15.15, 119, 10) });
+    results.ladder.push({ system: 'embedded', result: few(15.15, 119, 10) });
     const { columns = [], rows = [] } =
       findingsOf(results).tables.find(({ name }) => name === 'ladder') ?? {};
     const row = rows.find((cells) => cells[columns.indexOf('TR/s offered')] === 15.15) ?? [];
@@ -207,7 +207,7 @@ describe('a load with fewer Trade-Results than chance explains', () => {
 test('there is no headline from fewer than 30 Trade-Results', () => {
   const results = measured({ embedded: 0.02 });
   assert.match(findingsOf(results).headline, /^Percolator, embedded: 120\.0 TR\/s/);
-  results.unpaced.splice(0, 1, { system: 'embedded', ran: unpaced(2.9, 0.1) });
+  results.unpaced.splice(0, 1, { system: 'embedded', result: unpaced(2.9, 0.1) });
   assert.match(
     findingsOf(results).headline,
     /^Percolator, embedded: only 29 Trade-Results, too few/,
@@ -224,12 +224,12 @@ describe('the table of transactions', () => {
     assert.equal(cellOf('Trade-Result', 'share allowed'), 'yes');
     assert.equal(cellOf('Trade-Result', '90 % within limit'), 'yes');
     const skewed = measured({ embedded: 0.02 });
-    const [ran] = skewed.ladder.flatMap((point) =>
-      point.ran.offered.tradesPerSecond === 40 ? [point.ran] : [],
+    const [result] = skewed.ladder.flatMap((point) =>
+      point.result.offered.tradesPerSecond === 40 ? [point.result] : [],
     );
-    assert.ok(ran !== undefined);
-    Object.assign(ran.records.tradeResult, { ended: 420 });
-    Object.assign(ran.records.tradeStatus, { ended: 1_000 });
+    assert.ok(result !== undefined);
+    Object.assign(result.records.tradeResult, { ended: 420 });
+    Object.assign(result.records.tradeStatus, { ended: 1_000 });
     const table = findingsOf(skewed).tables.find(({ name }) => name === 'transactions');
     const shares = Object.fromEntries(
       (table?.rows ?? []).map((row) => [row[1], row[columns.indexOf('share allowed')]]),

@@ -64,7 +64,7 @@ function headline(results: Results): string {
 }
 
 function brokerSentence({ brokers }: Results): readonly string[] {
-  const retried = brokers.map(({ mode, ran: { records } }) => {
+  const retried = brokers.map(({ mode, result: { records } }) => {
     const { ended, retried: again } = records.tradeResult;
     return `${((100 * again) / Math.max(1, ended)).toFixed(1)} % (${mode})`;
   });

@@ -102,10 +102,10 @@ async function measureUnpaced(
     signal.throwIfAborted();
     progress.phase(`${session.system.name}: ${plan.users} users at full speed`, 0);
     await session.run(unpacedLoad(plan));
-    const ran = await session.run(unpacedLoad(plan));
-    results.unpaced.push({ system: session.system.name, ran });
-    fastest.set(session, tradesPerSecond(ran));
-    progress.note(`${session.system.name}, unpaced: ${tradesPerSecond(ran).toFixed(1)} TR/s`);
+    const result = await session.run(unpacedLoad(plan));
+    results.unpaced.push({ system: session.system.name, result });
+    fastest.set(session, tradesPerSecond(result));
+    progress.note(`${session.system.name}, unpaced: ${tradesPerSecond(result).toFixed(1)} TR/s`);
   }
   return fastest;
 }
@@ -134,10 +134,10 @@ async function climb(
     await session.run(pacedLoad(plan, highest));
     for (const rate of rates) {
       signal.throwIfAborted();
-      const ran = await session.run(pacedLoad(plan, rate));
-      results.ladder.push({ system: session.system.name, ran });
+      const result = await session.run(pacedLoad(plan, rate));
+      results.ladder.push({ system: session.system.name, result });
       progress.update(++done);
-      progress.note(inWords(session.system.name, rate, ran));
+      progress.note(inWords(session.system.name, rate, result));
     }
   }
 }
@@ -157,9 +157,9 @@ function ratesFor({ rates, rungs, scale }: Plan, fastest = 0): readonly number[]
   return rates ?? rungs.map((share) => share * Math.max(fastest, nominal));
 }
 
-function inWords(system: SystemName, rate: number, ran: RunResult): string {
-  const words = `${system} at ${rate.toFixed(1)} TR/s: ${tradesPerSecond(ran).toFixed(1)} TR/s`;
-  const reason = saturation(ran);
+function inWords(system: SystemName, rate: number, result: RunResult): string {
+  const words = `${system} at ${rate.toFixed(1)} TR/s: ${tradesPerSecond(result).toFixed(1)} TR/s`;
+  const reason = saturation(result);
   return reason === null ? words : `${words}, saturated: ${reason}`;
 }
 

@@ -1,7 +1,7 @@
 /** The messages between the experiment and its client processes: plain data. */
 import { decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import { mergeHistograms } from '#results';
-import type { Load } from './driver/customer-emulator.ts';
+import type { EmulatorResult, Load } from './driver/customer-emulator.ts';
 import type { Records, TypeRecord } from './driver/recorder.ts';
 import type { Scale, TransactionType } from './model/index.ts';
 import type { DatabaseAddress } from './systems/address.ts';
@@ -43,19 +43,9 @@ export interface RunOrder {
   readonly toMs: number;
 }
 
-export interface RunAnswer {
+export interface RunAnswer extends Omit<EmulatorResult, 'records'> {
   readonly kind: 'finished';
   readonly records: Readonly<Record<TransactionType, TypeAnswer>>;
-  readonly backlogFrom: number;
-  readonly backlogTo: number;
-  readonly waitingOrders: number;
-  readonly isOverrun: boolean;
-  readonly firstFailure: string | null;
-  /**
-   * Trade-Results that the brokerage has acknowledged in all runs so far, including outside of
-   * intervals.
-   */
-  readonly tradeResults: number;
   /** Calls of the store in the measured interval; null unless they were asked for. */
   readonly store: StoreCounts | null;
 }

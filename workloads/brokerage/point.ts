@@ -6,12 +6,12 @@ import type { SystemName } from './plan.ts';
 
 export interface Point {
   readonly system: SystemName;
-  readonly ran: RunResult;
+  readonly result: RunResult;
 }
 
 /** The share of all transactions of the mix, in percent. */
-export function mixShare(ran: RunResult, type: TransactionType): number {
-  return (100 * ran.records[type].ended) / transactions(ran);
+export function mixShare(result: RunResult, type: TransactionType): number {
+  return (100 * result.records[type].ended) / transactions(result);
 }
 
 /** Transactions of the mix, without those that run next to it. */
@@ -28,8 +28,8 @@ export function tradesPerSecond({ records, offered }: RunResult): number {
 }
 
 /** Processor seconds per second, of all processes. */
-export function cores(ran: RunResult): number | null {
-  return ran.cpuSeconds === null ? null : total(ran.cpuSeconds) / ran.offered.seconds;
+export function cores(result: RunResult): number | null {
+  return result.cpuSeconds === null ? null : total(result.cpuSeconds) / result.offered.seconds;
 }
 
 /** Processor seconds of all processes per Trade-Result, over all runs. */
@@ -51,9 +51,9 @@ export function tradesOffered({ offered }: RunResult): number | null {
  * Which transaction comes next is drawn by chance, so their number varies like a Poisson count: the
  * load was kept up with if it is below the upper end of the 99 % interval of the completed count.
  */
-export function saturation(ran: RunResult): string | null {
-  const { offered, records, backlogFrom, backlogTo, isOverrun } = ran;
-  const asked = tradesOffered(ran);
+export function saturation(result: RunResult): string | null {
+  const { offered, records, backlogFrom, backlogTo, isOverrun } = result;
+  const asked = tradesOffered(result);
   if (offered.tradesPerSecond === null || asked === null) return null;
   if (isOverrun) return 'the backlog was so large that the run was given up';
   const perSecond = 8.9 * offered.tradesPerSecond;

@@ -27,7 +27,7 @@ export async function measureReads(
     measured.set(name, await runOnCopy(context, { loaded, name, changes }));
   }
   return VARIANTS.flatMap(([name]) => {
-    const ran = measured.get(name);
-    return ran === undefined ? [] : [{ name, ran }];
+    const result = measured.get(name);
+    return result === undefined ? [] : [{ name, result }];
   });
 }

@@ -33,12 +33,12 @@ export const VARIANT = {
 /** Section 2.5 on this workload. */
 export interface ReadsVariant {
   readonly name: string;
-  readonly ran: RunResult;
+  readonly result: RunResult;
 }
 
 export interface BrokerMode {
   readonly mode: BrokerUpdate;
-  readonly ran: RunResult;
+  readonly result: RunResult;
 }
 
 export function noResults(): Results {

@@ -29,7 +29,7 @@ type Row = ResultTable['rows'][number];
 
 export function ladderTable({ ladder }: Results): ResultTable {
   const sorted = ladder.toSorted(
-    (a, b) => (a.ran.offered.tradesPerSecond ?? 0) - (b.ran.offered.tradesPerSecond ?? 0),
+    (a, b) => (a.result.offered.tradesPerSecond ?? 0) - (b.result.offered.tradesPerSecond ?? 0),
   );
   return {
     name: 'ladder',
@@ -65,26 +65,26 @@ export function ladderTable({ ladder }: Results): ResultTable {
   };
 }
 
-function ladderRow({ system, ran }: Point): Row {
-  const { offered, records, cpuSeconds } = ran;
+function ladderRow({ system, result }: Point): Row {
+  const { offered, records, cpuSeconds } = result;
   const clients = cpuSeconds?.['clients'];
   const interval = countInterval(records.tradeResult.ended);
-  const reason = saturation(ran);
+  const reason = saturation(result);
   return [
     NAMES[system],
     rounded(offered.tradesPerSecond),
     rounded(offered.seconds),
-    rounded(tradesOffered(ran)),
+    rounded(tradesOffered(result)),
     records.tradeResult.ended,
     rounded(interval.low),
     rounded(interval.high),
-    rounded(tradesPerSecond(ran)),
-    rounded(cores(ran)),
+    rounded(tradesPerSecond(result)),
+    rounded(cores(result)),
     rounded(clients === undefined ? null : clients / offered.seconds),
-    milliseconds(cpuPerTrade([ran])),
+    milliseconds(cpuPerTrade([result])),
     rounded(statedPercentileMs(records.tradeResult.histogram, 90)),
-    rounded(tradesPerOrder(ran)),
-    rounded((1_000 * conflictsOf(ran)) / transactions(ran)),
+    rounded(tradesPerOrder(result)),
+    rounded((1_000 * conflictsOf(result)) / transactions(result)),
     reason === null ? 'yes' : `no: ${reason}`,
   ];
 }
@@ -139,7 +139,7 @@ function lineRow(name: string, { fit, loads, from, to }: Line): Row {
 
 export function costTable(results: Results): ResultTable {
   const ladder = (system: SystemName): number | null =>
-    cpuPerTrade(lineOf(results, system).kept.map(({ ran }) => ran));
+    cpuPerTrade(lineOf(results, system).kept.map(({ result }) => result));
   const full = (system: SystemName): number | null => cpuPerTrade(runsOf(results.unpaced, system));
   const relative = (value: number | null, of: number | null): number | null =>
     value === null || of === null ? null : rounded(value / of);
@@ -198,14 +198,14 @@ export function unpacedTable({ unpaced, durability }: Results): ResultTable {
       'a commit survives',
     ],
     rows: systemsOf(unpaced).flatMap((system) =>
-      runsOf(unpaced, system).map((ran) => [
+      runsOf(unpaced, system).map((result) => [
         NAMES[system],
-        ran.offered.users,
-        rounded(tradesPerSecond(ran)),
-        ran.records.tradeResult.ended,
-        rounded(transactions(ran) / ran.offered.seconds),
-        rounded(cores(ran)),
-        rounded((1_000 * conflictsOf(ran)) / transactions(ran)),
+        result.offered.users,
+        rounded(tradesPerSecond(result)),
+        result.records.tradeResult.ended,
+        rounded(transactions(result) / result.offered.seconds),
+        rounded(cores(result)),
+        rounded((1_000 * conflictsOf(result)) / transactions(result)),
         durability.get(system) ?? null,
       ]),
     ),
@@ -242,14 +242,14 @@ export function transactionsTable(results: Results): ResultTable {
     ],
     rows: systemsOf(results.ladder).flatMap((system) => {
       const highest = lineOf(results, system).kept.at(-1);
-      return highest === undefined ? [] : transactionRows(NAMES[system], highest.ran);
+      return highest === undefined ? [] : transactionRows(NAMES[system], highest.result);
     }),
   };
 }
 
-function transactionRows(name: string, ran: RunResult): readonly Row[] {
+function transactionRows(name: string, result: RunResult): readonly Row[] {
   return [...MIX, 'dataMaintenance' as const].flatMap((type) => {
-    const { ended, conflicts, retried, rolledBack, histogram } = ran.records[type];
+    const { ended, conflicts, retried, rolledBack, histogram } = result.records[type];
     if (ended === 0) return [];
     const { title, mixPercentMin, mixPercentMax, responseMsMax } = TRANSACTIONS[type];
     const mean = histogram.mean / 1_000;
@@ -260,9 +260,9 @@ function transactionRows(name: string, ran: RunResult): readonly Row[] {
         name,
         title,
         ended,
-        isInMix ? rounded(mixShare(ran, type)) : null,
+        isInMix ? rounded(mixShare(result, type)) : null,
         isInMix ? `${mixPercentMin} to ${mixPercentMax}` : 'once a minute',
-        isInMix ? shareVerdict(ran, type) : null,
+        isInMix ? shareVerdict(result, type) : null,
         rounded(mean),
         rounded(within),
         responseMsMax,
@@ -276,20 +276,21 @@ function transactionRows(name: string, ran: RunResult): readonly Row[] {
 }
 
 /** Whether the share of the mix is one that the specification allows, or could be one. */
-function shareVerdict(ran: RunResult, type: TransactionType): string {
+function shareVerdict(result: RunResult, type: TransactionType): string {
   const { mixPercentMin, mixPercentMax } = TRANSACTIONS[type];
   const isAllowed = (low: number, high: number): boolean =>
     high >= mixPercentMin && low <= mixPercentMax;
-  const share = mixShare(ran, type);
+  const share = mixShare(result, type);
   if (isAllowed(share, share)) return 'yes';
-  const { low, high } = countInterval(ran.records[type].ended);
-  const percent = 100 / transactions(ran);
+  const { low, high } = countInterval(result.records[type].ended);
+  const percent = 100 / transactions(result);
   return isAllowed(low * percent, high * percent) ? 'no, but within chance' : 'NO';
 }
 
 export function readsTable({ reads }: Results): ResultTable {
   const [off] = reads;
-  const perTransaction = (ran: RunResult, of: number): number => rounded(of / transactions(ran));
+  const perTransaction = (result: RunResult, of: number): number =>
+    rounded(of / transactions(result));
   const calls = ({ store }: RunResult): number =>
     (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
   return {
@@ -309,19 +310,19 @@ export function readsTable({ reads }: Results): ResultTable {
       'TR/s',
       'CPU ms per TR',
     ],
-    rows: reads.map(({ name, ran }) => {
-      const all = calls(ran) / transactions(ran);
-      const before = off === undefined ? all : calls(off.ran) / transactions(off.ran);
+    rows: reads.map(({ name, result }) => {
+      const all = calls(result) / transactions(result);
+      const before = off === undefined ? all : calls(off.result) / transactions(off.result);
       return [
         name,
-        perTransaction(ran, ran.store?.reads.operations ?? 0),
+        perTransaction(result, result.store?.reads.operations ?? 0),
         rounded(all),
-        perTransaction(ran, ran.store?.scans.operations ?? 0),
-        perTransaction(ran, ran.store?.scans.rpcs ?? 0),
+        perTransaction(result, result.store?.scans.operations ?? 0),
+        perTransaction(result, result.store?.scans.rpcs ?? 0),
         rounded(before / all),
-        perTransaction(ran, ran.store?.conditionals.rpcs ?? 0),
-        rounded(tradesPerSecond(ran)),
-        milliseconds(cpuPerTrade([ran])),
+        perTransaction(result, result.store?.conditionals.rpcs ?? 0),
+        rounded(tradesPerSecond(result)),
+        milliseconds(cpuPerTrade([result])),
       ];
     }),
     metrics: {
@@ -352,16 +353,16 @@ export function brokersTable({ brokers }: Results): ResultTable {
       'all conflicts per 1,000',
       'TR, 90 % within ms',
     ],
-    rows: brokers.map(({ mode, ran }) => {
-      const { ended, retried, conflicts, histogram } = ran.records.tradeResult;
+    rows: brokers.map(({ mode, result }) => {
+      const { ended, retried, conflicts, histogram } = result.records.tradeResult;
       return [
         mode,
-        rounded(tradesPerSecond(ran)),
+        rounded(tradesPerSecond(result)),
         ended,
-        milliseconds(cpuPerTrade([ran])),
+        milliseconds(cpuPerTrade([result])),
         rounded((100 * retried) / Math.max(1, ended)),
         conflicts,
-        rounded((1_000 * conflictsOf(ran)) / transactions(ran)),
+        rounded((1_000 * conflictsOf(result)) / transactions(result)),
         rounded(statedPercentileMs(histogram, 90)),
       ];
     }),
@@ -383,7 +384,7 @@ export function systemsOf(points: readonly Point[]): readonly SystemName[] {
 }
 
 export function runsOf(points: readonly Point[], system: SystemName): readonly RunResult[] {
-  return points.flatMap((point) => (point.system === system ? [point.ran] : []));
+  return points.flatMap((point) => (point.system === system ? [point.result] : []));
 }
 
 function milliseconds(seconds: number | null): number | null {

@@ -45,7 +45,7 @@ function lineTargets({ rates }: Plan, results: Results): readonly Target[] {
 
 function inflationTarget(results: Results): readonly Target[] {
   const cost = (system: 'embedded' | 'functions'): number | null =>
-    cpuPerTrade(lineOf(results, system).kept.map(({ ran }) => ran));
+    cpuPerTrade(lineOf(results, system).kept.map(({ result }) => result));
   const [ours, theirs] = [cost('embedded'), cost('functions')];
   if (ours === null || theirs === null) return [];
   return [
@@ -60,11 +60,11 @@ function inflationTarget(results: Results): readonly Target[] {
 
 function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Target[] {
   const isOtherSize = scale.customers !== CUSTOMERS;
-  return runsOf(unpaced, 'embedded').map((ran) => ({
+  return runsOf(unpaced, 'embedded').map((result) => ({
     name: 'throughput of the embedded store',
     target: `at least ${TRADES_PER_SECOND_MIN} TR/s unpaced with ${CUSTOMERS} customers and durable commits`,
-    measured: `${tradesPerSecond(ran).toFixed(1)} TR/s`,
-    met: isOtherSize ? null : tradesPerSecond(ran) >= TRADES_PER_SECOND_MIN,
+    measured: `${tradesPerSecond(result).toFixed(1)} TR/s`,
+    met: isOtherSize ? null : tradesPerSecond(result) >= TRADES_PER_SECOND_MIN,
     reason: isOtherSize ? `this run had ${scale.customers} customers` : null,
   }));
 }
@@ -75,8 +75,8 @@ function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Targe
  */
 function readsTargets({ reads }: Results): readonly Target[] {
   const calls = (name: string): number | null => {
-    const ran = reads.find((variant) => variant.name === name)?.ran;
-    return ran === undefined ? null : readCalls(ran) / transactions(ran);
+    const result = reads.find((variant) => variant.name === name)?.result;
+    return result === undefined ? null : readCalls(result) / transactions(result);
   };
   const off = calls(VARIANT.off);
   return [VARIANT.prefetching, VARIANT.both].flatMap((variant) => {

@@ -8,16 +8,16 @@ import { runScript } from '../harness/testing/run-script.ts';
 const BENCH = new URL('bench-mapreduce.ts', import.meta.url);
 
 test('a small run prints both rates, reports the same clusters, and leaves no files', async () => {
-  const ran = await runScript(BENCH, ['--profile', 'smoke']);
-  assert.equal(ran.exitCode, 0, ran.stderr);
-  assert.match(ran.stdout, /^ +MapReduce +([\d.]+ +){3}[\d,]+$/m);
-  assert.match(ran.stdout, /^ +map \| sort \| reduce +([\d.]+ +){3}[\d,]+$/m);
-  assert.match(ran.stdout, /^Checked: both found the same \d+ clusters in every repeat\.$/m);
+  const ended = await runScript(BENCH, ['--profile', 'smoke']);
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  assert.match(ended.stdout, /^ +MapReduce +([\d.]+ +){3}[\d,]+$/m);
+  assert.match(ended.stdout, /^ +map \| sort \| reduce +([\d.]+ +){3}[\d,]+$/m);
+  assert.match(ended.stdout, /^Checked: both found the same \d+ clusters in every repeat\.$/m);
   assert.deepEqual(
-    ran.record().findings?.tables.map(({ rows }) => rows.length),
+    ended.record().findings?.tables.map(({ rows }) => rows.length),
     [2, 3],
   );
-  assert.ok(!readdirSync(ran.out).includes('work'));
+  assert.ok(!readdirSync(ended.out).includes('work'));
 });
 
 test('a wrong option is answered with one sentence that names it, and exit code 2', async () => {
@@ -31,11 +31,11 @@ test('a wrong option is answered with one sentence that names it, and exit code 
     [['--documents', '100000000', '--document-bytes', '1048576'], /--out .* free/],
   ];
   for (const [words, named] of wrong) {
-    const ran = await runScript(BENCH, words);
-    assert.equal(ran.exitCode, 2, `${words.join(' ')}: ${ran.stdout}`);
-    assert.match(ran.stderr, named);
-    assert.equal(ran.stderr.trim().split('\n').length, 1);
-    assert.ok(!existsSync(ran.out));
+    const ended = await runScript(BENCH, words);
+    assert.equal(ended.exitCode, 2, `${words.join(' ')}: ${ended.stdout}`);
+    assert.match(ended.stderr, named);
+    assert.equal(ended.stderr.trim().split('\n').length, 1);
+    assert.ok(!existsSync(ended.out));
   }
 });
 

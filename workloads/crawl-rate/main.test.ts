@@ -6,18 +6,12 @@ import { describe, test } from 'node:test';
 import { execaNode } from 'execa';
 import { readRunRecord } from '#results';
 import { temporaryFolder } from '#engine/testing';
+import { runProgram } from '../harness/testing/run-script.ts';
 
 const MAIN = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
 
-async function run(...options: string[]): Promise<{
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}> {
-  const { exitCode, stdout, stderr } = await execaNode(MAIN, options, { reject: false });
-  return { exitCode, stdout, stderr };
-}
+const run = (...words: string[]) => runProgram(MAIN, words);
 
 describe('the smoke profile', async () => {
   const out = path.join(folder, 'smoke');

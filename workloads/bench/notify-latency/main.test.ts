@@ -15,8 +15,8 @@ test('bench:notify-latency measures each rate, and the cost of an idle worker', 
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 2 } as const;
   writeFileSync(config, JSON.stringify(asConfig(tuned)));
   const words = ['--profile', 'smoke', '--no-fsync', '--config', config];
-  const ran = await runScript(BENCH, words);
-  assert.equal(ran.exitCode, 0, ran.stderr);
+  const ended = await runScript(BENCH, words);
+  assert.equal(ended.exitCode, 0, ended.stderr);
   // No percentile other than the median, of so few writes.
   const number = String.raw` +\d[\d.,]*`;
   for (const [rate, writes] of [
@@ -24,10 +24,10 @@ test('bench:notify-latency measures each rate, and the cost of an idle worker', 
     ['100', 50],
   ]) {
     const cells = `${number} +- +-(?:${number}){3} +-`;
-    assert.match(ran.stdout, new RegExp(`^ +${rate} +${writes}${cells}$`, 'm'));
+    assert.match(ended.stdout, new RegExp(`^ +${rate} +${writes}${cells}$`, 'm'));
   }
-  assert.match(ran.stdout, /An idle worker takes \d+\.\d\d % of a core\.$/m);
-  const { state, findings, targets, parameters, store } = ran.record();
+  assert.match(ended.stdout, /An idle worker takes \d+\.\d\d % of a core\.$/m);
+  const { state, findings, targets, parameters, store } = ended.record();
   assert.equal(state, 'finished');
   assert.match(store.durability, /power failure|not wait|no fsync/i);
   assert.deepEqual([parameters['batching'], parameters['scanners']], ['on', 2]);
@@ -48,8 +48,8 @@ test('a mistake on the command line is one sentence, and exit code 2', async () 
     [['--batch-rows', '7'], /^--batch-rows has an effect only with --batching on/],
   ] as const;
   for (const [words, sentence] of mistakes) {
-    const ran = await runScript(BENCH, words);
-    assert.equal(ran.exitCode, 2);
-    assert.match(ran.stderr, sentence);
+    const ended = await runScript(BENCH, words);
+    assert.equal(ended.exitCode, 2);
+    assert.match(ended.stderr, sentence);
   }
 });

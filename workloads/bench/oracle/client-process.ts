@@ -1,10 +1,10 @@
 /**
  * One client process of bench:oracle: callers that ask for a timestamp, await it, and ask again.
  *
- * Every caller has its own promise for each timestamp, as transactions have. Two looks at the clock
- * per timestamp would cost a third of the measured time, so only one caller in 64 takes them. It
- * does not matter which one, because all callers of a batch are answered in one turn. The others
- * check that their timestamps increase.
+ * Every caller has its own promise for each timestamp, as transactions have. Reading the clock
+ * before and after each timestamp would cost a third of the measured time, so only one caller in 64
+ * measures its latency. It does not matter which one, because all callers of a batch are answered
+ * in one turn. The others check that their timestamps increase.
  */
 import { argv } from 'node:process';
 import { getOneMessage, sendMessage } from 'execa';

@@ -15,13 +15,13 @@ test('bench:scanners cleans every row in each mode, and reports the value of loc
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 1 } as const;
   writeFileSync(config, JSON.stringify(asConfig(tuned)));
   const words = ['--profile', 'smoke', '--scanners', '2', '--config', config];
-  const ran = await runScript(BENCH, words);
-  assert.equal(ran.exitCode, 0, ran.stderr);
+  const ended = await runScript(BENCH, words);
+  assert.equal(ended.exitCode, 0, ended.stderr);
   for (const mode of ['no locks', 'locks, skipping ahead', 'locks, jumping elsewhere']) {
     const line = new RegExp(`^  ${mode} +[1-9][\\d,]* +[\\d.]+ +[\\d.]+ +[\\d,]+$`, 'm');
-    assert.match(ran.stdout, line);
+    assert.match(ended.stdout, line);
   }
-  const { state, findings, parameters } = ran.record();
+  const { state, findings, parameters } = ended.record();
   assert.equal(state, 'finished');
   assert.deepEqual([parameters['batching'], parameters['scanners']], ['on', 2]);
   for (const { rows } of findings?.tables ?? []) assert.equal(rows.length, 3);
@@ -29,7 +29,7 @@ test('bench:scanners cleans every row in each mode, and reports the value of loc
 });
 
 test('a mistake on the command line is one sentence, and exit code 2', async () => {
-  const ran = await runScript(BENCH, ['--scanners', '0']);
-  assert.equal(ran.exitCode, 2);
-  assert.match(ran.stderr, /^--scanners .*$/);
+  const ended = await runScript(BENCH, ['--scanners', '0']);
+  assert.equal(ended.exitCode, 2);
+  assert.match(ended.stderr, /^--scanners .*$/);
 });

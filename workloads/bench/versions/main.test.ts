@@ -14,11 +14,11 @@ test('a small run prints both ratios, reads few versions after collection, and l
   const batch = { batchDelay: 0, batchRows: 64, batchInFlight: 8 } as const;
   const tuned = { ...batch, batching: 'on', prefetch: 'learn', scanners: 2 } as const;
   writeFileSync(config, JSON.stringify(asConfig(tuned)));
-  const ran = await runScript(BENCH, ['--profile', 'smoke', '--config', config]);
-  assert.equal(ran.exitCode, 0, ran.stderr);
-  assert.match(ran.stdout, /^ +without a collector +300( +[\d.,]+){4}$/m);
-  assert.match(ran.stdout, /^ +with a running collector +1( +[\d.,]+){4}$/m);
-  const { state, findings, targets, parameters } = ran.record();
+  const ended = await runScript(BENCH, ['--profile', 'smoke', '--config', config]);
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  assert.match(ended.stdout, /^ +without a collector +300( +[\d.,]+){4}$/m);
+  assert.match(ended.stdout, /^ +with a running collector +1( +[\d.,]+){4}$/m);
+  const { state, findings, targets, parameters } = ended.record();
   assert.equal(state, 'finished');
   assert.deepEqual(
     findings?.tables[0]?.rows.map(([label, versions]) => [label, versions]),
@@ -29,11 +29,11 @@ test('a small run prints both ratios, reads few versions after collection, and l
   );
   assert.equal(targets[0]?.met, null);
   assert.equal(parameters['batching'], 'on');
-  assert.ok(!readdirSync(ran.out).includes('work'));
+  assert.ok(!readdirSync(ended.out).includes('work'));
 });
 
 test('a wrong option is answered with one sentence that names it, and exit code 2', async () => {
-  const ran = await runScript(BENCH, ['--versions', '0']);
-  assert.equal(ran.exitCode, 2);
-  assert.match(ran.stderr, /^--versions .*$/);
+  const ended = await runScript(BENCH, ['--versions', '0']);
+  assert.equal(ended.exitCode, 2);
+  assert.match(ended.stderr, /^--versions .*$/);
 });

@@ -5,9 +5,8 @@ import {
   type Percolator,
   type PercolatorOptions,
   unreachable,
-  type WorkerOptions,
 } from '#engine';
-import { openDatabase, tellParent } from '../../harness/processes/index.ts';
+import { openDatabase, type OpenDatabase, tellParent } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { Clustered } from './clustered.ts';
 import { Loading } from './loading.ts';
@@ -16,17 +15,13 @@ import type { FromLoader, FromWorker, ProcessOptions, ToLoader, ToWorker } from 
 /** Between two reports of progress, in milliseconds. */
 const REPORT_MS = 100;
 
-export interface OpenDatabase {
-  readonly percolator: Percolator;
-  /** For workers, if there are any. */
-  readonly rangeLocks?: WorkerOptions['rangeLocks'];
-  readonly close: () => Promise<void>;
-}
+/** With range locks only where several processes share the database. */
+type ProcessDatabase = Omit<OpenDatabase, 'rangeLocks'> & Partial<OpenDatabase>;
 
 export async function openProcessDatabase({
   database,
   engine,
-}: ProcessOptions): Promise<OpenDatabase> {
+}: ProcessOptions): Promise<ProcessDatabase> {
   const settings: Partial<PercolatorOptions> = settingsOf(engine);
   if ('shared' in database) return openDatabase(database.shared, settings);
   const percolator = await openPercolator({ folder: database.folder, ...settings });
@@ -59,7 +54,7 @@ export function startLoading(
 
 /** The clustering part of a process: runs the observers, and reports progress to the parent. */
 export function startClustering(
-  { percolator, rangeLocks }: OpenDatabase,
+  { percolator, rangeLocks }: ProcessDatabase,
   observers: readonly Observer[],
   options: ProcessOptions & { readonly onClustered?: ((documents: number) => void) | undefined },
 ): { readonly hear: (message: ToWorker) => void; readonly stop: () => Promise<void> } {

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
-import { execaNode } from 'execa';
 import { openEmbedded, openPercolator } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import type { FsckSummary } from './fsck-report.ts';
+import { runProgram } from '../../harness/testing/run-script.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
@@ -25,14 +25,7 @@ before(async () => {
   await percolator.settled();
 });
 
-async function run(...options: string[]): Promise<{
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}> {
-  const { exitCode, stdout, stderr } = await execaNode(PROGRAM, options, { reject: false });
-  return { exitCode, stdout, stderr };
-}
+const run = (...words: string[]) => runProgram(PROGRAM, words);
 
 async function runJson(...options: string[]): Promise<FsckSummary> {
   const { stdout } = await run('--store', STORE, '--json', ...options);

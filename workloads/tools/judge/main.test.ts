@@ -6,24 +6,17 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { ANOMALIES } from './anomalies.ts';
 import { judgeFile, type Model } from './judge-file.ts';
 import type { Verdict } from './verdict.ts';
+import { runProgram } from '../../harness/testing/run-script.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const FIXTURES = path.join(import.meta.dirname, 'fixtures');
 const folder = temporaryFolder();
 
-async function run(...options: string[]): Promise<{
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}> {
-  const { exitCode, stdout, stderr } = await execaNode(PROGRAM, options, { reject: false });
-  return { exitCode, stdout, stderr };
-}
+const run = (...words: string[]) => runProgram(PROGRAM, words);
 
 async function judgeAll(file: string, model: Model = 'snapshot-isolation'): Promise<Verdict> {
   const { signal } = new AbortController();

@@ -1,8 +1,8 @@
 /**
  * Which runs `./run.sh runs clean` removes, and the removal.
  *
- * Never: a run that may still be measured, a link, a folder whose record cannot be read (it may be
- * of another program, or of a newer version), and anything in results/reference.
+ * It never removes a run that may still be measured, a link, a folder whose record cannot be read
+ * (it may belong to another program, or to a newer version), or anything in results/reference.
  */
 import { existsSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs';
 import path from 'node:path';

@@ -5,19 +5,12 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { execaNode } from 'execa';
+import { runProgram } from '../../harness/testing/run-script.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const ONE_SEARCH = ['--scenario', 'one-cell', '--suspicion', 'crashed', '--lost-answers', '0'];
 
-async function run(...options: string[]): Promise<{
-  readonly exitCode: number | undefined;
-  readonly stdout: string;
-  readonly stderr: string;
-}> {
-  const { exitCode, stdout, stderr } = await execaNode(PROGRAM, options, { reject: false });
-  return { exitCode, stdout, stderr };
-}
+const run = (...words: string[]) => runProgram(PROGRAM, words);
 
 describe('exhaust', () => {
   test('prints a line for each search: all four of a scenario', async () => {

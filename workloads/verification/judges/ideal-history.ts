@@ -17,6 +17,19 @@ import type {
 } from './history.ts';
 import { acknowledgmentOf } from './versions.ts';
 
+export type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A history that can be spoilt. */
+export interface Draft {
+  transactions: (Writable<HistoricTransaction> & {
+    reads: { cell: string; value?: string | undefined }[];
+    writes: { cell: string; value?: string | undefined }[];
+    locks: string[];
+  })[];
+  records: Writable<HistoricRecord>[];
+  markers: { cell: string; startTimestamp: number }[];
+}
+
 export interface IdealOptions {
   /** Without observers: their runs are added. */
   readonly transactions: number;

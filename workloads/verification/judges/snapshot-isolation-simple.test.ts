@@ -5,26 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '../../../engine/base/index.ts';
-import {
-  type HistoricRecord,
-  type HistoricTransaction,
-  type History,
-  judgeSnapshotIsolation,
-} from './index.ts';
-import { idealHistory } from './ideal-history.ts';
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** A history that can be spoilt. */
-interface Draft {
-  transactions: (Writable<HistoricTransaction> & {
-    reads: { cell: string; value?: string | undefined }[];
-    writes: { cell: string; value?: string | undefined }[];
-    locks: string[];
-  })[];
-  records: Writable<HistoricRecord>[];
-  markers: { cell: string; startTimestamp: number }[];
-}
+import { type HistoricTransaction, type History, judgeSnapshotIsolation } from './index.ts';
+import { type Draft, idealHistory } from './ideal-history.ts';
 
 const SIZE = { transactions: 30, rows: 4, clients: 4, readsMax: 3, writesMax: 3 };
 

@@ -10,19 +10,7 @@ import {
   type History,
   judgeSnapshotIsolation,
 } from './index.ts';
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** A history that can be spoilt. */
-interface Draft {
-  transactions: (Writable<HistoricTransaction> & {
-    reads: { cell: string; value?: string | undefined }[];
-    writes: { cell: string; value?: string | undefined }[];
-    locks: string[];
-  })[];
-  records: Writable<HistoricRecord>[];
-  markers: { cell: string; startTimestamp: number }[];
-}
+import type { Draft, Writable } from './ideal-history.ts';
 
 /**
  * 1..2 writes x and y, 3..6 deletes x and locks y, 7 has failed on x, 9 reads; 10..12 is a strong

@@ -92,6 +92,6 @@ function validateTimestamp(timestamp: number): void {
   }
 }
 
-function invalid(message: string): PercolatorError {
+export function invalid(message: string): PercolatorError {
   return new PercolatorError('INVALID_ARGUMENT', message);
 }

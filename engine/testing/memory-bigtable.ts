@@ -19,6 +19,7 @@ import type {
 } from '../bigtable/index.ts';
 import { answersTo } from '../bigtable/answers.ts';
 import {
+  invalid,
   validateFilter,
   validateMutation,
   validateRange,
@@ -136,10 +137,7 @@ class MemoryBigtable implements Bigtable {
   #validateConditional(conditional: ConditionalRowMutation): void {
     const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
     if (ifFound.length + ifNotFound.length === 0) {
-      throw new PercolatorError(
-        'INVALID_ARGUMENT',
-        'a conditional mutation must mutate in some case',
-      );
+      throw invalid('a conditional mutation must mutate in some case');
     }
     this.#validateRowMutation({ table, row, mutations: [...ifFound, ...ifNotFound] });
     this.#validateFilters(table, anyOf);

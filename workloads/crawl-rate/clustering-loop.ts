@@ -129,7 +129,7 @@ class RunningCrawl implements Crawl {
   };
 }
 
-function keyed(documents: SyntheticDocuments, first: number, end: number): KeyedDocument[] {
+export function keyed(documents: SyntheticDocuments, first: number, end: number): KeyedDocument[] {
   return Array.from({ length: end - first }, (_, i) => ({
     id: documentId(first + i),
     keys: documents.keysOf(first + i),

@@ -2,7 +2,7 @@
  * The experiment's targets on 2 cores, next to its measurements. They are judged only
  * where the load asks for them.
  */
-import type { Point, RunRecord, Target } from '#results';
+import { formatCount, type Point, type RunRecord, type Target } from '#results';
 
 const DOCUMENTS_PER_SECOND = 3_000;
 const RATIO = 1_000;
@@ -26,11 +26,11 @@ function capacityTarget({ capacity, points }: RunRecord): Target {
     offered >= DOCUMENTS_PER_SECOND || ours.some(({ verdict }) => verdict === 'saturated');
   return {
     name: 'throughput of the engine',
-    target: `at least ${counted(DOCUMENTS_PER_SECOND)} documents/s clustered, with durable commits`,
-    measured: `${counted(measured)} documents/s`,
+    target: `at least ${formatCount(DOCUMENTS_PER_SECOND)} documents/s clustered, with durable commits`,
+    measured: `${formatCount(measured)} documents/s`,
     ...(isAsked
       ? { met: measured >= DOCUMENTS_PER_SECOND }
-      : { met: null, reason: `only ${counted(offered)} documents/s were offered` }),
+      : { met: null, reason: `only ${formatCount(offered)} documents/s were offered` }),
   };
 }
 
@@ -57,11 +57,11 @@ function ratioTarget(record: RunRecord): Target {
   const isAsked = documents >= RATIO_REPOSITORY && rate <= RATIO_RATE;
   return {
     name: 'latency compared with the batch',
-    target: `at ${RATIO_RATE} %/hour of ${counted(RATIO_REPOSITORY)} documents, a median ${counted(RATIO)} times below the batch's`,
+    target: `at ${RATIO_RATE} %/hour of ${formatCount(RATIO_REPOSITORY)} documents, a median ${formatCount(RATIO)} times below the batch's`,
     measured:
       ratio === undefined
         ? 'no ratio'
-        : `${counted(ratio)} times, with ${counted(documents)} documents at ${rate} %/hour`,
+        : `${formatCount(ratio)} times, with ${formatCount(documents)} documents at ${rate} %/hour`,
     ...(isAsked
       ? { met: ratio !== undefined && ratio >= RATIO }
       : { met: null, reason: 'the repository was smaller, or no rate as low' }),
@@ -72,9 +72,4 @@ function lowest({ points }: RunRecord, system: Point['system']): Point | undefin
   return points
     .filter((point) => point.system === system)
     .toSorted((a, b) => a.ratePercentPerHour - b.ratePercentPerHour)[0];
-}
-
-/** 3000 → "3,000". */
-function counted(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
 }

@@ -23,6 +23,7 @@ import type {
   TableSchema,
 } from '../bigtable.ts';
 import {
+  invalid,
   validateFilter,
   validateMutation,
   validateRange,
@@ -348,8 +349,4 @@ function validateMutations(row: string, mutations: RowMutation['mutations']): vo
   throw invalid(
     `row ${JSON.stringify(row)} has ${mutations.length} mutations; at most ${MUTATIONS_MAX} are allowed`,
   );
-}
-
-function invalid(message: string): PercolatorError {
-  return new PercolatorError('INVALID_ARGUMENT', message);
 }

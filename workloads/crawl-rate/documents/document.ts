@@ -20,6 +20,7 @@
  *   The keys come first with their lengths, so that an observer that looks for duplicates reads
  *   them without touching the contents.
  */
+import { viewOf } from '#engine/base';
 
 export type Keys = readonly [string, string, string];
 
@@ -54,7 +55,7 @@ export function encodeRecord(document: Document): Buffer {
 
 /** Reads one record, with or without its line feed. Throws a RangeError if it is not one. */
 export function decodeRecord(line: Uint8Array): Document {
-  const { fields, rest } = splitHead(asBuffer(line), 5);
+  const { fields, rest } = splitHead(viewOf(line), 5);
   const [id, key1, key2, key3, url] = fields as [string, string, string, string, string];
   return { id, url, keys: [key1, key2, key3], contents: unescape(rest) };
 }
@@ -63,7 +64,7 @@ export function decodeRecord(line: Uint8Array): Document {
  * The id and keys of a record. Does not look at the contents, so a batch phase may pass them on.
  */
 export function decodeRecordKeys(line: Uint8Array): KeyedDocument {
-  const [id, key1, key2, key3] = splitHead(asBuffer(line), 4).fields as [
+  const [id, key1, key2, key3] = splitHead(viewOf(line), 4).fields as [
     string,
     string,
     string,
@@ -80,8 +81,8 @@ export function encodeDocument({ keys, url, contents }: Document): Buffer {
 
 /** Reads a cell value of row `id`. The contents share the memory of `value`. */
 export function decodeDocument(id: string, value: Uint8Array): Document {
-  const { keys, end } = readKeys(asBuffer(value));
-  const bytes = asBuffer(value);
+  const { keys, end } = readKeys(viewOf(value));
+  const bytes = viewOf(value);
   const urlStart = end + 4;
   const urlEnd = urlStart + bytes.readUInt32BE(end);
   return {
@@ -94,7 +95,7 @@ export function decodeDocument(id: string, value: Uint8Array): Document {
 
 /** The keys of a cell value; neither address nor contents are read. */
 export function decodeKeys(value: Uint8Array): Keys {
-  return readKeys(asBuffer(value)).keys;
+  return readKeys(viewOf(value)).keys;
 }
 
 const TAB = 0x09;
@@ -119,7 +120,7 @@ const UNESCAPES: ReadonlyMap<number, number> = new Map(
 
 /** Returns contents without any of the four bytes, the usual case, as they are. */
 function escape(contents: Uint8Array): Uint8Array {
-  const bytes = asBuffer(contents);
+  const bytes = viewOf(contents);
   if (![...ESCAPES.keys()].some((byte) => bytes.includes(byte))) return bytes;
   const escaped = Buffer.alloc(2 * bytes.length);
   let length = 0;
@@ -177,11 +178,4 @@ function readKeys(bytes: Buffer): { keys: Keys; end: number } {
     return bytes.toString('utf8', start, end);
   };
   return { keys: [next(), next(), next()], end };
-}
-
-/** The same memory, with the reading methods of Buffer. */
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

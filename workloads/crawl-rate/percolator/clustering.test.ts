@@ -4,12 +4,11 @@ import { test } from 'node:test';
 import { type CommittedRun, openPercolator, type Percolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import { checkPartition } from '../check.ts';
+import { keyed } from '../clustering-loop.ts';
 import {
   clusterOneByOne,
   createSyntheticDocuments,
-  documentId,
   encodeDocument,
-  type KeyedDocument,
   type SyntheticDocuments,
 } from '../documents/index.ts';
 import { clusteringObserver } from './clustering-observer.ts';
@@ -42,13 +41,6 @@ async function crawl(
   for (const worker of started) await worker.stop();
   await percolator.settled();
   return commits.toSorted((a, b) => a.commitTimestamp - b.commitTimestamp);
-}
-
-function keyed(documents: SyntheticDocuments, first: number, end: number): KeyedDocument[] {
-  return Array.from({ length: end - first }, (_, i) => ({
-    id: documentId(first + i),
-    keys: documents.keysOf(first + i),
-  }));
 }
 
 test('in commit order, concurrent observers find exactly the reference partition', async () => {

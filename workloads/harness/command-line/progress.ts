@@ -12,6 +12,7 @@
  * one every `QUIET_MS`. There are no control characters, so that a log stays readable.
  */
 import { SingleBar } from 'cli-progress';
+import { formatCount } from '#results';
 
 export interface Progress {
   /**
@@ -169,7 +170,7 @@ function endLine(phase: Phase): string {
 
 /** "1 point", "2 points" */
 function amountText({ done, unit }: Phase): string {
-  return `${count(done)} ${done === 1 ? unit.replace(/s$/, '') : unit}`;
+  return `${formatCount(done)} ${done === 1 ? unit.replace(/s$/, '') : unit}`;
 }
 
 function timesText(phase: Phase): string {
@@ -196,8 +197,4 @@ function durationText(seconds: number): string {
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
-}
-
-function count(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
 }

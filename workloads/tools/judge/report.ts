@@ -1,4 +1,5 @@
 /** The report of a judgement, as data for `--json` and as text. */
+import { formatCount } from '#results';
 import { ANOMALIES, type AnomalyName, type Story } from './anomalies.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -49,7 +50,7 @@ export function reportOf(
 export function reportLines(report: Report): readonly string[] {
   const { verdict, model, found, violations, allowed } = report;
   const told = violations.reduce((sum, { count }) => sum + count, 0);
-  const ofWhich = told < found ? `; the first ${withCommas(told)} are grouped here` : '';
+  const ofWhich = told < found ? `; the first ${formatCount(told)} are grouped here` : '';
   const sentence =
     verdict === 'clean'
       ? `Clean: nothing contradicts ${wordsOf(model)}.`
@@ -67,21 +68,21 @@ export function reportLines(report: Report): readonly string[] {
 function summaryLines(report: Report): readonly string[] {
   const { transactions, ok, fail, info, infoSeen, reads, readsNotJudged, keys } = report;
   const seen =
-    info === 0 ? '' : `; ${withCommas(infoSeen)} of the info were seen, so they have committed`;
+    info === 0 ? '' : `; ${formatCount(infoSeen)} of the info were seen, so they have committed`;
   const left =
     readsNotJudged === 0
       ? ''
-      : `; ${withCommas(readsNotJudged)} not judged, because their values do not identify a writer`;
+      : `; ${formatCount(readsNotJudged)} not judged, because their values do not identify a writer`;
   const format =
     report.format === 'timestamps'
       ? 'judged by timestamps'
       : 'list append, judged without timestamps';
   return [
     `${report.file}: ${format}`,
-    `transactions:          ${withCommas(transactions)} (${withCommas(ok)} ok, ${withCommas(fail)} fail, ${withCommas(info)} info${seen})`,
-    `reads judged:          ${withCommas(reads)}, of ${plural(keys, 'key')}${left}`,
+    `transactions:          ${formatCount(transactions)} (${formatCount(ok)} ok, ${formatCount(fail)} fail, ${formatCount(info)} info${seen})`,
+    `reads judged:          ${formatCount(reads)}, of ${plural(keys, 'key')}${left}`,
     `overlapping writers:   ${plural(report.overlappingWriters, 'pair')}${overlapNote(report)}`,
-    `time and memory:       ${report.seconds} s, ${withCommas(report.peakMemoryMB)} MB`,
+    `time and memory:       ${report.seconds} s, ${formatCount(report.peakMemoryMB)} MB`,
   ];
 }
 
@@ -104,9 +105,9 @@ function groupLines({ anomaly, also, means, count, stories }: Group): readonly s
   const more = count - stories.length;
   return [
     '',
-    `${capitalised(anomaly)} (${also}), ${withCommas(count)}: ${means}.`,
+    `${capitalised(anomaly)} (${also}), ${formatCount(count)}: ${means}.`,
     ...stories.flatMap(storyLines),
-    ...(more > 0 ? [`  ${withCommas(more)} more; use --all or --limit to see them.`] : []),
+    ...(more > 0 ? [`  ${formatCount(more)} more; use --all or --limit to see them.`] : []),
   ];
 }
 
@@ -135,9 +136,5 @@ function capitalised(text: string): string {
 }
 
 function plural(number: number, noun: string): string {
-  return `${withCommas(number)} ${noun}${number === 1 ? '' : 's'}`;
-}
-
-function withCommas(number: number): string {
-  return number.toLocaleString('en-US');
+  return `${formatCount(number)} ${noun}${number === 1 ? '' : 's'}`;
 }

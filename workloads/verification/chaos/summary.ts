@@ -1,4 +1,5 @@
 /** The tables at the end: what the processes did, which faults hit them, and what was found. */
+import { formatCount } from '#results';
 import { optionsOf } from './matrix.ts';
 import type { Round } from './round.ts';
 import { addTallies, type Tally } from './tally.ts';
@@ -17,11 +18,13 @@ const PRINTED_MAX = 3;
 
 export function summaryLines(rounds: readonly Round[]): string[] {
   const tallies = addTallies(rounds.map(({ tallies: ofRound }) => ofRound));
-  const rows = [...tallies].map(([name, tally]) => [name].concat(numbersOf(tally).map(count)));
+  const rows = [...tallies].map(([name, tally]) =>
+    [name].concat(numbersOf(tally).map(formatCount)),
+  );
   const all = [...tallies.values()].map(numbersOf);
   const sums = COLUMNS.slice(1).map((_, i) => sum(all.map((numbers) => numbers[i] ?? 0)));
   return [
-    ...table(COLUMNS, [...rows, ['together', ...sums.map(count)]]),
+    ...table(COLUMNS, [...rows, ['together', ...sums.map(formatCount)]]),
     '',
     ...rounds.map(roundLine),
     '',
@@ -38,7 +41,7 @@ function numbersOf(tally: Tally): readonly number[] {
 }
 
 function faults(rounds: readonly Round[]): readonly string[] {
-  const of = (number: (round: Round) => number): string => count(sum(rounds.map(number)));
+  const of = (number: (round: Round) => number): string => formatCount(sum(rounds.map(number)));
   const tallies = rounds.flatMap(({ tallies: ofRound }) => [...ofRound.values()]);
   const after = sum(tallies.map(({ unknownCommitted }) => unknownCommitted));
   return [
@@ -52,7 +55,7 @@ function faults(rounds: readonly Round[]): readonly string[] {
       `back: ${of(({ engine }) => engine.rolledBack)}; waits for locks: ${of(({ engine }) => engine.lockWaits)}; ` +
       `records collected: ${of(({ collected }) => collected)}`,
     `pairs of overlapping writers: ${of(({ pairs }) => pairs)}; runs of observers: ${of(runsOf)}`,
-    `unknown outcomes that had committed: ${count(after)}`,
+    `unknown outcomes that had committed: ${formatCount(after)}`,
   ];
 }
 
@@ -60,12 +63,12 @@ function faults(rounds: readonly Round[]): readonly string[] {
 function roundLine(round: Round, i: number): string {
   const { plan, faults: hits, seconds, pairs, verdict } = round;
   const numbers = [
-    `${count(Math.round(seconds))} s`,
-    `${count(hits.kills)} kills`,
-    `${count(hits.pauses)} pauses`,
-    `${count(pairs)} pairs`,
-    `${count(runsOf(round))} runs`,
-    `${count(verdict.violations.length)} violations`,
+    `${formatCount(Math.round(seconds))} s`,
+    `${formatCount(hits.kills)} kills`,
+    `${formatCount(hits.pauses)} pauses`,
+    `${formatCount(pairs)} pairs`,
+    `${formatCount(runsOf(round))} runs`,
+    `${formatCount(verdict.violations.length)} violations`,
   ];
   return `round ${i + 1}: ${numbers.join(', ')} (--seed ${plan.seed} ${optionsOf(plan)})`;
 }
@@ -77,11 +80,11 @@ export function isShort(round: Round): boolean {
 
 function shortfalls(round: Round): readonly string[] {
   const { pairs, runs } = round.plan.floors;
-  const seconds = count(Math.round(round.seconds));
+  const seconds = formatCount(Math.round(round.seconds));
   const short = (name: string, reached: number, floor: number): readonly string[] =>
     reached >= floor || floor === Infinity
       ? []
-      : [`NOT reached in ${seconds} s: ${count(reached)} of ${count(floor)} ${name}`];
+      : [`NOT reached in ${seconds} s: ${formatCount(reached)} of ${formatCount(floor)} ${name}`];
   return [
     ...short('pairs of overlapping writers', round.pairs, pairs),
     ...short('runs of observers', runsOf(round), runs),
@@ -99,11 +102,13 @@ function findings(rounds: readonly Round[]): readonly string[] {
   const allowed = sum(rounds.map(({ verdict }) => verdict.writeSkews));
   const claims = [...Map.groupBy(violations, ({ claim }) => claim)];
   return [
-    ...(allowed > 0 ? [`write skews, which snapshot isolation allows: ${count(allowed)}`] : []),
-    `violations: ${count(violations.length)}`,
+    ...(allowed > 0
+      ? [`write skews, which snapshot isolation allows: ${formatCount(allowed)}`]
+      : []),
+    `violations: ${formatCount(violations.length)}`,
     ...claims.flatMap(([claim, ofClaim]) => {
       const messages = ofClaim.slice(0, PRINTED_MAX).map(({ message }) => `    ${message}`);
-      return [`  ${claim} (${count(ofClaim.length)})`].concat(messages);
+      return [`  ${claim} (${formatCount(ofClaim.length)})`].concat(messages);
     }),
   ];
 }
@@ -124,8 +129,4 @@ function table(
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-function count(number: number): string {
-  return number.toLocaleString('en-US');
 }

@@ -2,8 +2,8 @@
  * Bulk load: fills new tables with committed data, without locks.
  *
  * It writes what one enormous transaction would have left, so it is for tables that have no readers
- * or writers yet. It is not a transaction: if we die half way, half of the data is there; drop the
- * tables and load them again.
+ * or writers yet. It is not a transaction: if the process dies half way, half of the data is there;
+ * drop the tables and load them again.
  *
  * A load has two moments: cells with `derived` are committed after all others, as if observers had
  * run on them. Their acknowledgments therefore say that the observed cells have been seen. An

@@ -37,7 +37,7 @@ describe(
     const open = (): Promise<Bigtable> =>
       openStore({ kind: 'emulator', address: emulator.address });
 
-    test('keeps the total of accounts between which two processes’ worth of transfers run', async () => {
+    test('keeps the total of accounts while two databases on it run transfers', async () => {
       await using storeA = await open();
       await using storeB = await open();
       await using one = await openPercolator({ store: storeA });

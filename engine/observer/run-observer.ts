@@ -11,8 +11,8 @@
  * 4. Clear the notify cells up to the start timestamp, also when there was nothing to do (P44).
  *    What the snapshot has seen goes; what was committed since stays (P41).
  *
- * What if we die between 3 and 4? The notification is found again, and 2 says that it is clean.
- * Clearing before 3 would lose the change if we died in between.
+ * What if the process dies between 3 and 4? The next worker finds the notification, and 2 says that
+ * the cell is clean. Clearing before 3 would lose the change if the process died in between.
  */
 import { isRetryable } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';

@@ -27,8 +27,8 @@
  * time to live: then either the lease has ended and is struck off, or a service is running and must
  * be asked instead.
  *
- * What if we die here? Before the conditional mutation: nothing happened. After it: the rest of the
- * range is never handed out, which costs nothing.
+ * What if the process dies here? Before the conditional mutation: nothing happened. After it: the
+ * rest of the range is never handed out, which costs nothing.
  */
 import { type Clock, entropySeed, PercolatorError, systemClock } from '../base/index.ts';
 import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';

@@ -42,10 +42,10 @@
  * While it moves, no timestamp is handed out: each must come with the horizon that was persisted
  * when it was asked for.
  *
- * What if we die here? Before 2: nothing happened. After it: no timestamp is handed out for one
- * time to live, and the rest of the range never is. If a mutation has no answer, we do not know its
- * outcome and go back to 1. The next mutation moves the counter, so the lost one then has no
- * effect.
+ * What if the process dies here? Before 2: nothing happened. After it: no timestamp is handed out
+ * for one time to live, and the rest of the range never is. If a mutation has no answer, the
+ * allocator does not know its outcome and goes back to 1. The next mutation moves the counter, so
+ * the lost one then has no effect.
  */
 import {
   assert,

@@ -20,7 +20,7 @@
  * a snapshot that is not older can read nothing of the previous incarnation, and older snapshots
  * are refused this one (P53).
  *
- * What if we die? After 1 to 3, the next creator or dropper continues from there; fsck finds the
+ * What if the process dies? After 1 to 3, the next creator or dropper continues; fsck finds the
  * leftovers.
  */
 import { PercolatorError } from '../base/index.ts';

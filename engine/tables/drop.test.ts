@@ -93,7 +93,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     assert.deepEqual(await scene.findings(), []);
   });
 
-  test('a commit that is late by a whole drop fails', async () => {
+  test('a commit that was sent before a drop and arrives after it fails', async () => {
     const scene = new Scene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');

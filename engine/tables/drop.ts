@@ -21,7 +21,7 @@
  * If an owner takes longer than `lockWaitMsMax`, the call fails with LOCKED; the table stays
  * `dropping`.
  *
- * What if we die, or fail? Every step may be repeated, and two processes may do the same step at
+ * What if the process dies? Every step may be repeated, and two processes may do the same step at
  * the same time. Names belong to one incarnation, so a process that is an hour late finds nothing
  * to drop. The next `dropTable` or `createTable` of the name continues.
  */

@@ -107,7 +107,7 @@ await runExperiment(
       diskBytes: documents * (documentBytes + WORKING_BYTES_PER_DOCUMENT),
       store: {
         name: 'files',
-        durability: 'both sync the final clusters, and neither the data between the phases',
+        durability: 'both sync the final clusters, and neither syncs the data between the phases',
       },
       limitations: [
         'The first repeat of MapReduce includes the compilation of its code; the programs of the pipeline are started for each repeat.',

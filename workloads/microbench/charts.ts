@@ -67,7 +67,7 @@ export function sweepChart(what: SweepName, swept: readonly SweptStore[]): Resul
     name: `${what}-relative`,
     title,
     caption,
-    x: { title: at, scale: 'logarithmic', ticks: ticksOf(what, swept) },
+    x: { title: `Number of ${at}`, scale: 'logarithmic', ticks: ticksOf(what, swept) },
     y: { title: RELATIVE, scale: 'linear', ticks: [] },
     series: swept.map(({ name, sweeps }, i) => ({
       name,

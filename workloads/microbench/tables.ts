@@ -79,7 +79,7 @@ export function decompositionTable(results: readonly StoreResult[]): ResultTable
     caption:
       'Microseconds per operation, at the maximum rate: the paper’s own explanation (a write is ' +
       'one read and two writes, a read is a read) from raw rates, then ours from its parts: start and commit timestamp, and ' +
-      'the messages of a transaction sent without the engine. The parts do not explain the residual.',
+      'the messages of a transaction sent without the engine. The residual is the time that the parts do not explain.',
     columns: [
       'store',
       'operation',

@@ -1,9 +1,10 @@
 /** The labels of axes, and of marks, do not touch one another. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { areTurned, shownTicks } from './axes.ts';
+import { areTurned, chartScale, shownTicks } from './axes.ts';
 import type { ChartAxis } from './chart.ts';
 import { belowAll } from './decorations.ts';
+import { chartTheme } from './theme.ts';
 import { durationTicks, percentileTicks, rateTicks } from './ticks.ts';
 
 function axis(ticks: ChartAxis['ticks']): ChartAxis {
@@ -43,6 +44,15 @@ test('words are written at an angle where one is wider than its place', () => {
   assert.equal(areTurned(places, 320), true);
   assert.deepEqual(labels(places, [0, 4], 320), words);
   assert.equal(areTurned(places, 950), false);
+});
+
+test('between whole numbers there are no labels of fractions', () => {
+  const repeats: ChartAxis = { title: 'Repeat', scale: 'linear', ticks: [], isWhole: true };
+  const ticksOf = (of: ChartAxis): unknown =>
+    (chartScale(of, { min: 0, max: 2 }, chartTheme(false)) as { ticks: { precision?: number } })
+      .ticks.precision;
+  assert.equal(ticksOf(repeats), 0);
+  assert.equal(ticksOf({ ...repeats, isWhole: false }), undefined);
 });
 
 test('a label that would touch others is drawn below them', () => {

@@ -40,6 +40,7 @@ export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): obj
       font: { family: theme.font, size: 12 },
       autoSkip: axis.scale === 'linear' && axis.hasWords !== true,
       maxRotation: 0,
+      ...(axis.isWhole === true ? { precision: 0 } : {}),
       callback: (value: number, index: number, ticks: readonly Tick[]) =>
         ticks[index]?.label ?? formatDigits(value),
     },

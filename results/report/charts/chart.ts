@@ -28,6 +28,8 @@ export interface ChartAxis {
     readonly label: string;
     readonly isFine?: boolean;
   }[];
+  /** Whether all values are whole numbers: then the labels are, too. */
+  readonly isWhole?: boolean;
   /** Whether the labels are words, one for each place of the axis: "reads", "writes". */
   readonly hasWords?: boolean;
 }

@@ -8,8 +8,14 @@ export function findingsChart({ name, title, caption, x, y, series }: ResultChar
     name,
     title,
     caption,
-    x: axisOf(x),
-    y: axisOf(y),
+    x: axisOf(
+      x,
+      series.flatMap(({ points }) => points.map((point) => point.x)),
+    ),
+    y: axisOf(
+      y,
+      series.flatMap(({ points }) => points.map((point) => point.y)),
+    ),
     series: series.map((one, i) => seriesOf(one, lookOf(series, i), x)),
   };
 }
@@ -41,8 +47,9 @@ export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable
 }
 
 /** Labels on a linear axis are words, one for each place. */
-function axisOf({ title, scale, ticks }: ResultAxis): ChartAxis {
-  return { title, scale, ticks, hasWords: scale === 'linear' && ticks.length > 0 };
+function axisOf({ title, scale, ticks }: ResultAxis, values: readonly number[]): ChartAxis {
+  const hasWords = scale === 'linear' && ticks.length > 0;
+  return { title, scale, ticks, hasWords, isWhole: values.every(Number.isInteger) };
 }
 
 type Look = Pick<ChartSeries, 'color' | 'marker' | 'isHollow'>;

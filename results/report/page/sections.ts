@@ -96,7 +96,7 @@ export function runSection(record: RunRecord, files: Html): Html {
   const facts: readonly (readonly [string, string | Html])[] = [
     ['Run', html`<code>${record.runId}</code>`],
     ['Repeat it with', html`<code>${repeatCommand(record)}</code>`],
-    ['Seed', record.seed === 0 ? 'none: nothing is drawn at random' : String(record.seed)],
+    ['Seed', record.seed === 0 ? 'none' : String(record.seed)],
     ['Repeats of each point', String(record.repeats)],
     ['Profile', record.profile],
     ['Started', record.startedAt],
@@ -154,8 +154,8 @@ export function runChips(record: RunRecord): readonly string[] {
   return [
     `${record.profile} profile`,
     repeats === 1 ? 'one repeat: exploratory' : `${repeats} repeats`,
-    // Several are the systems of a comparison, not all of which are stores of Percolator.
-    record.store.name.includes(',') ? record.store.name : `${record.store.name} store`,
+    // Of a comparison it names all systems, some of which are no stores.
+    record.store.name.includes(',') ? record.store.name : `store: ${record.store.name}`,
     `${place.cores} cores, ${memoryText(place.memoryBytes)}`,
     record.startedAt.slice(0, 10),
     ...(state === 'finished' ? [] : [`run ${state}, not finished`]),

@@ -38,7 +38,6 @@ export interface VariantResult {
   readonly perSecond: readonly number[];
   readonly operations: number;
   readonly rpcs: number;
-  readonly readOperations: number;
   readonly readRpcs: number;
   readonly conditionalRpcs: number;
   readonly blindRpcs: number;
@@ -231,7 +230,6 @@ function merged(variant: string, parts: readonly RepeatResult[]): VariantResult 
     perSecond: parts.map((part) => part.done / part.seconds),
     operations: mean(({ counts }) => total(counts, 'operations')),
     rpcs: mean(({ counts }) => total(counts, 'rpcs')),
-    readOperations: mean(({ counts }) => counts.reads.operations),
     readRpcs: mean(({ counts }) => counts.reads.rpcs),
     conditionalRpcs: mean(({ counts }) => counts.conditionals.rpcs),
     blindRpcs: mean(({ counts }) => counts.blind.rpcs),

@@ -19,11 +19,6 @@ import { type Plan, PLANS } from './transactions.ts';
 export interface BrokerageOptions {
   /** Default `side-table`. */
   readonly brokerUpdate?: BrokerUpdate | undefined;
-  /**
-   * Whether the observer that aggregates the side table runs here. Default true; another process
-   * may run it instead.
-   */
-  readonly observes?: boolean | undefined;
 }
 
 /** Carries a transaction's result out of `transact` without a commit. */
@@ -44,11 +39,11 @@ const SETTLE_POLL_MS = 5;
  */
 export function openBrokerage(
   percolator: Percolator,
-  { brokerUpdate = 'side-table', observes = true }: BrokerageOptions = {},
+  { brokerUpdate = 'side-table' }: BrokerageOptions = {},
 ): Brokerage {
   const updateBroker = brokerUpdater(brokerUpdate);
   const worker: Worker | undefined =
-    brokerUpdate === 'side-table' && observes
+    brokerUpdate === 'side-table'
       ? percolator.startWorker([brokerObserver], { idleMsMax: 1_000 })
       : undefined;
 

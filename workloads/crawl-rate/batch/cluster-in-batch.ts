@@ -34,9 +34,8 @@ export interface BatchReport {
   readonly clusters: number;
   /** Bytes of documents read. */
   readonly bytesRead: number;
-  /** Wall-clock time of the whole run and of each phase, in seconds. */
+  /** Wall-clock time of the whole run, in seconds. */
   readonly seconds: number;
-  readonly secondsPerPhase: readonly number[];
   /** Processor time of the workers, in seconds. */
   readonly cpuSeconds: number;
   /** The report of each phase's job. */
@@ -87,13 +86,11 @@ async function partsOf(folder: string): Promise<Input[]> {
 }
 
 function summarize(phases: readonly JobReport[]): BatchReport {
-  const secondsPerPhase = phases.map((phase) => phase.seconds.total);
   return {
     documents: phases[0]?.recordsRead ?? 0,
     clusters: phases.at(-1)?.recordsWritten ?? 0,
     bytesRead: phases[0]?.inputBytes ?? 0,
-    seconds: secondsPerPhase.reduce((sum, seconds) => sum + seconds, 0),
-    secondsPerPhase,
+    seconds: phases.reduce((sum, phase) => sum + phase.seconds.total, 0),
     cpuSeconds: phases.reduce((sum, phase) => sum + phase.cpuSeconds, 0),
     phases,
   };

@@ -45,8 +45,6 @@ export interface Report {
   /** Different ways through everything that can happen. May exceed what a number holds exactly. */
   readonly executions: number;
   readonly states: number;
-  /** States of single processes: how often the engine's code ran for a step. */
-  readonly processStates: number;
   /** Whether everything that can happen was visited. */
   readonly isExhausted: boolean;
   /** Steps of the longest execution. */
@@ -150,7 +148,6 @@ class Search {
       scenario: this.#scenario.name,
       executions: this.#seen.get(keyOf(start)) ?? 0,
       states: this.#seen.size,
-      processStates: rules.locals.size,
       isExhausted: failure === undefined && !isStopped,
       longest: this.#longest,
       outcomes: this.#outcomes,

@@ -77,11 +77,6 @@ export class LocalStates {
     this.#rules = rules;
   }
 
-  /** The number of states; the dead and finished count once for each future. */
-  get size(): number {
-    return this.#count;
-  }
-
   async start(process: number): Promise<LocalState> {
     const living = await this.#startProcess(process);
     return this.#stateOf(process, living, undefined);

@@ -12,28 +12,14 @@
 import type { Plan, ProcessPlan, TransactionPlan } from './plan.ts';
 import { simulate } from './simulate.ts';
 
-export interface ShrinkOptions {
-  /** The limit of runs. Default 2,000. */
-  readonly runsMax?: number | undefined;
-  /** Called with every smaller plan. */
-  readonly onSmaller?: ((plan: Plan) => void) | undefined;
-}
-
-const RUNS_MAX = 2_000;
-
-/** The smallest plan found whose run breaks the claim. */
-export async function shrink(
-  plan: Plan,
-  claim: string,
-  options: ShrinkOptions = {},
-): Promise<Plan> {
+/** The smallest plan found, in at most `runsMax` runs, whose run breaks the claim. */
+export async function shrink(plan: Plan, claim: string, runsMax = 2_000): Promise<Plan> {
   let smallest = plan;
-  let runsLeft = options.runsMax ?? RUNS_MAX;
+  let runsLeft = runsMax;
   for (;;) {
     const smaller = await findSmaller();
     if (smaller === undefined) return smallest;
     smallest = smaller;
-    options.onSmaller?.(smallest);
   }
 
   async function findSmaller(): Promise<Plan | undefined> {

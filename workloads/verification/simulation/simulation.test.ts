@@ -72,6 +72,6 @@ describe('the simulator', () => {
 
   test('does not shrink to a run that does not fail', async () => {
     const plan = planOf(13);
-    assert.equal(await shrink(plan, 'no such claim', { runsMax: 3 }), plan);
+    assert.equal(await shrink(plan, 'no such claim', 3), plan);
   });
 });

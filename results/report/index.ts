@@ -4,10 +4,15 @@ export { formatCount } from './charts/format.ts';
 export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogram.ts';
 export type { Histogram } from './histogram.ts';
 export { countInterval, HEADLINE_SAMPLES_MIN, isStated, statedPercentileMs } from './samples.ts';
-export { createRun, defaultRunFolder } from './run.ts';
-export type { MeasuredPoint, Run, RunHeader } from './run.ts';
+export { createRun, defaultRunFolder } from './run-in-progress.ts';
+export type { MeasuredPoint, Run, RunHeader } from './run-in-progress.ts';
 export { higherIsBetter, lowerIsBetter } from './metric.ts';
-export { recordRun, type FindingsParts, type Recording, type Subject } from './record-run.ts';
+export {
+  recordRun,
+  type FindingsParts,
+  type Recording,
+  type Subject,
+} from './recorded-measurement.ts';
 export { captureEnvironment } from './environment.ts';
 export { buildAll } from './all/build-all.ts';
 export { claimsOf, medianMs, numberIn } from './all/claims.ts';

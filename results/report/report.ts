@@ -13,7 +13,7 @@ import { percentilesCsv, pointsCsv } from './crawl-rate/csv.ts';
 import { headline } from './crawl-rate/headline.ts';
 import { crawlRateContent } from './crawl-rate/page.ts';
 import { findingsContent } from './findings-report.ts';
-import { type MeasuredRun, readMeasuredRun } from './measured-run.ts';
+import { type MeasuredRun, readMeasuredRun } from './run-from-files.ts';
 import { type RunContent, runPage } from './page/run-page.ts';
 import type { ResultTable, RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';

@@ -15,10 +15,10 @@ import {
 } from './histogram.ts';
 import { captureEnvironment } from './environment.ts';
 import { writeHistogram } from './histogram.ts';
-import { readMeasuredRun } from './measured-run.ts';
+import { readMeasuredRun } from './run-from-files.ts';
 import { RECORD_FILE, readRunRecord, writeRunRecord } from './record-file.ts';
 import { mayBeMeasuring } from './run-process.ts';
-import { defaultRunFolder } from './run.ts';
+import { defaultRunFolder } from './run-in-progress.ts';
 import { createSampleRun } from './testing/sample-run.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import { UsageError } from './usage-error.ts';

@@ -4,7 +4,7 @@
  * A point without a latency has empty cells, and its verdict says why.
  */
 import { stringify } from 'csv-stringify/sync';
-import type { MeasuredLatency } from '../measured-run.ts';
+import type { MeasuredLatency } from '../run-from-files.ts';
 import { percentileMs, type Histogram } from '../histogram.ts';
 import type { Latency, Point } from '../run-record.ts';
 import { isStated } from '../samples.ts';

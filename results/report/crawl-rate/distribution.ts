@@ -8,7 +8,7 @@ import type { ChartSeries, Marker } from '../charts/chart.ts';
 import { formatMeasured, formatRate, formatSystem } from '../charts/format.ts';
 import { durationTicks, percentileTicks } from '../charts/ticks.ts';
 import { percentileMs } from '../histogram.ts';
-import type { MeasuredLatency } from '../measured-run.ts';
+import type { MeasuredLatency } from '../run-from-files.ts';
 import type { ChartWithTable } from '../page/chart-section.ts';
 import type { ResultTable } from '../run-record.ts';
 import { PERCENTILE_SAMPLES_MIN, statedPercentileMs } from '../samples.ts';

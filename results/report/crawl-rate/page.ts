@@ -2,7 +2,7 @@
 import type { ChartWithTable } from '../page/chart-section.ts';
 import { html } from '../page/html.ts';
 import type { RunContent } from '../page/run-page.ts';
-import type { MeasuredRun } from '../measured-run.ts';
+import type { MeasuredRun } from '../run-from-files.ts';
 import { backlogFigure } from './backlog.ts';
 import { costFigure } from './cost.ts';
 import { crawlSection, figuresSection } from './crawl-section.ts';

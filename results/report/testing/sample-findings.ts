@@ -1,5 +1,5 @@
 /** A run with findings, made without running anything, for the tests of charts and pages. */
-import { createRun, type Run } from '../run.ts';
+import { createRun, type Run } from '../run-in-progress.ts';
 import type { Findings } from '../run-record.ts';
 
 export const SAMPLE_FINDINGS: Findings = {

@@ -6,7 +6,7 @@
  * measurement.
  */
 import { createLatencyHistogram, mergeHistograms, type Histogram } from '../histogram.ts';
-import { createRun, type MeasuredPoint, type Run } from '../run.ts';
+import { createRun, type MeasuredPoint, type Run } from '../run-in-progress.ts';
 import type { CrawlResult, Target } from '../run-record.ts';
 import type { TimeSeriesRow } from '../time-series.ts';
 

@@ -6,7 +6,7 @@
  *     failed        an error ended it; what was described until then stays
  *     (none)        the user can repair the error, and nothing was measured: no folder is left
  */
-import { createRun, type Run, type RunHeader } from './run.ts';
+import { createRun, type Run, type RunHeader } from './run-in-progress.ts';
 import type { Findings, Target } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
 

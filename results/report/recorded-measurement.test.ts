@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import { readRunRecord } from './record-file.ts';
-import { type FindingsParts, recordRun } from './record-run.ts';
+import { type FindingsParts, recordRun } from './recorded-measurement.ts';
 import { UsageError } from './usage-error.ts';
 
 const FOUND: FindingsParts = {

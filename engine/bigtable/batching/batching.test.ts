@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../../base/index.ts';
 import { createMemoryBigtable, VirtualClock } from '../../testing/index.ts';
 import { batchBigtable } from '../batching.ts';
+import { decorate } from '../decorate.ts';
 import type {
   Bigtable,
   CellFilter,
@@ -64,34 +65,19 @@ async function scene(options: BatchingOptions, conditionalBatch = true): Promise
       const held: HeldCall = { operation, rows, deliver, fail };
       calls.push(held);
     });
-  const gate: Bigtable = {
+  const rowsOf = (named: readonly { readonly row: string }[]) => named.map(({ row }) => row);
+  const gate = decorate(below, {
     manifest: { ...below.manifest, conditionalBatch },
     readRow: (table, row, filters) =>
       hold('readRow', [row], () => below.readRow(table, row, filters)),
     readRows: (table, rows, filters) =>
       hold('readRows', rows, () => below.readRows(table, rows, filters)),
-    readRange: (table, range, filters) => below.readRange(table, range, filters),
     checkAndMutateRow: (one) =>
       hold('checkAndMutateRow', [one.row], () => below.checkAndMutateRow(one)),
     checkAndMutateRows: (many) =>
-      hold(
-        'checkAndMutateRows',
-        many.map(({ row }) => row),
-        () => below.checkAndMutateRows(many),
-      ),
-    mutateRows: (many) =>
-      hold(
-        'mutateRows',
-        many.map(({ row }) => row),
-        () => below.mutateRows(many),
-      ),
-    sampleRowKeys: (table) => below.sampleRowKeys(table),
-    createTable: (table, schema) => below.createTable(table, schema),
-    listTables: () => below.listTables(),
-    dropTable: (table) => below.dropTable(table),
-    close: () => below.close(),
-    [Symbol.asyncDispose]: () => below.close(),
-  };
+      hold('checkAndMutateRows', rowsOf(many), () => below.checkAndMutateRows(many)),
+    mutateRows: (many) => hold('mutateRows', rowsOf(many), () => below.mutateRows(many)),
+  });
   const isUrgent = ({ table }: RowMutation): boolean => table === 'marks';
   const { store, counters } = batchBigtable(gate, clock, { isUrgent, ...options });
   const deliverAll = async (): Promise<void> => {

@@ -12,16 +12,7 @@
  * bad request.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
-import type {
-  Bigtable,
-  CellFilter,
-  ConditionalRowMutation,
-  Manifest,
-  Row,
-  RowMutation,
-  RowRange,
-  TableSchema,
-} from '../bigtable.ts';
+import type { Bigtable, CellFilter, Manifest, Row, RowMutation, RowRange } from '../bigtable.ts';
 import {
   invalid,
   validateFilter,
@@ -77,8 +68,8 @@ export class RemoteBigtable implements Bigtable {
     this.#tables = new RemoteTables(options.clients.tables, options.instance);
   }
 
-  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
-    return this.#run(table, async () => {
+  readonly readRow: Bigtable['readRow'] = (table, row, filters) =>
+    this.#run(table, async () => {
       validateRow(row);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
@@ -90,14 +81,9 @@ export class RemoteBigtable implements Bigtable {
       });
       return found && arranged(found, filters);
     });
-  }
 
-  readRows(
-    table: string,
-    rows: readonly string[],
-    filters: readonly CellFilter[],
-  ): Promise<readonly (Row | undefined)[]> {
-    return this.#run(table, async () => {
+  readonly readRows: Bigtable['readRows'] = (table, rows, filters) =>
+    this.#run(table, async () => {
       rows.forEach(validateRow);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
@@ -115,14 +101,9 @@ export class RemoteBigtable implements Bigtable {
       }
       return rows.map((row) => found.get(row));
     });
-  }
 
-  readRange(
-    table: string,
-    range: RowRange & { readonly limit: number },
-    filters: readonly CellFilter[],
-  ): Promise<readonly Row[]> {
-    return this.#run(table, async () => {
+  readonly readRange: Bigtable['readRange'] = (table, range, filters) =>
+    this.#run(table, async () => {
       validateRange(range);
       filters.forEach(validateFilter);
       if (!this.#hasFamilies(table, filters)) await this.#loadFamilies(table, filters);
@@ -131,9 +112,8 @@ export class RemoteBigtable implements Bigtable {
       if (filter === undefined || isEmptyRange(range)) return [];
       return this.#readPages(table, range, { filter, filters });
     });
-  }
 
-  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) => {
     const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
     return this.#run(table, async () => {
       this.#assertWritable();
@@ -154,16 +134,13 @@ export class RemoteBigtable implements Bigtable {
         falseMutations: ifNotFound.map(toProto),
       });
     });
-  }
+  };
 
-  checkAndMutateRows(
-    conditionals: readonly ConditionalRowMutation[],
-  ): Promise<readonly (boolean | Error)[]> {
-    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
-  }
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = (conditionals) =>
+    answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
 
-  mutateRows(rows: readonly RowMutation[]): Promise<void> {
-    return this.#run(undefined, async () => {
+  readonly mutateRows: Bigtable['mutateRows'] = (rows) =>
+    this.#run(undefined, async () => {
       this.#assertWritable();
       for (const { row, mutations } of rows) {
         validateRow(row);
@@ -176,34 +153,29 @@ export class RemoteBigtable implements Bigtable {
       if (rows.length === 1 && only !== undefined) await this.#mutateRow(only);
       else await this.#mutateInBatches(rows);
     });
-  }
 
-  sampleRowKeys(table: string): Promise<readonly string[]> {
-    return this.#run(table, async () => {
+  readonly sampleRowKeys: Bigtable['sampleRowKeys'] = (table) =>
+    this.#run(table, async () => {
       const keys = await this.#calls.sampleRowKeys(table);
       // The last one is empty: the end of the table.
       return keys.flatMap((key) => (key.length === 0 ? [] : [Buffer.from(key).toString()]));
     });
-  }
 
-  createTable(table: string, schema: TableSchema): Promise<void> {
-    return this.#run(undefined, async () => {
+  readonly createTable: Bigtable['createTable'] = (table, schema) =>
+    this.#run(undefined, async () => {
       this.#assertWritable();
       validateSchema(table, schema);
       await this.#tables.create(table, schema);
     });
-  }
 
-  listTables(): Promise<readonly string[]> {
-    return this.#run(undefined, () => this.#tables.list());
-  }
+  readonly listTables: Bigtable['listTables'] = () =>
+    this.#run(undefined, () => this.#tables.list());
 
-  dropTable(table: string): Promise<void> {
-    return this.#run(undefined, async () => {
+  readonly dropTable: Bigtable['dropTable'] = (table) =>
+    this.#run(undefined, async () => {
       this.#assertWritable();
       await this.#tables.drop(table);
     });
-  }
 
   async close(): Promise<void> {
     this.#closed ??= this.#whenIdle().then(() => this.#clients.close());

@@ -155,8 +155,6 @@ async function clearNotification(
   { table, row, column: qualifier, weak }: Notified,
   startTimestamp: Timestamp,
 ): Promise<void> {
-  context.counters.mutations++;
-  context.counters.mutatedRows++;
   const family = weak ? WEAK : NOTIFY;
   const seen = { kind: 'erase', family, qualifier, from: 0, to: startTimestamp } as const;
   await context.named.mutateRows([{ table: notifyTable(table), row, mutations: [seen] }]);

@@ -33,8 +33,6 @@ export async function classifyPrewrite(
   startTimestamp: Timestamp,
 ): Promise<Conflict | { readonly kind: 'ours' }> {
   const filters = writes.flatMap(({ column }) => evidence(column, startTimestamp));
-  context.counters.reads++;
-  context.counters.readRows++;
   const cells = (await context.store.readRow(table, row, filters))?.cells ?? [];
   const [cell] = cells;
   if (cell === undefined) {
@@ -61,12 +59,9 @@ export async function classifyCommit(
   { table, row, column: qualifier }: CellAddress,
   startTimestamp: Timestamp,
 ): Promise<CommitEvidence> {
-  const { store, counters } = context;
   const family = recordFamily(qualifier);
   const own = { qualifier, from: startTimestamp, to: startTimestamp };
-  counters.reads++;
-  counters.readRows++;
-  const found = await store.readRow(table, row, [
+  const found = await context.store.readRow(table, row, [
     { family: LOCK, ...own },
     { family: ROLLBACK, ...own },
     { family, qualifier, from: startTimestamp },

@@ -37,7 +37,7 @@
 import { assert, PercolatorError } from '../base/index.ts';
 import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
-import { isTableNotFound } from './bound-tables.ts';
+import { type BoundCell, isTableNotFound } from './bound-tables.ts';
 import { classifyCommit, type Conflict, describeConflict } from './classify.ts';
 import { type CellAddress, describeCell, LOCK } from './columns.ts';
 import { type CommittedNotification, type Context, inBackground } from './context.ts';
@@ -84,59 +84,70 @@ async function commitTwoPhases(context: Context, request: CommitRequest): Promis
   const primary = primaryRow?.writes[0];
   assert(primaryRow !== undefined && primary !== undefined, 'a transaction commits a write');
   const { table, row, column } = primary;
-  const prewriting: Prewriting = {
+  const plan: Plan = {
     startTimestamp,
     primary: { table, row, column },
     wallMs: context.clock.wallMs(),
+    rows,
+    strong: await observedCells(context, request),
+    weak: await weakCells(context, request),
   };
-  const strong = await observedCells(context, request);
-  const weak = await weakCells(context, request);
 
-  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));
+  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, plan));
   try {
-    await lockRows(context, [primaryRow], [primaryRow], prewriting);
-    const secondaryRows = rows.slice(1);
-    if (secondaryRows.length > 0) await lockRows(context, secondaryRows, rows, prewriting);
-
-    // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
-    const next = nextTimestamp(context, startTimestamp);
-    const confirming = tables.confirm([...request.rows, ...weak]);
-    confirming?.catch(() => {}); // Awaited below, once the timestamp is there.
-    const commitTimestamp = await orRollBack(context, prewriting, rows, next);
-    if (confirming !== undefined) await orRollBack(context, prewriting, rows, confirming);
-    assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
-
-    const marks = notificationMutations(strong, weak, commitTimestamp);
-    await orRollBack(context, prewriting, rows, notify(context, marks));
-    const committing = { ...prewriting, commitTimestamp, marks };
-    const committedAt = await commitPrimary(context, primaryRow, committing);
-    finish(context, secondaryRows, startTimestamp, committedAt);
-    if (strong.length + weak.length > 0) tellWorkers(context, { strong, weak, commitTimestamp });
+    const prewritten = await prewrite(context, request, plan);
+    const committedAt = await commitPrimary(context, primaryRow, prewritten);
+    finish(context, rows.slice(1), startTimestamp, committedAt);
+    if (prewritten.marks.length > 0) tellWorkers(context, prewritten);
     return committedAt;
   } finally {
     stopHeartbeat();
   }
 }
 
-/** Prewrites `rows`; on a conflict or a failure, rolls back all of `sent`. */
-async function lockRows(
+interface Plan extends Prewriting {
+  /** By the storage's names of tables; the primary's row first. */
+  readonly rows: readonly RowWrites[];
+  /** Cells to notify of. */
+  readonly strong: readonly BoundCell[];
+  readonly weak: readonly BoundCell[];
+}
+
+/** All that comes before the commit point. If a step fails, nothing of the transaction remains. */
+async function prewrite(
   context: Context,
-  rows: readonly RowWrites[],
-  sent: readonly RowWrites[],
-  prewriting: Prewriting,
-): Promise<void> {
-  let conflicts: readonly Conflict[];
+  { tables, rows: written }: CommitRequest,
+  plan: Plan,
+): Promise<Prewritten> {
+  const { startTimestamp, rows, strong, weak } = plan;
+  const sent: RowWrites[] = [];
+  let conflicts: readonly Conflict[] = [];
   try {
-    conflicts = await prewriteRows(context, rows, prewriting);
+    for (const next of [rows.slice(0, 1), rows.slice(1)]) {
+      sent.push(...next);
+      conflicts = await prewriteRows(context, next, plan);
+      refuseConflicts(context, conflicts);
+    }
+    // Only now, with all locks held: a reader with a later start timestamp will meet them (P10).
+    const [commitTimestamp] = await Promise.all([
+      nextTimestamp(context, startTimestamp),
+      tables.confirm([...written, ...weak]),
+    ]);
+    assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
+    const marks = notificationMutations(strong, weak, commitTimestamp);
+    await notify(context, marks);
+    return { ...plan, commitTimestamp, marks };
   } catch (error) {
-    await rollBackQuietly(context, sent, prewriting.startTimestamp);
+    await rollBackQuietly(context, sent, startTimestamp);
+    await cleanUpAfter(context, conflicts);
     throw error;
   }
-  const [conflict] = conflicts;
+}
+
+/** @throws WRITE_CONFLICT, ROLLED_BACK */
+function refuseConflicts(context: Context, [conflict]: readonly Conflict[]): void {
   if (conflict === undefined) return;
-  await rollBackQuietly(context, sent, prewriting.startTimestamp);
   context.counters.conflicts++;
-  await cleanUpAfter(context, conflicts);
   const code = conflict.reason === 'rolled back' ? 'ROLLED_BACK' : 'WRITE_CONFLICT';
   throw new PercolatorError(code, describeConflict(conflict));
 }
@@ -177,21 +188,6 @@ async function rollBackQuietly(
   }
 }
 
-/** Awaits a step before the commit point; if it fails, nothing of the transaction remains. */
-async function orRollBack<T>(
-  context: Context,
-  { startTimestamp }: Prewriting,
-  sent: readonly RowWrites[],
-  step: Promise<T>,
-): Promise<T> {
-  try {
-    return await step;
-  } catch (error) {
-    await rollBackQuietly(context, sent, startTimestamp);
-    throw error;
-  }
-}
-
 /**
  * Sets the notify cells. Where the storage applies the mutations sent in one turn in order, the
  * commit of the primary follows at once: it cannot be applied without the marks. But both may be
@@ -201,14 +197,14 @@ async function orRollBack<T>(
 async function notify(context: Context, marks: readonly RowMutation[]): Promise<void> {
   if (marks.length === 0) return;
   if (context.store.manifest.ordered) {
-    const sent = sendMarks(context, marks);
+    const sent = context.store.mutateRows(marks);
     inBackground(context, sent);
     // Still the same turn: this only learns of a request that was refused before it was sent.
     return Promise.race([sent, Promise.resolve()]);
   }
   for (let attempt = 1; attempt <= context.options.inDoubtAttemptsMax; attempt++) {
     try {
-      return await sendMarks(context, marks);
+      return await context.store.mutateRows(marks);
     } catch (error) {
       if (!(error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT')) throw error;
       await context.clock.sleep(backoffMs(context, attempt));
@@ -217,15 +213,8 @@ async function notify(context: Context, marks: readonly RowMutation[]): Promise<
   throw new PercolatorError('STORE_UNAVAILABLE', 'the notifications got no answer');
 }
 
-/** Not `async`: the storage's own promise tells in this turn if it refuses. */
-function sendMarks(context: Context, marks: readonly RowMutation[]): Promise<void> {
-  context.counters.mutations++;
-  context.counters.mutatedRows += marks.length;
-  return context.store.mutateRows(marks);
-}
-
 /** What the commit point needs besides the primary's row. */
-interface Committing extends Prewriting {
+interface Prewritten extends Plan {
   readonly commitTimestamp: Timestamp;
   readonly marks: readonly RowMutation[];
 }
@@ -234,7 +223,7 @@ interface Committing extends Prewriting {
 async function commitPrimary(
   context: Context,
   { table, row, writes }: RowWrites,
-  { startTimestamp, commitTimestamp, primary, marks }: Committing,
+  { startTimestamp, commitTimestamp, primary, marks }: Prewritten,
 ): Promise<Timestamp> {
   const own = { qualifier: primary.column, from: startTimestamp, to: startTimestamp };
   // The row's other cells were locked together with the primary and commit with it (P16).
@@ -245,9 +234,7 @@ async function commitPrimary(
     if (attempt > 1) await context.clock.sleep(backoffMs(context, attempt));
     let isAnswered = false;
     try {
-      if (attempt > 1 && marks.length > 0) await sendMarks(context, marks);
-      context.counters.mutations++;
-      context.counters.mutatedRows++;
+      if (attempt > 1 && marks.length > 0) await context.store.mutateRows(marks);
       const anyOf = [{ family: LOCK, ...own }];
       if (await context.store.checkAndMutateRow({ table, row, anyOf, ifFound })) {
         return commitTimestamp;
@@ -294,6 +281,9 @@ function finish(
 }
 
 /** Saves this process's workers the scan; all others find the notify cells. */
-function tellWorkers(context: Context, notification: CommittedNotification): void {
-  for (const tell of context.notified) tell(notification);
+function tellWorkers(
+  context: Context,
+  { strong, weak, commitTimestamp }: CommittedNotification,
+): void {
+  for (const tell of context.notified) tell({ strong, weak, commitTimestamp });
 }

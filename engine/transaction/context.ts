@@ -8,6 +8,7 @@ import { type Liveness } from '../lock-service/index.ts';
 import { createLeases, type Leases } from '../leases/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 import type { TableCatalog } from './catalog.ts';
+import { type CallCounters, countCalls } from './counting.ts';
 import type { CellAddress } from './columns.ts';
 import { createHeartbeats, type Heartbeats } from './locks/heartbeat.ts';
 import { createLockWatch, type LockWatch } from './locks/lock-watch.ts';
@@ -15,7 +16,7 @@ import { type Options, type OptionsGiven, withDefaults } from './options.ts';
 import { PrefetchModel } from './prefetch/prefetch-model.ts';
 
 /** Counts since the process opened the database. Each counts what has already happened. */
-export interface Counters {
+export interface Counters extends CallCounters {
   begun: number;
   committed: number;
   /** Transactions that lost to another one; each retry that loses counts again. */
@@ -27,11 +28,6 @@ export interface Counters {
   rolledBack: number;
   /** Times a reader waited for a live transaction's lock. */
   lockWaits: number;
-  /** Reads and mutations sent to the storage, and how many rows they named. */
-  reads: number;
-  readRows: number;
-  mutations: number;
-  mutatedRows: number;
   /** Reads not sent to the storage, because all their cells had been read ahead. */
   readsSaved: number;
   /** Cells read ahead on a guess, and how many of them were asked for. The others were wasted. */
@@ -47,7 +43,7 @@ export interface CommittedNotification {
 }
 
 export interface Context {
-  /** Uses the storage's own names of tables (catalog.ts). */
+  /** Counts its calls. Uses the storage's own names of tables (catalog.ts). */
   readonly store: Bigtable;
   /** The same storage by the users' names of tables, each meaning its current incarnation. */
   readonly named: Bigtable;
@@ -106,11 +102,13 @@ export interface LeaseSource {
 
 export function createContext(services: Services, given: OptionsGiven = {}): Context {
   const options = withDefaults(given);
+  const counters = noCounts();
   const { store, direct = store, named = store, oracle, clock, liveness } = services;
   const leases = services.leases ?? { store: direct, freshTimestamp: () => oracle.next() };
   return {
     ...services,
-    named,
+    store: countCalls(store, counters),
+    named: countCalls(named, counters),
     catalog: services.catalog,
     isObserved: (table, column) => services.isObserved(table, column),
     options,
@@ -122,7 +120,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
       ttlMs: options.leaseTimeToLiveMs,
       lifetimeMsMax: options.snapshotLifetimeMsMax,
     }),
-    counters: noCounts(),
+    counters,
     heartbeats: createHeartbeats(direct, clock),
     lockWatch: createLockWatch(services.clock),
     prefetchModel: options.prefetch === 'learn' ? new PrefetchModel() : undefined,

@@ -38,9 +38,8 @@ export async function prewriteRows(
   rows: readonly RowWrites[],
   prewriting: Prewriting,
 ): Promise<readonly Conflict[]> {
+  if (rows.length === 0) return [];
   const conditionals = rows.map((row) => prewriteMutation(context, row, prewriting));
-  context.counters.mutations++;
-  context.counters.mutatedRows += rows.length;
   const answers = await context.store.checkAndMutateRows(conditionals);
   const conflicts = await Promise.all(
     answers.map(async (answer, i) => {
@@ -84,8 +83,6 @@ async function tryAgain(
   row: RowWrites,
   prewriting: Prewriting,
 ): Promise<boolean | Error> {
-  context.counters.mutations++;
-  context.counters.mutatedRows++;
   const [answer] = await context.store.checkAndMutateRows([
     prewriteMutation(context, row, prewriting),
   ]);

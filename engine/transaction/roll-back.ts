@@ -21,8 +21,6 @@ export async function rollBackCell(
   { table, row, column }: CellAddress,
   startTimestamp: Timestamp,
 ): Promise<void> {
-  context.counters.mutations++;
-  context.counters.mutatedRows++;
   const found = await context.store.checkAndMutateRow({
     table,
     row,
@@ -49,9 +47,11 @@ export async function rollBackOwn(
 ): Promise<void> {
   const [primaryRow, ...others] = rows.map((row) => rollBackRow(row, startTimestamp));
   if (primaryRow === undefined) return;
-  await unlessDropped(mutate(context, [primaryRow]));
+  await unlessDropped(context.store.mutateRows([primaryRow]));
   const tables = Map.groupBy(others, ({ table }) => table);
-  await Promise.all([...tables.values()].map((ofTable) => unlessDropped(mutate(context, ofTable))));
+  await Promise.all(
+    [...tables.values()].map((ofTable) => unlessDropped(context.store.mutateRows(ofTable))),
+  );
 }
 
 async function unlessDropped(work: Promise<void>): Promise<void> {
@@ -98,10 +98,4 @@ function rollBackMutations(qualifier: string, startTimestamp: Timestamp): Mutati
   ];
   if (!isAcknowledgment(qualifier)) mutations.push({ kind: 'erase', family: DATA, ...own });
   return mutations;
-}
-
-async function mutate(context: Context, rows: readonly RowMutation[]): Promise<void> {
-  context.counters.mutations++;
-  context.counters.mutatedRows += rows.length;
-  await context.store.mutateRows(rows);
 }

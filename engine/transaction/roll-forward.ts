@@ -31,8 +31,6 @@ export async function rollForwardCell(
   commitTimestamp: Timestamp,
 ): Promise<void> {
   const { startTimestamp } = lock;
-  context.counters.mutations++;
-  context.counters.mutatedRows++;
   const write = { table, row, column, ...lock };
   const found = await context.store.checkAndMutateRow(
     rollForwardIfLocked(write, startTimestamp, commitTimestamp),
@@ -51,8 +49,6 @@ export async function rollForwardOwn(
   const conditionals = rows
     .flatMap(({ writes }) => writes)
     .map((write) => rollForwardIfLocked(write, startTimestamp, commitTimestamp));
-  context.counters.mutations++;
-  context.counters.mutatedRows += conditionals.length;
   await context.store.checkAndMutateRows(conditionals);
 }
 

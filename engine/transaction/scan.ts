@@ -6,7 +6,7 @@
  * alone, and its lock is resolved.
  */
 import { COUNT, type Kinds, TEXT, TEXTS } from '../base/options.ts';
-import { type CellFilter, nextStart, type Row } from '../bigtable/index.ts';
+import { nextStart, type Row } from '../bigtable/index.ts';
 import type { Context } from './context.ts';
 import {
   committedVersion,
@@ -60,7 +60,7 @@ export async function* scanSnapshot(
   while (start !== undefined) {
     const batch = { ...range, start, limit };
     const rows = await held.tables.read(range.table, (table) =>
-      readBatch(context, { ...batch, table }, filters),
+      context.store.readRange(table, batch, filters),
     );
     await validateRead(context, held); // Also for the rows that were not found.
     for (const row of rows) {
@@ -69,22 +69,6 @@ export async function* scanSnapshot(
     }
     start = nextStart(rows, limit);
   }
-}
-
-async function readBatch(
-  context: Context,
-  range: {
-    readonly table: string;
-    readonly start: string;
-    readonly end?: string | undefined;
-    readonly limit: number;
-  },
-  filters: readonly CellFilter[],
-): Promise<readonly Row[]> {
-  const rows = await context.store.readRange(range.table, range, filters);
-  context.counters.reads++;
-  context.counters.readRows += rows.length;
-  return rows;
 }
 
 /** Undefined if a lock is in the way, or if a value is not among the cells that were read. */

@@ -19,7 +19,14 @@
 import { assert, PercolatorError } from '../base/index.ts';
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
-import { DATA, describeCell, isAcknowledgment, LOCK, recordFamily } from './columns.ts';
+import {
+  type CellAddress,
+  DATA,
+  describeCell,
+  isAcknowledgment,
+  LOCK,
+  recordFamily,
+} from './columns.ts';
 import type { Context } from './context.ts';
 import { decodeLock, type Lock } from './locks/lock.ts';
 import { resolveLock } from './locks/resolve-lock.ts';
@@ -57,7 +64,7 @@ export async function snapshotRead(
   startTimestamp: Timestamp,
 ): Promise<SeenRow> {
   const filters = filtersOf(target, startTimestamp);
-  const row = await readRow(context, target, filters);
+  const row = await context.store.readRow(target.table, target.row, filters);
   return seenRow(context, target, { row, filters, startTimestamp });
 }
 
@@ -71,8 +78,6 @@ export async function snapshotReadRows(
   const [first] = targets;
   if (first === undefined) return [];
   const filters = filtersOf(first, startTimestamp);
-  context.counters.reads++;
-  context.counters.readRows += targets.length;
   const keys = targets.map(({ row }) => row);
   const rows = await context.store.readRows(first.table, keys, filters);
   const seen = targets.map((target, i) =>
@@ -83,16 +88,6 @@ export async function snapshotReadRows(
 
 function isSeen(seen: SeenRow | Promise<SeenRow>): seen is SeenRow {
   return !(seen instanceof Promise);
-}
-
-async function readRow(
-  context: Context,
-  target: RowToRead,
-  filters: readonly CellFilter[],
-): Promise<Row | undefined> {
-  context.counters.reads++;
-  context.counters.readRows++;
-  return context.store.readRow(target.table, target.row, filters);
 }
 
 interface ReadSoFar {
@@ -120,7 +115,7 @@ async function seenOnceUnlocked(
     const locks = locksInTheWay(target, row);
     if (locks.length === 0) return pickVersions(context, target, { row, filters, startTimestamp });
     await resolveOrWait(context, target, locks, { attempt, startedMs });
-    row = await readRow(context, target, filters);
+    row = await context.store.readRow(target.table, target.row, filters);
   }
 }
 
@@ -216,12 +211,7 @@ async function withValues(
 /** A touch can point further back than the two versions asked for. */
 async function withValue(
   context: Context,
-  wanted: {
-    readonly table: string;
-    readonly row: string;
-    readonly column: string;
-    readonly startTimestamp: Timestamp;
-  },
+  wanted: CellAddress & { readonly startTimestamp: Timestamp },
   version: Version | undefined,
 ): Promise<Version | undefined> {
   if (version === undefined || !isValueElsewhere(version, wanted.column)) return version;
@@ -261,12 +251,10 @@ export function isValueElsewhere(
 }
 
 async function readData(
-  { store, counters }: Context,
-  { table, row, column }: { readonly table: string; readonly row: string; readonly column: string },
+  { store }: Context,
+  { table, row, column }: CellAddress,
   record: WriteRecord,
 ): Promise<Buffer | undefined> {
-  counters.reads++;
-  counters.readRows++;
   const at = record.dataTimestamp;
   const found = await store.readRow(table, row, [
     { family: DATA, qualifier: column, from: at, to: at },

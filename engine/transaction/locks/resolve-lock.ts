@@ -147,8 +147,6 @@ type Sight =
 /** One atomic read of all that the primary's cell can tell about the transaction. */
 async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
   const { primary, startTimestamp } = lock;
-  context.counters.reads++;
-  context.counters.readRows++;
   const row = await context.store.readRow(primary.table, primary.row, tracesOf(lock));
   return interpret(row, primary, startTimestamp);
 }
@@ -194,8 +192,6 @@ async function forbidPrimary(
 ): Promise<void> {
   const { table, row, column: qualifier } = primary;
   const since = newestRecord === undefined ? startTimestamp : newestRecord + 1;
-  context.counters.mutations++;
-  context.counters.mutatedRows++;
   await context.store.checkAndMutateRow({
     table,
     row,

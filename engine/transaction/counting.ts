@@ -1,0 +1,69 @@
+/**
+ * Counts the calls that a process sends to the storage: for transactions, scanners and collectors
+ * alike. A decorator, so that the verbs of the protocol do not count.
+ */
+import type { Bigtable } from '../bigtable/index.ts';
+
+/** Reads and mutations sent to the storage, and how many rows they named or, of a range, found. */
+export interface CallCounters {
+  reads: number;
+  readRows: number;
+  mutations: number;
+  mutatedRows: number;
+}
+
+/** `store`, with each call counted in `counters` when it is sent; the rows of a range when read. */
+export function countCalls(store: Bigtable, counters: CallCounters): Bigtable {
+  const read = (rows: number): void => {
+    counters.reads++;
+    counters.readRows += rows;
+  };
+  const mutate = (rows: number): void => {
+    counters.mutations++;
+    counters.mutatedRows += rows;
+  };
+  return {
+    ...uncounted(store),
+    readRow(...given) {
+      read(1);
+      return store.readRow(...given);
+    },
+    readRows(table, rows, filters) {
+      read(rows.length);
+      return store.readRows(table, rows, filters);
+    },
+    async readRange(...given) {
+      read(0);
+      const rows = await store.readRange(...given);
+      counters.readRows += rows.length;
+      return rows;
+    },
+    checkAndMutateRow(conditional) {
+      mutate(1);
+      return store.checkAndMutateRow(conditional);
+    },
+    checkAndMutateRows(conditionals) {
+      mutate(conditionals.length);
+      return store.checkAndMutateRows(conditionals);
+    },
+    mutateRows(rows) {
+      mutate(rows.length);
+      return store.mutateRows(rows);
+    },
+  };
+}
+
+function uncounted(
+  store: Bigtable,
+): Omit<Bigtable, `read${string}` | `checkAnd${string}` | 'mutateRows'> {
+  return {
+    manifest: store.manifest,
+    onChange: store.onChange,
+    sampleRowKeys: (table) => store.sampleRowKeys(table),
+    createTable: (table, schema) => store.createTable(table, schema),
+    listTables: () => store.listTables(),
+    dropTable: (table) => store.dropTable(table),
+    close: () => store.close(),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}

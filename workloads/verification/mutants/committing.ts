@@ -48,13 +48,13 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '    const next = nextTimestamp(context, startTimestamp);\n',
-        '',
+        '    for (const next of',
+        '    const early = nextTimestamp(context, startTimestamp);\n    early.catch(() => {});\n    for (const next of',
       ),
       change(
         'transaction/commit.ts',
-        '    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
-        '    const next = nextTimestamp(context, startTimestamp);\n    next.catch(() => {});\n    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '      nextTimestamp(context, startTimestamp),\n',
+        '      early,\n',
       ),
     ],
   },
@@ -209,7 +209,7 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '      if (attempt > 1 && marks.length > 0) await sendMarks(context, marks);\n',
+        '      if (attempt > 1 && marks.length > 0) await context.store.mutateRows(marks);\n',
         '',
       ),
     ],

@@ -49,8 +49,8 @@ export const DROPPING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        'const confirming = tables.confirm([...request.rows, ...weak]);',
-        'const confirming = weak.length < 0 ? tables.confirm(weak) : undefined;',
+        '      tables.confirm([...written, ...weak]),\n',
+        '      written.length < 0 ? tables.confirm(weak) : undefined,\n',
       ),
     ],
   },

@@ -7,15 +7,11 @@ export const NOTIFYING: readonly Mutant[] = [
     name: 'notify-after-commit',
     mistake: 'Notifications are written after the commit point.',
     changes: [
+      change('transaction/commit.ts', '    await notify(context, marks);\n', ''),
       change(
         'transaction/commit.ts',
-        '    await orRollBack(context, prewriting, rows, notify(context, marks));\n',
-        '',
-      ),
-      change(
-        'transaction/commit.ts',
-        '    finish(context, secondaryRows, startTimestamp, committedAt);\n',
-        '    finish(context, secondaryRows, startTimestamp, committedAt);\n    await notify(context, marks).catch(() => {});\n',
+        '    finish(context, rows.slice(1), startTimestamp, committedAt);\n',
+        '    finish(context, rows.slice(1), startTimestamp, committedAt);\n    await notify(context, prewritten.marks).catch(() => {});\n',
       ),
     ],
   },
@@ -86,8 +82,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
-        '  if (weak.length > 0) await notify(context, notificationMutations([], weak, await context.oracle.next()));\n  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
+        '    for (const next of',
+        '    if (weak.length > 0) await notify(context, notificationMutations([], weak, await context.oracle.next()));\n    for (const next of',
       ),
       change(
         'transaction/commit.ts',
@@ -96,8 +92,8 @@ export const NOTIFYING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        'if (strong.length + weak.length > 0) tellWorkers(context, { strong, weak, commitTimestamp });',
-        'if (strong.length > 0) tellWorkers(context, { strong, weak: [], commitTimestamp });',
+        'if (prewritten.marks.length > 0) tellWorkers(context, prewritten);',
+        'if (prewritten.marks.length > 0) tellWorkers(context, { ...prewritten, weak: [] });',
       ),
     ],
   },

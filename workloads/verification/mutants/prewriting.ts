@@ -5,13 +5,8 @@ import { change, type Mutant } from './mutant.ts';
 const SECONDARIES_FIRST = [
   change(
     'transaction/commit.ts',
-    '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
-    '  if (rows.length > 1) await lockRows(context, rows.slice(1), rows, prewriting);\n',
-  ),
-  change(
-    'transaction/commit.ts',
-    '    if (secondaryRows.length > 0) await lockRows(context, secondaryRows, rows, prewriting);\n',
-    '    await lockRows(context, [primaryRow], rows, prewriting);\n',
+    '[rows.slice(0, 1), rows.slice(1)]',
+    '[rows.slice(1), rows.slice(0, 1)]',
   ),
 ];
 
@@ -111,8 +106,8 @@ export const PREWRITING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        'await lockRows(context, secondaryRows, rows, prewriting);',
-        'await lockRows(context, secondaryRows, [primaryRow], prewriting);',
+        'sent.push(...next);',
+        'sent.push(...next.slice(0, 1 - sent.length));',
       ),
     ],
   },

@@ -3,7 +3,8 @@
  */
 import { change, type Mutant } from './mutant.ts';
 
-const PLAIN_READ = '  return context.store.readRow(target.table, target.row, filters);\n';
+const PLAIN_READ =
+  '  const row = await context.store.readRow(target.table, target.row, filters);\n';
 
 export const READING: readonly Mutant[] = [
   {
@@ -38,7 +39,7 @@ export const READING: readonly Mutant[] = [
       change(
         'transaction/snapshot-read.ts',
         PLAIN_READ,
-        '  const records = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family !== LOCK));\n  const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family === LOCK));\n  return { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };\n',
+        '  const records = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family !== LOCK));\n  const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family === LOCK));\n  const row = { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };\n',
       ),
     ],
   },
@@ -130,8 +131,13 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));\n  try {\n    await lockRows(context, [primaryRow], [primaryRow], prewriting);\n',
-        '  await lockRows(context, [primaryRow], [primaryRow], prewriting);\n  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, prewriting));\n  try {\n',
+        '  const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, plan));\n',
+        '  let stopHeartbeat = () => {};\n  plan.isLocked = () => { stopHeartbeat = context.heartbeats.start(lockFor(context, primary, plan)); };\n',
+      ),
+      change(
+        'transaction/commit.ts',
+        '      refuseConflicts(context, conflicts);\n',
+        '      refuseConflicts(context, conflicts);\n      if (next[0] === rows[0]) plan.isLocked();\n',
       ),
     ],
   },

@@ -9,7 +9,7 @@ import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
 import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
 import { lockOf, summaryOf } from './testing/planting.ts';
-import { NOTIFY_FAMILIES, TABLE_FAMILIES } from './transaction/index.ts';
+import { placeOf, NOTIFY_FAMILIES, TABLE_FAMILIES } from './transaction/index.ts';
 
 const liveness = { self: 'auditor', isDead: (token: string) => token.startsWith('dead') };
 
@@ -41,7 +41,7 @@ async function summaries(store: Bigtable, options?: FsckOptions): Promise<readon
 
 async function plantLock(store: Bigtable, owner: string): Promise<void> {
   const value = Buffer.from(lockOf('accounts/Ann:rating', owner));
-  const lock = { family: 'lock', qualifier: 'rating', timestamp: 3, value };
+  const lock = { ...placeOf('lock', 'rating'), timestamp: 3, value };
   await store.mutateRows([
     { table: 'accounts', row: 'Ann', mutations: [{ kind: 'set', ...lock }] },
   ]);

@@ -12,6 +12,7 @@ import {
   type Transaction,
 } from './index.ts';
 import { cell, createMemoryBigtable, FaultyBigtable, put } from './testing/index.ts';
+import { everywhere, isOf } from './transaction/index.ts';
 
 async function open(options: Partial<PercolatorOptions> = {}): Promise<Percolator> {
   const percolator = await openPercolator({ store: createMemoryBigtable(), ...options });
@@ -220,7 +221,7 @@ test('close waits for the second phase, closes what it opened, and may be called
 
   await using again = await openPercolator({ folder, fsync: false });
   assert.equal((await (await again.snapshot()).get(cell('y')))?.toString(), '1');
-  const locks = await again.store.readRange('t', { limit: 10 }, [{ family: 'lock' }]);
+  const locks = await again.store.readRange('t', { limit: 10 }, [everywhere('lock')]);
   assert.deepEqual(locks, []);
 });
 
@@ -339,7 +340,7 @@ test('a scan sees each row of the range once, with locks in the way, whatever th
   await percolator.settled();
   client.loseRequest(
     ({ operation, mutations }) =>
-      operation === 'checkAndMutateRows' && mutations.some(({ family }) => family === 'write'),
+      operation === 'checkAndMutateRows' && mutations.some((one) => isOf('write', one)),
   ); // The second phase.
   await percolator.transact(async (transaction) => {
     for (const row of rows.filter((_, i) => i % 7 === 0)) put(transaction, { [row]: 'changed' });

@@ -19,6 +19,7 @@ import {
   systemClock,
   type Transaction,
 } from './index.ts';
+import { everywhere } from './transaction/index.ts';
 
 const isThere = (await findEmulator(process.env)) !== undefined;
 const ACCOUNTS = 16;
@@ -153,7 +154,7 @@ async function findings(store: Bigtable): Promise<readonly string[]> {
 }
 
 async function versions(store: Bigtable): Promise<number> {
-  const row = await store.readRow('often', 'r', [{ family: 'write' }]);
+  const row = await store.readRow('often', 'r', [everywhere('write')]);
   return row?.cells.length ?? 0;
 }
 
@@ -162,7 +163,7 @@ async function addRule(plainAddress: string, table: string): Promise<void> {
   const clients = await createClients({ clock: systemClock, plainAddress });
   await clients.tables.modifyColumnFamilies({
     name: `projects/percolator-bench/instances/emulator/tables/${table}`,
-    modifications: [{ id: 'data', update: { gcRule: { maxNumVersions: 1 } } }],
+    modifications: [{ id: 'cells', update: { gcRule: { maxNumVersions: 1 } } }],
   });
   await clients.close();
 }

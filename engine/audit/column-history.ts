@@ -6,12 +6,15 @@
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
+  columnOf,
   DATA,
   decodeLock,
   decodeWriteRecord,
+  kindOf,
   type Lock,
   LOCK,
   ROLLBACK,
+  WRITE,
   type WriteRecord,
 } from '../transaction/index.ts';
 
@@ -38,20 +41,16 @@ export const NO_HISTORY: ColumnHistory = {
 
 /** By column, in the order of their first cells. */
 export function historiesOf(cells: readonly Cell[]): ReadonlyMap<string, ColumnHistory> {
-  const columns = Map.groupBy(cells, ({ qualifier }) => qualifier);
+  const columns = Map.groupBy(cells, columnOf);
   return new Map([...columns].map(([column, ofColumn]) => [column, historyOf(ofColumn)]));
 }
 
 function historyOf(cells: readonly Cell[]): ColumnHistory {
-  const families = Map.groupBy(cells, ({ family }) => family);
-  const {
-    [LOCK]: locks = [],
-    [DATA]: data = [],
-    [ROLLBACK]: markers = [],
-    ...records
-  } = Object.fromEntries(families);
+  const kinds = Map.groupBy(cells, kindOf);
+  const [locks, data, markers, recordCells] = [LOCK, DATA, ROLLBACK, WRITE].map(
+    (kind) => kinds.get(kind) ?? [],
+  ) as [Cell[], Cell[], Cell[], Cell[]];
   const decodedLocks = locks.map(readLock);
-  const recordCells = Object.values(records).flat();
   const decodedRecords = recordCells.map(readRecord);
   return {
     locks: decodedLocks.filter((lock) => lock !== undefined),

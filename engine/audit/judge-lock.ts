@@ -14,6 +14,7 @@
 import { PercolatorError, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
 import {
+  placeOf,
   type CellAddress,
   type Context,
   describeCell,
@@ -21,8 +22,8 @@ import {
   isPrimary,
   type Lock,
   LOCK,
-  recordFamily,
   ROLLBACK,
+  WRITE,
 } from '../transaction/index.ts';
 import { historiesOf, NO_HISTORY, readLock } from './column-history.ts';
 import type { Finding, FindingCode, Severity } from './finding.ts';
@@ -149,19 +150,19 @@ function decided(finding: Finding): LockVerdict {
 
 async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
   const { primary } = lock;
-  const { column: qualifier } = primary;
+  const { column } = primary;
   const { startTimestamp: from } = lock;
   const cells = await tracesIfAny(context, primary, [
-    lockFilter(qualifier, lock),
-    { family: ROLLBACK, qualifier, from, to: from },
-    { family: recordFamily(qualifier), qualifier, from },
+    lockFilter(column, lock),
+    { ...placeOf(ROLLBACK, column), from, to: from },
+    { ...placeOf(WRITE, column), from },
   ]);
   if (cells === undefined) {
     const isDropped = await context.catalog?.isGone(primary.table);
     return { kind: isDropped === true ? 'table dropped' : 'table gone' };
   }
   const { locks, records, markers, strangeLocks, strangeRecords } =
-    historiesOf(cells).get(qualifier) ?? NO_HISTORY;
+    historiesOf(cells).get(column) ?? NO_HISTORY;
   const record = records.find(({ startTimestamp }) => startTimestamp === from);
   if (record !== undefined) {
     return { kind: 'committed', commitTimestamp: record.commitTimestamp };
@@ -173,8 +174,8 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
   return { kind: isPrimary(locked, primary) ? 'locked' : 'mismatch', lock: locked };
 }
 
-function lockFilter(qualifier: string, { startTimestamp }: Lock): CellFilter {
-  return { family: LOCK, qualifier, from: startTimestamp, to: startTimestamp };
+function lockFilter(column: string, { startTimestamp }: Lock): CellFilter {
+  return { ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp };
 }
 
 async function tracesIfAny(

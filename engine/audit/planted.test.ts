@@ -17,6 +17,7 @@ import {
   summaryOf,
   TABLES,
 } from '../testing/planting.ts';
+import { NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
 
 const PLANTED: readonly Planted[] = [
   {
@@ -164,7 +165,7 @@ const PLANTED: readonly Planted[] = [
   },
   {
     name: 'an acknowledgment that cannot be decoded',
-    plant: (database) => plant(database, 'ack z:ack_o:seen', 70, 'oops'),
+    plant: (database) => plant(database, 'write z:ack_o:seen', 70, 'oops'),
     found: ['error record-undecodable z:ack_o:seen @ 70'],
   },
   {
@@ -215,8 +216,8 @@ const PLANTED: readonly Planted[] = [
     name: 'two overlapping runs of an observer',
     plant: async (database) => {
       await plant(database, 'write z:seen', 40, recordOf(30, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 70, recordOf(50));
-      await plant(database, 'ack z:ack_o:seen', 80, recordOf(60));
+      await plant(database, 'write z:ack_o:seen', 70, recordOf(50));
+      await plant(database, 'write z:ack_o:seen', 80, recordOf(60));
     },
     found: ['error record-overlap z:ack_o:seen @ 60 50'],
   },
@@ -344,7 +345,7 @@ const PLANTED: readonly Planted[] = [
     name: 'an acknowledgment that is ahead of the oracle',
     plant: async (database) => {
       await plant(database, 'write z:seen', 40, recordOf(30, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 1_000, recordOf(50));
+      await plant(database, 'write z:ack_o:seen', 1_000, recordOf(50));
     },
     found: ['error acknowledgment-ahead z:ack_o:seen @ 1000'],
   },
@@ -354,7 +355,7 @@ const PLANTED: readonly Planted[] = [
     name: 'a table without its companion, whose notifications are lost',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
+      await plant(database, 'write z:ack_o:seen', 50, recordOf(45));
       await database.store.dropTable('t.notify');
     },
     found: ['error companion-missing t @'],
@@ -452,9 +453,7 @@ async function everything({ store }: TestDatabase): Promise<unknown> {
   const tables = (await store.listTables()).toSorted();
   return Promise.all(
     tables.map(async (table) => {
-      const families = table.endsWith('.notify')
-        ? ['notify', 'weak', 'parked', 'parked-weak']
-        : ['lock', 'write', 'data', 'rollback', 'ack'];
+      const families = table.endsWith('.notify') ? NOTIFY_FAMILIES : TABLE_FAMILIES;
       const filters = families.map((family) => ({ family }));
       const rows = await store.readRange(table, { limit: 100 }, filters).catch(() => []);
       return { table, rows };

@@ -16,14 +16,15 @@
  */
 import { PercolatorError, unreachable } from '../base/index.ts';
 import {
+  placeOf,
   type Context,
   DATA,
   LOCK,
   NOTIFY,
   NOTIFY_FAMILIES,
   notifyTable,
-  recordFamily,
   resolveLock,
+  WRITE,
 } from '../transaction/index.ts';
 import type { Finding, FindingCode, Fix } from './finding.ts';
 
@@ -73,16 +74,16 @@ async function eraseData(
   { store }: Context,
   { cell, startTimestamp, newestRecord }: Extract<Fix, { kind: 'erase data' }>,
 ): Promise<Repaired> {
-  const { table, row, column: qualifier } = cell;
-  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+  const { table, row, column } = cell;
+  const own = { from: startTimestamp, to: startTimestamp };
   const found = await store.checkAndMutateRow({
     table,
     row,
     anyOf: [
-      { family: LOCK, ...own },
-      { family: recordFamily(qualifier), qualifier, from: newestRecord + 1 },
+      { ...placeOf(LOCK, column), ...own },
+      { ...placeOf(WRITE, column), from: newestRecord + 1 },
     ],
-    ifNotFound: [{ kind: 'erase', family: DATA, ...own }],
+    ifNotFound: [{ kind: 'erase', ...placeOf(DATA, column), ...own }],
   });
   if (!found) return { done: true, note: 'erased' };
   return { done: false, note: 'the cell has been written meanwhile' };

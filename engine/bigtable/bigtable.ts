@@ -61,11 +61,16 @@ export interface Row {
   readonly cells: readonly Cell[];
 }
 
-/** Chooses versions of one column, or of every column of a family. */
+/**
+ * Chooses versions of one column, or of every column of a family. Filters of one list that differ
+ * only in what follows the last colon of their qualifiers may be read as one range of columns.
+ */
 export interface CellFilter {
   readonly family: string;
   /** Absent: every qualifier of the family. */
   readonly qualifier?: string | undefined;
+  /** Without `qualifier`: only qualifiers that end with this. A scan of columns, not a seek. */
+  readonly suffix?: string | undefined;
   /** Oldest timestamp wanted, inclusive. Default 0. */
   readonly from?: Timestamp | undefined;
   /** Newest timestamp wanted, inclusive, as the paper writes its ranges. Default: no end. */

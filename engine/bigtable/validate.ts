@@ -37,7 +37,12 @@ export function validateMutation(mutation: Mutation): void {
 }
 
 export function validateFilter(filter: CellFilter): void {
-  if (filter.qualifier !== undefined) validateQualifier(filter.qualifier);
+  for (const text of [filter.qualifier, filter.suffix]) {
+    if (text !== undefined) validateQualifier(text);
+  }
+  if (filter.qualifier !== undefined && filter.suffix !== undefined) {
+    throw invalid('a filter has a qualifier or a suffix, not both');
+  }
   if (filter.from !== undefined) validateTimestamp(filter.from);
   if (filter.to !== undefined) validateTimestamp(filter.to);
   const { versions } = filter;

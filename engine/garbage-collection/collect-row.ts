@@ -32,10 +32,15 @@
  */
 import type { Cell, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
-  ACK,
   acknowledgedBy,
+  placeOf,
+  columnOf,
   DATA,
   decodeWriteRecord,
+  everywhere,
+  isAcknowledgment,
+  isOf,
+  type Kind,
   LOCK,
   ROLLBACK,
   WRITE,
@@ -47,27 +52,25 @@ import {
 export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
   const below = deletionHorizon - 1;
   return [
-    { family: LOCK, to: below },
-    { family: WRITE, from: deletionHorizon + 1, versions },
-    { family: WRITE, to: deletionHorizon, versions },
-    { family: ACK, from: deletionHorizon + 1, versions: 1 },
-    { family: ACK, to: deletionHorizon, versions },
-    { family: ROLLBACK, to: below, versions },
-    { family: DATA, to: below, versions },
+    { ...everywhere(LOCK), to: below },
+    { ...everywhere(WRITE), from: deletionHorizon + 1, versions },
+    { ...everywhere(WRITE), to: deletionHorizon, versions },
+    { ...everywhere(ROLLBACK), to: below, versions },
+    { ...everywhere(DATA), to: below, versions },
   ];
 }
 
-/** The columns, each with its family, whose older versions the filters may have left out. */
+/** The qualifiers, whose older versions the filters may have left out. */
 export function cutColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
   versions: number,
 ): ReadonlySet<string> {
   const counts = new Map<string, number>();
-  for (const { family, qualifier, timestamp } of cells) {
-    if (family === LOCK || timestamp > deletionHorizon) continue;
-    const name = `${family}\0${qualifier}`;
-    counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const cell of cells) {
+    const { qualifier, timestamp } = cell;
+    if (isOf(LOCK, cell) || timestamp > deletionHorizon) continue;
+    counts.set(qualifier, (counts.get(qualifier) ?? 0) + 1);
   }
   return new Set([...counts].filter(([, count]) => count >= versions).map(([name]) => name));
 }
@@ -79,10 +82,8 @@ export function hiddenColumns(
   deletionHorizon: Timestamp,
   versions: number,
 ): ReadonlySet<string> {
-  const above = cells.filter(
-    ({ family, timestamp }) => family === WRITE && timestamp > deletionHorizon,
-  );
-  const counts = Map.groupBy(above, ({ qualifier }) => qualifier);
+  const above = cells.filter((cell) => isOf(WRITE, cell) && cell.timestamp > deletionHorizon);
+  const counts = Map.groupBy(above, columnOf);
   return new Set([...counts].filter(([, { length }]) => length >= versions).map(([name]) => name));
 }
 
@@ -96,11 +97,11 @@ export function isUndecided(
   if (hidden.size === 0) return false;
   const known = new Set(
     cells
-      .filter(({ family, timestamp }) => family === WRITE && timestamp <= deletionHorizon)
-      .map((cell) => `${cell.qualifier}\0${decodeWriteRecord(cell).dataTimestamp}`),
+      .filter((cell) => isOf(WRITE, cell) && cell.timestamp <= deletionHorizon)
+      .map((cell) => `${columnOf(cell)}\0${decodeWriteRecord(cell).dataTimestamp}`),
   );
   return cells.some(
-    (cell) => cell.family === DATA && hidden.has(cell.qualifier) && !known.has(nameOf(cell)),
+    (cell) => isOf(DATA, cell) && hidden.has(columnOf(cell)) && !known.has(nameOf(cell)),
   );
 }
 
@@ -128,15 +129,15 @@ export interface RowToCollect {
  * most rows are such. Only speed depends on it.
  */
 export function hasOneVersionEach(cells: readonly Cell[]): boolean {
-  const values = cells.filter(({ family }) => family === DATA);
-  const records = cells.filter(({ family }) => family === WRITE);
+  const values = cells.filter((cell) => isOf(DATA, cell));
+  const records = cells.filter((cell) => isOf(WRITE, cell));
   const isMore = values.length + records.length < cells.length;
   if (isMore || values.length !== records.length) return false;
   // The filters give both in the order of their columns.
   return records.every((cell, i) => {
     const value = values[i];
     const isNext = i === 0 || records[i - 1]?.qualifier !== cell.qualifier;
-    if (!isNext || value?.qualifier !== cell.qualifier) return false;
+    if (!isNext || value === undefined || columnOf(value) !== columnOf(cell)) return false;
     return decodeWriteRecord(cell).dataTimestamp === value.timestamp;
   });
 }
@@ -156,7 +157,7 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
       newest !== undefined &&
       isTombstone(newest) &&
       !staysNotified.has(column) &&
-      !row.cut.has(`${WRITE}\0${column}`); // Something older is still there.
+      !row.cut.has(placeOf(WRITE, column).qualifier); // Something older is still there.
     if (goes) tombstones.push(erase(WRITE, column, newest.commitTimestamp));
     const staying = goes || newest === undefined ? above : [...above, newest];
     const deletes = new Set(staying.filter(isTombstone).map((record) => record.changedTimestamp));
@@ -167,7 +168,7 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
       }
     }
     for (const { dataTimestamp } of staying) used.add(`${column}\0${dataTimestamp}`);
-    const isCut = row.cut.has(`${WRITE}\0${column}`);
+    const isCut = row.cut.has(placeOf(WRITE, column).qualifier);
     for (const { startTimestamp, dataTimestamp } of older) {
       owned.add(`${column}\0${startTimestamp}`);
       // Where all records up to D were read, no older record names it.
@@ -189,10 +190,10 @@ function erasableRecords({
   cells,
   cut,
 }: RowToCollect): (column: string, record: WriteRecord) => boolean {
-  const read = new Set(cells.filter(({ family }) => family === DATA).map(nameOf));
+  const read = new Set(cells.filter((cell) => isOf(DATA, cell)).map(nameOf));
   return (column, { operation, dataTimestamp }) =>
     operation !== 'put' ||
-    !cut.has(`${DATA}\0${column}`) ||
+    !cut.has(placeOf(DATA, column).qualifier) ||
     read.has(`${column}\0${dataTimestamp}`);
 }
 
@@ -202,8 +203,10 @@ function columnsWithObservers(
   deletionHorizon: Timestamp,
 ): ReadonlySet<string> {
   const acknowledged = cells
-    .filter(({ family, timestamp }) => family === ACK && timestamp > deletionHorizon)
-    .map(({ qualifier }) => acknowledgedBy(qualifier).column);
+    .filter((cell) => isOf(WRITE, cell) && cell.timestamp > deletionHorizon)
+    .map(columnOf)
+    .filter(isAcknowledgment)
+    .map((column) => acknowledgedBy(column).column);
   return new Set([...waiting, ...acknowledged]);
 }
 
@@ -214,18 +217,19 @@ interface Records {
   readonly older: WriteRecord[];
 }
 
-/** The write records of each column. */
+/** The write records of each column: of those that users write, or of acknowledgments. */
 function sortRecords(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
-  family = WRITE,
+  ofAcknowledgments = false,
 ): ReadonlyMap<string, Records> {
   const columns = new Map<string, Records>();
   // The filters give each column's records newest first.
   for (const cell of cells) {
-    if (cell.family !== family) continue;
-    const records = columns.get(cell.qualifier) ?? { above: [], newest: undefined, older: [] };
-    columns.set(cell.qualifier, records);
+    const column = columnOf(cell);
+    if (!isOf(WRITE, cell) || isAcknowledgment(column) !== ofAcknowledgments) continue;
+    const records = columns.get(column) ?? { above: [], newest: undefined, older: [] };
+    columns.set(column, records);
     const record = decodeWriteRecord(cell);
     if (record.commitTimestamp > deletionHorizon) records.above.push(record);
     else if (records.newest === undefined) records.newest = record;
@@ -249,26 +253,26 @@ function unusedData(
   deletionHorizon: Timestamp,
   { used, owned }: { readonly used: ReadonlySet<string>; readonly owned: ReadonlySet<string> },
 ): readonly Mutation[] {
-  const guarded = new Set(cells.filter(({ family }) => family === LOCK).map(nameOf));
+  const guarded = new Set(cells.filter((cell) => isOf(LOCK, cell)).map(nameOf));
   return cells
-    .filter(({ family, timestamp }) => family === DATA && timestamp < deletionHorizon)
+    .filter((cell) => isOf(DATA, cell) && cell.timestamp < deletionHorizon)
     .filter((data) => !used.has(nameOf(data)) && !guarded.has(nameOf(data)))
     .filter(
       (data) =>
-        (!cut.has(`${WRITE}\0${data.qualifier}`) && !hidden.has(data.qualifier)) ||
+        (!cut.has(placeOf(WRITE, columnOf(data)).qualifier) && !hidden.has(columnOf(data))) ||
         owned.has(nameOf(data)),
     )
-    .map(({ qualifier, timestamp }) => erase(DATA, qualifier, timestamp));
+    .map((data) => erase(DATA, columnOf(data), data.timestamp));
 }
 
-function nameOf({ qualifier, timestamp }: Cell): string {
-  return `${qualifier}\0${timestamp}`;
+function nameOf(cell: Cell): string {
+  return `${columnOf(cell)}\0${cell.timestamp}`;
 }
 
 function oldMarkers(cells: readonly Cell[], deletionHorizon: Timestamp): readonly Mutation[] {
   return cells
-    .filter(({ family, timestamp }) => family === ROLLBACK && timestamp < deletionHorizon)
-    .map(({ qualifier, timestamp }) => erase(ROLLBACK, qualifier, timestamp));
+    .filter((cell) => isOf(ROLLBACK, cell) && cell.timestamp < deletionHorizon)
+    .map((marker) => erase(ROLLBACK, columnOf(marker), marker.timestamp));
 }
 
 /** @param columns those that still have records */
@@ -278,16 +282,16 @@ function oldAcknowledgments(
   columns: ReadonlySet<string>,
 ): readonly Mutation[] {
   const garbage: Mutation[] = [];
-  for (const [column, { newest, older }] of sortRecords(cells, deletionHorizon, ACK)) {
-    for (const { commitTimestamp } of older) garbage.push(erase(ACK, column, commitTimestamp));
+  for (const [column, { newest, older }] of sortRecords(cells, deletionHorizon, true)) {
+    for (const { commitTimestamp } of older) garbage.push(erase(WRITE, column, commitTimestamp));
     const isAboutNothing = !columns.has(acknowledgedBy(column).column);
     if (isAboutNothing && newest !== undefined) {
-      garbage.push(erase(ACK, column, newest.commitTimestamp));
+      garbage.push(erase(WRITE, column, newest.commitTimestamp));
     }
   }
   return garbage;
 }
 
-function erase(family: string, qualifier: string, at: Timestamp): Mutation {
-  return { kind: 'erase', family, qualifier, from: at, to: at };
+function erase(kind: Kind, column: string, timestamp: Timestamp): Mutation {
+  return { kind: 'erase', ...placeOf(kind, column), from: timestamp, to: timestamp };
 }

@@ -31,10 +31,12 @@ import {
 } from '../bigtable/index.ts';
 import type { LeaseWatch } from '../leases/index.ts';
 import {
-  ACK,
   type CellAddress,
+  columnOf,
   type Context,
   decodeLock,
+  everywhere,
+  isOf,
   isTableNotFound,
   type Lock,
   LOCK,
@@ -162,8 +164,8 @@ export class GarbageCollector {
     }
     const rows = await this.#rows(place, lockFilters(progress.deletionHorizon));
     for (const { key: row, cells } of rows) {
-      for (const cell of cells.filter(({ family }) => family === LOCK)) {
-        const address = { table: place.table, row, column: cell.qualifier };
+      for (const cell of cells.filter((one) => isOf(LOCK, one))) {
+        const address = { table: place.table, row, column: columnOf(cell) };
         const lock = decodeLock(cell);
         if ((await this.#resolution(address, lock)) === 'alive') {
           const { owner, startTimestamp } = lock;
@@ -256,6 +258,9 @@ export class GarbageCollector {
 /** The locks below D, and one cell of every row,
  * so that the limit of a range limits the work, too. */
 function lockFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
-  const anyCell = [WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 }));
-  return [{ family: LOCK, to: deletionHorizon - 1 }, ...anyCell];
+  return [
+    { ...everywhere(LOCK), to: deletionHorizon - 1 },
+    { ...everywhere(WRITE), versions: 1 },
+    { ...everywhere(ROLLBACK), versions: 1 },
+  ];
 }

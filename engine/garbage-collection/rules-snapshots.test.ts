@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRetryable, PercolatorError } from '../base/index.ts';
 import { cell, type Client, type ClientOptions, put } from '../testing/index.ts';
-import { snapshotAt, type Transaction } from '../transaction/index.ts';
+import { placeOf, snapshotAt, type Transaction } from '../transaction/index.ts';
 import { get, openScene, type Scene } from '../testing/collection-scene.ts';
 
 describe('P31: a snapshot in use keeps what it sees', () => {
@@ -229,7 +229,7 @@ describe('P31: what may have been collected is not read', () => {
     const a = scene.client('A');
     await a.write({ x: '1' });
     const reader = await a.begin();
-    const data = { family: 'data', qualifier: 'c', from: 1, to: 1 };
+    const data = { ...placeOf('data', 'c'), from: 1, to: 1 };
     const mutations = [{ kind: 'erase', ...data }] as const;
     await scene.database.store.mutateRows([{ table: 't', row: 'x', mutations }]);
     await assert.rejects(reader.get(cell('x')), /assertion failed.*points to data/);

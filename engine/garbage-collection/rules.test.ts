@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError, type TransactionName } from '../base/index.ts';
 import { cell, type Client, type MutationCall, put } from '../testing/index.ts';
-import { outcomeOf } from '../transaction/index.ts';
+import { placeOf, isOf, kindOf, outcomeOf } from '../transaction/index.ts';
 import type { CollectionReport } from './collector.ts';
 import {
   LEASE_MS,
@@ -14,11 +14,11 @@ import {
 } from '../testing/collection-scene.ts';
 
 const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
-  row === 'p' && mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+  row === 'p' && mutations.some((one) => one.kind === 'set' && isOf('write', one));
 const isSecondPhase = ({ row, mutations }: MutationCall): boolean =>
-  row === 'x' && mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+  row === 'x' && mutations.some((one) => one.kind === 'set' && isOf('write', one));
 const isPrewrite = ({ mutations }: MutationCall): boolean =>
-  mutations.some(({ kind, family }) => kind === 'set' && family === 'lock');
+  mutations.some((one) => one.kind === 'set' && isOf('lock', one));
 
 describe('what is garbage', () => {
   test('old versions go with their data; the newest stays, however old it is (P32)', async () => {
@@ -75,7 +75,7 @@ describe('what is garbage', () => {
     const erased = scene.collector.store.trace.flatMap((call) =>
       call.kind === 'mutation' ? call.mutations : [],
     );
-    assert.ok(erased.every(({ family }) => family !== 'lock'));
+    assert.ok(erased.every((one) => !isOf('lock', one)));
   });
 });
 
@@ -124,10 +124,10 @@ describe('P9: a second phase brings nothing back', () => {
         {
           table: 't',
           row: 'x',
-          mutations: ['write', 'data'].map((family) => {
-            const qualifier = 'c';
-            return { kind: 'erase', family, qualifier, from: 0, to: Number.MAX_SAFE_INTEGER };
-          }),
+          mutations: [
+            { kind: 'erase', ...placeOf('write', 'c'), from: 0, to: Number.MAX_SAFE_INTEGER },
+            { kind: 'erase', ...placeOf('data', 'c'), from: 0, to: Number.MAX_SAFE_INTEGER },
+          ],
         },
       ]);
     };
@@ -239,7 +239,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
     const [a, b] = [scene.client('A'), scene.client('B')];
     a.store.loseRequest(
       ({ table, mutations }) =>
-        table === 'u' && mutations.some(({ kind, family }) => kind === 'set' && family === 'write'),
+        table === 'u' && mutations.some((one) => one.kind === 'set' && isOf('write', one)),
     );
     await a.write({ p: '1', 'u/x': '1' });
     a.store.crash();
@@ -309,8 +309,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
     assert.deepEqual(await scene.database.stored('p'), { rollback: '1: forbidden' });
     await scene.database.oracle.raiseHorizon(2);
     await assert.rejects(outcomeOf(a.context, name), { code: 'STALE_SNAPSHOT' });
-    const qualifier = 'c';
-    const marker = { family: 'rollback', qualifier, timestamp: 1, value: new Uint8Array() };
+    const marker = { ...placeOf('rollback', 'c'), timestamp: 1, value: new Uint8Array() };
     const mutations = [{ kind: 'set', ...marker }] as const;
     await scene.database.store.mutateRows([{ table: 't', row: 'p', mutations }]);
     assert.equal(await outcomeOf(a.context, name), 'rolled back');
@@ -327,9 +326,11 @@ describe('P30: locks are resolved before the evidence goes', () => {
     a.beforeMutation(3, async () => {
       // A has not begun to roll back; another process removes the primary's lock and meets the
       // other one.
-      const erase = ['lock', 'data'].map((family) => {
-        return { kind: 'erase', family, qualifier: 'c', from: 1, to: 1 } as const;
-      });
+      const own = { kind: 'erase', from: 1, to: 1 } as const;
+      const erase = [
+        { ...own, ...placeOf('lock', 'c') },
+        { ...own, ...placeOf('data', 'c') },
+      ];
       await scene.database.store.mutateRows([{ table: 't', row: 'p', mutations: erase }]);
       scene.database.bury('A');
       seen.push(await b.read(['x']), await scene.database.stored('p'));
@@ -350,7 +351,7 @@ describe('P17: a tombstone goes last', () => {
     await scene.collect();
     const order = scene.collector.store.trace.flatMap((call) =>
       call.kind === 'mutation' && call.row === 'x'
-        ? call.mutations.map((one) => `${one.family}@${one.kind === 'erase' ? one.from : ''}`)
+        ? call.mutations.map((one) => `${kindOf(one)}@${one.kind === 'erase' ? one.from : ''}`)
         : [],
     );
     assert.deepEqual(order.slice(-3), ['write@4', 'write@2', 'write@6']);

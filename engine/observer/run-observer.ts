@@ -18,6 +18,7 @@ import { isRetryable } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import {
   acknowledgmentColumn,
+  placeOf,
   backoffMs,
   begin,
   type Context,
@@ -142,10 +143,10 @@ async function isDirty(
  */
 async function isThere(
   { named }: Context,
-  { table, row, column: qualifier }: DirtyCell,
-  { changedTimestamp: at }: WriteRecord,
+  { table, row, column }: DirtyCell,
+  { changedTimestamp: from }: WriteRecord,
 ): Promise<boolean> {
-  const filter = { family: WRITE, qualifier, from: at, to: at };
+  const filter = { ...placeOf(WRITE, column), from, to: from };
   return (await named.readRow(table, row, [filter])) !== undefined;
 }
 

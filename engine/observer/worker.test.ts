@@ -69,8 +69,8 @@ test('the acknowledgment stores "the latest start timestamp at which the observe
   await a.write({ 'x:seen': '1' });
   const runs: number[] = [];
   await work([a], [counting()], { onCommitted: (run) => runs.push(run.startTimestamp) });
-  const { ack } = await database.stored('x:ack_counting:seen');
-  assert.ok(ack?.includes(`: ${runs[0]} put`), ack);
+  const { write } = await database.stored('x:ack_counting:seen');
+  assert.ok(write?.includes(`: ${runs[0]} put`), write);
 });
 
 test('"message collapsing": a hundred writes may be seen by few runs, and the last one saw the last', async () => {

@@ -5,6 +5,7 @@ import { PercolatorError } from '../base/index.ts';
 import { cell, once } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
 import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
+import { placeOf, everywhere } from '../transaction/index.ts';
 
 const X = cell('t/x');
 const U = cell('u/x');
@@ -261,14 +262,13 @@ describe('locks whose table was dropped before drops settled them', () => {
     transaction.discard();
     await scene.run(a.percolator.close());
     const value = Buffer.from(lockOf('t/p', 'dead'));
-    const at = { qualifier: 'c', timestamp } as const;
     await scene.store.mutateRows([
       {
         table: 'u',
         row: 'x',
         mutations: [
-          { kind: 'set', family: 'data', ...at, value: Buffer.from('lost') },
-          { kind: 'set', family: 'lock', ...at, value },
+          { kind: 'set', ...placeOf('data', 'c'), timestamp, value: Buffer.from('lost') },
+          { kind: 'set', ...placeOf('lock', 'c'), timestamp, value },
         ],
       },
     ]);
@@ -294,7 +294,7 @@ describe('locks whose table was dropped before drops settled them', () => {
       const scene = await stuck();
       const [a] = await scene.processes('a');
       await meets(scene, a);
-      const rows = await scene.store.readRange('u', { limit: 10 }, [{ family: 'lock' }]);
+      const rows = await scene.store.readRange('u', { limit: 10 }, [everywhere('lock')]);
       assert.deepEqual(rows, []);
       assert.ok(['old', 'new'].includes(String(await scene.get(a, U))));
       assert.deepEqual(await scene.findings(), []);

@@ -28,12 +28,15 @@
 import { PercolatorError } from '../base/index.ts';
 import { type Bigtable, rowBatches } from '../bigtable/index.ts';
 import {
-  ACK,
+  placeOf,
   backoffMs,
   type CellAddress,
+  columnOf,
   type Context,
   decodeLock,
   describeCell,
+  everywhere,
+  isOf,
   isTableNotFound,
   type Lock,
   LOCK,
@@ -138,8 +141,9 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
  * the whole table.
  */
 const LOCKS = [
-  { family: LOCK },
-  ...[WRITE, ACK, ROLLBACK].map((family) => ({ family, versions: 1 })),
+  everywhere(LOCK),
+  { ...everywhere(WRITE), versions: 1 },
+  { ...everywhere(ROLLBACK), versions: 1 },
 ];
 
 async function settleLocksIn(context: Context, table: string, dropped: string): Promise<void> {
@@ -160,8 +164,8 @@ async function* locksIn(
 ): AsyncGenerator<{ readonly cell: CellAddress; readonly lock: Lock }> {
   for await (const { rows } of rowBatches(context.store, table, {}, LOCKS)) {
     for (const { key: row, cells } of rows) {
-      for (const cell of cells.filter(({ family }) => family === LOCK)) {
-        yield { cell: { table, row, column: cell.qualifier }, lock: decodeLock(cell) };
+      for (const cell of cells.filter((one) => isOf(LOCK, one))) {
+        yield { cell: { table, row, column: columnOf(cell) }, lock: decodeLock(cell) };
       }
     }
     await context.clock.yield();
@@ -207,9 +211,8 @@ async function isAlive(
 }
 
 async function isThere({ store }: Context, cell: CellAddress, lock: Lock): Promise<boolean> {
-  const { table, row, column: qualifier } = cell;
-  const at = lock.startTimestamp;
-  return (
-    (await store.readRow(table, row, [{ family: LOCK, qualifier, from: at, to: at }])) !== undefined
-  );
+  const { table, row, column } = cell;
+  const { startTimestamp: from } = lock;
+  const filter = { ...placeOf(LOCK, column), from, to: from };
+  return (await store.readRow(table, row, [filter])) !== undefined;
 }

@@ -20,18 +20,27 @@ import {
   type Timestamp,
 } from '../bigtable/index.ts';
 import {
+  placeOf,
   begin,
   type CellAddress,
+  columnOf,
   type Context,
   createContext,
+  DATA,
+  everywhere,
   isMark,
+  isOf,
+  kindOf,
+  LOCK,
   NOTIFY_FAMILIES,
   notifyTable,
   type OptionsGiven,
+  ROLLBACK,
   settled,
   snapshotAt,
   TABLE_FAMILIES,
   type Transaction,
+  WRITE,
 } from '../transaction/index.ts';
 import { FaultyBigtable } from './faulty-bigtable.ts';
 import { createMemoryBigtable } from './memory-bigtable.ts';
@@ -94,20 +103,21 @@ export class TestDatabase {
   /** Everything stored in a row, without going through the engine; see `describeRow`. */
   async stored(name: string): Promise<Record<string, string>> {
     const { table, row, column } = cell(name);
-    const families = TABLE_FAMILIES.map((family) => ({ family, qualifier: column }));
-    const found = await this.store.readRow(table, row, families);
+    const filters = [LOCK, WRITE, DATA, ROLLBACK].map((kind) => placeOf(kind, column));
+    const found = await this.store.readRow(table, row, filters);
     const texts: Record<string, string> = {};
     for (const one of found?.cells ?? []) {
-      const before = texts[one.family];
-      texts[one.family] = [...(before === undefined ? [] : [before]), describe(one)].join(' | ');
+      const kind = kindOf(one);
+      const before = texts[kind];
+      texts[kind] = [...(before === undefined ? [] : [before]), describe(one)].join(' | ');
     }
     return texts;
   }
 
   /** The rows and columns of a table that have a lock. */
   async locks(table = 't'): Promise<readonly string[]> {
-    const rows = await this.store.readRange(table, { limit: 1_000_000 }, [{ family: 'lock' }]);
-    return rows.flatMap(({ key, cells }) => cells.map(({ qualifier }) => `${key}:${qualifier}`));
+    const rows = await this.store.readRange(table, { limit: 1_000_000 }, [everywhere(LOCK)]);
+    return rows.flatMap(({ key, cells }) => cells.map((lock) => `${key}:${columnOf(lock)}`));
   }
 
   /** The marks of a table's notifications, as `family row:column@timestamp`. */
@@ -208,12 +218,13 @@ export function put(transaction: Transaction, values: Values): void {
 }
 
 /** As in the paper's Figure 4: `7: $3`, `7: primary`, `7: primary at t/Bob:bal`, `8: data @ 7`. */
-function describe({ family, timestamp, value, qualifier }: Cell): string {
+function describe(stored: Cell): string {
+  const { timestamp, value } = stored;
   const text = Buffer.from(value).toString();
-  if (family === 'lock') {
+  if (isOf(LOCK, stored)) {
     const { primary } = JSON.parse(text) as { primary: [string, string, string] };
-    return `${timestamp}: lock of ${primary[0]}/${primary[1]}:${primary[2]} at ${qualifier}`;
+    return `${timestamp}: lock of ${primary[0]}/${primary[1]}:${primary[2]} at ${columnOf(stored)}`;
   }
-  if (family !== 'write' && family !== 'ack') return `${timestamp}: ${text}`;
+  if (!isOf(WRITE, stored)) return `${timestamp}: ${text}`;
   return `${timestamp}: ${text.replace(/^0+(?=\d)/, '')}`;
 }

@@ -104,10 +104,11 @@ function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
 }
 
 function passes(cell: Cell, filter: CellFilter): boolean {
-  const { family, qualifier = cell.qualifier, from = 0, to = TIMESTAMP_MAX } = filter;
+  const { family, qualifier = cell.qualifier, suffix = '', from = 0, to = TIMESTAMP_MAX } = filter;
   return (
     cell.family === family &&
     cell.qualifier === qualifier &&
+    cell.qualifier.endsWith(suffix) &&
     cell.timestamp >= from &&
     cell.timestamp <= to
   );

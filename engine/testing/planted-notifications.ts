@@ -20,13 +20,13 @@ const NAMED: readonly AuditedTable[] = [
 export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
   {
     name: 'an acknowledgment of a column that was never written',
-    plant: (database) => plant(database, 'ack z:ack_o:seen', 70, recordOf(50)),
+    plant: (database) => plant(database, 'write z:ack_o:seen', 70, recordOf(50)),
     found: ['error acknowledgment-without-change z:seen @ 50'],
   },
   {
     name: 'an acknowledgment of a column that was deleted and collected',
     plant: async (database) => {
-      await plant(database, 'ack z:ack_o:seen', 70, recordOf(50));
+      await plant(database, 'write z:ack_o:seen', 70, recordOf(50));
       database.oracle.horizon = 80;
     },
     found: ['warning acknowledgment-without-change z:seen @ 50'],
@@ -34,7 +34,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
   {
     name: 'a change that no observer has seen, without a mark',
     plant: async (database, client) => {
-      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
+      await plant(database, 'write z:ack_o:seen', 50, recordOf(45));
       const committed = await client.write({ 'z:seen': 'new' });
       await erase(database, 'notify t.notify/z:seen', committed);
     },
@@ -45,8 +45,8 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     name: 'a change that one of two observers has seen, without a mark: it may have been retired',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_old:seen', 50, recordOf(45));
-      await plant(database, 'ack z:ack_new:seen', 80, recordOf(70));
+      await plant(database, 'write z:ack_old:seen', 50, recordOf(45));
+      await plant(database, 'write z:ack_new:seen', 80, recordOf(70));
     },
     found: ['warning notification-lost z:seen @ 60'],
   },
@@ -100,7 +100,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
   {
     name: 'a change that is parked, and not lost',
     plant: async (database) => {
-      await plant(database, 'ack z:ack_o:seen', 50, recordOf(45));
+      await plant(database, 'write z:ack_o:seen', 50, recordOf(45));
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       const value = JSON.stringify({ failures: 8, error: 'Error: indigestible' });
       await plant(database, 'parked t.notify/z:seen', 60, value);
@@ -111,7 +111,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     name: 'a touch after the run of an observer: nothing has changed',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
+      await plant(database, 'write z:ack_o:seen', 80, recordOf(70));
       await plant(database, 'write z:seen', 90, recordOf(85, 'touch 0 60'));
     },
     found: [],
@@ -121,7 +121,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'notify t.notify/z:seen', 60);
-      await plant(database, 'ack z:ack_o:just:seen', 50, recordOf(45));
+      await plant(database, 'write z:ack_o:just:seen', 50, recordOf(45));
       await plant(database, 'write z:just:seen', 30, recordOf(25, 'delete'));
     },
     found: [],
@@ -145,7 +145,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     name: 'a mark of a change that every observer has seen, as far as is known',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
+      await plant(database, 'write z:ack_o:seen', 80, recordOf(70));
       await plant(database, 'notify t.notify/z:seen', 60);
     },
     found: ['warning notification-clean z:seen @ 60'],
@@ -154,7 +154,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     name: 'a mark of a change that every observer has seen, and they are named',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
-      await plant(database, 'ack z:ack_o:seen', 80, recordOf(70));
+      await plant(database, 'write z:ack_o:seen', 80, recordOf(70));
       await plant(database, 'notify t.notify/z:seen', 60);
     },
     found: ['warning notification-clean z:seen @ 60'],

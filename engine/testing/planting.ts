@@ -4,24 +4,24 @@
  */
 import { audit, type AuditedTable, type AuditOptions, type Finding } from '../audit/index.ts';
 import type { Bigtable, Mutation, Timestamp } from '../bigtable/index.ts';
-import type { CellAddress } from '../transaction/index.ts';
+import { placeOf, type CellAddress, type Kind, NOTIFY_FAMILIES } from '../transaction/index.ts';
 import { cell, type Client, type TestDatabase } from './database.ts';
 
-/** `lock x` is the family `lock` of the cell `x`, which is named as in a test database. */
+/** `lock x` is the lock of the cell `x`, which is named as in a test database. */
 export async function plant(
   { store }: TestDatabase,
   name: string,
-  at: Timestamp,
+  timestamp: Timestamp,
   value: string = '',
 ): Promise<void> {
-  const { family, table, row, column: qualifier } = parse(name);
-  const set = { kind: 'set', family, qualifier, timestamp: at, value: Buffer.from(value) } as const;
+  const { place, table, row } = parse(name);
+  const set = { kind: 'set', ...place, timestamp, value: Buffer.from(value) } as const;
   await mutate(store, table, row, set);
 }
 
-export async function erase({ store }: TestDatabase, name: string, at: Timestamp): Promise<void> {
-  const { family, table, row, column: qualifier } = parse(name);
-  await mutate(store, table, row, { kind: 'erase', family, qualifier, from: at, to: at });
+export async function erase({ store }: TestDatabase, name: string, from: Timestamp): Promise<void> {
+  const { place, table, row } = parse(name);
+  await mutate(store, table, row, { kind: 'erase', ...place, from, to: from });
 }
 
 /** The value of a lock whose owner is `owner`. */
@@ -58,14 +58,21 @@ export const TABLES: readonly AuditedTable[] = [
 ];
 
 /** As `error code row:column @ timestamps`. */
-export function summaryOf({ severity, code, cell: at, timestamps }: Finding): string {
-  const place = [at.row ?? at.table, at.column ?? ''].join(':').replace(/:$/, '');
+export function summaryOf({ severity, code, cell: found, timestamps }: Finding): string {
+  const place = [found.row ?? found.table, found.column ?? ''].join(':').replace(/:$/, '');
   return `${severity} ${code} ${place} @ ${timestamps.join(' ')}`.trimEnd();
 }
 
-function parse(name: string): CellAddress & { readonly family: string } {
-  const [family = '', ...names] = name.split(' ');
-  return { family, ...cell(names.join(' ')) };
+/** What is a notification has a family of its own. */
+function parse(
+  name: string,
+): CellAddress & { readonly place: { readonly family: string; readonly qualifier: string } } {
+  const [kind = '', ...names] = name.split(' ');
+  const address = cell(names.join(' '));
+  const { column } = address;
+  const isMark = NOTIFY_FAMILIES.includes(kind);
+  const place = isMark ? { family: kind, qualifier: column } : placeOf(kind as Kind, column);
+  return { ...address, place };
 }
 
 async function mutate(

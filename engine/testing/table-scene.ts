@@ -8,7 +8,13 @@ import { fsck } from '../fsck.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle } from '../oracle/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
 import { type Call, createMemoryBigtable, FaultyBigtable, VirtualClock } from './index.ts';
-import { type CellAddress, NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
+import {
+  type CellAddress,
+  isOf,
+  NOTIFY_FAMILIES,
+  TABLE_FAMILIES,
+  WRITE,
+} from '../transaction/index.ts';
 import { readDefinition, type TableState } from '../tables/definition.ts';
 
 export interface Process {
@@ -199,7 +205,7 @@ export function isCommitOf(table: string): (call: Call) => boolean {
     call.kind === 'mutation' &&
     call.table === table &&
     call.operation === 'checkAndMutateRow' &&
-    call.mutations.some(({ family }) => family === 'write');
+    call.mutations.some((mutation) => isOf(WRITE, mutation));
 }
 
 /** Whether the call is a read of definitions,

@@ -7,7 +7,16 @@
  */
 import { assert, unreachable } from '../base/index.ts';
 import type { Cell, CellFilter, Timestamp } from '../bigtable/index.ts';
-import { type CellAddress, describeCell, LOCK, recordFamily, ROLLBACK } from './columns.ts';
+import {
+  placeOf,
+  type CellAddress,
+  columnOf,
+  describeCell,
+  isOf,
+  LOCK,
+  ROLLBACK,
+  WRITE,
+} from './columns.ts';
 import type { Context } from './context.ts';
 import { decodeLock, type Lock } from './locks/lock.ts';
 import { isForbidding } from './roll-back.ts';
@@ -40,10 +49,10 @@ export async function classifyPrewrite(
   }
   // All cells of a row are locked in one mutation, so our lock on the first proves our locks on
   // all.
-  if (cell.family === LOCK && cell.timestamp === startTimestamp) return { kind: 'ours' };
+  if (isOf(LOCK, cell) && cell.timestamp === startTimestamp) return { kind: 'ours' };
   const reason = reasonOf(cell);
   const lock = reason === 'locked' ? decodeLock(cell) : undefined;
-  return { kind: 'conflict', reason, cell: { table, row, column: cell.qualifier }, lock };
+  return { kind: 'conflict', reason, cell: { table, row, column: columnOf(cell) }, lock };
 }
 
 export type CommitEvidence =
@@ -56,24 +65,23 @@ export type CommitEvidence =
 /** How our own commit of the primary ended, or that it has not. */
 export async function classifyCommit(
   context: Context,
-  { table, row, column: qualifier }: CellAddress,
+  { table, row, column }: CellAddress,
   startTimestamp: Timestamp,
 ): Promise<CommitEvidence> {
-  const family = recordFamily(qualifier);
-  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+  const own = { from: startTimestamp, to: startTimestamp };
   const found = await context.store.readRow(table, row, [
-    { family: LOCK, ...own },
-    { family: ROLLBACK, ...own },
-    { family, qualifier, from: startTimestamp },
+    { ...placeOf(LOCK, column), ...own },
+    { ...placeOf(ROLLBACK, column), ...own },
+    { ...placeOf(WRITE, column), from: startTimestamp },
   ]);
   const cells = found?.cells ?? [];
   const record = recordOf(
     startTimestamp,
-    cells.filter((cell) => cell.family === family),
+    cells.filter((cell) => isOf(WRITE, cell)),
   );
   if (record !== undefined) return { kind: 'committed', record };
-  if (cells.some((cell) => cell.family === LOCK)) return { kind: 'still locked' };
-  const marker = cells.find((cell) => cell.family === ROLLBACK);
+  if (cells.some((cell) => isOf(LOCK, cell))) return { kind: 'still locked' };
+  const marker = cells.find((cell) => isOf(ROLLBACK, cell));
   if (marker !== undefined && !isForbidding(marker)) return { kind: 'rolled back' };
   const isGivenUp = (await context.oracle.readHorizon()) > startTimestamp;
   if (isGivenUp) return { kind: 'collected' };
@@ -98,17 +106,17 @@ export function describeConflict({ reason, cell, lock }: Conflict): string {
 }
 
 /** Our own lock comes first: it decides. */
-function evidence(qualifier: string, startTimestamp: Timestamp): CellFilter[] {
-  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+function evidence(column: string, startTimestamp: Timestamp): CellFilter[] {
+  const own = { from: startTimestamp, to: startTimestamp };
   return [
-    { family: LOCK, ...own },
-    { family: ROLLBACK, ...own },
-    { family: recordFamily(qualifier), qualifier, from: startTimestamp, versions: 1 },
-    { family: LOCK, qualifier, versions: 1 },
+    { ...placeOf(LOCK, column), ...own },
+    { ...placeOf(ROLLBACK, column), ...own },
+    { ...placeOf(WRITE, column), from: startTimestamp, versions: 1 },
+    { ...placeOf(LOCK, column), versions: 1 },
   ];
 }
 
 function reasonOf(cell: Cell): Conflict['reason'] {
-  if (cell.family === LOCK) return 'locked';
-  return cell.family === ROLLBACK ? 'rolled back' : 'newer write';
+  if (isOf(LOCK, cell)) return 'locked';
+  return isOf(ROLLBACK, cell) ? 'rolled back' : 'newer write';
 }

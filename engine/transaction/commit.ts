@@ -39,7 +39,7 @@ import type { RowMutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import { type BoundCell, isTableNotFound } from './bound-tables.ts';
 import { classifyCommit, type Conflict, describeConflict } from './classify.ts';
-import { type CellAddress, describeCell, LOCK } from './columns.ts';
+import { placeOf, type CellAddress, describeCell, LOCK } from './columns.ts';
 import { type CommittedNotification, type Context, inBackground } from './context.ts';
 import { notificationMutations, observedCells, weakCells } from './notifications.ts';
 import { lockFor, type Prewriting, prewriteRows } from './prewrite.ts';
@@ -225,7 +225,7 @@ async function commitPrimary(
   { table, row, writes }: RowWrites,
   { startTimestamp, commitTimestamp, primary, marks }: Prewritten,
 ): Promise<Timestamp> {
-  const own = { qualifier: primary.column, from: startTimestamp, to: startTimestamp };
+  const own = { ...placeOf(LOCK, primary.column), from: startTimestamp, to: startTimestamp };
   // The row's other cells were locked together with the primary and commit with it (P16).
   const ifFound = writes.flatMap((write) =>
     commitMutations(write, startTimestamp, commitTimestamp),
@@ -235,8 +235,7 @@ async function commitPrimary(
     let isAnswered = false;
     try {
       if (attempt > 1 && marks.length > 0) await context.store.mutateRows(marks);
-      const anyOf = [{ family: LOCK, ...own }];
-      if (await context.store.checkAndMutateRow({ table, row, anyOf, ifFound })) {
+      if (await context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound })) {
         return commitTimestamp;
       }
       isAnswered = true;

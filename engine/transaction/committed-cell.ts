@@ -4,7 +4,7 @@
  * nothing.
  */
 import type { Mutation, Timestamp } from '../bigtable/index.ts';
-import { DATA, isAcknowledgment, recordFamily } from './columns.ts';
+import { placeOf, DATA, isAcknowledgment, WRITE } from './columns.ts';
 import { encodeWriteRecord } from './write-record.ts';
 
 export function committedCell(
@@ -12,13 +12,12 @@ export function committedCell(
   value: Uint8Array,
   { startTimestamp, commitTimestamp }: { startTimestamp: Timestamp; commitTimestamp: Timestamp },
 ): Mutation[] {
-  const cell = { kind: 'set', qualifier: column } as const;
   const record = encodeWriteRecord(startTimestamp, 'put');
   const mutations: Mutation[] = [
-    { ...cell, family: recordFamily(column), timestamp: commitTimestamp, value: record },
+    { kind: 'set', ...placeOf(WRITE, column), timestamp: commitTimestamp, value: record },
   ];
   if (!isAcknowledgment(column)) {
-    mutations.push({ ...cell, family: DATA, timestamp: startTimestamp, value });
+    mutations.push({ kind: 'set', ...placeOf(DATA, column), timestamp: startTimestamp, value });
   }
   return mutations;
 }

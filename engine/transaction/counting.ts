@@ -2,7 +2,7 @@
  * Counts the calls that a process sends to the storage: for transactions, scanners and collectors
  * alike. A decorator, so that the verbs of the protocol do not count.
  */
-import type { Bigtable } from '../bigtable/index.ts';
+import { type Bigtable, decorate } from '../bigtable/index.ts';
 
 /** Reads and mutations sent to the storage, and how many rows they named or, of a range, found. */
 export interface CallCounters {
@@ -22,48 +22,32 @@ export function countCalls(store: Bigtable, counters: CallCounters): Bigtable {
     counters.mutations++;
     counters.mutatedRows += rows;
   };
-  return {
-    ...uncounted(store),
-    readRow(...given) {
+  return decorate(store, {
+    readRow: (...given) => {
       read(1);
       return store.readRow(...given);
     },
-    readRows(table, rows, filters) {
+    readRows: (table, rows, filters) => {
       read(rows.length);
       return store.readRows(table, rows, filters);
     },
-    async readRange(...given) {
+    readRange: async (...given) => {
       read(0);
       const rows = await store.readRange(...given);
       counters.readRows += rows.length;
       return rows;
     },
-    checkAndMutateRow(conditional) {
+    checkAndMutateRow: (conditional) => {
       mutate(1);
       return store.checkAndMutateRow(conditional);
     },
-    checkAndMutateRows(conditionals) {
+    checkAndMutateRows: (conditionals) => {
       mutate(conditionals.length);
       return store.checkAndMutateRows(conditionals);
     },
-    mutateRows(rows) {
+    mutateRows: (rows) => {
       mutate(rows.length);
       return store.mutateRows(rows);
     },
-  };
-}
-
-function uncounted(
-  store: Bigtable,
-): Omit<Bigtable, `read${string}` | `checkAnd${string}` | 'mutateRows'> {
-  return {
-    manifest: store.manifest,
-    onChange: store.onChange,
-    sampleRowKeys: (table) => store.sampleRowKeys(table),
-    createTable: (table, schema) => store.createTable(table, schema),
-    listTables: () => store.listTables(),
-    dropTable: (table) => store.dropTable(table),
-    close: () => store.close(),
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
-  };
+  });
 }

@@ -20,6 +20,7 @@ import {
   type Values,
 } from '../testing/index.ts';
 import { transact } from './index.ts';
+import { isOf } from './columns.ts';
 
 interface Shape {
   readonly name: string;
@@ -179,7 +180,7 @@ async function crashesOf(shape: Shape): Promise<readonly Crash[]> {
 }
 
 function isCommitPoint({ table, row, mutations }: MutationCall): boolean {
-  return table === 't' && row === 'p' && mutations.some(({ family }) => family === 'write');
+  return table === 't' && row === 'p' && mutations.some((one) => isOf('write', one));
 }
 
 async function assertOutcome(

@@ -10,6 +10,7 @@ import {
   put,
   type TestDatabase,
 } from '../testing/index.ts';
+import { isOf } from './columns.ts';
 
 const isMark = ({ table }: MutationCall): boolean => table === 't.notify';
 
@@ -42,7 +43,7 @@ test('P61: a lost group with the marks and the commit in it is repeated with bot
   const database = await openObserved();
   const a = database.client('A', { ordered: true });
   const isCommit = ({ mutations }: MutationCall): boolean =>
-    mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+    mutations.some((one) => one.kind === 'set' && isOf('write', one));
   a.store.loseRequest(once(isMark));
   a.store.loseRequest(once(isCommit));
   const committed = await database.clock.runUntil(a.write({ 'x:seen': '1' }));

@@ -20,7 +20,7 @@ import { PercolatorError } from '../base/index.ts';
 import type { CellFilter, ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import { classifyPrewrite, type Conflict } from './classify.ts';
-import { type CellAddress, DATA, LOCK, recordFamily, ROLLBACK } from './columns.ts';
+import { placeOf, type CellAddress, DATA, LOCK, ROLLBACK, WRITE } from './columns.ts';
 import type { Context } from './context.ts';
 import { encodeLock, type Lock } from './locks/lock.ts';
 import type { RowWrites, Write } from './writes.ts';
@@ -107,24 +107,20 @@ function prewriteMutation(
 }
 
 /** The cells that must not exist: one of them is a conflict. */
-function offending(qualifier: string, startTimestamp: Timestamp): CellFilter[] {
+function offending(column: string, startTimestamp: Timestamp): CellFilter[] {
   return [
-    { family: recordFamily(qualifier), qualifier, from: startTimestamp },
-    { family: LOCK, qualifier },
-    { family: ROLLBACK, qualifier, from: startTimestamp, to: startTimestamp },
+    { ...placeOf(WRITE, column), from: startTimestamp },
+    { ...placeOf(LOCK, column) },
+    { ...placeOf(ROLLBACK, column), from: startTimestamp, to: startTimestamp },
   ];
 }
 
 function lockMutations(context: Context, write: Write, prewriting: Prewriting): Mutation[] {
-  const at = {
-    kind: 'set',
-    qualifier: write.column,
-    timestamp: prewriting.startTimestamp,
-  } as const;
+  const { column, value: data } = write;
+  const set = { kind: 'set', timestamp: prewriting.startTimestamp } as const;
   const value = encodeLock(lockFor(context, write, prewriting));
-  const mutations: Mutation[] = [{ ...at, family: LOCK, value }];
-  if (write.value !== undefined) mutations.unshift({ ...at, family: DATA, value: write.value });
-  return mutations;
+  const lock = { ...set, ...placeOf(LOCK, column), value };
+  return data === undefined ? [lock] : [{ ...set, ...placeOf(DATA, column), value: data }, lock];
 }
 
 export function lockFor(context: Context, write: Write, prewriting: Prewriting): Lock {

@@ -19,6 +19,7 @@ import {
   BALANCE,
   LEDGER,
 } from './accounts.fixture.ts';
+import { everywhere } from './columns.ts';
 
 const TRANSFER = fileURLToPath(new URL('transfer.fixture.ts', import.meta.url));
 const TOTAL = ACCOUNTS * BALANCE;
@@ -62,7 +63,7 @@ test('kill -9 in the middle of many commits: recovered at once, nothing acknowle
   }
   assertUnique(children.flatMap(({ acknowledged }) => acknowledged));
   const locks = await percolator.store.readRange('accounts', { limit: 1_000 }, [
-    { family: 'lock' },
+    everywhere('lock'),
   ]);
   assert.deepEqual(locks, []);
   const { rolledBack, rolledForward } = percolator.counters;

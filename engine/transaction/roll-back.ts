@@ -8,7 +8,7 @@
  */
 import type { Cell, Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
 import { isTableNotFound } from './bound-tables.ts';
-import { type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
+import { placeOf, type CellAddress, DATA, isAcknowledgment, LOCK, ROLLBACK } from './columns.ts';
 import type { Context } from './context.ts';
 import type { RowWrites } from './writes.ts';
 
@@ -24,7 +24,7 @@ export async function rollBackCell(
   const found = await context.store.checkAndMutateRow({
     table,
     row,
-    anyOf: [{ family: LOCK, qualifier: column, from: startTimestamp, to: startTimestamp }],
+    anyOf: [{ ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp }],
     ifFound: rollBackMutations(column, startTimestamp),
   });
   if (found) context.counters.rolledBack++;
@@ -67,8 +67,8 @@ async function unlessDropped(work: Promise<void>): Promise<void> {
  * "protected". It differs from other markers because it can be mistaken: if it was decided on
  * before the evidence of a commit was collected, and put there after (see resolve-lock.ts).
  */
-export function forbiddingMarker(qualifier: string, startTimestamp: Timestamp): Mutation {
-  return rollbackMarker(qualifier, startTimestamp, Buffer.from(FORBIDDEN));
+export function forbiddingMarker(column: string, startTimestamp: Timestamp): Mutation {
+  return rollbackMarker(column, startTimestamp, Buffer.from(FORBIDDEN));
 }
 
 export function isForbidding(marker: Cell): boolean {
@@ -78,11 +78,11 @@ export function isForbidding(marker: Cell): boolean {
 const FORBIDDEN = 'forbidden';
 
 function rollbackMarker(
-  qualifier: string,
+  column: string,
   startTimestamp: Timestamp,
   value: Uint8Array = new Uint8Array(),
 ): Mutation {
-  return { kind: 'set', family: ROLLBACK, qualifier, timestamp: startTimestamp, value };
+  return { kind: 'set', ...placeOf(ROLLBACK, column), timestamp: startTimestamp, value };
 }
 
 function rollBackRow({ table, row, writes }: RowWrites, startTimestamp: Timestamp): RowMutation {
@@ -90,12 +90,12 @@ function rollBackRow({ table, row, writes }: RowWrites, startTimestamp: Timestam
   return { table, row, mutations };
 }
 
-function rollBackMutations(qualifier: string, startTimestamp: Timestamp): Mutation[] {
-  const own = { qualifier, from: startTimestamp, to: startTimestamp };
+function rollBackMutations(column: string, startTimestamp: Timestamp): Mutation[] {
+  const own = { kind: 'erase', from: startTimestamp, to: startTimestamp } as const;
   const mutations: Mutation[] = [
-    rollbackMarker(qualifier, startTimestamp),
-    { kind: 'erase', family: LOCK, ...own },
+    rollbackMarker(column, startTimestamp),
+    { ...own, ...placeOf(LOCK, column) },
   ];
-  if (!isAcknowledgment(qualifier)) mutations.push({ kind: 'erase', family: DATA, ...own });
+  if (!isAcknowledgment(column)) mutations.push({ ...own, ...placeOf(DATA, column) });
   return mutations;
 }

@@ -16,7 +16,7 @@
  * row's locks may have been rolled forward and collected while another is still there.
  */
 import type { ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
-import { type CellAddress, LOCK, recordFamily } from './columns.ts';
+import { placeOf, type CellAddress, LOCK, WRITE } from './columns.ts';
 import type { Context } from './context.ts';
 import type { Lock, Operation, Touched } from './locks/lock.ts';
 import { encodeWriteRecord } from './write-record.ts';
@@ -57,8 +57,8 @@ function rollForwardIfLocked(
   startTimestamp: Timestamp,
   commitTimestamp: Timestamp,
 ): ConditionalRowMutation {
-  const { table, row, column: qualifier } = write;
-  const own = { family: LOCK, qualifier, from: startTimestamp, to: startTimestamp };
+  const { table, row, column } = write;
+  const own = { ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp };
   const ifFound = commitMutations(write, startTimestamp, commitTimestamp);
   return { table, row, anyOf: [own], ifFound };
 }
@@ -73,15 +73,10 @@ export function commitMutations(
   startTimestamp: Timestamp,
   commitTimestamp: Timestamp,
 ): Mutation[] {
-  const qualifier = write.column;
+  const { column, operation, touched } = write;
+  const value = encodeWriteRecord(startTimestamp, operation, touched);
   return [
-    {
-      kind: 'set',
-      family: recordFamily(qualifier),
-      qualifier,
-      timestamp: commitTimestamp,
-      value: encodeWriteRecord(startTimestamp, write.operation, write.touched),
-    },
-    { kind: 'erase', family: LOCK, qualifier, from: startTimestamp, to: startTimestamp },
+    { kind: 'set', ...placeOf(WRITE, column), timestamp: commitTimestamp, value },
+    { kind: 'erase', ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp },
   ];
 }

@@ -13,16 +13,17 @@ import {
   type TestDatabase,
 } from '../testing/index.ts';
 import { outcomeOf, transact } from './index.ts';
+import { isOf } from './columns.ts';
 
 /** The mutation that is the commit point of a transaction whose primary is in row `p`. */
 const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
-  row === 'p' && mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+  row === 'p' && mutations.some((one) => one.kind === 'set' && isOf('write', one));
 
 test('P9: phase 2 erases exactly its own lock, so a late copy erases no other transaction’s lock', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.duplicate(
-    ({ row, mutations }) => row === 'x' && mutations.some(({ family }) => family === 'write'),
+    ({ row, mutations }) => row === 'x' && mutations.some((one) => isOf('write', one)),
   );
   const committed = await a.write({ p: '1', x: '1' });
   b.beforeMutation(3, async () => {
@@ -344,8 +345,8 @@ test('P3: no condition on a lock, and no erasure of one, covers more than one st
     for (const call of store.trace) {
       if (call.kind !== 'mutation') continue;
       const erased = call.mutations.filter((one) => one.kind === 'erase');
-      for (const { family, from, to } of [...(call.anyOf ?? []), ...erased]) {
-        if (family !== 'lock' || from === undefined) continue;
+      for (const { qualifier = '', from, to } of [...(call.anyOf ?? []), ...erased]) {
+        if (!isOf('lock', { qualifier }) || from === undefined) continue;
         assert.equal(from, to);
         seen.add(`${call.row}@${from}`);
       }
@@ -357,11 +358,7 @@ test('P3: no condition on a lock, and no erasure of one, covers more than one st
 const ATTEMPTS_MAX = 5;
 /** What is sent, and how often: a prewrite once, and then as often as is allowed. */
 const repeated: readonly (readonly [string, number, (call: MutationCall) => boolean])[] = [
-  [
-    'a prewrite',
-    ATTEMPTS_MAX + 1,
-    ({ mutations }) => mutations.some(({ family }) => family === 'data'),
-  ],
+  ['a prewrite', ATTEMPTS_MAX + 1, ({ mutations }) => mutations.some((one) => isOf('data', one))],
   ['marks', ATTEMPTS_MAX, ({ mutations }) => mutations.some(({ family }) => family === 'notify')],
   ['the commit of the primary', ATTEMPTS_MAX, isCommitPoint],
 ];
@@ -381,5 +378,5 @@ for (const [name, times, isIt] of repeated) {
 }
 
 function isCommitting(mutations: MutationCall['mutations']): boolean {
-  return mutations.some(({ kind, family }) => kind === 'set' && family === 'write');
+  return mutations.some((one) => one.kind === 'set' && isOf('write', one));
 }

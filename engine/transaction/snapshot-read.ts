@@ -20,12 +20,15 @@ import { assert, PercolatorError } from '../base/index.ts';
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable/index.ts';
 import { backoffMs } from './backoff.ts';
 import {
+  placeOf,
   type CellAddress,
+  columnOf,
   DATA,
   describeCell,
   isAcknowledgment,
+  isOf,
   LOCK,
-  recordFamily,
+  WRITE,
 } from './columns.ts';
 import type { Context } from './context.ts';
 import { decodeLock, type Lock } from './locks/lock.ts';
@@ -122,7 +125,7 @@ async function seenOnceUnlocked(
 /** The locks at columns that were asked for; no read waits at a column that was only guessed. */
 function locksInTheWay({ columns }: RowToRead, row: Row | undefined): readonly Cell[] {
   const locks = pendingLocks(row);
-  return locks.length === 0 ? locks : locks.filter(({ qualifier }) => columns.includes(qualifier));
+  return locks.length === 0 ? locks : locks.filter((lock) => columns.includes(columnOf(lock)));
 }
 
 function filtersOf(
@@ -134,18 +137,18 @@ function filtersOf(
 
 /** What to read of one column: steps 1, 2 and 3 of the opening comment. */
 export function filtersFor(column: string, startTimestamp: Timestamp): CellFilter[] {
-  const upTo = { qualifier: column, to: startTimestamp };
+  const to = startTimestamp;
   const filters: CellFilter[] = [
-    { family: LOCK, ...upTo, versions: 1 },
-    { family: recordFamily(column), ...upTo, versions: 1 },
+    { ...placeOf(LOCK, column), to, versions: 1 },
+    { ...placeOf(WRITE, column), to, versions: 1 },
   ];
-  if (!isAcknowledgment(column)) filters.push({ family: DATA, ...upTo, versions: 2 });
+  if (!isAcknowledgment(column)) filters.push({ ...placeOf(DATA, column), to, versions: 2 });
   return filters;
 }
 
 /** The locks in a row that was read with the filters above. */
 export function pendingLocks(row: Row | undefined): readonly Cell[] {
-  return row?.cells.filter((cell) => cell.family === LOCK) ?? [];
+  return row?.cells.filter((cell) => isOf(LOCK, cell)) ?? [];
 }
 
 /**
@@ -160,7 +163,7 @@ async function resolveOrWait(
   waiting: { readonly attempt: number; readonly startedMs: number },
 ): Promise<void> {
   for (const cell of locks) {
-    const address = { table, row, column: cell.qualifier };
+    const address = { table, row, column: columnOf(cell) };
     const lock = decodeLock(cell);
     if ((await resolveLock(context, address, lock)) !== 'alive') continue;
     const waitedMs = context.clock.monotonicMs() - waiting.startedMs;
@@ -225,13 +228,13 @@ async function withValue(
 
 /** The newest committed version among cells that were read with `filtersFor`. */
 export function committedVersion(column: string, cells: readonly Cell[]): Version | undefined {
-  const family = recordFamily(column);
-  const cell = cells.find((one) => one.family === family && one.qualifier === column);
+  const { qualifier: write } = placeOf(WRITE, column);
+  const cell = cells.find(({ qualifier }) => qualifier === write);
   if (cell === undefined) return undefined;
   const record = decodeWriteRecord(cell);
+  const { qualifier: own } = placeOf(DATA, column);
   const data = cells.find(
-    (one) =>
-      one.family === DATA && one.qualifier === column && one.timestamp === record.dataTimestamp,
+    ({ qualifier, timestamp }) => qualifier === own && timestamp === record.dataTimestamp,
   );
   return { record, value: data && Buffer.from(data.value) };
 }
@@ -255,10 +258,8 @@ async function readData(
   { table, row, column }: CellAddress,
   record: WriteRecord,
 ): Promise<Buffer | undefined> {
-  const at = record.dataTimestamp;
-  const found = await store.readRow(table, row, [
-    { family: DATA, qualifier: column, from: at, to: at },
-  ]);
+  const { dataTimestamp: from } = record;
+  const found = await store.readRow(table, row, [{ ...placeOf(DATA, column), from, to: from }]);
   const data = found?.cells[0];
   return data && Buffer.from(data.value);
 }

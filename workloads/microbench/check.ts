@@ -73,6 +73,8 @@ async function readSnapshot(percolator: Percolator, keys: readonly string[]): Pr
  * One sentence for each row of the table that has a lock; when nothing runs, there must be none.
  */
 async function locksLeft({ store }: Percolator, table: string): Promise<string[]> {
-  const rows = await store.readRange(table, { limit: TOLD_MAX }, [{ family: 'lock' }]);
+  const rows = await store.readRange(table, { limit: TOLD_MAX }, [
+    { family: 'cells', suffix: ':lock' },
+  ]);
   return rows.map(({ key }) => `Percolator: row ${key} of ${table} is still locked`);
 }

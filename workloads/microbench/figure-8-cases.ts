@@ -131,7 +131,7 @@ function readMessage({ store }: Percolator, data: Data, { readFilters }: Recorde
     operate: async (operation) => {
       const row = data.rowOf(operation);
       const found = await store.readRow(CELLS, data.readKeys[row] ?? '', readFilters);
-      data.checkRead(row, found?.cells.find(({ family }) => family === FAMILY)?.value);
+      data.checkRead(row, found?.cells.find(({ qualifier }) => qualifier.endsWith(':data'))?.value);
     },
   };
 }

@@ -68,9 +68,9 @@ function conditionalOf({ method, given }: StoreCall): Conditional | undefined {
   return undefined;
 }
 
-function timestampSet(mutations: Conditional['ifFound'], family: string): number {
-  const found = mutations?.find((one) => one.kind === 'set' && one.family === family);
-  if (found?.kind !== 'set') throw new Error(`the recorded mutation sets nothing in ${family}`);
+function timestampSet(mutations: Conditional['ifFound'], kind: string): number {
+  const found = mutations?.find((one) => one.kind === 'set' && one.qualifier.endsWith(`:${kind}`));
+  if (found?.kind !== 'set') throw new Error(`the recorded mutation sets no ${kind}`);
   return found.timestamp;
 }
 

@@ -23,9 +23,16 @@ export function shapeOf(filters: readonly CellFilter[]): string {
   const isWidened = areSeparate(filters);
   return JSON.stringify(
     filters.map((filter) => {
-      const { family, qualifier, from, to, versions } = filter;
+      const { family, qualifier, suffix, from, to, versions } = filter;
       const newest = isWidened && canWiden(filter) ? 'any' : to;
-      return [family, qualifier ?? null, from ?? null, versions ?? null, newest ?? null];
+      return [
+        family,
+        qualifier ?? null,
+        suffix ?? null,
+        from ?? null,
+        versions ?? null,
+        newest ?? null,
+      ];
     }),
   );
 }
@@ -33,9 +40,10 @@ export function shapeOf(filters: readonly CellFilter[]): string {
 /** Filters of one shape that pass what any of `lists` does, with no larger number of versions. */
 export function widest(lists: readonly (readonly CellFilter[])[]): readonly CellFilter[] {
   const [first = []] = lists;
-  return first.map(({ family, qualifier, from, to, versions }, i) => {
+  return first.map(({ family, qualifier, suffix, from, to, versions }, i) => {
     const newest = Math.max(...lists.map((list) => list[i]?.to ?? 0));
-    return { family, qualifier, from, to: to === undefined ? undefined : newest, versions };
+    const latest = to === undefined ? undefined : newest;
+    return { family, qualifier, suffix, from, to: latest, versions };
   });
 }
 
@@ -75,8 +83,11 @@ function areSeparate(filters: readonly CellFilter[]): boolean {
   return columns.size === filters.length && (!isWhole || families.size === filters.length);
 }
 
-function isOf(cell: Cell, { family, qualifier }: CellFilter): boolean {
-  return cell.family === family && (qualifier === undefined || cell.qualifier === qualifier);
+function isOf(
+  cell: Cell,
+  { family, qualifier = cell.qualifier, suffix = '' }: CellFilter,
+): boolean {
+  return cell.family === family && cell.qualifier === qualifier && cell.qualifier.endsWith(suffix);
 }
 
 /** Whether a column has as many versions as were asked for, one of them too new. */

@@ -6,6 +6,7 @@ import { claim, describeCells, set, type Open } from './claim.ts';
 export function claimReads(open: Open): void {
   claimCells(open);
   claimFilters(open);
+  claimColumns(open);
   claimNothing(open);
   claimManyColumns(open);
   claimRows(open);
@@ -119,6 +120,52 @@ function claimFilters(open: Open): void {
     const inOrder = ['lock:q@3=3', 'write:q@2=2', 'data:q@1=1'];
     assert.deepEqual(await cells('r', lock, write, data), inOrder);
     assert.deepEqual(await cells('r', data, write, lock), inOrder.toReversed());
+  });
+}
+
+function claimColumns(open: Open): void {
+  claim(
+    'a suffix passes the columns that end with it, versions counted for each',
+    open,
+    async (t) => {
+      for (const qualifier of ['a:lock', 'b:lock', 'a:write', ':lock', 'lock', 'a:lock:b']) {
+        await t.mutate('r', set('data', qualifier, 1), set('data', qualifier, 2));
+      }
+      const locks = { family: 'data', suffix: ':lock' };
+      const names = [':lock', 'a:lock', 'b:lock'];
+      const newest = names.map((name) => `data:${name}@2=2`);
+      assert.deepEqual(await t.cells('r', { ...locks, versions: 1 }), newest);
+      assert.equal((await t.cells('r', locks)).length, 6);
+      assert.deepEqual(await t.cells('r', { family: 'data', suffix: '.lock' }), []);
+      const rows = await t.store.readRange(t.table, { limit: 9 }, [{ ...locks, from: 2 }]);
+      assert.deepEqual(describeCells(rows[0]), newest);
+      const both = { ...locks, qualifier: 'a:lock' };
+      await assert.rejects(t.store.readRow(t.table, 'r', [both]), { code: 'INVALID_ARGUMENT' });
+    },
+  );
+
+  claim('what stands next to a column does not pass with it', open, async (t) => {
+    // A storage may read these three by one range, which has all the others in it.
+    const wanted = ['c:data', 'c:lock', 'c:write'];
+    const others = ['c:data:lock', 'c:e:lock', 'c:rollback', 'c:lock:data', 'c:l', 'c'];
+    for (const qualifier of [...wanted, ...others]) {
+      await t.mutate('r', ...[1, 2, 3].map((timestamp) => set('data', qualifier, timestamp)));
+    }
+    const filters = wanted.map((qualifier, i) => ({
+      family: 'data',
+      qualifier,
+      to: 2,
+      versions: i + 1,
+    }));
+    assert.deepEqual(await t.cells('r', ...filters.toReversed()), [
+      'data:c:write@2=2',
+      'data:c:write@1=1',
+      'data:c:lock@2=2',
+      'data:c:lock@1=1',
+      'data:c:data@2=2',
+    ]);
+    const check = { ...filters[0], family: 'data', from: 3, to: 3, qualifier: 'c:x' };
+    assert.deepEqual(await t.cells('r', check), []);
   });
 }
 

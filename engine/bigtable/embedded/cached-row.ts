@@ -85,14 +85,16 @@ export function addCached(
   { columns, isWhole }: CachedRow,
   filter: TableFilter,
 ): boolean {
-  const { column, family } = filter;
+  const { column, family, suffix = '' } = filter;
   if (column !== undefined) {
     const cached = columns.get(column);
     return cached === undefined ? isWhole : addVersions(found, cached, filter);
   }
   if (!isWhole) return false;
   for (const cached of columns.values()) {
-    if (cached.cells[0]?.family === family) addVersions(found, cached, filter);
+    const [first] = cached.cells;
+    if (first?.family !== family || !first.qualifier.endsWith(suffix)) continue;
+    addVersions(found, cached, filter);
   }
   return true;
 }

@@ -169,7 +169,7 @@ function transactionProgram(kind: string, where: string): string {
         if (typeof value !== 'function') return value;
         if (name !== 'checkAndMutateRow') return value.bind(target);
         return (conditional) => {
-          const commits = conditional.ifFound?.some(({ kind, family }) => kind === 'set' && family === 'write');
+          const commits = conditional.ifFound?.some(({ kind, qualifier }) => kind === 'set' && qualifier.endsWith(':write'));
           if (isArmed && commits) {
             isArmed = false;
             failNext('${kind}');

@@ -225,10 +225,9 @@ function* valuesIn(
   }
 }
 
-function passesWholeFamily({ qualifier, from, to, versions }: TableFilter): boolean {
-  return (
-    qualifier === undefined && from === undefined && to === undefined && versions === undefined
-  );
+function passesWholeFamily(filter: TableFilter): boolean {
+  const { qualifier, suffix, from, to, versions } = filter;
+  return [qualifier, suffix, from, to, versions].every((limit) => limit === undefined);
 }
 
 /**
@@ -253,9 +252,11 @@ interface Column {
 /** The columns that the filter names: one, or all existing ones of the family. */
 function columnsOf(cells: Cells, row: Buffer, filter: TableFilter): readonly Column[] {
   const family = familyPrefix(row, filter.familyId);
-  const { qualifier } = filter;
+  const { qualifier, suffix = '' } = filter;
   if (qualifier !== undefined) return [{ qualifier, prefix: columnPrefix(family, qualifier) }];
-  return [...existingColumns(cells, family, row.length)];
+  return existingColumns(cells, family, row.length)
+    .filter((column) => column.qualifier.endsWith(suffix))
+    .toArray();
 }
 
 /** One seek for each column, however many versions it has. */

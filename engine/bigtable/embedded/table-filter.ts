@@ -7,7 +7,7 @@
  */
 import type { CellFilter } from '../bigtable.ts';
 import { familyId, type TableEntry } from './catalog.ts';
-import { columnPart, isOfColumn, timestampOf } from './keys.ts';
+import { columnPart, isOfColumn, splitColumn, timestampOf } from './keys.ts';
 
 export interface TableFilter extends CellFilter {
   readonly familyId: number;
@@ -21,11 +21,11 @@ export interface TableFilter extends CellFilter {
 
 /** @throws FAMILY_NOT_FOUND */
 export function filterForTable(table: TableEntry, filter: CellFilter): TableFilter {
-  const { family, qualifier, from, to, versions } = filter;
+  const { family, qualifier, suffix, from, to, versions } = filter;
   const id = familyId(table, family);
   const part = qualifier === undefined ? undefined : columnPart(id, qualifier);
   const column = qualifier === undefined ? undefined : columnName(id, qualifier);
-  return { family, qualifier, from, to, versions, familyId: id, part, column };
+  return { family, qualifier, suffix, from, to, versions, familyId: id, part, column };
 }
 
 /** A family and a qualifier as one text. */
@@ -37,11 +37,12 @@ export function columnName(family: number, qualifier: string): string {
 export function passes(
   key: Buffer,
   prefixLength: number,
-  { familyId: id, part, from, to }: TableFilter,
+  { familyId: id, part, suffix = '', from, to }: TableFilter,
 ): boolean {
   const isWanted =
     part === undefined ? key[prefixLength] === id : isOfColumn(key, prefixLength, part);
   if (!isWanted) return false;
+  if (suffix !== '' && !splitColumn(key, prefixLength).qualifier.endsWith(suffix)) return false;
   if (from === undefined && to === undefined) return true;
   const timestamp = timestampOf(key);
   return (from === undefined || timestamp >= from) && (to === undefined || timestamp <= to);

@@ -102,9 +102,18 @@ const manyVersions: fc.Arbitrary<RowMutation> = fc
     })),
   }));
 
-const filter: fc.Arbitrary<CellFilter> = fc.record(
-  { family, qualifier, from: timestamp, to: timestamp, versions: fc.integer({ min: 1, max: 3 }) },
-  { requiredKeys: ['family'] },
+const someCells = {
+  family,
+  from: timestamp,
+  to: timestamp,
+  versions: fc.integer({ min: 1, max: 3 }),
+};
+const filter: fc.Arbitrary<CellFilter> = fc.oneof(
+  fc.record({ ...someCells, qualifier }, { requiredKeys: ['family'] }),
+  fc.record(
+    { ...someCells, suffix: fc.constantFrom('', 'a', '\0') },
+    { requiredKeys: ['family', 'suffix'] },
+  ),
 );
 const filters = fc.array(filter, { minLength: 1, maxLength: 3 });
 const conditional: fc.Arbitrary<ConditionalRowMutation> = fc.record(

@@ -153,7 +153,7 @@ for (const [kind, expected] of [
         if (name !== 'checkAndMutateRow') return value.bind(target) as unknown;
         return (conditional: Parameters<Bigtable['checkAndMutateRow']>[0]) => {
           const commits = conditional.ifFound?.some(
-            (mutation) => mutation.kind === 'set' && mutation.family === 'write',
+            (mutation) => mutation.kind === 'set' && mutation.qualifier.endsWith(':write'),
           );
           if (isArmed && commits === true) {
             isArmed = false;

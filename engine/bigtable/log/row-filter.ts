@@ -22,6 +22,7 @@ import type { CellRange, RowPages } from './row-pages.ts';
 export interface RowFilter {
   readonly family: string;
   readonly qualifier: string | undefined;
+  readonly suffix: string | undefined;
   readonly from: number;
   readonly to: number;
   readonly versions: number;
@@ -31,10 +32,10 @@ export interface RowFilter {
 
 /** @throws FAMILY_NOT_FOUND */
 export function filterFor(table: TableEntry, filter: CellFilter): RowFilter {
-  const { family, qualifier, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
+  const { family, qualifier, suffix, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
   const id = familyId(table, family);
   const prefix = qualifier === undefined ? Buffer.of(id) : columnKey(id, qualifier);
-  return { family, qualifier, from, to, versions, prefix };
+  return { family, qualifier, suffix, from, to, versions, prefix };
 }
 
 /** Whether any cell passes, of any filter. */
@@ -83,13 +84,14 @@ function visit(row: RowPages, filter: RowFilter, visitor: Visitor): boolean {
 
 function visitPage(page: Buffer, columns: ColumnCounter, visitor: Visitor): boolean {
   const { filter } = columns;
-  const { prefix, qualifier, from, to } = filter;
+  const { prefix, qualifier, suffix, from, to } = filter;
   for (let at = 0; at < page.length && !columns.isOver;) {
     const cell = cellAt(page, at);
     const { keyStart, keyEnd } = cell;
     at = cell.end;
     if (qualifier === undefined) {
       if (page[keyStart] !== prefix[0]) continue;
+      if (suffix !== undefined && !qualifierAt(page, keyStart, keyEnd).endsWith(suffix)) continue;
     } else if (!isOfColumn(page, keyStart, keyEnd, prefix)) continue;
     const timestamp = timestampAt(page, keyEnd);
     if (timestamp < from || timestamp > to) continue;

@@ -39,12 +39,13 @@ function byFamily(cells: readonly Cell[]): ReadonlyMap<string, readonly Cell[]> 
 }
 
 function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
-  const { qualifier, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
+  const { qualifier, suffix, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
   const chosen: Cell[] = [];
   let column: string | undefined;
   let taken = 0;
   for (const cell of cells) {
     if (qualifier !== undefined && cell.qualifier !== qualifier) continue;
+    if (suffix !== undefined && !cell.qualifier.endsWith(suffix)) continue;
     if (cell.timestamp < from || cell.timestamp > to) continue;
     if (cell.qualifier !== column) {
       column = cell.qualifier;

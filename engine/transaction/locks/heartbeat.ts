@@ -18,7 +18,7 @@
  */
 import type { Clock } from '../../base/index.ts';
 import type { Bigtable } from '../../bigtable/index.ts';
-import { LOCK } from '../columns.ts';
+import { placeOf, LOCK } from '../columns.ts';
 import { encodeLock, type Lock } from './lock.ts';
 
 export interface Heartbeats {
@@ -63,7 +63,7 @@ export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
     one.unanswered++;
     one.lock = { ...one.lock, heartbeat: one.lock.heartbeat + 1 };
     const { primary, startTimestamp } = one.lock;
-    const cell = { family: LOCK, qualifier: primary.column };
+    const cell = placeOf(LOCK, primary.column);
     const value = encodeLock(one.lock);
     try {
       await store.checkAndMutateRow({

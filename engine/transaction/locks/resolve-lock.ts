@@ -38,7 +38,7 @@
 import { assert, PercolatorError, unreachable } from '../../base/index.ts';
 import type { CellFilter, Row, Timestamp } from '../../bigtable/index.ts';
 import { isTableNotFound } from '../bound-tables.ts';
-import { type CellAddress, LOCK, recordFamily, ROLLBACK } from '../columns.ts';
+import { placeOf, type CellAddress, isOf, LOCK, ROLLBACK, WRITE } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { decodeLock, isPrimary, type Lock } from './lock.ts';
 import { forbiddingMarker, isForbidding, rollBackCell } from '../roll-back.ts';
@@ -153,12 +153,12 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
 
 function interpret(row: Row | undefined, primary: CellAddress, startTimestamp: number): Sight {
   const cells = row?.cells ?? [];
-  const records = cells.filter((cell) => cell.family === recordFamily(primary.column));
+  const records = cells.filter((cell) => isOf(WRITE, cell));
   const record = recordOf(startTimestamp, records);
   if (record !== undefined) return { kind: 'committed', record };
-  const marker = cells.find((cell) => cell.family === ROLLBACK);
+  const marker = cells.find((cell) => isOf(ROLLBACK, cell));
   if (marker !== undefined) return { kind: isForbidding(marker) ? 'forbidden' : 'rolled back' };
-  const locked = cells.find((cell) => cell.family === LOCK);
+  const locked = cells.find((cell) => isOf(LOCK, cell));
   if (locked === undefined) return { kind: 'absent', newestRecord: records[0]?.timestamp };
   const lock = decodeLock(locked);
   assert(
@@ -170,12 +170,13 @@ function interpret(row: Row | undefined, primary: CellAddress, startTimestamp: n
 
 /** The transaction's own lock, marker and write record: all that it can leave at its primary. */
 function tracesOf({ primary, startTimestamp }: Lock): CellFilter[] {
-  const own = { qualifier: primary.column, from: startTimestamp, to: startTimestamp };
+  const { column } = primary;
+  const own = { from: startTimestamp, to: startTimestamp };
   return [
-    { family: LOCK, ...own },
-    { family: ROLLBACK, ...own },
+    { ...placeOf(LOCK, column), ...own },
+    { ...placeOf(ROLLBACK, column), ...own },
     // The record is at the commit timestamp, which we do not know.
-    { family: recordFamily(primary.column), qualifier: primary.column, from: startTimestamp },
+    { ...placeOf(WRITE, column), from: startTimestamp },
   ];
 }
 
@@ -190,16 +191,16 @@ async function forbidPrimary(
   { primary, startTimestamp }: Lock,
   newestRecord: Timestamp | undefined,
 ): Promise<void> {
-  const { table, row, column: qualifier } = primary;
+  const { table, row, column } = primary;
   const since = newestRecord === undefined ? startTimestamp : newestRecord + 1;
   await context.store.checkAndMutateRow({
     table,
     row,
     anyOf: [
-      { family: LOCK, qualifier, from: startTimestamp, to: startTimestamp },
-      { family: recordFamily(qualifier), qualifier, from: since },
+      { ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp },
+      { ...placeOf(WRITE, column), from: since },
     ],
-    ifNotFound: [forbiddingMarker(qualifier, startTimestamp)],
+    ifNotFound: [forbiddingMarker(column, startTimestamp)],
   });
 }
 

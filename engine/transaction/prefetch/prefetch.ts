@@ -20,6 +20,7 @@
  * The transaction's own writes are consulted before any of this.
  */
 import type { Row } from '../../bigtable/index.ts';
+import { columnOf } from '../columns.ts';
 import type { Context } from '../context.ts';
 import type { ColumnRead, PrefetchModel } from './prefetch-model.ts';
 import { RowMap } from '../row-map.ts';
@@ -96,7 +97,7 @@ export class Prefetch {
     row.answered.push(...target.columns);
     const alongside = target.alongside ?? [];
     this.#counters.prefetched += alongside.length;
-    const locked = new Set(pendingLocks(read).map(({ qualifier }) => qualifier));
+    const locked = new Set(pendingLocks(read).map(columnOf));
     for (const column of alongside) {
       if (locked.has(column) || isElsewhere(read, column)) continue;
       row.kept.set(column, committedVersion(column, read?.cells ?? []));

@@ -16,9 +16,10 @@ export interface Path extends AsyncDisposable {
 
 export const INSTANCE = { project: 'percolator-bench', instance: 'transport' } as const;
 export const TABLE = 'transport';
-export const FAMILIES: readonly string[] = ['lock', 'write', 'data'];
+export const FAMILIES: readonly string[] = ['cells'];
 
-const COLUMN = 'c';
+const [FAMILY] = FAMILIES as [string];
+const [DATA_COLUMN, LOCK_COLUMN, WRITE_COLUMN] = ['c:data', 'c:lock', 'c:write'] as const;
 const VALUE = Buffer.alloc(100, 'v');
 const LOCK = Buffer.from('a lock names its primary and its process');
 const CALL_MS_MAX = 10_000;
@@ -31,9 +32,9 @@ export function openPath(name: PathName, address: string): Promise<Path> {
 
 async function openStore(plainAddress: string, plainGrpc: boolean): Promise<Path> {
   const store = await openRemote({ ...INSTANCE, plainAddress, plainGrpc });
-  const lock = { family: 'lock', qualifier: COLUMN };
-  const write = { family: 'write', qualifier: COLUMN };
-  const data = { family: 'data', qualifier: COLUMN };
+  const lock = { family: FAMILY, qualifier: LOCK_COLUMN };
+  const write = { family: FAMILY, qualifier: WRITE_COLUMN };
+  const data = { family: FAMILY, qualifier: DATA_COLUMN };
   return {
     prewrite: (row, timestamp) =>
       store.checkAndMutateRow({
@@ -112,34 +113,30 @@ function allOf(answers: NodeJS.ReadableStream): Promise<void> {
 }
 
 function prewriteRequest(row: string, timestamp: number): object {
-  const column = { columnQualifier: Buffer.from(COLUMN), timestampMicros: timestamp * 1000 };
+  const cell = (column: string, value: Buffer): object => ({
+    familyName: FAMILY,
+    columnQualifier: Buffer.from(column),
+    timestampMicros: timestamp * 1000,
+    value,
+  });
   return {
     tableName: TABLE_NAME,
     rowKey: Buffer.from(row),
     predicateFilter: {
       interleave: {
-        filters: [columnFilter('lock'), chain([columnFilter('write'), from(timestamp)])],
+        filters: [columnFilter(LOCK_COLUMN), chain([columnFilter(WRITE_COLUMN), from(timestamp)])],
       },
     },
-    falseMutations: [
-      { setCell: { familyName: 'data', ...column, value: VALUE } },
-      { setCell: { familyName: 'lock', ...column, value: LOCK } },
-    ],
+    falseMutations: [{ setCell: cell(DATA_COLUMN, VALUE) }, { setCell: cell(LOCK_COLUMN, LOCK) }],
   };
 }
 
 function readRequest(row: string, timestamp: number): object {
-  const branches = [1, 1, 2].map((versions, i) =>
-    chain([
-      columnFilter(FAMILIES[i] ?? ''),
-      to(timestamp),
-      { cellsPerColumnLimitFilter: versions },
-    ]),
-  );
+  const versions = { cellsPerColumnLimitFilter: 2 };
   return {
     tableName: TABLE_NAME,
     rows: { rowKeys: [Buffer.from(row)] },
-    filter: { interleave: { filters: branches } },
+    filter: chain([columnFilter(DATA_COLUMN, WRITE_COLUMN), to(timestamp), versions]),
   };
 }
 
@@ -147,10 +144,10 @@ function chain(filters: readonly object[]): object {
   return { chain: { filters } };
 }
 
-function columnFilter(familyName: string): object {
-  const column = Buffer.from(COLUMN);
+function columnFilter(first: string, last = first): object {
+  const [start, end] = [Buffer.from(first), Buffer.from(last)];
   return {
-    columnRangeFilter: { familyName, startQualifierClosed: column, endQualifierClosed: column },
+    columnRangeFilter: { familyName: FAMILY, startQualifierClosed: start, endQualifierClosed: end },
   };
 }
 

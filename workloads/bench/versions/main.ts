@@ -156,6 +156,6 @@ function valueOf(random: Random, { valueBytes }: Settings): Uint8Array {
 }
 
 async function versionsOf({ store }: Percolator): Promise<number> {
-  const row = await store.readRow(TABLE, OFTEN.row, [{ family: 'write' }]);
+  const row = await store.readRow(TABLE, OFTEN.row, [{ family: 'cells', suffix: ':write' }]);
   return row?.cells.length ?? 0;
 }

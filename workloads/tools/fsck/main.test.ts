@@ -34,13 +34,14 @@ async function runJson(...options: string[]): Promise<FsckSummary> {
 
 /** Cells planted by hand in table `accounts`. */
 async function plant(
-  family: string,
+  kind: string,
   cells: readonly { readonly row: string; readonly timestamp: number; readonly value: string }[],
 ): Promise<void> {
   await using store = await openEmbedded({ folder: STORE });
   await store.mutateRows(
     cells.map(({ row, timestamp, value }) => {
-      const cell = { family, qualifier: 'rating', timestamp, value: Buffer.from(value) };
+      const qualifier = `rating:${kind}`;
+      const cell = { family: 'cells', qualifier, timestamp, value: Buffer.from(value) };
       return { table: 'accounts', row, mutations: [{ kind: 'set', ...cell }] };
     }),
   );

@@ -13,7 +13,9 @@ import { createRandom } from '../../../engine/base/index.ts';
 import type { Cell } from '../../../engine/bigtable/index.ts';
 import { audit } from '../../../engine/audit/index.ts';
 import {
+  columnOf,
   createContext,
+  isOf,
   LOCK,
   NOTIFY,
   NOTIFY_FAMILIES,
@@ -119,10 +121,10 @@ export class Endings {
   #locksIn(rows: WorldState['rows'], claim: string, reason: string): readonly Violation[] {
     return rows.flatMap(({ cells }, i) =>
       cells
-        .filter(({ family }) => family === LOCK)
-        .map(({ qualifier, timestamp }) => ({
+        .filter((cell) => isOf(LOCK, cell))
+        .map((lock) => ({
           claim: `${claim}: lock left`,
-          message: `${this.#rules.rowNames[i]}:${qualifier} is locked by ${timestamp} although ${reason}`,
+          message: `${this.#rules.rowNames[i]}:${columnOf(lock)} is locked by ${lock.timestamp} although ${reason}`,
         })),
     );
   }

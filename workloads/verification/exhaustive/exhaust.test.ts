@@ -143,7 +143,7 @@ describe('the search', () => {
   test('delivers messages of dead processes after their death', async () => {
     const { story } = await retell(ALONE, { ...CRASHED, crashes: 1 }, [0, 1, 0]);
     assert.equal(story[1], 'A: dies');
-    assert.match(story[2] ?? '', /^\(a late message\): t\/p: not found .* set lock:c@3=/);
+    assert.match(story[2] ?? '', /^\(a late message\): t\/p: not found .* set c:lock@3=/);
   });
 
   test('lets any process die at any moment, if the others can know it', async () => {
@@ -157,7 +157,7 @@ describe('the search', () => {
   test('retells an execution from the numbers of its choices', async () => {
     const { story, violations } = await retell(scenarioOf('one-cell'), ALL_DEAD, [0, 0, 2, 1, 1]);
     assert.match(story[0] ?? '', /^A: asks for a timestamp: 3$/);
-    assert.match(story[1] ?? '', /^A: t\/p: not found write:c@3\.\. \| lock:c .* set lock:c@3=/);
+    assert.match(story[1] ?? '', /^A: t\/p: not found c:write@3\.\. \| c:lock .* set c:lock@3=/);
     assert.match(story[2] ?? '', /^reader: asks for a timestamp: 4$/);
     assert.deepEqual(violations, []);
     await assert.rejects(retell(scenarioOf('one-cell'), ALL_DEAD, [99]), RangeError);

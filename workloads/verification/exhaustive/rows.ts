@@ -9,7 +9,16 @@
  */
 import { assert } from '../../../engine/base/index.ts';
 import type { Cell, Mutation } from '../../../engine/bigtable/index.ts';
-import { decodeWriteRecord } from '../../../engine/transaction/write-record.ts';
+import {
+  CELLS,
+  columnOf,
+  decodeWriteRecord,
+  isOf,
+  NOTIFY,
+  ROLLBACK,
+  WEAK,
+  WRITE,
+} from '../../../engine/transaction/index.ts';
 import type { HistoricMarker, HistoricRecord } from '../judges/history.ts';
 import { ModelTable } from '../simulation/model-table.ts';
 import type { Answer, Message, MessageBook } from './messages.ts';
@@ -27,9 +36,7 @@ interface Applied {
   readonly answer: Answer;
 }
 
-const FAMILIES = ['data', 'lock', 'write', 'rollback', 'ack', 'notify', 'weak'].map((family) => ({
-  family,
-}));
+const FAMILIES = [CELLS, NOTIFY, WEAK].map((family) => ({ family }));
 const KEY = 'row';
 /** More messages than any search will meet. */
 const MESSAGES_MAX = 2 ** 24;
@@ -90,14 +97,13 @@ export class RowBook {
     const records = [...before.records];
     const markers = [...before.markers];
     for (const mutation of mutations) {
-      if (mutation.kind !== 'set') continue;
-      const { family, qualifier, timestamp } = mutation;
-      const cell = `${rowName}:${qualifier}`;
-      if (family === 'write' || family === 'ack') {
+      if (mutation.kind !== 'set' || mutation.family !== CELLS) continue;
+      const cell = `${rowName}:${columnOf(mutation)}`;
+      if (isOf(WRITE, mutation)) {
         const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(mutation);
         addOnce(records, { cell, startTimestamp, commitTimestamp, operation });
-      } else if (family === 'rollback') {
-        addOnce(markers, { cell, startTimestamp: timestamp });
+      } else if (isOf(ROLLBACK, mutation)) {
+        addOnce(markers, { cell, startTimestamp: mutation.timestamp });
       }
     }
     return this.#row(cells, records, markers);

@@ -10,6 +10,7 @@ import { observeCollection } from './collected-history.ts';
 import type { HistoricMarker, HistoricRecord } from './history.ts';
 import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
 import { type RecordsAndMarkers, readStoredHistory } from './stored-history.ts';
+import { placeOf, everywhere } from '../../../engine/transaction/index.ts';
 
 const TABLE = 't';
 const CELL = { table: TABLE, row: 'r', column: 'c' };
@@ -40,16 +41,16 @@ test('the listener hears of a record while it is still there; if it throws, the 
   });
   const [record] = before.records;
   assert.ok(record);
-  const { commitTimestamp: at } = record;
-  const erasure = { kind: 'erase', family: 'write', qualifier: 'c', from: at, to: at } as const;
-  const set = { kind: 'set', family: 'data', qualifier: 'x', timestamp: 1, value: Buffer.of(1) };
+  const { commitTimestamp: from } = record;
+  const erasure = { kind: 'erase', ...placeOf('write', 'c'), from, to: from } as const;
+  const set = { kind: 'set', ...placeOf('data', 'x'), timestamp: 1, value: Buffer.of(1) };
   const rows = [
     { table: TABLE, row: 'other', mutations: [{ ...set, kind: 'set' } as const] },
     { table: TABLE, row: 'r', mutations: [erasure] },
   ];
   await assert.rejects(observed.mutateRows(rows), /no space left/);
   assert.deepEqual((await readStoredHistory(store, [TABLE])).records, before.records);
-  const other = await store.readRow(TABLE, 'other', [{ family: 'data' }]);
+  const other = await store.readRow(TABLE, 'other', [everywhere('data')]);
   assert.equal(other?.cells.length, 1, 'rows without garbage do not wait for the listener');
 });
 
@@ -60,7 +61,7 @@ test('the listener hears of a whole range of versions, and of nothing else', asy
   const observed = observeCollection(store, (collected) => told.push(...collected.records));
   const [newest, ...older] = records.toSorted((a, b) => b.commitTimestamp - a.commitTimestamp);
   const to = (newest?.commitTimestamp ?? 0) - 1;
-  const erasure = { kind: 'erase', family: 'write', qualifier: 'c', from: 0, to } as const;
+  const erasure = { kind: 'erase', ...placeOf('write', 'c'), from: 0, to } as const;
   await observed.mutateRows([{ table: TABLE, row: 'r', mutations: [erasure] }]);
   assert.deepEqual(told.map(nameOf).toSorted(), older.map(nameOf).toSorted());
 });

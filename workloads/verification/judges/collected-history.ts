@@ -17,12 +17,10 @@ import {
   type Mutation,
   type RowMutation,
 } from '../../../engine/bigtable/index.ts';
-import { ACK, ROLLBACK, WRITE } from '../../../engine/transaction/index.ts';
+import { CELLS, isOf, ROLLBACK, WRITE } from '../../../engine/transaction/index.ts';
 import { type RecordsAndMarkers, recordedCells } from './stored-history.ts';
 
 type Erasure = Extract<Mutation, { readonly kind: 'erase' }>;
-
-const RECORDS: ReadonlySet<string> = new Set([WRITE, ACK, ROLLBACK]);
 
 /**
  * The same store, except that `listener` is called with the records and markers of each row before
@@ -69,7 +67,7 @@ async function readErased(store: Bigtable, mutation: RowMutation): Promise<Recor
 function erasuresOf({ mutations }: RowMutation): readonly Erasure[] {
   return mutations
     .filter((mutation) => mutation.kind === 'erase')
-    .filter(({ family }) => RECORDS.has(family));
+    .filter((one) => one.family === CELLS && (isOf(WRITE, one) || isOf(ROLLBACK, one)));
 }
 
 /** One filter for each column: a row may have thousands of old versions. */

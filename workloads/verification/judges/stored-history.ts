@@ -5,8 +5,22 @@
  *
  * If garbage was collected, collected-history.ts has the rest.
  */
-import { type Bigtable, type Cell, rowBatches } from '../../../engine/bigtable/index.ts';
-import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from '../../../engine/transaction/index.ts';
+import {
+  type Bigtable,
+  type Cell,
+  type CellFilter,
+  rowBatches,
+} from '../../../engine/bigtable/index.ts';
+import {
+  columnOf,
+  everywhere,
+  isOf,
+  LOCK,
+  NOTIFY_FAMILIES,
+  notifyTable,
+  ROLLBACK,
+  WRITE,
+} from '../../../engine/transaction/index.ts';
 import { decodeWriteRecord } from '../../../engine/transaction/write-record.ts';
 import {
   historicCell,
@@ -15,7 +29,7 @@ import {
   type HistoricRecord,
 } from './history.ts';
 
-/** The contents of cells of the families `write`, `ack` and `rollback`. */
+/** The contents of write records and rollback markers. */
 export interface RecordsAndMarkers {
   readonly records: readonly HistoricRecord[];
   readonly markers: readonly HistoricMarker[];
@@ -34,25 +48,24 @@ export async function readStoredHistory(
 ): Promise<StoredHistory> {
   const found: StoredCells = { records: [], markers: [], locks: [], marks: [] };
   for (const table of tables) {
-    const families = TABLE_FAMILIES.filter((family) => family !== 'data');
-    for await (const [cell, stored] of cellsOf(store, table, families)) {
-      take(historicCell({ table, ...cell }), stored, found);
+    for await (const [row, cell] of cellsOf(store, table, TRACES)) {
+      take(historicCell({ table, row, column: columnOf(cell) }), cell, found);
     }
-    for await (const [cell] of cellsOf(store, notifyTable(table), NOTIFY_FAMILIES)) {
-      found.marks.push(historicCell({ table, ...cell }));
+    for await (const [row, { qualifier }] of cellsOf(store, notifyTable(table), MARKS)) {
+      found.marks.push(historicCell({ table, row, column: qualifier }));
     }
   }
   return found;
 }
 
-/** @param cells of one row, of any families but `data` */
+/** @param cells of one row, none of them data */
 export function recordedCells(
   table: string,
   row: string,
   cells: readonly Cell[],
 ): RecordsAndMarkers {
   const found: StoredCells = { records: [], markers: [], locks: [], marks: [] };
-  for (const cell of cells) take(historicCell({ table, row, column: cell.qualifier }), cell, found);
+  for (const cell of cells) take(historicCell({ table, row, column: columnOf(cell) }), cell, found);
   return found;
 }
 
@@ -64,30 +77,28 @@ interface StoredCells {
 }
 
 function take(cell: HistoricCell, stored: Cell, found: StoredCells): void {
-  switch (stored.family) {
-    case 'lock':
-      found.locks.push(cell);
-      break;
-    case 'rollback':
-      found.markers.push({ cell, startTimestamp: stored.timestamp });
-      break;
-    default: {
-      const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(stored);
-      found.records.push({ cell, startTimestamp, commitTimestamp, operation });
-    }
+  if (isOf(LOCK, stored)) {
+    found.locks.push(cell);
+  } else if (isOf(ROLLBACK, stored)) {
+    found.markers.push({ cell, startTimestamp: stored.timestamp });
+  } else {
+    const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(stored);
+    found.records.push({ cell, startTimestamp, commitTimestamp, operation });
   }
 }
 
-/** All cells of the families, with their addresses except the table. */
+const TRACES = [LOCK, ROLLBACK, WRITE].map(everywhere);
+const MARKS = NOTIFY_FAMILIES.map((family) => ({ family }));
+
+/** All cells that pass, with their rows. */
 async function* cellsOf(
   store: Bigtable,
   table: string,
-  families: readonly string[],
-): AsyncGenerator<readonly [{ readonly row: string; readonly column: string }, Cell]> {
-  const filters = families.map((family) => ({ family }));
+  filters: readonly CellFilter[],
+): AsyncGenerator<readonly [row: string, Cell]> {
   for await (const { rows } of rowBatches(store, table, {}, filters)) {
     for (const { key: row, cells } of rows) {
-      for (const cell of cells) yield [{ row, column: cell.qualifier }, cell];
+      for (const cell of cells) yield [row, cell];
     }
   }
 }

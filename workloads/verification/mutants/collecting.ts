@@ -27,11 +27,7 @@ export const COLLECTING: readonly Mutant[] = [
     mistake:
       'Data to which only a record above the horizon points is erased if that record was not read.',
     changes: [
-      change(
-        'garbage-collection/collect-row.ts',
-        '!cut.has(`${WRITE}\\0${data.qualifier}`) && !hidden.has(data.qualifier)',
-        '!cut.has(`${WRITE}\\0${data.qualifier}`)',
-      ),
+      change('garbage-collection/collect-row.ts', ' && !hidden.has(columnOf(data))', ''),
       change(
         'garbage-collection/collect-rows.ts',
         'const VERSIONS_IN_BATCH = 8;',

@@ -2,7 +2,8 @@
 import { deletionsDuringStops } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
-const COMMIT_CHECKED = 'await context.store.checkAndMutateRow({ table, row, anyOf, ifFound })';
+const COMMIT_CHECKED =
+  'await context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound })';
 
 export const COMMITTING: readonly Mutant[] = [
   {
@@ -17,8 +18,8 @@ export const COMMITTING: readonly Mutant[] = [
       ),
       change(
         'transaction/roll-forward.ts',
-        "{ kind: 'erase', family: LOCK, qualifier, from: startTimestamp, to: startTimestamp }",
-        "{ kind: 'erase', family: LOCK, qualifier, from: 0, to: Number.MAX_SAFE_INTEGER }",
+        "{ kind: 'erase', ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp }",
+        "{ kind: 'erase', ...placeOf(LOCK, column), from: 0, to: Number.MAX_SAFE_INTEGER }",
       ),
     ],
   },
@@ -124,7 +125,7 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/prewrite.ts',
-        '    { family: recordFamily(qualifier), qualifier, from: startTimestamp },\n',
+        '    { ...placeOf(WRITE, column), from: startTimestamp },\n',
         '',
       ),
     ],
@@ -161,8 +162,8 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/roll-forward.ts',
-        '  const qualifier = write.column;\n  return [\n',
-        "  const qualifier = write.column;\n  if (write.operation === 'delete') {\n    return [\n      { kind: 'erase', family: recordFamily(qualifier), qualifier, from: 0, to: commitTimestamp },\n      { kind: 'erase', family: LOCK, qualifier, from: startTimestamp, to: startTimestamp },\n    ];\n  }\n  return [\n",
+        '  const value = encodeWriteRecord(startTimestamp, operation, touched);\n  return [\n',
+        "  const value = encodeWriteRecord(startTimestamp, operation, touched);\n  if (operation === 'delete') {\n    return [\n      { kind: 'erase', ...placeOf(WRITE, column), from: 0, to: commitTimestamp },\n      { kind: 'erase', ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp },\n    ];\n  }\n  return [\n",
       ),
     ],
   },
@@ -198,7 +199,7 @@ export const COMMITTING: readonly Mutant[] = [
       change(
         'transaction/commit.ts',
         `if (${COMMIT_CHECKED}) {`,
-        'void anyOf;\n      await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n      if (row !== undefined) {',
+        'void own;\n      await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n      if (row !== undefined) {',
       ),
     ],
   },

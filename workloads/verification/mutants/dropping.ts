@@ -65,7 +65,7 @@ export const DROPPING: readonly Mutant[] = [
         '      for (const caller of [...callers, ...this.#waiting.splice(0).filter((one) => one.tables.every((table) => seen.has(table)) || (this.#waiting.push(one), false))]) caller.resolve(',
       ),
     ],
-    knobs: { drops: true },
+    knobs: { drops: true, messages: { slow: 0.1 } },
   },
   {
     rule: 'P55',

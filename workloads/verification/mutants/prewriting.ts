@@ -16,7 +16,7 @@ export const PREWRITING: readonly Mutant[] = [
     name: 'no-rollback-marker',
     mistake: 'Rolling back leaves no marker.',
     changes: [
-      change('transaction/roll-back.ts', '    rollbackMarker(qualifier, startTimestamp),\n', ''),
+      change('transaction/roll-back.ts', '    rollbackMarker(column, startTimestamp),\n', ''),
       change(
         'transaction/classify.ts',
         "  assert(marker !== undefined, 'above the horizon, a lock that is gone has left a trace');\n",
@@ -31,7 +31,7 @@ export const PREWRITING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/prewrite.ts',
-        '    { family: ROLLBACK, qualifier, from: startTimestamp, to: startTimestamp },\n',
+        '    { ...placeOf(ROLLBACK, column), from: startTimestamp, to: startTimestamp },\n',
         '',
       ),
     ],
@@ -59,8 +59,8 @@ export const PREWRITING: readonly Mutant[] = [
       ...SECONDARIES_FIRST,
       change(
         'transaction/locks/resolve-lock.ts',
-        '    { family: LOCK, ...own },\n    { family: ROLLBACK, ...own },',
-        '    { family: LOCK, qualifier: primary.column },\n    { family: ROLLBACK, ...own },',
+        '    { ...placeOf(LOCK, column), ...own },\n    { ...placeOf(ROLLBACK, column), ...own },',
+        '    placeOf(LOCK, column),\n    { ...placeOf(ROLLBACK, column), ...own },',
       ),
       change(
         'transaction/locks/resolve-lock.ts',
@@ -74,12 +74,7 @@ export const PREWRITING: readonly Mutant[] = [
     name: 'markers-among-records',
     mistake: 'Rollback markers are in the write column.',
     changes: [
-      change('transaction/columns.ts', "ROLLBACK = 'rollback'", "ROLLBACK = 'write' as string"),
-      change(
-        'transaction/columns.ts',
-        'TABLE_FAMILIES: readonly string[] = [LOCK, WRITE, DATA, ROLLBACK, ACK]',
-        "TABLE_FAMILIES: readonly string[] = [LOCK, WRITE, DATA, 'rollback', ACK]",
-      ),
+      change('transaction/columns.ts', "ROLLBACK: Kind = 'rollback'", "ROLLBACK: Kind = 'write'"),
       change(
         'transaction/write-record.ts',
         "const [operation, data, changed] = text.slice(WIDTH + 1).split(' ');",
@@ -94,8 +89,8 @@ export const PREWRITING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/prewrite.ts',
-        '{ family: ROLLBACK, qualifier, from: startTimestamp, to: startTimestamp }',
-        '{ family: ROLLBACK, qualifier, from: startTimestamp }',
+        '{ ...placeOf(ROLLBACK, column), from: startTimestamp, to: startTimestamp }',
+        '{ ...placeOf(ROLLBACK, column), from: startTimestamp }',
       ),
     ],
   },
@@ -119,7 +114,7 @@ export const PREWRITING: readonly Mutant[] = [
       change(
         'transaction/roll-back.ts',
         'const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp));',
-        'const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp)).filter(({ family }) => family !== ROLLBACK);',
+        'const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp)).filter((one) => !one.qualifier.endsWith(ROLLBACK));',
       ),
     ],
   },

@@ -14,8 +14,8 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/snapshot-read.ts',
-        '  return row?.cells.filter((cell) => cell.family === LOCK) ?? [];',
-        '  return row?.cells.filter((cell) => cell.family === LOCK && cell.timestamp < 0) ?? [];',
+        '  return row?.cells.filter((cell) => isOf(LOCK, cell)) ?? [];',
+        '  return row?.cells.filter((cell) => isOf(LOCK, cell) && cell.timestamp < 0) ?? [];',
       ),
     ],
   },
@@ -26,8 +26,8 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/prewrite.ts',
-        '    { family: LOCK, qualifier },\n',
-        '    { family: LOCK, qualifier, to: startTimestamp },\n',
+        '    { ...placeOf(LOCK, column) },\n',
+        '    { ...placeOf(LOCK, column), to: startTimestamp },\n',
       ),
     ],
   },
@@ -39,7 +39,7 @@ export const READING: readonly Mutant[] = [
       change(
         'transaction/snapshot-read.ts',
         PLAIN_READ,
-        '  const records = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family !== LOCK));\n  const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ family }) => family === LOCK));\n  const row = { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };\n',
+        '  const records = await context.store.readRow(target.table, target.row, filters.filter(({ qualifier }) => !qualifier.endsWith(LOCK)));\n  const lockRow = await context.store.readRow(target.table, target.row, filters.filter(({ qualifier }) => qualifier.endsWith(LOCK)));\n  const row = { key: target.row, cells: [...(lockRow?.cells ?? []), ...(records?.cells ?? [])] };\n',
       ),
     ],
   },
@@ -50,8 +50,8 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/snapshot-read.ts',
-        'one.family === DATA && one.qualifier === column && one.timestamp === record.dataTimestamp,',
-        'one.family === DATA && one.qualifier === column,',
+        'qualifier === own && timestamp === record.dataTimestamp,',
+        'qualifier === own && timestamp > 0,',
       ),
     ],
   },
@@ -206,7 +206,7 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/roll-back.ts',
-        "  if (!isAcknowledgment(qualifier)) mutations.push({ kind: 'erase', family: DATA, ...own });\n",
+        '  if (!isAcknowledgment(column)) mutations.push({ ...own, ...placeOf(DATA, column) });\n',
         '  void [isAcknowledgment, DATA];\n',
       ),
     ],

@@ -1,10 +1,12 @@
-/** How stories write requests to the storage: `lock:c@5` for a cell, `5..` for a range. */
+/** How stories write requests to the storage: `c:lock@5` for a cell, `5..` for a range. */
 import {
+  type Cell,
   type CellFilter,
   type Mutation,
   type Row,
   TIMESTAMP_MAX,
 } from '../../../engine/bigtable/index.ts';
+import { CELLS, isOf, WRITE } from '../../../engine/transaction/index.ts';
 
 export function describeFilters(filters: readonly CellFilter[]): string {
   return filters.map(describeFilter).join(' | ');
@@ -17,27 +19,30 @@ export function describeMutations(mutations: readonly Mutation[] | undefined): s
 
 export function describeRow(row: Row | undefined): string {
   if (row === undefined) return 'nothing';
-  return row.cells
-    .map(({ family, qualifier, timestamp }) => `${family}:${qualifier}@${timestamp}`)
-    .join(' ');
+  return row.cells.map((cell) => `${nameOf(cell)}@${cell.timestamp}`).join(' ');
 }
 
-function describeFilter({ family, qualifier = '*', from = 0, to }: CellFilter): string {
-  return `${family}:${qualifier}${describeRange(from, to ?? TIMESTAMP_MAX)}`;
+function describeFilter(filter: CellFilter): string {
+  const { family, suffix = '', qualifier = `*${suffix}`, from = 0, to = TIMESTAMP_MAX } = filter;
+  return `${nameOf({ family, qualifier })}${describeRange(from, to)}`;
 }
 
 function describeMutation(mutation: Mutation): string {
-  const { family, qualifier } = mutation;
   if (mutation.kind === 'erase') {
-    return `erase ${family}:${qualifier}${describeRange(mutation.from, mutation.to)}`;
+    return `erase ${nameOf(mutation)}${describeRange(mutation.from, mutation.to)}`;
   }
   const value = Buffer.from(mutation.value).toString();
-  const shown = family === 'write' || family === 'ack' ? value.replace(/^0+/, '→') : value;
-  return `set ${family}:${qualifier}@${mutation.timestamp}${shown === '' ? '' : `=${shown}`}`;
+  const shown = isOf(WRITE, mutation) ? value.replace(/^0+/, '→') : value;
+  return `set ${nameOf(mutation)}@${mutation.timestamp}${shown === '' ? '' : `=${shown}`}`;
 }
 
 function describeRange(from: number, to: number): string {
   if (from === to) return `@${from}`;
   if (from === 0 && to === TIMESTAMP_MAX) return '';
   return `@${from}..${to === TIMESTAMP_MAX ? '' : to}`;
+}
+
+/** Most columns are in the one family of all cells, which need not be named. */
+function nameOf({ family, qualifier }: Pick<Cell, 'family' | 'qualifier'>): string {
+  return family === CELLS ? qualifier : `${family}:${qualifier}`;
 }

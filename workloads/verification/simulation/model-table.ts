@@ -112,8 +112,9 @@ function collect(families: Families, filter: CellFilter, cells: Cell[]): void {
     collectColumn(columns.get(filter.qualifier), filter, cells);
     return;
   }
+  const { suffix = '' } = filter;
   for (const qualifier of [...columns.keys()].toSorted(compareUtf8)) {
-    collectColumn(columns.get(qualifier), filter, cells);
+    if (qualifier.endsWith(suffix)) collectColumn(columns.get(qualifier), filter, cells);
   }
 }
 
@@ -133,8 +134,10 @@ function hasAny(families: Families, filter: CellFilter): boolean {
   const columns = families.get(filter.family);
   if (columns === undefined) return false;
   if (filter.qualifier !== undefined) return columnHasAny(columns.get(filter.qualifier), filter);
-  for (const column of columns.values()) if (columnHasAny(column, filter)) return true;
-  return false;
+  const { suffix = '' } = filter;
+  return columns
+    .entries()
+    .some(([qualifier, column]) => qualifier.endsWith(suffix) && columnHasAny(column, filter));
 }
 
 function columnHasAny(column: readonly Cell[] | undefined, filter: CellFilter): boolean {

@@ -67,7 +67,7 @@ describe('the simulator', () => {
     const plan = { ...planOf(13), processes: planOf(13).processes.slice(0, 1) };
     const story = await tellStory(plan);
     assert.deepEqual(await tellStory(plan), story);
-    assert.ok(story.some((line) => /ms {2}client 0: .*set lock:/.test(line)));
+    assert.ok(story.some((line) => /ms {2}client 0: .*set \S+:lock@/.test(line)));
   });
 
   test('does not shrink to a run that does not fail', async () => {

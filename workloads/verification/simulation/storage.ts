@@ -1,6 +1,12 @@
 /** The storage of a simulated run: its initial state, and what is left in it. */
-import type { Cell } from '../../../engine/bigtable/index.ts';
-import { LOCK, NOTIFY_FAMILIES, notifyTable } from '../../../engine/transaction/index.ts';
+import type { Cell, CellFilter } from '../../../engine/bigtable/index.ts';
+import {
+  columnOf,
+  everywhere,
+  LOCK,
+  NOTIFY_FAMILIES,
+  notifyTable,
+} from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
 import { ModelTable } from './model-table.ts';
 import { TABLES } from './plan.ts';
@@ -22,7 +28,7 @@ export function setFirstTimestamp(world: World): void {
  * an operator.
  */
 export function leftMarks(world: World): readonly string[] {
-  const marks = NOTIFY_FAMILIES.slice(0, 2);
+  const marks = NOTIFY_FAMILIES.slice(0, 2).map((family) => ({ family }));
   return storedTables(world).flatMap((table) =>
     leftCells(world, notifyTable(table), marks).map(
       ({ row, family, qualifier: column, timestamp }) =>
@@ -34,9 +40,9 @@ export function leftMarks(world: World): readonly string[] {
 /** Locks that are left: `t/a:c@5`. */
 export function leftLocks(world: World): readonly string[] {
   return storedTables(world).flatMap((table) =>
-    leftCells(world, table, [LOCK]).map(
-      ({ row, qualifier: column, timestamp }) =>
-        `${historicCell({ table, row, column })}@${timestamp}`,
+    leftCells(world, table, [everywhere(LOCK)]).map(
+      (lock) =>
+        `${historicCell({ table, row: lock.row, column: columnOf(lock) })}@${lock.timestamp}`,
     ),
   );
 }
@@ -54,9 +60,8 @@ interface RemainingCell extends Cell {
 function leftCells(
   world: World,
   table: string,
-  families: readonly string[],
+  filters: readonly CellFilter[],
 ): readonly RemainingCell[] {
-  const filters = families.map((family) => ({ family }));
   return (world.tables.get(table)?.readRange({ limit: 1_000_000 }, filters) ?? []).flatMap(
     ({ key: row, cells }) => cells.map((cell) => ({ ...cell, row })),
   );

@@ -14,7 +14,16 @@
  *     when the read was served, even if the values are right (P31)
  */
 import type { ConditionalRowMutation, Timestamp } from '../../../engine/bigtable/index.ts';
-import { decodeLock, isPrimary } from '../../../engine/transaction/locks/lock.ts';
+import {
+  placeOf,
+  columnOf,
+  decodeLock,
+  isOf,
+  isPrimary,
+  LOCK,
+  ROLLBACK,
+  WRITE,
+} from '../../../engine/transaction/index.ts';
 import { historicCell, type History, type Violation } from '../judges/history.ts';
 import type { Knobs } from './knobs.ts';
 import type { ModelTable } from './model-table.ts';
@@ -49,15 +58,16 @@ export class Umpire {
 
   /** Checks a conditional mutation that found an offending cell, before anything is changed. */
   refused(table: ModelTable, conditional: ConditionalRowMutation): void {
-    const locks = (conditional.ifNotFound ?? []).filter(({ family }) => family === 'lock');
+    const locks = (conditional.ifNotFound ?? []).filter((one) => isOf(LOCK, one));
     if (locks.length === 0) return; // Not a prewrite.
     const isGrounded = locks.some((lock) => {
       if (lock.kind !== 'set') return false;
-      const { qualifier, timestamp } = lock;
+      const { timestamp } = lock;
+      const column = columnOf(lock);
       const filters = [
-        { family: 'lock', qualifier },
-        { family: qualifier.startsWith('ack_') ? 'ack' : 'write', qualifier, from: timestamp },
-        { family: 'rollback', qualifier, from: timestamp, to: timestamp },
+        placeOf(LOCK, column),
+        { ...placeOf(WRITE, column), from: timestamp },
+        { ...placeOf(ROLLBACK, column), from: timestamp, to: timestamp },
       ];
       return table.readRow(conditional.row, filters) !== undefined;
     });
@@ -72,8 +82,8 @@ export class Umpire {
     row: string,
     lock: { readonly qualifier: string; readonly timestamp: Timestamp; readonly value: Uint8Array },
   ): void {
-    const { qualifier: column, timestamp: startTimestamp, value } = lock;
-    this.#locks.push({ table, row, column, startTimestamp, value });
+    const { timestamp: startTimestamp, value } = lock;
+    this.#locks.push({ table, row, column: columnOf(lock), startTimestamp, value });
   }
 
   /**
@@ -115,12 +125,7 @@ export class Umpire {
       if (committed.has(startTimestamp) || !isThere(table)) continue;
       const cell = historicCell({ table, row, column });
       if (traces.has(`${cell}@${startTimestamp}`)) continue;
-      const lock = decodeLock({
-        family: 'lock',
-        qualifier: column,
-        timestamp: startTimestamp,
-        value,
-      });
+      const lock = decodeLock({ ...placeOf(LOCK, column), timestamp: startTimestamp, value });
       if (!isPrimary(lock, { table, row, column })) continue;
       const what = `${cell} was the primary of ${startTimestamp}`;
       this.find('debris: no trace', `${what}, and does not show how it ended`);

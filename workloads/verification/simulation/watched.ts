@@ -15,6 +15,7 @@ import {
 } from '../../../engine/bigtable/index.ts';
 import { LEASES_TABLE } from '../../../engine/leases/lease-table.ts';
 import { ORACLE_TABLE } from '../../../engine/oracle/oracle-row.ts';
+import { isOf, WRITE } from '../../../engine/transaction/index.ts';
 
 export interface WatchedLease {
   readonly process: string;
@@ -89,6 +90,6 @@ function leaseOf(
 /** The snapshots that a read is for; none if it is no snapshot read. */
 export function snapshotsOf(filters: readonly CellFilter[]): readonly Timestamp[] {
   return filters
-    .filter(({ family, from = 0 }) => family === 'write' && from === 0)
+    .filter(({ qualifier = '', from = 0 }) => isOf(WRITE, { qualifier }) && from === 0)
     .map(({ to = TIMESTAMP_MAX }) => to);
 }

@@ -11,7 +11,15 @@ import {
   type TableSchema,
   type Timestamp,
 } from '../../../engine/bigtable/index.ts';
-import { decodeWriteRecord } from '../../../engine/transaction/write-record.ts';
+import {
+  CELLS,
+  columnOf,
+  decodeWriteRecord,
+  isOf,
+  LOCK,
+  ROLLBACK,
+  WRITE,
+} from '../../../engine/transaction/index.ts';
 import { historicCell, type HistoricMarker, type HistoricRecord } from '../judges/history.ts';
 import { chance } from './chance.ts';
 import {
@@ -157,14 +165,9 @@ export class World {
     if (this.watch !== undefined) watchMutations(this.watch, { table, row }, mutations ?? []);
     for (const mutation of mutations ?? []) {
       if (mutation.kind !== 'set') continue;
-      const { family, qualifier: column } = mutation;
-      if (family === 'lock') this.umpire.locked(table, row, mutation);
-      else if (family === 'write' || family === 'ack') {
-        this.#noteRecord(historicCell({ table, row, column }), mutation);
-      } else if (family === 'rollback') {
-        this.#noteMarker(historicCell({ table, row, column }), mutation.timestamp);
-      } else if (table === PROGRESS_TABLE) this.umpire.collectorIsAt(mutation.value);
-      else if (family === 'table') this.incarnations.defined(row, mutation.value);
+      if (mutation.family === CELLS) this.#observeCell(table, row, mutation);
+      else if (table === PROGRESS_TABLE) this.umpire.collectorIsAt(mutation.value);
+      else if (mutation.family === 'table') this.incarnations.defined(row, mutation.value);
     }
   }
 
@@ -185,6 +188,13 @@ export class World {
   /** Mixes a number into the digest. */
   stir(value: number): void {
     this.digest = (Math.imul(this.digest ^ value, 0x01000193) + 0x9e3779b9) | 0;
+  }
+
+  #observeCell(table: string, row: string, mutation: Cell): void {
+    const cell = historicCell({ table, row, column: columnOf(mutation) });
+    if (isOf(LOCK, mutation)) this.umpire.locked(table, row, mutation);
+    else if (isOf(WRITE, mutation)) this.#noteRecord(cell, mutation);
+    else if (isOf(ROLLBACK, mutation)) this.#noteMarker(cell, mutation.timestamp);
   }
 
   #noteRecord(cell: string, written: Cell): void {

@@ -1,6 +1,13 @@
 /** Mistakes in handing out timestamps: P35 to P38, and P23. */
 import { change, type Mutant } from './mutant.ts';
 
+/** Without this assertion the judges must notice the mistake themselves. */
+const UNCHECKED = change(
+  'oracle/batching.ts',
+  "assert(first > largest, 'the oracle only moves forward');",
+  '',
+);
+
 export const TIMESTAMPS: readonly Mutant[] = [
   {
     rule: 'P35',
@@ -18,7 +25,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         '  #next: Timestamp = 0;\n',
         '  #next: Timestamp = 0;\n  #remembered: OracleRow | undefined;\n',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -32,7 +39,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         '      const first = await this.#takeRange(range, count);\n      if (first !== undefined) return { first, horizon };\n',
         '      this.#takeRange(range, count).catch(() => {});\n      this.#next = Math.max(this.#next, range.limit) + count;\n      return { first: this.#next - count, horizon };\n',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -45,7 +52,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'const owner = options.owner ?? `${entropySeed()}-${entropySeed()}`;',
         'const owner = String(entropySeed).slice(0, 8);',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -70,7 +77,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'this.#next += count;\n          return { first: this.#next - count, horizon };',
         'this.#next += count - 1;\n          return { first: this.#next - count + 1, horizon };',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -85,7 +92,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
     mistake: 'An oracle hands out timestamps from memory when its lease may have ended.',
     changes: [
       change('oracle/leased-allocator.ts', '    if (!this.isLeased) return undefined;\n', ''),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -98,7 +105,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'if (nowMs - this.#watched.sinceMs >= found.ttlMs)',
         'if (nowMs >= 0)',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -111,7 +118,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'const extension = range === row.range ? [] : setLimit(range);',
         'const extension = row.range.limit > 1 ? [] : setLimit(range);',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -143,7 +150,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         '      if (!isOurs) continue;\n',
         '      if (!isOurs) continue;\n      const sentAt = momentOf(this.#clock);\n',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -156,7 +163,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'const isOurs = await mutateOracleRow(this.#store, asRead, changes);',
         'const isOurs = await mutateOracleRow(this.#store, asRead.slice(-1), changes);',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
   },
   {
@@ -169,7 +176,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
         'isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since)',
         'this.#clock.monotonicMs() - since.monotonicMs < this.#ttlMs * COUNTED_ON',
       ),
-      change('oracle/batching.ts', "assert(first > largest, 'the oracle only moves forward');", ''),
+      UNCHECKED,
     ],
     knobs: { events: { suspend: 3 }, oracleProcesses: true, leasedOracles: true },
   },

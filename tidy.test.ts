@@ -17,11 +17,15 @@ const FOLDERS = ['.ci', 'docs', 'engine', 'mapreduce-baseline', 'results', 'work
 const LINES_MAX = 600;
 const REFERENCE = 'results/reference/';
 
-/** Words that hide the actor. The brackets keep the list from matching itself. */
+/**
+ * Words that hide the actor, and idioms that a newcomer stumbles over. The brackets keep the list
+ * from matching itself.
+ */
 const VAGUE = new RegExp(
   [
     /(?:some|any|every|no)[b]ody|(?:some|any|every)[o]ne|[n]o one|who(?:m)?[e]ver|[w]hom/,
     /[h]e|[h]im|[h]imself|[h]is|[b]ehind|[b]eside|[b]y itself|[u]nderway|[m]ust never be/,
+    /[b]y other means|[t]aken away|[a]ll round|comes? [r]ound|begins? [a]new|[m]atter of taste/,
   ]
     .map(({ source }) => `\\b(?:${source})\\b`)
     .join('|'),

@@ -118,8 +118,8 @@ function verdict(context: Context, seen: Seen, limits: LockLimits): LockVerdict 
 
 /**
  * When a table is dropped, the locks that its primaries explain are resolved first (P55). Locks
- * that come later belong to transactions that did not commit. A table that was taken away by other
- * means explains nothing.
+ * that come later belong to transactions that did not commit. A table that another program deleted
+ * explains nothing.
  *
  * Below the horizon the traces of a primary may have been collected (P4, P30). A prewrite that
  * comes so late locks cells that its rolled-back transaction had not locked; lock resolution deals

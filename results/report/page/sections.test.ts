@@ -1,0 +1,66 @@
+/** The sections that every page has: what they say of unusual records. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import type { RunRecord } from '../run-record.ts';
+import { createSampleRun } from '../testing/sample-run.ts';
+import { html } from './html.ts';
+import { limitations, runChips, runSection, targetsSection } from './sections.ts';
+import { runPage } from './run-page.ts';
+
+const { record } = createSampleRun(temporaryFolder());
+
+describe('targets', () => {
+  test('of which none was judged are not counted as 0 of 0', () => {
+    const targets = record.targets.map((target) => ({ ...target, met: null, reason: 'too small' }));
+    assert.match(targetsSection({ ...record, targets }).text, /<h2>Targets: none judged<\/h2>/);
+  });
+});
+
+describe('limitations', () => {
+  const invalid = record.points.filter(({ verdict }) => verdict === 'invalid');
+
+  test('count the points that have no latency', () => {
+    assert.equal(invalid.length, 1);
+    const one = limitations(record);
+    assert.ok(one.includes('One point could not be measured properly and so has no latency.'));
+    const several = limitations({ ...record, points: [...invalid, ...invalid] });
+    assert.ok(several.includes('2 points could not be measured properly and so have no latency.'));
+  });
+});
+
+describe('the record', () => {
+  const sectionOf = (changes: Partial<RunRecord>): string =>
+    runSection({ ...record, ...changes }, html``).text;
+
+  test('says that there is no seed, and what the store survives in a sentence', () => {
+    const store = { name: 'files', durability: 'both sync' };
+    const text = sectionOf({ seed: 0, store });
+    assert.match(text, /<dt>Seed<\/dt>\s*<dd>none<\/dd>/);
+    assert.match(text, /<dd>files\. Both sync\.<\/dd>/);
+  });
+
+  test('names one store as such, and several systems by their names alone', () => {
+    const chipsOf = (name: string): readonly string[] =>
+      runChips({ ...record, store: { ...record.store, name } });
+    assert.ok(chipsOf('embedded').includes('store: embedded'));
+    assert.ok(chipsOf('embedded, functions').includes('embedded, functions'));
+  });
+});
+
+test('only a figure or section of the paper is linked as a place in the paper', () => {
+  const pageOf = (kicker: string): string =>
+    runPage(record, {
+      kicker,
+      title: 'A title',
+      headline: 'A finding.',
+      opening: null,
+      charts: [],
+      remarks: null,
+      tables: [],
+      closing: null,
+      files: [],
+    });
+  assert.match(pageOf('Percolator paper, section 2.4'), />In the paper: section 2\.4</);
+  assert.match(pageOf('The remote store'), />The Percolator paper</);
+});

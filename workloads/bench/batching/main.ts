@@ -7,7 +7,6 @@ import {
   roundTripOption,
   runExperiment,
   seedOption,
-  type Sizes,
 } from '#harness';
 import { emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
 import { ENGINE_OPTIONS, type EngineValues, settingsOf } from '../../harness/engine-settings.ts';
@@ -22,14 +21,7 @@ const LIMITATIONS = [
 const OF_TIMERS =
   'A round trip is added by a timer: it has the latency of a network, but none of its other costs.';
 
-interface Size {
-  readonly documents: number;
-  readonly transactions: number;
-  readonly repository: number;
-  readonly repeats: number;
-}
-
-const SIZES: Sizes<Size> = {
+const SIZES = {
   smoke: { documents: 40, transactions: 40, repository: 200, repeats: 1 },
   quick: { documents: 3_000, transactions: 3_000, repository: 20_000, repeats: 3 },
   standard: { documents: 10_000, transactions: 10_000, repository: 100_000, repeats: 8 },

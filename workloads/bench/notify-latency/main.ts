@@ -9,7 +9,6 @@ import {
   onlyWith,
   runExperiment,
   secondsOption,
-  type Sizes,
   storeOption,
 } from '#harness';
 import { checkStoreName, describeStore, provideStore } from '../../harness/stores/index.ts';
@@ -17,14 +16,8 @@ import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
 import { findingsOf } from './findings.ts';
 import { measureNotifications } from './measure.ts';
 
-interface Size {
-  readonly rates: readonly number[];
-  readonly seconds: number;
-  readonly idleSeconds: number;
-}
-
 /** At 2 writes a second, a minute is what a 99th percentile needs. */
-const SIZES: Sizes<Size> = {
+const SIZES = {
   smoke: { rates: [50, 100], seconds: 0.5, idleSeconds: 0.5 },
   quick: { rates: [2, 20, 200], seconds: 60, idleSeconds: 15 },
   standard: { rates: [2, 20, 200], seconds: 500, idleSeconds: 60 },

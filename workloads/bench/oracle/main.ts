@@ -20,7 +20,6 @@ import {
   type Measuring,
   runExperiment,
   secondsOption,
-  type Sizes,
   warmUpOption,
 } from '#harness';
 import { findingsOf } from './findings.ts';
@@ -32,14 +31,7 @@ const FEW_CALLERS = 100;
 /** Time to start the processes of a point, and to connect. */
 const START_SECONDS = 1;
 
-interface Size {
-  readonly clients: readonly number[];
-  readonly callers: number;
-  readonly seconds: number;
-  readonly warmUp: number;
-}
-
-const SIZES: Sizes<Size> = {
+const SIZES = {
   smoke: { clients: [1, 2], callers: 1_000, seconds: 0.5, warmUp: 0.2 },
   quick: { clients: [1, 2, 3, 4], callers: 60_000, seconds: 5, warmUp: 2 },
   standard: { clients: [1, 2, 3, 4], callers: 60_000, seconds: 240, warmUp: 10 },
@@ -96,7 +88,7 @@ await runExperiment(
 );
 
 /** The loads of all points; the one with few callers is the last. */
-function loadsOf({ clients, callers, seconds, warmUp }: Size): readonly Load[] {
+function loadsOf({ clients, callers, seconds, warmUp }: (typeof SIZES)['full']): readonly Load[] {
   const timing = { seconds, warmUpSeconds: warmUp };
   return [
     ...clients.map((count) => ({ clients: count, callers, ...timing })),

@@ -15,21 +15,14 @@
  * Every row must have exactly one committed run, or there are no numbers. The modes take turns, so
  * that all meet the same disturbances.
  */
-import { integer, type Measuring, repeatsOption, runExperiment, type Sizes } from '#harness';
+import { integer, type Measuring, repeatsOption, runExperiment } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
 import { findingsOf, MEANINGS, mostPerSecond } from './findings.ts';
 import { measurePoint, type Plan, type Point } from './measure.ts';
 import { MODES } from './messages.ts';
 
-interface Size {
-  readonly scanners: number;
-  readonly rows: number;
-  readonly think: number;
-  readonly repeats: number;
-}
-
-const SIZES: Sizes<Size> = {
+const SIZES = {
   smoke: { scanners: 2, rows: 60, think: 5, repeats: 1 },
   quick: { scanners: 8, rows: 4_000, think: 40, repeats: 3 },
   standard: { scanners: 8, rows: 20_000, think: 40, repeats: 8 },

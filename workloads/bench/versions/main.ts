@@ -19,7 +19,7 @@ import {
   type Percolator,
   type Random,
 } from '#engine';
-import { integer, type Measuring, runExperiment, seedOption, type Sizes } from '#harness';
+import { integer, type Measuring, runExperiment, seedOption } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
 import { type VersionsResult, findingsOf, type Outcome } from './findings.ts';
@@ -29,13 +29,7 @@ const TABLE = 'versions';
 const ONCE: CellAddress = { table: TABLE, row: 'written-once', column: 'value' };
 const OFTEN: CellAddress = { table: TABLE, row: 'rewritten', column: 'value' };
 
-interface Size {
-  readonly versions: number;
-  readonly reads: number;
-  readonly messageLifetime: number;
-}
-
-const SIZES: Sizes<Size> = {
+const SIZES = {
   smoke: { versions: 300, reads: 200, messageLifetime: 20 },
   quick: { versions: 10_000, reads: 20_000, messageLifetime: 1_000 },
   standard: { versions: 1_000_000, reads: 500_000, messageLifetime: 1_000 },
@@ -101,10 +95,7 @@ await runExperiment(
   },
 );
 
-interface Settings extends Size {
-  readonly valueBytes: number;
-  readonly seed: number;
-}
+type Settings = (typeof SIZES)['full'] & { readonly valueBytes: number; readonly seed: number };
 
 /** @throws if the run is interrupted */
 async function measure(

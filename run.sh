@@ -21,11 +21,12 @@ main() {
   script=bench:crawl-rate
   case "${1-}" in
     help | --help | -h) print_help && exit 0 ;;
+    --version) print_version && exit 0 ;;
     '' | -*) ;; # Options without a script are for the evaluation.
     *) script=$1 && shift ;;
   esac
-  command=$(scripts | sed -n "s/^$(quoted "$script")	//p")
-  [ -n "$command" ] || refuse "There is no script $script; there are: $(script_names)."
+  command=$(command_of "$script")
+  [ -n "$command" ] || refuse "There is no script $script;$(nearest_to "$script") ./run.sh --help lists all."
 
   need_node_and_npm
   set_up
@@ -41,16 +42,62 @@ main() {
 }
 
 print_help() {
-  cat <<HELP
+  cat <<'HELP'
 ./run.sh [options]            sets up, then runs the quick evaluation: figure 7 of the paper, on this machine
 ./run.sh test                 sets up, then checks the code and passes all tests
-./run.sh <script> [options]   sets up, then runs a script of package.json with these options
+./run.sh <script> [options]   sets up, then runs one of the scripts below
+./run.sh <script> --help      the options of a script that measures, proves or reports
+./run.sh --version            the version of this repository
 
-Scripts: $(script_names)
-Options: ./run.sh <script> --help, for the scripts that measure or report
+Figures:
+  bench:crawl-rate      Figure 7: when does incremental processing beat a batch?
+  bench:micro           Figure 8: what does a transaction cost next to a raw operation?
+  bench:brokerage       Figure 9: what does an OLTP load cost next to PostgreSQL?
+
+Benches:
+  bench:batching        How many calls of the storage do batching and prefetching save?
+  bench:oracle          How many timestamps a second does one oracle hand out?
+  bench:scanners        What are locks between scanners worth?
+  bench:notify-latency  How long from a write to the run of its observer?
+  bench:versions        Do many old versions make reads slower?
+  bench:mapreduce       Is the baseline a fair competitor? (against GNU sort)
+  bench:transport       What does one call cost on its way through the official client?
+  bench:simulate        How fast is the simulator?
+
+Verification:
+  simulate              Does the engine keep its promises under every fault?
+  exhaust               Does it keep them in every interleaving of small cases?
+  model                 Do leases and the second phase hold in a model of them? (TLA+)
+  mutants               Would the judges notice the known mistakes?
+  mutants:machine       Would the tests notice any small change of the engine?
+  chaos                 Do real processes survive kill -9 and long pauses?
+
+Tools:
+  fsck                  Is a database in order, and can it be repaired?
+  judge                 Does the history of any store satisfy snapshot isolation?
+  tune                  Which settings of batching and prefetching suit a workload?
+  compare               Is a run better or worse than another, metric by metric?
+  runs                  Which runs were measured here, and which of them can go?
+  report                What did a run find? (its page again; with --all, one of all runs)
+  pack:engine           How can another project use the engine? (makes a package)
+
+Development:
+  test                  Is everything in order? (check, then all tests)
+  check                 Are types, layers, format and exports in order? (the next four)
+  typecheck             Do the types agree?
+  lint                  Does the code keep the rules of layers and style?
+  format:check          Is every file formatted?
+  unused                Is there code that nothing uses?
+  format                Formats all files.
+  options               Writes docs/options.md, the options of all scripts.
+  relock                Writes package-lock.json, after a change of dependencies.
 
 Needs Node 20 or newer, and npm. Setting up is npm ci, once; it brings the Node 24 that measurements use.
 HELP
+}
+
+print_version() {
+  sed -n 's/^  "version": "\(.*\)",$/percolator-bench \1/p' package.json
 }
 
 # The scripts of package.json, each as: name, tab, command. Without Node, which may be missing.
@@ -58,13 +105,37 @@ scripts() {
   sed -n '/^  "scripts": {/,/^  }/s/^    "\([^"]*\)": "\(.*\)",\{0,1\}$/\1	\2/p' package.json
 }
 
-script_names() {
-  scripts | cut -f 1 | paste -s -d ' ' - | sed 's/ /, /g'
+command_of() {
+  scripts | wanted=$1 awk -F '	' '$1 == ENVIRON["wanted"] { print $2 }'
 }
 
-# A text, escaped for a sed pattern.
-quoted() {
-  printf '%s\n' "$1" | sed 's/[][\.*^$/]/\\&/g'
+# The script whose name, or part of it after the colon, takes the fewest changes of a letter; none
+# if half of the letters would change.
+nearest_to() {
+  scripts | wanted=$1 awk -F '	' '
+    function least(a, b) { return a < b ? a : b }
+    function changes(from, to,   i, j, row, above, left) {
+      for (j = 0; j <= length(to); j++) row[j] = j
+      for (i = 1; i <= length(from); i++) {
+        above = row[0]
+        row[0] = i
+        for (j = 1; j <= length(to); j++) {
+          left = above + (substr(from, i, 1) != substr(to, j, 1))
+          above = row[j]
+          row[j] = least(left, least(row[j], row[j - 1]) + 1)
+        }
+      }
+      return row[length(to)]
+    }
+    BEGIN { wanted = tolower(ENVIRON["wanted"]); fewest = length(wanted) / 2 }
+    {
+      part = $1
+      sub(/.*:/, "", part)
+      count = least(changes(wanted, $1), changes(wanted, part))
+      if (count < fewest || count == fewest && nearest == "") { fewest = count; nearest = $1 }
+    }
+    END { if (nearest != "") print " the nearest is " nearest ", and" }
+  '
 }
 
 refuse() {

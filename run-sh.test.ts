@@ -1,0 +1,114 @@
+/**
+ * What `./run.sh` says before it sets anything up: its list of scripts agrees with package.json and
+ * the README, and a name that no script has gets one sentence.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { temporaryFolder } from './engine/testing/temporary-folder.ts';
+import packageJson from './package.json' with { type: 'json' };
+
+const ROOT = import.meta.dirname;
+/** Programs of every Unix. Neither Node nor npm is among them. */
+const NEEDED = ['awk', 'cat', 'cut', 'dirname', 'sed'];
+
+const bin = path.join(temporaryFolder(), 'bin');
+mkdirSync(bin);
+for (const name of NEEDED) {
+  const found = ['/bin', '/usr/bin'].map((folder) => path.join(folder, name));
+  symlinkSync(found.find((file) => existsSync(file)) ?? name, path.join(bin, name));
+}
+
+const help = run('--help').stdout;
+const groups = helpGroups(help);
+
+describe('./run.sh --help', () => {
+  test('lists every script once', () => {
+    const listed = groups.flatMap(({ scripts }) => scripts.map(({ name }) => name));
+    assert.deepEqual(listed.toSorted(), Object.keys(packageJson.scripts).toSorted());
+  });
+
+  test('groups the scripts as the README does, with the same questions', () => {
+    const ofUsers = groups.filter(({ group }) => group !== 'Development');
+    assert.deepEqual(ofUsers, readmeGroups());
+  });
+
+  test('is the same without dashes, and for the short form', () => {
+    assert.deepEqual([run('help').stdout, run('-h').stdout], [help, help]);
+  });
+});
+
+test('./run.sh --version says the version of package.json', () => {
+  const { stdout, status } = run('--version');
+  assert.deepEqual([stdout, status], [`percolator-bench ${packageJson.version}\n`, 0]);
+});
+
+describe('a name that no script has gets one sentence with the nearest one:', () => {
+  const near = {
+    'bench:micr': 'bench:micro',
+    micro: 'bench:micro',
+    brokrage: 'bench:brokerage',
+    'BENCH:ORACLE': 'bench:oracle',
+    packengine: 'pack:engine',
+    fcsk: 'fsck',
+    formatcheck: 'format:check',
+  };
+  for (const [given, nearest] of Object.entries(near)) {
+    test(given, () => {
+      const { stderr, stdout, status } = run(given, '--seconds', '1');
+      assert.equal(
+        stderr,
+        `There is no script ${given}; the nearest is ${nearest}, and ./run.sh --help lists all.\n`,
+      );
+      assert.deepEqual([stdout, status], ['', 2]);
+    });
+  }
+
+  for (const given of ['zzzzzzz', '.*', '$(exit 7)', '\\', 'a b']) {
+    test(`${given} is near to none`, () => {
+      const { stderr, status } = run(given);
+      assert.equal(stderr, `There is no script ${given}; ./run.sh --help lists all.\n`);
+      assert.equal(status, 2);
+    });
+  }
+});
+
+interface Group {
+  readonly group: string;
+  readonly scripts: readonly { readonly name: string; readonly question: string }[];
+}
+
+function helpGroups(text: string): readonly Group[] {
+  const sections = text.matchAll(/^([A-Z]\w+):\n((?:  .*\n)+)/gm);
+  return [...sections].map(([, group = '', lines = '']) => ({
+    group,
+    scripts: [...lines.matchAll(/^  (\S+) {2,}(.+)$/gm)].map(([, name = '', question = '']) => ({
+      name,
+      question,
+    })),
+  }));
+}
+
+/** The groups of the README's table of scripts, without its marks. */
+function readmeGroups(): readonly Group[] {
+  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
+  const [, table = ''] = /^\| Script .*\n\|.*\n((?:\|.*\n)+)/m.exec(readme) ?? [];
+  return table
+    .split(/^\| \*\*/m)
+    .slice(1)
+    .map((section) => ({
+      group: section.slice(0, section.indexOf('**')),
+      scripts: [...section.matchAll(/^\| `(\S+)`[^|]*\| ([^|]*[^|\s]) +\|/gm)].map(
+        ([, name = '', question = '']) => ({ name, question: question.replaceAll('`', '') }),
+      ),
+    }));
+}
+
+function run(...words: readonly string[]): SpawnSyncReturns<string> {
+  return spawnSync('/bin/sh', [path.join(ROOT, 'run.sh'), ...words], {
+    encoding: 'utf8',
+    env: { PATH: bin },
+  });
+}

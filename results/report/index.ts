@@ -14,11 +14,18 @@ export {
   type Subject,
 } from './recorded-measurement.ts';
 export { captureEnvironment } from './environment.ts';
-export { buildAll } from './all/build-all.ts';
+export { buildAll, refreshAll } from './all/build-all.ts';
 export { claimsOf, medianMs, numberIn } from './all/claims.ts';
 export { buildReport, headlineOf, type ReportFiles } from './report.ts';
 export { readRecordFile, readRunRecord, RECORD_FILE } from './record-file.ts';
-export { bytesIn, findRun, findRuns, REFERENCE_FOLDER, RUNS_FOLDER } from './run-folders.ts';
+export {
+  bytesIn,
+  findRun,
+  findRuns,
+  isMeasuredHere,
+  REFERENCE_FOLDER,
+  RUNS_FOLDER,
+} from './run-folders.ts';
 export type { FoundRun } from './run-folders.ts';
 export { mayBeMeasuring } from './run-process.ts';
 export type { TimeSeriesRow } from './time-series.ts';

@@ -15,6 +15,7 @@ import { crawlRateContent } from './crawl-rate/page.ts';
 import { findingsContent } from './findings-report.ts';
 import { type MeasuredRun, readMeasuredRun } from './run-from-files.ts';
 import { type RunContent, runPage } from './page/run-page.ts';
+import { isMeasuredHere } from './run-folders.ts';
 import type { ResultTable, RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
@@ -42,7 +43,7 @@ export function buildReport(folder: string): ReportFiles {
   const figures = pictured.map(({ chart }): NamedContent => {
     return [`${chart.name}.png`, drawPng(chart, subtitle(run.record))];
   });
-  const page: NamedContent = ['report.html', runPage(run.record, content)];
+  const page: NamedContent = ['report.html', runPage(run.record, content, isMeasuredHere(folder))];
   return {
     tables: tables.map((table) => write(folder, table)),
     figures: figures.map((figure) => write(folder, figure)),

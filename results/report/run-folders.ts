@@ -1,5 +1,5 @@
 /** The folders of runs in this project, and the runs in a folder: what they are, not what they mean. */
-import { lstatSync, readdirSync, statSync } from 'node:fs';
+import { lstatSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { RECORD_FILE, readRunRecord } from './record-file.ts';
 import type { RunRecord } from './run-record.ts';
@@ -9,6 +9,11 @@ import { UsageError } from './usage-error.ts';
 export const RUNS_FOLDER: string = path.resolve(import.meta.dirname, '../runs');
 /** What was measured for the README; immutable. */
 export const REFERENCE_FOLDER: string = path.resolve(import.meta.dirname, '../reference');
+
+/** Whether the page of all runs lists the run in `folder` as one that was measured here. */
+export function isMeasuredHere(folder: string): boolean {
+  return realpathSync(path.dirname(path.resolve(folder))) === RUNS_FOLDER;
+}
 
 export interface FoundRun {
   readonly name: string;

@@ -13,10 +13,12 @@
  */
 import { closeSync, mkdirSync, openSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { refreshAll } from './all/build-all.ts';
 import { captureEnvironment } from './environment.ts';
 import { summarize, writeHistogram, type Histogram } from './histogram.ts';
 import { buildReport, type ReportFiles } from './report.ts';
 import { RECORD_FILE, writeRunRecord } from './record-file.ts';
+import { isMeasuredHere } from './run-folders.ts';
 import { thisProcess } from './run-process.ts';
 import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
 import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './run-record.ts';
@@ -60,7 +62,10 @@ export interface Run {
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
   /** Closes the record: the last change of it, which is possible also while the process exits. */
   close(state: FinalState): void;
-  /** Closes the record, then makes tables, charts and page, whose paths it returns. */
+  /**
+   * Closes the record, then makes tables, charts and page, whose paths it returns, and the page of
+   * all runs again.
+   */
   finish(state?: FinalState): ReportFiles;
   /** Removes the record, for a run that has not begun; the folder, too, if nothing else is there. */
   discard(): void;
@@ -151,7 +156,9 @@ class RunFolder implements Run {
 
   finish(state: FinalState = 'finished'): ReportFiles {
     this.close(state);
-    return buildReport(this.folder);
+    const files = buildReport(this.folder);
+    if (isMeasuredHere(this.folder)) refreshAll();
+    return files;
   }
 
   discard(): void {

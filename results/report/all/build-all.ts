@@ -28,6 +28,18 @@ export function buildAll(
   return file;
 }
 
+/**
+ * Makes the page of all runs again, to which the pages in results/runs link. A page that cannot be
+ * made is no reason to fail for a run that is measured, or removed; `./run.sh report --all` says why.
+ */
+export function refreshAll(): void {
+  try {
+    buildAll(path.dirname(RUNS_FOLDER));
+  } catch {
+    // The old page stays.
+  }
+}
+
 function figureOf(reference: FoundRun, runs: readonly FoundRun[]): Figure | null {
   const shown = shownRun(reference);
   if (shown === null) return null;

@@ -29,7 +29,8 @@ export interface RunContent {
   readonly files: readonly string[];
 }
 
-export function runPage(record: RunRecord, content: RunContent): string {
+/** @param isIndexed whether the page of all runs links to this one */
+export function runPage(record: RunRecord, content: RunContent, isIndexed: boolean): string {
   const [main, ...further] = content.charts;
   const section = (one: ChartWithTable): Html => chartSection(one);
   // A long table first would hide the results after it.
@@ -41,7 +42,7 @@ export function runPage(record: RunRecord, content: RunContent): string {
     title: `${content.title}: ${record.runId}`,
     charts: content.charts.map(({ chart }): Chart => chart),
     body: html`
-      ${header(record, content)} ${limitationsSection(record)} ${content.opening}
+      ${header(record, content, isIndexed)} ${limitationsSection(record)} ${content.opening}
       ${main === undefined ? null : chartSection(main, 'tall')} ${content.remarks}
       ${targetsSection(record)} ${further.map(section)} ${tables.map(tableSection)}
       ${content.closing} ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
@@ -49,14 +50,18 @@ export function runPage(record: RunRecord, content: RunContent): string {
   });
 }
 
-function header(record: RunRecord, { kicker, title, headline }: RunContent): Html {
+function header(
+  record: RunRecord,
+  { kicker, title, headline }: RunContent,
+  isIndexed: boolean,
+): Html {
   return pageHeader({
     kicker,
     title,
     headline,
     chips: runChips(record),
     links: [
-      { text: 'All figures and runs', to: ALL_FIGURES },
+      ...(isIndexed ? [{ text: 'All figures and runs', to: ALL_FIGURES }] : []),
       { text: paperText(kicker), to: PAPER_ADDRESS },
       { text: 'The record (JSON)', to: 'run.json' },
       { text: 'All files of this run', to: '#run' },
@@ -70,7 +75,7 @@ function paperText(kicker: string): string {
   return place === undefined ? 'The Percolator paper' : `In the paper: ${place}`;
 }
 
-/** From a folder in `results/runs` or `results/reference`; `./run.sh report --all` makes it. */
+/** From a folder in `results/runs`. */
 const ALL_FIGURES = '../../index.html';
 
 function filesOf({ files }: RunContent): readonly PageLink[] {

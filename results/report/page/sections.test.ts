@@ -50,17 +50,21 @@ describe('the record', () => {
 
 test('only a figure or section of the paper is linked as a place in the paper', () => {
   const pageOf = (kicker: string): string =>
-    runPage(record, {
-      kicker,
-      title: 'A title',
-      headline: 'A finding.',
-      opening: null,
-      charts: [],
-      remarks: null,
-      tables: [],
-      closing: null,
-      files: [],
-    });
+    runPage(
+      record,
+      {
+        kicker,
+        title: 'A title',
+        headline: 'A finding.',
+        opening: null,
+        charts: [],
+        remarks: null,
+        tables: [],
+        closing: null,
+        files: [],
+      },
+      false,
+    );
   assert.match(pageOf('Percolator paper, section 2.4'), />In the paper: section 2\.4</);
   assert.match(pageOf('The remote store'), />The Percolator paper</);
 });

@@ -2,7 +2,7 @@
 import { UsageError } from '#harness';
 import { type Difference, differenceOf, type Verdict } from './difference.ts';
 import { merged, type Metric, metricsOf } from './metrics.ts';
-import { disparities, readSide, refuseSameRun, type Side } from './sides.ts';
+import { disparities, type Disparity, readSide, refuseSameRun, type Side } from './sides.ts';
 
 export interface Comparison {
   readonly a: Side;
@@ -20,7 +20,7 @@ export interface ComparisonOptions {
   readonly anyway: boolean;
 }
 
-/** @throws UsageError if the two cannot be compared, with every reason */
+/** @throws UsageError if the two cannot be compared, with the first reason */
 export function compareRuns(
   givenA: string,
   givenB: string,
@@ -29,10 +29,7 @@ export function compareRuns(
   const [a, b] = [readSide('A', givenA), readSide('B', givenB)];
   refuseSameRun(a, b);
   const found = disparities(a.runs[0].record, b.runs[0].record);
-  refuse(
-    found.filter(({ isOptional }) => !(isOptional && anyway)),
-    found,
-  );
+  refuse(found.find(({ isOptional }) => !(isOptional && anyway)));
   const records = [...b.runs, ...a.runs].map(({ record }) => record);
   const [ofA, ofB] = [a, b].map(({ runs }) => {
     const each = runs.map(({ record }) => metricsOf(record, records));
@@ -54,16 +51,12 @@ export function countOf(differences: readonly Difference[], verdict: Verdict): n
   return differences.filter((one) => one.verdict === verdict).length;
 }
 
-function refuse(
-  blocking: readonly { readonly text: string; readonly isOptional: boolean }[],
-  found: readonly { readonly text: string }[],
-): void {
-  if (blocking.length === 0) return;
-  const canBeForced = blocking.every(({ isOptional }) => isOptional);
-  const differ = found.map(({ text }) => text).join('; ');
+/** One reason is enough: runs of two versions may differ in dozens of parameters. */
+function refuse(first: Disparity | undefined): void {
+  if (first === undefined) return;
   throw new UsageError(
-    `A and B cannot be compared, because they differ in ${differ}` +
-      `${canBeForced ? '; --anyway compares them in spite of that' : ''}.`,
+    `A and B cannot be compared, because they differ in ${first.text}` +
+      `${first.isOptional ? '; --anyway compares them in spite of all differences' : ''}.`,
   );
 }
 

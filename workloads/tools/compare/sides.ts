@@ -113,7 +113,7 @@ const REPEATS = new Set(['repeats', 'rounds']);
 /** A machine of the same size never reports exactly the same memory. */
 const MEMORY_TOLERANCE = 0.05;
 
-/** Everything that makes the numbers of two runs answers to different questions. */
+/** Everything that makes the numbers of two runs answers to different questions, worst first. */
 export function disparities(a: RunRecord, b: RunRecord): readonly Disparity[] {
   const [placeA, placeB] = [a.environment, b.environment];
   const facts: readonly (readonly [what: string, a: Fact, b: Fact])[] = [

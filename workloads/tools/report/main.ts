@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 import { flag, inputFolder, onlyWith, outputFolder, runCommand, UsageError } from '#harness';
-import { buildAll, buildReport, RUNS_FOLDER } from '#results';
+import { buildAll, buildReport, isMeasuredHere, refreshAll, RUNS_FOLDER } from '#results';
 
 const RESULTS_FOLDER = path.dirname(RUNS_FOLDER);
 
@@ -51,6 +51,7 @@ await runCommand(
       );
     }
     const files = folder === null ? { page: buildAll(out) } : buildReport(folder);
+    if (folder !== null && isMeasuredHere(folder)) refreshAll();
     process.stdout.write(`${Object.values(files).flat().join('\n')}\n`);
     return Promise.resolve();
   },

@@ -10,6 +10,7 @@ import {
   findRuns,
   type FoundRun,
   headlineOf,
+  refreshAll,
   REFERENCE_FOLDER,
   RUNS_FOLDER,
 } from '#results';
@@ -142,7 +143,10 @@ function clean(root: string, chosen: Choice, { yes, json }: Manner): readonly st
     why,
     bytes: bytesIn(run.folder),
   }));
-  if (yes) for (const { run } of runs) removeRun(run);
+  if (yes) {
+    for (const { run } of runs) removeRun(run);
+    if (path.resolve(root) === RUNS_FOLDER) refreshAll();
+  }
   if (json) {
     const shown = runs.map(({ run, why, bytes }) => ({ folder: run.folder, why, bytes }));
     return [JSON.stringify({ removed: yes, runs: shown }, null, 2)];

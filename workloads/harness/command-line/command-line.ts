@@ -308,7 +308,7 @@ function keyOf(flagName: string | undefined): string {
 }
 
 /** keysPerTable → --keys-per-table */
-function flagOf(key: string): string {
+export function flagOf(key: string): string {
   return `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 

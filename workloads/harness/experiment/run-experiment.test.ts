@@ -177,6 +177,36 @@ describe('a script that measures', () => {
   });
 });
 
+describe('a script that proves', () => {
+  const parts = `subject: { kind: 'proof', kicker: 'A test', title: 'Rows' },`;
+
+  test('keeps its counts if it finds a violation, and exits with 1', async () => {
+    const body = `return { ...${FOUND}, targets: [], check: verdictOf({
+      unit: 'rows', planned: 3, done: 3, fault: 'is missing', found: ['row 2'] }) };`;
+    const ran = await runSample(body, [], parts);
+    assert.equal(ran.exitCode, 1);
+    assert.match(ran.stdout, /^Rows:\n[^]*^NOT proven: 1 of 3 rows is missing: row 2\.$/m);
+    assert.equal(ran.record().findings?.tables.length, 1);
+  });
+
+  test('has no targets, and no option about them', async () => {
+    const ran = await runSample(`return ${FOUND};`, ['--fail-on-target'], parts);
+    assert.equal(ran.exitCode, 2);
+    assert.match(ran.stderr, /Unknown option '--fail-on-target'/);
+  });
+
+  test('answers an option that asks for something else, without a plan and a record', async () => {
+    const instead = `instead: { seed: async ({ seed }) => console.log('seed ' + seed) },`;
+    const body = `throw new Error('must not run')`;
+    const ran = await runSample(body, [], instead);
+    assert.deepEqual([ran.exitCode, ran.stdout, ran.stderr], [0, 'seed 7', '']);
+    assert.ok(!existsSync(ran.out));
+    const json = await runSample(body, ['--json'], instead);
+    assert.deepEqual([json.exitCode, json.stdout], [2, '']);
+    assert.equal(json.stderr, '--json prints the record of a run, but with --seed there is none.');
+  });
+});
+
 interface Ran {
   readonly stdout: string;
   readonly stderr: string;
@@ -185,14 +215,17 @@ interface Ran {
   readonly record: () => RunRecord;
 }
 
-/** Runs an experiment that measures with `body`, in a process of its own. */
-async function runSample(body: string, words: readonly string[] = []): Promise<Ran> {
+/**
+ * Runs an experiment that measures with `body`, in a process of its own.
+ * @param parts of the experiment that differ, as text
+ */
+async function runSample(body: string, words: readonly string[] = [], parts = ''): Promise<Ran> {
   const folder = temporaryFolder();
   const file = path.join(folder, 'script.mjs');
   const module = pathToFileURL(path.join(import.meta.dirname, '../index.ts')).href;
   writeFileSync(
     file,
-    `import { integer, runExperiment, seedOption, UsageError } from ${JSON.stringify(module)};
+    `import { integer, runExperiment, seedOption, UsageError, verdictOf } from ${JSON.stringify(module)};
      const sizes = {
        smoke: { rows: 1, extra: 5 }, quick: { rows: 10, extra: 300 },
        standard: { rows: 50, extra: 1800 }, full: { rows: 100, extra: 7200 },
@@ -214,6 +247,7 @@ async function runSample(body: string, words: readonly string[] = []): Promise<R
          store: { name: 'none', durability: 'nothing is stored' },
          limitations: [],
        }),
+       ${parts}
      }, async (options, { run, keep, progress, signal, work }) => { ${body} });`,
   );
   const out = path.join(folder, 'out');

@@ -1,10 +1,11 @@
 /**
  * The one shape of every script that measures or proves.
  *
- *   1. Parse the options (runCommand); those that were not given get the values of the profile.
+ *   1. Parse the options (runCommand); those that were not given get the values of the profile. An
+ *      option that asks for something else than a run is answered, and that is all.
  *   2. Print the plan, with the time to expect; refuse a disk that is too small.
  *   3. Record (recordRun) while `measure` runs: progress on standard error, temporary files in a
- *      folder that is removed at the end.
+ *      folder that is removed at the end, however the process ends.
  *   4. Print the tables, the check, the targets and the path of the page on standard output; with
  *      `--json`, the record alone.
  *
@@ -20,9 +21,11 @@ import {
   type Recording,
   type RunRecord,
   type Subject,
+  UsageError,
 } from '#results';
 import {
   type Example,
+  flagOf,
   type Options,
   runCommand,
   type Values,
@@ -35,7 +38,7 @@ import { type Plan, planLine } from './plan.ts';
 import { profileOption, type ProfileName, sized, type Sized, type Sizes } from './profiles.ts';
 import { withDefaults } from './profiles.ts';
 import { type PrintedTable, resultLines } from './result-lines.ts';
-import { RESULT_OPTIONS, runFolder } from './shared-options.ts';
+import { resultOptions, runFolder } from './shared-options.ts';
 
 export interface Experiment<O extends Options, S extends object> {
   /** The script by its name in package.json: `bench:oracle`. */
@@ -54,6 +57,8 @@ export interface Experiment<O extends Options, S extends object> {
   readonly refuse?: (options: Sized<O, S>) => Promise<void>;
   /** The table that is printed if there are no findings. */
   readonly summary?: (record: RunRecord) => PrintedTable;
+  /** Options that ask for something else than a run, and the answers, which leave no record. */
+  readonly instead?: { readonly [K in keyof O]?: (options: Sized<O, S>) => Promise<void> };
 }
 
 export interface Measuring extends Recording {
@@ -82,13 +87,15 @@ export async function runExperiment<const O extends Options, S extends object>(
     ),
     ...withDefaults(experiment.options, sizes),
     out: runFolder(name),
-    ...RESULT_OPTIONS,
+    ...resultOptions(experiment.subject?.kind),
   };
   const ignoredInFiles = Object.keys(ENGINE_OPTIONS).filter((key) => !(key in options));
   const command = { script, description, options, examples, ignoredInFiles };
   await runCommand(command, async (given, { signal, commandLine }) => {
     const { profile, out, json, failOnTarget } = given;
     const settings = sized(given as Values<O>, sizes, profile as ProfileName);
+    const answer = answerInstead(experiment, settings, json);
+    if (answer !== undefined) return answer(settings);
     const plan = planOf(settings);
     await experiment.refuse?.(settings);
     if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
@@ -101,8 +108,26 @@ export async function runExperiment<const O extends Options, S extends object>(
       ),
     );
     print(run.record, { page, isJson: json, summary: experiment.summary });
-    process.exitCode = exitCodeOf(run.record, failOnTarget);
+    process.exitCode = exitCodeOf(run.record, failOnTarget === true);
+    return undefined;
   });
+}
+
+/** The answer to the option that asks for something else than a run; undefined if none was given. */
+function answerInstead<O extends Options, S extends object>(
+  { instead = {} }: Experiment<O, S>,
+  settings: Sized<O, S>,
+  isJson: boolean,
+): ((options: Sized<O, S>) => Promise<void>) | undefined {
+  const given = Object.entries(settings).filter(([, value]) => Boolean(value));
+  const key = Object.keys(instead).find((one) => given.some(([name]) => name === one));
+  if (key === undefined) return undefined;
+  if (isJson) {
+    throw new UsageError(
+      `--json prints the record of a run, but with ${flagOf(key)} there is none.`,
+    );
+  }
+  return instead[key];
 }
 
 function defaults<O extends Options>({ options }: { readonly options: O }): Values<O> {

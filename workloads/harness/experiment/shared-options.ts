@@ -3,7 +3,7 @@
  * everywhere. A script that has one of them says here only what differs.
  */
 import { parseStoreName } from '#engine';
-import { defaultRunFolder } from '#results';
+import { defaultRunFolder, type Subject } from '#results';
 import {
   flag,
   integer,
@@ -14,16 +14,17 @@ import {
   type Option,
 } from '../command-line/options.ts';
 
-/** Options of every script that measures or proves. */
-export const RESULT_OPTIONS: {
+/** Options of every script that measures or proves; a proof has no targets, only a verdict. */
+export function resultOptions(kind: Subject['kind']): {
   readonly json: Option<boolean>;
-  readonly failOnTarget: Option<boolean>;
-} = {
-  json: flag({
+  readonly failOnTarget?: Option<boolean>;
+} {
+  const json = flag({
     description: 'print the run record as one JSON document, and nothing else on standard output',
-  }),
-  failOnTarget: flag({ description: 'exit with code 1 if a target is not met' }),
-};
+  });
+  if (kind === 'proof') return { json };
+  return { json, failOnTarget: flag({ description: 'exit with code 1 if a target is not met' }) };
+}
 
 /** `--out` of a run: its record, its page, and its databases while it works. */
 export function runFolder(experiment: string): Option<string> {

@@ -27,6 +27,8 @@ export interface Option<T> {
   readonly parse: (text: string) => { readonly value: T } | null;
   /** The value when the option was not given. */
   readonly fallback: () => T;
+  /** What the times in `--help` assume where the default depends on the machine. */
+  readonly typical?: T;
   /** Checks a path once all texts have been parsed; called only for the kinds that are paths. */
   readonly check: (name: string, path: string) => void;
   /** May be given several times; `parse` then receives the texts with a `\0` between them. */

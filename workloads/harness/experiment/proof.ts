@@ -19,11 +19,16 @@ export interface Proof {
 const NAMED_MAX = 10;
 
 export function verdictOf({ unit, planned, done, fault, found }: Proof): Check {
-  const all = `${formatCount(planned)} ${planned === 1 ? unit.replace(/s$/, '') : unit}`;
+  const all = counted(planned, unit);
   const whole = done === planned ? all : `the ${formatCount(done)} of ${all} that ended`;
   if (found.length === 0) return { passed: done === planned, detail: `none of ${whole} ${fault}` };
   const named = found.slice(0, NAMED_MAX);
   const more = found.length > named.length ? `, and ${found.length - named.length} more` : '';
   const detail = `${formatCount(found.length)} of ${whole} ${fault}: ${named.join(', ')}${more}`;
   return { passed: false, detail };
+}
+
+/** "1 run", "2,000 runs" */
+export function counted(count: number, unit: string): string {
+  return `${formatCount(count)} ${count === 1 ? unit.replace(/s$/, '') : unit}`;
 }

@@ -82,9 +82,7 @@ export async function runExperiment<const O extends Options, S extends object>(
   const { script, description, examples, sizes, plan: planOf } = experiment;
   const name = experiment.name ?? script.replace(/^bench:/, '').replace(':', '-');
   const options = {
-    profile: profileOption(
-      (profile) => planOf(sized(defaults(experiment), sizes, profile)).seconds,
-    ),
+    profile: profileOption((profile) => planOf(sized(typical(experiment), sizes, profile)).seconds),
     ...withDefaults(experiment.options, sizes),
     out: runFolder(name),
     ...resultOptions(experiment.subject?.kind),
@@ -130,8 +128,12 @@ function answerInstead<O extends Options, S extends object>(
   return instead[key];
 }
 
-function defaults<O extends Options>({ options }: { readonly options: O }): Values<O> {
-  const entries = Object.entries(options).map(([key, option]) => [key, option.fallback()]);
+/** The defaults, the same on every machine. */
+function typical<O extends Options>({ options }: { readonly options: O }): Values<O> {
+  const entries = Object.entries(options).map(([key, option]) => [
+    key,
+    option.typical ?? option.fallback(),
+  ]);
   return Object.fromEntries(entries) as Values<O>;
 }
 

@@ -2,6 +2,7 @@
  * The options that several scripts have, each defined once, so that one word means one thing
  * everywhere. A script that has one of them says here only what differs.
  */
+import { availableParallelism } from 'node:os';
 import { parseStoreName } from '#engine';
 import { defaultRunFolder, type Subject } from '#results';
 import {
@@ -53,8 +54,20 @@ export function firstSeedOption(): Option<number> {
     description: 'the first seed; each decides a run, and the others follow',
     default: 1,
     min: 1,
-    max: Number.MAX_SAFE_INTEGER,
+    max: 2 ** 31 - 1,
   });
+}
+
+/** @param worked "runs simulated" */
+export function jobsOption(worked: string): Option<number> {
+  const jobs = integer({
+    description: `${worked} at the same time; the times of --profile are those of two`,
+    default: availableParallelism(),
+    defaultText: 'one per core',
+    min: 1,
+    max: 256,
+  });
+  return { ...jobs, typical: 2 };
 }
 
 /** @param repeated what is measured again: "each point" */

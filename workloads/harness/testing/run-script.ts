@@ -36,3 +36,21 @@ export async function runScript(
   const ended = await runProgram(program, [...words, '--out', out], options);
   return { ...ended, out, record: () => readRunRecord(out) };
 }
+
+/** Runs a script that measures, and interrupts it once its standard error holds the text. */
+export async function interruptScript(
+  program: URL,
+  words: readonly string[],
+  when: string,
+): Promise<EndedScript> {
+  const out = path.join(temporaryFolder(), 'run');
+  const child = execaNode(program, [...words, '--out', out], { reject: false });
+  let heard = '';
+  child.stderr.on('data', (text: Buffer) => {
+    if (heard.includes(when)) return;
+    heard += String(text);
+    if (heard.includes(when)) child.kill('SIGINT');
+  });
+  const { exitCode, stdout, stderr } = await child;
+  return { exitCode, stdout, stderr, out, record: () => readRunRecord(out) };
+}

@@ -11,7 +11,7 @@ export const SLOW: readonly string[] = [
   'workloads/harness/{every-script,command-line/*,experiment/run-experiment,processes/*}.test.ts',
   'workloads/crawl-rate/bench-mapreduce.test.ts',
   'workloads/verification/simulation/bench.test.ts',
-  'workloads/{tools/tune,verification/simulation}/programs.test.ts',
+  'workloads/tools/tune/programs.test.ts',
   // Real processes, disks and servers.
   '**/processes.test.ts',
   'engine/bigtable/embedded/{differential,disk-failures,embedded,file-watch,hard-exit}.test.ts',

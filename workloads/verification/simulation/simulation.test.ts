@@ -1,6 +1,6 @@
 /**
  * The simulator in every test run: 500 seeds of the unchanged engine, and the simulator's own
- * promises. A test that fails names its seed: `./run.sh simulate --from <seed> --seeds 1` shrinks
+ * promises. A test that fails names its seed: `./run.sh simulate --seed <seed> --seeds 1` shrinks
  * the run and prints its story.
  *
  * The seeds run in threads, because the test runner follows every promise in its own thread, which

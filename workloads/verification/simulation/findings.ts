@@ -1,0 +1,91 @@
+/** The findings of `./run.sh simulate`, for the report. */
+import { counted, verdictOf } from '#harness';
+import { type FindingsParts, type ResultTable } from '#results';
+import { notCovered, type Tally } from './index.ts';
+
+/** A run that failed, after it was shrunk. */
+export interface Shrunk {
+  readonly seed: number;
+  /** One line for each event. */
+  readonly story: readonly string[];
+  /** The file that tests replay; absent if none was to be written. */
+  readonly file: string | undefined;
+}
+
+/** @param planned runs that were to be simulated */
+export function findingsOf(tally: Tally, planned: number, shrunk?: Shrunk): FindingsParts {
+  const { runs, counts, lastedMs, failed } = tally;
+  return {
+    headline:
+      `${counted(runs, 'runs')} with ${counted(counts.transactions, 'transactions')}, ` +
+      `in ${counted(Math.round(lastedMs / 60_000), 'minutes')} of virtual time.${uncovered(tally)}`,
+    check: verdictOf({
+      unit: 'runs',
+      planned,
+      done: runs,
+      fault: 'broke a rule',
+      found: failed.map(({ seed, claim }) => `seed ${seed} (${claim})`),
+    }),
+    tables: [
+      countTable(tally),
+      faultTable(tally),
+      ...(shrunk === undefined ? [] : [storyTable(shrunk)]),
+    ],
+    charts: [],
+    targets: [],
+  };
+}
+
+/** About faults that never happened nothing is known. */
+function uncovered(tally: Tally): string {
+  const faults = notCovered(tally);
+  return faults.length === 0
+    ? ''
+    : ` NOT COVERED, because they never happened: ${faults.join(', ')}.`;
+}
+
+function countTable({ counts }: Tally): ResultTable {
+  return {
+    name: 'simulated',
+    title: 'What was simulated',
+    caption: 'Sums over all runs. Locks were rolled forward or back by another transaction.',
+    columns: ['what', 'count'],
+    rows: [
+      ['transactions', counts.transactions],
+      ['commits', counts.commits],
+      ['conflicts', counts.conflicts],
+      ['unknown outcomes', counts.unknown],
+      ['locks rolled forward', counts.rolledForward],
+      ['locks rolled back', counts.rolledBack],
+      ['observer runs', counts.observerRuns],
+      ['of which hung', counts.hung],
+      ['cells parked', counts.parked],
+      ['cells replayed', counts.replayed],
+      ['tables dropped', counts.tablesDropped],
+      ['cells collected', counts.cellsCollected],
+    ],
+  };
+}
+
+function faultTable({ faults }: Tally): ResultTable {
+  return {
+    name: 'faults',
+    title: 'Faults met',
+    caption: 'How often each fault happened, in all runs.',
+    columns: ['fault', 'times'],
+    rows: Object.entries(faults)
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([fault, count]) => [fault, count]),
+  };
+}
+
+function storyTable({ seed, story, file }: Shrunk): ResultTable {
+  const kept = file === undefined ? '' : ` Its plan is in ${file}, which tests replay.`;
+  return {
+    name: 'story',
+    title: `What happened in run ${seed}, shrunk`,
+    caption: `The last events of the shortest run that still breaks the rule.${kept}`,
+    columns: ['event'],
+    rows: story.map((line) => [line]),
+  };
+}

@@ -1,7 +1,6 @@
 /** A run as read from its files: the record, and the histogram of each point that has a latency. */
 import path from 'node:path';
 import { readHistogram, type Histogram } from './histogram.ts';
-import { correctedRecord } from './older-records.ts';
 import { readRunRecord } from './record-file.ts';
 import type { Latency, Point, RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
@@ -19,7 +18,7 @@ export interface MeasuredLatency {
 }
 
 export function readMeasuredRun(folder: string): MeasuredRun {
-  const record = correctedRecord(readRunRecord(folder));
+  const record = readRunRecord(folder);
   const latencies = record.points.flatMap((point) =>
     point.latency === null ? [] : [readLatency(folder, point, point.latency)],
   );

@@ -4,16 +4,7 @@
  */
 import type { Parameters } from '#results';
 
-const NOT_PARAMETERS = new Set([
-  'directory',
-  'directory',
-  'out',
-  'config',
-  'verbose',
-  'json',
-  'failOnTarget',
-  'profile',
-]);
+const NOT_PARAMETERS = new Set(['out', 'config', 'verbose', 'json', 'failOnTarget', 'profile']);
 
 export function parametersOf(options: object): Parameters {
   const given = Object.entries(options).filter(

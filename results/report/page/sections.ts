@@ -2,7 +2,6 @@
 import { formatDigits } from '../charts/format.ts';
 import { targetVerdict, type RunRecord, type Target } from '../run-record.ts';
 import { html, type Html } from './html.ts';
-import { repeatCommand } from './repeat-command.ts';
 import { tableSection, verdict } from './table.ts';
 
 export function limitationsSection(record: RunRecord): Html {
@@ -95,7 +94,7 @@ export function runSection(record: RunRecord, files: Html): Html {
   const { environment: place, store } = record;
   const facts: readonly (readonly [string, string | Html])[] = [
     ['Run', html`<code>${record.runId}</code>`],
-    ['Repeat it with', html`<code>${repeatCommand(record)}</code>`],
+    ['Repeat it with', html`<code>${record.commandLine}</code>`],
     ['Seed', record.seed === 0 ? 'none' : String(record.seed)],
     ['Repeats of each point', String(record.repeats)],
     ['Profile', record.profile],

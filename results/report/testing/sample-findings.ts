@@ -85,7 +85,7 @@ export const SAMPLE_FINDINGS: Findings = {
 const SAMPLE_HEADER = {
   experiment: 'micro',
   profile: 'smoke',
-  commandLine: 'node main.ts',
+  commandLine: './run.sh bench:oracle',
   parameters: {},
   seed: 1,
   repeats: 3,

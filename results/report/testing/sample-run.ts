@@ -48,7 +48,7 @@ export function createSampleRun(folder: string): Run {
   const run = createRun(folder, {
     experiment: 'crawl-rate',
     profile: 'standard',
-    commandLine: "node workloads/crawl-rate/main.ts --profile standard --label '<b>&'",
+    commandLine: "./run.sh bench:crawl-rate --profile standard --label '<b>&'",
     parameters: {
       documents: 100_000,
       rates: [1, 2, 10, 50, 100],

@@ -24,8 +24,8 @@ const root = temporaryFolder();
 const HEADER: RunHeader = {
   experiment: 'micro',
   profile: 'smoke',
-  commandLine: 'node main.ts',
-  parameters: { rows: 100, cells: [1, 2], rounds: 3 },
+  commandLine: './run.sh bench:oracle',
+  parameters: { rows: 100, cells: [1, 2], sweepRepeats: 3 },
   seed: 1,
   repeats: 3,
   store: { name: 'embedded', durability: 'each commit is on the disk' },
@@ -254,14 +254,14 @@ describe('runs that differ are refused with the first difference:', () => {
     }
   });
 
-  test('but not rounds and repeats, nor the commit', () => {
+  test('but not repeats, nor the commit', () => {
     const a = runOf('repeats-a', { rate: 1000 });
     const b = runOf(
       'repeats-b',
       { rate: 1000 },
       {
         repeats: 9,
-        parameters: { ...HEADER.parameters, rounds: 9 },
+        parameters: { ...HEADER.parameters, repeats: 9, sweepRepeats: 9 },
       },
     );
     const commit = { hash: 'f'.repeat(40), dirty: false };

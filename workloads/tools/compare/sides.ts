@@ -109,7 +109,7 @@ export function refuseSameRun(a: Side, b: Side): void {
 type Fact = RunRecord['parameters'][string] | undefined;
 
 /** How often a point is measured does not change what is measured. */
-const REPEATS = new Set(['repeats', 'rounds']);
+const REPEATS = new Set(['repeats', 'sweepRepeats']);
 /** A machine of the same size never reports exactly the same memory. */
 const MEMORY_TOLERANCE = 0.05;
 

@@ -33,7 +33,7 @@ beforeEach(() => {
 const HEADER = {
   experiment: 'oracle',
   profile: 'smoke',
-  commandLine: 'node main.ts',
+  commandLine: './run.sh bench:oracle',
   parameters: {},
   seed: 1,
   repeats: 1,

@@ -12,5 +12,11 @@ export function parametersOf(options: object): Parameters {
       !NOT_PARAMETERS.has(name) &&
       (Array.isArray(value) || ['string', 'number', 'boolean'].includes(typeof value)),
   );
-  return Object.fromEntries(given) as Parameters;
+  return Object.fromEntries(given.map(([name, value]) => [name, parameterOf(value)])) as Parameters;
+}
+
+/** A record holds lists of numbers only. */
+function parameterOf(value: unknown): unknown {
+  const isTexts = Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return isTexts ? value.join(', ') : value;
 }

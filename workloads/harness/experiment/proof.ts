@@ -28,7 +28,7 @@ export function verdictOf({ unit, planned, done, fault, found }: Proof): Check {
   return { passed: false, detail };
 }
 
-/** "1 run", "2,000 runs" */
+/** "1 run", "2,000 runs", "1 search" */
 export function counted(count: number, unit: string): string {
-  return `${formatCount(count)} ${count === 1 ? unit.replace(/s$/, '') : unit}`;
+  return `${formatCount(count)} ${count === 1 ? unit.replace(/(?<=ch)es$|s$/, '') : unit}`;
 }

@@ -3,22 +3,25 @@
  * input.
  */
 import assert from 'node:assert/strict';
-import path from 'node:path';
 import { describe, test } from 'node:test';
-import { runProgram } from '../../harness/testing/run-script.ts';
+import { interruptScript, runProgram, runScript } from '../../harness/testing/run-script.ts';
+import { findingsOf } from './findings.ts';
+import { commandOf, searchesOf } from './searches.ts';
 
-const PROGRAM = path.join(import.meta.dirname, 'main.ts');
+const PROGRAM = new URL('main.ts', import.meta.url);
 const ONE_SEARCH = ['--scenario', 'one-cell', '--suspicion', 'crashed', '--lost-answers', '0'];
 
 const run = (...words: string[]) => runProgram(PROGRAM, words);
 
 describe('exhaust', () => {
   test('prints a line for each search: all four of a scenario', async () => {
-    const { exitCode, stdout } = await run('--scenario', 'again', '--crashes', '0');
-    const [head = '', ...lines] = stdout.trim().split('\n');
-    assert.equal(exitCode, 0);
-    assert.match(head, /^scenario +suspicion +crashes +duplicates +lost +executions +states/);
-    const searches = lines.map((line) => line.split(/ +/).slice(0, 5).join(' '));
+    const all = ['--scenario', 'again', '--crashes', '0', '--profile', 'full'];
+    const ran = await runScript(PROGRAM, all);
+    assert.equal(ran.exitCode, 0, ran.stderr);
+    assert.match(ran.stderr, /^Plan: 4 searches; about /);
+    assert.match(ran.stdout, /^ +scenario +suspicion +crashes +duplicates +lost +executions/m);
+    const lines = ran.stdout.split('\n').filter((line) => line.startsWith('  again'));
+    const searches = lines.map((line) => line.trim().split(/ +/).slice(0, 5).join(' '));
     assert.deepEqual(searches, [
       'again all 0 1 0',
       'again all 0 0 1',
@@ -26,12 +29,25 @@ describe('exhaust', () => {
       'again crashed 0 0 1',
     ]);
     for (const line of lines) assert.match(line, / yes +0$/);
+    assert.match(ran.stdout, /^Checked: none of 4 searches broke a rule or was cut short\.$/m);
   });
 
-  test('says when it has not visited everything', async () => {
-    const { exitCode, stdout } = await run(...ONE_SEARCH, '--max-states', '100');
-    assert.equal(exitCode, 0);
-    assert.match(stdout, / > \d+ +100 +\d+\.\d +no +0$/);
+  test('has proven nothing if it has not visited everything, and exits with 1', async () => {
+    const ran = await runScript(PROGRAM, [...ONE_SEARCH, '--max-states', '100']);
+    assert.equal(ran.exitCode, 1);
+    assert.match(ran.stdout, / > \d+ +100 +\d+\.\d +no +0$/m);
+    const reason = 'one-cell, suspicion crashed (cut short by --max-states 100)';
+    assert.ok(
+      ran.stdout.includes(`NOT proven: 1 of 1 search broke a rule or was cut short: ${reason}.`),
+    );
+  });
+
+  test('says when it is interrupted how many of its searches have ended', async () => {
+    const ran = await interruptScript(PROGRAM, ['--scenario', 'three'], 'three, 1 of 2 ...');
+    assert.equal(ran.exitCode, 130, ran.stderr);
+    assert.match(ran.stdout, /^NOT proven: none of the 0 of 2 searches that ended broke a rule/m);
+    assert.match(ran.stdout, /^ {2}three .* no +0$/m);
+    assert.equal(ran.record().state, 'interrupted');
   });
 
   test('tells the story of the given choices', async () => {
@@ -40,9 +56,26 @@ describe('exhaust', () => {
     assert.match(stdout, /^ +1 {2}A: asks for a timestamp: 3\n +2 {2}A: t\/p: not found /m);
   });
 
+  test('tells the story of a search with lost answers by the command that it prints', async () => {
+    const [only, ...others] = searchesOf({
+      scenario: ['one-cell'],
+      suspicion: 'crashed',
+      crashes: 1,
+      duplicates: 0,
+      lostAnswers: 1,
+      maxStates: 1,
+      hasLarge: false,
+    });
+    assert.ok(only !== undefined && others.length === 0);
+    const [, , ...words] = `${commandOf(only)} --replay 0.0.0`.split(' ');
+    const { exitCode, stderr } = await run(...words);
+    assert.equal(exitCode, 0, stderr);
+  });
+
   for (const [what, options, expected] of [
     ['an unknown scenario', ['--scenario', 'nonsense'], /^--scenario must be one of one-cell, /],
     ['a story of several searches', ['--replay', '0'], /^--replay needs one --scenario, /],
+    ['a story as JSON', ['--replay', '0', '--json'], /^--json .* with --replay there is none/],
     ['choices that do not exist', [...ONE_SEARCH, '--replay', '0.99'], /there is no choice 99/],
     ['choices that are not numbers', [...ONE_SEARCH, '--replay', 'a'], /there is no choice NaN/],
   ] as const) {
@@ -54,4 +87,20 @@ describe('exhaust', () => {
       assert.equal(stderr.trim().split('\n').length, 1);
     });
   }
+});
+
+test('an execution that breaks a rule is told as a story, with the command that replays it', () => {
+  const scenario = { name: 'one-cell', about: '', initial: [], processes: [] };
+  const budget = { crashes: 1, copies: 0, lostAnswers: 0 };
+  const search = { scenario, budget, suspicion: 'all', statesMax: 9 } as const;
+  const violations = [{ claim: 'lost update', message: 'at 3' }];
+  const failure = { violations, story: ['A: dies'], choices: [0, 2] };
+  const found = { executions: 1, states: 2, longest: 1, outcomes: new Map(), isExhausted: false };
+  const report = { scenario: 'one-cell', ...found, failure };
+  const { check, tables } = findingsOf([{ search, report, seconds: 1 }], 1);
+  assert.equal(check.passed, false);
+  assert.match(check.detail, /: one-cell, suspicion all \(lost update\)$/);
+  const lines = tables[1]?.rows.flat() ?? [];
+  assert.deepEqual(lines.slice(0, 3), ['   1  A: dies', '', '  lost update: at 3']);
+  assert.match(String(lines[3]), /^\.\/run\.sh exhaust --scenario one-cell .* --replay 0\.2$/);
 });

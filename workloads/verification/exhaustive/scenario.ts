@@ -13,6 +13,8 @@ export interface Scenario {
   readonly processes: readonly ScriptedProcess[];
   /** Columns of any table that leave notifications. Default: none. */
   readonly observed?: readonly string[] | undefined;
+  /** Millions of states without any fault; eight times as many with a duplicate. */
+  readonly isLarge?: boolean | undefined;
 }
 
 export interface ScriptedProcess {

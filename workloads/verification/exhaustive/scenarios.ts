@@ -114,12 +114,14 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'three',
     about: 'Both write the same three rows.',
+    isLarge: true,
     initial: [P, X, Y],
     processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(P, X, Y)), reader(Y, X, P)],
   },
   {
     name: 'three-crossed',
     about: 'Both write the same three rows, in opposite order.',
+    isLarge: true,
     initial: [P, X, Y],
     processes: [writer('A', ...set(P, X, Y)), writer('B', ...set(Y, X, P)), reader(X, Y, P)],
   },

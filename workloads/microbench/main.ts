@@ -17,7 +17,6 @@ import {
 } from '#harness';
 import { UsageError } from '#results';
 import { DATABASE_OPTIONS, settingsOf } from '../harness/engine-settings.ts';
-import { parametersOf } from '../harness/parameters.ts';
 import { measureStores } from './experiment.ts';
 import { limitationsOf } from './limitations.ts';
 import { expectedSeconds, SIZES } from './profiles.ts';
@@ -100,7 +99,6 @@ await runExperiment(
       return {
         about: `${stores.join(' and ')}, ${rows} rows, ${repeats} repeats of each case, ${concurrency} operations in flight, ${clients}`,
         seconds: stores.length * expectedSeconds(options, figureOnly),
-        parameters: { ...parametersOf(options), store: stores.join(', ') },
         store: {
           name: stores.join(', '),
           durability: 'The table of each store says what a commit survives.',

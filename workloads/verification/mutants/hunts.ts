@@ -24,8 +24,8 @@ export interface HuntOptions {
   /** The number of threads. */
   readonly jobs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Called for each mutant when its hunt ends. */
-  readonly onHunted?: ((hunted: HuntResult) => void) | undefined;
+  /** Called when a hunt ends, with the number of those that have ended. */
+  readonly onHunted?: ((done: number) => void) | undefined;
 }
 
 /** In the order of `mutants`, without those that were left when `signal` aborted. */
@@ -38,20 +38,30 @@ export async function huntAll(
   async function work(): Promise<void> {
     const thread = new Worker(new URL('hunt-thread.ts', import.meta.url));
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      if (options.signal?.aborted === true) break;
-      const caught = await ask(thread, { name: mutant.name, seeds: options.seedsOf(mutant) });
-      hunted.set(mutant.name, { mutant, caught });
-      options.onHunted?.({ mutant, caught });
+      const hunt = { name: mutant.name, seeds: options.seedsOf(mutant) };
+      const answer = await ask(thread, hunt, options.signal);
+      if (answer === 'interrupted') break;
+      hunted.set(mutant.name, { mutant, ...answer });
+      options.onHunted?.(hunted.size);
     }
     await thread.terminate();
   }
-  await Promise.all(Array.from({ length: options.jobs }, work));
+  await Promise.all(Array.from({ length: Math.min(options.jobs, mutants.length) }, work));
   return mutants.flatMap(({ name }) => hunted.get(name) ?? []);
 }
 
-async function ask(thread: Worker, hunt: Hunt): Promise<Catch | undefined> {
-  const answered = once(thread, 'message'); // Rejects if the thread ends with an error.
+async function ask(
+  thread: Worker,
+  hunt: Hunt,
+  signal: AbortSignal | undefined,
+): Promise<Pick<HuntResult, 'caught'> | 'interrupted'> {
+  const answered = once(thread, 'message', { ...(signal && { signal }) }); // Rejects with its error.
   thread.postMessage(hunt);
-  const [caught] = (await answered) as [Catch | undefined];
-  return caught;
+  try {
+    const [caught] = (await answered) as [Catch | undefined];
+    return { caught };
+  } catch (error) {
+    if (signal?.aborted === true) return 'interrupted';
+    throw error;
+  }
 }

@@ -1,28 +1,46 @@
 /** `./run.sh mutants` as a user runs it. */
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { test } from 'node:test';
-import { execaNode } from 'execa';
+import { describe, test } from 'node:test';
+import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 
-const MUTANTS = path.join(import.meta.dirname, 'main.ts');
+const MAIN = new URL('main.ts', import.meta.url);
 
-test('mutants hunts the named mutant, and says which judge convicted it', async () => {
-  const only = ['--only', 'no-write-check', '--seeds', '20'];
-  const ended = await execaNode(MUTANTS, only, { reject: false });
-  assert.equal(ended.exitCode, 0, ended.stderr);
-  assert.match(ended.stdout, /^P14 +no-write-check +\S.*\d+ \(seed \d+\)$/m);
-  assert.match(ended.stdout, /1 of 1 mutants were caught\./);
-});
+describe('mutants', () => {
+  test('hunts the named mutant, and says which judge convicted it', async () => {
+    const ran = await runScript(MAIN, ['--only', 'no-write-check', '--seeds', '20']);
+    assert.equal(ran.exitCode, 0, ran.stderr);
+    assert.match(ran.stderr, /^Plan: 1 mutants, up to 20 seeds of each; about /);
+    assert.match(ran.stdout, /^ {2}P14 +no-write-check +\S.* \d+ +\d+$/m);
+    assert.match(ran.stdout, /^Checked: none of 1 mutant got away\.$/m);
+    assert.equal(ran.record().parameters['only'], 'no-write-check');
+  });
 
-test('mutants ends with 1 if one gets away', async () => {
-  const one = ['--only', 'no-second-look-at-leases', '--seeds', '1', '--from', '18'];
-  const ended = await execaNode(MUTANTS, one, { reject: false });
-  assert.equal(ended.exitCode, 1);
-  assert.match(ended.stdout, /GOT AWAY/);
-});
+  test('has proven nothing if one gets away', async () => {
+    const one = ['--only', 'no-second-look-at-leases', '--seeds', '1', '--seed', '18'];
+    const ran = await runScript(MAIN, one);
+    assert.equal(ran.exitCode, 1);
+    assert.match(ran.stdout, /GOT AWAY/);
+    assert.match(ran.stdout, /^NOT proven: 1 of 1 mutant got away: no-second-look-at-leases\.$/m);
+  });
 
-test('mutants refuses an unknown name in one sentence', async () => {
-  const ended = await execaNode(MUTANTS, ['--only', 'unknown'], { reject: false });
-  assert.equal(ended.exitCode, 2);
-  assert.match(ended.stderr, /--only must name a mutant/);
+  test('ends at once when it is interrupted, and says how many hunts have ended', async () => {
+    // Its first conviction takes half a minute.
+    const endless = ['--only', 'no-second-look-at-leases', '--seeds', '1000000'];
+    const ran = await interruptScript(MAIN, endless, 'hunting ...');
+    assert.equal(ran.exitCode, 130, ran.stderr);
+    assert.match(ran.stdout, /^NOT proven: none of the 0 of 1 mutant that ended got away\.$/m);
+    assert.equal(ran.record().state, 'interrupted');
+  });
+
+  test('refuses to update seeds if it tries only those that are known', async () => {
+    const ran = await runScript(MAIN, ['--update']);
+    assert.equal(ran.exitCode, 2);
+    assert.match(ran.stderr, /^--update needs --seeds of at least 1, .* but --seeds is 0\.$/);
+  });
+
+  test('refuses an unknown name in one sentence', async () => {
+    const ran = await runScript(MAIN, ['--only', 'unknown']);
+    assert.equal(ran.exitCode, 2);
+    assert.match(ran.stderr, /^--only must name a mutant, .* but is "unknown"\.$/);
+  });
 });

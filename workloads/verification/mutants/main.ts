@@ -3,122 +3,107 @@
  * the engine, one at a time, and simulated until a judge convicts it.
  *
  * 1. For each mutant, try seeds from the first on, until one convicts it that the unchanged engine
- *    passes.
- * 2. Print a table: the rule, the mutant, which judge convicted it of what, and after how many
- *    runs.
- *
- * Exit codes: 0 if all are caught; 1 if one got away; 2 for a mistake on the command line.
+ *    passes; or only the one seed that is known to convict it.
+ * 2. Record the rule, the mutant, which judge convicted it of what, and after how many runs.
  */
 import { writeFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
-import { huntAll, type Hunted, type Mutant, MUTANTS, QUICKEST, WITHOUT_MUTANT } from './index.ts';
-import { flag, integer, runCommand, startProgress, textList } from '#harness';
+import { firstSeedOption, flag, integer, jobsOption, runExperiment, type Sizes } from '#harness';
+import { textList } from '#harness';
 import { UsageError } from '#results';
+import { findingsOf } from './findings.ts';
+import { huntAll, type Hunted, type Mutant, MUTANTS, QUICKEST } from './index.ts';
 
 const QUICKEST_FILE = new URL('./quickest.json', import.meta.url);
+/** Guesses, for the plan: to load a mutant, to simulate a run, and the runs until a conviction. */
+const LOAD_SECONDS = 1;
+const RUN_SECONDS = 0.08;
+const RUNS_MEAN = 50;
 
-const specification = {
-  script: 'mutants',
-  description:
-    'Puts every known mistake of the protocol back into the engine, one at a time, and simulates ' +
-    'until a judge convicts it. Prints which judge, and after how many runs.',
-  options: {
-    only: textList({
-      description: 'the name of a mutant; may be given several times',
-      placeholder: 'name',
-      defaultText: 'all',
-    }),
-    seeds: integer({
-      description: 'runs after which a mutant has got away',
-      default: 5_000,
-      min: 1,
-      max: 1e6,
-    }),
-    from: integer({
-      description: 'the first seed; the others follow',
-      default: 1,
-      min: 1,
-      max: 2 ** 31 - 1,
-    }),
-    quick: flag({ description: 'only the one seed that is known to catch each mutant' }),
-    jobs: integer({
-      description: 'mutants hunted at the same time, one per core',
-      default: availableParallelism(),
-      min: 1,
-      max: 256,
-    }),
-    update: flag({ description: 'write the seeds that caught them to a file, for the tests' }),
+const SIZES: Sizes<{ readonly seeds: number; readonly mutantsMax: number }> = {
+  smoke: { seeds: 0, mutantsMax: 4 },
+  quick: { seeds: 0, mutantsMax: MUTANTS.length },
+  standard: { seeds: 5_000, mutantsMax: MUTANTS.length },
+  full: { seeds: 100_000, mutantsMax: MUTANTS.length },
+};
+
+await runExperiment(
+  {
+    script: 'mutants',
+    subject: { kind: 'proof', kicker: 'Verification', title: 'Known mistakes, put back' },
+    description:
+      'Puts every known mistake of the protocol back into the engine, one at a time, and simulates ' +
+      'until a judge convicts it. Reports which judge, and after how many runs.',
+    sizes: SIZES,
+    options: {
+      only: textList({
+        description: 'the name of a mutant; may be given several times',
+        placeholder: 'name',
+        defaultText: 'all, with --profile smoke the first four',
+      }),
+      seeds: integer({
+        description:
+          'runs after which a mutant has got away; 0 makes only the one that is known to convict it',
+        min: 0,
+        max: 1e6,
+      }),
+      seed: firstSeedOption(),
+      jobs: jobsOption('mutants hunted'),
+      update: flag({ description: 'write the seeds that caught them to a file, for the tests' }),
+    },
+    examples: [
+      {
+        command: './run.sh mutants --only notify-after-commit --seeds 5000 --seed 1000',
+        does: 'hunts one mutant, with other seeds',
+      },
+    ],
+    plan: (options) => {
+      const { seeds, jobs } = options;
+      if (options.update && seeds === 0) {
+        throw new UsageError(
+          '--update needs --seeds of at least 1, as with --profile standard, but --seeds is 0.',
+        );
+      }
+      const { length } = chosen(options);
+      const runs = Math.max(1, Math.min(seeds, RUNS_MEAN));
+      return {
+        about: `${length} mutants, ${seeds === 0 ? 'the known seed' : `up to ${seeds} seeds`} of each`,
+        seconds: (length * (LOAD_SECONDS + runs * RUN_SECONDS)) / jobs,
+        store: { name: 'simulated', durability: 'as in ./run.sh simulate' },
+        limitations: ['A mutant that is convicted once may be hard to convict: see its runs.'],
+      };
+    },
   },
-  examples: [
-    { command: './run.sh mutants', does: 'Hunts every mutant.' },
-    {
-      command: './run.sh mutants --only notify-after-commit --from 1000',
-      does: 'Hunts one mutant, with other seeds.',
-    },
-  ],
-} as const;
+  async (options, { progress, signal }) => {
+    const mutants = chosen(options);
+    const seeds = Array.from({ length: options.seeds }, (_, i) => options.seed + i);
+    progress.phase('hunting', mutants.length, 'mutants');
+    const hunted = await huntAll(mutants, {
+      seedsOf: ({ name }) => (seeds.length === 0 ? [QUICKEST[name] ?? 1] : seeds),
+      jobs: options.jobs,
+      signal,
+      onHunted: (done) => progress.update(done),
+    });
+    if (options.update) await update(hunted);
+    return findingsOf(hunted, mutants);
+  },
+);
 
-await runCommand(specification, async (options, { signal }) => {
-  const mutants = chosen(options.only);
-  const seeds = Array.from({ length: options.seeds }, (_, i) => options.from + i);
-  const progress = startProgress();
-  progress.phase('hunting', mutants.length, 'mutants');
-  let done = 0;
-  const hunted = await huntAll(mutants, {
-    seedsOf: ({ name }) => (options.quick ? [QUICKEST[name] ?? 1] : seeds),
-    jobs: options.jobs,
-    signal,
-    onHunted: () => {
-      progress.update(++done);
-    },
-  });
-  progress.end();
-  process.stdout.write(`${tableLines(hunted).join('\n')}\n`);
-  if (options.only.length === 0) process.stdout.write(`${withoutLines().join('\n')}\n`);
-  if (options.update) await update(hunted);
-  if (hunted.some(({ caught }) => caught === undefined)) process.exitCode = 1;
-});
-
-function chosen(names: readonly string[]): readonly Mutant[] {
-  for (const name of names) {
+function chosen({
+  only,
+  mutantsMax,
+}: {
+  readonly only: readonly string[];
+  readonly mutantsMax: number;
+}): readonly Mutant[] {
+  for (const name of only) {
     if (MUTANTS.some((mutant) => mutant.name === name)) continue;
     throw new UsageError(
-      `--only must name a mutant, as \`./run.sh mutants\` lists them, not ${name}.`,
+      `--only must name a mutant, as \`./run.sh mutants\` lists them, but is ${JSON.stringify(name)}.`,
     );
   }
-  return MUTANTS.filter(({ name }) => names.length === 0 || names.includes(name));
-}
-
-function tableLines(hunted: readonly Hunted[]): readonly string[] {
-  const rows = hunted.map(({ mutant, caught }) => [
-    mutant.rule,
-    mutant.name,
-    caught === undefined ? 'GOT AWAY' : caught.claim,
-    caught === undefined ? '' : `${caught.runs} (seed ${caught.seed})`,
-  ]);
-  const escaped = hunted.filter(({ caught }) => caught === undefined).length;
-  return [
-    ...aligned([['rule', 'mutant', 'convicted of', 'after runs'], ...rows]),
-    '',
-    `${hunted.length - escaped} of ${hunted.length} mutants were caught.`,
-  ];
-}
-
-function withoutLines(): readonly string[] {
-  const lines = Object.entries(WITHOUT_MUTANT).map(([rule, why]) => `  ${rule}  ${why}`);
-  return ['', 'Rules without a mutant:', ...lines];
-}
-
-function aligned(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, i) =>
-    Math.max(...rows.map((row) => (row[i] ?? '').length)),
-  );
-  return rows.map((row) =>
-    row
-      .map((text, i) => text.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+  return only.length === 0
+    ? MUTANTS.slice(0, mutantsMax)
+    : MUTANTS.filter(({ name }) => only.includes(name));
 }
 
 /** Keeps the seeds of mutants that were not hunted in this run. */

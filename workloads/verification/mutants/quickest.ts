@@ -1,7 +1,7 @@
 /**
- * A seed that catches each mutant, found by `./run.sh mutants --update`: the first that does.
- * Tests run only these. A change of the engine or the simulator may stop a seed from catching its
- * mutant; find another one then.
+ * A seed that catches each mutant, the first that does, found by
+ * `./run.sh mutants --profile standard --update`. Tests run only these. A change of the engine or the
+ * simulator may stop a seed from catching its mutant; find another one then.
  */
 import { readFileSync } from 'node:fs';
 

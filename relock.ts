@@ -63,7 +63,7 @@ await runCommand(specification, async () => {
 });
 
 /**
- * The entry of an optional package as npm writes it, derived from its name: `@lmdb/lmdb-win32-x64`.
+ * The entry of an optional package as npm writes it, derived from its name: `@napi-rs/canvas-win32-x64-msvc`.
  */
 function platformPackage(name: string, version: string, wantedBy: LockedPackage): object {
   if (!/^\d/.test(version)) throw new Error(`${name} is wanted as ${version}, not as one version`);

@@ -31,7 +31,6 @@ const OPENING: readonly Case[] = [
   [[{ folder: 5 }], 'folder must be a text that is not empty, not 5'],
   [[{ folder: '' }], "folder must be a text that is not empty, not ''"],
   [[{ folder: 'f', fsync: 1 }], 'fsync must be true or false, not 1'],
-  [[{ folder: 'f', rowCacheBytes: '9' }], /^rowCacheBytes must be a whole number of at least 0/],
   [[{ folder: 'f', attemptMax: 5 }], /^openPercolator has no option attemptMax; it has lockTime/],
   [[{ folder: 'f', attemptsMax: '5' }], "attemptsMax must be a number above 0, not '5'"],
   [[{ folder: 'f', lockWaitMsMax: null }], 'lockWaitMsMax must be a number above 0, not null'],
@@ -209,7 +208,7 @@ describe('a wrong argument is refused by a sentence', () => {
     });
     await assert.rejects(openEmbedded(wrong), {
       code,
-      message: 'openEmbedded has no option readonly; it has folder, fsync, readOnly, rowCacheBytes',
+      message: 'openEmbedded has no option readonly; it has folder, fsync, readOnly',
     });
   });
 });

@@ -85,8 +85,6 @@ export interface PercolatorOptions extends OptionsGiven {
   readonly folder?: string | undefined;
   /** Whether the embedded store waits for the disk. Default true; see `EmbeddedOptions.fsync`. */
   readonly fsync?: boolean | undefined;
-  /** Memory of the embedded store for rows read. Default 0; see `EmbeddedOptions.rowCacheBytes`. */
-  readonly rowCacheBytes?: number | undefined;
   /** A storage that the caller has opened, and closes. */
   readonly store?: Bigtable | undefined;
   /**
@@ -106,7 +104,6 @@ const KINDS: Kinds<PercolatorOptions> = {
   ...OPTION_KINDS,
   folder: NAME,
   fsync: FLAG,
-  rowCacheBytes: WHOLE,
   store: objectWith('an open store', { checkAndMutateRow: FUNCTION }),
   batching: {
     expected: 'off or an object',
@@ -193,7 +190,7 @@ export async function openPercolator(options: PercolatorOptions): Promise<Percol
   checkOptions('openPercolator', options, KINDS);
   const { batching, store: given } = options;
   if (isObject(batching)) checkBatching(batching);
-  for (const name of ['folder', 'fsync', 'rowCacheBytes'] as const) {
+  for (const name of ['folder', 'fsync'] as const) {
     if (given === undefined || options[name] === undefined) continue;
     const message = `${name} is for a store that openPercolator opens, but store is given`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
@@ -208,8 +205,8 @@ export async function openPercolator(options: PercolatorOptions): Promise<Percol
 }
 
 async function openFolder(options: PercolatorOptions): Promise<Bigtable> {
-  const { folder, fsync, rowCacheBytes } = options;
-  if (folder !== undefined) return openEmbedded({ folder, fsync, rowCacheBytes });
+  const { folder, fsync } = options;
+  if (folder !== undefined) return openEmbedded({ folder, fsync });
   throw new PercolatorError('INVALID_ARGUMENT', 'a database needs a folder, or an open store');
 }
 

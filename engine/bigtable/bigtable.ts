@@ -23,7 +23,7 @@
  *    order. Nothing in the engine relies on more; `manifest.ordered` says where more is given.
  * 4. A rejected mutation was not applied, unless it was rejected with `STORE_IN_DOUBT`, after which
  *    the caller must look. No conditional mutation is silently retried: one that is sent twice
- *    finds its own effect (P12). Reads and blind mutations may be (5).
+ *    finds its own effect (P12). Reads, blind mutations (5), and making and dropping tables may be.
  * 5. Cells with one (row, family, qualifier, timestamp) replace one another, so a mutation with
  *    explicit timestamps may be repeated. Mutations of one row apply in the order given.
  * 6. A resolved mutation survives as long as `manifest.durability` says.

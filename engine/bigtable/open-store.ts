@@ -1,7 +1,7 @@
 /**
  * Opens a store by its name, as users write it:
  *
- *     embedded                                           on lmdb, in this process
+ *     embedded                                           in a folder, shared by processes of one machine
  *     emulator                                           the official emulator
  *     bigtable://project/instance[?appProfile=name]      Cloud Bigtable
  *
@@ -21,7 +21,7 @@ export interface CloudAddress {
 }
 
 export type StoreAddress =
-  | ({ readonly kind: 'embedded' } & Pick<EmbeddedOptions, 'folder' | 'fsync' | 'rowCacheBytes'>)
+  | ({ readonly kind: 'embedded' } & Pick<EmbeddedOptions, 'folder' | 'fsync'>)
   /** `address` is `host:port`. */
   | { readonly kind: 'emulator'; readonly address: string }
   | CloudAddress;
@@ -47,8 +47,8 @@ export function openStore(
 ): Promise<Bigtable> {
   switch (address.kind) {
     case 'embedded': {
-      const { folder, fsync, rowCacheBytes } = address;
-      return openEmbedded({ folder, fsync, rowCacheBytes, readOnly: options.readOnly });
+      const { folder, fsync } = address;
+      return openEmbedded({ folder, fsync, readOnly: options.readOnly });
     }
     case 'emulator':
       return openRemote({ ...IN_EMULATOR, ...options, plainAddress: address.address });

@@ -1,5 +1,5 @@
 /**
- * A disk in memory that fails as disks do, for the embedded store (bigtable/log/disk.ts).
+ * A disk in memory that fails as disks do, for the embedded store (bigtable/embedded/disk.ts).
  *
  *     write ─▶ the system's memory: read by every program ─┬─ sync ─▶ on the disk
  *                                                          └─ power cut ─▶ lost, kept, or torn
@@ -12,7 +12,7 @@
  * All chance comes from the given `Random`.
  */
 import type { Random } from '../base/index.ts';
-import type { Disk, DiskFile } from '../bigtable/log/disk.ts';
+import type { Disk, DiskFile } from '../bigtable/embedded/disk.ts';
 
 export type DiskOperation = 'create' | 'write' | 'sync' | 'rename' | 'remove' | 'syncNames';
 export type DiskFailure = 'EIO' | 'ENOSPC';

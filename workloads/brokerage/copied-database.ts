@@ -32,7 +32,6 @@ export async function runOnCopy(
     folder: path.join(work, 'copy'),
     copyOf: loaded,
     processes: undefined,
-    rowCacheBytes: 1e6 * plan.rowCache,
     signal,
   });
   const [system] = database.systems;

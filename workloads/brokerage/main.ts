@@ -53,7 +53,7 @@ await runExperiment(
         OURS,
         choice({
           choices: ['both', 'embedded', 'emulator'],
-          description: 'storage of Percolator; embedded is lmdb with durable commits',
+          description: 'storage of Percolator; embedded has durable commits, in a folder',
           default: 'both',
         }),
       ),
@@ -124,17 +124,6 @@ await runExperiment(
         min: 1,
         max: 64,
       }),
-      rowCache: onlyWith(
-        EMBEDDED,
-        integer({
-          description:
-            'memory for rows that were read; if it is too small, they are evicted before they are read again',
-          default: 64,
-          min: 0,
-          max: 16_384,
-          unit: 'MB',
-        }),
-      ),
       batching: onlyWith(OURS, { ...batching, defaultText: 'on', fallback: () => 'on' as const }),
       ...ofBatching,
       prefetch: onlyWith(OURS, prefetch),
@@ -178,7 +167,6 @@ interface Options extends DatabaseValues, Size {
   readonly brokers: boolean;
   readonly rates: readonly number[] | undefined;
   readonly processes: number | undefined;
-  readonly rowCache: number;
   readonly seed: number;
 }
 

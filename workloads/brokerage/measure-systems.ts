@@ -45,7 +45,6 @@ export async function measureSystems(context: Context, loaded: string): Promise<
 async function openDatabases(context: Context, loaded: string): Promise<readonly LoadedDatabase[]> {
   const { plan, population, work, progress, signal, results } = context;
   const { systems, brokerUpdate, engine, processes } = plan;
-  const rowCacheBytes = 1e6 * plan.rowCache;
   const databases: LoadedDatabase[] = [];
   const open = async (name: string, opening: () => Promise<LoadedDatabase>): Promise<void> => {
     progress.phase(`${name}: loading`, 0);
@@ -60,7 +59,6 @@ async function openDatabases(context: Context, loaded: string): Promise<readonly
     brokerUpdate,
     engine,
     processes,
-    rowCacheBytes,
     signal,
     countsCalls: false,
   };

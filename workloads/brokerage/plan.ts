@@ -18,8 +18,6 @@ export interface Plan extends Durations {
   readonly engine: DatabaseValues;
   /** Client processes; undefined for one that has its oracle in the store. */
   readonly processes: number | undefined;
-  /** Memory of each client for rows of the embedded store, in millions of bytes. */
-  readonly rowCache: number;
   /** Offered Trade-Results per second; undefined for `rungs`. */
   readonly rates: readonly number[] | undefined;
   /** Users of unpaced runs. */

@@ -23,7 +23,7 @@ import { capacityOf, fitBatchModel, type MeasuredPoints } from './model.ts';
 import { measurePercolator, type PercolatorPoint } from './percolator/point.ts';
 import { type Measurement, type Plan, syntheticOptions } from './plan.ts';
 import { addMapReducePoint, addPercolatorPoint } from './points.ts';
-import { copyStore, prepare, type PreparedRepository } from './prepared.ts';
+import { prepare, type PreparedRepository, storeForPoint } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
 
@@ -129,7 +129,7 @@ async function measure(
   const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
   if (system === 'percolator') {
-    const folder = await copyStore(prepared);
+    const folder = await storeForPoint(prepared);
     const options = { repository, ratePercentPerHour: rate, seconds, warmupSeconds: warmUp };
     const schedule = createSchedule(options);
     const point = await measurePercolator({

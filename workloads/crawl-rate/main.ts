@@ -117,7 +117,7 @@ await runExperiment(
       diskBytes: diskBytes(options),
       parameters: { ...parametersOf(options), input: path.basename(options.input) },
       store: {
-        name: 'embedded (lmdb)',
+        name: 'embedded',
         durability: describeStore('embedded').durability,
       },
       limitations: LIMITATIONS,

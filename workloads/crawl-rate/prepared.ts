@@ -4,8 +4,7 @@
  * Each Percolator point has its own copy of the store, so that no point begins with the additions
  * of an earlier one. The batch always begins with the repository's files and none of the arrivals.
  */
-import { constants } from 'node:fs';
-import { copyFile, mkdir, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { openPercolator } from '#engine';
 import type { Progress } from '#harness';
@@ -23,6 +22,7 @@ import {
 } from './documents/index.ts';
 import { loadRepository } from './percolator/load-repository.ts';
 import { type Plan, syntheticOptions } from './plan.ts';
+import { copyStore } from '../harness/stores/copy-store.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 
 export interface PreparedRepository {
@@ -32,8 +32,6 @@ export interface PreparedRepository {
   readonly arrivals: { readonly file: string; readonly documents: number };
 }
 
-/** The only file of a closed lmdb environment that is copied; the lock file is created again. */
-const DATA_FILE = 'data.mdb';
 /** At the highest rate, the batch may run past its interval by this factor and this addition. */
 const ARRIVALS_FACTOR = 1.5;
 const ARRIVALS_EXTRA_SECONDS = 5;
@@ -67,16 +65,11 @@ export async function prepare(
   return { folder, description, repositoryFiles, arrivals };
 }
 
-/** Copies the loaded store and syncs it before use, so that no measurement waits for the disk. */
-export async function copyStore({ folder }: PreparedRepository): Promise<string> {
+/** A copy of the loaded store for one point. */
+export async function storeForPoint({ folder }: PreparedRepository): Promise<string> {
   const copy = path.join(folder, 'point');
   await rm(copy, { recursive: true, force: true });
-  await mkdir(copy);
-  const target = path.join(copy, DATA_FILE);
-  const source = path.join(folder, 'repository', DATA_FILE);
-  await copyFile(source, target, constants.COPYFILE_FICLONE);
-  await using file = await open(target, 'r+');
-  await file.sync();
+  await copyStore(path.join(folder, 'repository'), copy);
   return copy;
 }
 

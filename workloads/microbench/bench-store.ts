@@ -1,7 +1,6 @@
 /** One store of the benchmark: opened and loaded, with everything that its measurement needs. */
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { open as openLmdb } from 'lmdb';
 import {
   type Bigtable,
   openPercolator,
@@ -29,7 +28,7 @@ export interface BenchStore extends AsyncDisposable {
   readonly services: Services | null;
   /** The oracle for every other database on this store; undefined if each keeps it in the store. */
   readonly oracle: TimestampOracle | undefined;
-  /** Write transactions of the embedded storage so far, each with an fsync; null elsewhere. */
+  /** Groups that the embedded storage has written so far, each with an fsync; null elsewhere. */
   diskCommits(): number | null;
   /** Returns a number above those of all operations so far. */
   nextOperations(): number;
@@ -53,8 +52,8 @@ export async function openBenchStore(
     cleanup.defer(() => rm(path.dirname(folder), { recursive: true, force: true }));
   }
   const store = cleanup.use(await openStore(provided.address));
-  const probe = provided.address.kind === 'embedded' ? commitProbe(folder) : null;
-  if (probe !== null) cleanup.defer(() => probe.close());
+  let commits = 0;
+  store.onChange?.(() => commits++); // This process owns the store: once for each group.
   const { address, serverPid } = provided;
   const services = plan.processes === 0 ? null : cleanup.use(await openServices(address, signal));
   const oracle = services?.oracle;
@@ -77,26 +76,8 @@ export async function openBenchStore(
     servers: { serverPid, servicePids: services?.pids ?? [] },
     services,
     oracle,
-    diskCommits: () => probe?.commits() ?? null,
+    diskCommits: () => (address.kind === 'embedded' ? commits : null),
     nextOperations: () => (operations += OPERATIONS),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
-  };
-}
-
-/**
- * lmdb counts its write transactions; a second, read-only environment on the folder sees the
- * number.
- */
-function commitProbe(folder: string): { commits(): number; close(): Promise<void> } {
-  const root = openLmdb({
-    path: folder,
-    noSubdir: false,
-    readOnly: true,
-    pageSize: 8192,
-    maxDbs: 4,
-  });
-  return {
-    commits: () => (root.getStats() as { readonly lastTxnId: number }).lastTxnId,
-    close: () => root.close(),
   };
 }

@@ -3,11 +3,11 @@
  * times the CPU time per operation.
  *
  *     engine: transaction, oracle, ...      our own folders below engine/
- *     protobufjs, lmdb, ...                 packages
+ *     protobufjs ...                        packages
  *     Node                                  its own modules: http2, streams, ...
  *     garbage collection, native code       as the profiler calls them
  *
- * Threads without JavaScript (those of lmdb and of the system) are in the CPU time, but not in the
+ * Threads without JavaScript (those of the system) are in the CPU time, but not in the
  * samples.
  */
 import type { Profiler } from 'node:inspector';

@@ -174,8 +174,8 @@ export function messagesTable(results: readonly StoreResult[]): ResultTable {
     title: 'Messages per operation',
     caption:
       'Calls of the storage per operation; the callers of the measurement share requests to the oracle; ' +
-      'bytes are of keys, names, timestamps and values, before any encoding; disk commits are write transactions of ' +
-      'the embedded storage, each with its fsync, that callers share.',
+      'bytes are of keys, names, timestamps and values, before any encoding; disk commits are groups that ' +
+      'the embedded storage writes, each with its fsync, and that callers share.',
     columns: ['store', 'operation', 'calls', 'bytes sent', 'bytes received', 'disk commits'],
     rows: results.flatMap(({ name, figure8: { messages } }) =>
       [...messages].map(([of, { calls, bytesSent, bytesReceived, diskCommits }]) => [
@@ -216,7 +216,7 @@ export function profileTable(results: readonly StoreResult[]): ResultTable {
     title: 'Where the client’s CPU time goes',
     caption:
       'Microseconds per operation by part of the program, from sampling profiles, which are in the folder of the run ' +
-      '(sampling itself takes time, too). The storage client is engine/bigtable; packages are lmdb, protobufjs and the like.',
+      '(sampling itself takes time, too). The storage client is engine/bigtable; packages are protobufjs and the like.',
     columns: [
       'store',
       'operation',

@@ -1,16 +1,10 @@
 /**
- * The tables of an embedded store: their ids, families and splits.
+ * The tables of an embedded store: their ids, families and splits. Kept as a row of its own, in a
+ * table that has no name.
  *
- * All cells share one lmdb database and begin with their table's id, so processes need to agree
- * only on this catalog. Ids are never reused: a process that missed a drop writes nothing
- * (the writer checks the catalog inside its write transaction), and reads the unpurged remains of a
- * table that no longer exists.
- *
- *     create: catalog entry in one lmdb transaction
- *     drop:   entry marked "dropping" ─▶ cells purged in batches ─▶ entry removed
- *
- * What if we die while purging? The entry still says "dropping"; the next process that opens the
- * store continues.
+ * The keys of a table's rows begin with its id. Ids are never used again, so dropping a table only
+ * removes its entry here: rows of an unknown table are left out of the index when the log is read,
+ * and out of the log when it is cleaned.
  */
 import { PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
@@ -20,21 +14,18 @@ export interface TableEntry {
   readonly name: string;
   readonly families: readonly string[];
   readonly splits: readonly string[];
-  readonly dropping: boolean;
 }
 
 export interface Catalog {
-  /** Grows with every change; equal versions mean equal catalogs. */
-  readonly version: number;
   /** The id of the next table. */
   readonly nextId: number;
   readonly tables: readonly TableEntry[];
 }
 
-export const EMPTY_CATALOG: Catalog = { version: 0, nextId: 1, tables: [] };
+export const EMPTY_CATALOG: Catalog = { nextId: 1, tables: [] };
 
 export function findTable(catalog: Catalog, name: string): TableEntry | undefined {
-  return catalog.tables.find((table) => table.name === name && !table.dropping);
+  return catalog.tables.find((table) => table.name === name);
 }
 
 /** The catalog with the table added; the same catalog if it has the table with the same schema. */
@@ -56,25 +47,12 @@ export function withTable(catalog: Catalog, name: string, schema: TableSchema): 
     name,
     families: schema.families,
     splits,
-    dropping: false,
   };
-  return {
-    version: catalog.version + 1,
-    nextId: catalog.nextId + 1,
-    tables: [...catalog.tables, entry],
-  };
-}
-
-export function withDropping(catalog: Catalog, name: string): Catalog {
-  const tables = catalog.tables.map((table) =>
-    table.name === name ? { ...table, dropping: true } : table,
-  );
-  return { ...catalog, version: catalog.version + 1, tables };
+  return { nextId: catalog.nextId + 1, tables: [...catalog.tables, entry] };
 }
 
 export function withoutTable(catalog: Catalog, id: number): Catalog {
-  const tables = catalog.tables.filter((table) => table.id !== id);
-  return { ...catalog, version: catalog.version + 1, tables };
+  return { ...catalog, tables: catalog.tables.filter((table) => table.id !== id) };
 }
 
 /** @throws FAMILY_NOT_FOUND */

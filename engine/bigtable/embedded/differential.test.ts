@@ -7,9 +7,11 @@
  * fast-check prints the seed of a failure and shrinks its operations.
  */
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { createMemoryBigtable } from '../../testing/index.ts';
 import {
   TIMESTAMP_MAX,
@@ -21,8 +23,8 @@ import {
   type RowMutation,
   type TableSchema,
 } from '../bigtable.ts';
-import { LISTED_VALUE_BYTES_MAX } from './cells.ts';
 import { openEmbedded } from './index.ts';
+import { INLINE_BYTES_MAX, PAGE_BYTES_MAX } from './page.ts';
 
 const TABLES = ['t', 'u'] as const;
 const SCHEMA: TableSchema = { families: ['data', 'lock'], splits: ['b', 'a'] };
@@ -59,7 +61,7 @@ const timestamp = fc.oneof(
 const value = fc.oneof(
   { arbitrary: fc.uint8Array({ maxLength: 3 }), weight: 8 },
   fc
-    .constantFrom(LISTED_VALUE_BYTES_MAX, LISTED_VALUE_BYTES_MAX + 1)
+    .constantFrom(INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1, PAGE_BYTES_MAX)
     .map((bytes) => new Uint8Array(bytes).fill(7)),
 );
 
@@ -85,13 +87,13 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
 const mutations = fc.array(mutation, { minLength: 1, maxLength: 5 });
 const rowMutation: fc.Arbitrary<RowMutation> = fc.record({ table, row, mutations });
 
-/** More versions of one cell than a small row has. */
+/** More versions of one cell than a page has. */
 const manyVersions: fc.Arbitrary<RowMutation> = fc
   .record({ table, row, of: family, column: qualifier })
   .map(({ of, column, table: name, row: key }) => ({
     table: name,
     row: key,
-    mutations: Array.from({ length: 40 }, (_, i) => ({
+    mutations: Array.from({ length: 100 }, (_, i) => ({
       kind: 'set' as const,
       family: of,
       qualifier: column,
@@ -100,9 +102,18 @@ const manyVersions: fc.Arbitrary<RowMutation> = fc
     })),
   }));
 
-const filter: fc.Arbitrary<CellFilter> = fc.record(
-  { family, qualifier, from: timestamp, to: timestamp, versions: fc.integer({ min: 1, max: 3 }) },
-  { requiredKeys: ['family'] },
+const someCells = {
+  family,
+  from: timestamp,
+  to: timestamp,
+  versions: fc.integer({ min: 1, max: 3 }),
+};
+const filter: fc.Arbitrary<CellFilter> = fc.oneof(
+  fc.record({ ...someCells, qualifier }, { requiredKeys: ['family'] }),
+  fc.record(
+    { ...someCells, suffix: fc.constantFrom('', 'a', '\0') },
+    { requiredKeys: ['family', 'suffix'] },
+  ),
 );
 const filters = fc.array(filter, { minLength: 1, maxLength: 3 });
 const conditional: fc.Arbitrary<ConditionalRowMutation> = fc.record(
@@ -150,31 +161,39 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.record({ kind: fc.constantFrom('drop' as const, 'create' as const), table }),
 );
 
-/** Sizes of the row cache: for no rows, for a few of the test's rows, and for all of them. */
-for (const rowCacheBytes of [0, 5_000, 1_000_000]) {
-  test(`random operations get the same answers from the embedded and the memory store, cache ${rowCacheBytes}`, async () => {
-    const folder = temporaryFolder();
-    // Without fsync, which does not change any answer; the same stores for all runs.
-    const options = { folder, fsync: false, rowCacheBytes };
-    await using embedded = await openEmbedded(options);
-    await using other = await openEmbedded(options);
-    const run = fc.record({ next: operation, isOther: fc.nat(4).map((n) => n === 0) });
-    await fc.assert(
-      fc.asyncProperty(fc.array(run, { maxLength: 25 }), async (runs) => {
-        await using memory = createMemoryBigtable();
-        for (const name of TABLES) {
-          await embedded.dropTable(name);
-          await embedded.createTable(name, SCHEMA);
-          await memory.createTable(name, SCHEMA);
-        }
-        const whole = wholeTables().map((next) => ({ next, isOther: false }));
-        for (const { next, isOther } of [...runs, ...whole]) {
-          const store = isOther ? other : embedded;
-          assert.deepEqual(await answer(store, next), await answer(memory, next));
-        }
-      }),
-      { numRuns: 400 },
-    );
+for (const isReopened of [false, true]) {
+  const how = isReopened ? 'that is reopened now and then' : 'that stays open';
+  test(`random operations get the same answers from the memory store and an embedded one ${how}`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'percolator-differential-'));
+    // Without fsync, which does not change any answer; the same store for all runs.
+    const open = (): Promise<Bigtable> => openEmbedded({ folder, fsync: false });
+    let embedded = await open();
+    const reopen = async (): Promise<void> => {
+      await embedded.close();
+      embedded = await open();
+    };
+    try {
+      const step = fc.record({ next: operation, reopens: fc.nat(4).map((n) => n === 0) });
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+          await using memory = createMemoryBigtable();
+          for (const name of TABLES) {
+            await embedded.dropTable(name);
+            await embedded.createTable(name, SCHEMA);
+            await memory.createTable(name, SCHEMA);
+          }
+          const whole = wholeTables().map((next) => ({ next, reopens: isReopened }));
+          for (const { next, reopens } of [...steps, ...whole]) {
+            if (isReopened && reopens) await reopen();
+            assert.deepEqual(await answer(embedded, next), await answer(memory, next));
+          }
+        }),
+        { numRuns: isReopened ? 100 : 400 },
+      );
+    } finally {
+      await embedded.close();
+      await rm(folder, { recursive: true, force: true });
+    }
   });
 }
 

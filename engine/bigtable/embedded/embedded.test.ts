@@ -3,13 +3,12 @@
  * drops.
  */
 import assert from 'node:assert/strict';
-import { stat, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { open, type Database } from 'lmdb';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
-import { findTable, withDropping, type Catalog } from './catalog.ts';
+import { decorate } from '../decorate.ts';
 import { openEmbedded } from './index.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
@@ -23,10 +22,28 @@ conformanceSuite('embedded without fsync', async () =>
   openEmbedded({ folder: temporaryFolder(), fsync: false }),
 );
 
-// The cache has room for a few rows only, so that some are evicted and others not.
-conformanceSuite('embedded with a cache of rows', async () =>
-  openEmbedded({ folder: temporaryFolder(), fsync: false, rowCacheBytes: 5_000 }),
-);
+conformanceSuite('a client of an embedded store', async () => {
+  const folder = temporaryFolder();
+  const owner = await openEmbedded({ folder });
+  return closingBoth(await openEmbedded({ folder }), owner);
+});
+
+conformanceSuite('a client that has taken an embedded store over', async () => {
+  const folder = temporaryFolder();
+  const owner = await openEmbedded({ folder });
+  const client = await openEmbedded({ folder });
+  await owner.close();
+  return client;
+});
+
+function closingBoth(store: Bigtable, owner: Bigtable): Bigtable {
+  return decorate(store, {
+    close: async () => {
+      await store.close();
+      await owner.close();
+    },
+  });
+}
 
 async function openWithTable(folder: string): Promise<Bigtable> {
   const store = await openEmbedded({ folder });
@@ -105,34 +122,6 @@ test('written data exists after reopening, with tables and splits', async () => 
   assert.deepEqual(await keysOf(store), ['r']);
 });
 
-test('one process may open a folder twice; closing one leaves the other', async () => {
-  const folder = temporaryFolder();
-  const first = await openWithTable(folder);
-  await using second = await openEmbedded({ folder });
-  await first.mutateRows([setRow('a')]);
-  await second.mutateRows([setRow('b')]);
-  assert.deepEqual(await keysOf(first), ['a', 'b']);
-  await first.close();
-  await second.mutateRows([setRow('c')]);
-  assert.deepEqual(await keysOf(second), ['a', 'b', 'c']);
-});
-
-test('the map of the file does not move while the file grows', async () => {
-  const folder = temporaryFolder();
-  await using store = await openWithTable(folder);
-  const watched = open({ path: folder, noSubdir: false, overlappingSync: false });
-  const mapBytes = (): number => (watched.getStats() as { readonly mapSize: number }).mapSize;
-  const before = mapBytes();
-  const value = Buffer.alloc(2 ** 20);
-  const mutations = [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }] as const;
-  await store.mutateRows([{ table: 't', row: 'r', mutations }]);
-  const { size } = await stat(join(folder, 'data.mdb'));
-  assert.ok(size > value.length, 'the file has grown');
-  // Two threads that remap at the same time corrupt the process (environment.ts).
-  assert.equal(mapBytes(), before);
-  await watched.close();
-});
-
 test('a folder that cannot be opened is named in one sentence', async () => {
   const file = join(temporaryFolder(), 'file');
   await writeFile(file, 'not a folder');
@@ -142,63 +131,41 @@ test('a folder that cannot be opened is named in one sentence', async () => {
   });
 });
 
-test('the next process that opens the store finishes an interrupted drop', async () => {
-  const folder = temporaryFolder();
-  {
-    await using store = await openWithTable(folder);
-    await store.mutateRows(Array.from({ length: 500 }, (_, i) => setRow(`r${i}`)));
-  }
-  // The state left by a process that dies after marking the table and before purging its cells.
-  await inside(folder, async (_cells, catalogs) => {
-    await catalogs.put('catalog', withDropping(catalogOf(catalogs), 't'));
-  });
-  {
-    await using store = await openEmbedded({ folder });
-    assert.deepEqual(await store.listTables(), []);
-  }
-  await inside(folder, async (cells, catalogs) => {
-    assert.equal(cells.getCount(), 0);
-    assert.deepEqual(catalogOf(catalogs).tables, []);
-  });
-});
-
-test('a mutation sent for a table that is dropped and recreated meanwhile is refused', async () => {
+test('mutations apply in the order sent, also around a drop', async () => {
   await using store = await openWithTable(temporaryFolder());
-  const dropped = store.dropTable('t');
-  const made = store.createTable('t', { families: ['lock', 'data'] });
-  // Checked against the old table, applied after the new one was created.
-  const sent = store.mutateRows([setRow('r')]);
-  await assert.rejects(sent, { code: 'TABLE_NOT_FOUND' });
-  await Promise.all([dropped, made]);
-  assert.deepEqual(await keysOf(store), []);
+  const answers = await Promise.allSettled([
+    store.mutateRows([setRow('before')]),
+    store.dropTable('t'),
+    store.mutateRows([setRow('between')]),
+    store.createTable('t', { families: ['lock', 'data'] }),
+    store.mutateRows([setRow('after')]),
+  ]);
+  const codes = answers.map((answer) =>
+    answer.status === 'rejected' ? (answer.reason as { code: unknown }).code : 'done',
+  );
+  assert.deepEqual(codes, ['done', 'done', 'TABLE_NOT_FOUND', 'done', 'done']);
+  assert.deepEqual(await keysOf(store), ['after']);
 });
 
-test('a recreated table does not reuse the id of the dropped one', async () => {
+test('rows of a dropped table are in no later table, also after reopening', async () => {
   const folder = temporaryFolder();
-  const ids: (number | undefined)[] = [];
-  for (let i = 0; i < 2; i++) {
+  for (let life = 0; life < 3; life++) {
     await using store = await openWithTable(folder);
-    await inside(folder, async (_, catalogs) => {
-      ids.push(findTable(catalogOf(catalogs), 't')?.id);
-    });
+    assert.deepEqual(await keysOf(store), []);
+    await store.mutateRows([setRow(`life ${life}`)]);
     await store.dropTable('t');
   }
-  assert.deepEqual(ids, [1, 2]);
 });
 
-/** Opens the lmdb databases of the store. */
-async function inside(
-  folder: string,
-  look: (cells: Database, catalogs: Database<Catalog, string>) => Promise<void>,
-): Promise<void> {
-  const root = open({ path: folder, noSubdir: false, pageSize: 8192, maxDbs: 4 });
-  const catalogs: Database<Catalog, string> = root.openDB({ name: 'catalog', encoding: 'json' });
-  await look(root.openDB({ name: 'cells', keyEncoding: 'binary', encoding: 'binary' }), catalogs);
-  await root.close();
-}
-
-function catalogOf(catalogs: Database<Catalog, string>): Catalog {
-  const catalog = catalogs.get('catalog');
-  assert.ok(catalog);
-  return catalog;
-}
+test('onChange tells of each durable change, until the listening ends', async () => {
+  await using store = await openWithTable(temporaryFolder());
+  let [first, second] = [0, 0];
+  const endFirst = store.onChange?.(() => first++);
+  store.onChange?.(() => second++);
+  await store.mutateRows([setRow('a')]);
+  assert.deepEqual([first, second], [1, 1]);
+  endFirst?.();
+  endFirst?.(); // Twice is harmless.
+  await store.mutateRows([setRow('b')]);
+  assert.deepEqual([first, second], [1, 2]);
+});

@@ -1,33 +1,27 @@
 /**
- * A durable Bigtable in this process, on lmdb: nothing to install, nothing to start.
+ * A durable Bigtable in this process: nothing to install, nothing to start.
  *
- *     reads ──▶ a fresh lmdb snapshot ──▶ seeks
- *     mutations ──▶ checked ──▶ group commit ──▶ one lmdb transaction, one fsync ──▶ resolved
+ *     mutations ─▶ checked, and gathered in a group ─▶ one write and one sync of the log ─▶ answered
+ *     reads ─▶ index in memory ─▶ log
  *
- * Several processes of one machine may open one folder. lmdb's writer lock orders their mutations,
- * and killing a process that holds the lock does no harm. While one process opens the store, none
- * commits (door.ts). A process that is *stopped* (SIGSTOP, a debugger) inside a group blocks the
- * others: lmdb has one writer.
+ * One process owns the folder (folder.ts). What it has acknowledged is in an append-only log with
+ * checksums (log.ts); the index of the log's rows is in memory (sorted-index.ts), and now and then
+ * on the disk, so that opening is fast (hint.ts).
  *
- * It has no tablets. Splits are kept and returned, for code that picks random tablets, but every
- * process serves all rows.
+ * It has no tablets. Splits are kept and returned, for code that picks random tablets.
  */
-import { isMainThread } from 'node:worker_threads';
-import type { Database, RootDatabase } from 'lmdb';
-import { assert, PercolatorError } from '../../base/index.ts';
-import { checkOptions, FLAG, type Kinds, NAME, WHOLE } from '../../base/options.ts';
+import { PercolatorError } from '../../base/index.ts';
 import type {
   Bigtable,
   CellFilter,
   ConditionalRowMutation,
   Manifest,
+  Mutation,
   Row,
   RowMutation,
   RowRange,
   TableSchema,
 } from '../bigtable.ts';
-import { answersTo } from '../answers.ts';
-import { durabilityOf } from '../durability.ts';
 import {
   validateFilter,
   validateMutation,
@@ -36,152 +30,69 @@ import {
   validateSchema,
 } from '../validate.ts';
 import {
+  type Catalog,
   EMPTY_CATALOG,
   familyId,
   findTable,
-  withDropping,
+  type TableEntry,
   withoutTable,
   withTable,
-  type Catalog,
-  type TableEntry,
 } from './catalog.ts';
-import { type Door, openDoor } from './door.ts';
 import {
-  type Environment,
-  type EnvironmentSettings,
-  makeFolder,
-  openEnvironment,
-  syncStore,
-} from './environment.ts';
-import { checkIsStore } from './existing-store.ts';
-import { FileWatch } from './file-watch.ts';
-import { type Committing, failureOf, transactIn } from './failed-commit.ts';
-import { createGroupCommit, type GroupCommit } from './group-commit.ts';
-import { withHardExit } from './hard-exit.ts';
-import { checkKeyLength, prefixEnd, tablePrefix } from './keys.ts';
-import { LargeRows } from './large-rows.ts';
-import { readRange, readRow, type Storage } from './read.ts';
-import { RowCache } from './row-cache.ts';
-import { filterForTable, type TableFilter } from './table-filter.ts';
-import { applyConditional, applyMutations } from './write.ts';
+  checkKeyLength,
+  columnKey,
+  prefixEnd,
+  rowKey,
+  rowOf,
+  rowStart,
+  tablePrefix,
+} from './keys.ts';
+import type { Place } from './leaf.ts';
+import type { PendingRow } from './pending-row.ts';
+import { anyCell, cellsOf, filterFor, type RowFilter } from './row-filter.ts';
+import type { RowPages } from './row-pages.ts';
+import type { RowStore } from './row-store.ts';
 
-export interface EmbeddedOptions {
-  /** The folder of the store; created if absent. */
-  readonly folder: string;
-  /**
-   * Whether a mutation resolves only when fsync has put it on the disk. Default true. With false it
-   * survives `kill -9` of the process but not a power failure, and a commit costs 20 times less.
-   */
-  readonly fsync?: boolean | undefined;
-  /**
-   * Opens a store that must exist, refuses every mutation with READ_ONLY, and leaves the folder's
-   * content unchanged. Default false.
-   */
-  readonly readOnly?: boolean | undefined;
-  /**
-   * Approximate memory, in bytes, for caching rows that were read. Default 0: none. Too small: rows
-   * are evicted before they are read again. It is useless while other processes write, whatever its
-   * size: each of their commits empties it.
-   */
-  readonly rowCacheBytes?: number | undefined;
-}
+/** The row of the catalog, and its only cell. */
+const CATALOG_ROW = rowKey(tablePrefix(0), 'catalog');
+const CATALOG_TABLE: TableEntry = { id: 0, name: '', families: [''], splits: [] };
+const CATALOG_CELL = { family: '', qualifier: '', timestamp: 0 } as const;
 
-const KINDS: Kinds<EmbeddedOptions> = {
-  folder: NAME,
-  fsync: FLAG,
-  readOnly: FLAG,
-  rowCacheBytes: WHOLE,
-};
+/** What every embedded store can do; how durable it is, depends on how it is opened. */
+export const MANIFEST = {
+  name: 'embedded',
+  conditionalBatch: true,
+  ordered: true,
+  splits: true,
+} as const;
 
-const CATALOG_KEY = 'catalog';
-/** A copy of the catalog's version: small enough for every read to check. */
-const VERSION_KEY = 'version';
-/**
- * How many groups were committed since counting began; row-cache.ts uses it to detect other
- * writers. Absent until a process has a cache, because counting costs a lone mutation a fifteenth
- * of its time.
- */
-const GROUPS_KEY = 'groups';
-/** Cells purged per transaction when a table is dropped: other writers may commit in between. */
-const PURGE_CELLS = 10_000;
-
-/**
- * @throws STORE_UNAVAILABLE if the folder cannot be created or opened, INVALID_ARGUMENT; the
- * message says which
- */
-export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
-  checkOptions('openEmbedded', options, KINDS, ['folder']);
-  const { fsync = true, readOnly = false, rowCacheBytes = 0 } = options;
-  let door: Door | undefined;
-  try {
-    if (readOnly) checkIsStore(options.folder);
-    else await makeFolder(options.folder, { fsync });
-    door = openDoor(options.folder, { readOnly });
-    const store = await openThrough(door, { ...options, fsync, readOnly, rowCacheBytes });
-    if (!readOnly && fsync) await syncStore(options.folder);
-    if (!readOnly) await store.finishDrops();
-    if (!readOnly && rowCacheBytes > 0) await store.beginCounting();
-    return store;
-  } catch (cause) {
-    await door?.close();
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new PercolatorError(
-      'STORE_UNAVAILABLE',
-      `the embedded store in ${options.folder} cannot be opened: ${reason}`,
-      { cause },
-    );
-  }
-}
-
-type Settings = EnvironmentSettings & { readonly rowCacheBytes: number };
-
-/** Opens the environment while no process commits. */
-function openThrough(door: Door | undefined, settings: Settings): Promise<Embedded> {
-  const opening = (): Embedded => new Embedded(openEnvironment(settings), { ...settings, door });
-  return door === undefined
-    ? Promise.resolve(opening())
-    : withHardExit(() => door.passAtOnce(opening));
-}
-
-class Embedded implements Bigtable {
+export interface EmbeddedParts {
+  readonly rows: RowStore;
   readonly manifest: Manifest;
-  readonly #root: RootDatabase;
-  /** Undefined in a read-only store that was never opened to write. */
-  readonly #door: Door | undefined;
-  readonly #cells: Database<Buffer, Buffer>;
-  readonly #storage: Storage<Database<Buffer, Buffer>>;
-  readonly #cache: RowCache | undefined;
-  readonly #catalogs: Database<Catalog | number, string>;
-  readonly #commits: GroupCommit;
-  readonly #readOnly: boolean;
-  readonly #watch: FileWatch;
-  /** The catalog as last seen; reloaded when a read or a group finds another version. */
-  #catalog: Catalog = EMPTY_CATALOG;
-  #closed: Promise<void> | undefined;
-  /** The answer to every call once lmdb no longer serves this process. */
-  #failure: PercolatorError | undefined;
+  readonly readOnly: boolean;
+  /** Ends all that serves the store, once its last group is durable. */
+  readonly end: () => Promise<void>;
+}
 
-  constructor(
-    { root, cells, catalogs }: Environment,
-    settings: Settings & { readonly door: Door | undefined },
-  ) {
-    const { folder, fsync, readOnly, rowCacheBytes, door } = settings;
-    this.#root = root;
-    this.#door = door;
+export class Embedded implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #rows: RowStore;
+  readonly #readOnly: boolean;
+  readonly #end: () => Promise<void>;
+  readonly #listeners = new Set<() => void>();
+  /** What readers see, and what it will be when everything submitted is durable. */
+  #catalog: Catalog;
+  #pendingCatalog: Catalog;
+  #closed: Promise<void> | undefined;
+
+  constructor({ rows, manifest, readOnly, end }: EmbeddedParts) {
+    this.#rows = rows;
+    this.manifest = manifest;
     this.#readOnly = readOnly;
-    this.#watch = new FileWatch(folder);
-    this.#cells = cells;
-    this.#storage = { cells, large: new LargeRows() };
-    this.#cache = rowCacheBytes === 0 ? undefined : new RowCache(rowCacheBytes);
-    this.#catalogs = catalogs;
-    this.#commits = createGroupCommit((callback) => this.#transact(callback));
-    this.manifest = {
-      name: 'embedded',
-      conditionalBatch: true,
-      ordered: true,
-      splits: true,
-      durability: durabilityOf({ kind: 'embedded', fsync }),
-    };
+    this.#end = end;
+    this.#catalog = this.#readCatalog();
+    this.#pendingCatalog = this.#catalog;
+    this.#forgetDropped();
   }
 
   async readRow(
@@ -189,9 +100,12 @@ class Embedded implements Bigtable {
     row: string,
     filters: readonly CellFilter[],
   ): Promise<Row | undefined> {
+    this.#assertOpen();
     validateRowKey(row);
-    const wanted = this.#look(table, filters);
-    return readRow(this.#storageToRead(), wanted.table, row, wanted.filters);
+    filters.forEach(validateFilter);
+    if (this.#rows.isInDoubt) await this.#settle();
+    const { id, wanted } = this.#look(table, filters);
+    return this.#rowOf(row, this.#rows.row(rowKey(tablePrefix(id), row)), wanted);
   }
 
   async readRows(
@@ -199,10 +113,13 @@ class Embedded implements Bigtable {
     rows: readonly string[],
     filters: readonly CellFilter[],
   ): Promise<readonly (Row | undefined)[]> {
+    this.#assertOpen();
     rows.forEach(validateRowKey);
-    const wanted = this.#look(table, filters);
-    const storage = this.#storageToRead();
-    return rows.map((row) => readRow(storage, wanted.table, row, wanted.filters));
+    filters.forEach(validateFilter);
+    if (this.#rows.isInDoubt) await this.#settle();
+    const { id, wanted } = this.#look(table, filters);
+    const prefix = tablePrefix(id);
+    return rows.map((row) => this.#rowOf(row, this.#rows.row(rowKey(prefix, row)), wanted));
   }
 
   async readRange(
@@ -210,47 +127,63 @@ class Embedded implements Bigtable {
     range: RowRange & { readonly limit: number },
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
+    this.#assertOpen();
     validateRange(range);
-    const wanted = this.#look(table, filters);
-    const bounds = { start: range.start ?? '', end: range.end, limit: range.limit };
-    return readRange(this.#cells, wanted.table, bounds, wanted.filters);
+    filters.forEach(validateFilter);
+    if (this.#rows.isInDoubt) await this.#settle();
+    const { id, wanted } = this.#look(table, filters);
+    const prefix = tablePrefix(id);
+    const end = range.end === undefined ? prefixEnd(prefix) : rowStart(prefix, range.end);
+    const found: Row[] = [];
+    for (const { key, pages } of this.#rows.rows(rowStart(prefix, range.start ?? ''), end)) {
+      const row = this.#rowOf(rowOf(key), pages, wanted);
+      if (row !== undefined) found.push(row);
+      if (found.length === range.limit) break;
+    }
+    return found;
   }
 
   async checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
     this.#assertWritable();
-    this.#refresh();
-    const { id } = this.#validateConditional(conditional);
-    return this.#commits.submit(() => {
-      const table = this.#tableForWriting(conditional.table, id);
-      this.#cache?.write(table, conditional.row);
-      return applyConditional(this.#storage, table, conditional);
-    });
+    if (this.#rows.isInDoubt) await this.#settle();
+    const found = this.#apply(conditional);
+    await this.#rows.durable();
+    return found;
   }
 
-  checkAndMutateRows(
+  async checkAndMutateRows(
     conditionals: readonly ConditionalRowMutation[],
   ): Promise<readonly (boolean | Error)[]> {
-    // All are submitted in this turn of the event loop, so they share one group and one fsync.
-    return answersTo(conditionals.map((conditional) => this.checkAndMutateRow(conditional)));
+    const answers: (boolean | Error)[] = [];
+    try {
+      this.#assertWritable();
+      if (this.#rows.isInDoubt) await this.#settle();
+      for (const conditional of conditionals) answers.push(this.#tryApply(conditional));
+      await this.#rows.durable();
+      return answers;
+    } catch (error) {
+      return conditionals.map((_, i) => {
+        const answer = answers[i];
+        return answer instanceof Error ? answer : asError(error);
+      });
+    }
   }
 
   async mutateRows(rows: readonly RowMutation[]): Promise<void> {
     this.#assertWritable();
-    this.#refresh();
-    const ids = rows.map((row) => this.#validateRowMutation(row).id);
-    await this.#commits.submit(() => {
-      rows.forEach(({ table: name, row, mutations }, i) => {
-        const table = this.#tableForWriting(name, ids[i]);
-        this.#cache?.write(table, row);
-        applyMutations(this.#cells, table, row, mutations);
-      });
-    });
+    if (this.#rows.isInDoubt) await this.#settle();
+    const tables = rows.map((row) => this.#validateRowMutation(row));
+    for (const [i, { row, mutations }] of rows.entries()) {
+      const table = tables[i] as TableEntry;
+      const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
+      this.#mutate(pending, table, mutations);
+    }
+    await this.#rows.durable();
   }
 
   async sampleRowKeys(table: string): Promise<readonly string[]> {
     this.#assertOpen();
-    this.#refresh();
-    return this.#table(table).splits;
+    return tableOf(this.#catalog, table).splits;
   }
 
   async createTable(table: string, schema: TableSchema): Promise<void> {
@@ -261,37 +194,38 @@ class Embedded implements Bigtable {
 
   async listTables(): Promise<readonly string[]> {
     this.#assertOpen();
-    this.#refresh();
-    return this.#catalog.tables.filter((table) => !table.dropping).map((table) => table.name);
+    return this.#catalog.tables.map(({ name }) => name);
   }
 
   async dropTable(table: string): Promise<void> {
     this.#assertWritable();
-    await this.#changeCatalog((catalog) =>
-      findTable(catalog, table) === undefined ? catalog : withDropping(catalog, table),
-    );
-    await this.finishDrops();
+    await this.#changeCatalog((catalog) => {
+      const entry = findTable(catalog, table);
+      return entry === undefined ? catalog : withoutTable(catalog, entry.id);
+    });
   }
 
-  /** Purges the tables that any process has dropped and that are not yet purged. */
-  async finishDrops(): Promise<void> {
-    this.#refresh();
-    for (const { id } of this.#catalog.tables.filter((table) => table.dropping)) {
-      while ((await this.#commits.submit(() => this.#purgeSome(id))) > 0);
-      await this.#changeCatalog((catalog) => withoutTable(catalog, id));
-    }
+  /** Every change is made by this process. */
+  readonly onChange = (listener: () => void): (() => void) => {
+    const tell = (): void => listener(); // Lets one function listen twice.
+    this.#listeners.add(tell);
+    return () => {
+      this.#listeners.delete(tell);
+    };
+  };
+
+  /** A group is durable and visible. */
+  changed(): void {
+    for (const tell of this.#listeners) tell();
   }
 
-  /** From the next group on, all processes count; until then no cache is used. */
-  async beginCounting(): Promise<void> {
-    await this.#commits.submit(() => {});
+  /** What is pending will not be applied. */
+  failed(): void {
+    this.#pendingCatalog = this.#catalog;
   }
-
-  readonly onChange = (listener: () => void): (() => void) => this.#watch.listen(listener);
 
   async close(): Promise<void> {
-    this.#watch.close();
-    this.#closed ??= this.#closeBoth();
+    this.#closed ??= this.#rows.idle().then(() => this.#end());
     await this.#closed;
   }
 
@@ -299,170 +233,83 @@ class Embedded implements Bigtable {
     await this.close();
   }
 
-  async #closeBoth(): Promise<void> {
-    await this.#commits.idle();
-    await this.#root.close();
-    await this.#door?.close();
-  }
-
-  /**
-   * Makes later reads see everything committed so far, in every process. lmdb keeps one snapshot
-   * for a turn of the event loop and longer; a transaction that received its start timestamp
-   * meanwhile would look for locks in a state older than its own snapshot (contract, promise 2).
-   */
-  #refresh(): void {
-    this.#root.resetReadTxn();
-    try {
-      this.#loadCatalog();
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      if (reason.includes('MDB_PANIC')) throw this.#failWith(cause);
-      // For example, more processes read than lmdb has slots for.
-      const message = `the embedded store cannot be read: ${reason}`;
-      throw new PercolatorError('STORE_UNAVAILABLE', message, { cause });
-    }
-  }
-
-  /**
-   * The storage for a read that has just begun: with the cache, if the cache can follow to its
-   * snapshot.
-   */
-  #storageToRead(): Storage {
-    const cache = this.#cache;
-    const groups = cache && this.#groups();
-    if (groups === undefined || cache?.follow(groups) !== true) return this.#storage;
-    return { ...this.#storage, cache };
-  }
-
-  #groups(): number | undefined {
-    return this.#catalogs.get(GROUPS_KEY) as number | undefined;
-  }
-
-  #table(name: string): TableEntry {
-    const table = findTable(this.#catalog, name);
-    if (table === undefined) {
-      throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
-    }
-    return table;
+  async #settle(): Promise<void> {
+    await this.#rows.settle();
+    this.#assertOpen(); // It may have been closed meanwhile.
   }
 
   /** Begins a read. Checks the table and the families of the filters even if there is no row. */
   #look(
     name: string,
     filters: readonly CellFilter[],
-  ): { readonly table: TableEntry; readonly filters: readonly TableFilter[] } {
-    this.#assertOpen();
-    filters.forEach(validateFilter);
-    this.#refresh();
-    const table = this.#table(name);
-    return { table, filters: filters.map((filter) => filterForTable(table, filter)) };
+  ): { readonly id: number; readonly wanted: readonly RowFilter[] } {
+    const table = tableOf(this.#catalog, name);
+    return { id: table.id, wanted: filters.map((filter) => filterFor(table, filter)) };
   }
 
-  /**
-   * The table that was validated against, if it still exists: another process may have dropped it
-   * since, and cells written with its id would never be purged.
-   */
-  #tableForWriting(name: string, validatedId: number | undefined): TableEntry {
-    const table = findTable(this.#catalog, name);
-    if (table === undefined || table.id !== validatedId) {
-      throw new PercolatorError('TABLE_NOT_FOUND', `table ${name} has been dropped`);
-    }
-    return table;
+  #rowOf(key: string, pages: RowPages | undefined, wanted: readonly RowFilter[]): Row | undefined {
+    if (pages === undefined) return undefined;
+    const cells = cellsOf(pages, wanted, this.#readLong);
+    return cells.length === 0 ? undefined : { key, cells };
   }
 
-  /** Another process may have changed the catalog, even dropped a table and created it again. */
-  #loadCatalog(): void {
-    const version = this.#catalogs.get(VERSION_KEY) ?? EMPTY_CATALOG.version;
-    if (version === this.#catalog.version) return;
-    this.#catalog = (this.#catalogs.get(CATALOG_KEY) as Catalog | undefined) ?? EMPTY_CATALOG;
-  }
+  /** A copy: the record is a part of a large piece of memory. */
+  readonly #readLong = (place: Place): Buffer => Buffer.from(this.#rows.log.readBody(place));
 
-  async #transact(callback: () => void): Promise<void> {
+  #tryApply(conditional: ConditionalRowMutation): boolean | Error {
     try {
-      if (this.#failure !== undefined) throw this.#failure;
-      const door = this.#door;
-      assert(door !== undefined, 'a writer has opened the door');
-      const group = (): void => {
-        this.#loadCatalog();
-        this.#countGroup();
-        callback();
-      };
-      await withHardExit(() =>
-        isMainThread
-          ? door.pass(() => this.#commit(group))
-          : door.passAtOnce(() => this.#commitAtOnce(group)),
-      );
-      this.#cache?.committed();
+      return this.#apply(conditional);
     } catch (error) {
-      this.#cache?.failed();
-      this.#catalog = EMPTY_CATALOG; // The group's changes to it were not committed: reload it.
-      throw error;
+      return asError(error);
     }
   }
 
-  /** Runs inside the door: no other process commits until it leaves. */
-  async #commit(group: () => void): Promise<void> {
-    const committing: Committing = { transactionId: undefined };
-    try {
-      await transactIn(this.#root, committing, group);
-    } catch (cause) {
-      throw this.#heardOf(committing, cause);
-    }
+  /** Checks and mutates in one step, so nothing comes in between. */
+  #apply(conditional: ConditionalRowMutation): boolean {
+    const { row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    const table = this.#validateConditional(conditional);
+    const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
+    const filters = anyOf.map((filter) => filterFor(table, filter));
+    const found = anyCell(pending, filters);
+    this.#mutate(pending, table, found ? ifFound : ifNotFound);
+    return found;
   }
 
-  #commitAtOnce(group: () => void): void {
-    const committing: Committing = { transactionId: undefined };
-    try {
-      this.#root.transactionSync(() => {
-        committing.transactionId = this.#root.getWriteTxnId();
-        group();
-      });
-    } catch (cause) {
-      throw this.#heardOf(committing, cause);
-    }
-  }
-
-  #heardOf(committing: Committing, cause: unknown): PercolatorError {
-    const { heard, isOver } = failureOf(this.#root, committing, cause);
-    if (isOver) this.#failWith(heard);
-    return heard;
-  }
-
-  /**
-   * lmdb no longer serves this process; another process, or the next opening, reads from the disk.
-   */
-  #failWith(cause: unknown): PercolatorError {
-    const message =
-      'the embedded store has closed itself because its disk failed in a commit; open it again';
-    this.#failure ??= new PercolatorError('STORE_CLOSED', message, { cause });
-    return this.#failure;
-  }
-
-  /** Counts even where this process has no cache: another one may. */
-  #countGroup(): void {
-    const groups = this.#groups();
-    if (groups === undefined && this.#cache === undefined) return;
-    const group = (groups ?? 0) + 1;
-    this.#catalogs.putSync(GROUPS_KEY, group);
-    this.#cache?.begin(group);
+  #mutate(row: PendingRow, table: TableEntry, mutations: readonly Mutation[]): void {
+    this.#rows.mutate(row, mutations, ({ family, qualifier }) =>
+      columnKey(familyId(table, family), qualifier),
+    );
   }
 
   async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {
-    await this.#commits.submit(() => {
-      const changed = change(this.#catalog);
-      if (changed === this.#catalog) return;
-      this.#catalogs.putSync(CATALOG_KEY, changed);
-      this.#catalogs.putSync(VERSION_KEY, changed.version);
+    if (this.#rows.isInDoubt) await this.#settle();
+    const changed = change(this.#pendingCatalog);
+    if (changed !== this.#pendingCatalog) {
+      const value = Buffer.from(JSON.stringify(changed));
+      const pending = this.#rows.pendingRow(CATALOG_ROW);
+      this.#mutate(pending, CATALOG_TABLE, [{ kind: 'set', ...CATALOG_CELL, value }]);
+      this.#pendingCatalog = changed;
+    }
+    await this.#rows.durable(() => {
       this.#catalog = changed;
+      this.#forgetDropped();
     });
   }
 
-  #purgeSome(tableId: number): number {
-    const prefix = tablePrefix(tableId);
-    const range = { start: prefix, end: prefixEnd(prefix), limit: PURGE_CELLS };
-    const keys = [...this.#cells.getKeys(range)];
-    for (const key of keys) this.#cells.removeSync(key);
-    return keys.length;
+  #readCatalog(): Catalog {
+    const pages = this.#rows.row(CATALOG_ROW);
+    const wanted = [filterFor(CATALOG_TABLE, { family: '' })];
+    const [cell] = pages === undefined ? [] : cellsOf(pages, wanted, this.#readLong);
+    if (cell === undefined) return EMPTY_CATALOG;
+    return JSON.parse(Buffer.from(cell.value).toString()) as Catalog;
+  }
+
+  /** Rows of tables that are no more. */
+  #forgetDropped(): void {
+    const known = new Set(this.#catalog.tables.map(({ id }) => id));
+    for (let id = 1; id < this.#catalog.nextId; id++) {
+      if (!known.has(id)) this.#rows.index.deleteAll(tablePrefix(id));
+    }
   }
 
   #validateConditional(conditional: ConditionalRowMutation): TableEntry {
@@ -483,7 +330,7 @@ class Embedded implements Bigtable {
 
   #validateRowMutation({ table, row, mutations }: RowMutation): TableEntry {
     validateRowKey(row);
-    const entry = this.#table(table);
+    const entry = tableOf(this.#pendingCatalog, table);
     for (const mutation of mutations) {
       validateMutation(mutation);
       familyId(entry, mutation.family);
@@ -499,9 +346,17 @@ class Embedded implements Bigtable {
   }
 
   #assertOpen(): void {
-    if (this.#closed !== undefined) {
-      throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
-    }
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#closed === undefined) return;
+    throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
   }
+}
+
+function tableOf(catalog: Catalog, name: string): TableEntry {
+  const table = findTable(catalog, name);
+  if (table !== undefined) return table;
+  throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
 }

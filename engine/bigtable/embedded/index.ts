@@ -1,2 +1,2 @@
 /** The front door of the embedded store. */
-export { openEmbedded, type EmbeddedOptions } from './embedded.ts';
+export { openEmbedded, type EmbeddedOptions } from './open-embedded.ts';

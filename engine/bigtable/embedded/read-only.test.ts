@@ -1,9 +1,8 @@
-/** A read-only store shows the writes of other processes, writes nothing, and creates nothing. */
+/** A read-only store refuses mutations, writes nothing, and creates nothing. */
 import assert from 'node:assert/strict';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { open } from 'lmdb';
 import { PercolatorError } from '../../base/index.ts';
 import { openEmbedded } from './index.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
@@ -15,22 +14,16 @@ const ROW = {
   mutations: [{ kind: 'set', ...CELL, value: Buffer.from('x') }],
 } as const;
 
-test('it shows tables and cells that another process creates meanwhile', async () => {
+async function storeWithRow(): Promise<string> {
   const folder = temporaryFolder();
   await using store = await openEmbedded({ folder });
-  await using reading = await openEmbedded({ folder, readOnly: true });
-  assert.deepEqual(await reading.listTables(), []);
   await store.createTable('t', { families: ['data'] });
-  assert.equal(await reading.readRow('t', 'r', [{ family: 'data' }]), undefined);
   await store.mutateRows([ROW]);
-  assert.equal((await reading.readRow('t', 'r', [{ family: 'data' }]))?.cells.length, 1);
-});
+  return folder;
+}
 
-test('it refuses every mutation with READ_ONLY', async () => {
-  const folder = temporaryFolder();
-  await using store = await openEmbedded({ folder });
-  await store.createTable('t', { families: ['data'] });
-  await using reading = await openEmbedded({ folder, readOnly: true });
+test('it refuses every mutation with READ_ONLY, and shows what there is', async () => {
+  await using reading = await openEmbedded({ folder: await storeWithRow(), readOnly: true });
   const refused = { code: 'READ_ONLY' };
   const conditional = { ...ROW, anyOf: [], ifNotFound: ROW.mutations };
   await assert.rejects(reading.mutateRows([ROW]), refused);
@@ -40,21 +33,57 @@ test('it refuses every mutation with READ_ONLY', async () => {
   await assert.rejects(reading.createTable('u', { families: ['data'] }), refused);
   await assert.rejects(reading.dropTable('t'), refused);
   assert.deepEqual(await reading.listTables(), ['t']);
+  assert.equal((await reading.readRow('t', 'r', [{ family: 'data' }]))?.cells.length, 1);
+});
+
+test('it changes no byte, of a store that was closed and of one that was killed', async () => {
+  const folder = await storeWithRow();
+  for (const isKilled of [false, true]) {
+    if (isKilled) await rm(join(folder, 'index')); // What only a close is certain to write.
+    const before = await bytesOf(folder);
+    await using reading = await openEmbedded({ folder, readOnly: true });
+    assert.equal((await reading.readRow('t', 'r', [{ family: 'data' }]))?.cells.length, 1);
+    await reading.close();
+    assert.deepEqual(await bytesOf(folder), before);
+  }
+});
+
+test('a copy without the lock file can be read', async () => {
+  const folder = await storeWithRow();
+  await rm(join(folder, 'lock'));
+  await using reading = await openEmbedded({ folder, readOnly: true });
+  assert.deepEqual(await reading.listTables(), ['t']);
+  assert.ok(!(await readdir(folder)).includes('lock'));
 });
 
 test('a folder that is missing, empty, or not a store is refused, and left unchanged', async () => {
   const folder = temporaryFolder();
-  const broken = join(folder, 'broken');
-  const short = join(folder, 'short');
-  const foreign = join(folder, 'foreign');
-  for (const made of [broken, short]) await mkdir(made);
-  await writeFile(join(broken, 'data.mdb'), 'not a page of lmdb '.repeat(1_000));
-  await writeFile(join(short, 'data.mdb'), '');
-  await open({ path: foreign, noSubdir: false }).close();
+  for (const [name, file, text] of [
+    ['broken', '0000000001.log', 'not a group of a log '.repeat(1_000)],
+    ['short', '0000000001.log', ''],
+    ['locked', 'lock', 'not an empty database '.repeat(1_000)],
+    ['old', 'data.mdb', 'pages of lmdb'],
+  ] as const) {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, file), text);
+  }
   const before = await readdir(folder, { recursive: true });
-  for (const name of ['missing', '.', 'broken', 'short', 'foreign']) {
+  for (const name of ['missing', '.', 'broken', 'short', 'locked', 'old']) {
     const opening = openEmbedded({ folder: join(folder, name), readOnly: true });
-    await assert.rejects(opening, { code: 'STORE_UNAVAILABLE' }, name);
+    await assert.rejects(opening, { code: 'STORE_UNAVAILABLE', message: /^the embedded store in/ });
   }
   assert.deepEqual(await readdir(folder, { recursive: true }), before);
+  // Nor does a writer take it for an empty folder.
+  for (const name of ['broken', 'locked', 'old']) {
+    const opening = openEmbedded({ folder: join(folder, name) });
+    await assert.rejects(opening, { code: 'STORE_UNAVAILABLE' }, name);
+  }
 });
+
+async function bytesOf(folder: string): Promise<Map<string, string>> {
+  const names = (await readdir(folder)).toSorted();
+  const files = names.map(async (name): Promise<[string, string]> => {
+    return [name, (await readFile(join(folder, name))).toString('hex')];
+  });
+  return new Map(await Promise.all(files));
+}

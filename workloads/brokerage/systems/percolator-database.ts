@@ -3,11 +3,10 @@
  * and lock service are a process each. An embedded store is loaded once and copied, so that each
  * experiment begins with the same data.
  */
-import { constants } from 'node:fs';
-import { copyFile, mkdir, open, rm } from 'node:fs/promises';
-import path from 'node:path';
+import { rm } from 'node:fs/promises';
 import { durabilityOf, fsck, openPercolator, openStore, type StoreAddress } from '#engine';
 import { Crew, startServices } from '../../harness/processes/index.ts';
+import { copyStore } from '../../harness/stores/copy-store.ts';
 import { checkStoreName, provideStore } from '../../harness/stores/index.ts';
 import type { DatabaseValues } from '../../harness/engine-settings.ts';
 import type { BrokerUpdate, Population } from '../model/index.ts';
@@ -26,13 +25,9 @@ export interface PercolatorDatabaseOptions {
   readonly engine: DatabaseValues;
   readonly countsCalls: boolean;
   readonly processes: number | undefined;
-  /** Memory of each client, with an embedded store. */
-  readonly rowCacheBytes: number;
   readonly signal: AbortSignal;
 }
 
-/** The one file of a closed lmdb environment that matters; lmdb recreates its lock file. */
-const DATA_FILE = 'data.mdb';
 /** Errors reported per audit: enough to see the problem. */
 const ERRORS_MAX = 20;
 
@@ -41,9 +36,9 @@ export async function openPercolatorDatabase(
   population: Population,
   options: PercolatorDatabaseOptions,
 ): Promise<LoadedDatabase> {
-  const { store: name, folder, copyOf, processes, rowCacheBytes, signal } = options;
+  const { store: name, folder, copyOf, processes, signal } = options;
   await using cleanup = new AsyncDisposableStack();
-  const provided = await provideStore(checkStoreName(name), { folder, rowCacheBytes });
+  const provided = await provideStore(checkStoreName(name), { folder });
   cleanup.use(provided);
   if (provided.address.kind === 'embedded') {
     cleanup.defer(() => rm(folder, { recursive: true, force: true }));
@@ -84,15 +79,6 @@ export async function loadStore(
   } finally {
     await store.close();
   }
-}
-
-/** Syncs the copy to the disk before use, so that no measurement waits for it. */
-async function copyStore(from: string, to: string): Promise<void> {
-  await mkdir(to, { recursive: true });
-  const target = path.join(to, DATA_FILE);
-  await copyFile(path.join(from, DATA_FILE), target, constants.COPYFILE_FICLONE);
-  await using file = await open(target, 'r+');
-  await file.sync();
 }
 
 function pick({

@@ -104,7 +104,7 @@ export const noFsyncOption: Option<boolean> = flag({
 });
 
 const STORE = {
-  description: 'the storage; embedded is lmdb with durable commits, emulator the official one',
+  description: 'the storage; embedded is a folder with durable commits, emulator the official one',
   expected: 'embedded, emulator, or bigtable://project/instance[?appProfile=name]',
 };
 

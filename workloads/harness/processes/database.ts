@@ -5,7 +5,7 @@
  *     parent ──▶ oracle (oracle-process.ts), lock service (lock-service-process.ts)
  *            └─▶ workers, loaders ...: `openDatabase(database)`, with a client of each service
  *
- * The processes share the store by its address; the embedded store is a folder that lmdb lets them
+ * The processes share the store by its address; the embedded store is a folder that lets them
  * share.
  */
 import { once } from 'node:events';

@@ -69,6 +69,6 @@ test('a command-line option holds in every round of the table', () => {
 test('a round says which options repeat its setting', () => {
   assert.equal(
     matrixOf({ engine: {} }).map(optionsOf)[1],
-    '--store embedded --row-cache 16 --batching on --scanners 3 --gc',
+    '--store embedded --batching on --scanners 3 --gc',
   );
 });

@@ -85,17 +85,9 @@ await runCommand(
       }),
       store: text({
         description:
-          'embedded (lmdb, shared by the processes), emulator, or bigtable://project/instance[?appProfile=name]',
+          'embedded (owned by one of the processes), emulator, or bigtable://project/instance[?appProfile=name]',
         defaultText: 'embedded; both with --profile full',
         placeholder: 'store',
-      }),
-      rowCache: integer({
-        description:
-          'with the embedded store: cache of read rows in each process, which must notice writes of other processes',
-        default: 0,
-        min: 0,
-        max: 16_384,
-        unit: 'MB',
       }),
       services: flag({
         description:
@@ -161,7 +153,6 @@ type Options = EngineValues & {
   readonly seconds: number | undefined;
   readonly processes: number;
   readonly store: string | undefined;
-  readonly rowCache: number;
   readonly services: boolean;
   readonly gc: boolean;
   readonly noFsync: boolean;
@@ -175,7 +166,6 @@ function settingsOf(options: Options): readonly Setting[] {
     .map((key) => [key, options[key]]);
   const given: PartialSetting = {
     ...(options.store !== undefined && { store: checkStoreName(options.store) }),
-    ...(options.rowCache > 0 && { rowCache: options.rowCache }),
     ...(options.services && { services: true }),
     ...(options.gc && { gc: true }),
     engine: Object.fromEntries(engine) as Partial<EngineValues>,

@@ -1,9 +1,8 @@
 /**
  * The settings that `--profile full` goes through, one round each.
  *
- * The table is pairwise: any two values of two columns occur together in at least one round. Only
- * the embedded store has a row cache, so the cache is a value of the first column. Most mistakes
- * need one setting or two to show; all combinations would be 96 rounds.
+ * The table is pairwise: any two values of two columns occur together in at least one round. Most
+ * mistakes need one setting or two to show; all combinations would be 64 rounds.
  */
 import type { StoreName } from '#engine';
 import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
@@ -11,8 +10,6 @@ import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings
 /** How the processes of a round open the database. */
 export interface Setting {
   readonly store: StoreName;
-  /** Memory of each process for rows that were read, in megabytes; the embedded store only. */
-  readonly rowCache: number;
   /** Whether two oracles and the lock service are processes that are killed, too. */
   readonly services: boolean;
   readonly engine: EngineValues;
@@ -25,22 +22,20 @@ export type PartialSetting = Partial<Omit<Setting, 'engine'>> & {
   readonly engine: Partial<EngineValues>;
 };
 
-type Value = 'embedded' | 'cached' | 'emulator' | 'on' | 'off';
+type Value = 'embedded' | 'emulator' | 'on' | 'off';
 
 // prettier-ignore
 export const TABLE: readonly (readonly [store: Value, ...Value[]])[] = [
   // store     services  batching  prefetch  scanners  gc
   ['embedded', 'on',     'on',     'off',    'off',    'off'],
-  ['cached',   'off',    'on',     'off',    'on',     'on'],
+  ['embedded', 'off',    'on',     'off',    'on',     'on'],
   ['emulator', 'on',     'off',    'off',    'on',     'on'],
   ['embedded', 'off',    'off',    'on',     'on',     'on'],
-  ['cached',   'on',     'off',    'on',     'off',    'off'],
+  ['embedded', 'on',     'off',    'on',     'off',    'off'],
   ['emulator', 'off',    'on',     'off',    'off',    'on'],
   ['emulator', 'off',    'on',     'on',     'on',     'off'],
 ];
 
-/** Enough for all rows of a round. */
-const ROW_CACHE_MB = 16;
 const SCANNERS = 3;
 
 /** The setting of each round; settings from the command line hold in all of them. */
@@ -53,7 +48,6 @@ export function matrixOf(given: PartialSetting): readonly Setting[] {
     };
     const ofRow = {
       store: store === 'emulator' ? 'emulator' : 'embedded',
-      rowCache: store === 'cached' ? ROW_CACHE_MB : 0,
       services: services === 'on',
       gc: gc === 'on',
     };
@@ -63,17 +57,16 @@ export function matrixOf(given: PartialSetting): readonly Setting[] {
 
 /** The given setting, for a single round. */
 export function settingOf({ engine, ...given }: PartialSetting): Setting {
-  const plain = { store: 'embedded', rowCache: 0, services: false, gc: false } as const;
+  const plain = { store: 'embedded', services: false, gc: false } as const;
   return { ...plain, ...given, engine: { ...defaultEngine(), ...engine } };
 }
 
 /** The command-line options that repeat the setting. */
-export function optionsOf({ store, rowCache, services, engine, gc }: Setting): string {
+export function optionsOf({ store, services, engine, gc }: Setting): string {
   const name = typeof store === 'string' ? store : `bigtable://${store.project}/${store.instance}`;
   const { batching, prefetch, scanners } = engine;
   const options = [
     `--store ${name}`,
-    rowCache > 0 && `--row-cache ${rowCache}`,
     services && '--services',
     batching === 'on' && '--batching on',
     prefetch === 'learn' && '--prefetch learn',

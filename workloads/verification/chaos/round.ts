@@ -76,7 +76,6 @@ export async function runRound(plan: Plan, around: RoundContext): Promise<Round>
   await using provided = await provideStore(plan.store, {
     folder: folders.store,
     fsync: plan.fsync,
-    rowCacheBytes: 1e6 * plan.rowCache,
   });
   const { address } = provided;
   const since = await withStore(address, (percolator) => setUp(percolator, plan, recorder));

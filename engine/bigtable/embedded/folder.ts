@@ -32,7 +32,7 @@ export async function makeFolder(
   const missing: string[] = [];
   for (let next = resolve(folder); !existsSync(next); next = dirname(next)) missing.push(next);
   for (const next of missing.toReversed()) {
-    await mkdir(next).catch((error: NodeJS.ErrnoException) => {
+    await mkdir(next, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error; // Another process was faster.
     });
     if (fsync) await syncFolder(dirname(next));
@@ -42,15 +42,15 @@ export async function makeFolder(
 }
 
 /**
- * @returns what ends the ownership; undefined if a reader finds no file to lock, as in a copy
- * @throws if another process owns the folder
+ * @returns what ends the ownership; undefined if another process owns the folder. A reader that
+ * finds no file to lock, as in a copy, owns nothing.
  */
 export function lockFolder(
   folder: string,
   { readOnly }: { readonly readOnly: boolean },
 ): (() => void) | undefined {
   const path = join(folder, LOCK_FILE);
-  if (readOnly && !existsSync(path)) return undefined;
+  if (readOnly && !existsSync(path)) return () => undefined;
   const database = new DatabaseSync(path, { readOnly });
   try {
     const transaction = readOnly
@@ -60,9 +60,7 @@ export function lockFolder(
     return () => database.close();
   } catch (error) {
     database.close();
-    const isBusy = (error as { readonly errcode?: number }).errcode === SQLITE_BUSY;
-    throw isBusy
-      ? new Error('it is in use by another process, or opened twice by this one')
-      : error;
+    if ((error as { readonly errcode?: number }).errcode === SQLITE_BUSY) return undefined;
+    throw error;
   }
 }

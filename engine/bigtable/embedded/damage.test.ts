@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib';
 import { createRandom, PercolatorError, type Random } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
-import { openOnDisk } from './open-embedded.ts';
+import { openOnDisk } from './open-on-disk.ts';
 import { GROUP_BYTES } from './record.ts';
 import { SIZES } from './sizes.ts';
 

@@ -11,7 +11,7 @@ import { describe, test } from 'node:test';
 import { createRandom, type PercolatorError, type Random } from '../../base/index.ts';
 import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable, Mutation, RowMutation } from '../bigtable.ts';
-import { openOnDisk } from './open-embedded.ts';
+import { openOnDisk } from './open-on-disk.ts';
 import { SIZES } from './sizes.ts';
 
 const SEEDS = 60;

@@ -5,8 +5,8 @@
  * and answers `{ id, value }` or `{ id, code }`. It ends when the parent disconnects.
  */
 import process from 'node:process';
-import { PercolatorError } from '../../base/index.ts';
-import { openEmbedded } from './index.ts';
+import { PercolatorError } from '../../../base/index.ts';
+import { openEmbedded } from '../index.ts';
 
 export type Method = 'readRow' | 'mutateRows' | 'checkAndMutateRows' | 'createTable' | 'dropTable';
 

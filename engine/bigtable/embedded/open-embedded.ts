@@ -1,0 +1,108 @@
+/** Opens the store of a folder: as its owner, or through the process that owns it. */
+import { PercolatorError } from '../../base/index.ts';
+import { checkOptions, FLAG, type Kinds, NAME } from '../../base/options.ts';
+import type { Bigtable } from '../bigtable.ts';
+import { durabilityOf } from '../durability.ts';
+import { folderDisk } from './disk.ts';
+import { MANIFEST } from './embedded.ts';
+import { lockFolder, makeFolder } from './folder.ts';
+import { reasonOf } from './log.ts';
+import { type DiskSettings, openOnDisk } from './open-on-disk.ts';
+import { Client } from './sharing/client.ts';
+import { Service } from './sharing/service.ts';
+import { socketOf } from './sharing/socket-place.ts';
+import { SIZES } from './sizes.ts';
+
+export interface EmbeddedOptions {
+  /** The folder of the store; created if absent. Processes of one machine may share it. */
+  readonly folder: string;
+  /**
+   * Whether a mutation resolves only when fsync has put it on the disk. Default true. With false it
+   * survives `kill -9` of the process but not a power failure, after which the store may be refused
+   * as damaged.
+   */
+  readonly fsync?: boolean | undefined;
+  /**
+   * Opens a store that must exist, refuses every mutation with READ_ONLY, and leaves the folder's
+   * content unchanged. Default false.
+   */
+  readonly readOnly?: boolean | undefined;
+}
+
+const KINDS: Kinds<EmbeddedOptions> = { folder: NAME, fsync: FLAG, readOnly: FLAG };
+
+/** In milliseconds: how a process that does not own the folder waits. */
+export interface Patience {
+  /** For a process that owns the folder and answers. */
+  readonly attachMs: number;
+  /**
+   * The deadline of a request. As on a remote store, far below the time for which collectors expect
+   * messages in flight (garbage-collection/options.ts).
+   */
+  readonly requestMs: number;
+}
+
+const PATIENCE: Patience = { attachMs: 10_000, requestMs: 10_000 };
+
+/**
+ * Opens the store of a folder: as its owner, or through the process that owns it, until that one
+ * ends and another one takes its place.
+ * @throws STORE_UNAVAILABLE if the folder cannot be created or opened, is in use by a process that
+ * does not answer, or is damaged, INVALID_ARGUMENT; the message says which
+ */
+export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> {
+  checkOptions('openEmbedded', options, KINDS, ['folder']);
+  return openPatiently(options, PATIENCE);
+}
+
+export async function openPatiently(
+  { folder, fsync = true, readOnly = false }: EmbeddedOptions,
+  patience: Patience,
+): Promise<Bigtable> {
+  const refusal = (reason: string, cause?: unknown): PercolatorError =>
+    new PercolatorError(
+      'STORE_UNAVAILABLE',
+      `the embedded store in ${folder} cannot be opened: ${reason}`,
+      { cause },
+    );
+  const settings = { fsync, readOnly, sizes: SIZES };
+  const own = async (mustExist = readOnly): Promise<Bigtable | undefined> => {
+    try {
+      return await ownFolder(folder, { ...settings, mustExist });
+    } catch (cause) {
+      throw refusal(reasonOf(cause), cause);
+    }
+  };
+  const owned = await own();
+  if (owned !== undefined) return owned;
+  const manifest = { ...MANIFEST, durability: durabilityOf({ kind: 'embedded', fsync }) };
+  const socketPath = (): string => socketOf(folder);
+  const client = new Client({ ...settings, ...patience, manifest, socketPath, own, refusal });
+  await client.attach();
+  return client;
+}
+
+/** Undefined if another process owns the folder. */
+async function ownFolder(folder: string, settings: DiskSettings): Promise<Bigtable | undefined> {
+  const { fsync, readOnly, mustExist = readOnly } = settings;
+  if (!mustExist) await makeFolder(folder, { fsync });
+  const unlock = lockFolder(folder, { readOnly });
+  if (unlock === undefined) return undefined;
+  let service: Service | undefined;
+  const end = async (): Promise<void> => {
+    await service?.close();
+    unlock();
+  };
+  const disk = folderDisk(folder, { fsync });
+  const store = await openOnDisk(disk, { ...settings, end }).catch((error: unknown) => {
+    unlock();
+    throw error;
+  });
+  try {
+    if (!readOnly) service = await Service.start(folder, store, { fsync });
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}

@@ -1,0 +1,77 @@
+/** Opens the store that is on a disk: recovers it, and puts its parts together. */
+import type { Bigtable } from '../bigtable.ts';
+import { durabilityOf } from '../durability.ts';
+import type { Disk } from './disk.ts';
+import { Embedded, MANIFEST } from './embedded.ts';
+import { HintWriter } from './hint-writer.ts';
+import type { Place } from './leaf.ts';
+import { Log } from './log.ts';
+import { withValues } from './page.ts';
+import type { PendingPage } from './pending-row.ts';
+import type { LogRecord } from './record.ts';
+import { applyRecords, recover } from './recovery.ts';
+import { RowStore } from './row-store.ts';
+import type { Sizes } from './sizes.ts';
+
+export interface DiskSettings {
+  readonly fsync: boolean;
+  readonly readOnly: boolean;
+  readonly sizes: Sizes;
+  /** Whether a folder without a store is refused. Default: for readers. */
+  readonly mustExist?: boolean | undefined;
+  /** Called when the store no longer uses the disk. */
+  readonly end?: (() => Promise<void>) | undefined;
+}
+
+export async function openOnDisk(disk: Disk, settings: DiskSettings): Promise<Bigtable> {
+  const { fsync, readOnly, sizes, mustExist = readOnly } = settings;
+  const { isNew, index, log: state, last, leftovers, replayedBytes } = recover(disk);
+  if (isNew && mustExist) throw new Error('there is no store in it');
+  const log = new Log(disk, state, sizes);
+  try {
+    const hints = new HintWriter(disk, { index, log }, replayedBytes);
+    let store: Embedded | undefined;
+    const rows = new RowStore(
+      { index, log },
+      {
+        onDurable: (bytes) => {
+          hints.added(bytes);
+          store?.changed();
+        },
+        onFailed: () => store?.failed(),
+      },
+    );
+    if (readOnly) applyRecords(index, last);
+    else await rows.restore(pagesOf(last));
+    if (isNew) await rows.writeEmptyGroup(); // It says that here is a store.
+    if (!readOnly) for (const name of leftovers) disk.remove(name);
+    const end = async (): Promise<void> => {
+      if (!readOnly) await hints.close();
+      log.close();
+      await settings.end?.();
+    };
+    store = new Embedded({
+      rows,
+      manifest: { ...MANIFEST, durability: durabilityOf({ kind: 'embedded', fsync }) },
+      readOnly,
+      end,
+    });
+    return store;
+  } catch (error) {
+    log.close();
+    throw error;
+  }
+}
+
+/** The pages of the last group, with their long values: it may not be on the disk. */
+function pagesOf(last: readonly LogRecord[]): PendingPage[] {
+  const values = new Map<number, Buffer>();
+  const pages: PendingPage[] = [];
+  for (const { kind, key, body, place } of last) {
+    const valueAt = ({ file, offset }: Place): Buffer | undefined =>
+      file === place.file ? values.get(offset) : undefined;
+    if (kind === 'value') values.set(place.offset, body);
+    else pages.push({ key, page: withValues(body, valueAt) });
+  }
+  return pages;
+}

@@ -1,0 +1,348 @@
+/**
+ * The store as seen by a process that does not own it, until it does.
+ *
+ *     request ─▶ waiting ─▶ sent to the owner ─▶ answered
+ *                   ▲            │ the owner ends or dies
+ *                   └────────────┤ all but these: sent again, in the same order
+ *                                └ conditional mutations: STORE_IN_DOUBT, they may be applied (P12)
+ *
+ * When the owner is gone, the next request of each process competes for the folder's lock. The
+ * winner opens the store, serves the others, and needs no socket for itself any more.
+ *
+ * An owner that is stopped keeps the lock: no other process can know that it will not go on. So
+ * each request has a deadline, after which the owner does not take it either (service.ts).
+ */
+import { PercolatorError, systemClock } from '../../../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Row,
+  RowMutation,
+  RowRange,
+  TableSchema,
+} from '../../bigtable.ts';
+import { reasonOf } from '../log.ts';
+import { Connection } from './connection.ts';
+import {
+  type Answer,
+  type Frame,
+  type Method,
+  PROTOCOL,
+  receivedError,
+  sharedClockMs,
+} from './messages.ts';
+
+/** How often the deadlines are looked at, and an owner is looked for. */
+const LOOK_MS = 250;
+const RETRY_MS = 5;
+
+/** What finds its own effect when it is sent twice (P12). */
+const CONDITIONAL: ReadonlySet<Method> = new Set(['checkAndMutateRow', 'checkAndMutateRows']);
+const MUTATIONS: ReadonlySet<Method> = new Set([
+  'checkAndMutateRow',
+  'checkAndMutateRows',
+  'mutateRows',
+  'createTable',
+  'dropTable',
+]);
+
+export interface ClientSettings {
+  readonly manifest: Manifest;
+  readonly fsync: boolean;
+  readonly readOnly: boolean;
+  readonly attachMs: number;
+  readonly requestMs: number;
+  /** Where the owner listens. */
+  readonly socketPath: () => string;
+  /** Opens and serves the store; undefined if another process has the folder's lock. */
+  readonly own: (mustExist: boolean) => Promise<Bigtable | undefined>;
+  /** What a caller is told if neither is possible. */
+  readonly refusal: (reason: string) => PercolatorError;
+}
+
+interface Waiting {
+  readonly id: number;
+  readonly method: Method;
+  readonly given: unknown[];
+  readonly deadlineMs: number;
+  readonly answered: PromiseWithResolvers<unknown>;
+  isSent: boolean;
+  /** Whether it was sent at any time. */
+  mayBeApplied: boolean;
+}
+
+const OWNER_GONE = 'the process that owns it has ended';
+const OWNER_SILENT =
+  'the process that owns it, or the one that is to own it next, is stopped or busy';
+
+export class Client implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #settings: ClientSettings;
+  readonly #listeners = new Set<() => void>();
+  /** In the order in which the callers asked. */
+  readonly #waiting = new Map<number, Waiting>();
+  #nextId = 0;
+  #connection: Connection | undefined;
+  /** Defined once this process owns the store. */
+  #owned: Bigtable | undefined;
+  #attaching: Promise<void> | undefined;
+  /** Then the folder has a store, and a new one in its place would be empty. */
+  #wasAttached = false;
+  #isWatching = false;
+  #closed: Promise<void> | undefined;
+
+  constructor(settings: ClientSettings) {
+    this.#settings = settings;
+    this.manifest = settings.manifest;
+  }
+
+  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
+    return this.#ask('readRow', table, row, filters);
+  }
+
+  readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    return this.#ask('readRows', table, rows, filters);
+  }
+
+  readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    const limit = Math.min(range.limit, Number.MAX_SAFE_INTEGER); // JSON has no Infinity.
+    return this.#ask('readRange', table, { ...range, limit }, filters);
+  }
+
+  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    return this.#ask('checkAndMutateRow', conditional);
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    try {
+      return await this.#ask('checkAndMutateRows', conditionals);
+    } catch (error) {
+      const failure = error instanceof Error ? error : new Error(String(error));
+      return conditionals.map(() => failure);
+    }
+  }
+
+  mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    return this.#ask('mutateRows', rows);
+  }
+
+  sampleRowKeys(table: string): Promise<readonly string[]> {
+    return this.#ask('sampleRowKeys', table);
+  }
+
+  createTable(table: string, schema: TableSchema): Promise<void> {
+    return this.#ask('createTable', table, schema);
+  }
+
+  listTables(): Promise<readonly string[]> {
+    return this.#ask('listTables');
+  }
+
+  dropTable(table: string): Promise<void> {
+    return this.#ask('dropTable', table);
+  }
+
+  readonly onChange = (listener: () => void): (() => void) => {
+    const tell = (): void => listener(); // Lets one function listen twice.
+    this.#listeners.add(tell);
+    return () => {
+      this.#listeners.delete(tell);
+    };
+  };
+
+  /** Resolves when there is an owner: another process, or this one. @throws STORE_UNAVAILABLE */
+  attach(): Promise<void> {
+    this.#attaching ??= this.#lookForOwner().finally(() => {
+      this.#attaching = undefined;
+    });
+    return this.#attaching;
+  }
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#close();
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #close(): Promise<void> {
+    while (this.#waiting.size > 0) {
+      await Promise.allSettled([...this.#waiting.values()].map(({ answered }) => answered.promise));
+    }
+    await this.#attaching?.catch(() => undefined);
+    this.#connection?.end();
+    await this.#owned?.close();
+  }
+
+  async #ask<T>(method: Method, ...given: unknown[]): Promise<T> {
+    if (this.#closed !== undefined) {
+      throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
+    }
+    if (this.#settings.readOnly && MUTATIONS.has(method)) {
+      throw new PercolatorError('READ_ONLY', 'the embedded store was opened for reading only');
+    }
+    if (this.#owned !== undefined) return (await callOf(this.#owned, method, given)) as T;
+    const waiting: Waiting = {
+      id: this.#nextId++,
+      method,
+      given,
+      deadlineMs: sharedClockMs() + this.#settings.requestMs,
+      answered: Promise.withResolvers(),
+      isSent: false,
+      mayBeApplied: false,
+    };
+    this.#waiting.set(waiting.id, waiting);
+    this.#send(waiting);
+    void this.#watchDeadlines();
+    return (await waiting.answered.promise) as T;
+  }
+
+  #send(waiting: Waiting): void {
+    const { id, method, given, deadlineMs } = waiting;
+    if (this.#owned !== undefined) {
+      const call = callOf(this.#owned, method, given);
+      const { resolve, reject } = this.#settle(waiting);
+      call.then(resolve, reject);
+    } else if (this.#connection === undefined) {
+      this.#attachOrRefuse();
+    } else if (!this.#connection.isEnding) {
+      try {
+        this.#connection.setIdle(false);
+        this.#connection.send([id, method, deadlineMs, given]);
+        waiting.isSent = true;
+        waiting.mayBeApplied = true;
+      } catch (error) {
+        this.#settle(waiting).reject(error);
+      }
+    }
+  }
+
+  /** What the caller waits for, which nothing else will settle. */
+  #settle({ id, answered }: Waiting): PromiseWithResolvers<unknown> {
+    this.#waiting.delete(id);
+    if (this.#waiting.size === 0) this.#connection?.setIdle(true);
+    return answered;
+  }
+
+  #receive(answer: Answer, frame: Frame): void {
+    const [id, value, error] = answer;
+    if (id === 'closing') this.#connection?.end();
+    if (id === 'changed') this.#tell();
+    if (typeof id === 'string') return;
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return; // Its deadline has passed.
+    if (error === null) {
+      // Not taken: the next owner gets it.
+      waiting.isSent = false;
+      waiting.mayBeApplied = false;
+    } else if (error === undefined) {
+      this.#settle(waiting).resolve(frame.answer(waiting.method, value));
+    } else {
+      this.#settle(waiting).reject(receivedError(error));
+    }
+  }
+
+  #lost(): void {
+    this.#connection = undefined;
+    for (const waiting of this.#waiting.values()) {
+      if (!waiting.isSent) continue;
+      waiting.isSent = false;
+      if (CONDITIONAL.has(waiting.method)) this.#refuse(waiting, OWNER_GONE);
+    }
+    this.#tell(); // What it has changed last, it may not have told.
+    if (this.#waiting.size > 0) this.#attachOrRefuse();
+  }
+
+  #attachOrRefuse(): void {
+    this.attach().catch((error: unknown) => {
+      for (const waiting of this.#waiting.values()) {
+        if (!waiting.isSent) this.#refuse(waiting, reasonOf(error), error);
+      }
+    });
+  }
+
+  async #lookForOwner(): Promise<void> {
+    const { own, refusal } = this.#settings;
+    const untilMs = sharedClockMs() + this.#settings.attachMs;
+    while (this.#connection === undefined && this.#owned === undefined) {
+      this.#owned = await own(this.#wasAttached);
+      if (this.#owned === undefined) this.#connection = await this.#connect(untilMs);
+      else this.#owned.onChange?.(() => this.#tell());
+      if (this.#connection !== undefined || this.#owned !== undefined) break;
+      if (sharedClockMs() > untilMs) {
+        throw refusal('it is in use by another process, which does not answer');
+      }
+      await systemClock.sleep(RETRY_MS);
+    }
+    this.#wasAttached = true;
+    for (const waiting of this.#waiting.values()) if (!waiting.isSent) this.#send(waiting);
+  }
+
+  async #connect(untilMs: number): Promise<Connection | undefined> {
+    const { socketPath, refusal, fsync, readOnly } = this.#settings;
+    const leftMs = Math.max(0, untilMs - sharedClockMs());
+    const connection = await Connection.open(socketPath(), leftMs, {
+      onAnswer: (answer, frame) => this.#receive(answer, frame),
+      onLost: () => this.#lost(),
+    });
+    if (connection === undefined) return undefined;
+    const { greeting } = connection;
+    const isDifferent = greeting.protocol !== PROTOCOL;
+    if (!isDifferent && (readOnly || greeting.fsync === fsync)) {
+      connection.setIdle(true);
+      return connection;
+    }
+    connection.end();
+    throw refusal(
+      isDifferent
+        ? `process ${greeting.process} uses it with another version of this library: use one version`
+        : `process ${greeting.process} uses it with fsync ${greeting.fsync}, and this one with ${fsync}: all must use the same`,
+    );
+  }
+
+  /** The caller hears what is true: a mutation that was sent may be applied. */
+  #refuse(waiting: Waiting, reason: string, cause?: unknown): void {
+    const isInDoubt = waiting.mayBeApplied && MUTATIONS.has(waiting.method);
+    const message = `the embedded store did not answer (${reason}); ${
+      isInDoubt ? 'whether the mutation was applied is not known' : 'nothing was applied'
+    }`;
+    const code = isInDoubt ? 'STORE_IN_DOUBT' : 'STORE_UNAVAILABLE';
+    this.#settle(waiting).reject(new PercolatorError(code, message, { cause }));
+  }
+
+  async #watchDeadlines(): Promise<void> {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    while (this.#waiting.size > 0) {
+      await systemClock.sleep(LOOK_MS, undefined, { background: true });
+      const nowMs = sharedClockMs();
+      for (const waiting of this.#waiting.values()) {
+        if (nowMs > waiting.deadlineMs) this.#refuse(waiting, OWNER_SILENT);
+      }
+    }
+    this.#isWatching = false;
+  }
+
+  #tell(): void {
+    for (const tell of this.#listeners) tell();
+  }
+}
+
+function callOf(store: Bigtable, method: Method, given: readonly unknown[]): Promise<unknown> {
+  const call = store[method] as (...given: readonly unknown[]) => Promise<unknown>;
+  return call.apply(store, [...given]);
+}

@@ -1,0 +1,86 @@
+/** A client's connection to the process that owns the store. */
+import { connect, type Socket } from 'node:net';
+import { systemClock } from '../../../base/index.ts';
+import {
+  type Answer,
+  type Frame,
+  FrameReader,
+  FrameWriter,
+  type Greeting,
+  type Request,
+} from './messages.ts';
+
+export interface ConnectionEvents {
+  readonly onAnswer: (answer: Answer, frame: Frame) => void;
+  /** No answer follows. */
+  readonly onLost: () => void;
+}
+
+export class Connection {
+  readonly greeting: Greeting;
+  readonly #socket: Socket;
+  readonly #writer = new FrameWriter();
+  #isWriting = false;
+  isEnding = false;
+
+  private constructor(socket: Socket, greeting: Greeting) {
+    this.#socket = socket;
+    this.greeting = greeting;
+  }
+
+  /** Undefined if no process listens there, or it does not greet in time, or ends meanwhile. */
+  static open(
+    path: string,
+    timeoutMs: number,
+    events: ConnectionEvents,
+  ): Promise<Connection | undefined> {
+    const reader = new FrameReader();
+    const opened = Promise.withResolvers<Connection | undefined>();
+    let connection: Connection | undefined;
+    const socket = connect(path);
+    socket.on('data', (chunk) => {
+      for (const frame of reader.add(chunk)) {
+        const [first, ...rest] = frame.messages;
+        if (connection !== undefined) events.onAnswer(first as Answer, frame);
+        else opened.resolve((connection = new Connection(socket, first as Greeting)));
+        for (const message of rest) events.onAnswer(message as Answer, frame);
+      }
+    });
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => {
+      if (connection === undefined) opened.resolve(undefined);
+      else events.onLost();
+    });
+    void systemClock.sleep(timeoutMs, undefined, { background: true }).then(() => {
+      if (connection === undefined) socket.destroy();
+    });
+    return opened.promise;
+  }
+
+  /** @throws if the arguments cannot be sent */
+  send(request: Request): void {
+    this.#writer.addRequest(request);
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    void systemClock.yield().then(() => this.#write());
+  }
+
+  /** Whether the process may end although the connection is open. */
+  setIdle(isIdle: boolean): void {
+    if (isIdle) this.#socket.unref();
+    else this.#socket.ref();
+  }
+
+  /** Says nothing more, and receives what is still to come. */
+  end(): void {
+    this.isEnding = true;
+    this.#socket.ref();
+    void systemClock.yield().then(() => this.#socket.end());
+  }
+
+  /** Says all that was said in this turn of the event loop. */
+  #write(): void {
+    this.#isWriting = false;
+    if (!this.#socket.destroyed) this.#socket.write(this.#writer.take());
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * The owner of a folder serves its store to the other processes that have it open.
+ *
+ *     request ─▶ too late? refused │ else the store's own method, in the order received ─▶ answer
+ *
+ * Why may a request be too late? This process may have been stopped for an hour with requests in
+ * its socket. Their callers have given up, and what would have stopped an old prewrite may have been
+ * collected since (P4). What is taken in time is applied in the same turn.
+ *
+ * Serving does not keep the process alive. When the store closes, every request that was not taken
+ * is answered with that, so that its caller sends it to the next owner.
+ */
+import { pid } from 'node:process';
+import { createServer, type Server, type Socket } from 'node:net';
+import { PercolatorError, systemClock } from '../../../base/index.ts';
+import type { Bigtable } from '../../bigtable.ts';
+import {
+  FrameReader,
+  FrameWriter,
+  type Frame,
+  type Greeting,
+  PROTOCOL,
+  type Request,
+  sentError,
+  sharedClockMs,
+} from './messages.ts';
+import { listenIn } from './socket-place.ts';
+
+/** So long a client has to leave when the store closes: it may be stopped. */
+const LEAVE_MS = 500;
+
+export class Service {
+  readonly #store: Bigtable;
+  readonly #greeting: Greeting;
+  readonly #server: Server;
+  readonly #clients = new Set<Client>();
+  #removeSocket: (() => void) | undefined;
+
+  private constructor(store: Bigtable, fsync: boolean) {
+    this.#store = store;
+    this.#greeting = { protocol: PROTOCOL, fsync, process: pid };
+    this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket)).unref();
+  }
+
+  static async start(
+    folder: string,
+    store: Bigtable,
+    { fsync }: { readonly fsync: boolean },
+  ): Promise<Service> {
+    const service = new Service(store, fsync);
+    service.#removeSocket = await listenIn(folder, service.#server);
+    store.onChange?.(() => service.#changed());
+    return service;
+  }
+
+  /** After the store has been told to close: waits until its clients have left. */
+  async close(): Promise<void> {
+    this.#server.close();
+    await Promise.all([...this.#clients].map((client) => client.leave()));
+    this.#removeSocket?.();
+  }
+
+  #accept(socket: Socket): void {
+    const client = new Client(socket, this.#store, this.#greeting);
+    this.#clients.add(client);
+    socket.unref().once('close', () => this.#clients.delete(client));
+  }
+
+  #changed(): void {
+    for (const client of this.#clients) client.changed();
+  }
+}
+
+class Client {
+  readonly #socket: Socket;
+  readonly #store: Bigtable;
+  readonly #reader = new FrameReader();
+  readonly #writer = new FrameWriter();
+  #isWriting = false;
+  #isChanged = false;
+
+  constructor(socket: Socket, store: Bigtable, greeting: Greeting) {
+    this.#socket = socket;
+    this.#store = store;
+    this.#writer.add(greeting);
+    this.#write();
+    socket.on('data', (chunk) => {
+      try {
+        for (const frame of this.#reader.add(chunk)) {
+          for (const message of frame.messages as Request[]) this.#take(frame, message);
+        }
+      } catch {
+        socket.destroy(); // Not a frame: this is none of our processes.
+      }
+    });
+    socket.on('end', () => void this.#answerLast());
+    socket.on('error', () => socket.destroy()); // The other process has died.
+  }
+
+  changed(): void {
+    // One that does not read, such as a stopped one, must not fill our memory.
+    if (this.#isChanged || this.#socket.writableNeedDrain) return;
+    this.#isChanged = true;
+    this.#writer.add(['changed']);
+    this.#write();
+  }
+
+  async leave(): Promise<void> {
+    if (this.#socket.destroyed) return;
+    this.#socket.ref();
+    this.#writer.add(['closing']);
+    this.#write();
+    const left = new AbortController();
+    this.#socket.once('close', () => left.abort());
+    await systemClock.sleep(LEAVE_MS, left.signal);
+    this.#socket.destroy();
+  }
+
+  #take(frame: Frame, [id, method, deadlineMs, sent]: Request): void {
+    const given = frame.given(method, sent);
+    if (sharedClockMs() > deadlineMs) {
+      this.#refuse(id, tooLate());
+      return;
+    }
+    const call = this.#store[method] as (...given: readonly unknown[]) => Promise<unknown>;
+    call.apply(this.#store, [...given]).then(
+      (answer) => {
+        const [first] = method === 'checkAndMutateRows' ? (answer as unknown[]) : [];
+        if (isClosed(first)) this.#refuse(id, first);
+        else this.#writer.addAnswer(id, method, answer);
+        this.#write();
+      },
+      (error: unknown) => this.#refuse(id, error),
+    );
+  }
+
+  #refuse(id: number, error: unknown): void {
+    this.#writer.add([id, null, isClosed(error) ? null : sentError(error)]);
+    this.#write();
+  }
+
+  /** It says nothing more; all that it said is taken, and is refused if the store is closed. */
+  async #answerLast(): Promise<void> {
+    await systemClock.yield();
+    await systemClock.yield();
+    this.#socket.end();
+  }
+
+  /** At the end of the turn of the event loop, with all else that it says. */
+  #write(): void {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    void systemClock.yield().then(() => {
+      this.#isWriting = false;
+      this.#isChanged = false;
+      if (!this.#socket.destroyed) this.#socket.write(this.#writer.take());
+    });
+  }
+}
+
+function tooLate(): PercolatorError {
+  const message =
+    'the process that owns the store took the request after its deadline; nothing was applied';
+  return new PercolatorError('STORE_UNAVAILABLE', message);
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof PercolatorError && error.code === 'STORE_CLOSED';
+}

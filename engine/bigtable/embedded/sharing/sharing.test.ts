@@ -1,0 +1,305 @@
+/**
+ * Several processes have one folder open: one of them owns the store and serves the others. The
+ * others must not notice who it is, nor when another one takes its place.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type PercolatorError, systemClock } from '../../../base/index.ts';
+import type { Bigtable, ConditionalRowMutation, Row, RowMutation } from '../../bigtable.ts';
+import { openEmbedded } from '../index.ts';
+import { openPatiently } from '../open-embedded.ts';
+import { temporaryFolder } from '../../../testing/temporary-folder.ts';
+import { FrameWriter, PROTOCOL } from './messages.ts';
+import { OtherProcess } from './other-process.fixture.ts';
+
+const FILTERS = [{ family: 'data' }, { family: 'lock' }];
+const IMPATIENT = { attachMs: 300, requestMs: 300 };
+
+async function openWithTable(folder: string): Promise<Bigtable> {
+  const store = await openEmbedded({ folder });
+  await store.createTable('t', { families: ['data', 'lock'] });
+  return store;
+}
+
+async function newStore(): Promise<string> {
+  const folder = temporaryFolder();
+  await (await openWithTable(folder)).close();
+  return folder;
+}
+
+function setRow(row: string, text = row): RowMutation {
+  const value = Buffer.from(text);
+  return {
+    table: 't',
+    row,
+    mutations: [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }],
+  };
+}
+
+function lockRow(row: string, owner: string): ConditionalRowMutation {
+  const anyOf = [{ family: 'data', qualifier: 'q' }];
+  return { table: 't', row, anyOf, ifNotFound: setRow(row, owner).mutations };
+}
+
+const codeOf = ({ code }: PercolatorError): string => code;
+
+test('each of two processes sees at once what the other has resolved', async () => {
+  const folder = temporaryFolder();
+  await using store = await openWithTable(folder);
+  await using other = await OtherProcess.open(folder);
+  for (let i = 0; i < 20; i++) {
+    await store.mutateRows([setRow('r', `mine ${i}`)]);
+    assert.equal(textOf(await other.call('readRow', 't', 'r', FILTERS)), `mine ${i}`);
+    await other.call('mutateRows', [setRow('r', `theirs ${i}`)]);
+    assert.equal(textOf(await store.readRow('t', 'r', FILTERS)), `theirs ${i}`);
+  }
+});
+
+test('of two processes that lock the same cells at once exactly one wins each cell', async () => {
+  const folder = temporaryFolder();
+  await using store = await openWithTable(folder);
+  await using other = await OtherProcess.open(folder);
+  const rows = Array.from({ length: 200 }, (_, i) => `r${i}`);
+  const lockAll = (owner: string): ConditionalRowMutation[] =>
+    rows.map((row) => lockRow(row, owner));
+  // In small batches, so that the groups of the two processes alternate instead of one finishing
+  // first.
+  const mine: (boolean | Error)[] = [];
+  const theirs: boolean[] = [];
+  await Promise.all([
+    inBatches(lockAll('mine'), async (batch) => {
+      mine.push(...(await store.checkAndMutateRows(batch)));
+    }),
+    inBatches(lockAll('theirs'), async (batch) => {
+      theirs.push(...((await other.call('checkAndMutateRows', batch)) as boolean[]));
+    }),
+  ]);
+  for (const [i, row] of rows.entries()) {
+    assert.notEqual(mine[i], theirs[i], `exactly one found ${row} unlocked`);
+    const owner = textOf(await store.readRow('t', row, FILTERS));
+    assert.equal(owner, mine[i] === false ? 'mine' : 'theirs');
+  }
+});
+
+test('a table dropped by another process is gone for writers and for readers', async () => {
+  const folder = temporaryFolder();
+  await using store = await openWithTable(folder);
+  await using other = await OtherProcess.open(folder);
+  await store.mutateRows([setRow('r')]);
+  await other.call('dropTable', 't');
+  const { mutations } = setRow('r');
+  const conditional = { table: 't', row: 'r', anyOf: FILTERS, ifNotFound: mutations };
+  await assert.rejects(store.mutateRows([setRow('r')]), { code: 'TABLE_NOT_FOUND' });
+  await assert.rejects(store.checkAndMutateRow(conditional), { code: 'TABLE_NOT_FOUND' });
+  await assert.rejects(store.readRow('t', 'r', FILTERS), { code: 'TABLE_NOT_FOUND' });
+});
+
+test('a table dropped and recreated by another process is read and written as the new one', async () => {
+  const folder = temporaryFolder();
+  await using reader = await openWithTable(folder);
+  await using other = await OtherProcess.open(folder);
+  await reader.mutateRows([setRow('r', 'old')]);
+  await other.call('dropTable', 't');
+  await other.call('createTable', 't', { families: ['lock', 'data', 'more'] });
+  await other.call('mutateRows', [setRow('r', 'new')]);
+  assert.equal(textOf(await reader.readRow('t', 'r', FILTERS)), 'new');
+  assert.equal((await reader.readRange('t', { limit: 9 }, [{ family: 'more' }])).length, 0);
+  await reader.mutateRows([setRow('r', 'newer')]);
+  assert.equal(textOf((await other.call('readRow', 't', 'r', FILTERS)) as Row), 'newer');
+});
+
+test('a client is told of changes, also of those that it made itself', async () => {
+  const folder = temporaryFolder();
+  await using owner = await openWithTable(folder);
+  await using client = await openEmbedded({ folder });
+  for (const writer of [owner, client]) {
+    const told = new Promise<boolean>((resolve) => client.onChange?.(() => resolve(true)));
+    await writer.mutateRows([setRow('r')]);
+    assert.ok(await told);
+  }
+});
+
+test('kill -9 of the owner: conditional mutations are in doubt, all else goes on with the next owner', async () => {
+  const folder = await newStore();
+  const owner = await OtherProcess.open(folder);
+  await using client = await openEmbedded({ folder });
+  await using other = await OtherProcess.open(folder);
+  await client.mutateRows([setRow('before')]);
+  owner.signal('SIGSTOP'); // So that nothing of the following is answered.
+  const locked = client.checkAndMutateRow(lockRow('locked', 'mine')).catch(codeOf);
+  const several = client.checkAndMutateRows([lockRow('several', 'mine')]);
+  const created = client.createTable('u', { families: ['f'] });
+  const written = client.mutateRows([setRow('after')]);
+  const read = client.readRow('t', 'before', FILTERS);
+  await systemClock.sleep(20);
+  owner.signal('SIGKILL');
+  assert.equal(await locked, 'STORE_IN_DOUBT');
+  assert.equal(codeOf((await several)[0] as PercolatorError), 'STORE_IN_DOUBT');
+  await created;
+  await written;
+  assert.equal(textOf(await read), 'before');
+  assert.equal(textOf(await other.call('readRow', 't', 'after', FILTERS)), 'after');
+  // What was in doubt is settled: it was applied, or never will be.
+  assert.equal(typeof (await client.checkAndMutateRow(lockRow('locked', 'mine'))), 'boolean');
+});
+
+test('an owner that closes answers or passes on every request', async () => {
+  const folder = await newStore();
+  const owner = await openEmbedded({ folder });
+  const clients = [await openEmbedded({ folder }), await openEmbedded({ folder })];
+  const sent: Promise<boolean>[] = [];
+  const closed = Promise.withResolvers<void>();
+  for (let i = 0; i < 400; i++) {
+    for (const [j, client] of clients.entries()) {
+      sent.push(client.checkAndMutateRow(lockRow(`${j} ${i}`, 'mine')));
+    }
+    if (i === 200) void owner.close().then(closed.resolve);
+    if (i % 10 === 0) await systemClock.yield();
+  }
+  assert.deepEqual(new Set(await Promise.all(sent)), new Set([false]));
+  await closed.promise;
+  for (const client of clients) await client.close();
+});
+
+test('requests to an owner that is stopped end at their deadline, and are never applied', async () => {
+  const folder = await newStore();
+  await using owner = await OtherProcess.open(folder);
+  await using client = await openPatiently({ folder }, IMPATIENT);
+  owner.signal('SIGSTOP');
+  const wrote = client.mutateRows([setRow('late')]).catch(codeOf);
+  const locked = client.checkAndMutateRow(lockRow('late', 'mine')).catch(codeOf);
+  const read = client.readRow('t', 'late', FILTERS).catch(codeOf);
+  assert.equal(await wrote, 'STORE_IN_DOUBT');
+  assert.equal(await locked, 'STORE_IN_DOUBT');
+  assert.equal(await read, 'STORE_UNAVAILABLE');
+  await assert.rejects(openPatiently({ folder }, IMPATIENT), {
+    code: 'STORE_UNAVAILABLE',
+    message: /cannot be opened: it is in use by another process, which does not answer$/,
+  });
+  owner.signal('SIGCONT');
+  assert.equal(await owner.call('readRow', 't', 'late', FILTERS), undefined);
+  assert.equal(await client.readRow('t', 'late', FILTERS), undefined);
+});
+
+test('mutations of a client are applied in the order in which it sent them', async () => {
+  const folder = await newStore();
+  const owner = await openEmbedded({ folder });
+  await using client = await openEmbedded({ folder });
+  const sent: Promise<void>[] = [];
+  for (let i = 0; i < 300; i++) {
+    sent.push(client.mutateRows([setRow('r', String(i))]));
+    if (i === 150) sent.push(owner.close());
+    if (i % 7 === 0) await systemClock.yield();
+  }
+  await Promise.all(sent);
+  assert.equal(textOf(await client.readRow('t', 'r', FILTERS)), '299');
+});
+
+test('only this user may connect, and nothing stays when the store is closed', async () => {
+  const folder = join(temporaryFolder(), 'made');
+  const store = await openEmbedded({ folder });
+  assert.equal(statSync(folder).mode & 0o777, 0o700);
+  assert.equal(statSync(join(folder, 'socket')).mode & 0o777, 0o600);
+  await store.close();
+  assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
+});
+
+test('a folder whose path is too long for a socket is shared too', async () => {
+  const folder = join(temporaryFolder(), 'a-very-long-name'.repeat(10));
+  mkdirSync(folder);
+  {
+    await using store = await openWithTable(folder);
+    await using other = await OtherProcess.open(folder);
+    await other.call('mutateRows', [setRow('r')]);
+    assert.equal(textOf(await store.readRow('t', 'r', FILTERS)), 'r');
+  }
+  assert.ok(!readdirSync(folder).some((name) => name.startsWith('socket')));
+});
+
+test('processes that differ in fsync are refused; a reader does not care', async () => {
+  const folder = temporaryFolder();
+  await using owner = await openWithTable(folder);
+  await assert.rejects(openEmbedded({ folder, fsync: false }), {
+    code: 'STORE_UNAVAILABLE',
+    message: new RegExp(
+      `process ${process.pid} uses it with fsync true, and this one with false: all must use the same$`,
+    ),
+  });
+  await using reader = await openEmbedded({ folder, fsync: false, readOnly: true });
+  assert.deepEqual(await reader.listTables(), await owner.listTables());
+});
+
+test('an owner of another version is refused', async () => {
+  const folder = await newStore();
+  await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
+  const writer = new FrameWriter();
+  writer.add({ protocol: PROTOCOL + 1, fsync: true, process: 99 });
+  const greeting = writer.take();
+  const server = createServer((socket) => socket.end(greeting));
+  await new Promise<void>((resolve) => {
+    server.listen(join(folder, 'socket'), resolve);
+  });
+  await assert.rejects(openEmbedded({ folder }), {
+    code: 'STORE_UNAVAILABLE',
+    message: /process 99 uses it with another version of this library: use one version$/,
+  });
+  server.close();
+  assert.deepEqual(await reader.listTables(), ['t']);
+});
+
+test('a reader sees what the owner writes, and refuses to write', async () => {
+  const folder = temporaryFolder();
+  await using owner = await openEmbedded({ folder });
+  await using reader = await openEmbedded({ folder, readOnly: true });
+  assert.deepEqual(await reader.listTables(), []);
+  await owner.createTable('t', { families: ['data', 'lock'] });
+  await owner.mutateRows([setRow('r')]);
+  assert.equal(textOf(await reader.readRow('t', 'r', FILTERS)), 'r');
+  await assert.rejects(reader.mutateRows([setRow('r')]), { code: 'READ_ONLY' });
+  const [answer] = await reader.checkAndMutateRows([lockRow('r', 'reader')]);
+  assert.equal(codeOf(answer as PercolatorError), 'READ_ONLY');
+});
+
+test('several readers share a store without an owner, and a writer waits for them', async () => {
+  const folder = await newStore();
+  let writer: Promise<Bigtable>;
+  {
+    await using one = await openEmbedded({ folder, readOnly: true });
+    await using other = await openEmbedded({ folder, readOnly: true });
+    assert.deepEqual(await one.listTables(), await other.listTables());
+    await assert.rejects(openPatiently({ folder }, IMPATIENT), { code: 'STORE_UNAVAILABLE' });
+    writer = openEmbedded({ folder });
+  }
+  await (await writer).close();
+});
+
+test('arguments that cannot be sent fail alone', async () => {
+  const folder = temporaryFolder();
+  await using owner = await openWithTable(folder);
+  await using client = await openEmbedded({ folder });
+  const good = client.mutateRows([setRow('r')]);
+  const table = 10n as unknown as string;
+  await assert.rejects(client.readRow(table, 'r', FILTERS), TypeError);
+  await assert.rejects(client.readRange('t', { limit: Number.NaN }, FILTERS), {
+    code: 'INVALID_ARGUMENT',
+  });
+  await good;
+  assert.equal((await client.readRange('t', { limit: Infinity }, FILTERS)).length, 1);
+  assert.equal(textOf(await owner.readRow('t', 'r', FILTERS)), 'r');
+});
+
+async function inBatches<T>(
+  items: readonly T[],
+  use: (batch: T[]) => Promise<void>,
+): Promise<void> {
+  const size = 5;
+  for (let i = 0; i < items.length; i += size) await use(items.slice(i, i + size));
+}
+
+function textOf(row: unknown): string | undefined {
+  const cell = (row as Row | undefined)?.cells[0];
+  return cell && Buffer.from(cell.value).toString();
+}

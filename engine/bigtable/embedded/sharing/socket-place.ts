@@ -1,0 +1,75 @@
+/**
+ * Where the owner of a folder listens: at `socket` in the folder.
+ *
+ * The system limits the path of a socket to about a hundred bytes, and not every file system can
+ * hold one. Then the socket is in a private temporary folder, whose path is in the file `socket-at`.
+ * Only the owner of the folder changes either; what an owner that was killed has left is in its way.
+ */
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { once } from 'node:events';
+import type { Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const SOCKET = 'socket';
+const ELSEWHERE = 'socket-at';
+const PATH_BYTES_MAX = 100;
+
+/** The path to connect to; it may have gone, or its owner. */
+export function socketOf(folder: string): string {
+  const named = join(folder, ELSEWHERE);
+  try {
+    return readFileSync(named, 'utf8');
+  } catch {
+    return join(folder, SOCKET);
+  }
+}
+
+/** Called by the owner of the folder. @returns what removes the socket */
+export async function listenIn(folder: string, server: Server): Promise<() => void> {
+  removeSocket(folder);
+  const inside = join(folder, SOCKET);
+  const isShort = Buffer.byteLength(inside) <= PATH_BYTES_MAX;
+  if (!isShort || !(await listenAt(inside, server))) await listenElsewhere(folder, server);
+  return () => removeSocket(folder);
+}
+
+async function listenElsewhere(folder: string, server: Server): Promise<void> {
+  const path = join(mkdtempSync(join(tmpdir(), 'percolator-')), SOCKET);
+  const named = join(folder, ELSEWHERE);
+  writeFileSync(`${named}.new`, path);
+  renameSync(`${named}.new`, named);
+  if (await listenAt(path, server)) return;
+  removeSocket(folder);
+  throw new Error(
+    `neither it nor the folder for temporary files (TMPDIR) can hold a socket of a path of at most ${PATH_BYTES_MAX} bytes`,
+  );
+}
+
+async function listenAt(path: string, server: Server): Promise<boolean> {
+  try {
+    server.listen(path);
+    await once(server, 'listening');
+    chmodSync(path, 0o600);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function removeSocket(folder: string): void {
+  const named = join(folder, ELSEWHERE);
+  if (existsSync(named)) {
+    rmSync(dirname(socketOf(folder)), { recursive: true, force: true });
+    rmSync(named, { force: true });
+  }
+  rmSync(join(folder, SOCKET), { force: true });
+}

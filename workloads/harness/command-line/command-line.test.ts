@@ -280,6 +280,41 @@ describe('a script as its user meets it', () => {
     assert.match(verbose.stderr, /Error: boom\n +at /);
     const debug = await runScript("throw new Error('boom')", [], { PERCOLATOR_DEBUG: '1' });
     assert.match(debug.stderr, /\n +at /);
+    for (const off of ['0', 'false', '']) {
+      const quiet = await runScript("throw new Error('boom')", [], { PERCOLATOR_DEBUG: off });
+      assert.equal(quiet.stderr, 'Error: boom', `PERCOLATOR_DEBUG=${off}`);
+    }
+  });
+
+  test('a TMPDIR that cannot be used is one sentence, before anything runs', async () => {
+    const body = "console.log('ran')";
+    const file = path.join(temporaryFolder(), 'file');
+    writeFileSync(file, '');
+    for (const [TMPDIR, reason] of [
+      ['no/such/folder', 'does not exist'],
+      [file, 'is not a folder, or lies below a file'],
+    ] as const) {
+      const { stdout, stderr, exitCode } = await runScript(body, [], { TMPDIR });
+      const sentence = `TMPDIR must be a folder that can be written, but "${TMPDIR}" ${reason}.`;
+      assert.deepEqual([stdout, stderr, exitCode], ['', sentence, 2]);
+    }
+    assert.equal((await runScript(body, ['--help'], { TMPDIR: 'none' })).exitCode, 0);
+    assert.equal((await runScript(body, [], { TMPDIR: temporaryFolder() })).stdout, 'ran');
+  });
+
+  test('a limit of open files that no measurement can keep is one sentence', async () => {
+    const script = [process.execPath, scriptOf("console.log('ran')")] as const;
+    const limited = (files: number): SpawnSyncReturns<string> =>
+      spawnSync('sh', ['-c', `ulimit -n ${files}; exec "$0" "$1"`, ...script], {
+        encoding: 'utf8',
+      });
+    const { stdout, stderr, status } = limited(24);
+    assert.equal(
+      stderr,
+      'The limit of open files must be at least 256, but is 24: raise it, with ulimit -n 1024.\n',
+    );
+    assert.deepEqual([stdout, status], ['', 2]);
+    assert.equal(limited(256).stdout, 'ran\n');
   });
 
   test('an error in a callback prints a message too, and does not crash the script', async () => {

@@ -5,12 +5,13 @@
  *      (options.ts).
  *   2. Refuse an option that would have no effect, for example `--batch-rows` without
  *      `--batching on`.
- *   3. Check the paths: may the output folder be written, can the input files be read?
+ *   3. Check the paths: may the output folder be written, can the input files be read? And what
+ *      every script needs of the machine (surroundings.ts).
  *   4. Only then run the action.
  *
  * So a mistake on the command line is reported at once, before anything is written. Exit codes: 0
  * done; 1 an error of this program or of the machine, its stack only with `--verbose` or
- * PERCOLATOR_DEBUG; 2 a `UsageError`, one sentence; 130 or 143 interrupted by a signal.
+ * PERCOLATOR_DEBUG=1; 2 a `UsageError`, one sentence; 130 or 143 interrupted by a signal.
  *
  * This file knows nothing about any experiment, and does not retry, log or measure.
  */
@@ -19,6 +20,7 @@ import { readConfigFile } from './config-file.ts';
 import { abortOnSignals } from './interrupt.ts';
 import { commandOf, goToCaller, repeatingCommand, versionText } from './invocation.ts';
 import { flag, parseOption, text, type Option } from './options.ts';
+import { checkSurroundings } from './surroundings.ts';
 import { UsageError } from '#results';
 
 export interface CommandSpecification<O extends Options, A extends Options> {
@@ -67,7 +69,7 @@ export async function runCommand<const O extends Options, const A extends Option
   specification: CommandSpecification<O, A>,
   action: (options: Values<O> & PositionalValues<A>, context: CommandContext) => Promise<void>,
 ): Promise<void> {
-  const verbose = process.argv.includes('--verbose') || Boolean(process.env['PERCOLATOR_DEBUG']);
+  const verbose = process.argv.includes('--verbose') || isOn(process.env['PERCOLATOR_DEBUG']);
   const argv = process.argv.slice(2);
   const interrupt = abortOnSignals();
   /** What fails because of an interrupt is no error of its own. */
@@ -82,6 +84,7 @@ export async function runCommand<const O extends Options, const A extends Option
     goToCaller(specification.script);
     const options = parseCommandLine(specification, argv);
     if (options === null) return;
+    checkSurroundings();
     const commandLine = repeatingCommand(specification.script, argv);
     await action(options, { signal: interrupt.signal, commandLine, verbose });
   } catch (error) {
@@ -90,6 +93,10 @@ export async function runCommand<const O extends Options, const A extends Option
     interrupt.release();
   }
   if (interrupt.exitCode !== null) process.exit(interrupt.exitCode);
+}
+
+function isOn(variable: string | undefined): boolean {
+  return variable === '1' || variable === 'true';
 }
 
 /** The typed options in `argv`, their paths checked; null if `--help` was printed instead. */

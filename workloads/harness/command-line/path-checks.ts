@@ -52,7 +52,8 @@ export function checkReadableFolder(name: string, folder: string): void {
   });
 }
 
-function attempt(sentence: string, action: () => void, reasons = REASONS): void {
+/** Does it, or throws a UsageError: the sentence, and the reason of the system. */
+export function attempt(sentence: string, action: () => void, reasons: Reasons = REASONS): void {
   try {
     action();
   } catch (error) {
@@ -61,13 +62,16 @@ function attempt(sentence: string, action: () => void, reasons = REASONS): void 
 }
 
 /** The system's reason, in words that continue "but <path> ...". */
-function reasonOf(error: unknown, reasons: typeof REASONS): string {
+function reasonOf(error: unknown, reasons: Reasons): string {
   if (!(error instanceof Error)) return `cannot be used (${String(error)})`;
   if (!('code' in error)) return error.message;
   return reasons[String(error.code)] ?? `cannot be used (${error.message})`;
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+/** By the code of the system's error. */
+type Reasons = Readonly<Record<string, string>>;
+
+const REASONS: Reasons = {
   ENOENT: 'does not exist',
   ENOTDIR: 'is not a folder, or lies below a file',
   ELOOP: 'is a symbolic link to itself',

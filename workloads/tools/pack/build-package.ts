@@ -41,12 +41,15 @@ export interface PackedEngine {
   readonly files: readonly string[];
 }
 
-/** @param folder in which the tarball is put; it must exist */
-export async function buildPackage(folder: string): Promise<PackedEngine> {
+/**
+ * @param folder in which the tarball is put; it is made if need be
+ * @throws if the signal is aborted, which leaves the folder as it was
+ */
+export async function buildPackage(folder: string, signal?: AbortSignal): Promise<PackedEngine> {
   const stage = await mkdtemp(path.join(tmpdir(), 'percolator-pack-'));
   try {
     const dist = path.join(stage, 'dist');
-    await translate(stage, dist);
+    await translate(stage, dist, signal);
     await copyDefinitions(dist);
     await writeFile(
       path.join(stage, 'package.json'),
@@ -55,13 +58,17 @@ export async function buildPackage(folder: string): Promise<PackedEngine> {
     await cp(path.join(ROOT, 'LICENSE'), path.join(stage, 'LICENSE'));
     await cp(path.join(ENGINE, 'README.md'), path.join(stage, 'README.md'));
     await cp(path.join(ENGINE, 'protocol.md'), path.join(stage, 'protocol.md'));
-    return await pack(stage, folder);
+    const { filename, files } = await pack(stage, signal);
+    const tarball = path.join(folder, filename);
+    await mkdir(folder, { recursive: true });
+    await cp(path.join(stage, filename), tarball);
+    return { tarball, files: files.map((file) => file.path).toSorted() };
   } finally {
     await rm(stage, { recursive: true, force: true });
   }
 }
 
-async function translate(stage: string, dist: string): Promise<void> {
+async function translate(stage: string, dist: string, signal?: AbortSignal): Promise<void> {
   const config = path.join(stage, 'tsconfig.json');
   await writeFile(
     config,
@@ -77,7 +84,13 @@ async function translate(stage: string, dist: string): Promise<void> {
       files: [path.join(ENGINE, 'index.ts')],
     }),
   );
-  await execa('tsc', ['--project', config], { preferLocal: true, localDir: ROOT });
+  await execa('tsc', ['--project', config], {
+    preferLocal: true,
+    localDir: ROOT,
+    // The compiler ends on no other signal before it is done.
+    killSignal: 'SIGKILL',
+    ...(signal && { cancelSignal: signal }),
+  });
   await rm(config);
   // The compiler rewrites the extensions of imports in JavaScript, and leaves those of
   // declarations.
@@ -145,14 +158,18 @@ function packageOf(specifier: string): string {
     .join('/');
 }
 
-async function pack(stage: string, folder: string): Promise<PackedEngine> {
-  const { stdout } = await execa('npm', ['pack', '--json', '--pack-destination', folder], {
+interface Packed {
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
+
+async function pack(stage: string, signal?: AbortSignal): Promise<Packed> {
+  const { stdout } = await execa('npm', ['pack', '--json'], {
     cwd: stage,
+    ...(signal && { cancelSignal: signal }),
   });
-  const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[];
+  const [packed] = JSON.parse(stdout) as readonly Packed[];
   if (packed === undefined) throw new Error('npm pack has packed nothing');
-  return {
-    tarball: path.resolve(folder, packed.filename),
-    files: packed.files.map((file) => file.path).toSorted(),
-  };
+  signal?.throwIfAborted();
+  return packed;
 }

@@ -6,10 +6,11 @@
  * so and is skipped.
  */
 import assert from 'node:assert/strict';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { execa, ExecaError } from 'execa';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { execa, ExecaError, execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { buildPackage } from './build-package.ts';
 
@@ -73,6 +74,26 @@ test('the packed engine installs, type-checks and runs outside, and carries no t
   ] as const) {
     assert.equal((await execa(node, [file], { cwd })).stdout, PRINTED);
     await rm(path.join(cwd, 'accounts'), { recursive: true });
+  }
+});
+
+test('ctrl-C ends the packing within seconds, and leaves nothing', async () => {
+  // While the compiler runs, and while npm does.
+  for (const moment of ['tsconfig.json', 'package.json']) {
+    const folder = temporaryFolder();
+    const out = path.join(folder, 'out');
+    const packing = execaNode(path.join(import.meta.dirname, 'main.ts'), ['--out', out], {
+      env: { TMPDIR: folder },
+      reject: false,
+    });
+    while (!(await readdir(folder, { recursive: true })).some((file) => file.endsWith(moment))) {
+      await sleep(20);
+    }
+    packing.kill('SIGINT');
+    const { exitCode, stdout, stderr } = await packing;
+    assert.deepEqual([exitCode, stdout], [130, ''], stderr);
+    assert.match(stderr, /^\s*Interrupted; stopping in good order .*$/);
+    assert.deepEqual(await readdir(folder), []);
   }
 });
 

@@ -3,7 +3,6 @@
  * for projects outside of this repository (build-package.ts).
  */
 import path from 'node:path';
-import { mkdir } from 'node:fs/promises';
 import { outputFolder, runCommand } from '#harness';
 import { buildPackage } from './build-package.ts';
 
@@ -24,9 +23,7 @@ const specification = {
   ],
 } as const;
 
-await runCommand(specification, async ({ out }) => {
-  const folder = path.resolve(out);
-  await mkdir(folder, { recursive: true });
-  const { tarball, files } = await buildPackage(folder);
+await runCommand(specification, async ({ out }, { signal }) => {
+  const { tarball, files } = await buildPackage(path.resolve(out), signal);
   process.stdout.write(`${tarball} (${files.length} files)\n`);
 });

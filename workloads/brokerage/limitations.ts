@@ -38,6 +38,7 @@ export function limitationsOf({
   ];
 }
 
-function days(count: number): string {
+/** Also of parts of a day. */
+export function days(count: number): string {
   return count === 1 ? '1 day' : `${count} days`;
 }

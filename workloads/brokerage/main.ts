@@ -19,7 +19,7 @@ import { UsageError } from '#results';
 import { DATABASE_OPTIONS, type DatabaseValues } from '../harness/engine-settings.ts';
 import { parametersOf } from '../harness/parameters.ts';
 import { measureFigure9 } from './experiment.ts';
-import { limitationsOf } from './limitations.ts';
+import { days as daysText, limitationsOf } from './limitations.ts';
 import type { BrokerUpdate, Scale } from './model/index.ts';
 import { expectedSeconds, type Plan, type Size, SIZES, type SystemName, SYSTEMS } from './plan.ts';
 
@@ -143,7 +143,7 @@ await runExperiment(
       const plan = planOf(options);
       const { customers, initialTradeDays, pricePeriodMs: _, ...ofScale } = plan.scale;
       return {
-        about: `${customers} customers, ${initialTradeDays} days of trades, on ${plan.systems.join(', ')}`,
+        about: `${customers} customers, ${daysText(initialTradeDays)} of trades, on ${plan.systems.join(', ')}`,
         seconds: expectedSeconds(plan),
         parameters: parametersOf({ ...options, ...ofScale, ...plan.parts }),
         store: {

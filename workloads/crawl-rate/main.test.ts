@@ -28,7 +28,7 @@ describe('the smoke profile', async () => {
     assert.doesNotMatch(stdout, /NOT met/);
     assert.match(
       stderr,
-      /^Plan: 2000 documents, 2 crawl rates on both systems, 1 of each; about /m,
+      /^Plan: 2,000 documents, 2 crawl rates on both systems, 1 of each; about /m,
     );
   });
 

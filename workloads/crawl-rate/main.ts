@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import {
+  counted,
   inputFile,
   integer,
   number,
@@ -112,7 +113,7 @@ await runExperiment(
       },
     ],
     plan: (options) => ({
-      about: `${options.repository} documents, ${options.rates.length} crawl rates on both systems, ${options.repeats} of each`,
+      about: `${counted(options.repository, 'documents')}, ${counted(options.rates.length, 'crawl rates')} on both systems, ${options.repeats} of each`,
       seconds: expectedSeconds(options),
       diskBytes: diskBytes(options),
       parameters: { ...parametersOf(options), input: path.basename(options.input) },

@@ -1,7 +1,7 @@
 /** The front door of the harness: what every script does in the same way. */
 export { type Measuring, runExperiment } from './experiment/run-experiment.ts';
 export type { Plan } from './experiment/plan.ts';
-export { counted, verdictOf } from './experiment/proof.ts';
+export { verdictOf } from './experiment/proof.ts';
 export type { ProfileName, Sizes } from './experiment/profiles.ts';
 export * from './experiment/shared-options.ts';
 export { runCommand, parseCommandLine, type CommandContext } from './command-line/command-line.ts';
@@ -21,4 +21,4 @@ export {
   textList,
 } from './command-line/options.ts';
 export { startProgress, type Progress, type ProgressOptions } from './command-line/progress.ts';
-export { UsageError } from '#results';
+export { counted, UsageError } from '#results';

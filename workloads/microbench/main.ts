@@ -15,7 +15,7 @@ import {
   storesOption,
   warmUpOption,
 } from '#harness';
-import { UsageError } from '#results';
+import { counted, UsageError } from '#results';
 import { DATABASE_OPTIONS, settingsOf } from '../harness/engine-settings.ts';
 import { measureStores } from './experiment.ts';
 import { limitationsOf } from './limitations.ts';
@@ -95,9 +95,9 @@ await runExperiment(
           '--concurrency must be at least --processes: each client needs a caller.',
         );
       }
-      const clients = processes === 0 ? 'one process' : `${processes} client processes`;
+      const clients = processes === 0 ? 'one process' : counted(processes, 'client processes');
       return {
-        about: `${stores.join(' and ')}, ${rows} rows, ${repeats} repeats of each case, ${concurrency} operations in flight, ${clients}`,
+        about: `${stores.join(' and ')}, ${counted(rows, 'rows')}, ${counted(repeats, 'repeats')} of each case, ${counted(concurrency, 'operations')} in flight, ${clients}`,
         seconds: stores.length * expectedSeconds(options, figureOnly),
         store: {
           name: stores.join(', '),

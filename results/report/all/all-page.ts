@@ -7,6 +7,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Chart } from '../charts/chart.ts';
+import { counted } from '../charts/format.ts';
 import { chartWithSwitches, type ChartWithTable } from '../page/chart-section.ts';
 import { chipList, linksTo, pageHeader, PAPER_ADDRESS } from '../page/header.ts';
 import { htmlPage } from '../page/html-page.ts';
@@ -54,7 +55,10 @@ export function allPage({ figures, reference, runs }: AllRuns, folder: string): 
         kicker: 'percolator-bench',
         title: 'All figures and runs',
         headline: headlineWith(claims),
-        chips: [counted(figures.length, 'figure'), `${counted(runs.length, 'run')} measured here`],
+        chips: [
+          counted(figures.length, 'figures'),
+          `${counted(runs.length, 'runs')} measured here`,
+        ],
         links: [
           { text: 'The paper’s claims', to: '#claims' },
           ...figures.map(({ name, reference: { content } }) => ({
@@ -224,8 +228,4 @@ function firstSentence(text: string): string {
 /** A relative address; the names of folders may hold any character. */
 function addressOf(target: string, from: string): string {
   return path.relative(from, target).split(path.sep).map(encodeURIComponent).join('/');
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

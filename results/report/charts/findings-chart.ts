@@ -1,7 +1,7 @@
 /** The charts of findings: each as a description that can be drawn, and the table of its numbers. */
 import type { ResultAxis, ResultChart, ResultSeries, ResultTable } from '../run-record.ts';
 import type { Chart, ChartAxis, ChartMark, ChartSeries, Marker } from './chart.ts';
-import { formatCount, formatDigits } from './format.ts';
+import { counted, formatDigits } from './format.ts';
 
 export function findingsChart({ name, title, caption, x, y, series }: ResultChart): Chart {
   return {
@@ -95,9 +95,7 @@ function wordsOf(
   return [
     `${formatDigits(y)} at ${placeText(x, axis)}`,
     ...(low === null || high === null ? [] : [`${formatDigits(low)} to ${formatDigits(high)}`]),
-    ...(typeof samples === 'number'
-      ? [`${formatCount(samples)} ${samples === 1 ? 'sample' : 'samples'}`]
-      : []),
+    ...(typeof samples === 'number' ? [counted(samples, 'samples')] : []),
   ];
 }
 

@@ -45,6 +45,11 @@ export function formatCount(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
+/** "1 run", "2,000 runs", "1 search". @param unit in the plural */
+export function counted(count: number, unit: string): string {
+  return `${formatCount(count)} ${count === 1 ? unit.replace(/(?<=ch|ss)es$|s$/, '') : unit}`;
+}
+
 /** A crawl rate: "1 %/h". */
 export function formatRate(percentPerHour: number): string {
   return `${formatDigits(percentPerHour)} %/h`;

@@ -1,5 +1,5 @@
 /** Tables: every one has a caption, scopes for its headers, and its own box to scroll in. */
-import { formatDigits } from '../charts/format.ts';
+import { counted, formatDigits } from '../charts/format.ts';
 import type { ResultTable } from '../run-record.ts';
 import { html, type Html } from './html.ts';
 
@@ -34,9 +34,7 @@ function openTable(table: PageTable): Html {
 
 export function foldedTable(table: PageTable): Html {
   return html`<details>
-    <summary>
-      Table: ${table.title} (${table.rows.length} ${table.rows.length === 1 ? 'row' : 'rows'})
-    </summary>
+    <summary>Table: ${table.title} (${counted(table.rows.length, 'rows')})</summary>
     ${scrolledTable(table)}
   </details>`;
 }

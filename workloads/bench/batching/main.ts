@@ -1,5 +1,6 @@
 /** `./run.sh bench:batching`: the value of batching and prefetching (section 2.5 of the paper). */
 import {
+  counted,
   choice,
   integer,
   onlyWith,
@@ -95,7 +96,7 @@ await runExperiment(
       const { documents, transactions, repository, repeats, roundTrip, store } = options;
       const runs = repeats * variantsOf(options).length;
       return {
-        about: `${runs} runs on ${store}, each call ${roundTrip} ms longer: ${documents} documents, then ${transactions} transactions`,
+        about: `${counted(runs, 'runs')} on ${store}, each call ${roundTrip} ms longer: ${counted(documents, 'documents')}, then ${counted(transactions, 'transactions')}`,
         seconds:
           runs *
           (2 + (2 * repository) / LOADED_PER_SECOND + (documents + transactions) / DONE_PER_SECOND),

@@ -3,6 +3,7 @@
  * of an idle worker.
  */
 import {
+  counted,
   noFsyncOption,
   number,
   numberList,
@@ -62,7 +63,7 @@ await runExperiment(
       },
     ],
     plan: ({ rates, seconds, idleSeconds, store, noFsync }) => ({
-      about: `${rates.length} rates of writes on ${store}, ${seconds} s each, and an idle worker`,
+      about: `${counted(rates.length, 'rates')} of writes on ${store}, ${seconds} s each, and an idle worker`,
       seconds: rates.length * seconds + idleSeconds + START_SECONDS,
       store: describeStore(store, { fsync: !noFsync }),
       limitations: [

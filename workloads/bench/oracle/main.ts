@@ -15,6 +15,7 @@
  */
 import { execaNode } from 'execa';
 import {
+  counted,
   integer,
   integerList,
   type Measuring,
@@ -67,7 +68,7 @@ await runExperiment(
       },
     ],
     plan: (size) => ({
-      about: `${size.clients.length + 1} points of ${size.seconds} s each, with up to ${size.callers} callers`,
+      about: `${size.clients.length + 1} points of ${size.seconds} s each, with up to ${counted(size.callers, 'callers')}`,
       seconds: (size.clients.length + 1) * (size.seconds + size.warmUp + START_SECONDS),
       store: {
         name: 'embedded',

@@ -1,5 +1,6 @@
 /** The findings of `./run.sh bench:scanners` for the report. */
 import {
+  counted,
   type FindingsParts,
   higherIsBetter,
   lowerIsBetter,
@@ -64,7 +65,7 @@ function mediansTable(plan: Plan, medians: readonly Point[]): ResultTable {
     name: 'modes',
     title: 'Rows cleaned per second',
     caption:
-      `${scanners} ${scanners === 1 ? 'scanner' : 'scanners'}, ${concurrency} ${concurrency === 1 ? 'run' : 'runs'} of ${thinkMs} ms at a time each: at most ` +
+      `${counted(scanners, 'scanners')}, ${counted(concurrency, 'runs')} of ${thinkMs} ms at a time each: at most ` +
       `${Math.round(mostPerSecond(plan))} rows per second. The median measurement of each mode.`,
     columns: ['mode', 'rows per second', 'of no locks', 'runs begun per row', 'meetings'],
     rows: medians.map((point) => [

@@ -15,7 +15,7 @@
  * Every row must have exactly one committed run, or there are no numbers. The modes take turns, so
  * that all meet the same disturbances.
  */
-import { integer, type Measuring, repeatsOption, runExperiment } from '#harness';
+import { counted, integer, type Measuring, repeatsOption, runExperiment } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
 import { findingsOf, MEANINGS, mostPerSecond } from './findings.ts';
@@ -63,7 +63,7 @@ await runExperiment(
       const { rows, repeats, scanners, think: thinkMs, concurrency } = options;
       const seconds = rows / (EFFICIENCY * mostPerSecond({ scanners, concurrency, thinkMs }));
       return {
-        about: `${scanners} scanners clean ${rows} rows, ${MODES.length} modes, ${repeats} of each`,
+        about: `${counted(rows, 'rows')} for ${counted(scanners, 'scanners')} to clean, ${MODES.length} modes, ${repeats} of each`,
         seconds: repeats * MODES.length * (START_SECONDS + seconds),
         store: describeStore('embedded', { fsync: false }),
         limitations: [

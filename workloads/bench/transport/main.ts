@@ -16,7 +16,7 @@
 import { execaNode } from 'execa';
 import { PercolatorError, openRemote, startEmulator } from '#engine';
 import { integer, runExperiment, type Sizes } from '#harness';
-import { UsageError } from '#results';
+import { counted, UsageError } from '#results';
 import { describeStore } from '../../harness/stores/index.ts';
 import { findingsOf, type PathCost } from './findings.ts';
 import { FAMILIES, type PathName, PATHS, INSTANCE, TABLE } from './paths.ts';
@@ -66,7 +66,7 @@ await runExperiment(
       },
     ],
     plan: ({ operations }) => ({
-      about: `${PATHS.length} paths, ${operations} mutations and as many reads on each`,
+      about: `${PATHS.length} paths, ${counted(operations, 'mutations')} and as many reads on each`,
       seconds:
         PATHS.length * (4 + (KINDS * (operations + warmUpOf(operations))) / OPERATIONS_PER_SECOND),
       store: describeStore('emulator'),

@@ -19,7 +19,7 @@ import {
   type Percolator,
   type Random,
 } from '#engine';
-import { integer, type Measuring, runExperiment, seedOption } from '#harness';
+import { counted, integer, type Measuring, runExperiment, seedOption } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
 import { describeStore } from '../../harness/stores/index.ts';
 import { type VersionsResult, findingsOf, type Outcome } from './findings.ts';
@@ -76,7 +76,7 @@ await runExperiment(
     },
     examples: [{ command: './run.sh bench:versions --versions 100000', does: 'ten times as many' }],
     plan: ({ versions, reads, messageLifetime }) => ({
-      about: `${versions} versions of a cell, ${reads} reads of it and of another one, twice`,
+      about: `${counted(versions, 'versions')} of a cell, ${counted(reads, 'reads')} of it and of another one, twice`,
       seconds:
         (2 * versions) / WRITES_PER_SECOND +
         (4 * reads) / READS_PER_SECOND +

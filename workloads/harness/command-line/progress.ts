@@ -12,7 +12,7 @@
  * one every `QUIET_MS`. There are no control characters, so that a log stays readable.
  */
 import { SingleBar } from 'cli-progress';
-import { formatCount } from '#results';
+import { counted } from '#results';
 
 export interface Progress {
   /**
@@ -168,9 +168,8 @@ function endLine(phase: Phase): string {
   return `${phase.name}: ${amount}${durationText(elapsedSeconds(phase))}`;
 }
 
-/** "1 point", "2 points" */
 function amountText({ done, unit }: Phase): string {
-  return `${formatCount(done)} ${done === 1 ? unit.replace(/s$/, '') : unit}`;
+  return counted(done, unit);
 }
 
 function timesText(phase: Phase): string {

@@ -1,5 +1,5 @@
 /** The plan of a run: what it will do, how long that takes, and how much disk. */
-import type { Parameters, StoreDescription } from '#results';
+import { counted, type Parameters, type StoreDescription } from '#results';
 import { bytesText } from './disk-space.ts';
 
 export interface Plan {
@@ -27,11 +27,7 @@ export function planLine({ about, seconds, diskBytes }: Plan, folder: string): s
 
 /** A rough duration: "20 seconds", "5 minutes", "2 hours". */
 export function durationText(seconds: number): string {
-  if (seconds < 90) return inUnits(Math.max(5, 5 * Math.round(seconds / 5)), 'second');
-  if (seconds < 90 * 60) return inUnits(Math.round(seconds / 60), 'minute');
-  return inUnits(Math.round(seconds / 3_600), 'hour');
-}
-
-function inUnits(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  if (seconds < 90) return counted(Math.max(5, 5 * Math.round(seconds / 5)), 'seconds');
+  if (seconds < 90 * 60) return counted(Math.round(seconds / 60), 'minutes');
+  return counted(Math.round(seconds / 3_600), 'hours');
 }

@@ -3,7 +3,7 @@
  * everything that was planned has been looked at: an interrupted one has proven nothing, even if it
  * met no violation.
  */
-import { formatCount, type Check } from '#results';
+import { counted, formatCount, type Check } from '#results';
 
 export interface Proof {
   /** What is looked at, in the plural: "runs". */
@@ -26,9 +26,4 @@ export function verdictOf({ unit, planned, done, fault, found }: Proof): Check {
   const more = found.length > named.length ? `, and ${found.length - named.length} more` : '';
   const detail = `${formatCount(found.length)} of ${whole} ${fault}: ${named.join(', ')}${more}`;
   return { passed: false, detail };
-}
-
-/** "1 run", "2,000 runs", "1 search" */
-export function counted(count: number, unit: string): string {
-  return `${formatCount(count)} ${count === 1 ? unit.replace(/(?<=ch)es$|s$/, '') : unit}`;
 }

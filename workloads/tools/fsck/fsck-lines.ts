@@ -1,10 +1,11 @@
 /** The report of `fsck` as text: the audited tables, the findings, and the verdict. */
 import { type Finding, FINDING_CODES } from '#engine';
+import { counted } from '#harness';
 import type { FsckGroup, FsckSummary, FindingList } from './fsck-report.ts';
 
 export function reportLines(summary: FsckSummary): readonly string[] {
   const { tables, rows, cells } = summary;
-  const audited = [plural(tables, 'table'), plural(rows, 'row'), plural(cells, 'cell')];
+  const audited = [counted(tables, 'tables'), counted(rows, 'rows'), counted(cells, 'cells')];
   return [
     `Audited ${audited.join(', ')} in ${summary.store}`,
     ...summary.groups.flatMap(groupLines),
@@ -48,7 +49,7 @@ function lockLine(finding: Finding): string {
 
 function parkedLine(finding: Finding): string {
   const { failures = 0, error = '' } = finding.parked ?? {};
-  return `  ${placeOf(finding)}  ${plural(failures, 'failure')}  ${oneLine(error)}`;
+  return `  ${placeOf(finding)}  ${counted(failures, 'failures')}  ${oneLine(error)}`;
 }
 
 function more(count: number, examples: readonly Finding[]): readonly string[] {
@@ -69,12 +70,8 @@ function placeOf({ cell }: Finding): string {
 }
 
 function verdict({ repair, repaired, errors, warnings, errorsLeft }: FsckSummary): string {
-  const found = `${plural(errors, 'error')}, ${plural(warnings, 'warning')}`;
+  const found = `${counted(errors, 'errors')}, ${counted(warnings, 'warnings')}`;
   if (errors + warnings === 0) return 'Clean.';
-  if (repair) return `${found}; ${repaired} repaired, ${plural(errorsLeft, 'error')} left.`;
+  if (repair) return `${found}; ${repaired} repaired, ${counted(errorsLeft, 'errors')} left.`;
   return errors === 0 ? `${found}. No error: the database is consistent.` : `${found}.`;
-}
-
-function plural(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,5 +1,5 @@
 /** The report of a judgement, as data for `--json` and as text. */
-import { formatCount } from '#results';
+import { counted, formatCount } from '#results';
 import { ANOMALIES, type AnomalyName, type Story } from './anomalies.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -54,7 +54,7 @@ export function reportLines(report: Report): readonly string[] {
   const sentence =
     verdict === 'clean'
       ? `Clean: nothing contradicts ${wordsOf(model)}.`
-      : `Violated: ${plural(found, 'violation')} of ${wordsOf(model)}${ofWhich}.`;
+      : `Violated: ${counted(found, 'violations')} of ${wordsOf(model)}${ofWhich}.`;
   return [
     ...summaryLines(report),
     '',
@@ -80,8 +80,8 @@ function summaryLines(report: Report): readonly string[] {
   return [
     `${report.file}: ${format}`,
     `transactions:          ${formatCount(transactions)} (${formatCount(ok)} ok, ${formatCount(fail)} fail, ${formatCount(info)} info${seen})`,
-    `reads judged:          ${formatCount(reads)}, of ${plural(keys, 'key')}${left}`,
-    `overlapping writers:   ${plural(report.overlappingWriters, 'pair')}${overlapNote(report)}`,
+    `reads judged:          ${formatCount(reads)}, of ${counted(keys, 'keys')}${left}`,
+    `overlapping writers:   ${counted(report.overlappingWriters, 'pairs')}${overlapNote(report)}`,
     `time and memory:       ${report.seconds} s, ${formatCount(report.peakMemoryMB)} MB`,
   ];
 }
@@ -133,8 +133,4 @@ function wordsOf(model: string): string {
 
 function capitalised(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
-}
-
-function plural(number: number, noun: string): string {
-  return `${formatCount(number)} ${noun}${number === 1 ? '' : 's'}`;
 }

@@ -13,6 +13,7 @@ import {
   refreshAll,
   REFERENCE_FOLDER,
   RUNS_FOLDER,
+  counted,
 } from '#results';
 import { bytesText } from '../../harness/experiment/disk-space.ts';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
@@ -152,7 +153,7 @@ function clean(root: string, chosen: Choice, { yes, json }: Manner): readonly st
     return [JSON.stringify({ removed: yes, runs: shown }, null, 2)];
   }
   const total = runs.reduce((sum, { bytes }) => sum + bytes, 0);
-  const all = `${runs.length} ${runs.length === 1 ? 'run' : 'runs'}, ${bytesText(total)}`;
+  const all = `${counted(runs.length, 'runs')}, ${bytesText(total)}`;
   return [
     ...runs.map(({ run, why, bytes }) => `${folderText(run.folder)}: ${why}, ${bytesText(bytes)}`),
     yes

@@ -13,6 +13,7 @@ import {
   RECORD_FILE,
   REFERENCE_FOLDER,
   type RunRecord,
+  counted,
 } from '#results';
 import { UsageError } from '#harness';
 
@@ -50,7 +51,7 @@ export function removable(
     const isOld = days === undefined || ageOf(record, nowMs) > days * DAY_MS;
     if (!isOld || newest.has(run)) return [];
     const why = [
-      ...(days === undefined ? [] : [`older than ${days} ${days === 1 ? 'day' : 'days'}`]),
+      ...(days === undefined ? [] : [`older than ${counted(days, 'days')}`]),
       ...(keepLast === undefined ? [] : [`not among the newest ${keepLast}`]),
     ];
     return [{ run, why: why.join(', ') }];

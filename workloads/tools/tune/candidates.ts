@@ -3,6 +3,7 @@
  * difference.
  */
 import type { Random } from '#engine';
+import { counted } from '#harness';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 
 export const DEFAULTS: EngineValues = {
@@ -40,7 +41,7 @@ export function nameOf({ batching, prefetch, scanners, ...batch }: EngineValues)
       ? 'no batching'
       : `batches of ${batch.batchRows} rows, ${batch.batchDelay} ms, ${batch.batchInFlight} in flight`,
     ...(prefetch === 'off' ? [] : ['prefetch']),
-    `${scanners} ${scanners === 1 ? 'scanner' : 'scanners'}`,
+    counted(scanners, 'scanners'),
   ];
   return words.join(', ');
 }

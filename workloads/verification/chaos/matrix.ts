@@ -1,5 +1,5 @@
 /**
- * The settings that `--profile full` goes through, one round each.
+ * The settings that `--profile standard` goes through, one round each.
  *
  * The table is pairwise: any two values of two columns occur together in at least one round. Most
  * mistakes need one setting or two to show; all combinations would be 64 rounds.

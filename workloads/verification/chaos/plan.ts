@@ -3,20 +3,21 @@
  *
  *                            pairs of overlapping writers     runs of observers
  *     smoke      1 round                   1,000                       100   in every test run
- *     standard   1 round                  50,000                     5,000   2 to 5 minutes
- *     full       7 rounds                 20,000                     2,000   of each setting
+ *     quick      1 round                  50,000                     5,000   2 to 5 minutes
+ *     standard   7 rounds                 20,000                     2,000   of each setting
+ *     full       7 rounds                100,000                    10,000   of each setting
  *
  * On stores other than the embedded one, where every call takes longer, a tenth of that is enough.
  * Kills are not part of the floors: processes that are killed all the time do nothing but start.
  * The settings are in matrix.ts. Rounds bound the memory for histories, because a history is judged
  * as a whole.
  */
+import path from 'node:path';
+import type { Sizes } from '#harness';
+import { checkStoreName } from '../../harness/stores/index.ts';
+import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 import type { Workload } from '../invariants/index.ts';
-import type { Setting } from './matrix.ts';
-
-export const PROFILES = ['smoke', 'standard', 'full'] as const;
-
-export type ProfileName = (typeof PROFILES)[number];
+import { matrixOf, type PartialSetting, type Setting, settingOf } from './matrix.ts';
 
 /** What a round must have seen when it ends. */
 export interface RoundMinimums {
@@ -26,21 +27,53 @@ export interface RoundMinimums {
   readonly runs: number;
 }
 
-export interface RoundSize extends RoundMinimums {
+interface RoundSize extends RoundMinimums {
   /** A round ends after this many seconds, even short of its floors. */
   readonly secondsMax: number;
-  /** Whether a round that ends short of its floors is a failure. */
+  /** Whether a round that ends short of its floors proves nothing. */
   readonly isStrict: boolean;
 }
 
-export const SIZES: Readonly<Record<ProfileName, RoundSize>> = {
-  smoke: { pairs: 1_000, runs: 100, secondsMax: 60, isStrict: false },
-  standard: { pairs: 50_000, runs: 5_000, secondsMax: 1_200, isStrict: true },
-  full: { pairs: 20_000, runs: 2_000, secondsMax: 900, isStrict: true },
+interface Size {
+  /** Given on the command line, instead of those of the size. */
+  readonly pairs: number | undefined;
+  readonly runs: number | undefined;
+  readonly seconds: number | undefined;
+  readonly round: RoundSize;
+  /** Whether there is a round for each setting of the matrix. */
+  readonly isMatrix: boolean;
+}
+
+const GIVEN = { pairs: undefined, runs: undefined, seconds: undefined };
+
+export const SIZES: Sizes<Size> = {
+  smoke: {
+    ...GIVEN,
+    round: { pairs: 1_000, runs: 100, secondsMax: 60, isStrict: false },
+    isMatrix: false,
+  },
+  quick: {
+    ...GIVEN,
+    round: { pairs: 50_000, runs: 5_000, secondsMax: 1_200, isStrict: true },
+    isMatrix: false,
+  },
+  standard: {
+    ...GIVEN,
+    round: { pairs: 20_000, runs: 2_000, secondsMax: 900, isStrict: true },
+    isMatrix: true,
+  },
+  full: {
+    ...GIVEN,
+    round: { pairs: 100_000, runs: 10_000, secondsMax: 3_600, isStrict: true },
+    isMatrix: true,
+  },
 };
 
 /** The part of the floors for stores other than the embedded one. */
-export const REMOTE_PART = 0.1;
+const REMOTE_PART = 0.1;
+/** Guesses: pairs per second on the embedded store, and the time to start and to judge. */
+const PAIRS_PER_SECOND = 250;
+const ROUND_SECONDS = 8;
 
 /** One round. */
 export interface Plan extends Setting {
@@ -49,6 +82,8 @@ export interface Plan extends Setting {
   /** Processes that are killed; one more only watches, and is not killed. */
   readonly processes: number;
   readonly floors: RoundMinimums;
+  /** Whether a round that ends short of its floors proves nothing. */
+  readonly isStrict: boolean;
   /** Seconds after which the round ends, whether it has reached its floors or not. */
   readonly seconds: number;
   /** Whether the embedded store waits for the disk. */
@@ -83,3 +118,63 @@ export const LONG_PAUSE_MS: readonly [number, number] = [
   LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 1_000,
   LEASE_TIME_TO_LIVE_MS + MESSAGE_LIFETIME_MS + 4_000,
 ];
+
+export type ChaosOptions = EngineValues &
+  Size & {
+    readonly seed: number;
+    readonly processes: number;
+    readonly store: string | undefined;
+    readonly services: boolean;
+    readonly gc: boolean;
+    readonly noFsync: boolean;
+  };
+
+/** One round for each setting. @param folder for the folders of all rounds */
+export function plansOf(
+  options: ChaosOptions,
+  workloads: readonly Workload[],
+  folder: string,
+): readonly Plan[] {
+  const { seed, processes, noFsync, seconds, round } = options;
+  return settingsOf(options).map((setting, i) => ({
+    ...setting,
+    workloads,
+    processes,
+    fsync: !noFsync,
+    seed: seed + i, // The seed of the record repeats the first round.
+    folder: path.join(folder, `round-${i + 1}`),
+    floors: floorsOf(options, setting),
+    isStrict: round.isStrict && seconds === undefined,
+    seconds: seconds ?? round.secondsMax,
+  }));
+}
+
+function settingsOf(options: ChaosOptions): readonly Setting[] {
+  const engine = Object.keys(ENGINE_OPTIONS)
+    .map((key) => key as keyof EngineValues)
+    .filter((key) => options[key] !== ENGINE_OPTIONS[key].fallback())
+    .map((key) => [key, options[key]]);
+  const given: PartialSetting = {
+    ...(options.store !== undefined && { store: checkStoreName(options.store) }),
+    ...(options.services && { services: true }),
+    ...(options.gc && { gc: true }),
+    engine: Object.fromEntries(engine) as Partial<EngineValues>,
+  };
+  return options.isMatrix ? matrixOf(given) : [settingOf(given)];
+}
+
+/** If only one floor is given, the other has none. */
+function floorsOf(
+  { round, pairs, runs, seconds }: ChaosOptions,
+  { store }: Setting,
+): RoundMinimums {
+  if (pairs !== undefined || runs !== undefined) return { pairs: pairs ?? 0, runs: runs ?? 0 };
+  if (seconds !== undefined) return { pairs: Infinity, runs: Infinity };
+  const part = store === 'embedded' ? 1 : REMOTE_PART;
+  return { pairs: part * round.pairs, runs: part * round.runs };
+}
+
+export function expectedSeconds({ floors, seconds, store }: Plan): number {
+  const perSecond = PAIRS_PER_SECOND * (store === 'embedded' ? 1 : REMOTE_PART);
+  return ROUND_SECONDS + Math.min(seconds, floors.pairs / perSecond);
+}

@@ -1,0 +1,167 @@
+/** The findings of `./run.sh chaos`: what the processes did, which faults hit them, what was found. */
+import { counted, verdictOf } from '#harness';
+import { type FindingsParts, formatCount, type ResultTable } from '#results';
+import type { Workload } from '../invariants/index.ts';
+import { optionsOf } from './matrix.ts';
+import type { Round } from './round.ts';
+import { addTallies, type Tally } from './tally.ts';
+
+/** The number of violations told for each claim; the file of the round has all. */
+const TOLD_MAX = 3;
+
+/** What a run was to do. */
+export interface Planned {
+  readonly workloads: readonly Workload[];
+  readonly rounds: number;
+  /** Why rounds were left out. */
+  readonly skipped: readonly string[];
+}
+
+export function findingsOf(rounds: readonly Round[], planned: Planned): FindingsParts {
+  const pairs = sum(rounds.map((round) => round.pairs));
+  const kills = sum(rounds.map(({ faults }) => faults.kills));
+  const skipped = planned.skipped.map((why) => ` Skipped: ${why}`).join('');
+  return {
+    headline:
+      `${counted(pairs, 'pairs')} of overlapping writers and ` +
+      `${counted(sum(rounds.map(runsOf)), 'runs')} of observers in ${counted(kills, 'kills')}.${skipped}`,
+    check: verdictOf({
+      unit: 'rounds',
+      planned: planned.rounds - planned.skipped.length,
+      done: rounds.length,
+      fault: 'broke a rule or tested too little',
+      found: rounds.flatMap(faultsOf),
+    }),
+    tables: [
+      invariantTable(planned.workloads),
+      workloadTable(rounds),
+      totalTable(rounds),
+      roundTable(rounds),
+      ...violationTable(rounds),
+    ],
+    charts: [],
+    targets: [],
+  };
+}
+
+function faultsOf(round: Round, i: number): readonly string[] {
+  const { length } = round.verdict.violations;
+  const found = length > 0 ? [counted(length, 'violations')] : [];
+  const short = round.plan.isStrict ? shortfalls(round) : [];
+  return [...found, ...short].map((fault) => `round ${i + 1} (${fault})`);
+}
+
+function invariantTable(workloads: readonly Workload[]): ResultTable {
+  return {
+    name: 'invariants',
+    title: 'What must hold',
+    caption: 'In addition to snapshot isolation, and that every change is observed.',
+    columns: ['workload', 'invariant'],
+    rows: workloads.map(({ name, invariant }) => [name, invariant]),
+  };
+}
+
+function workloadTable(rounds: readonly Round[]): ResultTable {
+  const tallies = addTallies(rounds.map(({ tallies: ofRound }) => ofRound));
+  const rows = [...tallies].map(([name, tally]) => [name, ...numbersOf(tally)] as const);
+  const columns = ['transactions', 'committed', 'failed', 'unknown', 'observer runs', 'cut off'];
+  const all = [...tallies.values()].map(numbersOf);
+  const sums = columns.map((_, i) => sum(all.map((numbers) => numbers[i] ?? 0)));
+  return {
+    name: 'workloads',
+    title: 'What the processes did',
+    caption: 'Cut off: runs of observers that lost a conflict, or whose process was killed.',
+    columns: ['workload', ...columns],
+    rows: [...rows, ['together', ...sums]],
+  };
+}
+
+function numbersOf(tally: Tally): readonly number[] {
+  const { transactions, committed, failed, unknown, runs, runsUnknown: runsUntold } = tally;
+  return [transactions, committed, failed, unknown, runs, runsUntold];
+}
+
+function totalTable(rounds: readonly Round[]): ResultTable {
+  const of = (number: (round: Round) => number): number => sum(rounds.map(number));
+  const tallies = rounds.flatMap(({ tallies: ofRound }) => [...ofRound.values()]);
+  return {
+    name: 'totals',
+    title: 'Faults, and what followed from them',
+    caption: 'Sums over all rounds.',
+    columns: ['what', 'count'],
+    rows: [
+      ['kills', of(({ faults: { kills } }) => kills)],
+      ['kills of services', of(({ faults: { serviceKills } }) => serviceKills)],
+      ['pauses', of(({ faults: { pauses } }) => pauses)],
+      ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
+      ['restarts', of(({ faults: { restarts } }) => restarts)],
+      ['locks of others rolled forward', of(({ engine }) => engine.rolledForward)],
+      ['locks of others rolled back', of(({ engine }) => engine.rolledBack)],
+      ['waits for locks', of(({ engine }) => engine.lockWaits)],
+      ['records collected', of(({ collected }) => collected)],
+      ['unknown outcomes that had committed', sum(tallies.map((tally) => tally.unknownCommitted))],
+      ['write skews, which are allowed', of(({ verdict }) => verdict.writeSkews)],
+    ],
+  };
+}
+
+function roundTable(rounds: readonly Round[]): ResultTable {
+  return {
+    name: 'rounds',
+    title: 'Rounds',
+    caption:
+      'Each with its own store, until it has seen enough. The options repeat the round, as far as the machine lets them.',
+    columns: ['round', 'seconds', 'kills', 'pairs', 'runs', 'violations', 'not reached', 'options'],
+    rows: rounds.map((round, i) => [
+      i + 1,
+      Math.round(round.seconds),
+      round.faults.kills,
+      round.pairs,
+      runsOf(round),
+      round.verdict.violations.length,
+      shortfalls(round).join('; ') || null,
+      `--seed ${round.plan.seed} ${optionsOf(round.plan)}`,
+    ]),
+  };
+}
+
+/** The floors that the round did not reach. */
+function shortfalls(round: Round): readonly string[] {
+  const { pairs, runs } = round.plan.floors;
+  const short = (name: string, reached: number, floor: number): readonly string[] =>
+    reached >= floor || floor === Infinity
+      ? []
+      : [`${formatCount(reached)} of ${formatCount(floor)} ${name}`];
+  return [...short('pairs', round.pairs, pairs), ...short('runs', runsOf(round), runs)];
+}
+
+/** The committed runs. */
+function runsOf({ tallies }: Round): number {
+  return sum([...tallies.values()].map(({ runs }) => runs));
+}
+
+/** Grouped by claim: the watcher repeats itself, and must not hide other claims. */
+function violationTable(rounds: readonly Round[]): readonly ResultTable[] {
+  const violations = rounds.flatMap(({ verdict }) => verdict.violations);
+  if (violations.length === 0) return [];
+  const claims = [...Map.groupBy(violations, ({ claim }) => claim)];
+  return [
+    {
+      name: 'violations',
+      title: 'Violations',
+      caption: `Of each claim the first ${TOLD_MAX}; violations.json of the round has all.`,
+      columns: ['claim', 'count', 'what was seen'],
+      rows: claims.flatMap(([claim, all]) =>
+        all
+          .slice(0, TOLD_MAX)
+          .map(({ message }, i) =>
+            i === 0 ? [claim, all.length, message] : [null, null, message],
+          ),
+      ),
+    },
+  ];
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

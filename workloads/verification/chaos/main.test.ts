@@ -24,7 +24,7 @@ describe('the smoke profile', async () => {
 
   test('passes, and says its seed in the plan, and what every workload did', () => {
     assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
-    assert.match(stderr, /^Plan: one round, seed \d+; about /);
+    assert.match(stderr, /^Plan: 1 round, seed \d+; about /);
     for (const name of ['bank', 'ring', 'overdraft', 'pieces', 'list-append', 'pipeline']) {
       const row = new RegExp(`^ +${name} +([\\d,]+) +([\\d,]+) `, 'm').exec(stdout);
       assert.ok(Number(row?.[2]?.replaceAll(',', '')) > 0, `${name} has committed`);

@@ -7,7 +7,15 @@
 import { existsSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { entropySeed } from '#engine';
-import { flag, integer, type Measuring, noFsyncOption, number, runExperiment } from '#harness';
+import {
+  counted,
+  flag,
+  integer,
+  type Measuring,
+  noFsyncOption,
+  number,
+  runExperiment,
+} from '#harness';
 import { text } from '#harness';
 import { UsageError } from '#results';
 import { describeStore } from '../../harness/stores/index.ts';
@@ -101,7 +109,7 @@ await runExperiment(
       const plans = plansOf(options, workloadsNamed(options.workloads), '');
       const [first] = plans;
       return {
-        about: `${plans.length === 1 ? 'one round' : `${plans.length} rounds`}, seed ${options.seed}`,
+        about: `${counted(plans.length, 'rounds')}, seed ${options.seed}`,
         seconds: plans.map(expectedSeconds).reduce((sum, seconds) => sum + seconds, 0),
         store: describeStore(options.store ?? 'embedded', { fsync: first?.fsync ?? true }),
         limitations: [

@@ -7,7 +7,7 @@
  * 2. Record one line for each: how many executions, in how many states, and whether that was all.
  * 3. Tell a violation as a story, with the command that replays it.
  */
-import { choice, integer, type Measuring, runExperiment, type Sizes } from '#harness';
+import { choice, counted, integer, type Measuring, runExperiment, type Sizes } from '#harness';
 import { text, textList } from '#harness';
 import { UsageError } from '#results';
 import { findingsOf, type Searched, storyLines } from './findings.ts';
@@ -75,7 +75,7 @@ await runExperiment(
     plan: (options) => {
       const searches = searchesOf(options);
       return {
-        about: `${searches.length} searches`,
+        about: counted(searches.length, 'searches'),
         seconds: searches.map(secondsOf).reduce((sum, seconds) => sum + seconds, 0),
         store: { name: 'modelled', durability: 'a mutation that was applied stays' },
         limitations: [

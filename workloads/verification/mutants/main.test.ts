@@ -9,7 +9,7 @@ describe('mutants', () => {
   test('hunts the named mutant, and says which judge convicted it', async () => {
     const ran = await runScript(MAIN, ['--only', 'no-write-check', '--seeds', '20']);
     assert.equal(ran.exitCode, 0, ran.stderr);
-    assert.match(ran.stderr, /^Plan: 1 mutants, up to 20 seeds of each; about /);
+    assert.match(ran.stderr, /^Plan: 1 mutant, up to 20 seeds of each; about /);
     assert.match(ran.stdout, /^ {2}P14 +no-write-check +\S.* \d+ +\d+$/m);
     assert.match(ran.stdout, /^Checked: none of 1 mutant got away\.$/m);
     assert.equal(ran.record().parameters['only'], 'no-write-check');

@@ -7,7 +7,15 @@
  * 2. Record the rule, the mutant, which judge convicted it of what, and after how many runs.
  */
 import { writeFile } from 'node:fs/promises';
-import { firstSeedOption, flag, integer, jobsOption, runExperiment, type Sizes } from '#harness';
+import {
+  counted,
+  firstSeedOption,
+  flag,
+  integer,
+  jobsOption,
+  runExperiment,
+  type Sizes,
+} from '#harness';
 import { textList } from '#harness';
 import { UsageError } from '#results';
 import { findingsOf } from './findings.ts';
@@ -66,7 +74,7 @@ await runExperiment(
       const { length } = chosen(options);
       const runs = Math.max(1, Math.min(seeds, RUNS_MEAN));
       return {
-        about: `${length} mutants, ${seeds === 0 ? 'the known seed' : `up to ${seeds} seeds`} of each`,
+        about: `${counted(length, 'mutants')}, ${seeds === 0 ? 'the known seed' : `up to ${counted(seeds, 'seeds')}`} of each`,
         seconds: (length * (LOAD_SECONDS + runs * RUN_SECONDS)) / jobs,
         store: { name: 'simulated', durability: 'as in ./run.sh simulate' },
         limitations: ['A mutant that is convicted once may be hard to convict: see its runs.'],

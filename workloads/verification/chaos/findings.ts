@@ -63,7 +63,9 @@ function invariantTable(workloads: readonly Workload[]): ResultTable {
 
 function workloadTable(rounds: readonly Round[]): ResultTable {
   const tallies = addTallies(rounds.map(({ tallies: ofRound }) => ofRound));
-  const rows = [...tallies].map(([name, tally]) => [name, ...numbersOf(tally)] as const);
+  const rows = [...tallies].map(([name, tally]) =>
+    [name as string | number].concat(numbersOf(tally)),
+  );
   const columns = ['transactions', 'committed', 'failed', 'unknown', 'observer runs', 'cut off'];
   const all = [...tallies.values()].map(numbersOf);
   const sums = columns.map((_, i) => sum(all.map((numbers) => numbers[i] ?? 0)));

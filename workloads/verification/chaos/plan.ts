@@ -136,17 +136,20 @@ export function plansOf(
   folder: string,
 ): readonly Plan[] {
   const { seed, processes, noFsync, seconds, round } = options;
-  return settingsOf(options).map((setting, i) => ({
-    ...setting,
+  const common = {
     workloads,
     processes,
     fsync: !noFsync,
-    seed: seed + i, // The seed of the record repeats the first round.
-    folder: path.join(folder, `round-${i + 1}`),
-    floors: floorsOf(options, setting),
     isStrict: round.isStrict && seconds === undefined,
     seconds: seconds ?? round.secondsMax,
-  }));
+  };
+  return settingsOf(options).map((setting, i) =>
+    Object.assign({}, common, setting, {
+      seed: seed + i, // The seed of the record repeats the first round.
+      folder: path.join(folder, `round-${i + 1}`),
+      floors: floorsOf(options, setting),
+    }),
+  );
 }
 
 function settingsOf(options: ChaosOptions): readonly Setting[] {

@@ -51,6 +51,8 @@ export interface Experiment<O extends Options, S extends object> {
   readonly sizes: Sizes<S>;
   readonly options: O;
   readonly examples: readonly Example[];
+  /** Default: true, except for a proof, which has a verdict instead. */
+  readonly hasTargets?: false;
   /** Refuses options that do not go together with a UsageError. */
   readonly plan: (options: Sized<O, S>) => Plan;
   /** Throws a UsageError if the run cannot begin on this machine. */
@@ -85,7 +87,7 @@ export async function runExperiment<const O extends Options, S extends object>(
     profile: profileOption((profile) => planOf(sized(typical(experiment), sizes, profile)).seconds),
     ...withDefaults(experiment.options, sizes),
     out: runFolder(name),
-    ...resultOptions(experiment.subject?.kind),
+    ...resultOptions(experiment.subject?.kind !== 'proof' && experiment.hasTargets !== false),
   };
   const ignoredInFiles = Object.keys(ENGINE_OPTIONS).filter((key) => !(key in options));
   const command = { script, description, options, examples, ignoredInFiles };

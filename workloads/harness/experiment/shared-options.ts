@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { parseStoreName } from '#engine';
-import { defaultRunFolder, type Subject } from '#results';
+import { defaultRunFolder } from '#results';
 import {
   flag,
   integer,
@@ -15,15 +15,15 @@ import {
   type Option,
 } from '../command-line/options.ts';
 
-/** Options of every script that measures or proves; a proof has no targets, only a verdict. */
-export function resultOptions(kind: Subject['kind']): {
+/** Options of every script that measures or proves. */
+export function resultOptions(hasTargets: boolean): {
   readonly json: Option<boolean>;
   readonly failOnTarget?: Option<boolean>;
 } {
   const json = flag({
     description: 'print the run record as one JSON document, and nothing else on standard output',
   });
-  if (kind === 'proof') return { json };
+  if (!hasTargets) return { json };
   return { json, failOnTarget: flag({ description: 'exit with code 1 if a target is not met' }) };
 }
 

@@ -1,19 +1,28 @@
 /**
  * `./run.sh tune`: finds batching and prefetch settings for a workload, and states their certainty.
+ *
+ * The recommended settings are written next to the record, as a file for `--config`.
  */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Bigtable, createRandom } from '#engine';
-import { choice, integer, number, outputFolder, runCommand, startProgress } from '#harness';
-import { createRun, defaultRunFolder } from '#results';
-import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
+import {
+  choice,
+  counted,
+  integer,
+  type Measuring,
+  number,
+  roundTripOption,
+  runExperiment,
+  seedOption,
+  type Sizes,
+} from '#harness';
+import { DEFAULTS, drawCandidates } from './candidates.ts';
 import { distantStore } from '../../harness/stores/distant-store.ts';
 import { emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
-import type { EngineValues } from '../../harness/engine-settings.ts';
-import { parametersOf } from '../../harness/parameters.ts';
 import { describeStore } from '../../harness/stores/index.ts';
-import { type SearchResult, search, type Trial, trialsOf } from './search.ts';
-import { certaintyOf, configText, findingsOf, recommended } from './tune-findings.ts';
+import { type SearchResult, search, trialsOf } from './search.ts';
+import { configText, findingsOf } from './tune-findings.ts';
 import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
 
 /** Time of a trial besides its measurement: loading, warm-up and check. */
@@ -24,146 +33,117 @@ const OVERHEAD_SECONDS = 1.5;
 const TRIAL_FACTOR = 1.5;
 const SECONDS_MIN = 0.1;
 
-const specification = {
-  script: 'tune',
-  description:
-    'Tries batching, prefetch and scanner settings on a workload within a budget of time, draws throughput against ' +
-    'latency, and writes the recommended settings to a file that scripts accept with --config.',
-  options: {
-    workload: choice({
-      choices: TUNED,
-      description:
-        'the workload to tune for: clustering documents, or single-cell reads and rewrites',
-      default: 'crawl-rate',
-    }),
-    store: choice({ choices: STORES, description: 'the storage', default: 'embedded' }),
-    roundTrip: number({
-      description: 'added to each call of the storage, by a timer; 0 adds nothing',
-      default: 0,
-      min: 0,
-      max: 1_000,
-      unit: 'ms',
-    }),
-    objective: choice({
-      choices: ['throughput', 'latency'],
-      description: 'the measure by which the best settings are chosen',
-      default: 'throughput',
-    }),
-    seconds: number({
-      description: 'the approximate duration; the shorter, the less certain',
-      default: 240,
-      min: 5,
-      max: 86_400,
-      unit: 'seconds',
-    }),
-    candidates: integer({
-      description: 'settings to try, including the defaults',
-      default: 12,
-      min: 2,
-      max: 500,
-    }),
-    repeats: integer({
-      description: 'final pairs of the best settings and the defaults; fewer are less certain',
-      default: 6,
-      min: 3,
-      max: 100,
-    }),
-    size: integer({
-      description: 'documents, or rows, in the storage before a trial',
-      default: 2_000,
-      min: 100,
-      max: 10_000_000,
-    }),
-    concurrency: integer({
-      description: 'documents, or transactions, at a time',
-      default: 256,
-      min: 1,
-      max: 10_000,
-    }),
-    seed: integer({
-      description: 'with the same seed, tries the same settings in the same order',
-      default: 1,
-      min: 0,
-      max: 2 ** 31 - 1,
-    }),
-    out: outputFolder({
-      description: 'new folder for the record, the chart and the recommended settings',
-      default: () => defaultRunFolder('tune'),
-      defaultText: 'results/runs/tune-<UTC time>',
-      isNew: true,
-    }),
-  },
-  examples: [
-    { command: './run.sh tune', does: 'the clustering of documents, four minutes' },
-    { command: './run.sh tune --workload micro --seconds 600', does: 'more certain' },
-    { command: './run.sh tune --round-trip 2', does: 'as if the storage were far away' },
-  ],
-} as const;
-
-interface TuneOptions {
-  readonly workload: (typeof TUNED)[number];
-  readonly store: (typeof STORES)[number];
-  readonly objective: 'throughput' | 'latency';
-  readonly roundTrip: number;
+interface Size {
   readonly seconds: number;
   readonly candidates: number;
   readonly repeats: number;
   readonly size: number;
-  readonly concurrency: number;
-  readonly seed: number;
-  readonly out: string;
 }
 
-await runCommand(specification, async (options, { signal, commandLine }) => {
-  const { workload, objective, out, seed, repeats, store } = options;
-  const run = createRun(out, {
-    experiment: 'tune',
-    profile: 'custom',
-    commandLine,
-    parameters: parametersOf(options),
-    seed,
-    repeats,
-    store: describeStore(store),
-    limitations: ['Client, workers and loader share one process with the search.'],
-  });
-  try {
-    const found = await searchWithin(options, signal);
-    const result = { workload, unit: WORKLOADS[workload].unit, objective, found };
-    run.describe({ findings: findingsOf(result) });
-    const { page } = run.finish();
-    const config = path.join(out, 'config.json');
-    await writeFile(config, configText(found));
-    const lines = [
-      '',
-      ...found.tried
-        .toSorted((a, b) => b.trial.perSecond - a.trial.perSecond)
-        .map((one) => lineOf(one.values, one.trial, result.unit)),
-      '',
-      certaintyOf(result),
-      `Recommended: ${nameOf(recommended(found))}`,
-      `  --config ${config}`,
-      '',
-      `Report: ${page}`,
-    ];
-    process.stdout.write(`${lines.join('\n')}\n`);
-  } finally {
-    await rm(path.join(out, 'work'), { recursive: true, force: true });
-  }
-});
+const SIZES: Sizes<Size> = {
+  smoke: { seconds: 5, candidates: 3, repeats: 3, size: 100 },
+  quick: { seconds: 240, candidates: 12, repeats: 6, size: 2_000 },
+  standard: { seconds: 1_800, candidates: 24, repeats: 12, size: 2_000 },
+  full: { seconds: 14_400, candidates: 48, repeats: 24, size: 20_000 },
+};
 
-async function searchWithin(options: TuneOptions, signal: AbortSignal): Promise<SearchResult> {
-  const { workload, store, out, size, concurrency, roundTrip: roundTripMs, repeats } = options;
-  const random = createRandom(options.seed).fork('tune');
-  const candidates = drawCandidates(options.candidates, random.fork('candidates'));
+interface Settings extends Size {
+  readonly workload: (typeof TUNED)[number];
+  readonly store: (typeof STORES)[number];
+  readonly objective: 'throughput' | 'latency';
+  readonly roundTrip: number;
+  readonly concurrency: number;
+  readonly seed: number;
+}
+
+await runExperiment(
+  {
+    script: 'tune',
+    subject: { kicker: 'Percolator paper, section 2.5', title: 'Settings for a workload' },
+    description:
+      'Tries batching, prefetch and scanner settings on a workload within a budget of time, draws throughput against ' +
+      'latency, and writes the recommended settings to a file that scripts accept with --config.',
+    sizes: SIZES,
+    hasTargets: false,
+    options: {
+      workload: choice({
+        choices: TUNED,
+        description:
+          'the workload to tune for: clustering documents, or single-cell reads and rewrites',
+        default: 'crawl-rate',
+      }),
+      store: choice({ choices: STORES, description: 'the storage', default: 'embedded' }),
+      roundTrip: roundTripOption(0),
+      objective: choice({
+        choices: ['throughput', 'latency'],
+        description: 'the measure by which the best settings are chosen',
+        default: 'throughput',
+      }),
+      seconds: number({
+        description: 'the approximate duration; the shorter, the less certain',
+        min: 5,
+        max: 86_400,
+        unit: 'seconds',
+      }),
+      candidates: integer({
+        description: 'settings to try, including the defaults',
+        min: 2,
+        max: 500,
+      }),
+      repeats: integer({
+        description: 'final pairs of the best settings and the defaults; fewer are less certain',
+        min: 3,
+        max: 100,
+      }),
+      size: integer({
+        description: 'documents, or rows, in the storage before a trial',
+        min: 100,
+        max: 10_000_000,
+      }),
+      concurrency: integer({
+        description: 'documents, or transactions, at a time',
+        default: 256,
+        min: 1,
+        max: 10_000,
+      }),
+      seed: seedOption('the settings that are tried, their order, and the data'),
+    },
+    examples: [
+      { command: './run.sh tune --workload micro --seconds 600', does: 'more certain' },
+      { command: './run.sh tune --round-trip 2', does: 'as if the storage were far away' },
+    ],
+    plan: ({ candidates, repeats, seconds, store }) => {
+      const { trials } = trialsOf(candidates, repeats);
+      return {
+        about: `${counted(trials, 'trials')} of ${counted(candidates, 'settings')}`,
+        seconds: Math.max(seconds, trials * (OVERHEAD_SECONDS + TRIAL_FACTOR * SECONDS_MIN)),
+        store: describeStore(store),
+        limitations: ['Client, workers and loader share one process with the search.'],
+      };
+    },
+  },
+  async (settings, measuring) => {
+    const { workload, objective } = settings;
+    const found = await searchWithin(settings, measuring);
+    await writeFile(path.join(measuring.run.folder, 'config.json'), configText(found));
+    return findingsOf({ workload, unit: WORKLOADS[workload].unit, objective, found });
+  },
+);
+
+async function searchWithin(
+  settings: Settings,
+  { progress, signal, work }: Measuring,
+): Promise<SearchResult> {
+  const { workload, store, size, concurrency, roundTrip: roundTripMs, repeats } = settings;
+  const random = createRandom(settings.seed).fork('tune');
+  const candidates = drawCandidates(settings.candidates, random.fork('candidates'));
   const { trials, lengths } = trialsOf(candidates.length, repeats);
-  const measured = (options.seconds - trials * OVERHEAD_SECONDS) / TRIAL_FACTOR;
+  const measured = (settings.seconds - trials * OVERHEAD_SECONDS) / TRIAL_FACTOR;
   const seconds = Math.max(SECONDS_MIN, measured / lengths);
-  const work = path.join(out, 'work');
-  await mkdir(work, { recursive: true });
   const openEmpty = emptyStores(store, work);
-  const progress = startProgress();
   progress.phase(`trying settings for ${workload}`, trials, 'trials');
   const measure: Parameters<typeof search>[0]['measure'] = async (values, trial) => {
+    signal.throwIfAborted();
     await using empty = await openEmpty();
     const data = { size, concurrency, seed: trial.seed };
     const distance = { ...empty.manifest, roundTripMs };
@@ -172,16 +152,9 @@ async function searchWithin(options: TuneOptions, signal: AbortSignal): Promise<
     return await tryOut(WORKLOADS[workload], empty, details);
   };
   const onTrial = (done: number): void => progress.update(done);
-  try {
-    // Not counted: the first trial would include the compilation of all code.
-    await measure(DEFAULTS, { seconds, seed: 0 });
-    return await search({ ...options, candidates, seconds, random, onTrial, measure });
-  } finally {
-    progress.end();
-  }
-}
-
-function lineOf(values: EngineValues, { perSecond, latencyMs }: Trial, unit: string): string {
-  const [rate, latency] = [perSecond.toFixed(0).padStart(7), latencyMs.toFixed(2).padStart(8)];
-  return `${rate} ${unit}/s ${latency} ms  ${nameOf(values)}`;
+  // Not counted: the first trial would include the compilation of all code.
+  await measure(DEFAULTS, { seconds, seed: 0 });
+  const found = await search({ ...settings, candidates, seconds, random, onTrial, measure });
+  signal.throwIfAborted(); // The last trial was cut short.
+  return found;
 }

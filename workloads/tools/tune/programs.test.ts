@@ -1,5 +1,6 @@
 /** The programs at smoke size, and their answers to bad input. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -7,6 +8,7 @@ import { execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { DEFAULTS } from './candidates.ts';
 import { asConfig } from '../../harness/engine-settings.ts';
+import { interruptScript } from '../../harness/testing/run-script.ts';
 
 interface Ended {
   readonly exitCode?: number | undefined;
@@ -66,11 +68,19 @@ describe('tune', () => {
       const rest = ['--workload', workload, '--concurrency', '8', '--out', out];
       const { exitCode, stdout, stderr } = await run('main.ts', ...small, ...rest);
       assert.equal(exitCode, 0, stderr);
-      assert.match(stdout, /^Recommended: .*scanner/m);
+      assert.match(stdout, / Recommended: .*scanner.*, as in config\.json\.$/m);
       assert.match(stdout, /keep them|Keep the defaults|The best candidate reached/);
       const config = JSON.parse(await readFile(path.join(out, 'config.json'), 'utf8')) as object;
       const names = ['batching', 'batch-delay', 'batch-rows', 'batch-in-flight', 'prefetch'];
       assert.deepEqual(Object.keys(config), [...names, 'scanners']);
     });
   }
+
+  test('is recorded as interrupted, and leaves neither a database nor settings', async () => {
+    const main = new URL('main.ts', import.meta.url);
+    const { exitCode, record, out } = await interruptScript(main, ['--seconds', '60'], 'trying');
+    assert.equal(exitCode, 130);
+    assert.equal(record().state, 'interrupted');
+    for (const name of ['work', 'config.json']) assert.ok(!existsSync(path.join(out, name)), name);
+  });
 });

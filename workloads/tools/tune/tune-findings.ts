@@ -1,5 +1,5 @@
 /** The result of a search for settings, for the report and in words. */
-import type { Findings, ResultChart, ResultSeries, ResultTable } from '#results';
+import type { FindingsParts, ResultChart, ResultSeries, ResultTable } from '#results';
 import type { Estimate } from '../../harness/statistics/ratio.ts';
 import { DEFAULTS, nameOf } from './candidates.ts';
 import { asConfig, type EngineValues } from '../../harness/engine-settings.ts';
@@ -42,15 +42,14 @@ export function configText(found: SearchResult): string {
   return `${JSON.stringify(asConfig(recommended(found)), null, 2)}\n`;
 }
 
-export function findingsOf(result: TuneResult): Findings {
-  const { workload, found } = result;
+export function findingsOf(result: TuneResult): FindingsParts {
+  const { found } = result;
   return {
-    kicker: 'Percolator paper, section 2.5',
-    title: `Settings for ${workload}`,
-    headline: `${certaintyOf(result)} Recommended: ${nameOf(recommended(found))}.`,
+    headline: `${certaintyOf(result)} Recommended: ${nameOf(recommended(found))}, as in config.json.`,
     check: { passed: true, detail: 'the result of each trial was checked before it counted' },
     tables: [triedTable(result), ...(found.gain === null ? [] : [finalTable(result)])],
     charts: [paretoChart(result)],
+    targets: [],
   };
 }
 

@@ -37,14 +37,13 @@ export async function runScript(
   return { ...ended, out, record: () => readRunRecord(out) };
 }
 
-/** Runs a script that measures, and interrupts it once its standard error holds the text. */
-export async function interruptScript(
-  program: URL,
+/** Runs a program, and interrupts it once its standard error holds the text. */
+export async function interruptProgram(
+  program: string | URL,
   words: readonly string[],
   when: string,
-): Promise<EndedScript> {
-  const out = path.join(temporaryFolder(), 'run');
-  const child = execaNode(program, [...words, '--out', out], { reject: false });
+): Promise<EndedProgram> {
+  const child = execaNode(program, words, { reject: false });
   let heard = '';
   child.stderr.on('data', (text: Buffer) => {
     if (heard.includes(when)) return;
@@ -52,5 +51,16 @@ export async function interruptScript(
     if (heard.includes(when)) child.kill('SIGINT');
   });
   const { exitCode, stdout, stderr } = await child;
-  return { exitCode, stdout, stderr, out, record: () => readRunRecord(out) };
+  return { exitCode, stdout, stderr };
+}
+
+/** The same for a script that measures. */
+export async function interruptScript(
+  program: URL,
+  words: readonly string[],
+  when: string,
+): Promise<EndedScript> {
+  const out = path.join(temporaryFolder(), 'run');
+  const ended = await interruptProgram(program, [...words, '--out', out], when);
+  return { ...ended, out, record: () => readRunRecord(out) };
 }

@@ -12,7 +12,9 @@ export function reportLines(summary: FsckSummary): readonly string[] {
     ...listLines('Locks held for more than a minute', summary.longHeldLocks, lockLine),
     ...listLines('Parked observers', summary.parkedObservers, parkedLine),
     '',
-    verdict(summary),
+    summary.interrupted
+      ? 'Interrupted: the rest of the database was not audited.'
+      : verdict(summary),
   ];
 }
 

@@ -7,6 +7,8 @@ import type { Finding, FindingCode } from '#engine';
 export interface FsckSummary {
   readonly store: string;
   readonly repair: boolean;
+  /** Whether a part of the database was not audited, because of an interrupt. */
+  readonly interrupted: boolean;
   readonly tables: number;
   readonly rows: number;
   readonly cells: number;
@@ -61,7 +63,9 @@ export class FsckReport {
     else if (severity === 'error') this.#errorsLeft++;
   }
 
-  summary(about: Pick<FsckSummary, 'store' | 'repair' | 'tables' | 'rows' | 'cells'>): FsckSummary {
+  summary(
+    about: Pick<FsckSummary, 'store' | 'repair' | 'interrupted' | 'tables' | 'rows' | 'cells'>,
+  ): FsckSummary {
     const groups = [...this.#groups.values()].toSorted(
       (a, b) => a.severity.localeCompare(b.severity) || b.count - a.count,
     );

@@ -9,7 +9,7 @@ import { before, describe, test } from 'node:test';
 import { openEmbedded, openPercolator } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import type { FsckSummary } from './fsck-report.ts';
-import { runProgram } from '../../harness/testing/run-script.ts';
+import { interruptProgram, runProgram } from '../../harness/testing/run-script.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const folder = temporaryFolder();
@@ -180,6 +180,22 @@ describe('bad input is answered with one sentence and exit code 2:', () => {
       assert.equal(existsSync(path.join(folder, 'nowhere')), false);
     });
   }
+});
+
+test('an audit that is interrupted says so, and never that the database is clean', async () => {
+  const primary = ['accounts', 'Zoe', 'rating'];
+  const owner = 'another machine/1/1/1';
+  const young = { wallMs: Date.now(), timeToLiveMs: 60_000, heartbeat: 0 };
+  const lock = { primary, operation: 'delete', owner, ...young };
+  await plant('lock', [{ row: 'Zoe', timestamp: 1e6, value: JSON.stringify(lock) }]);
+  // It looks at the lock a second time, some seconds later.
+  const words = ['--store', STORE, '--table', 'accounts'];
+  const startedMs = performance.now();
+  const { exitCode, stdout } = await interruptProgram(PROGRAM, words, 'auditing ...');
+  assert.equal(exitCode, 130);
+  assert.ok(performance.now() - startedMs < 5_000, 'at once');
+  assert.match(stdout, /^Interrupted: the rest of the database was not audited\.$/m);
+  assert.doesNotMatch(stdout, /clean|consistent/i);
 });
 
 function bytesOf(store: string): readonly (readonly [name: string, hex: string])[] {

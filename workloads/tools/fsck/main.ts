@@ -7,7 +7,7 @@
  * 3. Print the findings by code, with the first few of each; or the same as JSON.
  *
  * Exit codes: 0 if there is no error, or all errors were repaired; 1 otherwise; 2 for a mistake on
- * the command line.
+ * the command line; 130 if it was interrupted, which the report says.
  */
 import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
 import { flag, integer, runCommand, startProgress, text, textList } from '#harness';
@@ -60,18 +60,30 @@ await runCommand(specification, async (options, { signal }) => {
   const progress = startProgress({ stream: process.stderr });
   const audit = await startAudit(store, { tables: options.table, repair });
   progress.phase('auditing', 0, 'rows');
-  for await (const finding of audit) {
+  for await (const finding of untilAborted(audit, signal)) {
     report.add(finding);
     progress.update(audit.counters.rows);
-    if (signal.aborted) break;
   }
   progress.update(audit.counters.rows);
   progress.end();
-  const summary = report.summary({ store: given, repair, ...audit.counters });
+  const about = { store: given, repair, interrupted: signal.aborted, ...audit.counters };
+  const summary = report.summary(about);
   const lines = json ? [JSON.stringify(summary, null, 2)] : reportLines(summary);
   process.stdout.write(`${lines.join('\n')}\n`);
   if (summary.errorsLeft > 0) process.exitCode = 1;
 });
+
+/** Ends at once when the signal is aborted: an audit may find nothing, or wait, for long. */
+async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const aborted = Promise.withResolvers<null>();
+  signal.addEventListener('abort', () => aborted.resolve(null));
+  const iterator = source[Symbol.asyncIterator]();
+  while (!signal.aborted) {
+    const next = await Promise.race([iterator.next(), aborted.promise]);
+    if (next === null || next.done === true) return;
+    yield next.value;
+  }
+}
 
 function checkStore(given: string | undefined): string {
   if (given !== undefined) return given;

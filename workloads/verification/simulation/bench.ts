@@ -4,75 +4,58 @@
  *
  * 1. Simulate for a while, so that the engine's code is compiled before the measurement.
  * 2. Simulate seed after seed in this one thread until the time is over.
- * 3. Print transactions per second, by the clock and by processor time. The latter is the rate of a
- *    core without other work, and is compared with the aim; it includes the threads that collect
- *    garbage and compile.
+ * 3. Report transactions per second, by the clock and by processor time. The latter is the rate of a
+ *    core without other work, and is compared with the aim.
  *
- * Every run is judged, as always. If one breaks a rule, no numbers are printed.
- *
- * Exit codes: 0 if no run broke a rule, however fast; 1 if one did; 2 for a mistake on the command
- * line.
+ * Every run is judged, as always. If one breaks a rule, there are no numbers.
  */
-import { tmpdir } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
+import { firstSeedOption, runExperiment, secondsOption, type Sizes, warmUpOption } from '#harness';
+import { findingsOf, type SimulationMeasurements } from './bench-findings.ts';
 import { planOf, simulate } from './index.ts';
-import { captureEnvironment } from '#results';
-import { integer, runCommand, startProgress } from '#harness';
-import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
-import { type SimulationMeasurements, measuredLines } from './measured.ts';
 
-const WARM_UP_SECONDS_MAX = 5;
-
-const specification = {
-  script: 'bench:simulate',
-  description:
-    'Measures how many transactions a second the simulator simulates and judges on one core.',
-  options: {
-    seconds: integer({
-      description: 'time to measure',
-      default: 20,
-      min: 1,
-      max: 86_400,
-      unit: 'seconds',
-    }),
-    from: integer({
-      description: 'the first seed; the others follow',
-      default: 1,
-      min: 1,
-      max: 2 ** 31 - 1,
-    }),
-  },
-  ignoredInFiles: Object.keys(ENGINE_OPTIONS), // A seed decides them.
-  examples: [
-    { command: './run.sh bench:simulate', does: 'Measures for 20 seconds.' },
-    { command: './run.sh bench:simulate --seconds 120', does: 'Measures more exactly.' },
-  ],
-} as const;
+const SIZES: Sizes<{ readonly seconds: number; readonly warmUp: number }> = {
+  smoke: { seconds: 1, warmUp: 1 },
+  quick: { seconds: 20, warmUp: 5 },
+  standard: { seconds: 1_200, warmUp: 10 },
+  full: { seconds: 7_200, warmUp: 10 },
+};
 
 // The same setting as in the threads of `./run.sh simulate`.
 setFlagsFromString('--max-semi-space-size=32');
 // Millions of conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
 
-await runCommand(specification, async ({ seconds, from }, { signal }) => {
-  const progress = startProgress();
-  const onProgress = (done: number): void => progress.update(Math.round(done));
-  const warmUpSeconds = Math.min(seconds, WARM_UP_SECONDS_MAX);
-  progress.phase('warming up', warmUpSeconds, 'seconds');
-  const warm = await measure(from, warmUpSeconds, { signal, onProgress });
-  progress.phase('simulating', seconds, 'seconds');
-  const measured = await measure(from + warm.runs, seconds, { signal, onProgress });
-  progress.end();
-  if (signal.aborted) return;
-  const broken = [...warm.broken, ...measured.broken];
-  if (broken.length > 0) {
-    process.exitCode = 1;
-    process.stdout.write(`No numbers: seeds ${broken.join(', ')} broke a rule.\n`);
-    return;
-  }
-  const lines = measuredLines(measured, captureEnvironment(tmpdir()));
-  process.stdout.write(`${lines.join('\n')}\n`);
-});
+await runExperiment(
+  {
+    script: 'bench:simulate',
+    subject: { kicker: 'Verification', title: 'The speed of the simulator' },
+    description:
+      'Measures how many transactions a second the simulator simulates and judges on one core.',
+    sizes: SIZES,
+    options: {
+      seconds: secondsOption('the runs', 1),
+      warmUp: warmUpOption('the runs'),
+      seed: firstSeedOption(),
+    },
+    examples: [{ command: './run.sh bench:simulate --seconds 120', does: 'measures more exactly' }],
+    plan: ({ seconds, warmUp, seed }) => ({
+      about: `seeds from ${seed} on for ${seconds} s, one after another`,
+      seconds: seconds + warmUp,
+      store: { name: 'simulated', durability: 'as in ./run.sh simulate' },
+      limitations: ['The time of the processor depends on what else the machine does.'],
+    }),
+  },
+  async ({ seconds, warmUp, seed }, { progress, signal }) => {
+    const onProgress = (done: number): void => progress.update(Math.round(done));
+    progress.phase('warming up', warmUp, 'seconds');
+    const warm = await measure(seed, warmUp, { signal, onProgress });
+    progress.phase('simulating', seconds, 'seconds');
+    const measured = await measure(seed + warm.runs, seconds, { signal, onProgress });
+    signal.throwIfAborted();
+    return findingsOf(warm, measured);
+  },
+);
 
 /** Simulates seeds from `from` on until `seconds` are over. */
 async function measure(

@@ -15,36 +15,26 @@ export function cellsOfFilters(
   cells: readonly Cell[],
   filters: readonly CellFilter[],
 ): readonly Cell[] {
-  if (filters.length === 1 && !isOverfull(cells)) {
-    const [only] = filters as readonly [CellFilter];
-    return choose(cells, only);
-  }
-  const families = byFamily(cells);
-  return filters.flatMap((filter) => choose(families.get(filter.family) ?? [], filter));
+  const distinct = hasRepeats(cells)
+    ? cells.filter((cell, i) => !isSame(cell, cells[i - 1]))
+    : cells;
+  const chosen: Cell[] = [];
+  for (const filter of filters) choose(distinct, filter, chosen);
+  return chosen;
 }
 
 /** Whether a cell is repeated, as when it has passed two branches. */
-function isOverfull(cells: readonly Cell[]): boolean {
+function hasRepeats(cells: readonly Cell[]): boolean {
   return cells.some((cell, i) => isSame(cell, cells[i - 1]));
 }
 
-function byFamily(cells: readonly Cell[]): ReadonlyMap<string, readonly Cell[]> {
-  const families = new Map<string, Cell[]>();
-  for (const cell of cells) {
-    const family = families.get(cell.family);
-    if (family === undefined) families.set(cell.family, [cell]);
-    else if (!isSame(cell, family.at(-1))) family.push(cell);
-  }
-  return families;
-}
-
-function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
-  const { qualifier, suffix, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
-  const chosen: Cell[] = [];
+function choose(cells: readonly Cell[], filter: CellFilter, chosen: Cell[]): void {
+  const { family, qualifier, suffix, from = 0, to = TIMESTAMP_MAX, versions = Infinity } = filter;
   let column: string | undefined;
   let taken = 0;
   for (const cell of cells) {
     if (qualifier !== undefined && cell.qualifier !== qualifier) continue;
+    if (cell.family !== family) continue;
     if (suffix !== undefined && !cell.qualifier.endsWith(suffix)) continue;
     if (cell.timestamp < from || cell.timestamp > to) continue;
     if (cell.qualifier !== column) {
@@ -53,7 +43,6 @@ function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
     }
     if (taken++ < versions) chosen.push(cell);
   }
-  return chosen;
 }
 
 function isSame(a: Cell, b: Cell | undefined): boolean {

@@ -41,6 +41,13 @@ export interface DataCallsOptions {
   readonly timeoutMs: number;
 }
 
+/** What all calls for a table have in common. */
+interface NamedTable {
+  readonly tableName: string;
+  /** By which Bigtable routes a call. */
+  readonly metadata: Metadata;
+}
+
 interface Method<Request, Response> {
   readonly path: string;
   readonly encode: (request: Request) => Buffer;
@@ -58,8 +65,7 @@ export class DataCalls {
   readonly #clients: Clients;
   readonly #options: DataCallsOptions;
   readonly #methods: ReturnType<typeof methodsOf>;
-  /** By table: the metadata by which Bigtable routes a call. */
-  readonly #metadata = new Map<string, Metadata>();
+  readonly #tables = new Map<string, NamedTable>();
 
   constructor(clients: Clients, options: DataCallsOptions) {
     this.#clients = clients;
@@ -180,8 +186,9 @@ export class DataCalls {
     timeoutMs: number,
   ): Promise<Response> {
     const { stub } = this.#clients;
-    const metadata = this.#metadataOf(call.table);
-    const request = this.#named(call) as Request;
+    const { tableName, metadata } = this.#tableOf(call.table);
+    const { appProfile: appProfileId = '' } = this.#options;
+    const request = { ...call.request, tableName, appProfileId } as Request;
     const options = this.#deadline(timeoutMs);
     return new Promise((resolve, reject) => {
       stub.makeUnaryRequest(path, encode, decode, request, metadata, options, (error, answer) => {
@@ -198,8 +205,9 @@ export class DataCalls {
     onAnswer: (answer: Response) => void,
   ): Promise<void> {
     const { stub } = this.#clients;
-    const metadata = this.#metadataOf(call.table);
-    const request = this.#named(call) as Request;
+    const { tableName, metadata } = this.#tableOf(call.table);
+    const { appProfile: appProfileId = '' } = this.#options;
+    const request = { ...call.request, tableName, appProfileId } as Request;
     const options = this.#deadline(timeoutMs);
     return new Promise((resolve, reject) => {
       const answers = stub.makeServerStreamRequest(
@@ -228,22 +236,18 @@ export class DataCalls {
     return { deadline: this.#options.clock.wallMs() + timeoutMs, timeoutMs };
   }
 
-  #named({ table, request }: { readonly table: string; readonly request: object }): object {
-    const { instance, appProfile = '' } = this.#options;
-    return { ...request, tableName: `${instance}/tables/${table}`, appProfileId: appProfile };
-  }
-
-  #metadataOf(table: string): Metadata {
-    let metadata = this.#metadata.get(table);
-    if (metadata === undefined) {
+  #tableOf(table: string): NamedTable {
+    let named = this.#tables.get(table);
+    if (named === undefined) {
       const { instance, appProfile = '' } = this.#options;
-      const name = encodeURIComponent(`${instance}/tables/${table}`);
+      const tableName = `${instance}/tables/${table}`;
       const profile = encodeURIComponent(appProfile);
-      const params = `table_name=${name}&app_profile_id=${profile}`;
-      metadata = this.#clients.metadata({ 'x-goog-request-params': params });
-      this.#metadata.set(table, metadata);
+      const params = `table_name=${encodeURIComponent(tableName)}&app_profile_id=${profile}`;
+      const metadata = this.#clients.metadata({ 'x-goog-request-params': params });
+      named = { tableName, metadata };
+      this.#tables.set(table, named);
     }
-    return metadata;
+    return named;
   }
 }
 

@@ -68,7 +68,7 @@ interface Branch {
   readonly families: readonly string[];
   /** Empty: every column, or those that end with the suffix. */
   readonly qualifiers: readonly string[];
-  /** Also the columns between the qualifiers. */
+  /** One column, or also the columns between the qualifiers. */
   readonly isRange: boolean;
   readonly like: Omit<CellFilter, 'family' | 'qualifier'>;
 }
@@ -123,11 +123,18 @@ function merged(filters: readonly CellFilter[]): readonly Branch[] {
 /** @param filters of one range of time */
 function branchOf(filters: readonly CellFilter[], isRange = false): Branch {
   const [{ suffix, from, to } = {}] = filters as Partial<CellFilter>[];
-  const versions = Math.max(...filters.map((filter) => filter.versions ?? Infinity));
+  const families = new Set<string>();
+  const qualifiers = new Set<string>();
+  let versions = 0;
+  for (const filter of filters) {
+    families.add(filter.family);
+    if (filter.qualifier !== undefined) qualifiers.add(filter.qualifier);
+    versions = Math.max(versions, filter.versions ?? Infinity);
+  }
   return {
-    families: [...new Set(filters.map(({ family }) => family))],
-    qualifiers: [...new Set(filters.flatMap(({ qualifier }) => qualifier ?? []))],
-    isRange,
+    families: [...families],
+    qualifiers: [...qualifiers],
+    isRange: qualifiers.size === 1 || (isRange && qualifiers.size > 1),
     like: { suffix, from, to, versions },
   };
 }
@@ -135,13 +142,19 @@ function branchOf(filters: readonly CellFilter[], isRange = false): Branch {
 /** At least the bytes that the branches take on the wire. */
 function bytesOf(branches: readonly Branch[]): number {
   let bytes = 0;
-  for (const { families, qualifiers } of branches) {
-    bytes += BRANCH_BYTES;
-    for (const family of families) bytes += 2 * family.length + 1;
-    if (qualifiers.length === 1) bytes += 4 * Buffer.byteLength(qualifiers[0] ?? '');
-    else for (const qualifier of qualifiers) bytes += patternOf(qualifier).length + 1;
+  for (const branch of branches) {
+    bytes += BRANCH_BYTES + bytesOfNames(branch);
+    for (const family of branch.families) bytes += 2 * family.length + 1;
   }
   return bytes;
+}
+
+/** A range sends two of its columns, and a pattern all. */
+function bytesOfNames({ qualifiers, isRange }: Branch): number {
+  let longest = 0;
+  for (const qualifier of qualifiers) longest = Math.max(longest, Buffer.byteLength(qualifier));
+  if (isRange && longest <= RANGE_QUALIFIER_BYTES_MAX) return 2 * longest;
+  return qualifiers.reduce((bytes, qualifier) => bytes + patternOf(qualifier).length + 1, 0);
 }
 
 function interleave(branches: readonly Branch[]): RowFilter | undefined {
@@ -169,11 +182,8 @@ const VERSIONS_MAX = 2 ** 31 - 1;
 
 function columnsOf({ families, qualifiers, isRange, like: { suffix } }: Branch): RowFilter[] {
   const [familyName = ''] = families;
-  if (qualifiers.length === 1 || (isRange && qualifiers.length > 0)) {
-    const names = qualifiers
-      .map((qualifier) => Buffer.from(qualifier))
-      .toSorted((a, b) => a.compare(b));
-    const [first, last] = [names[0], names.at(-1)] as [Buffer, Buffer];
+  if (isRange) {
+    const [first, last] = endsOf(qualifiers);
     if (last.length <= RANGE_QUALIFIER_BYTES_MAX) {
       const range = { startQualifierClosed: first, endQualifierClosed: last };
       return [{ columnRangeFilter: { familyName, ...range } }];
@@ -184,6 +194,18 @@ function columnsOf({ families, qualifiers, isRange, like: { suffix } }: Branch):
   if (suffix !== undefined) patterns.push(String.raw`(?s:.*)${patternOf(suffix)}`);
   if (patterns.length === 0) return [family];
   return [family, { columnQualifierRegexFilter: Buffer.from(patterns.join('|')) }];
+}
+
+/** The first and the last of some qualifiers. */
+function endsOf([one = '', ...others]: readonly string[]): readonly [Buffer, Buffer] {
+  let first = Buffer.from(one);
+  let last = first;
+  for (const other of others) {
+    const name = Buffer.from(other);
+    if (name.compare(first) < 0) first = name;
+    else if (name.compare(last) > 0) last = name;
+  }
+  return [first, last];
 }
 
 /** Family names have letters, digits, `-`, `_` and `.`. */

@@ -11,8 +11,8 @@
  * It installs nothing: run `npm ci` afterwards.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { execa } from 'execa';
 import { runCommand } from '#harness';
+import { runNpm } from './workloads/tools/run-npm.ts';
 
 interface LockedPackage {
   resolved?: string;
@@ -38,10 +38,8 @@ const specification = {
 
 await runCommand(specification, async () => {
   const cwd = import.meta.dirname;
-  await execa('npm', ['install', '--package-lock-only', '--loglevel=error'], {
-    cwd,
-    stdio: 'inherit',
-  });
+  const install = ['install', '--package-lock-only', '--loglevel=error'];
+  await runNpm(install, 'resolve the dependencies', { cwd, stdio: 'inherit' });
   process.chdir(cwd);
   const lock = JSON.parse(readFileSync(LOCKFILE, 'utf8')) as {
     packages: Record<string, LockedPackage>;

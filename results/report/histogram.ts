@@ -65,9 +65,10 @@ export function readHistogram(file: string): Histogram {
     if (histogram === null || !('totalCount' in histogram)) throw new Error('it has no interval');
     return histogram;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    // The reader of the format fails with errors of JavaScript, which say nothing to a user.
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     throw new UsageError(
-      `The histogram file ${file} must be an HdrHistogram log, but cannot be read: ${reason}.`,
+      `The histogram file ${file} must be an HdrHistogram log, but ${isMissing ? 'does not exist' : 'is damaged'}.`,
       { cause: error },
     );
   }

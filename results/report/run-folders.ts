@@ -35,15 +35,22 @@ export function findRuns(root: string): readonly FoundRun[] {
 /** Null if the folder holds no record. */
 export function findRun(root: string, name: string): FoundRun | null {
   const folder = path.join(root, name);
-  if (statSync(path.join(folder, RECORD_FILE), { throwIfNoEntry: false })?.isFile() !== true) {
-    return null;
-  }
+  if (!isFile(path.join(folder, RECORD_FILE))) return null;
   const isLink = lstatSync(folder).isSymbolicLink();
   try {
     return { name, folder, isLink, record: readRunRecord(folder), damage: null };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return { name, folder, isLink, record: null, damage: error.message };
+  }
+}
+
+/** False also for what this user may not look at. */
+function isFile(file: string): boolean {
+  try {
+    return statSync(file).isFile();
+  } catch {
+    return false;
   }
 }
 

@@ -177,6 +177,11 @@ function planOf(options: Options): Plan {
   if (options.rates !== undefined && !parts.paced) {
     throw new UsageError('--rates is the ladder, so it needs --paced among the named parts.');
   }
+  if (options.system === 'postgres' && options.broker === 'side-table') {
+    throw new UsageError(
+      '--broker must be omit or inline with --system postgres, which has no observers, but is "side-table".',
+    );
+  }
   return {
     ...options,
     scale: scaleOf(options),

@@ -30,7 +30,7 @@ export async function measureStores(
   for (const name of plan.stores) {
     const result = await resultOf(name, plan, watched, missing);
     if (result !== undefined) results.push(result);
-    else progress.note(missing.at(-1) ?? '');
+    else if (plan.stores.length > 1) progress.note(missing.at(-1) ?? '');
     keep(findingsOf(results));
   }
   if (results.length === 0) throw new UsageError(missing.join(' '));

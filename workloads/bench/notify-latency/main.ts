@@ -42,7 +42,7 @@ await runExperiment(
       store: storeOption(),
       rates: numberList({
         description: 'rates of writes, measured one after the other',
-        unit: 'per second',
+        unit: 'writes per second',
         min: 0.1,
         max: 10_000,
       }),

@@ -21,7 +21,7 @@ export async function* readUnpacked(file: string): AsyncGenerator<Buffer> {
     first = false;
     yield chunk;
   }
-  if (first) throw new UsageError(`A WARC file is needed, but ${JSON.stringify(file)} is empty.`);
+  if (first) throw notWarc(file, 'is empty');
 }
 
 function plain(file: string): AsyncIterable<Buffer> {
@@ -90,22 +90,26 @@ async function openFile(file: string): Promise<FileHandle> {
 
 function cannotRead(file: string, cause: unknown): UsageError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const reason = REASONS[code] ?? `it cannot be read (${String(cause)})`;
-  return new UsageError(`A WARC file is needed, but ${JSON.stringify(file)}: ${reason}.`, {
-    cause,
-  });
+  const reason = REASONS[code] ?? `cannot be read (${String(cause)})`;
+  return notWarc(file, reason, { cause });
+}
+
+/** @param reason continues "but <file>" */
+function notWarc(file: string, reason: string, options?: ErrorOptions): UsageError {
+  return new UsageError(
+    `--input must be a WARC file, but ${JSON.stringify(file)} ${reason}.`,
+    options,
+  );
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EISDIR: 'it is a folder',
-  EACCES: 'this user may not read it',
+  ENOENT: 'does not exist',
+  EISDIR: 'is a folder',
+  EACCES: 'is not permitted to this user',
 };
 
 function checkStart(file: string, chunk: Buffer): void {
   const start = chunk.toString('latin1', 0, WARC_START.length);
   if (start === WARC_START) return;
-  throw new UsageError(
-    `${JSON.stringify(file)} is not a WARC file: it begins with ${JSON.stringify(start)} instead of "WARC/".`,
-  );
+  throw notWarc(file, `begins with ${JSON.stringify(start)} instead of "WARC/"`);
 }

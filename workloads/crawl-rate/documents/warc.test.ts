@@ -268,17 +268,17 @@ for (const [what, bytes, message] of damages) {
 test('a file that is not a WARC is reported in one sentence', async () => {
   assert.equal(
     await messageOf(write('empty', '')),
-    'A WARC file is needed, but "./empty" is empty.',
+    '--input must be a WARC file, but "./empty" is empty.',
   );
   assert.equal(
     await messageOf(write('page.html', '<html>')),
-    '"./page.html" is not a WARC file: it begins with "<html" instead of "WARC/".',
+    '--input must be a WARC file, but "./page.html" begins with "<html" instead of "WARC/".',
   );
   assert.equal(
     await messageOf(path.join(folder, 'missing')),
-    'A WARC file is needed, but "./missing": there is no such file.',
+    '--input must be a WARC file, but "./missing" does not exist.',
   );
-  assert.equal(await messageOf(folder), 'A WARC file is needed, but ".": it is a folder.');
+  assert.equal(await messageOf(folder), '--input must be a WARC file, but "." is a folder.');
 });
 
 test('damage is found before the first document is returned', async () => {

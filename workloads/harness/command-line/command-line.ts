@@ -221,10 +221,12 @@ function textsGiven(
   return Object.fromEntries([...given, ...placed]) as Record<string, string | undefined>;
 }
 
-/** Commander would take the next option for the value. */
+/** Commander would take the next option for the value, also one that is misspelled. */
 function refuseMissingValue(command: Command, argv: readonly string[]): void {
-  const options = argv.map((word) => command.options.find(({ long }) => long === word));
-  const i = options.findIndex((option, at) => option?.required === true && options[at + 1]);
+  const isOption = (word = ''): boolean => /^--?[a-z]/i.test(word);
+  const needsValue = (word: string): boolean =>
+    command.options.some(({ long, required }) => long === word && required);
+  const i = argv.findIndex((word, at) => needsValue(word) && isOption(argv[at + 1]));
   if (i < 0) return;
   throw new UsageError(
     `${argv[i]} needs a value, but ${argv[i + 1]} follows it; ${command.name()} --help lists the options.`,

@@ -21,7 +21,8 @@ export function checkFolderWritable(name: string, folder: string): void {
     }
   };
   const sentence = `${name} must be a folder that can be written, but ${JSON.stringify(folder)}`;
-  attempt(sentence, tryIt, { ...REASONS, ENOENT: 'cannot be created' });
+  const ENOENT = isThere(folder) ? 'takes no files' : 'cannot be created';
+  attempt(sentence, tryIt, { ...REASONS, ENOENT });
 }
 
 /** Throws if `folder` exists and is not empty: results are never overwritten. */
@@ -45,9 +46,13 @@ export function checkReadableFile(name: string, file: string): void {
   });
 }
 
-/** Throws unless `folder` is a folder that can be listed. */
-export function checkReadableFolder(name: string, folder: string): void {
-  attempt(`${name} must be a folder that can be read, but ${JSON.stringify(folder)}`, () => {
+/** Throws unless `folder`, which must be `expected`, is a folder that can be listed. */
+export function checkReadableFolder(
+  name: string,
+  folder: string,
+  expected = 'a folder that can be read',
+): void {
+  attempt(`${name} must be ${expected}, but ${JSON.stringify(folder)}`, () => {
     readdirSync(folder);
   });
 }

@@ -41,15 +41,17 @@ export function readSide(label: 'A' | 'B', given: string): Side {
   const [first, ...others] = names.map((name) => readRun(label, name));
   if (first === undefined) throw new Error('a text has at least one part');
   for (const other of others) {
-    const found = disparities(first.record, other.record).map(({ text }) => text);
-    const commits = [first, other].map(
+    const [commit, ofOther] = [first, other].map(
       ({ record }) => record.environment.commit?.hash ?? 'unknown',
     );
-    if (commits[0] !== commits[1]) found.push(`commit (${commits.join(', ')})`);
-    if (found.length === 0) continue;
+    const [found] = [
+      ...disparities(first.record, other.record),
+      ...disparity('commit', commit, ofOther, false),
+    ];
+    if (found === undefined) continue;
     throw new UsageError(
       `The runs of ${label} must be repeats of each other, but ${first.name} and ${other.name} ` +
-        `differ in ${found.join('; ')}.`,
+        `differ in ${found.text}.`,
     );
   }
   return { label, runs: [first, ...others] };

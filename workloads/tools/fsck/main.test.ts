@@ -152,7 +152,7 @@ describe('bad input is answered with one sentence and exit code 2:', () => {
     [
       'a folder that is not there',
       ['--store', path.join(folder, 'nowhere')],
-      /nowhere.* is not one: /,
+      /nowhere.* does not exist\.$/,
     ],
     ['a folder without a store', ['--store', empty], /empty.* is not one: there is no store in it/],
     ['the same, to be repaired', ['--store', empty, '--repair'], /empty.* is not one: /],

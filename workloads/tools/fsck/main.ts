@@ -12,6 +12,7 @@
 import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
 import { flag, integer, runCommand, startProgress, text, textList } from '#harness';
 import { UsageError } from '#results';
+import { checkReadableFolder } from '../../harness/command-line/path-checks.ts';
 import { checkStoreName, namedEmulator, provideStore } from '../../harness/stores/index.ts';
 import { reportLines } from './fsck-lines.ts';
 import { FsckReport } from './fsck-report.ts';
@@ -107,6 +108,7 @@ async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {
 
 /** Opens it read-only first, which creates nothing, even before a repair. */
 async function open(folder: string, repair: boolean): Promise<Bigtable> {
+  checkReadableFolder('--store', folder, 'the folder of an embedded store');
   try {
     const store = await openEmbedded({ folder, readOnly: true });
     if (!repair) return store;

@@ -18,6 +18,7 @@ import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
+import { runNpm } from '../run-npm.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const ENGINE = path.join(ROOT, 'engine');
@@ -164,7 +165,7 @@ interface Packed {
 }
 
 async function pack(stage: string, signal?: AbortSignal): Promise<Packed> {
-  const { stdout } = await execa('npm', ['pack', '--json'], {
+  const stdout = await runNpm(['pack', '--json'], 'pack the engine', {
     cwd: stage,
     ...(signal && { cancelSignal: signal }),
   });

@@ -269,3 +269,11 @@ test('options of clean are refused by list, and a folder that does not exist by 
     assert.equal(stderr.split('\n').length, 1);
   }
 });
+
+test('a folder that this user may not enter is no run', async () => {
+  mkdirSync(path.join(root, 'loop'));
+  symlinkSync('run.json', path.join(root, 'loop', 'run.json'));
+  const { exitCode, stdout } = await runs('list', '--in', root);
+  assert.equal(exitCode, 0);
+  assert.match(stdout, /: no runs$/m);
+});

@@ -1,0 +1,21 @@
+/** Runs npm, which some tools need; it may be missing where Node came without it. */
+import { execa, ExecaError, type Options } from 'execa';
+import { UsageError } from '#harness';
+
+/** @param purpose continues "npm is needed to": "pack the engine" */
+export async function runNpm(
+  words: readonly string[],
+  purpose: string,
+  options: Options,
+): Promise<string> {
+  try {
+    const { stdout } = await execa('npm', words, options);
+    return String(stdout ?? '');
+  } catch (error) {
+    if (!(error instanceof ExecaError) || error.code !== 'ENOENT') throw error;
+    throw new UsageError(
+      `npm is needed to ${purpose}, and is not on PATH; it usually comes with Node.`,
+      { cause: error },
+    );
+  }
+}

@@ -21,7 +21,7 @@ function throughFiles(folder: string, stream: Stream, job: MapReduceJob, text: s
   return readFileSync(join(folder, 'out'), 'utf8');
 }
 
-test('the mapper writes key, tab, value for every line, the last one without newline included', async () => {
+test('the mapper writes key, tab, value for every line, also for a last one without a newline', async () => {
   const folder = temporaryFolder();
   const written = throughFiles(folder, streamMap, wordCount, 'to be\n\nor not');
   assert.equal(written, 'to\t1\nbe\t1\n\t1\nor\t1\nnot\t1\n');

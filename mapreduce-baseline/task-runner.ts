@@ -1,17 +1,17 @@
 /**
- * Running all tasks of a phase, with retries.
+ * Runs all tasks of a phase, with retries.
  *
- * An attempt may fail because the job throws or because the worker process dies; the coordinator
- * does not ask which, it tries again, preferably on another worker. It gives up when one task has
- * failed `attemptsMax` times: then it begins no further tasks, waits for those in flight (their
- * files are about to be removed), and the error names the task and keeps its last failure.
+ * An attempt fails if the job throws or the worker process dies. The coordinator treats both alike:
+ * it tries again, preferably on another worker. It gives up when one task has failed `attemptsMax`
+ * times: it starts no further tasks, waits for those in flight, because their files are about to be
+ * removed, and throws an error that names the task and its last failure.
  */
 import { MapReduceError } from './errors.ts';
 import type { Task, TaskReport } from './tasks.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
 export class TaskRunner {
-  /** Attempts that failed so far, those that were made good by a retry included. */
+  /** Attempts that have failed, also those that a retry has made up for. */
   failedAttempts = 0;
   readonly #pool: WorkerPool;
   readonly #attemptsMax: number;
@@ -22,7 +22,7 @@ export class TaskRunner {
     this.#attemptsMax = attemptsMax;
   }
 
-  /** One task per item; the reports come in the order of the items. */
+  /** Runs one task per item; the reports are in the order of the items. */
   async runAll<Item>(
     items: readonly Item[],
     taskFor: (item: Item, index: number, attempt: number) => Task,

@@ -1,8 +1,8 @@
 /**
- * The cells of a row, put in order: for each column its locks, records, data and markers.
+ * The cells of a row by column: its locks, records, data and markers.
  *
- * Values are decoded leniently. The engine may assert that it wrote what it reads; an audit exists
- * for the case that it did not.
+ * Values are decoded leniently. The engine asserts that it wrote what it reads; an audit also has
+ * to read what the engine did not write.
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
@@ -18,7 +18,7 @@ import {
   type WriteRecord,
 } from '../transaction/index.ts';
 
-/** All that one row says about one column, everything newest first. */
+/** Everything that a row holds for one column, newest first. */
 export interface ColumnHistory {
   readonly locks: readonly Lock[];
   readonly records: readonly WriteRecord[];
@@ -69,18 +69,18 @@ export function readLock(cell: Cell): Lock | undefined {
     const { table, row, column } = lock.primary;
     const texts = [table, row, column, lock.owner].every((text) => typeof text === 'string');
     const numbers = [lock.wallMs, lock.timeToLiveMs, lock.heartbeat].every(Number.isFinite);
-    return texts && numbers && saysWhatItDoes(lock) ? lock : undefined;
+    return texts && numbers && hasValidOperation(lock) ? lock : undefined;
   } catch {
     return undefined;
   }
 }
 
-function saysWhatItDoes({ operation, touched }: Lock): boolean {
+function hasValidOperation({ operation, touched }: Lock): boolean {
   if (operation !== 'touch') return operation === 'put' || operation === 'delete';
   return isTimestamp(touched?.dataTimestamp) && isTimestamp(touched?.changedTimestamp);
 }
 
-/** The record in the cell; undefined if it cannot be decoded, or ends before it begins. */
+/** The record in the cell; undefined if it cannot be decoded, or commits before it starts. */
 function readRecord(cell: Cell): WriteRecord | undefined {
   try {
     const record = decodeWriteRecord(cell);

@@ -1,6 +1,6 @@
 /**
  * An audit raises no false alarms: not on a database in use, whatever its clients, the network and
- * crashes do to it, and not afterwards. What crashes leave are warnings, and a repair removes it.
+ * crashes do to it, and not afterwards. What crashes leave is a warning, and a repair removes it.
  *
  * One seed decides a run, and its number is in the name of the test that fails: put it first in
  * SEEDS.
@@ -259,7 +259,7 @@ function troubled(database: TestDatabase, random: Random, name: string): Client 
   store.afterCall = wait;
   store.duplicate(() => random.fraction() < 0.3);
   store.loseAnswer(() => random.fraction() < 0.05);
-  // An ordered store applies nothing without what was sent before: no commit without its marks.
+  // An ordered store cannot lose one request and apply the next: a commit would lack its marks.
   if (!ordered) store.loseRequest(() => random.fraction() < 0.05);
   if (random.fraction() < 0.5) store.crashAfter(random.integer(1, 40));
   return client;

@@ -1,17 +1,19 @@
 /**
- * Repair: only what is safe whatever else happens at the same time, and what is idempotent.
+ * Repairs only what is safe while the database is in use, by steps that may run twice.
  *
  * - A lock is left to lock resolution, which decides by its primary alone.
- * - Data without an owner goes if its transaction can never commit any more: its marker is in the
- *   cell, or the data is below the horizon. The erasure is conditional, so that a lock or a record
- *   that came since keeps the data.
- * - A lost notification is set anew, at a fresh timestamp, as when a parked cell is replayed. If it
- *   was not lost after all, an observer runs once more than necessary.
- * - A mark that no observer needs goes, with those below it; later ones are above it.
- * - A companion table is made anew, empty; the notifications that were in it are then found lost.
- * - The leftover of an incarnation that is gone is dropped: its name is never used again.
+ * - Data without an owner is erased if its transaction can never commit: its marker is in the cell,
+ *   or the data is below the horizon. The erasure is conditional: a lock or a record that was
+ *   written since the audit protects the data.
+ * - A lost notification is written again at a new timestamp, as when a parked cell is replayed. If
+ *   it was not lost after all, an observer runs once more than necessary.
+ * - A mark that no observer needs is erased, with all older ones. Later marks have higher
+ *   timestamps and stay.
+ * - A missing companion table is created, empty; the next audit finds the notifications that were
+ *   in it as lost ones.
+ * - A table that remains of a dropped incarnation is dropped, too: its name is never used again.
  *
- * All else is left to a person who knows what the data meant: of two values that should not both
+ * All else is left to a person who knows what the data means: of two values that should not both
  * exist, no program can tell which is right.
  */
 import { PercolatorError, unreachable } from '../base/index.ts';

@@ -74,8 +74,8 @@ export class PercolatorError extends Error {
 }
 
 /**
- * Whether the whole transaction may run again. `COMMIT_UNKNOWN` and `STORE_IN_DOUBT` are excluded
- * on purpose: users usually learn the difference from a counter that was incremented twice.
+ * Whether the whole transaction may run again. After `COMMIT_UNKNOWN` and `STORE_IN_DOUBT` it may
+ * not: it may have been applied, and to run it again would, for example, increment a counter twice.
  */
 export function isRetryable(error: unknown): boolean {
   return error instanceof PercolatorError && RETRYABLE.has(error.code);

@@ -28,7 +28,7 @@ export function createJob(parameters: unknown): MapReduceJob {
   };
 }
 
-/** Counts this attempt; says whether it is one of those that fail. */
+/** Counts this attempt; returns whether it has to fail. */
 function failsAgain(folder: string, failures: number): boolean {
   mkdirSync(folder, { recursive: true });
   const before = readdirSync(folder).length;

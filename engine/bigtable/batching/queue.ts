@@ -38,7 +38,7 @@ export class Queue<R = unknown> {
     this.#rows += waiting.rows;
   }
 
-  /** Takes as many requests as have `rowsMax` rows together; at least one. */
+  /** Takes requests that have at most `rowsMax` rows together, but at least one request. */
   take(rowsMax: number): readonly Waiting<R>[] {
     const taken: Waiting<R>[] = [];
     let rows = 0;

@@ -1,20 +1,22 @@
 /**
- * Merging reads that differ only in their newest timestamp.
+ * Merges reads that differ only in their newest timestamp.
  *
  * Two transactions read the same columns at different start timestamps. A multi-row read has one
- * list of filters for all its rows, so both are asked for up to the later of the two, and each
- * answer is cut back to what its caller wanted:
+ * list of filters for all its rows, so the merged read asks up to the later of the two timestamps,
+ * and each caller's answer is cut back to what that caller wanted:
  *
  *     wanted   lock:c to 12, 1 version        lock:c to 15, 1 version
  *     asked              lock:c to 15, 1 version
  *     cut      versions newer than 12 are removed from the first one's answer
  *
- * The limit of versions is the catch: the one version asked for may be of 13, and hide an older one
- * of 11 that the first caller wanted. That is detectable: as many versions came as were asked for,
- * and one of them is too new. Such a row is read again with its caller's own filters. This is rare:
- * the row was written between the start timestamps of two reads of one batch.
+ * A limit of versions may hide what a caller wanted: the one version that is returned may be from
+ * 13, and the first caller wanted the older one from 11. The answer shows it: it has as many
+ * versions as were asked for, and one of them is too new. Such a row is read again with the filters
+ * of its caller. This is rare: the row was written between the start timestamps of two reads of one
+ * batch.
  *
- * The shape must be equal: family, qualifier, oldest timestamp, number of versions, in their order.
+ * Only reads of one shape can be merged: the same families, qualifiers, oldest timestamps and
+ * numbers of versions, in the same order.
  */
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable.ts';
 
@@ -57,8 +59,8 @@ export function cutBack(
   asked: readonly CellFilter[],
 ): Row | undefined | null {
   if (row === undefined || filters.every(({ to }, i) => to === asked[i]?.to)) return row;
-  // Usually nothing was written that late. Then the row is the right answer, limits of versions
-  // included.
+  // Usually nothing was written so late. Then the row is the right answer, even with a limit of
+  // versions.
   const oldest = Math.min(...filters.map(newestWanted));
   if (row.cells.every(({ timestamp }) => timestamp <= oldest)) return row;
   const cells: Cell[] = [];

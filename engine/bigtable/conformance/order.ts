@@ -6,8 +6,9 @@ import assert from 'node:assert/strict';
 import { claim, set, type Open } from './claim.ts';
 
 /**
- * In order. The traps: zero bytes (an encoding may end a key with one), prefixes, signed bytes, and
- * U+10000, which JavaScript compares by its surrogates (D800 ...) and so sorts before U+E000.
+ * Keys in their order, among them those that a storage may get wrong: zero bytes (an encoding may
+ * end a key with one), prefixes, bytes that are negative if they are signed, and U+10000, which
+ * JavaScript compares by its surrogates (D800 ...) and so sorts before U+E000.
  */
 const IN_ORDER: readonly string[] = [
   '\0',
@@ -88,9 +89,7 @@ export function claimOrder(open: Open): void {
   });
 }
 
-/**
- * The keys in an order that is neither the right one nor its reverse: every 7th, round and round.
- */
+/** Every 7th key, again and again, until all are there: neither the right order nor its reverse. */
 function scrambled(): string[] {
   return IN_ORDER.map((_, i) => IN_ORDER[(i * 7) % IN_ORDER.length] ?? '');
 }

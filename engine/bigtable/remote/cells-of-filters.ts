@@ -2,14 +2,15 @@
  * Assigns the cells of an answer to the filters, in the order of the filters.
  *
  * Bigtable answers with the union of the cells that the filters pass, by families in an order of
- * its own. Each filter is applied again to that union. The result is exact: all cells that the
- * filter passes are there. Other cells in its range were passed by another filter, and are older
- * than the versions this one wants, since otherwise they would have been among them.
+ * its own. Each filter is applied again to that union. The result is exact: the union holds all
+ * cells that the filter passes. A cell in its range that only another filter passed is older than
+ * the versions that this filter wants; otherwise this filter would have passed it, too.
  */
 import { type Cell, type CellFilter, TIMESTAMP_MAX } from '../bigtable.ts';
 
 /**
- * @param cells by family; within one, by qualifier and then newest first, perhaps repeated in a row
+ * @param cells by family; within a family, by qualifier and then newest first; a cell may follow
+ *   itself
  */
 export function cellsOfFilters(
   cells: readonly Cell[],
@@ -23,7 +24,7 @@ export function cellsOfFilters(
   return chosen;
 }
 
-/** Whether a cell is repeated, as when it has passed two branches. */
+/** Whether a cell follows itself, because it has passed two filters. */
 function hasRepeats(cells: readonly Cell[]): boolean {
   return cells.some((cell, i) => isSame(cell, cells[i - 1]));
 }

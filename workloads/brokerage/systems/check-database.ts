@@ -5,8 +5,8 @@ import type { DatabaseAddress } from './address.ts';
 import { openBrokerage } from './open-brokerage.ts';
 
 /**
- * `acknowledged`: Trade-Results that clients know to be committed. Returns the first few findings
- * of each condition.
+ * Returns the first few findings of each condition.
+ * @param acknowledged the number of Trade-Results that clients know to be committed
  */
 export async function checkDatabase(
   address: DatabaseAddress,

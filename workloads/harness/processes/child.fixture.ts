@@ -24,7 +24,7 @@ await serve<string>(async ({ alive, fault }: ChildOptions) => {
       tellParent(message.toUpperCase());
     },
     stop: async () => {
-      if (fault === 'does not stop') return; // The beat goes on, and keeps the process.
+      if (fault === 'does not stop') return; // The interval keeps the process alive.
       clearInterval(beat);
     },
   };

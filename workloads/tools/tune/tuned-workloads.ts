@@ -15,7 +15,7 @@ export const TUNED = ['crawl-rate', 'micro'] as const;
 
 export interface TunedRun extends AsyncDisposable {
   run(options: LoopOptions): Promise<LoopResult>;
-  /** Call nothing after it. */
+  /** The last call. */
   check(): Promise<Check>;
 }
 
@@ -53,7 +53,7 @@ export const WORKLOADS: Readonly<Record<(typeof TUNED)[number], TunedWorkload>> 
   },
 };
 
-/** Warm-up as a share of a trial; also the share of the part with one at a time. */
+/** Shares of a trial: the warm-up, and the part with one document or transaction at a time. */
 const WARM_UP = 0.25;
 const ALONE = 0.25;
 

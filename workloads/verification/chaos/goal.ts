@@ -2,10 +2,10 @@
  * When a round has seen enough: after a number of pairs of overlapping writers (pairs.ts) and a
  * number of committed runs of observers, or when its seconds are over.
  *
- * The parent does the counting: it reads the growing history files a few times a second, and the
- * processes do nothing for it. Its number lacks what it has not read yet, and transactions whose
- * process was killed, so a round usually exceeds its floor when it ends. The exact numbers come
- * from the whole history afterwards.
+ * The parent counts: it reads the growing history files a few times a second, and the processes do
+ * nothing for it. Its count lacks what it has not read yet, and transactions whose process was
+ * killed, so a round usually ends with more than its minimum. The exact numbers come from the whole
+ * history afterwards.
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
@@ -16,12 +16,12 @@ import { type RoundMinimums, LONG_PAUSE_MS } from './plan.ts';
 import { PairCounter, writerOf } from './pairs.ts';
 
 export class Goal {
-  readonly #floors: RoundMinimums;
+  readonly #minimums: RoundMinimums;
   readonly #untilMs: number;
   readonly #history: LiveHistory;
 
-  constructor(floors: RoundMinimums, seconds: number, historyFolder: string) {
-    this.#floors = floors;
+  constructor(minimums: RoundMinimums, seconds: number, historyFolder: string) {
+    this.#minimums = minimums;
     this.#untilMs = monotonicMs() + seconds * 1_000;
     this.#history = new LiveHistory(historyFolder);
   }
@@ -34,7 +34,7 @@ export class Goal {
   isReached(): boolean {
     this.#history.readOn();
     const { pairs, runs } = this.#history;
-    const isEnough = pairs >= this.#floors.pairs && runs >= this.#floors.runs;
+    const isEnough = pairs >= this.#minimums.pairs && runs >= this.#minimums.runs;
     return isEnough || this.isLate;
   }
 
@@ -104,7 +104,7 @@ class LiveHistory {
 
 const PART = Buffer.alloc(1 << 20);
 
-/** The file of one life, read up to some position. */
+/** The history file of one life of a process, read up to some position. */
 class LiveFile {
   /** Transactions without an end so far, by start timestamp. */
   readonly begun = new Map<number, RecordedTransaction>();

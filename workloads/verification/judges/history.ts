@@ -56,14 +56,14 @@ export interface HistoricTransaction {
   readonly process: string;
   readonly startTimestamp: Timestamp;
   /**
-   * What its client was told. committed: the commit returned. failed: it returned an error that
-   * says nothing of it is visible, or the commit was never asked for. unknown: COMMIT_UNKNOWN, or
-   * the client died meanwhile.
+   * What its client was told. committed: the commit returned. failed: the commit threw an error
+   * after which nothing of it is visible, or was never asked for. unknown: COMMIT_UNKNOWN, or the
+   * client died before it had an answer.
    */
   readonly outcome: 'committed' | 'failed' | 'unknown';
   /**
-   * As reported; absent unless committed, in transactions that wrote nothing, and if it was not
-   * reported (`transact`).
+   * As reported to the client. Absent if the transaction did not commit or wrote nothing, or if
+   * `transact` ran it, which does not report it.
    */
   readonly commitTimestamp?: Timestamp | undefined;
   /**
@@ -73,7 +73,10 @@ export interface HistoricTransaction {
   readonly beganAt: number;
   /** When the client heard the outcome, on the same clock; absent if it never did. */
   readonly endedAt?: number | undefined;
-  /** First reads from the snapshot, not of own writes. An absent value: the cell had none. */
+  /**
+   * The first read of each cell from the snapshot, without reads of the transaction's own writes.
+   * An absent value says that the cell had none.
+   */
   readonly reads: readonly HistoricValue[];
   /**
    * Scans of the snapshot. The values they found are in `reads`; the judge works out what they

@@ -3,10 +3,10 @@
  *
  *     import('.../allocator.test.ts?mutant=7')
  *       └─▶ every import below it within the engine or the verification has the same suffix
- *             └─▶ Node takes them for other modules, and asks here for their text
+ *             └─▶ Node takes them for new modules, and the hooks below provide their text
  *
- * Texts without their types are kept, so that a mutant costs little more than its tests. Test files
- * load quick-tests.ts in place of `node:test`.
+ * The text of each unchanged file is kept, without its types, so that a mutant costs little more
+ * than its tests. Test files load quick-tests.ts in place of `node:test`.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';

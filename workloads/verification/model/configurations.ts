@@ -18,7 +18,7 @@ export interface Configuration {
   readonly invariants: readonly string[];
   /** Whether the invariants hold, or the first of them is broken. */
   readonly expected: 'holds' | 'broken';
-  /** Takes minutes to hours; only checked when named or with `--all`. */
+  /** Takes minutes to hours; only checked when named or with `--profile full`. */
   readonly isLong?: boolean | undefined;
 }
 

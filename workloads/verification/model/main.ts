@@ -4,125 +4,171 @@
  *
  * 1. Find TLC, or fetch it (checker.ts).
  * 2. Check each configuration: the engine's algorithm, and each mistake put back
- *    (configurations.ts).
- * 3. Print a line for each: the expected result, the actual result, and the number of states.
- * 4. With `--traces`, instead: check whether runs of the simulator are behaviours of the model.
- *
- * Exit codes: 0 if every result was as expected; 1 if one was not; 2 if TLC is missing, or for a
- * mistake on the command line.
+ *    (configurations.ts). The record has the expected result, the actual one, and the number of
+ *    states.
+ * 3. With `--traces`, instead: check whether runs of the simulator are behaviours of the model.
  */
-import { flag, integer, runCommand, startProgress, textList } from '#harness';
-import { UsageError } from '#results';
+import {
+  counted,
+  firstSeedOption,
+  flag,
+  integer,
+  type Measuring,
+  runExperiment,
+  type Sizes,
+  textList,
+} from '#harness';
+import { type FindingsParts, UsageError } from '#results';
 import { check, type Checker, checkTrace, fetchChecker, findChecker } from './checker.ts';
-import type { Outcome } from './checker.ts';
 import { type Configuration, CONFIGURATIONS } from './configurations.ts';
-import { recordTraces, type Trace } from './traces.ts';
+import { type Checked, type CheckedTrace, modelFindings, traceFindings } from './findings.ts';
+import { recordTraces } from './traces.ts';
 
-const WIDTHS = [6, 50, 9, 9, 10, 8] as const;
-const TRACE_HEAD = traceRow(['seed', 'events', 'deletions', 'reads', 'seconds', 'the model']);
-const HEAD = row(['rule', 'configuration', 'expected', 'result', 'states', 'seconds']);
+const FEW = ['no-second-look', 'uncovered-readers-do-not-look', 'no-markers'];
+/** Guesses, for the plan. */
+const SHORT_SECONDS = 20;
+const LONG_SECONDS = 3_600;
+const TRACE_SECONDS = 10;
 
-const specification = {
-  script: 'model',
-  description:
-    'Checks a formal model (TLA+) of leases, the horizon of the garbage collection and the second phase of a ' +
-    "commit: the engine's algorithm keeps the rules in every state of a small world, and breaks one with each " +
-    'mistake that is put back. Needs Java.',
-  options: {
-    only: textList({
-      description: 'the name of a configuration; may be given several times',
-      placeholder: 'name',
-      defaultText: 'all except the long ones',
+interface Size {
+  /** The configurations that are checked if none is named. */
+  readonly wanted: (configuration: Configuration) => boolean;
+}
+
+const isShort = ({ isLong }: Configuration): boolean => isLong !== true;
+const SIZES: Sizes<Size> = {
+  smoke: { wanted: ({ name }) => FEW.includes(name) },
+  quick: { wanted: isShort },
+  standard: { wanted: isShort },
+  full: { wanted: () => true },
+};
+
+interface Settings extends Size {
+  readonly only: readonly string[];
+  readonly traces: number;
+  readonly seed: number;
+  readonly story: boolean;
+}
+
+await runExperiment(
+  {
+    script: 'model',
+    subject: { kind: 'proof', kicker: 'Verification', title: 'A model of leases and second phase' },
+    description:
+      'Checks a formal model (TLA+) of leases, the horizon of the garbage collection and the second phase of a ' +
+      "commit: the engine's algorithm keeps the rules in every state of a small world, and breaks one with each " +
+      'mistake that is put back. Needs Java.',
+    sizes: SIZES,
+    options: {
+      only: textList({
+        description: 'the name of a configuration; may be given several times',
+        placeholder: 'name',
+        defaultText: 'by profile: three | all except the long ones, twice | all',
+      }),
+      story: flag({ description: 'record the whole counterexample where one is found' }),
+      traces: integer({
+        description:
+          'runs of the simulator to compare with the model, instead of checking the model',
+        default: 0,
+        defaultText: 'none',
+        min: 0,
+        max: 1e6,
+      }),
+      seed: firstSeedOption(),
+      fetch: flag({ description: 'fetch TLC if it is missing, and check nothing' }),
+    },
+    examples: [
+      {
+        command: './run.sh model --only bound-recorded-later --story',
+        does: 'shows how a snapshot loses versions that it reads',
+      },
+      {
+        command: './run.sh model --traces 20',
+        does: 'compares twenty runs of the simulator with the model',
+      },
+    ],
+    instead: {
+      fetch: async () => {
+        await checkerOrRefusal();
+      },
+    },
+    plan: (settings) => ({
+      ...workOf(settings),
+      store: { name: 'modelled', durability: 'a mutation that was applied stays' },
+      limitations: ['The worlds are of one process and a few timestamps.'],
     }),
-    all: flag({ description: 'check the long ones too, which takes hours' }),
-    story: flag({ description: 'print the whole counterexample where one is found' }),
-    traces: integer({
-      description: 'runs of the simulator to compare with the model, instead of checking the model',
-      default: 0,
-      defaultText: 'none',
-      min: 0,
-      max: 1e6,
-    }),
-    from: integer({
-      description: 'the first seed of these runs',
-      default: 1,
-      min: 1,
-      max: 2 ** 31 - 1,
-    }),
-    fetch: flag({ description: 'fetch TLC if it is missing, and check nothing' }),
   },
-  examples: [
-    { command: './run.sh model', does: 'Checks everything in about ten minutes.' },
-    {
-      command: './run.sh model --only bound-recorded-later --story',
-      does: 'Shows how a snapshot loses versions that it reads.',
-    },
-    {
-      command: './run.sh model --traces 20',
-      does: 'Compares twenty runs of the simulator with the model.',
-    },
-  ],
-} as const;
+  async (settings, measuring) => {
+    const checker = await checkerOrRefusal();
+    return settings.traces > 0
+      ? checkTraces(checker, settings, measuring)
+      : checkModel(checker, settings, measuring);
+  },
+);
 
-await runCommand(specification, async (options, { signal }) => {
-  const chosen = choose(options);
-  const checker = await checkerOrRefusal();
-  if (options.fetch) return;
-  if (options.traces > 0) await checkTraces(checker, options, signal);
-  else await checkModel(checker, { chosen, hasStory: options.story }, signal);
-});
+function workOf(settings: Settings): { readonly about: string; readonly seconds: number } {
+  const { traces } = settings;
+  if (traces > 0) {
+    return {
+      about: `${counted(traces, 'runs')} of the simulator`,
+      seconds: traces * TRACE_SECONDS,
+    };
+  }
+  const chosen = choose(settings);
+  const seconds = chosen.map((one) => (isShort(one) ? SHORT_SECONDS : LONG_SECONDS));
+  return {
+    about: counted(chosen.length, 'configurations'),
+    seconds: seconds.reduce((sum, one) => sum + one, 0),
+  };
+}
 
 async function checkModel(
   checker: Checker,
-  { chosen, hasStory }: { readonly chosen: readonly Configuration[]; readonly hasStory: boolean },
-  signal: AbortSignal,
-): Promise<void> {
-  const progress = startProgress({ stream: process.stderr });
-  process.stdout.write(`${HEAD}\n`);
+  settings: Settings,
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const chosen = choose(settings);
+  const checked: Checked[] = [];
+  const found = (): FindingsParts => modelFindings(checked, chosen.length, settings.story);
   for (const [i, configuration] of chosen.entries()) {
     progress.phase(`${configuration.name}, ${i + 1} of ${chosen.length}`, 0, 'states');
     const outcome = await check(checker, configuration, signal);
     if (signal.aborted) break;
-    progress.end();
-    process.stdout.write(`${line(configuration, outcome)}\n`);
-    if (hasStory && outcome.result === 'broken') process.stdout.write(`${story(outcome)}\n`);
-    if (outcome.result === configuration.expected) continue;
-    process.exitCode = 1;
-    process.stderr.write(`${outcome.output}\n`);
+    checked.push({ configuration, outcome });
+    if (outcome.result !== configuration.expected) progress.note(outcome.output);
+    keep(found());
   }
-  progress.end();
+  return found();
 }
 
 async function checkTraces(
   checker: Checker,
-  { traces, from }: { readonly traces: number; readonly from: number },
-  signal: AbortSignal,
-): Promise<void> {
-  process.stdout.write(`${TRACE_HEAD}\n`);
-  for await (const trace of recordTraces(from, traces)) {
+  { traces, seed }: Settings,
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const checked: CheckedTrace[] = [];
+  progress.phase('checking', traces, 'runs');
+  for await (const trace of recordTraces(seed, traces)) {
+    if (signal.aborted) break;
     const outcome = await checkTrace(checker, trace, signal);
-    if (signal.aborted) return;
-    process.stdout.write(`${traceLine(trace, outcome)}\n`);
-    if (outcome.result === 'holds') continue;
-    process.exitCode = 1;
-    const at = trace.events[outcome.steps.length];
-    process.stderr.write(`${at ?? outcome.output}\n`);
+    if (signal.aborted) break;
+    checked.push({ trace, outcome });
+    keep(traceFindings(checked, traces));
+    progress.update(checked.length);
+    if (outcome.result === 'unfinished') progress.note(outcome.output);
   }
+  return traceFindings(checked, traces);
 }
 
-function choose({
-  only,
-  all,
-}: {
-  readonly only: readonly string[];
-  readonly all: boolean;
-}): readonly Configuration[] {
-  if (only.length === 0) return CONFIGURATIONS.filter(({ isLong }) => all || isLong !== true);
+function choose({ only, wanted }: Settings): readonly Configuration[] {
+  if (only.length === 0) return CONFIGURATIONS.filter(wanted);
   return only.map((name) => {
     const found = CONFIGURATIONS.find((one) => one.name === name);
     if (found !== undefined) return found;
     const names = CONFIGURATIONS.map((one) => one.name).join(', ');
-    throw new UsageError(`--only must name a configuration (${names}), not "${name}"`);
+    throw new UsageError(
+      `--only must name a configuration (${names}), but is ${JSON.stringify(name)}.`,
+    );
   });
 }
 
@@ -135,35 +181,4 @@ async function checkerOrRefusal(): Promise<Checker> {
   const checker = await findChecker();
   if (typeof checker === 'string') throw new UsageError(checker);
   return checker;
-}
-
-function line({ rule, name, expected }: Configuration, outcome: Outcome): string {
-  const { result, states, seconds, steps } = outcome;
-  const cells = [rule, name, expected, result, states.toLocaleString('en'), seconds.toFixed(1)];
-  const length = result === 'broken' ? `  after ${steps.length} steps` : '';
-  return `${row(cells)}${length}${result === expected ? '' : '  NOT AS EXPECTED'}`;
-}
-
-function traceLine({ seed, events, deletions, reads }: Trace, outcome: Outcome): string {
-  const { result, steps, seconds } = outcome;
-  const counts = [seed, events.length, deletions, reads].map((count) => count.toLocaleString('en'));
-  const verdict = result === 'broken' ? `not allowed: event ${steps.length + 1}` : result;
-  return traceRow([...counts, seconds.toFixed(1), verdict]);
-}
-
-function row(cells: readonly string[]): string {
-  return cells
-    .map((cell, i) => (i < 4 ? cell.padEnd(WIDTHS[i] ?? 0) : cell.padStart(WIDTHS[i] ?? 0)))
-    .join('  ');
-}
-
-/** The words of TLC: each step by its name, and the state that it leads to. */
-function story({ output }: Outcome): string {
-  const start = output.indexOf('State 1: ');
-  const end = output.search(/^\d+ states generated/m);
-  return output.slice(start, end < 0 ? undefined : end).trimEnd();
-}
-
-function traceRow(cells: readonly string[]): string {
-  return cells.map((cell, i) => (i < 5 ? cell.padStart(9) : cell)).join('  ');
 }

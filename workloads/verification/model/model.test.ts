@@ -3,14 +3,15 @@
  * skipped.
  */
 import assert from 'node:assert/strict';
-import path from 'node:path';
+import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { execaNode } from 'execa';
+import { interruptScript, runScript } from '../../harness/testing/run-script.ts';
 import { check, checkTrace, findChecker } from './checker.ts';
 import { CONFIGURATIONS, type Configuration } from './configurations.ts';
+import { modelFindings } from './findings.ts';
 import { recordTraces } from './traces.ts';
 
-const MODEL = path.join(import.meta.dirname, 'main.ts');
+const MODEL = new URL('main.ts', import.meta.url);
 const checker = await findChecker();
 const skip = typeof checker === 'string' ? checker : false;
 
@@ -75,16 +76,41 @@ test('the names of configurations are unique', () => {
 });
 
 test('model says in one sentence what is missing, and ends with 2', async () => {
-  const ended = await execaNode(MODEL, ['--only', 'no-second-look'], {
-    env: { TLA2TOOLS_JAR: 'no-such-file.jar' },
-    reject: false,
-  });
+  const env = { TLA2TOOLS_JAR: 'no-such-file.jar' };
+  const ended = await runScript(MODEL, ['--only', 'no-second-look'], { env });
   assert.equal(ended.exitCode, 2);
   assert.match(ended.stderr, /^TLA2TOOLS_JAR must name TLC's jar .*no-such-file\.jar\.$/m);
+  assert.ok(!existsSync(ended.out));
 });
 
 test('model refuses an unknown name in one sentence', async () => {
-  const ended = await execaNode(MODEL, ['--only', 'nothing'], { reject: false });
+  const ended = await runScript(MODEL, ['--only', 'nothing']);
   assert.equal(ended.exitCode, 2);
-  assert.match(ended.stderr, /--only must name a configuration \(.*\), not "nothing"/);
+  assert.match(ended.stderr, /^--only must name a configuration \(.*\), but is "nothing"\.$/);
+});
+
+describe('./run.sh model', { skip }, () => {
+  test('records what it found, and how a mistake breaks the rule', async () => {
+    const ended = await runScript(MODEL, ['--only', 'uncovered-readers-do-not-look', '--story']);
+    assert.equal(ended.exitCode, 0, ended.stderr);
+    assert.match(ended.stdout, /^ +P31 +uncovered-readers-do-not-look +broken +broken +\d/m);
+    assert.match(ended.stdout, /^How uncovered-readers-do-not-look breaks the rule:$/m);
+    const sentence = 'none of 1 configuration came out other than expected';
+    assert.equal(ended.record().findings?.check.detail, sentence);
+  });
+
+  test('says when it is interrupted how many configurations were checked', async () => {
+    const ended = await interruptScript(MODEL, ['--only', 'leases-restarts'], ', 1 of 1 ...');
+    assert.equal(ended.exitCode, 130, ended.stderr);
+    assert.match(ended.stdout, /^NOT proven: none of the 0 of 1 configuration that ended /m);
+    assert.equal(ended.record().state, 'interrupted');
+  });
+});
+
+test('a result that was not expected is named', () => {
+  const outcome = { result: 'holds', states: 3, steps: [], seconds: 1, output: '' } as const;
+  const checked = [{ configuration: configuration('no-second-look'), outcome }];
+  const { check: verdict } = modelFindings(checked, 1, true);
+  assert.equal(verdict.passed, false);
+  assert.match(verdict.detail, /^1 of 1 configuration .*: no-second-look \(holds\)$/);
 });

@@ -1,0 +1,114 @@
+/** The findings of `./run.sh model`, for the report. */
+import { counted, verdictOf } from '#harness';
+import type { FindingsParts, ResultTable } from '#results';
+import type { Outcome } from './checker.ts';
+import type { Configuration } from './configurations.ts';
+import type { Trace } from './traces.ts';
+
+export interface Checked {
+  readonly configuration: Configuration;
+  readonly outcome: Outcome;
+}
+
+export interface CheckedTrace {
+  readonly trace: Trace;
+  readonly outcome: Outcome;
+}
+
+/** @param hasStories whether counterexamples are told in full */
+export function modelFindings(
+  checked: readonly Checked[],
+  planned: number,
+  hasStories: boolean,
+): FindingsParts {
+  const wrong = checked.filter(({ configuration, outcome }) => {
+    return outcome.result !== configuration.expected;
+  });
+  const most = Math.max(0, ...checked.map(({ outcome }) => outcome.states));
+  return {
+    headline: `${counted(checked.length, 'configurations')}, in up to ${counted(most, 'states')} each.`,
+    check: verdictOf({
+      unit: 'configurations',
+      planned,
+      done: checked.length,
+      fault: 'came out other than expected',
+      found: wrong.map(({ configuration, outcome }) => `${configuration.name} (${outcome.result})`),
+    }),
+    tables: [configurationTable(checked), ...(hasStories ? checked.flatMap(storyTable) : [])],
+    charts: [],
+    targets: [],
+  };
+}
+
+function configurationTable(checked: readonly Checked[]): ResultTable {
+  return {
+    name: 'configurations',
+    title: 'What TLC found',
+    caption:
+      'Broken: a mistake was put back, and TLC found a state that breaks a rule, after so many steps.',
+    columns: ['rule', 'configuration', 'expected', 'result', 'states', 'seconds', 'steps'],
+    rows: checked.map(({ configuration: { rule, name, expected }, outcome }) => [
+      rule,
+      name,
+      expected,
+      outcome.result,
+      outcome.states,
+      outcome.seconds.toFixed(1),
+      outcome.result === 'broken' ? outcome.steps.length : null,
+    ]),
+  };
+}
+
+/** The words of TLC: each step by its name, and the state that it leads to. */
+function storyTable({ configuration: { name }, outcome }: Checked): readonly ResultTable[] {
+  if (outcome.result !== 'broken') return [];
+  const start = outcome.output.indexOf('State 1: ');
+  const end = outcome.output.search(/^\d+ states generated/m);
+  const lines = outcome.output.slice(start, end < 0 ? undefined : end).trimEnd();
+  return [
+    {
+      name: `story-${name}`,
+      title: `How ${name} breaks the rule`,
+      caption: 'Each step by its name, and the state that it leads to.',
+      columns: ['step'],
+      rows: lines.split('\n').map((line) => [line]),
+    },
+  ];
+}
+
+export function traceFindings(checked: readonly CheckedTrace[], planned: number): FindingsParts {
+  const events = checked.reduce((sum, { trace }) => sum + trace.events.length, 0);
+  return {
+    headline: `${counted(checked.length, 'runs')} of the simulator with ${counted(events, 'events')}.`,
+    check: verdictOf({
+      unit: 'runs',
+      planned,
+      done: checked.length,
+      fault: 'is forbidden by the model',
+      found: checked.filter(({ outcome }) => outcome.result !== 'holds').map(forbidden),
+    }),
+    tables: [
+      {
+        name: 'traces',
+        title: 'Runs of the simulator as behaviours of the model',
+        caption: 'Reads: those after the first deletion.',
+        columns: ['seed', 'events', 'deletions', 'reads', 'seconds', 'the model'],
+        rows: checked.map(({ trace, outcome }) => [
+          trace.seed,
+          trace.events.length,
+          trace.deletions,
+          trace.reads,
+          outcome.seconds.toFixed(1),
+          outcome.result === 'broken' ? 'forbids it' : outcome.result,
+        ]),
+      },
+    ],
+    charts: [],
+    targets: [],
+  };
+}
+
+function forbidden({ trace: { seed, events }, outcome }: CheckedTrace): string {
+  const number = outcome.steps.length;
+  return `seed ${seed} (event ${number + 1}: ${events[number] ?? outcome.result})`;
+}

@@ -24,7 +24,7 @@ import { type Configuration, CONFIGURATIONS } from './configurations.ts';
 import { type Checked, type CheckedTrace, modelFindings, traceFindings } from './findings.ts';
 import { recordTraces } from './traces.ts';
 
-const FEW = ['no-second-look', 'uncovered-readers-do-not-look', 'no-markers'];
+const FEW = new Set(['no-second-look', 'uncovered-readers-do-not-look', 'no-markers']);
 /** Guesses, for the plan. */
 const SHORT_SECONDS = 20;
 const LONG_SECONDS = 3_600;
@@ -37,7 +37,7 @@ interface Size {
 
 const isShort = ({ isLong }: Configuration): boolean => isLong !== true;
 const SIZES: Sizes<Size> = {
-  smoke: { wanted: ({ name }) => FEW.includes(name) },
+  smoke: { wanted: ({ name }) => FEW.has(name) },
   quick: { wanted: isShort },
   standard: { wanted: isShort },
   full: { wanted: () => true },

@@ -28,5 +28,6 @@ export const WITHOUT_MUTANT: Readonly<Record<string, string>> = {
   P39: 'asynchronous commit is excluded',
   P46: 'allowed and documented: an observer that writes its own column runs until it stops',
   P51: 'cannot be prevented, and is documented: an observer may act outside of its transaction',
-  P58: 'a rule of the embedded store, which is not simulated: disk-failures.test.ts breaks a real disk',
+  P58: 'a rule of the embedded store, which is not simulated: disk-failures.test.ts breaks a disk',
+  P62: 'a rule of the embedded store: sharing.test.ts stops and kills the process that owns it',
 };

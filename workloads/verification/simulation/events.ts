@@ -10,6 +10,8 @@ import type { Run } from './run.ts';
 const EVENT_ID = 1_000_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
+/** Until another process serves the storage; some requests then meet their deadline. */
+const OWNER_DOWN_MS_MAX = 40;
 /** Trouble ends by then at the latest: with many events a run might never end. */
 const TROUBLE_MS_MAX = 60_000;
 
@@ -96,6 +98,9 @@ function happen(
     case 'lockServiceRestart':
       liveness.forget();
       run.scanLocks?.lose();
+      return;
+    case 'ownerDeath':
+      world.owner.die(chooseBetween(1, OWNER_DOWN_MS_MAX, drawn));
       return;
     case 'collectorCrash':
       run.collector?.process.kill();

@@ -85,6 +85,8 @@ export const EVENT_FAULTS = [
   'collectorCrash',
   /** The lock service restarts empty: it knows no dead process and no scanner. */
   'lockServiceRestart',
+  /** The process that owns the storage dies: all callers are in doubt at once (owner.ts). */
+  'ownerDeath',
 ] as const;
 
 export type EventFault = (typeof EVENT_FAULTS)[number];
@@ -199,6 +201,7 @@ const EVENT_RATE: Readonly<Record<EventFault, number>> = {
   oracleRestart: 2,
   collectorCrash: 2,
   lockServiceRestart: 4,
+  ownerDeath: 3,
 };
 
 /**
@@ -212,7 +215,7 @@ export function swarm(random: Random): Knobs {
   return {
     messages: messageFaults(random, kind),
     groups: isKind ? {} : subset(random, GROUP_FAULTS, GROUP_RATE),
-    events: isKind ? {} : subset(random, EVENT_FAULTS, EVENT_RATE),
+    events: isKind ? {} : subset(random, EVENTS_OF_SWARM, EVENT_RATE),
     delayMsMax: random.pick([1, 2, 5, 20]),
     deadlineMs: random.pick([30, 100]),
     ordered: random.fraction() < 0.4,
@@ -237,6 +240,16 @@ export function swarm(random: Random): Knobs {
     leaseTimeToLiveMs: collector ? random.pick([100, 300, 1_000]) : 30_000,
     lockTimeToLiveMs: random.pick([50, 150, 400]),
   };
+}
+
+/** Not drawn with the others, so that the seeds from before it was known keep their plans. */
+const EVENTS_OF_SWARM = EVENT_FAULTS.filter((fault) => fault !== 'ownerDeath');
+
+/** In some of the runs that have events: the owner of the storage dies. */
+export function withOwnerDeaths(knobs: Knobs, random: Random): Knobs {
+  if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.2) return knobs;
+  const ownerDeath = EVENT_RATE.ownerDeath * random.pick([0.3, 1, 2]);
+  return { ...knobs, events: { ...knobs.events, ownerDeath } };
 }
 
 function batching(random: Random): BatchingKnobs {

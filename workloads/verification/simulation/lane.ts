@@ -54,7 +54,8 @@ export class Lane {
     if (fault !== undefined) this.#world.count(fault);
     const drawn = this.#world.draw(this.#process, number, DELAY);
     const heldUpMs = fault === 'delayGroup' ? chooseBetween(20, DELAY_MS_MAX, drawn) : 0;
-    const arrivesMs = Math.max(timeline.nowMs + delayMs + heldUpMs, this.#group.arrivesMs);
+    const leavesMs = Math.max(timeline.nowMs + delayMs + heldUpMs, this.#world.owner.reachedMs);
+    const arrivesMs = Math.max(leavesMs, this.#group.arrivesMs);
     this.#group = { arrivesMs, fault };
     return this.#group;
   }

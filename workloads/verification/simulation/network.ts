@@ -6,6 +6,8 @@
  *                                       │                 └──▶ answer lost: the sender gives up
  *                                       └──▶ lost or late: the sender gives up; a late one arrives
  *
+ * When the owner of the storage dies, all that is in flight to it is lost at once (owner.ts).
+ *
  * A sender gives up at its deadline. Every message takes its own time, so messages overtake one
  * another, except in a lane (lane.ts).
  */
@@ -13,6 +15,7 @@ import { assert, PercolatorError } from '../../../engine/base/index.ts';
 import { chooseBetween } from './chance.ts';
 import type { MessageFault } from './knobs.ts';
 import type { Group, Lane } from './lane.ts';
+import type { FateWithOwner } from './owner.ts';
 import type { SimulatedProcess } from './process.ts';
 import { MESSAGE_LIFETIME_MS, type World } from './world.ts';
 
@@ -21,6 +24,8 @@ export interface Message<T> {
   readonly arrive: () => T;
   /** The error for a sender that has given up. */
   readonly gaveUp: () => PercolatorError;
+  /** What becomes of it when the owner of the storage dies. Absent: it is not for the storage. */
+  readonly fate?: FateWithOwner | undefined;
   /** Absent: it travels on its own. */
   readonly lane?: Lane | undefined;
   /** Faults that cannot happen to it. */
@@ -97,12 +102,13 @@ function noAnswer(): Promise<never> {
 
 function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>): void {
   const { timeline, knobs } = world;
-  const { message, number, fault, resolve, reject } = journey;
+  const { message, number, fault, reject } = journey;
   const delay = (purpose: number): number =>
     world.isInStep ? 1 : chooseBetween(0, knobs.delayMsMax, world.draw(process, number, purpose));
   const requestMs = delay(REQUEST_DELAY);
   const group = message.lane?.join(number, requestMs);
-  const arrivesMs = group?.arrivesMs ?? timeline.nowMs + requestMs;
+  const wayMs = group?.arrivesMs ?? timeline.nowMs + requestMs;
+  const arrivesMs = message.fate === undefined ? wayMs : Math.max(wayMs, world.owner.reachedMs);
   const giveUp = (afterMs: number): void => {
     timeline.after(afterMs, () => {
       process.deliver(() => {
@@ -121,18 +127,59 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   if (fault === 'loseRequest' || fault === 'late' || fault === 'partial') return;
   if (fault === 'stall' && drawn < 0.5) giveUp(0); // Its deadline passed during the pause.
   const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
+  const delayMs = delay(ANSWER_DELAY) + slowMs;
+  const isHeard = fault !== 'loseAnswer';
+  const trip = takeTrip(world, process, journey, delayMs);
   timeline.at(arrivesMs, () => {
-    applyAndAnswer(world, process, inGroup(message, group), {
-      delayMs: delay(ANSWER_DELAY) + slowMs,
-      resolve,
-      reject,
-      isHeard: fault !== 'loseAnswer',
-    });
+    if (trip.isLost) return;
+    applyAndAnswer(world, process, inGroup(message, group), { ...trip, delayMs, isHeard });
   });
   const copyMs = copyDelayMs(fault, drawn);
   if (copyMs !== undefined && group?.fault === undefined) {
     arriveAgain(world, message, arrivesMs + copyMs);
   }
+}
+
+/** The way of a message to the storage's owner, which may die before the sender hears its answer. */
+function takeTrip<T>(
+  world: World,
+  process: SimulatedProcess,
+  { message, resolve, reject }: Journey<T>,
+  delayMs: number,
+): {
+  isLost: boolean;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+} {
+  const { timeline, owner, knobs } = world;
+  const leftMs = timeline.nowMs;
+  const isLate = (): boolean => timeline.nowMs > leftMs + knobs.deadlineMs;
+  const sendAgain = (): void => {
+    if (isLate()) reject(message.gaveUp());
+    else {
+      timeline.at(owner.reachedMs, () => {
+        applyAndAnswer(world, process, message, { ...again, delayMs, isHeard: true });
+      });
+    }
+  };
+  const again = { isLost: false, resolve, reject };
+  if (message.fate === undefined) return again;
+  const answered = owner.carry(() => {
+    trip.isLost = true;
+    process.deliver(() => {
+      if (message.fate === 'sentAgain') sendAgain();
+      else reject(message.gaveUp());
+    });
+  });
+  const hear =
+    <V>(settle: (value: V) => void) =>
+    (value: V): void => {
+      if (trip.isLost) return;
+      answered();
+      settle(value);
+    };
+  const trip = { isLost: false, resolve: hear(resolve), reject: hear(reject) };
+  return trip;
 }
 
 /** The fate of a message is the fate of its group. */

@@ -11,7 +11,7 @@ import { LEASES_TABLE } from '../../../engine/leases/lease-table.ts';
 import { describeFilters, describeMutations, describeRow } from './describe.ts';
 import type { MessageFault } from './knobs.ts';
 import { Lane } from './lane.ts';
-import { send } from './network.ts';
+import { type Message, send } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import { leasesOf } from './watched.ts';
 import type { World } from './world.ts';
@@ -95,6 +95,7 @@ export class SimulatedBigtable implements Bigtable {
   readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) => {
     const { table, row } = conditional;
     return this.#mutate(row, SINGLE_IMMUNITY, {
+      fate: 'inDoubt',
       arrive: () => {
         const found = this.#world.checkAndMutateRow(conditional);
         this.#applied(table, row, found ? conditional.ifFound : conditional.ifNotFound);
@@ -120,6 +121,7 @@ export class SimulatedBigtable implements Bigtable {
     const answers = await Promise.allSettled(
       rows.map(({ table, row, mutations }) =>
         this.#mutate(row, immunity, {
+          fate: 'sentAgain',
           arrive: () => {
             this.#world.table(table).mutateRow(row, mutations);
             this.#applied(table, row, mutations);
@@ -181,6 +183,7 @@ export class SimulatedBigtable implements Bigtable {
     return send(this.#world, this.#process, {
       arrive,
       gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', `reading ${row} got no answer`),
+      fate: 'sentAgain',
       immuneTo: READ_IMMUNITY,
       describe: () => read.describe(answered),
     });
@@ -189,7 +192,7 @@ export class SimulatedBigtable implements Bigtable {
   #mutate<T>(
     row: string,
     immunity: ReadonlySet<MessageFault>,
-    mutation: { readonly arrive: () => T; readonly describe: () => string },
+    mutation: Pick<Message<T>, 'arrive' | 'describe' | 'fate'>,
   ): Promise<T> {
     const lane = this.#lane;
     return send(this.#world, this.#process, {
@@ -198,6 +201,7 @@ export class SimulatedBigtable implements Bigtable {
         return mutation.arrive();
       },
       gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `mutating ${row} got no answer`),
+      fate: mutation.fate,
       lane,
       immuneTo: lane === undefined ? immunity : ORDERED_IMMUNITY.union(immunity),
       describe: mutation.describe,
@@ -212,6 +216,7 @@ export class SimulatedBigtable implements Bigtable {
         this.#world.stir(this.#world.timeline.nowMs ^ (this.#process.id << 16));
       },
       gaveUp: () => new PercolatorError('STORE_IN_DOUBT', `no answer: ${what}`),
+      fate: 'sentAgain',
       immuneTo: TABLE_IMMUNITY,
       describe: () => what,
     });

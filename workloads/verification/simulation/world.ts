@@ -32,6 +32,7 @@ import {
 import { ModelTable } from './model-table.ts';
 import { Incarnations } from './incarnations.ts';
 import { awkwardNames, type Names, PLAIN } from './names.ts';
+import { Owner } from './owner.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
@@ -54,6 +55,7 @@ export class World {
   readonly knobs: Knobs;
   readonly names: Names;
   readonly timeline: Timeline = new Timeline();
+  readonly owner: Owner = new Owner(this.timeline);
   readonly tables: Map<string, ModelTable> = new Map();
   readonly incarnations: Incarnations = new Incarnations();
   readonly umpire: Umpire;

@@ -69,8 +69,8 @@ interface Waiting {
   readonly deadlineMs: number;
   readonly answered: PromiseWithResolvers<unknown>;
   isSent: boolean;
-  /** Whether it was sent at any time. */
-  mayBeApplied: boolean;
+  /** Whether an owner may have taken it that will not answer any more. */
+  wasLost: boolean;
 }
 
 const OWNER_GONE = 'the process that owns it has ended';
@@ -203,7 +203,7 @@ export class Client implements Bigtable {
       deadlineMs: sharedClockMs() + this.#settings.requestMs,
       answered: Promise.withResolvers(),
       isSent: false,
-      mayBeApplied: false,
+      wasLost: false,
     };
     this.#waiting.set(waiting.id, waiting);
     this.#send(waiting);
@@ -215,8 +215,11 @@ export class Client implements Bigtable {
     const { id, method, given, deadlineMs } = waiting;
     if (this.#owned !== undefined) {
       const call = callOf(this.#owned, method, given);
-      const { resolve, reject } = this.#settle(waiting);
-      call.then(resolve, reject);
+      call.then(
+        (answer) => this.#settle(waiting).resolve(answer),
+        (error: unknown) => this.#reject(waiting, error as Error),
+      );
+      waiting.isSent = true;
     } else if (this.#connection === undefined) {
       this.#attachOrRefuse();
     } else if (!this.#connection.isEnding) {
@@ -224,7 +227,6 @@ export class Client implements Bigtable {
         this.#connection.setIdle(false);
         this.#connection.send([id, method, deadlineMs, given]);
         waiting.isSent = true;
-        waiting.mayBeApplied = true;
       } catch (error) {
         this.#settle(waiting).reject(error);
       }
@@ -248,11 +250,10 @@ export class Client implements Bigtable {
     if (error === null) {
       // Not taken: the next owner gets it.
       waiting.isSent = false;
-      waiting.mayBeApplied = false;
     } else if (error === undefined) {
       this.#settle(waiting).resolve(frame.answer(waiting.method, value));
     } else {
-      this.#settle(waiting).reject(receivedError(error));
+      this.#reject(waiting, receivedError(error));
     }
   }
 
@@ -261,6 +262,7 @@ export class Client implements Bigtable {
     for (const waiting of this.#waiting.values()) {
       if (!waiting.isSent) continue;
       waiting.isSent = false;
+      waiting.wasLost = true;
       if (CONDITIONAL.has(waiting.method)) this.#refuse(waiting, OWNER_GONE);
     }
     this.#tell(); // What it has changed last, it may not have told.
@@ -289,6 +291,7 @@ export class Client implements Bigtable {
       await systemClock.sleep(RETRY_MS);
     }
     this.#wasAttached = true;
+    this.#refuseOverdue(); // This process may have been stopped for an hour (P62).
     for (const waiting of this.#waiting.values()) if (!waiting.isSent) this.#send(waiting);
   }
 
@@ -314,9 +317,16 @@ export class Client implements Bigtable {
     );
   }
 
+  /** What the last owner says does not tell what an earlier one has done. */
+  #reject(waiting: Waiting, error: Error): void {
+    const isInDoubt = waiting.wasLost && MUTATIONS.has(waiting.method);
+    if (isInDoubt) this.#refuse(waiting, error.message, error);
+    else this.#settle(waiting).reject(error);
+  }
+
   /** The caller hears what is true: a mutation that was sent may be applied. */
   #refuse(waiting: Waiting, reason: string, cause?: unknown): void {
-    const isInDoubt = waiting.mayBeApplied && MUTATIONS.has(waiting.method);
+    const isInDoubt = (waiting.isSent || waiting.wasLost) && MUTATIONS.has(waiting.method);
     const message = `the embedded store did not answer (${reason}); ${
       isInDoubt ? 'whether the mutation was applied is not known' : 'nothing was applied'
     }`;
@@ -329,12 +339,16 @@ export class Client implements Bigtable {
     this.#isWatching = true;
     while (this.#waiting.size > 0) {
       await systemClock.sleep(LOOK_MS, undefined, { background: true });
-      const nowMs = sharedClockMs();
-      for (const waiting of this.#waiting.values()) {
-        if (nowMs > waiting.deadlineMs) this.#refuse(waiting, OWNER_SILENT);
-      }
+      this.#refuseOverdue();
     }
     this.#isWatching = false;
+  }
+
+  #refuseOverdue(): void {
+    const nowMs = sharedClockMs();
+    for (const waiting of this.#waiting.values()) {
+      if (nowMs > waiting.deadlineMs) this.#refuse(waiting, OWNER_SILENT);
+    }
   }
 
   #tell(): void {

@@ -250,6 +250,35 @@ test('an owner of another version is refused', async () => {
   assert.deepEqual(await reader.listTables(), ['t']);
 });
 
+test('a mutation that one owner may have applied, and the next one refuses, is in doubt', async () => {
+  const folder = await newStore();
+  await using reader = await openEmbedded({ folder, readOnly: true }); // Has the lock.
+  const greeting = { protocol: PROTOCOL, fsync: true, process: 99 };
+  let isNext = false;
+  const server = createServer((socket) => {
+    const writer = new FrameWriter();
+    writer.add(greeting);
+    socket.write(writer.take());
+    const refusal = { code: 'TABLE_NOT_FOUND', message: 'there is no table t' };
+    socket.once('data', () => {
+      if (isNext) {
+        writer.add([0, null, refusal]);
+        socket.write(writer.take());
+      } else socket.destroy();
+      isNext = true;
+    });
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(join(folder, 'socket'), resolve);
+  });
+  const client = await openEmbedded({ folder });
+  const answer = await client.mutateRows([setRow('r')]).catch(codeOf);
+  await client.close();
+  server.close();
+  assert.equal(answer, 'STORE_IN_DOUBT');
+  assert.deepEqual(await reader.listTables(), ['t']);
+});
+
 test('a reader sees what the owner writes, and refuses to write', async () => {
   const folder = temporaryFolder();
   await using owner = await openEmbedded({ folder });

@@ -1,0 +1,38 @@
+/**
+ * The process that owns the storage, as that of an embedded store: it may die, and another process
+ * takes its place. Everything that is in flight then meets one of two fates:
+ *
+ *     reads, blind mutations, tables   sent again to the next owner, also if they were applied
+ *     conditional mutations            in doubt: applied if they had arrived
+ */
+import type { Timeline } from './timeline.ts';
+
+export type FateWithOwner = 'sentAgain' | 'inDoubt';
+
+export class Owner {
+  readonly #timeline: Timeline;
+  readonly #inFlight = new Set<() => void>();
+  #backMs = 0;
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline;
+  }
+
+  /** When the storage can be reached: now, or when the next owner serves it. */
+  get reachedMs(): number {
+    return Math.max(this.#backMs, this.#timeline.nowMs);
+  }
+
+  /** @returns what says that the message has been answered */
+  carry(onDeath: () => void): () => void {
+    this.#inFlight.add(onDeath);
+    return () => this.#inFlight.delete(onDeath);
+  }
+
+  die(downMs: number): void {
+    this.#backMs = this.#timeline.nowMs + downMs;
+    const lost = [...this.#inFlight];
+    this.#inFlight.clear();
+    for (const lose of lost) lose();
+  }
+}

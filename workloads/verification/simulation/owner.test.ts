@@ -1,7 +1,7 @@
 /** The death of the storage's owner, for everything that is in flight. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PercolatorError } from '../../../engine/base/index.ts';
+import type { PercolatorError } from '../../../engine/base/index.ts';
 import { planOf } from './plan.ts';
 import { SimulatedProcess } from './process.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';

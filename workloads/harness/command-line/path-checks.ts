@@ -4,8 +4,8 @@
  * Permission bits do not answer this: root passes every `access`, but a read-only mount or `/proc`
  * still refuses the write. So each check tries the operation and undoes it.
  */
-import { closeSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync } from 'node:fs';
-import { rmdirSync, statSync } from 'node:fs';
+import { closeSync, existsSync, lstatSync, mkdirSync, mkdtempSync, openSync } from 'node:fs';
+import { readdirSync, rmdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { UsageError } from '#results';
 
@@ -21,7 +21,7 @@ export function checkFolderWritable(name: string, folder: string): void {
     }
   };
   const sentence = `${name} must be a folder that can be written, but ${JSON.stringify(folder)}`;
-  const ENOENT = isThere(folder) ? 'takes no files' : 'cannot be created';
+  const ENOENT = existsSync(folder) ? 'takes no files' : 'cannot be created';
   attempt(sentence, tryIt, { ...REASONS, ENOENT });
 }
 

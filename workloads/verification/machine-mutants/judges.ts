@@ -88,6 +88,7 @@ export async function measureJudges(
     const digest = digestOf(engine, step.kind === 'tests' ? readSource(step.name) : step.name);
     const before = kept[step.name];
     measured[step.name] = before?.digest === digest ? before : await measure(step, digest);
+    signal.throwIfAborted(); // An interrupt may have ended the process of the step.
     writeFileSync(keptIn, JSON.stringify({ ...kept, ...measured }));
   }
   const all = Object.entries(measured);

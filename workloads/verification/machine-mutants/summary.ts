@@ -1,4 +1,4 @@
-/** The results by folder: the table that the program prints, and the record that is kept. */
+/** The results by folder. */
 import { type Equivalent, reasonFor } from './equivalents.ts';
 import { type Folder, FOLDERS, folderOf } from './folders.ts';
 import type { MachineMutant } from './generate.ts';
@@ -64,42 +64,4 @@ function rowOf(folder: Row['folder'], mutants: number, judged: readonly JudgedMu
 
 export function isSurvivor({ verdict }: JudgedMutant): boolean {
   return verdict.killedBy === undefined;
-}
-
-/** The table, and the survivors without a listed reason. */
-export function linesOf(rows: readonly Row[], judged: readonly JudgedMutant[]): readonly string[] {
-  const header = ['folder', 'mutants', 'judged', 'load', 'tests', 'seeds', 'search', 'time'];
-  const table = aligned([
-    [...header, 'survived', 'explained', 'not explained'],
-    ...rows.map((row) => [
-      row.folder,
-      ...[row.mutants, row.judged].map(String),
-      ...Object.values(row.killed).map(String),
-      ...[row.survived, row.explained].map(String),
-      `${(row.notExplained * 100).toFixed(1)} %`,
-    ]),
-  ]);
-  const survivors = judged
-    .filter((one) => isSurvivor(one) && one.reason === undefined)
-    .toSorted((a, b) => compare(a.mutant, b.mutant))
-    .map(({ mutant, verdict }) => {
-      const reached = verdict.judges === 0 ? ' (reached by no judge)' : '';
-      return `${mutant.file}:${mutant.line}${reached}  ${mutant.key}`;
-    });
-  return [...table, '', ...survivors];
-}
-
-function compare(a: MachineMutant, b: MachineMutant): number {
-  return a.file === b.file ? a.start - b.start : a.file < b.file ? -1 : 1;
-}
-
-function aligned(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, i) =>
-    Math.max(...rows.map((row) => (row[i] ?? '').length)),
-  );
-  return rows.map((row) =>
-    row
-      .map((text, i) => (i === 0 ? text.padEnd(widths[i] ?? 0) : text.padStart(widths[i] ?? 0)))
-      .join('  '),
-  );
 }

@@ -6,12 +6,13 @@ import { after, describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { Bench } from './bench.ts';
 import { reasonFor, staleOf } from './equivalents.ts';
+import { findingsOf } from './findings.ts';
 import { readSource } from './folders.ts';
 import { type MachineMutant, mutantsOf } from './generate.ts';
 import type { Judge } from './judges.ts';
 import { Ledger } from './ledger.ts';
 import { rangesOf } from './reach.ts';
-import { judgedOf, linesOf, rowsOf } from './summary.ts';
+import { judgedOf, rowsOf } from './summary.ts';
 import { judge, type Verdict } from './verdict.ts';
 
 const FILE = 'engine/transaction/backoff.ts';
@@ -99,7 +100,7 @@ test('the ledger keeps the newest verdict on a text, and survives a line that is
   assert.equal(new Ledger(file).verdictOn(mutant), undefined);
 });
 
-test('survivors are counted by folder, and printed unless a reason is listed', async () => {
+test('survivors are counted by folder, and named unless a reason is listed', async () => {
   const [first, second] = mutants;
   assert.ok(first !== undefined && second !== undefined);
   const verdict = await verdictOn(first, { ...JUDGE, reached: {} });
@@ -112,10 +113,35 @@ test('survivors are counted by folder, and printed unless a reason is listed', a
   const all = rows.at(-1);
   assert.deepEqual([all?.judged, all?.survived, all?.explained], [2, 2, 1]);
   assert.equal(all?.notExplained, 1 / 2);
-  const lines = linesOf(rows, judged).join('\n');
-  assert.match(lines, /^transaction .* 50\.0 %$/m);
-  assert.ok(lines.includes(second.key));
-  assert.ok(!lines.includes(first.key));
+  const result = { planned: 2, rows, judged, skipped: {}, stale: [] };
+  const { check, headline, tables } = findingsOf(result);
+  assert.match(headline, /, 2 judged: 1 \(50\.0 %\) survive without a reason\.$/);
+  assert.equal(check.passed, false);
+  const survivors = tables.find(({ name }) => name === 'survivors');
+  assert.deepEqual(
+    survivors?.rows.map(([, , key]) => key),
+    [second.key],
+  );
   assert.equal(reasonFor(first, reasons), 'the same');
   assert.deepEqual(staleOf(reasons, mutants), [`${FILE}: statement: gone`]);
+});
+
+test('the tests pass if few survive, unless mutants are left or the list of reasons is wrong', async () => {
+  const [first] = mutants;
+  assert.ok(first !== undefined);
+  const killed: Verdict = {
+    ...(await verdictOn(first, { ...JUDGE, reached: {} })),
+    killedBy: 'tests',
+  };
+  const judged = judgedOf([first], () => killed, []);
+  const result = { planned: 1, rows: rowsOf(mutants, judged), judged, skipped: {}, stale: [] };
+  assert.deepEqual(findingsOf(result).check, {
+    passed: true,
+    detail: '0 (0.0 %) survive without a reason, and at most 5 % may',
+  });
+  const left = findingsOf({ ...result, planned: 3 }).check;
+  assert.deepEqual([left.passed, left.detail.endsWith('; only 1 of 3 judged')], [false, true]);
+  assert.equal(findingsOf({ ...result, stale: ['x'] }).check.passed, false);
+  const excused = judged.map((one) => ({ ...one, reason: 'the same' }));
+  assert.match(findingsOf({ ...result, judged: excused }).check.detail, /killed, though listed/);
 });

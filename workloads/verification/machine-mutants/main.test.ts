@@ -1,0 +1,32 @@
+/** `./run.sh mutants:machine` as a user runs it; judging itself takes minutes. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import { interruptScript, runProgram, runScript } from '../../harness/testing/run-script.ts';
+
+const MAIN = new URL('main.ts', import.meta.url);
+
+test('mutants:machine lists the mutants of a place', async () => {
+  const { exitCode, stdout } = await runProgram(MAIN, ['--list', '--only', 'oracle/allocator.ts']);
+  assert.equal(exitCode, 0);
+  assert.match(stdout, /^(?:engine\/oracle\/allocator\.ts:\d+ {2}\w+: .*(?:\n|$))+$/);
+});
+
+test('mutants:machine refuses a place without mutants in one sentence', async () => {
+  const { exitCode, stderr, out } = await runScript(MAIN, ['--only', 'nowhere']);
+  assert.equal(exitCode, 2);
+  assert.match(stderr, /^--only must name a folder, .*, but is "nowhere"\.$/m);
+  assert.ok(!existsSync(out));
+});
+
+test('mutants:machine says when it is interrupted how many mutants were judged', async () => {
+  const ledger = path.join(temporaryFolder(), 'ledger.jsonl');
+  const words = ['--sample', '3', '--ledger', ledger];
+  const ran = await interruptScript(MAIN, words, 'measuring the judges ...');
+  assert.equal(ran.exitCode, 130, ran.stderr);
+  assert.match(ran.stdout, /^NOT proven: 0 \(0\.0 %\) survive .*; only 0 of 3 judged\.$/m);
+  assert.equal(ran.record().state, 'interrupted');
+  assert.ok(!existsSync(ledger));
+});

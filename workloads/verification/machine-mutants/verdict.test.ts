@@ -142,6 +142,8 @@ test('the tests pass if few survive, unless mutants are left or the list of reas
   const left = findingsOf({ ...result, planned: 3 }).check;
   assert.deepEqual([left.passed, left.detail.endsWith('; only 1 of 3 judged')], [false, true]);
   assert.equal(findingsOf({ ...result, stale: ['x'] }).check.passed, false);
-  const excused = judged.map((one) => ({ ...one, reason: 'the same' }));
+  const excused = judgedOf([first], () => killed, [
+    { reason: 'the same', file: FILE, mutants: [first.key] },
+  ]);
   assert.match(findingsOf({ ...result, judged: excused }).check.detail, /killed, though listed/);
 });

@@ -45,6 +45,11 @@ function rate(column: string, estimates: readonly Estimate[]): ResultMetric {
   return higherIsBetter(column, 'operations/s', { intervals: estimates.map(intervalOf) });
 }
 
+/** The cells of two rates and their ratio. */
+function compared(one: Estimate, other: Estimate, ratio: Estimate): readonly (number | null)[] {
+  return [one.value, other.value, ratio.value, ratio.low, ratio.high];
+}
+
 export function sweepTable(what: SweepName, swept: readonly SweptStore[]): ResultTable {
   const { title, at, caption } = SWEEPS[what];
   return {
@@ -56,11 +61,7 @@ export function sweepTable(what: SweepName, swept: readonly SweptStore[]): Resul
       sweeps[what].map(({ at: value, rawPerSecond, percolatorPerSecond, ratio }) => [
         name,
         value,
-        rawPerSecond.value,
-        percolatorPerSecond.value,
-        ratio.value,
-        ratio.low,
-        ratio.high,
+        ...compared(rawPerSecond, percolatorPerSecond, ratio),
       ]),
     ),
     metrics: {
@@ -115,11 +116,7 @@ export function batchingTable(swept: readonly SweptStore[]): ResultTable {
       sweeps.batching.map(({ name: of, offPerSecond, onPerSecond, ratio }) => [
         name,
         of,
-        offPerSecond.value,
-        onPerSecond.value,
-        ratio.value,
-        ratio.low,
-        ratio.high,
+        ...compared(offPerSecond, onPerSecond, ratio),
       ]),
     ),
     metrics: {

@@ -14,7 +14,7 @@ import { formatBacklogGrowth, formatDuration, formatRate, formatSystem } from '.
 import { formatMeasured } from '../charts/format.ts';
 import { durationTicks, rateTicks } from '../charts/ticks.ts';
 import type { MapreduceModel, Point, RunRecord, System } from '../run-record.ts';
-import { PAPER } from './paper.ts';
+import { PAPER, PAPER_SERIES } from './paper.ts';
 import { byRate, curveOver, LOOKS, medianSeconds, p99Seconds, stateOf, SYSTEMS } from './points.ts';
 
 export function figure7(record: RunRecord): Chart {
@@ -130,11 +130,7 @@ function paperSeries(): ChartSeries {
   const processing = formatDuration(PAPER.mapreduceProcessingSeconds);
   const percolator = formatDuration(PAPER.percolatorSeconds);
   return {
-    name: 'the paper, on its machines',
-    color: 'paper',
-    marker: 'rectRot',
-    isHollow: true,
-    line: 'none',
+    ...PAPER_SERIES,
     marks: [
       {
         x,

@@ -12,7 +12,7 @@ import { shareTicks } from '../charts/ticks.ts';
 import type { ChartWithTable } from '../page/chart-section.ts';
 import type { ResultTable, RunRecord } from '../run-record.ts';
 import { latencySeries } from './figure-7.ts';
-import { PAPER } from './paper.ts';
+import { PAPER, PAPER_SERIES } from './paper.ts';
 import { byRate, medianSeconds, p99Seconds, samplesOf, stateOf } from './points.ts';
 
 /** Null if no batch model was fitted: without T0 there is no unit. */
@@ -69,11 +69,7 @@ function paperSeries(): ChartSeries {
     words: [`${name}: ${formatDigits(seconds / unit)} batch runs of 20 min`],
   });
   return {
-    name: 'the paper, on its machines',
-    color: 'paper',
-    marker: 'rectRot',
-    isHollow: true,
-    line: 'none',
+    ...PAPER_SERIES,
     marks: [mark('MapReduce', PAPER.mapreduceSeconds), mark('Percolator', PAPER.percolatorSeconds)],
     wall: {
       x: arrivedPerRun(PAPER.percolatorWallPercentPerHour, unit),

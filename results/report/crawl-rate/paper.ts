@@ -1,4 +1,6 @@
 /** Numbers that the paper states about its figure 7 (section 3.1); none is read off the drawing. */
+import type { ChartSeries } from '../charts/chart.ts';
+
 export interface PaperFigures {
   readonly ratePercentPerHour: number;
   readonly mapreduceSeconds: number;
@@ -14,4 +16,13 @@ export const PAPER: PaperFigures = {
   mapreduceProcessingSeconds: 20 * 60,
   percolatorSeconds: 2,
   percolatorWallPercentPerHour: 40,
+};
+
+/** How a chart shows what the paper states. */
+export const PAPER_SERIES: Omit<ChartSeries, 'marks'> = {
+  name: 'the paper, on its machines',
+  color: 'paper',
+  marker: 'rectRot',
+  isHollow: true,
+  line: 'none',
 };

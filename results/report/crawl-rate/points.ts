@@ -1,6 +1,6 @@
 /** The points of the crawl rate as charts, tables and sentences use them. */
 import type { ChartMark, Marker } from '../charts/chart.ts';
-import { formatCount, formatRate } from '../charts/format.ts';
+import { counted, formatRate } from '../charts/format.ts';
 import type { Point, System } from '../run-record.ts';
 import { isStated } from '../samples.ts';
 
@@ -42,7 +42,7 @@ export function samplesOf({ latency, documents }: Point): number {
 }
 
 export function documentsText(count: number): string {
-  return `${formatCount(count)} ${count === 1 ? 'document' : 'documents'}`;
+  return counted(count, 'documents');
 }
 
 /**

@@ -24,11 +24,7 @@ export const CALLS: Calls = {
   tradeStatus: { name: 'trade_status', values: ({ accountId }) => [accountId] },
   customerPosition: {
     name: 'customer_position',
-    values: ({ customer, historyOf }) => [
-      'id' in customer ? customer.id : null,
-      'taxId' in customer ? customer.taxId : null,
-      historyOf,
-    ],
+    values: ({ customer, historyOf }) => [...fieldsOf(customer, ['id', 'taxId']), historyOf],
   },
   marketWatch: { name: 'market_watch', values: marketWatchValues },
   brokerVolume: {
@@ -87,15 +83,16 @@ function marketWatchValues({ list, day }: Inputs['marketWatch']): readonly unkno
 }
 
 function selectionValues(input: TradeLookupInput): readonly unknown[] {
-  return [
-    input.frame,
-    'tradeIds' in input ? input.tradeIds : null,
-    'accountId' in input ? input.accountId : null,
-    'symbol' in input ? input.symbol : null,
-    'first' in input ? input.first : null,
-    'last' in input ? input.last : null,
-    'tradesMax' in input ? input.tradesMax : null,
-  ];
+  const fields = [
+    'frame',
+    'tradeIds',
+    'accountId',
+    'symbol',
+    'first',
+    'last',
+    'tradesMax',
+  ] as const;
+  return fieldsOf(input, fields);
 }
 
 function tradeOrderValues(input: Inputs['tradeOrder']): readonly unknown[] {
@@ -107,9 +104,7 @@ function tradeOrderValues(input: Inputs['tradeOrder']): readonly unknown[] {
     executor.firstName,
     executor.lastName,
     executor.taxId,
-    'symbol' in security ? security.symbol : null,
-    'symbol' in security ? null : security.companyName,
-    'symbol' in security ? null : security.issue,
+    ...fieldsOf(security, ['symbol', 'companyName', 'issue']),
     input.tradeTypeId,
     input.quantity,
     input.requestedPrice,
@@ -120,15 +115,13 @@ function tradeOrderValues(input: Inputs['tradeOrder']): readonly unknown[] {
 }
 
 function dataMaintenanceValues(input: DataMaintenanceInput): readonly unknown[] {
-  return [
-    input.table,
-    'accountId' in input ? input.accountId : null,
-    'customerId' in input ? input.customerId : null,
-    'companyId' in input ? input.companyId : null,
-    'symbol' in input ? input.symbol : null,
-    'day' in input ? input.day : null,
-    'volume' in input ? input.volume : null,
-    'now' in input ? input.now : null,
-    'taxRateId' in input ? input.taxRateId : null,
-  ];
+  const ids = ['accountId', 'customerId', 'companyId', 'symbol'] as const;
+  return fieldsOf(input, ['table', ...ids, 'day', 'volume', 'now', 'taxRateId']);
+}
+
+type FieldOf<T> = T extends unknown ? keyof T : never;
+
+/** The fields of an input that has several forms; null for those that its form does not have. */
+function fieldsOf<T extends object>(input: T, names: readonly FieldOf<T>[]): readonly unknown[] {
+  return names.map((name) => (input as Partial<Record<FieldOf<T>, unknown>>)[name] ?? null);
 }

@@ -1,0 +1,136 @@
+/**
+ * Transactions on a disk that fails: each operation of the disk fails once with EIO and once with
+ * ENOSPC, while several transactions commit. Each caller hears what is true, nothing acknowledged is
+ * lost, not even by a power cut afterwards, and the database works on (P11, P58).
+ */
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { mock, test } from 'node:test';
+import { createRandom, type PercolatorError, systemClock } from '../../base/index.ts';
+import { openPercolator, type Percolator } from '../../percolator.ts';
+import { type DiskFailure, SimulatedDisk } from '../../testing/index.ts';
+import { temporaryFolder } from '../../testing/temporary-folder.ts';
+import type { Bigtable } from '../bigtable.ts';
+import { openEmbedded } from './index.ts';
+import { openOnDisk } from './open-on-disk.ts';
+import { SIZES } from './sizes.ts';
+
+/** What each transaction writes: one cell, several rows, and a column that is observed. */
+const WRITES: readonly (readonly (readonly [table: string, row: string, column: string])[])[] = [
+  [['t', 'one', 'c']],
+  [
+    ['t', 'first', 'c'],
+    ['t', 'second', 'c'],
+    ['u', 'third', 'c'],
+  ],
+  [['t', 'seen', 'observed']],
+];
+
+function open(disk: SimulatedDisk): Promise<Bigtable> {
+  return openOnDisk(disk, { fsync: true, readOnly: false, sizes: SIZES });
+}
+
+async function openDatabase(store: Bigtable): Promise<Percolator> {
+  const quick = { lockTimeToLiveMs: 50, inDoubtAttemptsMax: 2, attemptsMax: 3 };
+  return openPercolator({ store, ...quick });
+}
+
+type Outcome = 'committed' | 'not applied' | 'unknown';
+
+interface Attempt {
+  readonly outcome: Outcome;
+  readonly name: PercolatorError['transaction'];
+}
+
+async function commit(percolator: Percolator, writes: (typeof WRITES)[number]): Promise<Attempt> {
+  try {
+    await percolator.transact(async (transaction) => {
+      for (const [table, row, column] of writes) transaction.set({ table, row, column }, 'new');
+    });
+    return { outcome: 'committed', name: undefined };
+  } catch (error) {
+    const { code, transaction } = error as PercolatorError;
+    assert.ok(code !== undefined, String(error));
+    return { outcome: code === 'COMMIT_UNKNOWN' ? 'unknown' : 'not applied', name: transaction };
+  }
+}
+
+/** Which of the transactions can be read: none of them may be there by half. */
+async function visible(percolator: Percolator): Promise<readonly boolean[]> {
+  await using snapshot = await percolator.snapshot();
+  return Promise.all(
+    WRITES.map(async (writes) => {
+      const cells = writes.map(([table, row, column]) => ({ table, row, column }));
+      const found = (await snapshot.getMany(cells)).map((value) => value !== undefined);
+      assert.equal(new Set(found).size, 1, 'a transaction is there, or not');
+      return found[0] === true;
+    }),
+  );
+}
+
+/** Runs the transactions while the operation of this number fails. Returns how many there were. */
+async function runWith(failing: number, failure: DiskFailure): Promise<number> {
+  const disk = new SimulatedDisk({ random: createRandom(1) });
+  const store = await open(disk);
+  const percolator = await openDatabase(store);
+  await percolator.createTable('t', { observedColumns: ['observed'] });
+  await percolator.createTable('u');
+  let operations = 0;
+  disk.before = () => (operations++ === failing ? failure : undefined);
+  const attempts = await Promise.all(WRITES.map((writes) => commit(percolator, writes)));
+  const during = operations;
+  disk.before = () => undefined;
+
+  const isThere = await visible(percolator);
+  for (const [i, { outcome, name }] of attempts.entries()) {
+    const told = `transaction ${i}, operation ${failing} fails (${failure})`;
+    if (outcome === 'unknown') {
+      assert.ok(name !== undefined, told);
+      assert.equal((await percolator.outcomeOf(name)) === 'committed', isThere[i], told);
+    } else assert.equal(outcome === 'committed', isThere[i], told);
+  }
+  await commit(percolator, [['t', 'afterwards', 'c']]);
+
+  const cut = disk.afterPowerCut(createRandom(failing));
+  await percolator.close();
+  await store.close();
+  const again = await open(new SimulatedDisk({ random: createRandom(1) }, cut));
+  const recovered = await openDatabase(again);
+  assert.deepEqual(await visible(recovered), isThere);
+  await recovered.close();
+  await again.close();
+  return during;
+}
+
+for (const failure of ['EIO', 'ENOSPC'] as const) {
+  test(`P11, P58: whichever operation of the disk fails (${failure}), each caller hears the truth`, async () => {
+    const all = await runWith(Infinity, failure);
+    assert.ok(all > 8, `${all} operations`);
+    for (let failing = 0; failing < all; failing++) await runWith(failing, failure);
+  });
+}
+
+test('no mutation is answered, or can be read, before fdatasync has returned', async () => {
+  const folder = temporaryFolder();
+  await using store = await openEmbedded({ folder });
+  await store.createTable('t', { families: ['f'] });
+  const held: (() => void)[] = [];
+  const original = fs.fdatasync.bind(fs);
+  const spy = mock.method(fs, 'fdatasync', (file: number, done: fs.NoParamCallback) => {
+    original(file, (error) => held.push(() => done(error)));
+  });
+  const value = Buffer.from('x');
+  const cell = { family: 'f', qualifier: 'q', timestamp: 1 } as const;
+  let isAnswered = false;
+  const mutations = [{ kind: 'set', ...cell, value }] as const;
+  const written = store.mutateRows([{ table: 't', row: 'r', mutations }]);
+  void written.then(() => (isAnswered = true));
+  while (held.length === 0) await systemClock.yield();
+  await systemClock.sleep(20);
+  assert.equal(isAnswered, false);
+  assert.equal(await store.readRow('t', 'r', [{ family: 'f' }]), undefined);
+  spy.mock.restore();
+  for (const release of held) release();
+  await written;
+  assert.equal((await store.readRow('t', 'r', [{ family: 'f' }]))?.cells.length, 1);
+});

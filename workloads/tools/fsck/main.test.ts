@@ -3,7 +3,7 @@
  * input.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { before, describe, test } from 'node:test';
 import { openEmbedded, openPercolator } from '#engine';
@@ -154,8 +154,16 @@ describe('bad input is answered with one sentence and exit code 2:', () => {
       ['--store', path.join(folder, 'nowhere')],
       /nowhere.* does not exist\.$/,
     ],
-    ['a folder without a store', ['--store', empty], /empty.* is not one: there is no store in it/],
-    ['the same, to be repaired', ['--store', empty, '--repair'], /empty.* is not one: /],
+    [
+      'a folder without a store',
+      ['--store', empty],
+      /empty.* cannot be opened as one: there is no store in it/,
+    ],
+    [
+      'the same, to be repaired',
+      ['--store', empty, '--repair'],
+      /empty.* cannot be opened as one: /,
+    ],
     [
       'an emulator without its environment variable',
       ['--store', 'emulator'],
@@ -180,6 +188,49 @@ describe('bad input is answered with one sentence and exit code 2:', () => {
       assert.equal(existsSync(path.join(folder, 'nowhere')), false);
     });
   }
+});
+
+describe('a store that cannot be opened is named in one sentence, and left as it is:', () => {
+  const damage: Readonly<Record<string, readonly [(log: Buffer) => Buffer, RegExp]>> = {
+    'of zeroes in the middle': [
+      (log) => Buffer.from(log).fill(0, log.length >> 2, log.length >> 1),
+      /the embedded store is damaged: 0+1\.log, byte \d+: /,
+    ],
+    'of another format': [
+      (log) => Buffer.concat([Buffer.from('NEWERLOG'), log.subarray(8)]),
+      /0+1\.log/,
+    ],
+    'that is empty': [() => Buffer.alloc(0), /0+1\.log, byte 0: /],
+  };
+  for (const [name, [harm, sentence]] of Object.entries(damage)) {
+    test(`a log ${name}`, async () => {
+      const broken = path.join(folder, `log ${name}`);
+      cpSync(STORE, broken, { recursive: true });
+      const log = path.join(broken, '0000000001.log');
+      writeFileSync(log, harm(readFileSync(log)));
+      const untouched = bytesOf(broken);
+      for (const options of [[], ['--repair']]) {
+        const { exitCode, stderr } = await run('--store', broken, ...options);
+        assert.ok(exitCode === 1 || exitCode === 2, stderr);
+        assert.match(stderr, sentence);
+        assert.equal(stderr.split('\n').filter((line) => /store/.test(line)).length, 1, stderr);
+      }
+      assert.deepEqual(bytesOf(broken), untouched);
+    });
+  }
+
+  test('a store of an earlier version', async () => {
+    const old = path.join(folder, 'old');
+    mkdirSync(old);
+    writeFileSync(path.join(old, 'data.mdb'), 'pages');
+    const { exitCode, stderr } = await run('--store', old, '--repair');
+    assert.equal(exitCode, 2);
+    assert.match(
+      stderr,
+      /it is a store of an earlier version \(data\.mdb\); load its data again\.$/,
+    );
+    assert.deepEqual(readdirSync(old), ['data.mdb']);
+  });
 });
 
 test('an audit that is interrupted says so, and never that the database is clean', async () => {

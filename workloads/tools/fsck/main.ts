@@ -117,7 +117,7 @@ async function open(folder: string, repair: boolean): Promise<Bigtable> {
     if (!(error instanceof PercolatorError)) throw error;
     const reason = error.cause instanceof Error ? error.cause.message : error.message;
     throw new UsageError(
-      `--store must be the folder of an embedded store, but ${JSON.stringify(folder)} is not one: ${reason}.`,
+      `--store must be the folder of an embedded store, but ${JSON.stringify(folder)} cannot be opened as one: ${reason}.`,
       { cause: error },
     );
   }

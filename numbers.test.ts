@@ -49,6 +49,47 @@ describe('docs/figure-9.md says what was measured:', () => {
   }
 });
 
+describe('docs/verification.md says what was found:', () => {
+  const FOLDER = 'results/reference/verification';
+  const recordOf = (script: string) => readRunRecord(path.join(ROOT, FOLDER, script));
+  for (const script of ['simulate', 'mutants', 'exhaust']) {
+    test(`by ${script}`, () => {
+      const { commandLine, findings, state } = recordOf(script);
+      assert.equal(state, 'finished');
+      const link = `[record](../${FOLDER}/${script}/run.json)`;
+      const found = `${findings?.headline} | ${findings?.check.detail}`;
+      contains('docs/verification.md', `| \`${commandLine}\` | ${found} | ${link} |`);
+    });
+  }
+
+  test('how many known mistakes the judges notice', () => {
+    const mutants = recordOf('mutants').findings?.tables.find(({ name }) => name === 'mutants');
+    const rows = mutants?.rows ?? [];
+    const caught = rows.filter((row) => row[mutants?.columns.indexOf('seed') ?? -1] !== null);
+    contains('docs/verification.md', `| 79 of 79 | ${caught.length} of ${rows.length} |`);
+  });
+
+  test('how many small changes the tests do not notice', () => {
+    const file = path.join(ROOT, 'results/reference/mutants-machine.json');
+    const { folders } = JSON.parse(readFileSync(file, 'utf8')) as { folders: readonly Folder[] };
+    const all = folders.find(({ folder }) => folder === 'all');
+    assert.ok(all !== undefined);
+    const left = `${all.survived - all.explained} (${(100 * all.notExplained).toFixed(1)} %)`;
+    const changes = `${all.mutants.toLocaleString('en')} changes, ${all.judged} judged`;
+    contains('docs/verification.md', `of ${changes}: ${left} survive without a reason`);
+  });
+});
+
+/** A row of the record of machine mutants, which is older than run records. */
+interface Folder {
+  readonly folder: string;
+  readonly mutants: number;
+  readonly judged: number;
+  readonly survived: number;
+  readonly explained: number;
+  readonly notExplained: number;
+}
+
 function ms(system: 'mapreduce' | 'percolator'): number {
   const found = medianMs(figure7, system, 1);
   assert.ok(found !== null, `${system} at 1 %/hour has a median`);

@@ -3,6 +3,7 @@
  * transactions in two variants.
  */
 export { openFrames } from './frames/brokerage.ts';
-export { openFunctions, type PostgresBrokerageOptions } from './functions/brokerage.ts';
+export type { PostgresBrokerageOptions } from './brokerage.ts';
+export { openFunctions } from './functions/brokerage.ts';
 export { loadPostgres, type LoadResult as Loaded, type LoadOptions } from './load.ts';
 export { type PostgresOptions, type PostgresServer, providePostgres } from './server.ts';

@@ -6,10 +6,8 @@
  * Transactions that only read need no BEGIN: at READ COMMITTED each statement sees what is
  * committed when it begins, with or without.
  */
-import type { Brokerage, Executed, Inputs, Results, TransactionType } from '../../model/index.ts';
-import { Connections } from '../connections.ts';
-import type { PostgresBrokerageOptions } from '../functions/brokerage.ts';
-import { readTables } from '../table-reader.ts';
+import type { Brokerage, Inputs, Results, TransactionType } from '../../model/index.ts';
+import { brokerageOn, type PostgresBrokerageOptions } from '../brokerage.ts';
 import { brokerVolume } from './broker-volume.ts';
 import { customerPosition } from './customer-position.ts';
 import { dataMaintenance } from './data-maintenance.ts';
@@ -29,27 +27,14 @@ type Transactions = {
 };
 
 export function openFrames(options: PostgresBrokerageOptions): Brokerage {
-  const {
-    connection,
-    brokerUpdate,
-    connectionsMax,
-    tradeResults: level3 = 'repeatable read',
-  } = options;
-  const connections = new Connections(connection, { connectionsMax, level3, pipeline: true });
-  const transactions = transactionsWith({ updatesBroker: brokerUpdate === 'inline' });
-  const execute = <T extends TransactionType>(
-    type: T,
-    input: Inputs[T],
-  ): Promise<Executed<Results[T]>> =>
-    connections.execute(type, (client) => transactions[type](new Frame(client), input));
-  return {
-    name: 'PostgreSQL, frames on the client',
-    brokerUpdate,
-    execute,
-    settled: async () => {},
-    tables: readTables(connection),
-    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
-  };
+  const transactions = transactionsWith({ updatesBroker: options.brokerUpdate === 'inline' });
+  const variant = { name: 'PostgreSQL, frames on the client', pipeline: true };
+  return brokerageOn(
+    options,
+    variant,
+    (connections) => (type, input) =>
+      connections.execute(type, (client) => transactions[type](new Frame(client), input)),
+  );
 }
 
 function transactionsWith(options: { readonly updatesBroker: boolean }): Transactions {

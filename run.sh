@@ -77,6 +77,7 @@ Tools:
   judge                 Does the history of any store satisfy snapshot isolation?
   tune                  Which settings of batching and prefetching suit a workload?
   compare               Is a run better or worse than another, metric by metric?
+  compare:commit        What has changed since a commit? (measures both, in turns)
   runs                  Which runs were measured here, and which of them can go?
   report                What did a run find? (its page again; with --all, one of all runs)
   pack:engine           How can another project use the engine? (makes a package)

@@ -1,0 +1,37 @@
+/** Comparing with an older commit, as a user runs it. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { execa } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { runProgram } from '../../harness/testing/run-script.ts';
+
+const PROGRAM = path.join(import.meta.dirname, 'main.ts');
+const TMPDIR = temporaryFolder();
+
+test('both versions are run, compared and removed', async () => {
+  const words = ['HEAD', '--run', 'bench:oracle --profile smoke', '--repeats', '1'];
+  const { stdout, stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR } });
+  assert.match(stderr, /run 1 of 1, before: bench:oracle/);
+  assert.match(stderr, /run 1 of 1, now: bench:oracle/);
+  assert.match(stdout, /timestamps/);
+  assert.ok(exitCode === 0 || exitCode === 1, stderr);
+  assert.deepEqual(readdirSync(TMPDIR), []);
+  const { stdout: trees } = await execa('git', ['worktree', 'list'], { cwd: import.meta.dirname });
+  assert.ok(!trees.includes('percolator-compare-'), trees);
+});
+
+for (const [name, words, sentence] of [
+  ['a commit that is none', ['no-such', '--run', 'x'], /^<commit> is "no-such", and must be a com/],
+  ['an option in its place', ['--', '--all', '--run', 'x'], /<commit>|--run|takes/],
+  ['no script', ['HEAD'], /^--run must be given/],
+  ['a script that fails', ['HEAD', '--run', 'nothing'], /^--run is "nothing", .* exit code [12]/m],
+] as const) {
+  test(`${name} is told in a sentence, and nothing stays`, async () => {
+    const { stderr, exitCode } = await runProgram(PROGRAM, words, { env: { TMPDIR } });
+    assert.equal(exitCode, 2, stderr);
+    assert.match(stderr, sentence);
+    assert.deepEqual(readdirSync(TMPDIR), []);
+  });
+}

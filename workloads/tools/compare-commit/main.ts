@@ -1,0 +1,138 @@
+/**
+ * `./run.sh compare:commit <commit> --run "bench:..."`: what has changed since a commit?
+ *
+ * Both versions are measured in turns, so that what the machine does otherwise meets both. The
+ * older one is a working tree of its own, in a temporary folder, with its own dependencies.
+ */
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { execa, ExecaError } from 'execa';
+import { flag, integer, number, runCommand, text, UsageError } from '#harness';
+import { compareRuns, countOf } from '../compare/compare-runs.ts';
+import { comparisonJson, comparisonLines } from '../compare/lines.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const VERSIONS = ['before', 'now'] as const;
+const LOCKFILE = 'package-lock.json';
+const PACKAGES = 'node_modules';
+
+const specification = {
+  script: 'compare:commit',
+  description:
+    'Runs one script in a working tree of an older commit and in this one, in turns, and compares ' +
+    'the runs as ./run.sh compare does. Exit code 0: no metric is worse; 1: at least one is.',
+  positionals: {
+    commit: text({ description: 'the older version: a commit, a tag or a branch' }),
+  },
+  options: {
+    run: text({
+      description: 'the script and its options, as after ./run.sh; both versions must know them',
+      placeholder: 'script and options',
+      defaultText: 'must be given',
+    }),
+    repeats: integer({
+      description: 'runs of each version; fewer than three have no intervals',
+      default: 3,
+      min: 1,
+      max: 100,
+    }),
+    threshold: number({
+      description: 'how much a metric may differ and still be the same',
+      default: 5,
+      min: 0,
+      max: 1000,
+      unit: '%',
+    }),
+    json: flag({ description: 'print the comparison as JSON' }),
+  },
+  examples: [
+    {
+      command: './run.sh compare:commit HEAD~1 --run "bench:crawl-rate --profile quick"',
+      does: 'compares the last commit with the one before it',
+    },
+  ],
+} as const;
+
+await runCommand(specification, async ({ commit, run, repeats, threshold, json }, { signal }) => {
+  if (run === undefined) throw new UsageError('--run must be given: the script to run.');
+  const sha = await shaOf(commit);
+  const work = await mkdtemp(path.join(tmpdir(), 'percolator-compare-'));
+  const before = path.join(work, 'before');
+  try {
+    await git('worktree', 'add', '--quiet', '--detach', before, sha);
+    await sharePackages(before);
+    const runs: Record<'before' | 'now', string[]> = { before: [], now: [] };
+    for (let i = 0; i < repeats; i++) {
+      // Each goes first in every second turn.
+      for (const version of i % 2 === 0 ? VERSIONS : VERSIONS.toReversed()) {
+        const out = path.join(work, `${version}-${i + 1}`);
+        process.stderr.write(`run ${i + 1} of ${repeats}, ${version}: ${run}\n`);
+        await runScript(version === 'now' ? ROOT : before, { run, out, signal });
+        runs[version].push(out);
+      }
+    }
+    const options = { threshold, anyway: true };
+    const comparison = compareRuns(runs.before.join(','), runs.now.join(','), options);
+    const lines = json ? [comparisonJson(comparison)] : comparisonLines(comparison);
+    process.stdout.write(`${lines.join('\n')}\n`);
+    if (countOf(comparison.differences, 'worse') > 0) process.exitCode = 1;
+  } finally {
+    await git('worktree', 'remove', '--force', before).catch(() => undefined);
+    await rm(work, { recursive: true, force: true });
+  }
+});
+
+/** @throws UsageError if there is no such commit, or no repository */
+async function shaOf(commit: string): Promise<string> {
+  try {
+    return await git('rev-parse', '--verify', '--quiet', '--end-of-options', `${commit}^{commit}`);
+  } catch (error) {
+    const isMissing = error instanceof ExecaError && error.code === 'ENOENT';
+    throw new UsageError(
+      isMissing
+        ? 'git is needed for an older version, and is not on PATH.'
+        : `<commit> is ${JSON.stringify(commit)}, and must be a commit of this repository.`,
+      { cause: error },
+    );
+  }
+}
+
+async function git(...words: string[]): Promise<string> {
+  return (await execa('git', words, { cwd: ROOT })).stdout;
+}
+
+/** With other dependencies, the older version's run.sh installs its own. */
+async function sharePackages(tree: string): Promise<void> {
+  const [ours, theirs] = await Promise.all(
+    [ROOT, tree].map((each) => readFile(path.join(each, LOCKFILE), 'utf8')),
+  );
+  if (ours === theirs) await symlink(path.join(ROOT, PACKAGES), path.join(tree, PACKAGES));
+}
+
+/** Its table goes where progress goes: standard output is for the comparison. */
+async function runScript(
+  tree: string,
+  {
+    run,
+    out,
+    signal,
+  }: { readonly run: string; readonly out: string; readonly signal: AbortSignal },
+): Promise<void> {
+  const words = [...run.trim().split(/\s+/), '--out', out];
+  const { exitCode, failed } = await execa('./run.sh', words, {
+    cwd: tree,
+    stdin: 'ignore',
+    stdout: process.stderr,
+    stderr: 'inherit',
+    reject: false,
+    cancelSignal: signal,
+    killSignal: 'SIGINT',
+    forceKillAfterDelay: 10_000,
+  });
+  signal.throwIfAborted();
+  if (!failed) return;
+  throw new UsageError(
+    `--run is ${JSON.stringify(run)}, which must succeed in both versions; in ${tree === ROOT ? 'this one' : 'the older one'} it ended with exit code ${exitCode}.`,
+  );
+}

@@ -157,6 +157,7 @@ export class Client implements Bigtable {
   readonly onChange = (listener: () => void): (() => void) => {
     const tell = (): void => listener(); // Lets one function listen twice.
     this.#listeners.add(tell);
+    if (this.#listeners.size === 1) this.#connection?.listen();
     return () => {
       this.#listeners.delete(tell);
     };
@@ -307,6 +308,7 @@ export class Client implements Bigtable {
     const isDifferent = greeting.protocol !== PROTOCOL;
     if (!isDifferent && (readOnly || greeting.fsync === fsync)) {
       connection.setIdle(true);
+      if (this.#listeners.size > 0) connection.listen();
       return connection;
     }
     connection.end();

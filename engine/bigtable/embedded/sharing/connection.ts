@@ -60,6 +60,15 @@ export class Connection {
   /** @throws if the arguments cannot be sent */
   send(request: Request): void {
     this.#writer.addRequest(request);
+    this.#writeSoon();
+  }
+
+  listen(): void {
+    this.#writer.add(['listening']);
+    this.#writeSoon();
+  }
+
+  #writeSoon(): void {
     if (this.#isWriting) return;
     this.#isWriting = true;
     void systemClock.yield().then(() => this.#write());

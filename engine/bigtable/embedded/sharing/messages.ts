@@ -35,6 +35,9 @@ export interface Greeting {
 /** To the owner. The deadline is in milliseconds of the clock that all processes share. */
 export type Request = readonly [id: number, method: Method, deadlineMs: number, given: unknown[]];
 
+/** To the owner: from now on it says when something has changed. */
+export type Listening = readonly ['listening'];
+
 /** From the owner: the answer to a request, or what is not an answer. */
 export type Answer =
   | readonly [id: number, value: unknown]
@@ -124,7 +127,7 @@ export class FrameWriter {
   #values: Uint8Array[] = [];
   #valueBytes = 0;
 
-  add(message: Greeting | Answer): void {
+  add(message: Greeting | Answer | Listening): void {
     this.#texts.push(JSON.stringify(message));
   }
 
@@ -216,16 +219,21 @@ export class Frame {
   }
 
   given(method: Method, sent: unknown): readonly unknown[] {
-    return HOLDERS[method].given(sent as never, this.#take) as unknown[];
+    return HOLDERS[method].given(sent as never, this.#share) as unknown[];
   }
 
   answer(method: Method, sent: unknown): unknown {
     if (method === 'checkAndMutateRows') return (sent as unknown[]).map(booleanOrError);
-    return HOLDERS[method].answer(sent as never, this.#take);
+    return HOLDERS[method].answer(sent as never, this.#copy);
   }
 
+  readonly #share: Swap = (holder) => {
+    const [offset, length] = holder.value as unknown as Place;
+    return { ...holder, value: this.#values.subarray(offset, offset + length) };
+  };
+
   /** A copy, because a caller may keep one value for long. */
-  readonly #take: Swap = (holder) => {
+  readonly #copy: Swap = (holder) => {
     const [offset, length] = holder.value as unknown as Place;
     return { ...holder, value: Buffer.from(this.#values.subarray(offset, offset + length)) };
   };

@@ -19,6 +19,7 @@ import {
   FrameWriter,
   type Frame,
   type Greeting,
+  type Listening,
   PROTOCOL,
   type Request,
   sentError,
@@ -77,6 +78,7 @@ class Client {
   readonly #reader = new FrameReader();
   readonly #writer = new FrameWriter();
   #isWriting = false;
+  #isListening = false;
   #isChanged = false;
 
   constructor(socket: Socket, store: Bigtable, greeting: Greeting) {
@@ -87,7 +89,10 @@ class Client {
     socket.on('data', (chunk) => {
       try {
         for (const frame of this.#reader.add(chunk)) {
-          for (const message of frame.messages as Request[]) this.#take(frame, message);
+          for (const message of frame.messages as (Request | Listening)[]) {
+            if (message[0] === 'listening') this.#isListening = true;
+            else this.#take(frame, message);
+          }
         }
       } catch {
         socket.destroy(); // Not a frame: this is none of our processes.
@@ -99,7 +104,8 @@ class Client {
 
   changed(): void {
     // One that does not read, such as a stopped one, must not fill our memory.
-    if (this.#isChanged || this.#socket.writableNeedDrain) return;
+    const isTold = this.#isChanged || !this.#isListening;
+    if (isTold || this.#socket.writableNeedDrain) return;
     this.#isChanged = true;
     this.#writer.add(['changed']);
     this.#write();

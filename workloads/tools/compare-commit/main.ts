@@ -120,7 +120,7 @@ async function runScript(
   }: { readonly run: string; readonly out: string; readonly signal: AbortSignal },
 ): Promise<void> {
   const words = [...run.trim().split(/\s+/), '--out', out];
-  const { exitCode, failed } = await execa('./run.sh', words, {
+  const { exitCode, failed } = await execa(path.join(tree, 'run.sh'), words, {
     cwd: tree,
     stdin: 'ignore',
     stdout: process.stderr,

@@ -208,7 +208,7 @@ describe('a wrong argument is refused by a sentence', () => {
     });
     await assert.rejects(openEmbedded(wrong), {
       code,
-      message: 'openEmbedded has no option readonly; it has folder, fsync, readOnly',
+      message: 'openEmbedded has no option readonly; it has folder, fsync, readOnly, own',
     });
   });
 });

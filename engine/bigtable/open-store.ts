@@ -21,7 +21,7 @@ export interface CloudAddress {
 }
 
 export type StoreAddress =
-  | ({ readonly kind: 'embedded' } & Pick<EmbeddedOptions, 'folder' | 'fsync'>)
+  | ({ readonly kind: 'embedded' } & Pick<EmbeddedOptions, 'folder' | 'fsync' | 'own'>)
   /** `address` is `host:port`. */
   | { readonly kind: 'emulator'; readonly address: string }
   | CloudAddress;
@@ -47,8 +47,8 @@ export function openStore(
 ): Promise<Bigtable> {
   switch (address.kind) {
     case 'embedded': {
-      const { folder, fsync } = address;
-      return openEmbedded({ folder, fsync, readOnly: options.readOnly });
+      const { folder, fsync, own } = address;
+      return openEmbedded({ folder, fsync, own, readOnly: options.readOnly });
     }
     case 'emulator':
       return openRemote({ ...IN_EMULATOR, ...options, plainAddress: address.address });

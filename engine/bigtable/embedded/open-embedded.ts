@@ -27,9 +27,21 @@ export interface EmbeddedOptions {
    * content unchanged. Default false.
    */
   readonly readOnly?: boolean | undefined;
+  /**
+   * Whether this process may own the store and serve it to the others. Default true. With false it
+   * always needs another process that does: for one that keeps its event loop busy, which would keep
+   * the others waiting, or one that reads for hours, which would keep writers away while there is no
+   * owner.
+   */
+  readonly own?: boolean | undefined;
 }
 
-const KINDS: Kinds<EmbeddedOptions> = { folder: NAME, fsync: FLAG, readOnly: FLAG };
+const KINDS: Kinds<EmbeddedOptions> = {
+  folder: NAME,
+  fsync: FLAG,
+  readOnly: FLAG,
+  own: FLAG,
+};
 
 /** In milliseconds: how a process that does not own the folder waits. */
 export interface Patience {
@@ -56,7 +68,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Bigtable> 
 }
 
 export async function openPatiently(
-  { folder, fsync = true, readOnly = false }: EmbeddedOptions,
+  { folder, fsync = true, readOnly = false, own: mayOwn = true }: EmbeddedOptions,
   patience: Patience,
 ): Promise<Bigtable> {
   const refusal = (reason: string, cause?: unknown): PercolatorError =>
@@ -67,6 +79,7 @@ export async function openPatiently(
     );
   const settings = { fsync, readOnly, sizes: SIZES };
   const own = async (mustExist = readOnly): Promise<Bigtable | undefined> => {
+    if (!mayOwn) return undefined;
     try {
       return await ownFolder(folder, { ...settings, mustExist });
     } catch (cause) {

@@ -27,6 +27,7 @@ test('five minutes have faults at every pace, and pauses of both kinds', () => {
     const faults = faultsOf(seed, 300);
     assert.ok(faults.some(({ afterMs }) => afterMs <= 800));
     assert.ok(faults.some(({ afterMs }) => afterMs >= 1_000 && afterMs <= 6_000));
+    assert.ok(faults.some((fault) => fault.kind === 'kill' && fault.owner));
     const pauses = faults.filter((fault) => fault.kind === 'pause');
     assert.ok(pauses.some(({ long }) => long));
     assert.ok(pauses.some(({ long }) => !long));

@@ -35,6 +35,8 @@ export interface Kill extends Timed {
   readonly kind: 'kill';
   /** Whether it may hit a process that has not begun its work. */
   readonly starting: boolean;
+  /** Whether it hits the process that owns the embedded store, if it finds it. */
+  readonly owner: boolean;
 }
 
 export interface Pause extends Timed {
@@ -66,6 +68,8 @@ const PACES = [START_UP, WORKING, WORKING, PAUSING, PAUSING, SELDOM] as const;
  * under test, too.
  */
 const STARTING = 0.1;
+/** The share of kills that hit the owner of an embedded store: then all others are in doubt. */
+const OWNER = 0.3;
 /** The share of pauses that are long. */
 const LONG = 0.6;
 const SHORT_PAUSE_MS = [LOCK_TIME_TO_LIVE_MS + 50, 4 * LOCK_TIME_TO_LIVE_MS] as const;
@@ -80,7 +84,8 @@ export function* drawFaults(random: Random): Generator<Fault, never> {
 function drawFault(random: Random, { afterMs, settled, pauses }: Pace): Fault {
   const timed = { afterMs: random.integer(...afterMs), settled, victim: random.fraction() };
   if (random.fraction() >= pauses) {
-    return { kind: 'kill', ...timed, starting: random.fraction() < STARTING };
+    const starting = random.fraction() < STARTING;
+    return { kind: 'kill', ...timed, starting, owner: random.fraction() < OWNER };
   }
   const long = random.fraction() < LONG;
   const forMs = random.integer(...(long ? LONG_PAUSE_MS : SHORT_PAUSE_MS));

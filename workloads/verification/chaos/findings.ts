@@ -94,6 +94,7 @@ function totalTable(rounds: readonly Round[]): ResultTable {
     rows: [
       ['kills', of(({ faults: { kills } }) => kills)],
       ['kills of services', of(({ faults: { serviceKills } }) => serviceKills)],
+      ['kills of the owner of the store', of(({ faults: { ownerKills } }) => ownerKills)],
       ['pauses', of(({ faults: { pauses } }) => pauses)],
       ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
       ['restarts', of(({ faults: { restarts } }) => restarts)],

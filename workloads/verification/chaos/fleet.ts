@@ -6,6 +6,7 @@
  */
 import { execa } from 'execa';
 import { systemClock } from '#engine';
+import { ownerOf } from '../../../engine/bigtable/embedded/sharing/owner-of.ts';
 import type { Violation } from '../judges/index.ts';
 import {
   type End,
@@ -34,6 +35,8 @@ export interface FaultCounts {
   readonly kills: number;
   /** Kills that hit an oracle or the lock service. */
   readonly serviceKills: number;
+  /** Kills that hit the process that owned the embedded store. */
+  readonly ownerKills: number;
   readonly pauses: number;
   /** Pauses that outlast leases and messages. */
   readonly longPauses: number;
@@ -61,6 +64,7 @@ export class Fleet implements AsyncDisposable {
   readonly #ends = new Set<Promise<void>>();
   #kills = 0;
   #serviceKills = 0;
+  #ownerKills = 0;
   #pauses = 0;
   #longPauses = 0;
   #restarts = 0;
@@ -80,6 +84,7 @@ export class Fleet implements AsyncDisposable {
     return {
       kills: this.#kills,
       serviceKills: this.#serviceKills,
+      ownerKills: this.#ownerKills,
       pauses: this.#pauses,
       longPauses: this.#longPauses,
       restarts: this.#restarts,
@@ -107,16 +112,27 @@ export class Fleet implements AsyncDisposable {
    */
   async hit(fault: Fault, isLate: () => boolean): Promise<void> {
     while (!isLate() && !this.isHopeless) {
-      const life = this.#victimOf(fault);
+      const owner = fault.kind === 'kill' ? await this.#owner() : undefined;
+      const life = (fault.kind === 'kill' && fault.owner && owner) || this.#victimOf(fault);
       if (life === undefined) {
         await systemClock.sleep(LOOK_MS);
         continue;
       }
       if (fault.kind === 'pause') return this.#pause(life, fault);
       if (life.isService) this.#serviceKills++;
+      if (life === owner) this.#ownerKills++;
       return this.#kill(life);
     }
     return undefined;
+  }
+
+  /** The process that owns the embedded store. */
+  async #owner(): Promise<Life | undefined> {
+    const { store } = this.#common;
+    const pid = store.kind === 'embedded' ? await ownerOf(store.folder) : undefined;
+    return [...this.#lives.values()].find(
+      ({ process, isKilled }) => process.pid === pid && !isKilled,
+    );
   }
 
   /** The smallest numbers pick a service, the others a client. */
@@ -147,7 +163,8 @@ export class Fleet implements AsyncDisposable {
     const name = `${slot}.${number}`;
     const service = servicesOf(this.#common).get(slot);
     const role = slot === WATCHER ? 'watcher' : 'client';
-    const options = { ...this.#common, name, role } satisfies ProcessOptions;
+    const common = role === 'watcher' ? withoutOwning(this.#common) : this.#common;
+    const options = { ...common, name, role } satisfies ProcessOptions;
     const process = new Member({ name, program: PROGRAM, options, ...service });
     const isService = service !== undefined;
     const life: Life = { process, isService, isReady: false, isKilled: false, isPaused: false };
@@ -205,6 +222,12 @@ async function stopFor(pid: number, forMs: number): Promise<void> {
     cleanup: false,
     reject: false, // The process may have been killed meanwhile.
   });
+}
+
+/** The watcher is never killed, so as the owner of the store it would be the last one. */
+function withoutOwning({ store, database, ...others }: CommonProcessOptions): CommonProcessOptions {
+  const watched = store.kind === 'embedded' ? { ...store, own: false } : store;
+  return { ...others, store: watched, database: database && { ...database, store: watched } };
 }
 
 /** Some kills also hit processes that are only starting. */

@@ -14,6 +14,7 @@ import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { FrameWriter, PROTOCOL } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
+import { ownerOf } from './owner-of.ts';
 
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
 const IMPATIENT = { attachMs: 300, requestMs: 300 };
@@ -303,6 +304,25 @@ test('several readers share a store without an owner, and a writer waits for the
     writer = openEmbedded({ folder });
   }
   await (await writer).close();
+});
+
+test('a process that may not own the store waits for one that does', async () => {
+  const folder = await newStore();
+  await assert.rejects(openPatiently({ folder, own: false }, IMPATIENT), {
+    code: 'STORE_UNAVAILABLE',
+  });
+  const waiting = openEmbedded({ folder, own: false });
+  assert.equal(await ownerOf(folder), undefined);
+  const owner = await OtherProcess.open(folder);
+  await using client = await waiting;
+  const pid = await ownerOf(folder);
+  assert.ok(pid !== undefined && pid !== process.pid);
+  owner.signal('SIGKILL');
+  const read = client.readRow('t', 'r', FILTERS);
+  await using next = await OtherProcess.open(folder);
+  assert.equal(await read, undefined);
+  assert.notEqual(await ownerOf(folder), pid);
+  assert.deepEqual(await next.call('readRow', 't', 'r', FILTERS), undefined);
 });
 
 test('arguments that cannot be sent fail alone', async () => {

@@ -1,0 +1,13 @@
+/** Asks which process owns a store: for those that want to kill it. */
+import { Connection } from './connection.ts';
+import { socketOf } from './socket-place.ts';
+
+const GREETING_MS = 250;
+const NO_EVENTS = { onAnswer: () => {}, onLost: () => {} };
+
+/** The owner's process id; undefined if there is none, or it is stopped. */
+export async function ownerOf(folder: string): Promise<number | undefined> {
+  const connection = await Connection.open(socketOf(folder), GREETING_MS, NO_EVENTS);
+  connection?.end();
+  return connection?.greeting.process;
+}

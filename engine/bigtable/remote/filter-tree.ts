@@ -32,9 +32,19 @@ const RANGE_QUALIFIER_BYTES_MAX = 4096;
 export function treeForReading(filters: readonly CellFilter[]): RowFilter | undefined {
   const possible = filters.filter(canPass);
   const branches = branchesOf(possible, true);
-  if (bytesOf(branches) <= FILTER_BYTES_MAX) return interleave(branches);
+  if (bytesOf(branches) <= FILTER_BYTES_MAX) return ofItsOwn(interleave(branches));
   // Too many columns to name: ask for whole families, and cut the answer out of them.
-  return interleave(branchesOf(possible.map(wholeFamily), true));
+  return ofItsOwn(interleave(branchesOf(possible.map(wholeFamily), true)));
+}
+
+/**
+ * The emulator answers a read without an Interleave from a list of columns that mutations of the row
+ * change meanwhile, so that a lock or a record may be missing (P20). An Interleave makes a list of
+ * its own; one needs two branches, so the second one passes nothing.
+ */
+function ofItsOwn(filter: RowFilter | undefined): RowFilter | undefined {
+  if (filter === undefined || filter.interleave) return filter;
+  return { interleave: { filters: [filter, { blockAllFilter: true }] } };
 }
 
 /** A filter that passes some cell exactly if one of `filters` does. */

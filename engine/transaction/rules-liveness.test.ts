@@ -56,16 +56,7 @@ test('P25: the heartbeats go on with more commits in flight than a call takes ar
     },
   });
   const heartbeats = createHeartbeats(store, database.clock);
-  const lock: Lock = {
-    startTimestamp: 1,
-    primary: cell('x'),
-    operation: 'put',
-    owner: 'A',
-    wallMs: 0,
-    timeToLiveMs: TIME_TO_LIVE_MS,
-    heartbeat: 0,
-  };
-  const ends = Array.from({ length: 150_000 }, () => heartbeats.start(lock));
+  const ends = Array.from({ length: 150_000 }, () => heartbeats.start(lockWithoutBeats()));
   await database.clock.advance(TIME_TO_LIVE_MS / 3 + 1);
   assert.equal(counted.beats, ends.length);
   for (const end of ends) end();
@@ -85,6 +76,27 @@ test('P25: heartbeats keep a commit alive that takes many times its time to live
   commit();
   await committing;
   assert.deepEqual(await database.clock.runUntil(read), { x: '1', p: '1' });
+});
+
+test('P25: answers that take five times the time to live do not stop the heartbeats', async () => {
+  const database = await openTestDatabase();
+  const counted = { beats: 0 };
+  const store = decorate(database.store, {
+    checkAndMutateRow: async () => {
+      counted.beats++;
+      await database.clock.sleep(5 * TIME_TO_LIVE_MS);
+      return true;
+    },
+  });
+  const heartbeats = createHeartbeats(store, database.clock);
+  const end = heartbeats.start(lockWithoutBeats());
+  for (let lives = 1; lives <= 10; lives++) {
+    const before = counted.beats;
+    await database.clock.advance(TIME_TO_LIVE_MS);
+    assert.ok(counted.beats > before, `no beat was sent during life ${lives}`);
+  }
+  end();
+  heartbeats.stop();
 });
 
 test('P25: a heartbeat that arrives after the commit, or after the rollback, does not bring the lock back', async () => {
@@ -227,4 +239,16 @@ async function stall(
   while (database.oracle.afterNext !== undefined) await database.clock.yield();
   assert.ok((await database.locks()).length > 0, `${cell('p').table} is locked`);
   return { commit: gate.resolve, committing };
+}
+
+function lockWithoutBeats(): Lock {
+  return {
+    startTimestamp: 1,
+    primary: cell('x'),
+    operation: 'put',
+    owner: 'A',
+    wallMs: 0,
+    timeToLiveMs: TIME_TO_LIVE_MS,
+    heartbeat: 0,
+  };
 }

@@ -35,9 +35,12 @@ interface Beating {
   unanswered: number;
 }
 
-/** More beats in flight would tell others no more;
- * where mutations queue, they would fill the queue. */
-const UNANSWERED_MAX = 4;
+/**
+ * Beats in flight for one lock. Where mutations queue, more would fill the queue. With fewer, slow
+ * answers stop the beats of a live owner: these 16 last until answers take more than five times the
+ * time to live.
+ */
+const UNANSWERED_MAX = 16;
 
 export function createHeartbeats(store: Bigtable, clock: Clock): Heartbeats {
   const beating = new Set<Beating>();

@@ -8,7 +8,7 @@ import { type Context, unpacedLoad, checkSessions } from './context.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import type { OfferedLoad, RunResult } from './clients.ts';
-import { type Plan, SECONDS_PER_TRADE, TRADES_OF_LOAD, type SystemName } from './plan.ts';
+import { type Plan, SECONDS_PER_TRADE, secondsOfLoad, type SystemName } from './plan.ts';
 import { saturation, tradesPerSecond } from './point.ts';
 import { Session } from './session.ts';
 import type { LoadedDatabase } from './systems/database.ts';
@@ -141,9 +141,9 @@ async function climb(
 }
 
 /** Low loads are measured for longer, because they yield few transactions per second. */
-function pacedLoad({ warmUp, seconds }: Plan, rate: number): OfferedLoad {
-  const enough = Math.min(2 * seconds, Math.max(seconds, TRADES_OF_LOAD / rate));
-  return { tradesPerSecond: rate, users: 0, warmupSeconds: warmUp, seconds: enough };
+function pacedLoad(plan: Plan, rate: number): OfferedLoad {
+  const seconds = secondsOfLoad(plan, rate);
+  return { tradesPerSecond: rate, users: 0, warmupSeconds: plan.warmUp, seconds };
 }
 
 /**

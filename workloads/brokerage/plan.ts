@@ -79,10 +79,18 @@ function sizeOf(
 }
 
 /**
- * Each load of the ladder is measured for this many Trade-Results, but at most twice as long as the
- * other loads.
+ * In all rounds together each load of the ladder is measured for this many Trade-Results, so that
+ * its cost is that of the load and not of chance; but at most four times as long as the other
+ * loads.
  */
-export const TRADES_OF_LOAD = 150;
+const TRADES_OF_LOAD = 1_000;
+const LOAD_FACTOR_MAX = 4;
+
+/** How long to measure a load of so many Trade-Results per second, in each round. */
+export function secondsOfLoad({ seconds, repeats }: Durations, rate: number): number {
+  const enough = TRADES_OF_LOAD / repeats / rate;
+  return Math.min(LOAD_FACTOR_MAX * seconds, Math.max(seconds, enough));
+}
 
 /** The specification has one trade per customer and 500 seconds (6.6.8). */
 export const SECONDS_PER_TRADE = 500;
@@ -93,7 +101,7 @@ const COPIED_PER_SECOND = 4_000;
 /** Time to start the clients of a system. */
 const START_SECONDS = 4;
 /** The low loads of the ladder take longer. */
-const LADDER_FACTOR = 1.4;
+const LADDER_FACTOR = 2;
 const VARIANTS = { reads: 4, brokers: 3 } as const;
 
 /** The expected duration of a run. */

@@ -1,5 +1,5 @@
 /** Mistakes in dropping tables and creating them again: P52 to P55. */
-import { dropsInUse } from './loads.ts';
+import { confirmationsDuringDrops, dropsInUse } from './loads.ts';
 import { change, type Mutant } from './mutant.ts';
 
 export const DROPPING: readonly Mutant[] = [
@@ -65,7 +65,14 @@ export const DROPPING: readonly Mutant[] = [
         '      for (const caller of [...callers, ...this.#waiting.splice(0).filter((one) => one.tables.every((table) => seen.has(table)) || (this.#waiting.push(one), false))]) caller.resolve(',
       ),
     ],
-    knobs: { drops: true, messages: { slow: 0.1 } },
+    knobs: {
+      drops: true,
+      delayMsMax: 20,
+      lockTimeToLiveMs: 150,
+      drift: 0,
+      messages: { slow: 0.1 },
+    },
+    load: confirmationsDuringDrops,
   },
   {
     rule: 'P55',

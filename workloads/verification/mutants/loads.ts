@@ -77,3 +77,32 @@ export function dropsInUse(random: Random): readonly ProcessPlan[] {
     return { transactions, concurrency: random.integer(1, 6), worker: i === 1 };
   });
 }
+
+/**
+ * Every two seconds one process drops a table and creates it again. Shortly before, another process
+ * asks for the table's definition, with transactions that only notify there, so that no lock of
+ * theirs holds up the drop; and shortly after, when the drop has looked for locks, it also writes
+ * the table.
+ */
+export function confirmationsDuringDrops(random: Random): readonly ProcessPlan[] {
+  const everyMs = 2_000;
+  const drops = Array.from({ length: 40 }, (): TransactionPlan => {
+    const begins = { everyMs, plusMs: random.integer(0, 20) };
+    return { kind: 'recreate', operations: [], observedColumns: ['seen'], begins };
+  });
+  const transactions = Array.from({ length: 300 }, (): TransactionPlan => {
+    const isWriter = random.fraction() < 0.4;
+    const plusMs = isWriter ? random.integer(0, 250) : random.integer(600, 1_950);
+    const operations = [
+      { do: 'set', cell: random.pick(CELLS) } as const,
+      isWriter
+        ? ({ do: 'set', cell: random.pick(['s/a:c', 's/b:d']) } as const)
+        : ({ do: 'weak', cell: 's/d:seen' } as const),
+    ];
+    return { kind: 'begin', operations, begins: { everyMs, plusMs } };
+  });
+  return [
+    { transactions: drops, concurrency: 1, worker: false },
+    { transactions, concurrency: random.integer(6, 12), worker: false },
+  ];
+}

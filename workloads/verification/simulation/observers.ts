@@ -96,7 +96,8 @@ export class ObserverRuns {
     this.#recordings.delete(startTimestamp);
     if (recording === undefined || !this.#process.isAlive) return;
     recording.outcome = 'committed';
-    recording.commitTimestamp = commitTimestamp;
+    // A run for a weak notification that wrote nothing has no commit: it ended with its snapshot.
+    if (commitTimestamp !== startTimestamp) recording.commitTimestamp = commitTimestamp;
     recording.endedAt = this.#run.world.timeline.ticks;
   }
 

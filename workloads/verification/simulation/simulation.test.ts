@@ -70,6 +70,23 @@ describe('the simulator', () => {
     assert.ok(story.some((line) => /ms {2}client 0: .*set \S+:lock@/.test(line)));
   });
 
+  test('does not take a run that wrote nothing, for a weak notification, for a lost commit', async () => {
+    const operations = [
+      { do: 'set', cell: 't/a:c' } as const,
+      { do: 'weak', cell: 't/d:also' } as const,
+    ];
+    const process = {
+      transactions: [{ kind: 'begin', operations } as const],
+      concurrency: 1,
+      worker: true,
+    };
+    const knobs = { ...planOf(13).knobs, messages: {}, groups: {}, events: {} };
+    const plan = { seed: 13, knobs, processes: [process], observerFailures: 0 };
+    const { violations, history } = await simulate(plan);
+    assert.ok(history.transactions.some(({ run }) => run !== undefined));
+    assert.deepEqual(violations, []);
+  });
+
   test('does not shrink to a run that does not fail', async () => {
     const plan = planOf(13);
     assert.equal(await shrink(plan, 'no such claim', 3), plan);

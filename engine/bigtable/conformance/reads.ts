@@ -1,7 +1,8 @@
 /** Reading rows: which cells pass, and in which order they come. */
 import assert from 'node:assert/strict';
 import { TIMESTAMP_MAX } from '../bigtable.ts';
-import { claim, describeCells, set, type Open } from './claim.ts';
+import type { CellFilter } from '../bigtable.ts';
+import { claim, describeCells, erase, set, type Open, type TestTable } from './claim.ts';
 
 export function claimReads(open: Open): void {
   claimCells(open);
@@ -10,6 +11,7 @@ export function claimReads(open: Open): void {
   claimNothing(open);
   claimManyColumns(open);
   claimRows(open);
+  claimWhole(open);
 }
 
 function claimCells(open: Open): void {
@@ -282,4 +284,62 @@ function claimRows(open: Open): void {
       assert.deepEqual(await t.cells('r', { family: 'data', versions: 1 }), [`data:q@${i}=${i}`]);
     }
   });
+}
+
+/** Cells that no mutation touches, in columns around those that come and go. */
+const STAYING = ['a:write', 'm:data', 'm:write', 'z:data', 'z:write'];
+const COMING = ['a:lock', 'm:lock', 'm:more', 'z:lock'];
+
+function claimWhole(open: Open): void {
+  const asked: Readonly<Record<string, readonly CellFilter[]>> = {
+    'a cell by its columns': ['data', 'lock', 'write'].map((kind) => inData(`z:${kind}`)),
+    'one column': [inData('z:write')],
+    'many columns': [...STAYING, 'x:write'].map(inData),
+    'a family': [{ family: 'data' }],
+    'columns with a suffix': [{ family: 'data', suffix: ':write', versions: 1 }],
+  };
+  for (const [what, filters] of Object.entries(asked)) {
+    const name = `a read of ${what} leaves nothing out while other columns come and go`;
+    claim(name, open, async (table) => {
+      await table.mutate('r', ...STAYING.map((qualifier) => set('data', qualifier, 1)));
+      const stop = new AbortController();
+      const changing = COMING.map((qualifier) => comeAndGo(table, qualifier, stop.signal));
+      const readers = Array.from({ length: 8 }, () => readAgain(table, filters));
+      const found = await Promise.all(readers).finally(() => stop.abort());
+      await Promise.all(changing);
+      const staying = describeCells(await table.store.readRow(table.table, 'r', filters));
+      for (const cells of found.flat()) assert.deepEqual(cells, staying);
+    });
+  }
+}
+
+function inData(qualifier: string): CellFilter {
+  return { family: 'data', qualifier };
+}
+
+async function comeAndGo(t: TestTable, qualifier: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await t.mutate('r', set('data', qualifier, 1));
+    await t.mutate('r', erase('data', qualifier, 1, 1));
+  }
+}
+
+/** The staying cells of many reads, in each way to read a row. */
+async function readAgain(
+  { store, table }: TestTable,
+  filters: readonly CellFilter[],
+): Promise<readonly (readonly string[])[]> {
+  const found: (readonly string[])[] = [];
+  for (let i = 0; i < 40; i++) {
+    const rows = [
+      await store.readRow(table, 'r', filters),
+      ...(await store.readRows(table, ['r'], filters)),
+      ...(await store.readRange(table, { limit: 2 }, filters)),
+    ];
+    for (const row of rows) {
+      const cells = row?.cells.filter(({ qualifier }) => STAYING.includes(qualifier)) ?? [];
+      found.push(describeCells(row && { ...row, cells }));
+    }
+  }
+  return found;
 }

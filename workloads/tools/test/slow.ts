@@ -17,7 +17,7 @@ export const SLOW: readonly string[] = [
   'engine/bigtable/embedded/{differential,disk-failures,embedded,power-cuts,processes,sharing/sharing}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
-  'engine/{leases/leases,oracle/leased-allocator,remote-database}.test.ts',
+  'engine/{leases/leases,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
   'mapreduce-baseline/{grouping,run-job}.test.ts',
   'workloads/crawl-rate/batch/batch.test.ts',
   'workloads/brokerage/{check,percolator,postgres}/*.test.ts',

@@ -46,7 +46,7 @@ test('a bulk load reports a batch that fails while the next one gathers, and the
   const loader = await openBulkLoader(percolator);
   store.loseRequest(({ table }) => table === 't');
   const cells = [{ column: 'c', value: Buffer.from('1') }];
-  for (let i = 0; i < 2_000; i++) await loader.add({ table: 't', row: `r${i}`, cells });
+  for (let i = 0; i < 1_000; i++) await loader.add({ table: 't', row: `r${i}`, cells });
   await systemClock.yield(); // A rejection that is not awaited would end the process here.
   await systemClock.yield();
   await assert.rejects(loader.finish(), { code: 'STORE_IN_DOUBT' });

@@ -11,13 +11,15 @@
  * its observers will run.
  */
 import { assert } from './base/index.ts';
-import type { Mutation, RowMutation, Timestamp } from './bigtable/index.ts';
+import type { Mutation, RowMutation } from './bigtable/index.ts';
 import type { Percolator } from './percolator.ts';
 import { incarnationNow, StoredCatalog } from './tables/index.ts';
 import {
   acknowledgmentColumn,
   committedCell,
   type Incarnation,
+  type Moment,
+  momentOf,
   NOTIFY,
   notifyTable,
 } from './transaction/index.ts';
@@ -45,13 +47,8 @@ export interface BulkRow {
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
 
-interface Moment {
-  readonly startTimestamp: Timestamp;
-  readonly commitTimestamp: Timestamp;
-}
-
 /** Rows per mutation of the storage. */
-const BATCH_ROWS = 2_000;
+const BATCH_ROWS = 1_000;
 
 export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader> {
   const first = await nextMoment(percolator);
@@ -121,7 +118,5 @@ function marksOf(
 async function nextMoment(percolator: Percolator): Promise<Moment> {
   await using first = await percolator.snapshot();
   await using second = await percolator.snapshot();
-  const { startTimestamp } = first;
-  const { startTimestamp: commitTimestamp } = second;
-  return { startTimestamp, commitTimestamp };
+  return momentOf(first.startTimestamp, second.startTimestamp);
 }

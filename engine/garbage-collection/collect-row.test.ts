@@ -63,7 +63,10 @@ test('a row that hasOneVersionEach accepts has no garbage', () => {
       timestamp: fc.integer({ min: 1, max: 15 }),
       value: records,
     })
-    .map(({ kind, column, ...version }) => Object.assign(placeOf(kind, column), version));
+    .map(({ kind, column, timestamp, value }) => {
+      const { family, qualifier } = placeOf(kind, column);
+      return { family, qualifier, timestamp, value };
+    });
   const version = fc
     .record({ start: fc.integer({ min: 1, max: 9 }), took: fc.integer({ min: 1, max: 5 }) })
     .map(({ start, took }): readonly Cell[] => {

@@ -82,12 +82,32 @@ export function isAcknowledgment(column: string): boolean {
   return column.startsWith(ACK_PREFIX);
 }
 
+interface Place {
+  readonly family: string;
+  readonly qualifier: string;
+}
+
 /** Where the storage keeps the cells of this kind of a column: for filters and mutations. */
-export function placeOf(
-  kind: Kind,
-  column: string,
-): { readonly family: string; readonly qualifier: string } {
-  return { family: CELLS, qualifier: `${column}:${kind}` };
+export function placeOf(kind: Kind, column: string): Place {
+  return (places.get(column) ?? makePlaces(column))[kind];
+}
+
+/** A transaction asks for the places of one column ten times and more. */
+const places = new Map<string, Readonly<Record<Kind, Place>>>();
+/** Tables have few columns; where each row has columns of its own, old ones are forgotten. */
+const PLACES_MAX = 1_000;
+
+function makePlaces(column: string): Readonly<Record<Kind, Place>> {
+  if (places.size >= PLACES_MAX) places.clear();
+  const place = (kind: Kind): Place => ({ family: CELLS, qualifier: `${column}:${kind}` });
+  const made = {
+    data: place(DATA),
+    lock: place(LOCK),
+    rollback: place(ROLLBACK),
+    write: place(WRITE),
+  };
+  places.set(column, made);
+  return made;
 }
 
 /** Where it keeps the cells of this kind of every column: for filters. */

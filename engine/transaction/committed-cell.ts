@@ -7,12 +7,23 @@ import type { Mutation, Timestamp } from '../bigtable/index.ts';
 import { placeOf, DATA, isAcknowledgment, WRITE } from './columns.ts';
 import { encodeWriteRecord } from './write-record.ts';
 
+/** When a transaction began and committed. */
+export interface Moment {
+  readonly startTimestamp: Timestamp;
+  readonly commitTimestamp: Timestamp;
+  /** The write record of its cells; by default it is made for each. */
+  readonly record?: Uint8Array;
+}
+
+export function momentOf(startTimestamp: Timestamp, commitTimestamp: Timestamp): Moment {
+  return { startTimestamp, commitTimestamp, record: encodeWriteRecord(startTimestamp, 'put') };
+}
+
 export function committedCell(
   column: string,
   value: Uint8Array,
-  { startTimestamp, commitTimestamp }: { startTimestamp: Timestamp; commitTimestamp: Timestamp },
+  { startTimestamp, commitTimestamp, record = encodeWriteRecord(startTimestamp, 'put') }: Moment,
 ): Mutation[] {
-  const record = encodeWriteRecord(startTimestamp, 'put');
   const mutations: Mutation[] = [
     { kind: 'set', ...placeOf(WRITE, column), timestamp: commitTimestamp, value: record },
   ];

@@ -61,6 +61,6 @@ export { isOwnerDead, type Resolution, resolveLock } from './locks/resolve-lock.
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
 export { isMark } from './notifications.ts';
-export { committedCell } from './committed-cell.ts';
+export { committedCell, type Moment, momentOf } from './committed-cell.ts';
 export type { ScannedRow, ScanRange } from './scan.ts';
 export { decodeWriteRecord, type WriteRecord } from './write-record.ts';

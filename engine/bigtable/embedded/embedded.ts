@@ -320,7 +320,8 @@ export class Embedded implements Bigtable {
         'a conditional mutation must mutate in some case',
       );
     }
-    const entry = this.#validateRowMutation({ table, row, mutations: [...ifFound, ...ifNotFound] });
+    const entry = this.#validateRowMutation({ table, row, mutations: ifFound });
+    validateMutations(entry, row, ifNotFound);
     for (const filter of anyOf) {
       validateFilter(filter);
       familyId(entry, filter.family);
@@ -331,11 +332,7 @@ export class Embedded implements Bigtable {
   #validateRowMutation({ table, row, mutations }: RowMutation): TableEntry {
     validateRowKey(row);
     const entry = tableOf(this.#pendingCatalog, table);
-    for (const mutation of mutations) {
-      validateMutation(mutation);
-      familyId(entry, mutation.family);
-      checkKeyLength(row, mutation.qualifier);
-    }
+    validateMutations(entry, row, mutations);
     return entry;
   }
 
@@ -348,6 +345,14 @@ export class Embedded implements Bigtable {
   #assertOpen(): void {
     if (this.#closed === undefined) return;
     throw new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
+  }
+}
+
+function validateMutations(table: TableEntry, row: string, mutations: readonly Mutation[]): void {
+  for (const mutation of mutations) {
+    validateMutation(mutation);
+    familyId(table, mutation.family);
+    checkKeyLength(row, mutation.qualifier);
   }
 }
 

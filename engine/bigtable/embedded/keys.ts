@@ -85,13 +85,27 @@ export function columnKey(familyId: number, qualifier: string): Buffer {
 }
 
 export function cellKey(column: Buffer, timestamp: Timestamp): Buffer {
-  const length = column.length + TIMESTAMP_BYTES;
-  const key = Buffer.allocUnsafe(length);
-  column.copy(key);
-  const inverted = TIMESTAMP_MAX - timestamp;
-  key.writeUInt32BE(Math.floor(inverted / 2 ** 32), length - 8);
-  key.writeUInt32BE(inverted % 2 ** 32, length - 4);
+  const key = Buffer.allocUnsafe(cellKeyLength(column));
+  writeCellKey(key, 0, column, timestamp);
   return key;
+}
+
+/** The bytes of the keys of a column's cells. */
+export function cellKeyLength(column: Buffer): number {
+  return column.length + TIMESTAMP_BYTES;
+}
+
+export function writeCellKey(
+  bytes: Buffer,
+  at: number,
+  column: Buffer,
+  timestamp: Timestamp,
+): void {
+  const end = at + column.length;
+  const inverted = TIMESTAMP_MAX - timestamp;
+  bytes.set(column, at);
+  bytes.writeUInt32BE(Math.floor(inverted / 2 ** 32), end);
+  bytes.writeUInt32BE(inverted % 2 ** 32, end + 4);
 }
 
 /** The timestamp of the cell whose key ends at `end`. */
@@ -134,14 +148,19 @@ export function checkKeyLength(row: string, qualifier: string): void {
   }
 }
 
-/** `before`, the part and its end mark, in one buffer: every read builds several of these. */
+/** `before`, the part and its end mark, in one buffer: every operation builds one of these. */
 function appendPart(before: Buffer, part: string): Buffer {
-  if (part.includes('\0')) return Buffer.concat([before, escape(part), END]);
-  const end = before.length + Buffer.byteLength(part);
-  const key = Buffer.allocUnsafe(end + END.length);
-  before.copy(key);
-  key.write(part, before.length);
-  key.set(END, end);
+  const key = Buffer.allocUnsafe(before.length + part.length + END.length);
+  let at = 0;
+  while (at < before.length) key[at] = before[at++] as number;
+  for (let i = 0; i < part.length; i++) {
+    const code = part.charCodeAt(i);
+    // Only these characters are bytes; they are all that most keys have.
+    if (code === 0 || code > 0x7f) return Buffer.concat([before, escape(part), END]);
+    key[at++] = code;
+  }
+  key[at] = 0;
+  key[at + 1] = 1;
   return key;
 }
 

@@ -9,7 +9,8 @@
  * A value of more than `INLINE_BYTES_MAX` has a record of its own in the log, so that it is not
  * written again when another cell of its page changes. Pages are never changed, only replaced.
  */
-import { joined } from './keys.ts';
+import type { Timestamp } from '../bigtable.ts';
+import { cellKeyLength, joined, writeCellKey } from './keys.ts';
 import type { Place } from './leaf.ts';
 
 /**
@@ -38,9 +39,18 @@ export interface CellBytes {
   readonly end: number;
 }
 
+/** Where the key of the cell at `at` begins, and ends: for those that look at every cell. */
+export function keyStartAt(at: number): number {
+  return at + HEADER_BYTES;
+}
+
+export function keyEndAt(page: Buffer, at: number): number {
+  return at + HEADER_BYTES + readKeyLength(page, at);
+}
+
 /** The cell at `at`, which is where a cell begins. */
 export function cellAt(page: Buffer, at: number): CellBytes {
-  const keyEnd = at + HEADER_BYTES + readKeyLength(page, at);
+  const keyEnd = keyEndAt(page, at);
   const isPlace = isPlaceAt(page, at);
   return { keyStart: at + HEADER_BYTES, keyEnd, isPlace, end: endOfCell(page, at) };
 }
@@ -79,6 +89,48 @@ export function withCell(page: Buffer, key: Buffer, value: Uint8Array | Place): 
   else changed.set(value, valueAt);
   page.copy(changed, valueAt + valueLength, rest);
   return changed;
+}
+
+/** A new cell: the beginning of its key, the rest of it, and what it holds. */
+export interface NewCell {
+  readonly column: Buffer;
+  readonly timestamp: Timestamp;
+  readonly value: Uint8Array;
+}
+
+/** A page of these cells, made at once: most rows begin so. Of equal keys the last one counts. */
+export function pageOf(cells: readonly NewCell[]): Buffer {
+  const ordered = inKeyOrder(cells);
+  let bytes = 0;
+  for (const { column, value } of ordered) bytes += cellKeyLength(column) + value.length;
+  const page = Buffer.allocUnsafe(bytes + HEADER_BYTES * ordered.length);
+  let at = 0;
+  for (const { column, timestamp, value } of ordered) {
+    const keyLength = cellKeyLength(column);
+    page.writeUInt16LE(keyLength, at);
+    page.writeUInt32LE(value.length, at + 2);
+    writeCellKey(page, at + HEADER_BYTES, column, timestamp);
+    page.set(value, at + HEADER_BYTES + keyLength);
+    at += HEADER_BYTES + keyLength + value.length;
+  }
+  return page;
+}
+
+/** There are few. */
+function inKeyOrder(cells: readonly NewCell[]): readonly NewCell[] {
+  const ordered: NewCell[] = [];
+  for (const cell of cells) {
+    let at = ordered.length;
+    let difference = -1;
+    while (at > 0 && (difference = compareCells(ordered[at - 1] as NewCell, cell)) > 0) at--;
+    ordered.splice(difference === 0 ? at - 1 : at, difference === 0 ? 1 : 0, cell);
+  }
+  return ordered;
+}
+
+/** Below 0 if the key of `a` is before that of `b`: no column begins another one. */
+function compareCells(a: NewCell, b: NewCell): number {
+  return a.column.compare(b.column) || b.timestamp - a.timestamp;
 }
 
 /** The page without the cells from `first` to `last`, both inclusive. */
@@ -174,6 +226,6 @@ function valueLengthAt(page: Buffer, at: number): number {
   return (page[at + 2] as number) + 256 * (page[at + 3] as number) + 65_536 * high;
 }
 
-function endOfCell(page: Buffer, at: number): number {
+export function endOfCell(page: Buffer, at: number): number {
   return at + HEADER_BYTES + readKeyLength(page, at) + valueLengthAt(page, at);
 }

@@ -9,7 +9,15 @@
  */
 import type { Mutation } from '../bigtable.ts';
 import { cellKey, joined } from './keys.ts';
-import { cellAt, NO_CELLS, PAGE_BYTES_MAX, splitOf, withCell, withoutCells } from './page.ts';
+import {
+  cellAt,
+  NO_CELLS,
+  PAGE_BYTES_MAX,
+  pageOf,
+  splitOf,
+  withCell,
+  withoutCells,
+} from './page.ts';
 import { type CellRange, pageAt, type RowPages, type Stored } from './row-pages.ts';
 import { NONE, type Position } from './sorted-index.ts';
 
@@ -18,6 +26,8 @@ export interface PendingPage {
   readonly key: Buffer;
   /** Without cells: the page is gone. */
   page: Buffer;
+  /** The newest group that writes it. */
+  group?: object;
 }
 
 /** Two neighbours that are smaller together are joined. */
@@ -26,6 +36,8 @@ const JOINED_BYTES_MAX = PAGE_BYTES_MAX / 2;
 export class PendingRow implements RowPages {
   /** The row's key as a text. */
   readonly name: string;
+  /** The newest group that writes a page of it. */
+  group?: object;
   readonly #stored: Stored;
   readonly #row: Buffer;
   /** In key order. Invariant: every change of the row is in them. */
@@ -42,7 +54,9 @@ export class PendingRow implements RowPages {
     const first = index.ceiling(row);
     const isOurs = index.startsWith(first, row);
     this.#isWhole = !isOurs || !index.startsWith(index.next(first), row);
-    if (isOurs && this.#isWhole) this.#takeOver(first);
+    if (!isOurs || !this.#isWhole) return;
+    const key = index.compare(first, row) === 0 ? row : index.key(first);
+    this.#pages.push({ key, page: pageAt(stored, first) });
   }
 
   get onlyPage(): Buffer | undefined {
@@ -93,12 +107,11 @@ export class PendingRow implements RowPages {
   ): readonly PendingPage[] | undefined {
     const before = this.onlyPage;
     if (before === undefined) return undefined;
-    let page = before;
-    for (const mutation of mutations) page = mutated(page, mutation, columnOf(mutation));
+    const page = allMutated(before, mutations, columnOf);
     if (page === before) return [];
     if (splitOf(page) !== undefined) return undefined;
     const [only] = this.#pages;
-    const first = this.#known(this.#row);
+    const first = only?.key === this.#row ? only : this.#known(this.#row);
     first.page = page;
     if (only === undefined || only === first) return [first];
     only.page = NO_CELLS; // It was for later cells only: the pages before it had gone.
@@ -186,10 +199,33 @@ export class PendingRow implements RowPages {
     const next = this.#pages.findIndex((known) => known.key.compare(key) >= 0);
     const known = this.#pages[next];
     if (known?.key.equals(key) === true) return known;
-    const made = { key, page: NO_CELLS };
+    const made: PendingPage = { key, page: NO_CELLS };
     this.#pages.splice(next < 0 ? this.#pages.length : next, 0, made);
     return made;
   }
+}
+
+function allMutated(
+  page: Buffer,
+  mutations: readonly Mutation[],
+  columnOf: (mutation: Mutation) => Buffer,
+): Buffer {
+  if (page.length === 0 && mutations.every(isSet)) {
+    return pageOf(
+      mutations.map((set) => ({
+        column: columnOf(set),
+        timestamp: set.timestamp,
+        value: set.value,
+      })),
+    );
+  }
+  let changed = page;
+  for (const mutation of mutations) changed = mutated(changed, mutation, columnOf(mutation));
+  return changed;
+}
+
+function isSet(mutation: Mutation): mutation is Extract<Mutation, { readonly kind: 'set' }> {
+  return mutation.kind === 'set';
 }
 
 function mutated(page: Buffer, mutation: Mutation, column: Buffer): Buffer {

@@ -16,7 +16,7 @@ import {
   timestampAt,
 } from './keys.ts';
 import type { Place } from './leaf.ts';
-import { cellAt, type CellBytes, placeAt } from './page.ts';
+import { cellAt, endOfCell, keyEndAt, keyStartAt, placeAt } from './page.ts';
 import type { CellRange, RowPages } from './row-pages.ts';
 
 export interface RowFilter {
@@ -40,7 +40,8 @@ export function filterFor(table: TableEntry, filter: CellFilter): RowFilter {
 
 /** Whether any cell passes, of any filter. */
 export function anyCell(row: RowPages, filters: readonly RowFilter[]): boolean {
-  return filters.some((filter) => visit(row, filter, isFound));
+  for (const filter of filters) if (visit(row, filter, isFound)) return true;
+  return false;
 }
 
 function isFound(): boolean {
@@ -54,7 +55,8 @@ export function cellsOf(
   read: (place: Place) => Buffer,
 ): Cell[] {
   const found: Cell[] = [];
-  const add: Visitor = (page, { keyStart, keyEnd, isPlace, end }, { family, qualifier }) => {
+  const add: Visitor = (page, at, { family, qualifier }) => {
+    const { keyStart, keyEnd, isPlace, end } = cellAt(page, at);
     found.push({
       family,
       qualifier: qualifier ?? qualifierAt(page, keyStart, keyEnd),
@@ -69,7 +71,7 @@ export function cellsOf(
 }
 
 /** Returns whether it has seen enough. */
-type Visitor = (page: Buffer, cell: CellBytes, filter: RowFilter) => boolean;
+type Visitor = (page: Buffer, at: number, filter: RowFilter) => boolean;
 
 /** Visits each passing cell, until the visitor has seen enough. Returns whether it has. */
 function visit(row: RowPages, filter: RowFilter, visitor: Visitor): boolean {
@@ -85,17 +87,16 @@ function visit(row: RowPages, filter: RowFilter, visitor: Visitor): boolean {
 function visitPage(page: Buffer, columns: ColumnCounter, visitor: Visitor): boolean {
   const { filter } = columns;
   const { prefix, qualifier, suffix, from, to } = filter;
-  for (let at = 0; at < page.length && !columns.isOver;) {
-    const cell = cellAt(page, at);
-    const { keyStart, keyEnd } = cell;
-    at = cell.end;
+  for (let at = 0; at < page.length && !columns.isOver; at = endOfCell(page, at)) {
+    const keyStart = keyStartAt(at);
+    const keyEnd = keyEndAt(page, at);
     if (qualifier === undefined) {
       if (page[keyStart] !== prefix[0]) continue;
       if (suffix !== undefined && !qualifierAt(page, keyStart, keyEnd).endsWith(suffix)) continue;
     } else if (!isOfColumn(page, keyStart, keyEnd, prefix)) continue;
     const timestamp = timestampAt(page, keyEnd);
     if (timestamp < from || timestamp > to) continue;
-    if (columns.isWanted(page, cell) && visitor(page, cell, filter)) return true;
+    if (columns.isWanted(page, keyStart, keyEnd) && visitor(page, at, filter)) return true;
   }
   return false;
 }
@@ -113,7 +114,7 @@ class ColumnCounter {
   }
 
   /** Whether the next cell that is in the range is among the newest of its column. */
-  isWanted(page: Buffer, { keyStart, keyEnd }: CellBytes): boolean {
+  isWanted(page: Buffer, keyStart: number, keyEnd: number): boolean {
     const { qualifier, versions } = this.filter;
     if (versions === Infinity) return true;
     if (qualifier !== undefined) {

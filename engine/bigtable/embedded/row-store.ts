@@ -29,8 +29,8 @@ import type { SortedIndex } from './sorted-index.ts';
 
 /** The changes of one group, and what waits for it. */
 class Group {
-  readonly pages = new Set<PendingPage>();
-  readonly rows = new Set<PendingRow>();
+  readonly pages: PendingPage[] = [];
+  readonly rows: PendingRow[] = [];
   readonly onDurable: (() => void)[] = [];
   /** Undefined while no caller waits. */
   durable: PromiseWithResolvers<void> | undefined;
@@ -99,16 +99,20 @@ export class RowStore implements Stored {
 
   /** Writes a page of the row with the gathering group. */
   rewrite(page: PendingPage, row: PendingRow): void {
+    const group = this.#gathering;
+    this.#writeWith(group, page);
+    if (row.group === group) return;
+    row.group = group;
+    group.rows.push(row);
     this.#pending.set(row.name, row);
-    this.#gathering.rows.add(row);
-    this.#gathering.pages.add(page);
   }
 
   /** Writes these pages, whatever is stored, before anything else is done with the store. */
   restore(pages: Iterable<PendingPage>): Promise<void> {
-    for (const page of pages) this.#gathering.pages.add(page);
-    this.#gathering.isRestored = true;
-    return this.#gathering.pages.size > 0 ? this.durable() : Promise.resolve();
+    const group = this.#gathering;
+    for (const page of pages) this.#writeWith(group, page);
+    group.isRestored = true;
+    return group.pages.length > 0 ? this.durable() : Promise.resolve();
   }
 
   /**
@@ -150,6 +154,12 @@ export class RowStore implements Stored {
     while (this.#committing !== undefined) await this.#committing;
   }
 
+  #writeWith(group: Group, page: PendingPage): void {
+    if (page.group === group) return;
+    page.group = group;
+    group.pages.push(page);
+  }
+
   async #commitGroups(): Promise<void> {
     await Promise.resolve(); // Callers of the same turn of the event loop join the first group.
     while (this.#gathering.durable !== undefined) await this.#commitGroup();
@@ -159,7 +169,7 @@ export class RowStore implements Stored {
   async #commitGroup(): Promise<void> {
     const group = this.#gathering;
     try {
-      const isWritten = group.pages.size > 0 || group.isForced;
+      const isWritten = group.pages.length > 0 || group.isForced;
       if (isWritten && !group.isRestored) this.#cleaner.clean();
       this.#gathering = new Group();
       if (isWritten) await this.#write(group);
@@ -180,7 +190,7 @@ export class RowStore implements Stored {
       else this.index.set(key, entry);
     }
     for (const row of group.rows) {
-      if (!this.#gathering.rows.has(row)) this.#pending.delete(row.name);
+      if (row.group === group) this.#pending.delete(row.name);
     }
     this.log.removeBefore(oldest);
     this.#events.onDurable(bytes.length);
@@ -190,7 +200,7 @@ export class RowStore implements Stored {
     const at = this.log.next(this.index.footprint);
     const writer = this.#writer;
     writer.begin(at);
-    const updates = Array.from(pages, (page) => [page.key, this.#encodePage(page)] as const);
+    const updates = pages.map((page) => [page.key, this.#encodePage(page)] as const);
     return { bytes: writer.finish(this.log.header(oldest)), at, updates };
   }
 

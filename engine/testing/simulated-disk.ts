@@ -183,17 +183,22 @@ function torn({ durable, unsynced }: Content, random: Random): Buffer {
 
 function tornBy(durable: Buffer, writes: readonly Write[], random: Random): Buffer {
   const luck = random.integer(0, 3);
-  let content = durable;
+  const ends = writes.map(({ offset, bytes }) => offset + bytes.length);
+  const content = Buffer.alloc(Math.max(durable.length, ...ends));
+  let size = durable.copy(content);
+  const put = ({ offset, bytes }: Write): void => {
+    size = Math.max(size, offset + bytes.copy(content, offset));
+  };
   for (const { offset, bytes } of writes) {
     for (let from = 0; from < bytes.length;) {
       const end = Math.min(bytes.length, from + SECTOR_BYTES - ((offset + from) % SECTOR_BYTES));
       const sector = { offset: offset + from, bytes: bytes.subarray(from, end) };
-      if (isKept(random, luck)) content = written(content, sector);
-      else if (random.integer(0, 7) === 0) content = written(content, garbage(sector, random));
+      if (isKept(random, luck)) put(sector);
+      else if (random.integer(0, 7) === 0) put(garbage(sector, random));
       from = end;
     }
   }
-  return content;
+  return content.subarray(0, size);
 }
 
 /** @param luck 0: nothing is kept, 1: everything; otherwise each on its own */

@@ -97,6 +97,8 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['kills of the owner of the store', of(({ faults: { ownerKills } }) => ownerKills)],
       ['pauses', of(({ faults: { pauses } }) => pauses)],
       ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
+      ['bytes not synced at a power cut', of(({ cut }) => cut?.bytesAtRisk ?? 0)],
+      ['bytes of those that were lost', of(({ cut }) => cut?.bytesLost ?? 0)],
       ['restarts', of(({ faults: { restarts } }) => restarts)],
       ['locks of others rolled forward', of(({ engine }) => engine.rolledForward)],
       ['locks of others rolled back', of(({ engine }) => engine.rolledBack)],
@@ -123,7 +125,7 @@ function roundTable(rounds: readonly Round[]): ResultTable {
       runsOf(round),
       round.verdict.violations.length,
       shortfalls(round).join('; ') || null,
-      `--seed ${round.plan.seed} ${optionsOf(round.plan)}`,
+      `--seed ${round.plan.seed} ${optionsOf(round.plan)}${round.plan.powerCut ? ' --power-cuts' : ''}`,
     ]),
   };
 }

@@ -224,7 +224,10 @@ async function stopFor(pid: number, forMs: number): Promise<void> {
   });
 }
 
-/** The watcher is never killed, so as the owner of the store it would be the last one. */
+/**
+ * The watcher is never killed, so as the owner of the store it would be the last one. A service
+ * records nothing of what it asks of the disk.
+ */
 function withoutOwning({ store, database, ...others }: CommonProcessOptions): CommonProcessOptions {
   const watched = store.kind === 'embedded' ? { ...store, own: false } : store;
   return { ...others, store: watched, database: database && { ...database, store: watched } };
@@ -239,7 +242,8 @@ function isExposed({ isReady, isPaused }: Life, fault: Fault): boolean {
  * The services that run as processes, by slot: two oracles, one of them on standby, and the lock
  * service.
  */
-function servicesOf({ database }: CommonProcessOptions): ReadonlyMap<string, ServiceStart> {
+function servicesOf(common: CommonProcessOptions): ReadonlyMap<string, ServiceStart> {
+  const { database } = common.disk === undefined ? common : withoutOwning(common);
   if (database === undefined) return new Map();
   const { store, oracles, lockService } = database;
   const ofOracles = oracles.map((address, i): [string, ServiceStart] => {

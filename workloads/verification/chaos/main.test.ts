@@ -74,6 +74,23 @@ test('oracles and lock service can be processes that are killed as well, without
   assert.ok(Number(committed?.replaceAll(',', '')) > 5, 'more than the first transactions');
 });
 
+describe('a power cut at the end of a round', () => {
+  const options = ['--power-cuts', '--workloads', 'bank,ring', '--pairs', '200', '--seed', '2'];
+
+  test('leaves every acknowledged commit', async () => {
+    const out = path.join(folder, 'power-cut');
+    const { exitCode, stdout, stderr } = await start(...options, '--out', out);
+    assert.equal(exitCode, 0, `${stdout}\n${stderr}`);
+    assert.ok(totalOf(out, 'bytes not synced at a power cut') > 0);
+  });
+
+  test('convicts a store that does not sync', async () => {
+    const { exitCode, stdout, stderr } = await start(...options, '--no-fsync');
+    assert.equal(exitCode, 1, `${stdout}\n${stderr}`);
+    assert.match(stdout, /^ +snapshot isolation: lost commit +\d+ +the transaction of \d+ /m);
+  });
+});
+
 test('settings come from a file written by tune: batching, reading ahead, several workers', async () => {
   const file = path.join(folder, 'tuned.json');
   const settings = { batching: 'on', 'batch-delay': 1, prefetch: 'learn', scanners: 2 };
@@ -157,6 +174,11 @@ describe('bad input', () => {
     ['no process', ['--processes', '0'], /--processes.*"0"/],
     ['a run of no time', ['--seconds', '0'], /--seconds.*"0"/],
     ['a round of no pairs', ['--pairs', '0'], /--pairs.*"0"/],
+    [
+      'a power cut of an emulator',
+      ['--power-cuts', '--store', 'emulator'],
+      /--power-cuts.*embedded.*emulator/,
+    ],
   ];
   for (const [name, options, sentence] of cases) {
     test(`${name} is answered with one sentence and exit code 2`, async () => {

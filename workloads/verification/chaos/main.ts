@@ -91,6 +91,11 @@ await runExperiment(
           'two timestamp oracles, one of them on standby, and the lock service run as processes and are killed as well',
       }),
       noFsync: noFsyncOption,
+      powerCuts: flag({
+        description:
+          'the last fault of a round is a power cut: the processes are killed, and of what the embedded store has ' +
+          'written and not synced, each sector is there, or lost, or garbage',
+      }),
       gc: flag({ description: 'all processes also collect garbage' }),
       keep: flag({ description: 'keep stores and histories even if nothing was found' }),
       ...ENGINE_OPTIONS,
@@ -99,6 +104,10 @@ await runExperiment(
       {
         command: './run.sh chaos --services --store emulator',
         does: 'also kills oracles and the lock service, on the official emulator',
+      },
+      {
+        command: './run.sh chaos --power-cuts --services',
+        does: 'ends with a power cut, after which every acknowledged commit must be there',
       },
       {
         command: './run.sh chaos --workloads bank,pipeline --seconds 60 --out found --keep',

@@ -14,6 +14,8 @@ export interface ProcessOptions {
   readonly engine: EngineValues;
   /** Whether the process collects garbage, too. */
   readonly gc: boolean;
+  /** The folder for the record of what it asks of the disk (disk-record.ts). Absent: none is made. */
+  readonly disk?: string | undefined;
   /** The folder for the file of its history. */
   readonly history: string;
   readonly seed: number;

@@ -14,6 +14,7 @@
  */
 import path from 'node:path';
 import type { Sizes } from '#harness';
+import { UsageError } from '#results';
 import { checkStoreName } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 import type { Workload } from '../invariants/index.ts';
@@ -88,6 +89,8 @@ export interface Plan extends Setting {
   readonly seconds: number;
   /** Whether the embedded store waits for the disk. */
   readonly fsync: boolean;
+  /** Whether the round ends with a power cut. */
+  readonly powerCut: boolean;
   /** The folder of the store, the history and the verdict. */
   readonly folder: string;
 }
@@ -127,6 +130,7 @@ export type ChaosOptions = EngineValues &
     readonly services: boolean;
     readonly gc: boolean;
     readonly noFsync: boolean;
+    readonly powerCuts: boolean;
   };
 
 /** One round for each setting. @param folder for the folders of all rounds */
@@ -135,11 +139,12 @@ export function plansOf(
   workloads: readonly Workload[],
   folder: string,
 ): readonly Plan[] {
-  const { seed, processes, noFsync, seconds, round } = options;
+  const { seed, processes, noFsync, powerCuts, seconds, round } = options;
   const common = {
     workloads,
     processes,
     fsync: !noFsync,
+    powerCut: powerCuts,
     isStrict: round.isStrict && seconds === undefined,
     seconds: seconds ?? round.secondsMax,
   };
@@ -153,17 +158,28 @@ export function plansOf(
 }
 
 function settingsOf(options: ChaosOptions): readonly Setting[] {
+  const store = storeOf(options);
   const engine = Object.keys(ENGINE_OPTIONS)
     .map((key) => key as keyof EngineValues)
     .filter((key) => options[key] !== ENGINE_OPTIONS[key].fallback())
     .map((key) => [key, options[key]]);
   const given: PartialSetting = {
-    ...(options.store !== undefined && { store: checkStoreName(options.store) }),
+    ...(store !== undefined && { store }),
     ...(options.services && { services: true }),
     ...(options.gc && { gc: true }),
     engine: Object.fromEntries(engine) as Partial<EngineValues>,
   };
   return options.isMatrix ? matrixOf(given) : [settingOf(given)];
+}
+
+/** Only of the embedded store's disk do we know what was synced. */
+function storeOf({ store, powerCuts }: ChaosOptions): Setting['store'] | undefined {
+  if (store === undefined) return powerCuts ? 'embedded' : undefined;
+  const name = checkStoreName(store);
+  if (powerCuts && name !== 'embedded') {
+    throw new UsageError(`--power-cuts needs --store embedded, but --store is ${store}.`);
+  }
+  return name;
 }
 
 /** If only one floor is given, the other has none. */

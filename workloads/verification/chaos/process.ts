@@ -30,6 +30,7 @@ import {
 import { type OpenDatabase, openDatabase, serve } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
+import { recordDisk } from './disk-record.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
 import type { ProcessOptions } from './messages.ts';
 import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
@@ -64,6 +65,8 @@ const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, mee
 
 await serve(async (options: ProcessOptions) => {
   const history = openHistoryFile(options.history, options.name);
+  const { store, disk } = options;
+  if (disk !== undefined && store.kind === 'embedded') recordDisk(store.folder, disk);
   const { percolator, rangeLocks } = await openDatabaseOf(options, history);
   const recorder = { sink: history, process: options.name, nowMs: monotonicMs };
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));

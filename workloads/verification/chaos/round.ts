@@ -8,10 +8,12 @@
  *      oracles, one of which holds the lease, and a lock service: processes that are killed and
  *      stopped like the others.
  *   3. Kill all remaining processes at once.
+ *      With --power-cuts the power fails at that moment: the store loses what it had not synced
+ *      (power-cut.ts).
  *   4. Open the store, let it come to rest, and record the truth (truth.ts).
  *   5. Judge the histories of the processes against it (verdict.ts).
  */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type Counters,
@@ -19,6 +21,7 @@ import {
   openPercolator,
   openStore,
   type Percolator,
+  PercolatorError,
   type StoreAddress,
   systemClock,
   type WorkerCounters,
@@ -28,12 +31,14 @@ import { recordingClient, type Recorder } from '../invariants/index.ts';
 import { freeAddress, type SharedDatabase } from '../../harness/processes/index.ts';
 import { provideStore } from '../../harness/stores/index.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
+import { recordDisk } from './disk-record.ts';
 import { drawFaults } from './faults.ts';
-import { type FaultCounts, Fleet } from './fleet.ts';
+import { type CommonProcessOptions, type FaultCounts, Fleet } from './fleet.ts';
 import { Goal } from './goal.ts';
 import { openHistoryFile, readHistory, type RecordedHistory } from './history-file.ts';
 import { countPairs } from './pairs.ts';
 import { LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
+import { cutPower, type PowerCut } from './power-cut.ts';
 import { type Tallies, tallyTransactions } from './tally.ts';
 import { sumEach } from './sum-each.ts';
 import { settleAndRead, type Truth } from './truth.ts';
@@ -53,6 +58,8 @@ export interface Round {
   readonly engine: Readonly<Counters>;
   readonly worker: Readonly<WorkerCounters>;
   readonly verdict: Verdict;
+  /** Absent if the round did not end with a power cut. */
+  readonly cut: PowerCut | undefined;
 }
 
 /** Milliseconds between two checks whether the goal is reached. */
@@ -68,6 +75,7 @@ export async function runRound(plan: Plan, around: RoundContext): Promise<Round>
   const folders = {
     store: path.join(plan.folder, 'store'),
     history: path.join(plan.folder, 'history'),
+    disk: plan.powerCut ? path.join(plan.folder, 'disk') : undefined,
   };
   await mkdir(folders.history, { recursive: true });
   using history = openHistoryFile(folders.history, 'parent');
@@ -78,33 +86,65 @@ export async function runRound(plan: Plan, around: RoundContext): Promise<Round>
     fsync: plan.fsync,
   });
   const { address } = provided;
-  const since = await withStore(address, (percolator) => setUp(percolator, plan, recorder));
+  const since = await recorded(folders, () =>
+    withStore(address, (percolator) => setUp(percolator, plan, recorder)),
+  );
   const startedMs = monotonicMs();
   const { faults, deaths } = await runProcesses(
     plan,
-    { store: address, history: folders.history, since },
+    { store: address, disk: folders.disk, history: folders.history, since },
     around,
   );
   const seconds = (monotonicMs() - startedMs) / 1000;
+  const cut = await cutPowerOf(plan, folders);
 
   progress.phase('coming to rest', 0);
   const truth = await withStore(address, async (percolator) => {
     const rest = await settleAndRead(percolator, plan.workloads, { recorder, signal });
     history.counts({ engine: percolator.counters, worker: rest.worker });
     return rest;
-  });
+  }).catch((error: unknown) => lostBy(cut, error));
   progress.phase('judging', 0);
-  const recorded = readHistory(folders.history);
-  const judged = judge(plan.workloads, recorded, truth.stored);
-  const seen = [...deaths, ...recorded.violations, ...truth.violations];
+  const lived = readHistory(folders.history);
+  const judged = judge(plan.workloads, lived, truth.stored);
+  const seen = [...deaths, ...lived.violations, ...truth.violations];
   const verdict = { ...judged, violations: [...seen, ...judged.violations] };
   await save(plan.folder, truth, verdict);
   const names = plan.workloads.map(({ name }) => name);
-  const records = [...truth.stored.records, ...recorded.collected.records];
-  const tallies = tallyTransactions(names, recorded.transactions, records);
-  const pairs = countPairs(recorded.transactions);
-  const collected = recorded.collected.records.length;
-  return { plan, tallies, faults, seconds, pairs, collected, ...sumOf(recorded), verdict };
+  const records = [...truth.stored.records, ...lived.collected.records];
+  const tallies = tallyTransactions(names, lived.transactions, records);
+  const pairs = countPairs(lived.transactions);
+  const collected = lived.collected.records.length;
+  return { plan, tallies, faults, seconds, pairs, collected, ...sumOf(lived), verdict, cut };
+}
+
+interface Folders {
+  readonly store: string;
+  /** For the record of what is asked of the store's disk, if the round ends with a power cut. */
+  readonly disk: string | undefined;
+}
+
+async function recorded<T>({ store, disk }: Folders, body: () => Promise<T>): Promise<T> {
+  if (disk === undefined) return body();
+  using _ = recordDisk(store, disk);
+  return await body();
+}
+
+/** The store's folder becomes what the power failure has left of it. */
+async function cutPowerOf({ seed }: Plan, { store, disk }: Folders): Promise<PowerCut | undefined> {
+  if (disk === undefined) return undefined;
+  await rename(store, `${store}-before-the-power-cut`);
+  return cutPower(disk, store, createRandom(seed).fork('power cut'));
+}
+
+/** After a power cut, a store that cannot be read has lost everything; otherwise it is our error. */
+function lostBy(cut: PowerCut | undefined, error: unknown): Truth {
+  if (cut === undefined || !(error instanceof PercolatorError)) throw error;
+  return {
+    stored: { records: [], markers: [], marks: [], locks: [] },
+    violations: [{ claim: 'power cut: the store can be read', message: error.message }],
+    worker: { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 },
+  };
 }
 
 async function withStore<T>(
@@ -135,7 +175,7 @@ async function setUp(
 
 async function runProcesses(
   plan: Plan,
-  target: { readonly store: StoreAddress; readonly history: string; readonly since: number },
+  target: Pick<CommonProcessOptions, 'store' | 'disk' | 'history' | 'since'>,
   { progress, signal }: RoundContext,
 ): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
   const { seed, gc, engine } = plan;

@@ -2,18 +2,18 @@
  * The roots of the code for knip; code that is not reachable from them is unused.
  *
  * It finds most of them itself: the scripts, `imports` and `exports` of package.json, and programs
- * that are started with `new URL('...', import.meta.url)`. What remains are the tests, and the
- * module that their runner loads first.
+ * that are started with `new URL('...', import.meta.url)`. What remains are the tests, the
+ * module that their runner loads first, and the job that workers load by its URL.
  */
 import type { KnipConfig } from 'knip';
 
 const config: KnipConfig = {
-  entry: ['**/*.test.ts', 'every-test-asserts.ts'],
+  entry: ['**/*.test.ts', 'every-test-asserts.ts', 'workloads/crawl-rate/batch/cluster-job.ts'],
   project: ['**/*.ts'],
   // A function's types are exported with it, so that its callers can name them.
   ignoreExportsUsedInFile: { interface: true, type: true },
-  // Tests make pipes with names.
-  ignoreBinaries: ['mkfifo'],
+  // Tests make pipes with names; Maven brings Hadoop.
+  ignoreBinaries: ['mkfifo', 'mvn'],
   ignoreIssues: { '**/index.ts': ['types'] },
 };
 

@@ -60,7 +60,7 @@ Benches:
   bench:scanners        What are locks between scanners worth?
   bench:notify-latency  How long from a write to the run of its observer?
   bench:versions        Do many old versions make reads slower?
-  bench:mapreduce       Is the baseline a fair competitor? (against GNU sort)
+  bench:mapreduce       Is the baseline a fair competitor? (GNU sort, DuckDB, Hadoop, Spark)
   bench:transport       What does one call cost on its way through the official client?
   bench:simulate        How fast is the simulator?
 
@@ -75,6 +75,7 @@ Verification:
 Tools:
   fsck                  Is a database in order, and can it be repaired?
   judge                 Does the history of any store satisfy snapshot isolation?
+  mapreduce             What do map and reduce steps make of files? (Hadoop and Spark too)
   tune                  Which settings of batching and prefetching suit a workload?
   compare               Is a run better or worse than another, metric by metric?
   compare:commit        What has changed since a commit? (measures both, in turns)
@@ -174,7 +175,7 @@ set_up() {
 }
 
 install() {
-  echo 'Setting up: npm ci installs the dependencies (once, about 720 MB on the disk).' >&2
+  echo 'Setting up: npm ci installs the dependencies (once, about 790 MB on the disk).' >&2
   rm -f "$stamp_file"
   # Warnings are hidden: npm would complain that this Node is not the 24 that is about to be
   # installed.

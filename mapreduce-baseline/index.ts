@@ -8,7 +8,19 @@
  */
 export { ByteBuilder, compareBytes, Slice } from './bytes.ts';
 export { MapReduceError, type MapReduceErrorCode } from './errors.ts';
+export {
+  type ChainEngine,
+  type ChainRun,
+  type EngineSize,
+  outsideEngine,
+} from './engines/engine.ts';
+export { runProgram } from './engines/program.ts';
+export { hadoopEngine, type HadoopOptions } from './engines/hadoop.ts';
+export { localEngine } from './engines/local.ts';
+export { sortEngine, whyNoGnuSort } from './engines/sort.ts';
+export { sparkEngine, type SparkOptions } from './engines/spark.ts';
 export type { Input } from './input-splits.ts';
+export { type ChainOptions, type JobChain, loadChain, runChain } from './job-chain.ts';
 export type { CreateJob, MapReduceJob, Output, Values } from './job.ts';
 export type { JobOptions } from './job-options.ts';
 export type { JobReport } from './job-report.ts';

@@ -54,7 +54,13 @@ export async function resolveInputs(inputs: readonly Input[]): Promise<Split[]> 
   return Promise.all(inputs.map(resolveInput));
 }
 
+/** Whether it names a file of another file system than this machine's. */
+export function isUri(path: string): boolean {
+  return path.includes('://');
+}
+
 async function resolveInput({ path, start = 0, end }: Input): Promise<Split> {
+  if (isUri(path)) return { path, start, end: end ?? Infinity };
   const size = await fileSize(path);
   const split = { path, start, end: end ?? size };
   const inFile = start >= 0 && start <= split.end && split.end <= size;

@@ -13,13 +13,13 @@
  *
  * Not done: backup copies of slow tasks. On one machine a slow worker has no faster neighbour.
  */
-import { mkdir, mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { systemClock } from '#engine/base';
-import { MapReduceError } from './errors.ts';
 import { planTaskInputs, resolveInputs, type Split } from './input-splits.ts';
 import { resolveOptions, type JobOptions, type ResolvedOptions } from './job-options.ts';
 import { summarize, type JobReport } from './job-report.ts';
+import { exists, outputExists, syncFolder } from './output-folder.ts';
 import type { MapReport, MapTask, ReduceReport, ReduceTask, SegmentList } from './tasks.ts';
 import { TaskRunner } from './task-runner.ts';
 import type { WorkerPool } from './worker-pool.ts';
@@ -117,15 +117,6 @@ async function publish(unfinished: string, options: ResolvedOptions): Promise<vo
   if (options.durable) await syncFolder(dirname(options.outputFolder));
 }
 
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
 async function makeUnfinishedFolder(outputFolder: string): Promise<string> {
   const parent = dirname(outputFolder);
   await mkdir(parent, { recursive: true });
@@ -137,20 +128,6 @@ async function makeUnfinishedFolder(outputFolder: string): Promise<string> {
 
 async function refuseExistingOutput(outputFolder: string): Promise<void> {
   if (await exists(outputFolder)) throw outputExists(outputFolder);
-}
-
-function outputExists(outputFolder: string, cause?: unknown): MapReduceError {
-  const message = `output folder ${outputFolder} exists; name one that does not, or remove it`;
-  return new MapReduceError('OUTPUT_EXISTS', message, { cause });
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function totalBytes(inputs: readonly Split[]): number {

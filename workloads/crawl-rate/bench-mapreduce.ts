@@ -2,17 +2,19 @@
  * `./run.sh bench:mapreduce`: the acceptance test of the batch baseline, as a benchmark.
  *
  * A comparison with a slow MapReduce would make the engine look too good. So the baseline must be
- * at least as fast as the obvious alternative: the same map and reduce functions as programs on the
- * command line, joined by GNU sort.
+ * much faster than the obvious alternative, the same map and reduce functions joined by GNU sort,
+ * and not much slower than a plain SQL engine. Hadoop and Spark take part where they are.
  *
  * 1. Write a repository of synthetic documents.
- * 2. Cluster it in three phases with both in turns, so that both meet the same disturbances; the
- *    first one alternates from repeat to repeat.
- * 3. Check that both found the same clusters; otherwise there are no numbers.
- * 4. Report the rates, the ratio of the medians, and where the time went.
+ * 2. Cluster it with each engine in turns, so that all meet the same disturbances; the first one
+ *    changes from repeat to repeat. Hadoop and Spark take part in one repeat of five.
+ * 3. Check that all found the same clusters; otherwise there are no numbers.
+ * 4. Report the rates, the ratios of the medians, and what each needed.
  */
+import { appendFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { openWorkerPool } from '#mapreduce';
+import path from 'node:path';
+import { type ChainEngine, type EngineSize, whyNoGnuSort } from '#mapreduce';
 import { UsageError } from '#results';
 import {
   integer,
@@ -22,16 +24,20 @@ import {
   seedOption,
   type Sizes,
 } from '#harness';
-import { Contest, type Repeat } from './batch/contest.ts';
-import { findingsOf } from './batch/contest-findings.ts';
+import { findBatchEngine, openBatchEngine } from '../harness/batch-engines.ts';
+import { Contest, type Run } from './batch/contest.ts';
+import { type ContestResult, findingsOf } from './batch/contest-findings.ts';
+import { duckdbEngine } from './batch/duckdb.ts';
 import { writeRepository } from './batch/repository-files.ts';
-import { whyNoGnuSort } from './batch/sort-pipeline.ts';
-import { createSyntheticDocuments } from './documents/index.ts';
+import { createSyntheticDocuments, encodeRecord } from './documents/index.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** Disk space of both between the phases and at the end, in addition to the documents. */
+/** Disk space between the phases and at the end, in addition to the documents. */
 const WORKING_BYTES_PER_DOCUMENT = 400;
-/** Guesses for the plan. */
+/** Hadoop and Spark are an order of magnitude slower than the others. */
+const SLOW = ['hadoop', 'spark'] as const;
+const REPEATS_PER_SLOW_RUN = 5;
+/** Guesses for the plan; of a fast engine. */
 const CLUSTERED_PER_SECOND = 100_000;
 const WRITTEN_PER_SECOND = 100_000;
 
@@ -54,10 +60,10 @@ interface Settings {
 await runExperiment(
   {
     script: 'bench:mapreduce',
-    subject: { kicker: 'The batch baseline', title: 'MapReduce against map, sort and reduce' },
+    subject: { kicker: 'The batch baseline', title: 'The MapReduce next to existing engines' },
     description:
-      'Measures the MapReduce baseline against the same map and reduce functions joined by GNU sort, ' +
-      'and checks that both find the same clusters.',
+      'Measures the MapReduce baseline next to the same map and reduce functions joined by GNU sort, next to DuckDB, ' +
+      'and next to Hadoop and Spark where they are; checks that all find the same clusters.',
     sizes: SIZES,
     options: {
       documents: integer({ description: 'documents in the repository', min: 1, max: 100_000_000 }),
@@ -70,21 +76,20 @@ await runExperiment(
       }),
       seed: seedOption('the documents'),
       workers: integer({
-        description: 'worker processes, and mapper processes of the pipeline',
+        description: 'processes or threads that work at the same time, of each engine',
         default: availableParallelism(),
         defaultText: 'one per core',
         min: 1,
         max: 64,
       }),
       memory: integer({
-        description:
-          'memory for records per worker; the sorts of the pipeline share the same total',
+        description: 'memory for records per worker; an engine without workers has the same total',
         default: 256,
         min: 1,
         max: 1_048_576,
         unit: 'MiB',
       }),
-      repeats: repeatsOption('each of the two'),
+      repeats: repeatsOption('each fast engine'),
     },
     examples: [
       {
@@ -93,7 +98,7 @@ await runExperiment(
       },
       {
         command: './run.sh bench:mapreduce --memory 8',
-        does: 'little memory, so that both must sort on disk',
+        does: 'little memory, so that engines must sort on disk',
       },
     ],
     refuse: async () => {
@@ -101,43 +106,87 @@ await runExperiment(
       if (reason !== undefined) throw new UsageError(reason);
     },
     plan: ({ documents, documentBytes, workers, memory, repeats }) => ({
-      about: `${repeats} times ${documents} documents of ${documentBytes} bytes by each of the two, ${workers} workers of ${memory} MiB`,
+      about: `${repeats} times ${documents} documents of ${documentBytes} bytes by each engine, ${workers} workers of ${memory} MiB`,
       seconds:
-        2 + documents / WRITTEN_PER_SECOND + (repeats * 2 * documents) / CLUSTERED_PER_SECOND,
-      diskBytes: documents * (documentBytes + WORKING_BYTES_PER_DOCUMENT),
+        2 + documents / WRITTEN_PER_SECOND + (repeats * 5 * documents) / CLUSTERED_PER_SECOND,
+      diskBytes: 2 * documents * (documentBytes + WORKING_BYTES_PER_DOCUMENT),
       store: {
         name: 'files',
-        durability: 'both sync the final clusters, and neither syncs the data between the phases',
+        durability: 'all sync the final clusters, and none syncs the data between the phases',
       },
       limitations: [
-        'The first repeat of MapReduce includes the compilation of its code; the programs of the pipeline are started for each repeat.',
+        'The first repeat of the MapReduce includes the compilation of its code; the programs of the others are started for each repeat.',
+        'Hadoop runs in one process, as for a developer; on a cluster it has more machines, and more to start.',
       ],
     }),
   },
-  async (settings, measuring) => findingsOf(settings, await measure(settings, measuring)),
+  async (settings, measuring) => findingsOf(await measure(settings, measuring)),
 );
 
 /** Steps 1 to 3. */
-async function measure(
-  settings: Settings,
+async function measure(settings: Settings, measuring: Measuring): Promise<ContestResult> {
+  const { progress, signal, work: folder } = measuring;
+  const { repeats, workers } = settings;
+  const memoryBytes = settings.memory * MEBIBYTE * workers;
+  const { inputs, single } = await writeDocuments(settings, measuring);
+  const size = { workers, memoryBytes };
+  await using ours = await openBatchEngine('local', size);
+  const { fast, slow, missing } = await enginesNextTo(ours, size);
+  const contest = new Contest({ inputs, single, folder, signal });
+  const runs: Run[] = [];
+  progress.phase('clustering', repeats, 'repeats');
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    const first = repeat % fast.length;
+    const turn = [...fast.slice(first), ...fast.slice(0, first)];
+    if (repeat % REPEATS_PER_SLOW_RUN === 0) turn.push(...slow);
+    for (const engine of turn) {
+      progress.note(engine.name);
+      runs.push(await contest.run(engine));
+    }
+    progress.update(repeat + 1);
+  }
+  const contestants = [];
+  for (const engine of [...fast, ...slow]) {
+    const startUpSeconds = await contest.startUpSeconds(engine);
+    const own = runs.filter((run) => run.engine === engine.name);
+    contestants.push({ name: engine.name, startUpSeconds, runs: own });
+  }
+  return { documents: settings.documents, contestants, missing };
+}
+
+interface WrittenDocuments {
+  /** All documents, one file for each worker. */
+  readonly inputs: readonly string[];
+  /** One document. */
+  readonly single: string;
+}
+
+async function writeDocuments(
+  { documents: repository, documentBytes, seed, workers }: Settings,
   { progress, signal, work: folder }: Measuring,
-): Promise<readonly Repeat[]> {
-  progress.phase('writing the documents', settings.documents, 'documents');
-  const { documents: repository, documentBytes, seed, workers } = settings;
+): Promise<WrittenDocuments> {
+  progress.phase('writing the documents', repository, 'documents');
   const documents = createSyntheticDocuments({ repository, documentBytes, seed });
   const onProgress = (done: number): void => progress.update(done);
   const inputs = await writeRepository(documents, { folder, files: workers, signal, onProgress });
+  const single = path.join(folder, 'one-document');
+  for (const document of documents.range(0, 1)) await appendFile(single, encodeRecord(document));
+  return { inputs, single };
+}
 
-  await using pool = await openWorkerPool({ workers });
-  // Without workers a running job fails at once, instead of running to its end.
-  signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
-  const memoryBytesPerWorker = settings.memory * MEBIBYTE;
-  const contest = new Contest(pool, { inputs, folder, memoryBytesPerWorker, signal });
-  const repeats: Repeat[] = [];
-  progress.phase('clustering, by MapReduce and by sort', settings.repeats, 'repeats');
-  while (repeats.length < settings.repeats) {
-    repeats.push(await contest.repeat(repeats.length % 2 === 0));
-    progress.update(repeats.length);
-  }
-  return repeats;
+interface Engines {
+  readonly fast: readonly ChainEngine[];
+  readonly slow: readonly ChainEngine[];
+  /** Sentences about those that are not on this machine. */
+  readonly missing: readonly string[];
+}
+
+async function enginesNextTo(ours: ChainEngine, size: EngineSize): Promise<Engines> {
+  const sort = await openBatchEngine('sort', size);
+  const found = await Promise.all(SLOW.map((name) => findBatchEngine(name, size)));
+  return {
+    fast: [ours, sort, duckdbEngine(size)],
+    slow: found.filter((engine) => typeof engine !== 'string'),
+    missing: found.filter((engine) => typeof engine === 'string'),
+  };
 }

@@ -12,9 +12,10 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
-import { openWorkerPool, type WorkerPool } from '#mapreduce';
+import type { ChainEngine } from '#mapreduce';
 import type { Run } from '#results';
 import type { Measuring, Progress } from '#harness';
+import { openBatchEngine } from '../harness/batch-engines.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { openCrawl, type Crawl } from './documents/index.ts';
 import { clusterCrawl } from './real-crawl.ts';
@@ -26,6 +27,8 @@ import { addMapReducePoint, addPercolatorPoint } from './points.ts';
 import { prepare, type PreparedRepository, storeForPoint } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
 import { targetsOf } from './targets.ts';
+
+const BATCH_MEMORY_BYTES_PER_WORKER = 256 * 1024 * 1024;
 
 /** Describes in the record what is found; keeps the measurements, whatever ends the run. */
 export async function measureFigure7(plan: Plan, measuring: Measuring): Promise<void> {
@@ -47,11 +50,10 @@ interface Context extends Measuring {
 
 async function measureAll(plan: Plan, context: Context): Promise<void> {
   const { run, work, progress, signal, measured } = context;
-  await using pool = await openWorkerPool({ workers: plan.workers });
-  // Without workers a running job fails at once, instead of running to its end.
-  signal.addEventListener('abort', () => void pool[Symbol.asyncDispose](), { once: true });
+  const memoryBytes = BATCH_MEMORY_BYTES_PER_WORKER * plan.workers;
+  await using engine = await openBatchEngine(plan.batch, { workers: plan.workers, memoryBytes });
 
-  await demonstrate(plan, { ...context, pool });
+  await demonstrate(plan, { ...context, engine });
   const prepared = await prepare(plan, { folder: work, progress, signal });
   run.describe({ repository: prepared.description });
   const { meanClusterSize, nonSingletonShare } = prepared.description;
@@ -63,7 +65,7 @@ async function measureAll(plan: Plan, context: Context): Promise<void> {
   const measurements = inRandomOrder(plan);
   progress.phase('measuring', measurements.length, 'points');
   for (const [done, measurement] of measurements.entries()) {
-    await measure(plan, measurement, { prepared, pool, signal, measured, progress });
+    await measure(plan, measurement, { prepared, batch: engine, signal, measured, progress });
     progress.update(done + 1);
   }
 }
@@ -81,14 +83,14 @@ function conclude(plan: Plan, run: Run, measured: MeasuredPoints): void {
 
 async function demonstrate(
   plan: Plan,
-  { run, crawl, work, progress, signal, pool }: Context & { readonly pool: WorkerPool },
+  { run, crawl, work, progress, signal, engine }: Context & { readonly engine: ChainEngine },
 ): Promise<void> {
   progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
   const folder = path.join(work, 'crawl');
   await mkdir(folder);
   const onProgress = (pages: number): void => progress.update(pages);
   const file = plan.input;
-  const result = await clusterCrawl({ file, crawl, folder, pool, signal, onProgress });
+  const result = await clusterCrawl({ file, crawl, folder, engine, signal, onProgress });
   await rm(folder, { recursive: true, force: true });
   run.describe({ crawl: result });
   const { pages, distinctContents, clusters, crossHostDuplicateGroups, check } = result;
@@ -118,13 +120,13 @@ async function measure(
   { system, rate }: Measurement,
   context: {
     readonly prepared: PreparedRepository;
-    readonly pool: WorkerPool;
+    readonly batch: ChainEngine;
     readonly signal: AbortSignal;
     readonly measured: MeasuredPoints;
     readonly progress: Progress;
   },
 ): Promise<void> {
-  const { prepared, pool, signal, measured, progress } = context;
+  const { prepared, batch, signal, measured, progress } = context;
   signal.throwIfAborted();
   const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
@@ -146,7 +148,7 @@ async function measure(
     progress.note(inWords('Percolator', rate, point));
   } else {
     const point = await measureMapReduce({
-      pool,
+      engine: batch,
       folder: prepared.folder,
       documents,
       repositoryFiles: prepared.repositoryFiles,

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import {
+  choice,
   counted,
   inputFile,
   integer,
@@ -13,12 +14,13 @@ import {
   seedOption,
   warmUpOption,
 } from '#harness';
+import { BATCH_ENGINES } from '../harness/batch-engines.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../harness/engine-settings.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 import { parametersOf } from '../harness/parameters.ts';
 import { describeStore } from '../harness/stores/index.ts';
 import { measureFigure7 } from './experiment.ts';
-import { LIMITATIONS } from './limitations.ts';
+import { limitationsOf } from './limitations.ts';
 import { expectedSeconds, type Size, SIZES } from './profiles.ts';
 import { summaryTable } from './summary.ts';
 
@@ -74,6 +76,12 @@ await runExperiment(
         max: 64,
       }),
       ...ENGINE_OPTIONS,
+      batch: choice({
+        choices: BATCH_ENGINES,
+        description:
+          'what runs the batch; hadoop and spark need tens of seconds for each run, so low rates and --batch-seconds of minutes suit them',
+        default: 'local',
+      }),
       workers: integer({
         description: 'worker processes of the batch',
         default: availableParallelism(),
@@ -121,7 +129,7 @@ await runExperiment(
         name: 'embedded',
         durability: describeStore('embedded').durability,
       },
-      limitations: LIMITATIONS,
+      limitations: limitationsOf(options.batch),
     }),
     summary: summaryTable,
   },

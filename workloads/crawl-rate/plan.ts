@@ -1,4 +1,5 @@
 /** All parameters of a run of the experiment, fixed before it begins. */
+import type { BatchEngineName } from '../harness/batch-engines.ts';
 import type { EngineValues } from '../harness/engine-settings.ts';
 import type { SyntheticOptions } from './documents/index.ts';
 import type { Size } from './profiles.ts';
@@ -15,6 +16,8 @@ export interface Plan extends Size {
    * one process that does everything.
    */
   readonly processes: number | undefined;
+  /** What runs the batch. */
+  readonly batch: BatchEngineName;
   /** Worker processes of the batch. */
   readonly workers: number;
   /** A real crawl to cluster as well. */

@@ -7,9 +7,9 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { openPercolator, type CommittedRun } from '#engine';
-import type { WorkerPool } from '#mapreduce';
+import type { ChainEngine } from '#mapreduce';
 import type { CrawlResult } from '#results';
-import { clusterInBatch, readRepresentatives } from './batch/index.ts';
+import { CLUSTERING, readRepresentatives } from './batch/index.ts';
 import { type Check, checkPartition } from './check.ts';
 import {
   describeCrawl,
@@ -31,7 +31,8 @@ export interface RealCrawlOptions {
   readonly crawl: Crawl;
   /** An empty folder for the store and the batch's files. */
   readonly folder: string;
-  readonly pool: WorkerPool;
+  /** The batch's. */
+  readonly engine: ChainEngine;
   readonly signal: AbortSignal;
   readonly onProgress?: ((pages: number) => void) | undefined;
 }
@@ -103,11 +104,11 @@ async function clusterOnPercolator(
 }
 
 async function clusterOnMapReduce(
-  { folder, pool }: RealCrawlOptions,
+  { folder, engine, signal }: RealCrawlOptions,
   records: string,
 ): Promise<Partition> {
   const outputFolder = path.join(folder, 'clusters');
-  await clusterInBatch(pool, { inputs: [{ path: records }], outputFolder });
+  await engine.run({ chain: CLUSTERING, inputs: [{ path: records }], outputFolder, signal });
   return readRepresentatives(outputFolder);
 }
 

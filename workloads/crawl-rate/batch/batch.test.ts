@@ -3,25 +3,24 @@
  * be wrong.
  */
 import assert from 'node:assert/strict';
-import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { execa } from 'execa';
-import { MapReduceError, openWorkerPool } from '#mapreduce';
+import {
+  type ChainOptions,
+  type JobReport,
+  MapReduceError,
+  openWorkerPool,
+  runChain,
+} from '#mapreduce';
 import { createRandom, type Random } from '#engine/base';
 import { temporaryFolder } from '#engine/testing';
 import { clusterInPhases, samePartition } from '../documents/index.ts';
 import type { KeyedDocument, Keys } from '../documents/index.ts';
 import { digestClusters } from './cluster-digest.ts';
-import {
-  clusterInBatch,
-  readClusters,
-  readRepresentatives,
-  type BatchOptions,
-  type BatchReport,
-} from './index.ts';
-import { readClusterFile } from './read-clusters.ts';
-import { clusterBySortPipeline } from './sort-pipeline.ts';
+import { type Cluster, CLUSTERING, readClusters, readRepresentatives } from './index.ts';
+import { duckdbEngine } from './duckdb.ts';
+import { findBatchEngine } from '../../harness/batch-engines.ts';
 
 const folder = temporaryFolder();
 const pool = await openWorkerPool({ workers: 2 });
@@ -57,11 +56,11 @@ async function writeDocuments(
 let outputs = 0;
 async function clusterFile(
   path: string,
-  options: Partial<BatchOptions> = {},
-): Promise<{ report: BatchReport; outputFolder: string }> {
+  options: Partial<ChainOptions> = {},
+): Promise<{ reports: readonly JobReport[]; outputFolder: string }> {
   const outputFolder = join(folder, `clusters-${outputs++}`);
-  const report = await clusterInBatch(pool, { inputs: [{ path }], outputFolder, ...options });
-  return { report, outputFolder };
+  const run = { chain: CLUSTERING, inputs: [{ path }], outputFolder };
+  return { reports: await runChain(pool, { ...run, ...options }), outputFolder };
 }
 
 test('three MapReduces find the clusters of the definition, with few keys and with many', async () => {
@@ -72,32 +71,69 @@ test('three MapReduces find the clusters of the definition, with few keys and wi
     const expected = clusterInPhases(documents);
     const small = { memoryBytesPerWorker: 64 * 1024, partitions: 1 };
     for (const options of [{}, { grouping: 'sort' as const }, small]) {
-      const { report, outputFolder } = await clusterFile(path, options);
+      const { reports, outputFolder } = await clusterFile(path, options);
       const found = await readRepresentatives(outputFolder);
       assert.equal(samePartition(found, expected), undefined, `seed ${seed}`);
-      assert.equal(report.documents, documents.length);
-      assert.equal(report.clusters, new Set(expected.values()).size);
+      assert.equal(reports[0]?.recordsRead, documents.length);
+      assert.equal(reports.at(-1)?.recordsWritten, new Set(expected.values()).size);
     }
   }
 });
 
-test('the streaming programs, joined by sort, find the same clusters', async () => {
-  const random = createRandom(7);
-  const documents = randomDocuments(random, 3000, 2000);
-  const half = documents.length / 2;
-  const inputs = [
-    await writeDocuments(random, 'half-0', documents.slice(0, half)),
-    await writeDocuments(random, 'half-1', documents.slice(half)),
-  ];
-  const output = join(folder, 'clusters-by-sort');
-  await clusterBySortPipeline({ inputs, output, memoryBytes: 2 ** 20, temporaryFolder: folder });
-  const outputFolder = join(folder, 'clusters-of-both');
-  await clusterInBatch(pool, { inputs: inputs.map((path) => ({ path })), outputFolder });
-  const bySort = await digestClusters(readClusterFile(output));
-  assert.equal(bySort, await digestClusters(readClusters(outputFolder)));
-  const expected = clusterInPhases(documents);
-  assert.equal(samePartition(await readRepresentatives(outputFolder), expected), undefined);
-});
+const ENGINES = ['local', 'sort', 'hadoop', 'spark', 'duckdb'] as const;
+const SETTINGS = { workers: 2, memoryBytes: 64 * 2 ** 20 };
+
+for (const name of ENGINES) {
+  test(`${name} finds the clusters of the definition, byte for byte after sorting`, async (t) => {
+    const engine =
+      name === 'duckdb' ? duckdbEngine(SETTINGS) : await findBatchEngine(name, SETTINGS);
+    if (typeof engine === 'string') return t.skip(engine);
+    await using _ = engine;
+    const random = createRandom(7);
+    const documents = randomDocuments(random, 3000, 2000);
+    const half = documents.length / 2;
+    const first = await writeDocuments(random, `half-0-of-${name}`, documents.slice(0, half));
+    const second = await writeDocuments(random, `half-1-of-${name}`, documents.slice(half));
+    const { size: end } = await stat(second);
+    if (name !== 'duckdb') await appendFile(second, 'a document that is still being wri');
+    const inputs = [{ path: first }, { path: second, end }];
+    const outputFolder = join(folder, `clusters-by-${name}`);
+    const run = { chain: CLUSTERING, inputs, outputFolder };
+    await engine.run(run);
+    const expected = clusterInPhases(documents);
+    assert.equal(await digestClusters(readClusters(outputFolder)), await digestOf(expected));
+    assert.ok((await readdir(outputFolder)).every((part) => part.startsWith('part-')));
+    await assert.rejects(engine.run(run), { code: 'OUTPUT_EXISTS' });
+  });
+}
+
+for (const name of ['sort', 'hadoop', 'spark'] as const) {
+  test(`${name} fails on a line that is not a document, and leaves nothing`, async (t) => {
+    const engine = await findBatchEngine(name, SETTINGS);
+    if (typeof engine === 'string') return t.skip(engine);
+    const path = join(folder, `no-documents-of-${name}`);
+    await writeFile(path, 'a\tb\tc\td\te\tf\njust one field\n');
+    const before = await readdir(folder);
+    const outputFolder = join(folder, `no-clusters-by-${name}`);
+    await assert.rejects(engine.run({ chain: CLUSTERING, inputs: [{ path }], outputFolder }), {
+      code: 'TASK_FAILED',
+      message: /this line lacks a field: just one field/,
+    });
+    assert.deepEqual(await readdir(folder), before);
+  });
+}
+
+/** The digest of a partition that was not made by an engine. */
+async function digestOf(partition: ReadonlyMap<string, string>): Promise<string> {
+  const groups = Map.groupBy(partition.keys(), (id) => partition.get(id) ?? id);
+  async function* clusters(): AsyncGenerator<Cluster> {
+    for (const [representative, ids] of groups) {
+      const others = ids.filter((id) => id !== representative);
+      yield { representative, members: [representative, ...others] };
+    }
+  }
+  return digestClusters(clusters());
+}
 
 test('documents appended after the end of an input do not count', async () => {
   const random = createRandom(3);
@@ -105,8 +141,8 @@ test('documents appended after the end of an input do not count', async () => {
   const path = await writeDocuments(random, 'growing', documents);
   const end = (await readFile(path)).length;
   await appendFile(path, 'a document that is still being wri');
-  const { report } = await clusterFile(path, { inputs: [{ path, end }] });
-  assert.equal(report.documents, 100);
+  const { reports } = await clusterFile(path, { inputs: [{ path, end }] });
+  assert.equal(reports[0]?.recordsRead, 100);
 });
 
 test('only the clusters are left on the disk', async () => {
@@ -124,16 +160,7 @@ test('a line that is not a document ends the run with an error that quotes it', 
   await assert.rejects(clusterFile(path), (error) => {
     assert.ok(error instanceof MapReduceError);
     assert.equal(error.code, 'TASK_FAILED');
-    assert.match(error.message, /clustering phase 1 .*lacks a field: just one field/);
+    assert.match(error.message, /cluster-job 1 of 3 .*lacks a field: just one field/);
     return true;
   });
-});
-
-test('a streaming program answers a wrong option with one sentence and exit code 2', async () => {
-  for (const options of [[], ['--phase', '4'], ['--fase', '1']]) {
-    const program = join(import.meta.dirname, 'mr-map.ts');
-    const result = await execa(process.execPath, [program, ...options], { reject: false });
-    assert.equal(result.exitCode, 2);
-    assert.match(result.stderr, /^mr-map: [^\n]+$/);
-  }
 });

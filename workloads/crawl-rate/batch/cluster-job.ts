@@ -22,6 +22,7 @@ import {
   compareBytes,
   MapReduceError,
   Slice,
+  type JobChain,
   type MapReduceJob,
   type Output,
   type Values,
@@ -29,15 +30,20 @@ import {
 
 const TAB = 0x09;
 
-/** The phases, by the number of the key they group by. */
-export type Phase = 1 | 2 | 3;
-export const PHASES: readonly Phase[] = [1, 2, 3];
-
 export interface ClusterJobParameters {
-  readonly phase: Phase;
+  /** The number of the key that it groups by. */
+  readonly phase: 1 | 2 | 3;
 }
 
-/** The workers of the MapReduce and the streaming programs `mr-map` and `mr-reduce` load it. */
+/** The three jobs follow one another. */
+export const chain: readonly ClusterJobParameters[] = ([1, 2, 3] as const).map((phase) => ({
+  phase,
+}));
+
+/** The clustering, for every engine that runs chains. */
+export const CLUSTERING: JobChain = { url: import.meta.url, parameters: chain };
+
+/** The workers of the MapReduce and the streaming programs load it. */
 export function createJob(parameters: unknown): MapReduceJob {
   const { phase } = parameters as ClusterJobParameters;
   const merge = new GroupMerge(3 - phase);

@@ -1,95 +1,131 @@
 /**
- * Compares the MapReduce with the sort pipeline on the same documents, one repeat after the other.
+ * Compares engines on the same documents, one repeat after the other.
  *
- * Both are timed from the call to durable clusters. Both sync only the clusters: the data between
+ * Each is timed from the call to durable clusters, and all sync only the clusters: the data between
  * the phases is useless after a crash. The workers of the MapReduce live through all repeats, as in
- * the crawl-rate experiment, so its first repeat is also its slowest. The programs of the pipeline
- * are started for each repeat, as is usual in a pipeline.
+ * the crawl-rate experiment, so its first repeat is also its slowest. The programs of the others
+ * are started for each repeat, as is usual; what their start costs is measured on one document.
  */
-import { rm } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { WorkerPool } from '#mapreduce';
+import type { ChainEngine } from '#mapreduce';
+import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 import { digestClusters } from './cluster-digest.ts';
-import { clusterInBatch, readClusters, type BatchReport } from './index.ts';
-import { readClusterFile } from './read-clusters.ts';
-import { clusterBySortPipeline } from './sort-pipeline.ts';
+import { CLUSTERING } from './cluster-job.ts';
+import { readClusters } from './read-clusters.ts';
 
 export interface ContestOptions {
   /** Files of documents, one per worker. */
   readonly inputs: readonly string[];
-  /**
-   * For the clusters of both, which are removed before each repeat, and for the spill files of
-   * sort.
-   */
+  /** A file with one document. */
+  readonly single: string;
+  /** For the clusters, and what the engines write meanwhile; removed after each run. */
   readonly folder: string;
-  readonly memoryBytesPerWorker: number;
   readonly signal: AbortSignal;
 }
 
-/** One repeat in which both found the same clusters; otherwise the repeat throws. */
-export interface Repeat {
-  readonly batch: BatchReport;
-  readonly batchSeconds: number;
-  readonly pipelineSeconds: number;
+/** One run of one engine. */
+export interface Run {
+  readonly engine: string;
+  readonly seconds: number;
+  /** Of all its processes; null if the system does not report it. */
+  readonly cpuSeconds: number | null;
+  /** The most that its files took at any moment, as far as it was seen. */
+  readonly diskBytes: number;
   /** Digest of the clusters; the same documents always give the same digest. */
   readonly digest: string;
 }
 
+const DISK_LOOK_MS = 100;
+
 export class Contest {
-  readonly #pool: WorkerPool;
   readonly #options: ContestOptions;
-  readonly #batchOutput: string;
-  readonly #pipelineOutput: string;
+  #digest: string | undefined;
 
-  constructor(pool: WorkerPool, options: ContestOptions) {
-    this.#pool = pool;
+  constructor(options: ContestOptions) {
     this.#options = options;
-    this.#batchOutput = join(options.folder, 'clusters-by-mapreduce');
-    this.#pipelineOutput = join(options.folder, 'clusters-by-sort');
   }
 
-  async repeat(batchFirst: boolean): Promise<Repeat> {
-    await rm(this.#batchOutput, { recursive: true, force: true });
-    await rm(this.#pipelineOutput, { force: true });
-    const early = batchFirst ? await this.#timeBatch() : undefined;
-    const pipelineSeconds = await this.#timePipeline();
-    const batch = early ?? (await this.#timeBatch());
-    return { ...batch, pipelineSeconds, digest: await this.#digestOfBoth() };
-  }
-
-  async #timeBatch(): Promise<Pick<Repeat, 'batch' | 'batchSeconds'>> {
-    const { inputs, memoryBytesPerWorker, signal } = this.#options;
-    signal.throwIfAborted();
-    const startedMs = performance.now();
-    const batch = await clusterInBatch(this.#pool, {
-      inputs: inputs.map((path) => ({ path })),
-      outputFolder: this.#batchOutput,
-      memoryBytesPerWorker,
-    });
-    return { batch, batchSeconds: (performance.now() - startedMs) / 1000 };
-  }
-
-  async #timePipeline(): Promise<number> {
-    const { inputs, folder, memoryBytesPerWorker, signal } = this.#options;
-    signal.throwIfAborted();
-    const startedMs = performance.now();
-    await clusterBySortPipeline({
-      inputs,
-      output: this.#pipelineOutput,
-      memoryBytes: memoryBytesPerWorker * this.#pool.size,
-      temporaryFolder: folder,
-      signal,
-    });
-    return (performance.now() - startedMs) / 1000;
-  }
-
-  async #digestOfBoth(): Promise<string> {
-    const byBatch = await digestClusters(readClusters(this.#batchOutput));
-    const byPipeline = await digestClusters(readClusterFile(this.#pipelineOutput));
-    if (byBatch === byPipeline) return byBatch;
+  /**
+   * Runs the engine on all documents.
+   * @throws if its clusters are not those of the runs before
+   */
+  async run(engine: ChainEngine): Promise<Run> {
+    const run = await this.#timed(engine, this.#options.inputs);
+    this.#digest ??= run.digest;
+    if (run.digest === this.#digest) return run;
     throw new Error(
-      `the MapReduce and the pipeline found different clusters (${byBatch}, ${byPipeline}): ` +
+      `${engine.name} found other clusters than the engines before it (${run.digest}, ${this.#digest}): ` +
         'one of them is broken, and this run has no numbers',
     );
   }
+
+  /** Seconds of a run on one document: what is not work on documents. */
+  async startUpSeconds(engine: ChainEngine): Promise<number> {
+    return (await this.#timed(engine, [this.#options.single])).seconds;
+  }
+
+  async #timed(engine: ChainEngine, inputs: readonly string[]): Promise<Run> {
+    const { signal } = this.#options;
+    const folder = join(this.#options.folder, 'contest');
+    await mkdir(folder);
+    const outputFolder = join(folder, 'clusters');
+    const disk = watchDisk(folder);
+    try {
+      const cpuBefore = cpuSecondsOf([process.pid]);
+      const startedMs = performance.now();
+      const files = inputs.map((path) => ({ path }));
+      await engine.run({ chain: CLUSTERING, inputs: files, outputFolder, signal });
+      const seconds = (performance.now() - startedMs) / 1000;
+      const cpuAfter = cpuSecondsOf([process.pid]);
+      return {
+        engine: engine.name,
+        seconds,
+        cpuSeconds: cpuBefore === null || cpuAfter === null ? null : cpuAfter - cpuBefore,
+        diskBytes: await disk.most(),
+        digest: await digestClusters(readClusters(outputFolder)),
+      };
+    } finally {
+      await disk.most();
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+}
+
+interface DiskWatch {
+  /** Ends the watch, with a last look. */
+  most(): Promise<number>;
+}
+
+function watchDisk(folder: string): DiskWatch {
+  let most = 0;
+  let ended: Promise<number> | undefined;
+  const look = async (): Promise<void> => {
+    most = Math.max(most, await bytesIn(folder));
+  };
+  let looking = look();
+  const timer = setInterval(() => {
+    looking = looking.then(look);
+  }, DISK_LOOK_MS);
+  const end = async (): Promise<number> => {
+    clearInterval(timer);
+    await looking;
+    await look();
+    return most;
+  };
+  return { most: async () => (ended ??= end()) };
+}
+
+/** Files may go while they are counted. */
+async function bytesIn(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const sizes = await Promise.all(
+    entries
+      .filter((entry) => entry.isFile())
+      .map(async ({ parentPath, name }) => {
+        const found = await stat(join(parentPath, name)).catch(() => undefined);
+        return found === undefined ? 0 : found.blocks * 512;
+      }),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
 }

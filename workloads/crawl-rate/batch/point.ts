@@ -15,9 +15,9 @@
  */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { WorkerPool } from '#mapreduce';
+import type { ChainEngine } from '#mapreduce';
 import { createLatencyHistogram, type Histogram, type TimeSeriesRow } from '#results';
-import { clusterInBatch, readRepresentatives } from './index.ts';
+import { CLUSTERING, readRepresentatives } from './index.ts';
 import {
   createSyntheticDocuments,
   documentId,
@@ -25,11 +25,12 @@ import {
   type SyntheticOptions,
 } from '../documents/index.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
+import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 import { type Check, checkPartition } from '../check.ts';
 import { judge, type KeptUp } from '../saturation.ts';
 
 export interface MapReducePointOptions {
-  readonly pool: WorkerPool;
+  readonly engine: ChainEngine;
   /** For the output of the runs, which is removed. */
   readonly folder: string;
   readonly documents: SyntheticOptions;
@@ -45,7 +46,8 @@ export interface MapReducePointOptions {
 export interface Cycle {
   readonly documents: number;
   readonly seconds: number;
-  readonly cpuSeconds: number;
+  /** Of this process and all workers; null if the system does not report it. */
+  readonly cpuSeconds: number | null;
 }
 
 export interface MapReducePoint {
@@ -75,7 +77,7 @@ export async function measureMapReduce(options: MapReducePointOptions): Promise<
   const [first, last] = [series[0], series.at(-1)];
   const seconds = first && last ? last.seconds - first.seconds : 0;
   const documents = runs.histogram.totalCount;
-  const cpuSeconds = cycles.reduce((sum, cycle) => sum + cycle.cpuSeconds, 0);
+  const cpu = cycles.flatMap(({ cpuSeconds }) => cpuSeconds ?? []);
   return {
     histogram: runs.histogram,
     series: runs.series,
@@ -89,7 +91,10 @@ export async function measureMapReduce(options: MapReducePointOptions): Promise<
     cycles,
     documents,
     seconds,
-    cpuSecondsPerDocument: documents === 0 ? null : cpuSeconds / documents,
+    cpuSecondsPerDocument:
+      documents === 0 || cpu.length < cycles.length
+        ? null
+        : cpu.reduce((sum, one) => sum + one, 0) / documents,
   };
 }
 
@@ -131,15 +136,23 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
 }
 
 async function runOnce(options: MapReducePointOptions, arrived: number): Promise<Cycle> {
-  const { pool, folder, repositoryFiles, arrivals, documents } = options;
+  const { engine, folder, repositoryFiles, arrivals, documents, signal } = options;
   const outputFolder = outputOf(folder);
   await rm(outputFolder, { recursive: true, force: true });
   const inputs = [
     ...repositoryFiles.map((file) => ({ path: file })),
     { path: arrivals.file, end: arrived * documents.documentBytes },
   ];
-  const report = await clusterInBatch(pool, { inputs, outputFolder });
-  return { documents: report.documents, seconds: report.seconds, cpuSeconds: report.cpuSeconds };
+  const cpuBefore = cpuSecondsOf([process.pid]);
+  const startUs = monotonicUs();
+  await engine.run({ chain: CLUSTERING, inputs, outputFolder, signal });
+  const seconds = (monotonicUs() - startUs) / 1e6;
+  const cpuAfter = cpuSecondsOf([process.pid]);
+  return {
+    documents: documents.repository + arrived,
+    seconds,
+    cpuSeconds: cpuBefore === null || cpuAfter === null ? null : cpuAfter - cpuBefore,
+  };
 }
 
 /** Latencies of the arrivals `first` to `end` - 1, all completed at the same moment. */

@@ -25,7 +25,7 @@ export async function readRepresentatives(outputFolder: string): Promise<Map<str
 }
 
 /** Does not use `node:readline`, which also ends lines at other characters that an id may hold. */
-export async function* readClusterFile(path: string): AsyncGenerator<Cluster> {
+async function* readClusterFile(path: string): AsyncGenerator<Cluster> {
   let carry = '';
   for await (const text of createReadStream(path, 'utf8') as AsyncIterable<string>) {
     const lines = (carry + text).split('\n');

@@ -1,0 +1,125 @@
+/**
+ * An engine that runs a chain of jobs: our own, or an existing one that keeps Hadoop Streaming's
+ * contract. All run the same functions of the same module; only what is between them differs.
+ *
+ * An engine writes into a folder next to the output folder, which gets its name when everything in
+ * it is on the disk: the output appears whole or not at all, with every engine.
+ */
+import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { MapReduceError } from '../errors.ts';
+import { type Input, isUri, resolveInputs, type Split } from '../input-splits.ts';
+import type { JobChain } from '../job-chain.ts';
+import { exists, outputExists, syncFolder } from '../output-folder.ts';
+
+export interface ChainRun {
+  readonly chain: JobChain;
+  /** A path that is a URI, as of a cluster's file system, is for engines that know it. */
+  readonly inputs: readonly Input[];
+  /**
+   * Must not exist; has the parts of the last job when the run has succeeded. As a URI, it is
+   * written by the engine itself.
+   */
+  readonly outputFolder: string;
+  /** Ends the run, and all its processes. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** What an engine may use of this machine. */
+export interface EngineSize {
+  /** Processes that map or reduce at the same time; also the number of reducers. */
+  readonly workers: number;
+  /** For sorting, of all workers together. Too little: more is sorted on the disk. */
+  readonly memoryBytes: number;
+}
+
+export interface ChainEngine extends AsyncDisposable {
+  readonly name: string;
+  /** Resolves when the output folder is there, on the disk. */
+  run(run: ChainRun): Promise<void>;
+}
+
+/** The folders of one run of an engine. */
+export interface Workplace {
+  /** For anything; removed at the end. */
+  readonly work: string;
+  /** An empty folder, or a URI; the parts in it become the output. */
+  readonly output: string;
+}
+
+type Start = (run: ChainRun, inputs: readonly Split[], place: Workplace) => Promise<void>;
+
+/** An engine that is a program: `start` writes the parts, and this publishes them. */
+export function outsideEngine(name: string, start: Start): ChainEngine {
+  return {
+    name,
+    run: async (run) => {
+      const inputs = await resolveInputs(run.inputs);
+      if (isUri(run.outputFolder)) return startAtUri(start, run, inputs);
+      const folder = resolve(run.outputFolder);
+      if (await exists(folder)) throw outputExists(folder);
+      await mkdir(dirname(folder), { recursive: true });
+      const unfinished = await mkdtemp(join(dirname(folder), `${basename(folder)}.unfinished-`));
+      const place = { work: join(unfinished, 'work'), output: join(unfinished, 'output') };
+      try {
+        await Promise.all([mkdir(place.work), mkdir(place.output)]);
+        await start(run, inputs, place);
+        await publish(place.output, folder);
+      } finally {
+        await rm(unfinished, { recursive: true, force: true });
+      }
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+/** The engine writes the output to its place; only what it needs meanwhile is on this machine. */
+async function startAtUri(start: Start, run: ChainRun, inputs: readonly Split[]): Promise<void> {
+  const work = await mkdtemp(join(tmpdir(), 'mapreduce-'));
+  try {
+    await start(run, inputs, { work, output: run.outputFolder });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+const PROGRAM = fileURLToPath(new URL('../streaming-program.ts', import.meta.url));
+
+/** The command of one side of a job, as words: the repository's own Node, and no shell. */
+export function streamingCommand(
+  side: 'map' | 'reduce',
+  url: string,
+  parameters: unknown,
+): string[] {
+  return [process.execPath, PROGRAM, side, url, encodedParameters(parameters)];
+}
+
+export function encodedParameters(parameters: unknown): string {
+  return Buffer.from(JSON.stringify(parameters ?? null)).toString('base64url');
+}
+
+/** @throws INVALID_ARGUMENT if only a part of a file is an input, and the engine reads whole ones */
+export function wholeFile({ path, start }: Split, engine: string): string {
+  if (start === 0) return path;
+  throw new MapReduceError(
+    'INVALID_ARGUMENT',
+    `input ${path} begins at byte ${start}, and ${engine} reads files from their first byte`,
+  );
+}
+
+/** Syncs the parts, moves them to their place, and makes that durable. */
+async function publish(output: string, folder: string): Promise<void> {
+  for (const name of await readdir(output)) {
+    const file = await open(join(output, name));
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+  await syncFolder(output);
+  await rename(output, folder);
+  await syncFolder(dirname(folder));
+}

@@ -1,0 +1,20 @@
+/** Chains by this baseline itself, on a pool of worker processes that lives as long as the engine. */
+import { runChain } from '../job-chain.ts';
+import { openWorkerPool } from '../worker-pool.ts';
+import type { ChainEngine, EngineSize } from './engine.ts';
+
+export async function localEngine({ workers, memoryBytes }: EngineSize): Promise<ChainEngine> {
+  const pool = await openWorkerPool({ workers });
+  return {
+    name: 'MapReduce',
+    run: async ({ chain, inputs, outputFolder, signal }) => {
+      // Without workers a running job fails at once, instead of running to its end.
+      const stop = (): void => void pool[Symbol.asyncDispose]();
+      signal?.addEventListener('abort', stop, { once: true });
+      const memoryBytesPerWorker = Math.floor(memoryBytes / workers);
+      await runChain(pool, { chain, inputs, outputFolder, memoryBytesPerWorker });
+      signal?.removeEventListener('abort', stop);
+    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}

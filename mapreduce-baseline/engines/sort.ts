@@ -1,0 +1,64 @@
+/** Chains by GNU sort; sort-chain.sh describes the arrangement and its reasons. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import type { Split } from '../input-splits.ts';
+import {
+  type ChainEngine,
+  type ChainRun,
+  encodedParameters,
+  type EngineSize,
+  outsideEngine,
+  streamingCommand,
+  wholeFile,
+  type Workplace,
+} from './engine.ts';
+import { runProgram } from './program.ts';
+
+const PIPELINE = fileURLToPath(new URL('sort-chain.sh', import.meta.url));
+const NAME = 'sort';
+
+/** Why the pipeline cannot run here, as a sentence; undefined if it can. */
+export async function whyNoGnuSort(): Promise<string | undefined> {
+  const { stdout, failed } = await execa('sort', ['--version'], { reject: false });
+  if (failed) return 'sort is not found on PATH, and the comparison needs GNU sort.';
+  if (stdout.includes('GNU coreutils')) return undefined;
+  return 'sort on PATH is not GNU sort (coreutils), which the comparison needs.';
+}
+
+/** Each input is mapped and sorted by processes of its own: one per core is best. */
+export function sortEngine({ memoryBytes }: Pick<EngineSize, 'memoryBytes'>): ChainEngine {
+  return outsideEngine(NAME, (...run) => runPipeline(memoryBytes, ...run));
+}
+
+async function runPipeline(
+  memoryBytes: number,
+  { chain, signal }: ChainRun,
+  inputs: readonly Split[],
+  { work, output }: Workplace,
+): Promise<void> {
+  const [node = '', program = ''] = streamingCommand('map', chain.url, undefined);
+  const files = await Promise.all(inputs.map(pathAndLength));
+  const env = {
+    NODE: node,
+    PROGRAM: program,
+    JOB: chain.url,
+    PARAMETERS: chain.parameters.map(encodedParameters).join(' '),
+    WORK: work,
+    OUTPUT: join(output, 'part-00000'),
+    MEMORY_EACH: kibibytes(memoryBytes / inputs.length),
+    MEMORY_ALL: kibibytes(memoryBytes),
+    THREADS: String(inputs.length),
+  };
+  await runProgram(NAME, ['sh', PIPELINE, ...files.flat()], { env, signal });
+}
+
+async function pathAndLength(input: Split): Promise<[path: string, length: string]> {
+  const path = wholeFile(input, NAME);
+  return [path, (await stat(path)).size === input.end ? 'all' : String(input.end)];
+}
+
+function kibibytes(bytes: number): string {
+  return String(Math.max(1, Math.floor(bytes / 1024)));
+}

@@ -1,0 +1,58 @@
+/** Chains by Spark; spark-chain.py describes how. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { isUri } from '../input-splits.ts';
+import { type ChainEngine, type EngineSize, outsideEngine, streamingCommand } from './engine.ts';
+import { runProgram } from './program.ts';
+import { moveParts, uriOf, wholeFiles } from './whole-files.ts';
+
+const NAME = 'Spark';
+const SCRIPT = fileURLToPath(new URL('spark-chain.py', import.meta.url));
+
+export interface SparkOptions extends Pick<EngineSize, 'workers'> {
+  /** Starts a script of Spark's: `spark-submit`, or a Python that has pyspark. */
+  readonly command: readonly string[];
+  /** Settings of Spark by their names, such as `spark.executor.memory`. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** Spark's own configuration decides where it runs; by default on all cores of this machine. */
+export function sparkEngine({ command, settings, workers }: SparkOptions): ChainEngine {
+  return outsideEngine(NAME, async ({ chain, signal }, inputs, { work, output }) => {
+    const files = await wholeFiles(inputs, work, NAME);
+    const after = isUri(output) ? output : join(work, 'after');
+    const task = {
+      inputs: files.map(uriOf),
+      output: uriOf(after),
+      reducers: workers,
+      jobs: chain.parameters.map((parameters) => ({
+        map: shellCommand(streamingCommand('map', chain.url, parameters)),
+        reduce: shellCommand(streamingCommand('reduce', chain.url, parameters)),
+      })),
+    };
+    const env = {
+      // Python hashes texts differently in each process unless it is told not to.
+      PYTHONHASHSEED: '0',
+      SPARK_LOCAL_DIRS: join(work, 'spark'),
+      PYSPARK_SUBMIT_ARGS: [...confWords(settings), 'pyspark-shell'].join(' '),
+    };
+    const isSubmit = command[0]?.includes('spark-submit') === true;
+    const words = [
+      ...command,
+      ...(isSubmit ? confWords(settings) : []),
+      SCRIPT,
+      JSON.stringify(task),
+    ];
+    await runProgram(NAME, words, { env, signal });
+    if (!isUri(output)) await moveParts(after, output);
+  });
+}
+
+function confWords(settings: SparkOptions['settings']): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['--conf', `${name}=${value}`]);
+}
+
+/** Python's `shlex` splits it again. */
+function shellCommand(words: readonly string[]): string {
+  return words.map((word) => `'${word.replaceAll("'", `'"'"'`)}'`).join(' ');
+}

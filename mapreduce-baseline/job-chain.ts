@@ -1,0 +1,106 @@
+/**
+ * Jobs that follow one another: each reads what the one before it has written. A chain is one
+ * module, and the parameters of each of its jobs.
+ *
+ * Only the output of the last job is synced to the disk: the outputs of the earlier jobs are
+ * useless without their run, and are removed at its end.
+ */
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { MapReduceError } from './errors.ts';
+import type { Input } from './input-splits.ts';
+import type { JobOptions } from './job-options.ts';
+import type { JobReport } from './job-report.ts';
+import { runJob } from './run-job.ts';
+import type { WorkerPool } from './worker-pool.ts';
+
+export interface JobChain {
+  /** Module that exports `createJob`, as a `file:` URL. */
+  readonly url: string;
+  /** What each job passes to `createJob`, in order; at least one. */
+  readonly parameters: readonly unknown[];
+}
+
+export interface ChainOptions extends Omit<JobOptions, 'name' | 'job' | 'durable'> {
+  readonly chain: JobChain;
+}
+
+/**
+ * The chain that a module defines: its exports `createJob` and, if it has several jobs, `chain`,
+ * the parameters of each.
+ * @throws INVALID_ARGUMENT if the module cannot be loaded, or is no job
+ */
+export async function loadChain(url: string): Promise<JobChain> {
+  const { createJob, chain = [undefined] } = await loadModule(url);
+  if (typeof createJob !== 'function') {
+    throw new MapReduceError('INVALID_ARGUMENT', `${url} does not export createJob`);
+  }
+  if (Array.isArray(chain) && chain.length > 0) return { url, parameters: chain };
+  throw new MapReduceError(
+    'INVALID_ARGUMENT',
+    `${url} must export as chain a list of parameters, one for each job`,
+  );
+}
+
+/** Runs the jobs on a pool of workers. Returns the report of each. */
+export async function runChain(pool: WorkerPool, options: ChainOptions): Promise<JobReport[]> {
+  const { chain, ...ofJobs } = options;
+  const reports: JobReport[] = [];
+  await throughFolders(options, async (parameters, inputs, outputFolder, isLast) => {
+    const name = nameOf(chain, reports.length);
+    const job = { url: chain.url, parameters };
+    const step = { ...ofJobs, name, job, inputs, outputFolder, durable: isLast };
+    reports.push(await runJob(pool, step));
+  });
+  return reports;
+}
+
+type Step = (
+  parameters: unknown,
+  inputs: readonly Input[],
+  outputFolder: string,
+  isLast: boolean,
+) => Promise<void>;
+
+/** Calls `step` for each job, with a folder for its output; the last one is the chain's own. */
+async function throughFolders(
+  { chain, inputs, outputFolder }: Pick<ChainOptions, 'chain' | 'inputs' | 'outputFolder'>,
+  step: Step,
+): Promise<void> {
+  const target = resolve(outputFolder);
+  await mkdir(dirname(target), { recursive: true });
+  const between = await mkdtemp(join(dirname(target), `${basename(target)}.jobs-`));
+  try {
+    let next = inputs;
+    for (const [i, parameters] of chain.parameters.entries()) {
+      const isLast = i === chain.parameters.length - 1;
+      const folder = isLast ? target : join(between, `after-${i + 1}`);
+      await step(parameters, next, folder, isLast);
+      next = isLast ? [] : await partsOf(folder);
+    }
+  } finally {
+    await rm(between, { recursive: true, force: true });
+  }
+}
+
+/** The files a job left in its output folder, in order. */
+async function partsOf(folder: string): Promise<Input[]> {
+  const names = await readdir(folder);
+  return names.toSorted().map((name) => ({ path: join(folder, name) }));
+}
+
+function nameOf({ url, parameters }: JobChain, index: number): string {
+  const module = basename(url).replace(/\.[^.]*$/, '');
+  return parameters.length === 1 ? module : `${module} ${index + 1} of ${parameters.length}`;
+}
+
+async function loadModule(url: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(url)) as Record<string, unknown>;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new MapReduceError('INVALID_ARGUMENT', `${url} cannot be loaded: ${reason}`, {
+      cause,
+    });
+  }
+}

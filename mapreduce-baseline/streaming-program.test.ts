@@ -1,0 +1,36 @@
+/** The streaming program as other engines start it, and its bad arguments. */
+import assert from 'node:assert/strict';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import { execa } from 'execa';
+import { streamingCommand } from './engines/engine.ts';
+
+const JOB = new URL('testing/word-count-job.ts', import.meta.url).href;
+
+interface Ended {
+  readonly exitCode: number | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run([command = '', ...words]: readonly string[], input = ''): Promise<Ended> {
+  const { exitCode, stdout, stderr } = await execa(command, words, { input, reject: false });
+  return { exitCode, stdout, stderr };
+}
+
+test('the program maps and reduces with the job and the parameters that it is given', async () => {
+  const parameters = { combine: false };
+  const mapped = await run(streamingCommand('map', JOB, parameters), 'to be or\nnot to be\n');
+  const sorted = mapped.stdout.split('\n').toSorted().join('\n');
+  const reduced = await run(streamingCommand('reduce', JOB, parameters), sorted);
+  assert.equal(reduced.stdout, 'be\t2\nnot\t1\nor\t1\nto\t2');
+});
+
+test('the program answers wrong arguments with one sentence and exit code 2', async () => {
+  const program = fileURLToPath(new URL('streaming-program.ts', import.meta.url));
+  for (const words of [[], ['mop'], ['map', 'file:///no/such/job.ts']]) {
+    const result = await run([process.execPath, program, ...words]);
+    assert.equal(result.exitCode, 2);
+    assert.match(result.stderr, /^streaming-program: [^\n]+$/);
+  }
+});

@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+/**
+ * A job's functions as a program of Hadoop Streaming's contract, for any engine that keeps it:
+ *
+ *     streaming-program map|reduce <url of the job's module> <its parameters>
+ *
+ * The parameters are JSON in base64url, which no shell and no engine changes.
+ */
+import { MapReduceError } from './errors.ts';
+import { streamMap, streamReduce } from './streaming.ts';
+import type { CreateJob } from './job.ts';
+
+const STREAMS = { map: streamMap, reduce: streamReduce } as const;
+
+const [side = '', url = '', parameters = ''] = process.argv.slice(2);
+const stream = Object.entries(STREAMS).find(([name]) => name === side)?.[1];
+if (stream === undefined) refuse(`the first argument is "${side}"; it must be map or reduce`);
+try {
+  stream((await jobModule()).createJob(decoded()));
+} catch (error) {
+  // One line, which the engine's report can be searched for.
+  if (!(error instanceof MapReduceError)) throw error;
+  process.stderr.write(`streaming-program: ${error.message}\n`);
+  process.exitCode = 1;
+}
+
+async function jobModule(): Promise<{ readonly createJob: CreateJob }> {
+  try {
+    return (await import(url)) as { readonly createJob: CreateJob };
+  } catch (error) {
+    return refuse(`the job "${url}" cannot be loaded: ${String(error)}`);
+  }
+}
+
+function decoded(): unknown {
+  if (parameters === '') return undefined;
+  return JSON.parse(Buffer.from(parameters, 'base64url').toString('utf8'));
+}
+
+function refuse(reason: string): never {
+  process.stderr.write(`streaming-program: ${reason}\n`);
+  process.exit(2);
+}

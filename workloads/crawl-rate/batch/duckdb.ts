@@ -1,0 +1,23 @@
+/** The clustering by DuckDB, next to the engines that run its jobs; see duckdb-program.ts. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type ChainEngine, type EngineSize, outsideEngine, runProgram } from '#mapreduce';
+
+const PROGRAM = fileURLToPath(new URL('duckdb-program.ts', import.meta.url));
+const NAME = 'DuckDB';
+/** What its reader of files needs besides the groups. */
+const MEMORY_BYTES_MIN = 256 * 1024 * 1024;
+
+/** Ignores the chain: it knows the clustering alone. */
+export function duckdbEngine({ workers, memoryBytes }: EngineSize): ChainEngine {
+  return outsideEngine(NAME, async ({ signal }, inputs, place) => {
+    const task = {
+      inputs: inputs.map(({ path }) => path),
+      output: join(place.output, 'part-00000'),
+      threads: workers,
+      memoryBytes: Math.max(memoryBytes, MEMORY_BYTES_MIN),
+      folder: place.work,
+    };
+    await runProgram(NAME, [process.execPath, PROGRAM, JSON.stringify(task)], { signal });
+  });
+}

@@ -1,0 +1,64 @@
+/** Hadoop Streaming: the user's, or one from Maven that runs in one process. */
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import type { HadoopOptions } from '#mapreduce';
+import { type MavenArtifact, resolveClassPath, resolvedClassPath, runs } from './maven.ts';
+
+const VERSION = '3.4.2';
+const ARTIFACTS: readonly MavenArtifact[] = [
+  'hadoop-streaming',
+  'hadoop-mapreduce-client-jobclient',
+  'hadoop-common',
+].map((name) => ({ coordinates: `org.apache.hadoop:${name}:${VERSION}` }));
+const STREAMING = 'org.apache.hadoop.streaming.HadoopStreaming';
+const FILE_SYSTEM = 'org.apache.hadoop.fs.FsShell';
+const STREAMING_FOLDER = 'share/hadoop/tools/lib';
+/** For Hadoop itself, besides what it sorts in memory. */
+const JVM_MEBIBYTES = 512;
+const MEBIBYTE = 1024 * 1024;
+
+type HadoopCommand = Pick<HadoopOptions, 'command' | 'fileSystem' | 'isLocal'>;
+
+/**
+ * The Hadoop of this machine, or a sentence that says what is missing.
+ * @param memoryBytes that Hadoop's own process may sort in, if it is one from Maven
+ */
+export async function findHadoop(memoryBytes: number): Promise<HadoopCommand | string> {
+  const home = process.env['HADOOP_HOME'];
+  if (home !== undefined && home !== '') return ofHome(home);
+  if (!(await runs('java', ['-version']))) {
+    return 'Hadoop needs Java 11 or newer, and there is no java on PATH: install one, or set HADOOP_HOME.';
+  }
+  const classPath = hadoopClassPath();
+  if (classPath === undefined) {
+    return 'Hadoop is missing: set HADOOP_HOME, or install Maven and run ./run.sh mapreduce --engine hadoop --fetch.';
+  }
+  const heap = `-Xmx${Math.ceil(memoryBytes / MEBIBYTE) + JVM_MEBIBYTES}m`;
+  const java = ['java', heap, '-cp', classPath];
+  return { command: [...java, STREAMING], fileSystem: [...java, FILE_SYSTEM], isLocal: true };
+}
+
+/** The class path of Hadoop, if it was brought from Maven. */
+export function hadoopClassPath(): string | undefined {
+  return resolvedClassPath(ARTIFACTS);
+}
+
+/** Brings Hadoop from Maven, or says in a sentence why it cannot. */
+export async function fetchHadoop(signal?: AbortSignal): Promise<string | undefined> {
+  if (hadoopClassPath() !== undefined) return undefined;
+  if (!(await runs('mvn', ['-version']))) return 'Maven is needed, and there is no mvn on PATH.';
+  await resolveClassPath(ARTIFACTS, signal);
+  return undefined;
+}
+
+function ofHome(home: string): HadoopCommand | string {
+  const folder = path.join(home, STREAMING_FOLDER);
+  const jars = existsSync(folder) ? readdirSync(folder) : [];
+  const jar = jars.find((name) => /^hadoop-streaming-[\d.]+\.jar$/.test(name));
+  if (jar === undefined) {
+    return `HADOOP_HOME must name a Hadoop with ${STREAMING_FOLDER}/hadoop-streaming-*.jar, but is "${home}".`;
+  }
+  const hadoop = path.join(home, 'bin/hadoop');
+  const command = [hadoop, 'jar', path.join(folder, jar)];
+  return { command, fileSystem: [hadoop, 'fs'], isLocal: false };
+}

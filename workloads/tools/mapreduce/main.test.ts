@@ -1,0 +1,117 @@
+/** `./run.sh mapreduce` as a user runs it: jobs of their own, bad input, and a Hadoop of their own. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { test } from 'node:test';
+import { temporaryFolder } from '#engine/testing';
+import { hadoopClassPath } from '../../harness/jvm/hadoop.ts';
+import { runProgram } from '../../harness/testing/run-script.ts';
+
+const MAIN = new URL('main.ts', import.meta.url);
+const MAPREDUCE = new URL('../../../mapreduce-baseline/', import.meta.url);
+
+/** Counts words, then how many words have each count. */
+const JOB = `
+import { Slice } from '${new URL('bytes.ts', MAPREDUCE).href}';
+import { createJob as countWords } from '${new URL('testing/word-count-job.ts', MAPREDUCE).href}';
+export const chain = [{ combine: true, field: 0 }, { combine: false, field: 1 }];
+export function createJob({ combine, field }) {
+  const job = countWords({ combine });
+  const text = (line) => Buffer.from(String(line).split('\\t')[field]);
+  return { ...job, map: (line, output) => job.map(new Slice(text(line)), output) };
+}
+`;
+
+interface Files {
+  readonly folder: string;
+  readonly job: string;
+  readonly words: string;
+}
+
+async function files(): Promise<Files> {
+  const folder = temporaryFolder();
+  const [job, words] = [path.join(folder, 'job.mjs'), path.join(folder, 'words')];
+  await writeFile(job, JOB);
+  await writeFile(words, 'to be or\nnot to be\n');
+  return { folder, job, words };
+}
+
+async function linesOf(folder: string): Promise<readonly string[]> {
+  const parts = (await readdir(folder)).filter((name) => name.startsWith('part-'));
+  const texts = await Promise.all(parts.map((name) => readFile(path.join(folder, name), 'utf8')));
+  return texts.join('').split('\n').filter(Boolean).toSorted();
+}
+
+test('a job of the user runs on our runner and between GNU sorts, with the same result', async () => {
+  const { folder, job, words } = await files();
+  for (const engine of ['local', 'sort']) {
+    const output = path.join(folder, engine);
+    const options = ['--engine', engine, '--job', job, '--input', words, '--output', output];
+    const { exitCode, stdout, stderr } = await runProgram(MAIN, options);
+    assert.equal(exitCode, 0, stderr);
+    assert.match(stdout, /: 2 jobs of .* in [\d.]+ s.*Output: /);
+    assert.deepEqual(await linesOf(output), ['1\t2', '2\t2']);
+  }
+});
+
+test('a Hadoop of the user gets URIs, and nothing is left between the jobs', async (t) => {
+  const classPath = hadoopClassPath();
+  if (classPath === undefined) return t.skip('Hadoop is missing: ./run.sh mapreduce --fetch');
+  const { folder, job, words } = await files();
+  const env = { HADOOP_HOME: await hadoopHome(path.join(folder, 'hadoop'), classPath) };
+  const output = path.join(folder, 'counts');
+  const uris = [words, output].map((name) => pathToFileURL(name).href);
+  const places = ['--input', String(uris[0]), '--output', String(uris[1])];
+  const options = ['--engine', 'hadoop', '--job', job, ...places];
+  const { exitCode, stderr } = await runProgram(MAIN, options, { env });
+  assert.equal(exitCode, 0, stderr);
+  assert.deepEqual(await linesOf(output), ['1\t2', '2\t2']);
+  assert.deepEqual((await readdir(folder)).toSorted(), ['counts', 'hadoop', 'job.mjs', 'words']);
+});
+
+/** A folder like that of a Hadoop that was installed, around the one from Maven. */
+async function hadoopHome(home: string, classPath: string): Promise<string> {
+  const streaming = path.join(home, 'share/hadoop/tools/lib');
+  for (const folder of [path.join(home, 'bin'), path.join(home, 'etc'), streaming]) {
+    await mkdir(folder, { recursive: true });
+  }
+  await writeFile(path.join(streaming, 'hadoop-streaming-3.4.2.jar'), '');
+  await writeFile(path.join(home, 'etc/core-site.xml'), '<configuration></configuration>');
+  const program = path.join(home, 'bin/hadoop');
+  await writeFile(
+    program,
+    `#!/bin/sh
+case "$1" in
+  jar) shift 2 && set -- org.apache.hadoop.streaming.HadoopStreaming "$@" ;;
+  fs) shift && set -- org.apache.hadoop.fs.FsShell "$@" ;;
+esac
+exec java -cp '${home}/etc:${classPath}' "$@"
+`,
+  );
+  await chmod(program, 0o755);
+  return home;
+}
+
+test('bad input is answered with one sentence that names the option', async () => {
+  const { folder, job, words } = await files();
+  const output = path.join(folder, 'output');
+  const both = ['--input', words, '--output', output];
+  const cases: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
+    [['--input', words], /^--output must name a new folder, but is missing\.$/],
+    [['--output', output], /^--input must name a file or a folder, but is missing\.$/],
+    [['--input', 'nothing', '--output', output], /^--input must be .* exists, but is "nothing"\.$/],
+    [['--input', words, '--output', folder], /^--output must be a new folder, but ".*" exists\.$/],
+    [['--input', 'hdfs://a/b', '--output', output], /^--input must be a path with --engine local/],
+    [[...both, '--setting', 'a=b'], /^--setting has no effect with --engine local\.$/],
+    [[...both, '--engine', 'spark', '--setting', 'a'], /^--setting must be name=value/],
+    [[...both, '--job', words], /^--job must be a module with jobs, but .*cannot be loaded/],
+    [[...both, '--job', `${job}.js`], /^--job must be a module that exists, but is /],
+  ];
+  for (const [options, sentence] of cases) {
+    const { exitCode, stderr } = await runProgram(MAIN, options);
+    assert.equal(exitCode, 2, stderr);
+    assert.match(stderr.trim(), sentence);
+  }
+  assert.deepEqual((await readdir(folder)).toSorted(), ['job.mjs', 'words']);
+});

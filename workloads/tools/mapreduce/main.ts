@@ -1,0 +1,261 @@
+/**
+ * `./run.sh mapreduce`: runs a chain of map and reduce steps over files, on our runner or on an
+ * existing engine.
+ *
+ * 1. Find the engine; with `--fetch`, bring it.
+ * 2. Run the jobs of the module one after the other, the clustering of the crawl unless another one
+ *    is named. Every engine calls the same functions.
+ * 3. Report the time, the processor time of all processes, and what was written.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  choice,
+  counted,
+  flag,
+  integer,
+  type Progress,
+  runCommand,
+  startProgress,
+  text,
+  textList,
+} from '#harness';
+import { type JobChain, loadChain, MapReduceError } from '#mapreduce';
+import { UsageError } from '#results';
+import { CLUSTERING } from '../../crawl-rate/batch/index.ts';
+import {
+  BATCH_ENGINES,
+  type BatchEngineName,
+  openBatchEngine,
+} from '../../harness/batch-engines.ts';
+import { checkFolderWritable } from '../../harness/command-line/path-checks.ts';
+import { fetchHadoop } from '../../harness/jvm/hadoop.ts';
+import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+const specification = {
+  script: 'mapreduce',
+  description:
+    'Runs map and reduce steps over files of lines: on the runner of this project, with GNU sort between ' +
+    'the steps, on Hadoop Streaming or on Spark. The result is the same. Without --job it clusters the documents ' +
+    'of a crawl, as the batch of figure 7 does.',
+  options: {
+    engine: choice({
+      choices: BATCH_ENGINES,
+      description:
+        'what runs the steps; hadoop is the one of HADOOP_HOME, or one from Maven in one process; spark is spark-submit, or Python’s pyspark',
+      default: 'local',
+    }),
+    input: textList({
+      description: 'a file of lines, or a folder of such files; may be given several times',
+      placeholder: 'path',
+    }),
+    output: text({
+      description: 'new folder for the parts of the result; appears when it is whole',
+      placeholder: 'folder',
+    }),
+    job: text({
+      description:
+        'module that exports createJob, and chain if there are several jobs (mapreduce-baseline/job.ts)',
+      placeholder: 'file',
+    }),
+    workers: integer({
+      description: 'processes that map or reduce at the same time; also the number of reducers',
+      default: availableParallelism(),
+      defaultText: 'one per core',
+      min: 1,
+      max: 64,
+    }),
+    memory: integer({
+      description: 'memory for sorting, of all workers together; with less, more is sorted on disk',
+      default: 512,
+      min: 1,
+      max: 1_048_576,
+      unit: 'MiB',
+    }),
+    setting: textList({
+      description: 'a setting of Hadoop or Spark; may be given several times',
+      placeholder: 'name=value',
+    }),
+    fetch: flag({ description: 'only bring Hadoop from Maven, for --engine hadoop' }),
+    json: flag({ description: 'print the report as JSON' }),
+  },
+  examples: [
+    {
+      command: './run.sh mapreduce --engine hadoop --input crawl.tsv --output clusters',
+      does: 'Clusters the documents of a file on Hadoop.',
+    },
+    {
+      command: './run.sh mapreduce --job count-words.ts --input texts --output counts',
+      does: 'Runs a job of your own on all files of a folder.',
+    },
+  ],
+} as const;
+
+await runCommand(specification, async (options, { signal }) => {
+  const progress = startProgress({ stream: process.stderr });
+  try {
+    const report = options.fetch
+      ? await fetch(progress, signal)
+      : await run(options, progress, signal);
+    if (report === undefined) return;
+    const told = options.json ? JSON.stringify(report, null, 2) : inWords(report);
+    process.stdout.write(`${told}\n`);
+  } finally {
+    progress.end();
+  }
+});
+
+async function fetch(progress: Progress, signal: AbortSignal): Promise<undefined> {
+  progress.phase('bringing Hadoop from Maven', 0);
+  const reason = await fetchHadoop(signal);
+  if (reason !== undefined) throw new UsageError(reason);
+}
+
+interface Settings {
+  readonly engine: BatchEngineName;
+  readonly input: readonly string[];
+  readonly output: string | undefined;
+  readonly job: string | undefined;
+  readonly workers: number;
+  readonly memory: number;
+  readonly setting: readonly string[];
+}
+
+interface Report {
+  readonly engine: string;
+  readonly jobs: number;
+  /** Null for what is not on this machine's disk. */
+  readonly inputBytes: number | null;
+  readonly seconds: number;
+  /** Of all processes that were started here; null if the system does not report it. */
+  readonly cpuSeconds: number | null;
+  readonly output: string;
+  readonly outputBytes: number | null;
+}
+
+async function run(given: Settings, progress: Progress, signal: AbortSignal): Promise<Report> {
+  const { workers } = given;
+  const outputFolder = checkedOutput(given);
+  const inputs = await inputsOf(given);
+  const chain = given.job === undefined ? CLUSTERING : await chainOf(given.job);
+  const memoryBytes = given.memory * MEBIBYTE;
+  const settings = settingsOf(given);
+  await using engine = await openBatchEngine(given.engine, { workers, memoryBytes, settings });
+  progress.phase(`${counted(chain.parameters.length, 'jobs')} on ${engine.name}`, 0);
+  const startedMs = performance.now();
+  const cpuBefore = cpuSecondsOf([process.pid]) ?? Number.NaN;
+  const files = inputs.map((file) => ({ path: file }));
+  await engine.run({ chain, inputs: files, outputFolder, signal });
+  const cpuSeconds = (cpuSecondsOf([process.pid]) ?? Number.NaN) - cpuBefore;
+  return {
+    engine: engine.name,
+    jobs: chain.parameters.length,
+    inputBytes: await bytesOf(inputs),
+    seconds: (performance.now() - startedMs) / 1000,
+    cpuSeconds: Number.isNaN(cpuSeconds) ? null : cpuSeconds,
+    output: outputFolder,
+    outputBytes: isUri(outputFolder) ? null : await bytesOf(await filesIn(outputFolder)),
+  };
+}
+
+function inWords({
+  engine,
+  jobs,
+  inputBytes,
+  seconds,
+  cpuSeconds,
+  output,
+  outputBytes,
+}: Report): string {
+  const read = inputBytes === null ? '' : ` of ${megabytes(inputBytes)}`;
+  const cpu = cpuSeconds === null ? '' : `, ${cpuSeconds.toFixed(1)} s of processor`;
+  const written = outputBytes === null ? '' : ` (${megabytes(outputBytes)})`;
+  return `${engine}: ${counted(jobs, 'jobs')}${read} in ${seconds.toFixed(1)} s${cpu}. Output: ${output}${written}`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`;
+}
+
+function checkedOutput({ output, engine }: Settings): string {
+  if (output === undefined) {
+    throw new UsageError('--output must name a new folder, but is missing.');
+  }
+  if (isUri(output)) return onlyOutside('--output', output, engine);
+  checkFolderWritable('--output', output);
+  if (!existsSync(output)) return path.resolve(output);
+  throw new UsageError(`--output must be a new folder, but "${output}" exists.`);
+}
+
+async function inputsOf({ input, engine }: Settings): Promise<readonly string[]> {
+  if (input.length === 0) {
+    throw new UsageError('--input must name a file or a folder, but is missing.');
+  }
+  const found = input.map(async (name) => {
+    if (isUri(name)) return [onlyOutside('--input', name, engine)];
+    if (!existsSync(name)) {
+      throw new UsageError(`--input must be a file or a folder that exists, but is "${name}".`);
+    }
+    const files = statSync(name).isDirectory() ? await filesIn(name) : [name];
+    if (files.length === 0) throw new UsageError(`--input "${name}" is a folder without files.`);
+    return files.map((file) => path.resolve(file));
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function onlyOutside(option: string, uri: string, engine: BatchEngineName): string {
+  if (engine === 'spark') return uri;
+  if (engine === 'hadoop') {
+    if (process.env['HADOOP_HOME'] !== undefined) return uri;
+    throw new UsageError(`${option} must be a path without HADOOP_HOME, but is "${uri}".`);
+  }
+  throw new UsageError(
+    `${option} must be a path with --engine ${engine}, which reads this machine’s files, but is "${uri}".`,
+  );
+}
+
+function settingsOf({ setting, engine }: Settings): Readonly<Record<string, string>> {
+  if (setting.length > 0 && engine !== 'hadoop' && engine !== 'spark') {
+    throw new UsageError(`--setting has no effect with --engine ${engine}.`);
+  }
+  return Object.fromEntries(
+    setting.map((given) => {
+      const [, name = '', value = ''] = /^([^=]+)=(.*)$/s.exec(given) ?? [];
+      if (name !== '') return [name, value];
+      throw new UsageError(`--setting must be name=value, but is "${given}".`);
+    }),
+  );
+}
+
+async function chainOf(file: string): Promise<JobChain> {
+  if (!existsSync(file)) {
+    throw new UsageError(`--job must be a module that exists, but is "${file}".`);
+  }
+  try {
+    return await loadChain(pathToFileURL(file).href);
+  } catch (error) {
+    if (!(error instanceof MapReduceError)) throw error;
+    throw new UsageError(`--job must be a module with jobs, but ${error.message}.`);
+  }
+}
+
+function isUri(name: string): boolean {
+  return name.includes('://');
+}
+
+async function filesIn(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  return files.toSorted().map((name) => path.join(folder, name));
+}
+
+async function bytesOf(files: readonly string[]): Promise<number | null> {
+  if (files.some(isUri)) return null;
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}

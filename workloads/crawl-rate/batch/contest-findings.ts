@@ -108,7 +108,9 @@ function enginesTable(documents: number, contestants: readonly Contestant[]): Re
       return [
         name,
         runs.length,
-        ...[secondsOf(one), Math.min(...seconds), Math.max(...seconds)].map((value) => rounded(value)),
+        ...[secondsOf(one), Math.min(...seconds), Math.max(...seconds)].map((value) =>
+          rounded(value),
+        ),
         Math.round(documents / secondsOf(one)),
         cpu.length === 0 ? null : rounded(median(cpu)),
         rounded(startUpSeconds),

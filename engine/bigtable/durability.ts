@@ -3,7 +3,7 @@ import { unreachable } from '../base/index.ts';
 
 type Store =
   | { readonly kind: 'embedded'; readonly fsync?: boolean | undefined }
-  | { readonly kind: 'emulator' | 'cloud' };
+  | { readonly kind: 'emulator' | 'cloud' | 'hbase' };
 
 export function durabilityOf(store: Store): string {
   switch (store.kind) {
@@ -15,6 +15,11 @@ export function durabilityOf(store: Store): string {
       return 'nothing survives the emulator, which keeps everything in memory';
     case 'cloud':
       return 'every commit is stored by Cloud Bigtable before it is answered';
+    case 'hbase':
+      return (
+        'every commit is in the log of a region server, on as many machines as HDFS replicates to: ' +
+        "it survives killed processes, and a power failure of all if the cluster's hbase.wal.hsync is on"
+      );
     default:
       return unreachable(store);
   }

@@ -1,19 +1,25 @@
 /** Check and mutate: the one step on which every lock of Percolator depends. */
 import assert from 'node:assert/strict';
 import type { CellFilter, ConditionalRowMutation } from '../bigtable.ts';
-import { claim, erase, set, TABLE, type Open } from './claim.ts';
+import { claim, erase, set, TABLE, type Open, type TestTable } from './claim.ts';
 
 /** Some of these filters pass a cell at q@3 or q\\0@4, others pass nothing. */
-const READ_AND_CHECKED: readonly CellFilter[] = [
-  { family: 'data' },
+const COLUMNS: readonly CellFilter[] = [
+  { family: 'data', qualifier: 'q' },
   { family: 'data', qualifier: 'q', from: 3, to: 3 },
   { family: 'data', qualifier: 'q', from: 4 },
   { family: 'data', qualifier: 'q', to: 2 },
+  { family: 'data', qualifier: 'q', from: 4, to: 3 },
+  { family: 'data', qualifier: 'q\0', from: 4 },
+  { family: 'data', qualifier: '' },
+  { family: 'lock', qualifier: 'q' },
+];
+const FAMILIES: readonly CellFilter[] = [
+  { family: 'data' },
   { family: 'data', from: 4 },
   { family: 'data', from: 5 },
   { family: 'data', from: 5, to: 4 },
-  { family: 'data', qualifier: 'q', from: 4, to: 3 },
-  { family: 'data', qualifier: '' },
+  { family: 'data', suffix: '\0' },
   { family: 'lock' },
 ];
 
@@ -78,21 +84,32 @@ function claimBranches(open: Open): void {
     },
   );
 
-  claim('a check sees exactly what a read with its filter sees', open, async (t) => {
-    await t.mutate('r', set('data', 'q', 3), set('data', 'q\0', 4));
-    for (const filter of READ_AND_CHECKED) {
-      const read = await t.cells('r', filter);
-      const mutations = [set('write', 'seen', 1)];
-      const found = await t.store.checkAndMutateRow({
-        table: t.table,
-        row: 'r',
-        anyOf: [filter],
-        ifFound: mutations,
-        ifNotFound: mutations,
-      });
-      assert.equal(found, read.length > 0, JSON.stringify(filter));
-    }
-  });
+  claim('a check of a column sees exactly what a read with its filter sees', open, (t) =>
+    compareChecks(t, COLUMNS),
+  );
+
+  claim(
+    'a check of a whole family sees exactly what a read with its filter sees',
+    open,
+    (t) => compareChecks(t, FAMILIES),
+    ({ checksColumns = false }) => !checksColumns,
+  );
+}
+
+async function compareChecks(t: TestTable, filters: readonly CellFilter[]): Promise<void> {
+  await t.mutate('r', set('data', 'q', 3), set('data', 'q\0', 4));
+  for (const filter of filters) {
+    const read = await t.cells('r', filter);
+    const mutations = [set('write', 'seen', 1)];
+    const found = await t.store.checkAndMutateRow({
+      table: t.table,
+      row: 'r',
+      anyOf: [filter],
+      ifFound: mutations,
+      ifNotFound: mutations,
+    });
+    assert.equal(found, read.length > 0, JSON.stringify(filter));
+  }
 }
 
 function claimNothing(open: Open): void {

@@ -1,7 +1,9 @@
 /** Blind mutations: replacing, erasing, and the order of both. */
 import assert from 'node:assert/strict';
-import { TIMESTAMP_MAX } from '../bigtable.ts';
-import { claim, erase, SCHEMA, set, type Open } from './claim.ts';
+import { type Manifest, TIMESTAMP_MAX } from '../bigtable.ts';
+import { claim, erase, SCHEMA, set, type Open, type TestTable } from './claim.ts';
+
+const hasNoTombstones = ({ tombstones = false }: Manifest): boolean => !tombstones;
 
 export function claimMutations(open: Open): void {
   claimOneRow(open);
@@ -25,33 +27,53 @@ function claimOneRow(open: Open): void {
   });
 
   claim('the mutations of one row apply in the order given', open, async ({ mutate, cells }) => {
-    await mutate('erased first', set('data', 'q', 1, 'old'));
-    await mutate('erased first', erase('data', 'q', 0, 9), set('data', 'q', 1, 'new'));
-    assert.deepEqual(await cells('erased first', { family: 'data' }), ['data:q@1=new']);
-
     await mutate('erased last', set('data', 'q', 1), erase('data', 'q', 0, 9));
     assert.deepEqual(await cells('erased last', { family: 'data' }), []);
 
     await mutate('set twice', set('data', 'q', 1, 'first'), set('data', 'q', 1, 'second'));
     assert.deepEqual(await cells('set twice', { family: 'data' }), ['data:q@1=second']);
   });
+
+  claim(
+    'a cell that is set after an erase of its timestamp is there',
+    open,
+    async ({ mutate, cells }) => {
+      await mutate('at once', set('data', 'q', 1, 'old'));
+      await mutate('at once', erase('data', 'q', 0, 9), set('data', 'q', 1, 'new'));
+      assert.deepEqual(await cells('at once', { family: 'data' }), ['data:q@1=new']);
+
+      await mutate('later', erase('data', 'q', 1, 1));
+      await mutate('later', set('data', 'q', 1, 'new'));
+      assert.deepEqual(await cells('later', { family: 'data' }), ['data:q@1=new']);
+    },
+    hasNoTombstones,
+  );
 }
 
 function claimErase(open: Open): void {
-  claim('an erase takes both ends of its range and nothing else', open, async (t) => {
-    await t.mutate('r', ...[1, 2, 3, 4, 5].map((timestamp) => set('data', 'q', timestamp)));
-    await t.mutate('r', set('data', 'p', 3), set('data', 'q\0', 3), set('lock', 'q', 3));
-    await t.mutate('s', set('data', 'q', 3));
-    await t.mutate('r', erase('data', 'q', 2, 4));
+  claim('an erase takes the end of its range and nothing else', open, async (t) => {
+    await fillAround(t);
+    await t.mutate('r', erase('data', 'q', 0, 4));
     assert.deepEqual(await t.cells('r', { family: 'data' }, { family: 'lock' }), [
       'data:p@3=3',
       'data:q@5=5',
-      'data:q@1=1',
       'data:q\0@3=3',
       'lock:q@3=3',
     ]);
     assert.deepEqual(await t.cells('s', { family: 'data' }), ['data:q@3=3']);
   });
+
+  claim(
+    'an erase takes the start of its range and nothing before it',
+    open,
+    async (t) => {
+      await fillAround(t);
+      await t.mutate('r', erase('data', 'q', 2, 4));
+      const column = { family: 'data', qualifier: 'q' };
+      assert.deepEqual(await t.cells('r', column), ['data:q@5=5', 'data:q@1=1']);
+    },
+    hasNoTombstones,
+  );
 
   claim('an erase of one timestamp takes that version only', open, async ({ mutate, cells }) => {
     await mutate('r', set('data', 'q', 1), set('data', 'q', 2), set('data', 'q', 3));
@@ -70,6 +92,13 @@ function claimErase(open: Open): void {
     await mutate('r', erase('data', 'q', 5, 5));
     assert.deepEqual(await keys(), []);
   });
+}
+
+/** Versions 1 to 5 of a column, and cells next to it that no erase of it may touch. */
+async function fillAround({ mutate }: TestTable): Promise<void> {
+  await mutate('r', ...[1, 2, 3, 4, 5].map((timestamp) => set('data', 'q', timestamp)));
+  await mutate('r', set('data', 'p', 3), set('data', 'q\0', 3), set('lock', 'q', 3));
+  await mutate('s', set('data', 'q', 3));
 }
 
 function claimManyRows(open: Open): void {

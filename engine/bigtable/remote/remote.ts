@@ -23,7 +23,7 @@ import {
 } from '../validate.ts';
 import { answersTo } from '../answers.ts';
 import { keyAfter } from '../range-scan.ts';
-import { cellsOfFilters } from './cells-of-filters.ts';
+import { cellsOfFilters } from '../cells-of-filters.ts';
 import type { Clients } from './client.ts';
 import { DataCalls, type ReadRowsRequest } from './data-calls.ts';
 import { treeForChecking, treeForReading } from './filter-tree.ts';

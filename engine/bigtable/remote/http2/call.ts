@@ -16,7 +16,7 @@ import type {
   OutgoingHttpHeaders,
 } from 'node:http2';
 import { CANCEL, type Connection } from './connection.ts';
-import type { Deadlines } from './deadlines.ts';
+import type { Deadlines } from '../../deadlines.ts';
 import { framed, MessageReader } from './messages.ts';
 import { type CallStatus, Code, statusIn, statusOfHttp, statusOfReset } from './status.ts';
 

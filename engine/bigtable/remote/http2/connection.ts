@@ -14,7 +14,7 @@
  */
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import type { Clock } from '../../../base/index.ts';
-import type { Deadlines } from './deadlines.ts';
+import type { Deadlines } from '../../deadlines.ts';
 
 const BACKOFF_MS_MIN = 10;
 const BACKOFF_MS_MAX = 1000;

@@ -17,7 +17,7 @@ import type * as grpcJs from '@grpc/grpc-js';
 import type { Clock } from '../../../base/index.ts';
 import { Call, type CallHandler } from './call.ts';
 import { Connection } from './connection.ts';
-import { Deadlines } from './deadlines.ts';
+import { Deadlines } from '../../deadlines.ts';
 import { type CallStatus, CallError, Code } from './status.ts';
 
 /** google-gax passes on the options whose names begin with `grpc.`. */

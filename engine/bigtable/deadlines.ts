@@ -4,7 +4,7 @@
  *
  * `onLate` runs up to `TICK_MS` after the deadline.
  */
-import type { Clock } from '../../../base/index.ts';
+import type { Clock } from '../base/index.ts';
 
 const TICK_MS = 50;
 

@@ -6,7 +6,7 @@
  * cells that the filter passes. A cell in its range that only another filter passed is older than
  * the versions that this filter wants; otherwise this filter would have passed it, too.
  */
-import { type Cell, type CellFilter, TIMESTAMP_MAX } from '../bigtable.ts';
+import { type Cell, type CellFilter, TIMESTAMP_MAX } from './bigtable.ts';
 
 /**
  * @param cells by family; within a family, by qualifier and then newest first; a cell may follow

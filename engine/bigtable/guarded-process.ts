@@ -1,0 +1,51 @@
+/**
+ * A program as a child process that ends when this process ends, however it ends.
+ *
+ *     we ──▶ sh ──▶ becomes the program             `pid` is the program's own
+ *              └──▶ a guard that reads from us      ends the program when we end
+ *
+ * A process that is killed by `kill -9` can no longer stop anything, but the system closes its
+ * pipes. So a shell waits at the other end of one. When the program is stopped in good order, the
+ * shell is told to leave, so that it never kills a later process with the same number.
+ *
+ * The program has a process group of its own: a ctrl-C at the terminal is ours to handle, and we
+ * may still need it.
+ */
+import { execa, type ResultPromise } from 'execa';
+
+/**
+ * Moves our pipe to descriptor 3, since a shell gives background commands nothing to read. The
+ * guard has no output: otherwise readers of that output would wait for its end. It continues a
+ * program that stands still, which could not end otherwise.
+ */
+const SCRIPT = `
+  exec 3<&0
+  (read -r word <&3 || { kill -9 $$; kill -CONT $$; }) >/dev/null 2>&1 &
+  log=$1
+  shift
+  [ -z "$log" ] || exec >>"$log" 2>&1
+  exec "$@" </dev/null 3<&-
+`;
+
+export type GuardedProcess = ResultPromise<typeof OPTIONS>;
+
+const OPTIONS = {
+  stdio: 'pipe',
+  detached: true,
+  cleanup: false,
+  buffer: false,
+  reject: false,
+} as const;
+
+/** @param command the program and what it is given; its output goes to the file `log`, or to us */
+export function startGuarded(command: readonly string[], log = ''): GuardedProcess {
+  return execa('sh', ['-c', SCRIPT, 'sh', log, ...command], OPTIONS);
+}
+
+/** Resolves when the process is gone. Stopping twice is harmless. */
+export async function stopGuarded(process: GuardedProcess): Promise<void> {
+  process.stdin.on('error', () => {}); // It has already exited.
+  process.stdin.end('stopped\n');
+  process.kill('SIGKILL');
+  await process;
+}

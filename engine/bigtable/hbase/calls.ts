@@ -1,0 +1,359 @@
+/**
+ * Sends operations on rows to the servers of their regions, in one `Multi` call per server, and
+ * again where that is safe.
+ *
+ *     operations ──▶ by region and server ──▶ Multi ──▶ answered      ──▶ the caller
+ *          ▲                                      └───▶ may be repeated: rest, find the region again
+ *          └──────────────────────────────────────────────┘
+ *
+ * Each operation is answered on its own: of one call some may succeed, and others find that their
+ * region has moved. A conditional operation is sent again only if the server said that it touched
+ * nothing (failures.ts).
+ */
+import {
+  type Clock,
+  isWithin,
+  type Moment,
+  momentOf,
+  PercolatorError,
+} from '../../base/index.ts';
+import { errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';
+import {
+  type Action,
+  messageOf,
+  type MultiResponse,
+  type NamedBytes,
+  type RegionAction,
+  type Result,
+  type ResultOrException,
+  type ScanRequest,
+  type ScanResponse,
+} from './messages.ts';
+import { DELETE, MUTATION } from './names.ts';
+import type { Region, Regions } from './regions.ts';
+import type { Servers } from './servers.ts';
+
+const REST_MS_MIN = 10;
+const REST_MS_MAX = 300;
+/** Operations per call, so that an answer arrives well before its deadline. */
+const OPERATIONS_MAX = 1000;
+const NEVER_USED = Buffer.from('percolator: who owns this region?');
+const NO_RESULT: Result = { cell: [] };
+
+export interface Operation {
+  readonly table: string;
+  readonly row: Buffer;
+  /** One that the table has. */
+  readonly family: string;
+  /** Two are applied in one step: a Put and a Delete of the row. */
+  readonly actions: readonly Action[];
+}
+
+/** Of a `Get` its result; of a call of the endpoint whether it was applied; else nothing. */
+export interface Answer {
+  readonly result: Result;
+  readonly isApplied: boolean;
+}
+
+export interface CallsOptions {
+  readonly servers: Servers;
+  readonly regions: Regions;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  /** Sends no mutations, not even for a proof (servers.ts). */
+  readonly readOnly: boolean;
+}
+
+type Outcome = Answer | HBaseFailure | PercolatorError;
+
+interface Located {
+  readonly index: number;
+  readonly operation: Operation;
+  readonly region: Region;
+}
+
+export class Calls {
+  readonly #options: CallsOptions;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+  }
+
+  /** An answer or an error for each operation. */
+  async run(
+    operations: readonly Operation[],
+    purpose: Purpose,
+  ): Promise<readonly (Answer | PercolatorError)[]> {
+    const answers: (Answer | PercolatorError)[] = [];
+    const inDoubt = new Set<number>();
+    let left = [...operations.keys()];
+    await this.#retry(purpose, async (timeoutMs) => {
+      const asked = left.map((index) => ({ index, operation: operations[index] as Operation }));
+      const outcomes = await this.#attempt(asked, timeoutMs);
+      left = left.filter((index, i) => {
+        const outcome = outcomes[i] as Outcome;
+        const answer = answerOf(outcome, operations[index] as Operation, purpose);
+        const isDoubtful = answer instanceof PercolatorError && answer.code === 'STORE_IN_DOUBT';
+        if (isDoubtful) inDoubt.add(index);
+        answers[index] =
+          answer instanceof PercolatorError && inDoubt.has(index) ? asInDoubt(answer) : answer;
+        return mayRepeat(outcome, purpose);
+      });
+      for (const index of left) this.#options.regions.forget((operations[index] as Operation).table);
+      return left.length === 0;
+    });
+    return answers;
+  }
+
+  /**
+   * Rows of the region that has `row`, as the request says; `isWhole` if the region has no more.
+   * @throws PercolatorError
+   */
+  async scan(
+    { table, row, family }: Omit<Operation, 'actions'>,
+    request: ScanRequest,
+  ): Promise<{ readonly results: readonly Result[]; readonly region: Region; isWhole: boolean }> {
+    const { regions } = this.#options;
+    let failure: unknown;
+    let found: { results: readonly Result[]; region: Region; isWhole: boolean } | undefined;
+    await this.#retry('read', async (timeoutMs) => {
+      try {
+        const region = await regions.find(table, row);
+        found = { ...(await this.#scanRegion(region, { request, family }, timeoutMs)), region };
+        return true;
+      } catch (error) {
+        failure = error;
+        regions.forget(table);
+        return !mayRepeat(error, 'read');
+      }
+    });
+    if (found !== undefined) return found;
+    throw errorOf(failure, 'read', `reading ${table}`);
+  }
+
+  /** The server may answer with fewer rows than asked for, and then expects to be asked on. */
+  async #scanRegion(
+    region: Region,
+    { request, family }: { readonly request: ScanRequest; readonly family: string },
+    timeoutMs: number,
+  ): Promise<{ results: readonly Result[]; isWhole: boolean }> {
+    const { servers, clock } = this.#options;
+    const { address } = region;
+    const [type, response] = [messageOf('ScanRequest'), messageOf<ScanResponse>('ScanResponse')];
+    const connection = servers.connection(address, 'ClientService');
+    const sent = momentOf(clock);
+    const results: Result[] = [];
+    let value: ScanRequest = { ...request, region: region.specifier };
+    for (let nextCallSeq = 1; ; nextCallSeq++) {
+      const answer = await connection.call('Scan', { type, value, response }, timeoutMs);
+      results.push(...answer.results);
+      const isWhole = answer.moreResults === false || answer.moreResultsInRegion !== true;
+      if (isWhole || answer.scannerId === undefined || results.length >= request.numberOfRows) {
+        await this.#confirm(region, sent, { row: inRegion(region), family });
+        return { results, isWhole };
+      }
+      const numberOfRows = request.numberOfRows - results.length;
+      value = { scannerId: answer.scannerId, numberOfRows, nextCallSeq };
+    }
+  }
+
+  async #attempt(
+    asked: readonly { readonly index: number; readonly operation: Operation }[],
+    timeoutMs: number,
+  ): Promise<readonly Outcome[]> {
+    const outcomes = new Map<number, Outcome>();
+    const located = new Map<string, Located[]>();
+    for (const { index, operation } of asked) {
+      try {
+        const region = await this.#options.regions.find(operation.table, operation.row);
+        const some = located.get(region.address) ?? [];
+        some.push({ index, operation, region });
+        located.set(region.address, some);
+      } catch (error) {
+        outcomes.set(index, error as HBaseFailure | PercolatorError);
+      }
+    }
+    const calls = [...located].flatMap(([address, some]) =>
+      chunks(some).map(async (chunk) => {
+        const answered = await this.#call(address, chunk, timeoutMs);
+        chunk.forEach(({ index }, i) => outcomes.set(index, answered[i] as Outcome));
+      }),
+    );
+    await Promise.all(calls);
+    return asked.map(({ index }) => outcomes.get(index) as Outcome);
+  }
+
+  async #call(
+    address: string,
+    operations: readonly Located[],
+    timeoutMs: number,
+  ): Promise<readonly Outcome[]> {
+    const { servers, clock } = this.#options;
+    const { regionAction, places } = requestOf(operations);
+    const message = {
+      type: messageOf('MultiRequest'),
+      value: { regionAction },
+      response: messageOf<MultiResponse>('MultiResponse'),
+    };
+    const sent = momentOf(clock);
+    try {
+      const connection = servers.connection(address, 'ClientService');
+      const answer = await connection.call('Multi', message, timeoutMs);
+      const outcomes = places.map((place) => outcomeOf(answer, place));
+      if (outcomes.some(isApplied)) servers.applied(address, sent);
+      const seen = operations.filter((_, i) => isSeen(outcomes[i]));
+      const [first] = seen;
+      if (first === undefined) return outcomes;
+      const failure = await this.#confirmed(first, sent);
+      return failure === undefined
+        ? outcomes
+        : outcomes.map((outcome) => (isSeen(outcome) ? failure : outcome));
+    } catch (error) {
+      return operations.map(() => error as HBaseFailure);
+    }
+  }
+
+  /** A failure of the same kind for what was read, if the server may not own the region. */
+  async #confirmed({ operation, region }: Located, sent: Moment): Promise<HBaseFailure | undefined> {
+    try {
+      await this.#confirm(region, sent, operation);
+      return undefined;
+    } catch (error) {
+      // Nothing was applied, so a conditional mutation may be sent again as well.
+      return new HBaseFailure('unsent', `its server may be out of date: ${(error as Error).message}`);
+    }
+  }
+
+  async #confirm(
+    { address, specifier }: Region,
+    sent: Moment,
+    { row, family }: Pick<Operation, 'row' | 'family'>,
+  ): Promise<void> {
+    const { servers, readOnly, timeoutMs } = this.#options;
+    if (readOnly) return;
+    await servers.confirm(address, sent, async () => {
+      const type = messageOf('MutateRequest');
+      const value = { region: specifier, mutation: harmless(row, family) };
+      const response = messageOf('MutateResponse');
+      const connection = servers.connection(address, 'ClientService');
+      await connection.call('Mutate', { type, value, response }, timeoutMs / 2);
+    });
+  }
+
+  /**
+   * Calls `attempt` until it resolves to true, or the deadline has passed. Calls that may be
+   * repeated wait half of the time for an answer, so that there is a second try after a server that
+   * stands still.
+   */
+  async #retry(purpose: Purpose, attempt: (timeoutMs: number) => Promise<boolean>): Promise<void> {
+    const { clock, timeoutMs } = this.#options;
+    const patienceMs = purpose === 'conditional' ? timeoutMs : timeoutMs / 2;
+    const begun = momentOf(clock);
+    for (let restMs = REST_MS_MIN; ; restMs = Math.min(2 * restMs, REST_MS_MAX)) {
+      const leftMs = begun.monotonicMs + timeoutMs - clock.monotonicMs();
+      if (await attempt(Math.max(1, Math.min(leftMs, patienceMs)))) return;
+      if (!isWithin(clock, timeoutMs - restMs, begun)) return;
+      await clock.sleep(restMs);
+      // Checked again after the rest, during which the process may have been suspended.
+      if (!isWithin(clock, timeoutMs, begun)) return;
+    }
+  }
+}
+
+/** Where the answer of an operation is: one action, or a region action of its own. */
+interface Place {
+  readonly regionIndex: number;
+  readonly index: number;
+  readonly isConditional: boolean;
+  readonly isMutation: boolean;
+}
+
+function requestOf(operations: readonly Located[]): {
+  readonly regionAction: readonly RegionAction[];
+  readonly places: readonly Place[];
+} {
+  const regionAction: (RegionAction & { action: Action[] })[] = [];
+  const shared = new Map<Region, number>();
+  const places = operations.map(({ operation: { actions }, region }): Place => {
+    const isAtomic = actions.length > 1;
+    let regionIndex = isAtomic ? undefined : shared.get(region);
+    if (regionIndex === undefined) {
+      regionIndex = regionAction.length;
+      regionAction.push({ region: region.specifier, atomic: isAtomic, action: [] });
+      if (!isAtomic) shared.set(region, regionIndex);
+    }
+    const { action } = regionAction[regionIndex] as { action: Action[] };
+    const index = action.length;
+    for (const some of actions) action.push({ ...some, index: action.length });
+    const isConditional = actions[0]?.serviceCall !== undefined;
+    return { regionIndex, index, isConditional, isMutation: actions[0]?.mutation !== undefined };
+  });
+  return { regionAction, places };
+}
+
+function outcomeOf({ regionActionResult }: MultiResponse, place: Place): Outcome {
+  const region = regionActionResult[place.regionIndex];
+  if (region === undefined) return new HBaseFailure('lost', 'the answer lacks a region');
+  if (region.exception) return exceptionOf(region.exception);
+  const some = region.resultOrException;
+  const answer: ResultOrException | undefined =
+    (some[place.index]?.index ?? 0) === place.index
+      ? some[place.index]
+      : some.find(({ index = 0 }) => index === place.index);
+  if (answer === undefined) return new HBaseFailure('lost', 'the answer lacks an operation');
+  if (answer.exception) return exceptionOf(answer.exception);
+  if (!place.isConditional) {
+    return { result: answer.result ?? NO_RESULT, isApplied: place.isMutation };
+  }
+  const bytes = answer.serviceResult?.value?.value;
+  if (bytes === undefined) return new HBaseFailure('lost', 'the answer lacks its result');
+  const { processed = false } = messageOf<{ processed?: boolean }>('MutateRowsResponse').decode(
+    bytes,
+  );
+  return { result: NO_RESULT, isApplied: processed };
+}
+
+function exceptionOf({ name, value = new Uint8Array() }: NamedBytes): HBaseFailure {
+  return HBaseFailure.ofException(name, Buffer.from(value).toString());
+}
+
+function answerOf(
+  outcome: Outcome,
+  { table, row }: Operation,
+  purpose: Purpose,
+): Answer | PercolatorError {
+  if (!(outcome instanceof Error)) return outcome;
+  const doing = purpose === 'read' ? 'reading' : 'mutating';
+  return errorOf(outcome, purpose, `${doing} ${table}/${row.toString()}`);
+}
+
+function asInDoubt(error: PercolatorError): PercolatorError {
+  if (error.code === 'STORE_IN_DOUBT') return error;
+  return new PercolatorError('STORE_IN_DOUBT', error.message, { cause: error.cause });
+}
+
+function isApplied(outcome: Outcome): boolean {
+  return !(outcome instanceof Error) && outcome.isApplied;
+}
+
+/** Whether the answer tells what was in a row: it is worth as much as its server knows. */
+function isSeen(outcome: Outcome | undefined): boolean {
+  return outcome !== undefined && !(outcome instanceof Error) && !outcome.isApplied;
+}
+
+/** Deletes a version that is never there: a mutation without an effect, which the log must take. */
+function harmless(row: Buffer, family: string): object {
+  const value = { qualifier: NEVER_USED, timestamp: 0, deleteType: DELETE.oneVersion };
+  const columnValue = [{ family: Buffer.from(family), qualifierValue: [value] }];
+  return { row, mutateType: MUTATION.delete, columnValue };
+}
+
+function inRegion({ start }: Region): Buffer {
+  return start.length > 0 ? start : Buffer.alloc(1);
+}
+
+function chunks<T>(items: readonly T[]): readonly (readonly T[])[] {
+  const made: T[][] = [];
+  for (let i = 0; i < items.length; i += OPERATIONS_MAX) made.push(items.slice(i, i + OPERATIONS_MAX));
+  return made;
+}

@@ -1,0 +1,240 @@
+/**
+ * One connection to a server of HBase, for one of its services, made anew when it is lost.
+ *
+ *     hello     "HBas", version 0, authentication 80 (none); the length and header of the connection
+ *     call      length of the rest; header and parameter, each after its own length
+ *     answer    the same; answers come in any order, and a number says which call each is for
+ *
+ * A call ends in one of four ways, which matter to a mutation: it was never sent, it was answered
+ * with a Java exception, the connection was lost before an answer, or the deadline has passed.
+ * Nothing is repeated here.
+ *
+ * Only connections without Kerberos: to a server that asks for it, the error says so.
+ */
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { type Clock, PercolatorError } from '../../base/index.ts';
+import type { Deadlines } from '../deadlines.ts';
+import { HBaseFailure } from './failures.ts';
+import { Frames } from './frames.ts';
+import { type Codec, type Framed, messageOf, readerOf } from './messages.ts';
+
+const PREAMBLE = Buffer.from([...Buffer.from('HBas'), 0, 80]);
+const CONNECT_MS_MAX = 3000;
+/** After a failure, calls are refused for this long: a server that is gone costs no more. */
+const PAUSE_MS = 100;
+/** The number of an answer that is for the connection as a whole. */
+const FOR_ALL = 2 ** 32 - 1;
+
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly deadlines: Deadlines;
+  /** Through TLS, with the authorities that Node trusts. */
+  readonly tls: boolean;
+  /** The name under which HBase's logs and permissions know this client. */
+  readonly user: string;
+}
+
+interface Pending {
+  readonly response: Codec<object>;
+  readonly resolve: (response: never) => void;
+  readonly reject: (failure: unknown) => void;
+  readonly stop: () => void;
+}
+
+interface ResponseHeader {
+  readonly callId?: number;
+  readonly exception?: { readonly exceptionClassName?: string; readonly stackTrace?: string } | null;
+}
+
+export class Connection {
+  readonly #address: string;
+  readonly #service: string;
+  readonly #options: ConnectionOptions;
+  readonly #messages: { readonly request: Framed; readonly response: Framed };
+  #socket: Socket | undefined;
+  #connecting: Promise<Socket> | undefined;
+  readonly #pending = new Map<number, Pending>();
+  #calls = 0;
+  #notBeforeMs = 0;
+  #lastFailure: unknown;
+  #isClosed = false;
+
+  /** @param address `host:port` */
+  constructor(address: string, service: string, options: ConnectionOptions) {
+    this.#address = address;
+    this.#service = service;
+    this.#options = options;
+    this.#messages = { request: messageOf('RequestHeader'), response: messageOf('ResponseHeader') };
+  }
+
+  /** @throws HBaseFailure */
+  async call<Response>(
+    methodName: string,
+    message: { readonly type: Framed; readonly value: object; readonly response: Codec<Response> },
+    timeoutMs: number,
+  ): Promise<Response> {
+    const socket = this.#socket ?? (await this.#connected());
+    const callId = this.#nextCall();
+    const header = { callId, methodName, requestParam: true, timeout: Math.ceil(timeoutMs) };
+    const writer = message.type.append(message.value, this.#messages.request.append(header));
+    return new Promise<Response>((resolve, reject) => {
+      const stop = this.#options.deadlines.add(timeoutMs, () => {
+        this.#pending.delete(callId);
+        reject(new HBaseFailure('late', `no answer from ${this.#address} in ${timeoutMs} ms`));
+      });
+      const response = message.response as unknown as Codec<object>;
+      this.#pending.set(callId, { response, resolve, reject, stop });
+      send(socket, writer.finish());
+    });
+  }
+
+  /** Ends the calls in flight, too. */
+  close(): void {
+    this.#isClosed = true;
+    this.#socket?.destroy();
+  }
+
+  #nextCall(): number {
+    this.#calls = (this.#calls + 1) % FOR_ALL;
+    return this.#calls;
+  }
+
+  #connected(): Promise<Socket> {
+    if (this.#isClosed) throw new HBaseFailure('unsent', 'the connection was closed');
+    if (this.#connecting !== undefined) return this.#connecting;
+    if (this.#options.clock.monotonicMs() < this.#notBeforeMs) throw this.#lastFailure;
+    this.#connecting = this.#connect();
+    return this.#connecting;
+  }
+
+  async #connect(): Promise<Socket> {
+    try {
+      const socket = await this.#open();
+      this.#receiveFrom(socket);
+      this.#socket = socket;
+      send(socket, this.#hello(), PREAMBLE);
+      return socket;
+    } catch (error) {
+      const { message } = error as Error;
+      this.#lastFailure = new HBaseFailure('unsent', `no connection to ${this.#address}: ${message}`);
+      this.#notBeforeMs = this.#options.clock.monotonicMs() + PAUSE_MS;
+      throw this.#lastFailure;
+    } finally {
+      this.#connecting = undefined;
+    }
+  }
+
+  #open(): Promise<Socket> {
+    const colon = this.#address.lastIndexOf(':');
+    const host = this.#address.slice(0, colon).replace(/^\[|\]$/g, '');
+    const port = Number(this.#address.slice(colon + 1));
+    const { tls, deadlines } = this.#options;
+    return new Promise((resolve, reject) => {
+      const isReady = (): void => {
+        stop();
+        resolve(socket);
+      };
+      const servername = /^[\d.:a-f]+$/.test(host) ? {} : { servername: host };
+      const socket = tls
+        ? connectTls({ host, port, ...servername }, isReady)
+        : connectPlain({ host, port, noDelay: true }, isReady);
+      const stop = deadlines.add(CONNECT_MS_MAX, () => {
+        socket.destroy(new Error(`not connected in ${CONNECT_MS_MAX} ms`));
+      });
+      socket.once('error', reject);
+      socket.once('close', () => {
+        stop();
+        reject(new Error('the connection was closed'));
+      });
+    });
+  }
+
+  #hello(): Uint8Array {
+    const { user } = this.#options;
+    const header = { userInfo: { effectiveUser: user }, serviceName: this.#service };
+    return messageOf('ConnectionHeader').encode(header);
+  }
+
+  #receiveFrom(socket: Socket): void {
+    const frames = new Frames();
+    let failure: unknown;
+    socket.on('error', (error) => {
+      failure = error;
+    });
+    socket.on('close', () => this.#lose(socket, failure));
+    socket.on('data', (bytes: Buffer) => {
+      try {
+        for (const frame of frames.add(bytes)) this.#receive(frame);
+      } catch (error) {
+        socket.destroy(error as Error);
+      }
+    });
+  }
+
+  #receive(frame: Buffer): void {
+    const reader = readerOf(frame);
+    const { callId, exception } = this.#messages.response.read(reader) as ResponseHeader;
+    const failure = exception && failureOf(exception);
+    if (callId === undefined || callId === FOR_ALL) throw asFatal(failure, this.#address);
+    const pending = this.#pending.get(callId);
+    if (pending === undefined) return; // Its deadline has passed.
+    this.#pending.delete(callId);
+    pending.stop();
+    if (failure) {
+      pending.reject(failure);
+      return;
+    }
+    const length = reader.uint32();
+    const body = frame.subarray(reader.pos, reader.pos + length);
+    try {
+      pending.resolve(pending.response.decode(body) as never);
+    } catch (error) {
+      pending.reject(new HBaseFailure('lost', `an answer cannot be read: ${String(error)}`));
+    }
+  }
+
+  /** Every call without an answer may have had its effect, or not. */
+  #lose(socket: Socket, cause: unknown): void {
+    if (this.#socket === socket) this.#socket = undefined;
+    const reason = cause instanceof Error ? cause.message : 'closed by the server';
+    const failure =
+      cause instanceof PercolatorError
+        ? cause
+        : new HBaseFailure('lost', `the connection to ${this.#address} was lost: ${reason}`);
+    for (const { reject, stop } of this.#pending.values()) {
+      stop();
+      reject(failure);
+    }
+    this.#pending.clear();
+  }
+}
+
+/** What is written in one turn is sent together. */
+function send(socket: Socket, body: Uint8Array, before: Buffer = Buffer.alloc(0)): void {
+  const frame = Buffer.allocUnsafe(before.length + 4 + body.length);
+  frame.set(before, 0);
+  frame.writeUInt32BE(body.length, before.length);
+  frame.set(body, before.length + 4);
+  if (socket.writableCorked === 0) {
+    socket.cork();
+    queueMicrotask(() => socket.uncork());
+  }
+  socket.write(frame);
+}
+
+function failureOf({
+  exceptionClassName = 'java.lang.Exception',
+  stackTrace = '',
+}: NonNullable<ResponseHeader['exception']>): HBaseFailure {
+  return HBaseFailure.ofException(exceptionClassName, stackTrace);
+}
+
+function asFatal(failure: HBaseFailure | null | undefined, address: string): Error {
+  if (!failure) return new Error('an answer without the number of its call');
+  if (failure.className !== 'AccessDeniedException') return failure;
+  return new PercolatorError(
+    'STORE_REFUSED',
+    `the HBase server ${address} asks for Kerberos (${failure.message}), which this client does not speak`,
+  );
+}

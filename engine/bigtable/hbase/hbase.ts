@@ -1,0 +1,417 @@
+/**
+ * An Apache HBase, 2.6 or newer, as a Bigtable: the open-source system of the same design.
+ *
+ *     call ──▶ checked ──▶ families known? ──▶ one call per server ──▶ answers, doubt
+ *
+ * Conditional mutations go through the MultiRowMutationEndpoint, a service that ships with HBase and
+ * is switched on for our tables: several conditions, each with a range of timestamps, and all
+ * mutations of the row in one step. Many of them share a call (`manifest.conditionalBatch`): the
+ * change that the paper's authors made to their Bigtable.
+ *
+ * What it does not do (`manifest.tombstones`, `manifest.checksColumns`): check whole families, erase
+ * ranges that do not begin at 0, and show what is set below an erase.
+ */
+import { type Clock, PercolatorError } from '../../base/index.ts';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Mutation,
+  Row,
+  RowRange,
+} from '../bigtable.ts';
+import { TIMESTAMP_MAX } from '../bigtable.ts';
+import { keyAfter } from '../range-scan.ts';
+import {
+  invalid,
+  validateFilter,
+  validateMutation,
+  validateRange,
+  validateRowKey,
+  validateSchema,
+} from '../validate.ts';
+import { type Answer, Calls, type Operation } from './calls.ts';
+import type { Condition, ScanRequest } from './messages.ts';
+import {
+  checkCondition,
+  checkErase,
+  endpointCall,
+  exists,
+  isAbsent,
+  protosOf,
+} from './mutations.ts';
+import { rowOf, type Selecting, selectionFor, widened } from './reads.ts';
+import type { Regions } from './regions.ts';
+import type { Servers } from './servers.ts';
+import { adminError, Tables } from './tables.ts';
+
+/** HBase's own limit is a little higher; Bigtable's is this. */
+const ROW_KEY_BYTES_MAX = 4096;
+const ROWS_PER_SCAN = 2000;
+/** A check that needs several calls begins anew if the row changes between them. */
+const ROUNDS_MAX = 100;
+
+export interface HBaseStoreOptions {
+  readonly servers: Servers;
+  readonly regions: Regions;
+  readonly clock: Clock;
+  readonly namespace: string;
+  readonly timeoutMs: number;
+  readonly readOnly: boolean;
+  readonly manifest: Manifest;
+}
+
+export class HBaseBigtable implements Bigtable {
+  readonly manifest: Manifest;
+  readonly #servers: Servers;
+  readonly #regions: Regions;
+  readonly #calls: Calls;
+  readonly #tables: Tables;
+  readonly #readOnly: boolean;
+  /** Operations that have begun and not ended. */
+  #inFlight = 0;
+  #becameIdle: (() => void) | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: HBaseStoreOptions) {
+    this.manifest = options.manifest;
+    this.#servers = options.servers;
+    this.#regions = options.regions;
+    this.#readOnly = options.readOnly;
+    this.#calls = new Calls(options);
+    this.#tables = new Tables(options);
+  }
+
+  readonly readRow: Bigtable['readRow'] = (table, row, filters) =>
+    this.#run(async () => {
+      const [found] = await this.#readRows(table, [row], filters);
+      return found;
+    }, [table]);
+
+  readonly readRows: Bigtable['readRows'] = (table, rows, filters) =>
+    this.#run(() => this.#readRows(table, rows, filters), [table]);
+
+  readonly readRange: Bigtable['readRange'] = (table, range, filters) =>
+    this.#run(async () => {
+      validateRange(range);
+      filters.forEach(validateFilter);
+      await this.#checkFamilies(table, filters);
+      const selecting = selectionFor(filters);
+      if (selecting === undefined) return [];
+      return this.#scan(table, range, selecting);
+    }, [table]);
+
+  readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) => {
+    const [answer] = await this.checkAndMutateRows([conditional]);
+    if (answer instanceof Error) throw answer;
+    return answer as boolean;
+  };
+
+  readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) => {
+    try {
+      return await this.#run(async () => {
+        const errors = await Promise.all(conditionals.map((one) => this.#refusalOf(one)));
+        const good = conditionals.filter((_, i) => errors[i] === undefined);
+        const answers = await this.#mutateConditionally(good);
+        return errors.map((error) => error ?? (answers.shift() as boolean | Error));
+      });
+    } catch (error) {
+      return conditionals.map(() => error as Error);
+    }
+  };
+
+  readonly mutateRows: Bigtable['mutateRows'] = (rows) =>
+    this.#run(async () => {
+      this.#assertWritable();
+      for (const { row, mutations } of rows) validateRow(row, mutations);
+      for (const { table, mutations } of rows) await this.#checkFamilies(table, mutations);
+      for (const { mutations } of rows) mutations.forEach(checkErase);
+      const operations = rows.flatMap(({ table, row, mutations: [first, ...more] }) => {
+        if (first === undefined) return [];
+        const key = Buffer.from(row);
+        const protos = protosOf(key, [first, ...more]);
+        const actions = protos.map((mutation) => ({ mutation }));
+        return [{ table, row: key, family: first.family, actions }];
+      });
+      for (const answer of await this.#send(operations, 'mutation')) {
+        if (answer instanceof Error) throw answer;
+      }
+    }, [...new Set(rows.map(({ table }) => table))]);
+
+  readonly sampleRowKeys: Bigtable['sampleRowKeys'] = (table) =>
+    this.#run(async () => {
+      this.#regions.forget(table);
+      const regions = await this.#regions.of(table);
+      return regions.flatMap(({ start }) => (start.length === 0 ? [] : [start.toString()]));
+    }, [table]);
+
+  readonly createTable: Bigtable['createTable'] = (table, schema) =>
+    this.#run(async () => {
+      this.#assertWritable();
+      validateSchema(table, schema);
+      await this.#administrate(`making table ${table}`, () => this.#tables.create(table, schema));
+    });
+
+  readonly listTables: Bigtable['listTables'] = () =>
+    this.#run(() => this.#administrate('listing tables', () => this.#tables.list()));
+
+  readonly dropTable: Bigtable['dropTable'] = (table) =>
+    this.#run(async () => {
+      this.#assertWritable();
+      await this.#administrate(`dropping table ${table}`, () => this.#tables.drop(table));
+    });
+
+  async close(): Promise<void> {
+    this.#closed ??= this.#whenIdle().then(() => this.#servers.close());
+    await this.#closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Runs one operation. An error about a missing table or family may be due to a recreated one. */
+  async #run<T>(operation: () => Promise<T>, tables: readonly string[] = []): Promise<T> {
+    if (this.#closed !== undefined) {
+      throw new PercolatorError('STORE_CLOSED', 'the HBase store was closed');
+    }
+    this.#inFlight++;
+    try {
+      return await operation();
+    } catch (error) {
+      if (isAboutSchema(error)) for (const table of tables) this.#tables.forget(table);
+      throw error;
+    } finally {
+      if (--this.#inFlight === 0) this.#becameIdle?.();
+    }
+  }
+
+  #whenIdle(): Promise<void> {
+    if (this.#inFlight === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#becameIdle = resolve;
+    });
+  }
+
+  async #readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    for (const row of rows) validateRow(row);
+    filters.forEach(validateFilter);
+    await this.#checkFamilies(table, filters);
+    const selecting = selectionFor(filters);
+    if (selecting === undefined) return rows.map(() => undefined);
+    const keys = [...new Set(rows)];
+    const found = await this.#get(table, keys, selecting);
+    if (keys.length === rows.length) return found;
+    const byKey = new Map(keys.map((key, i) => [key, found[i]]));
+    return rows.map((row) => byKey.get(row));
+  }
+
+  /** Each row as it is in one moment; those whose answer may lack versions are read again. */
+  async #get(
+    table: string,
+    keys: readonly string[],
+    selecting: Selecting,
+  ): Promise<readonly (Row | undefined)[]> {
+    const family = selecting.filters[0]?.family ?? '';
+    const operations = keys.map((key): Operation => {
+      const row = Buffer.from(key);
+      return { table, row, family, actions: [{ get: { row, ...selecting.selection } }] };
+    });
+    const answers = await this.#send(operations, 'read');
+    const rows = answers.map((answer) => {
+      if (answer instanceof Error) throw answer;
+      return rowOf(answer.result, selecting);
+    });
+    const lacking = keys.filter((_, i) => rows[i]?.isComplete === false);
+    if (lacking.length === 0) return rows.map(({ row }) => row);
+    const again = [...(await this.#get(table, lacking, widened(selecting)))];
+    return rows.map(({ row, isComplete }) => (isComplete ? row : again.shift()));
+  }
+
+  async #scan(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    selecting: Selecting,
+  ): Promise<readonly Row[]> {
+    const { end } = range;
+    const stopRow = end === undefined ? Buffer.alloc(0) : Buffer.from(end);
+    const family = selecting.filters[0]?.family ?? '';
+    const rows: Row[] = [];
+    let start = Buffer.from(range.start ?? '');
+    while (stopRow.length === 0 || Buffer.compare(start, stopRow) < 0) {
+      const numberOfRows = Math.ceil(Math.min(range.limit - rows.length, ROWS_PER_SCAN));
+      const scan = { startRow: start, stopRow, ...selecting.selection };
+      const request: ScanRequest = { scan, numberOfRows, limitOfRows: numberOfRows };
+      const page = await this.#calls.scan({ table, row: start, family }, request);
+      const read = page.results.map((result) => rowOf(result, selecting));
+      const lacking = page.results.filter((_, i) => read[i]?.isComplete === false);
+      const keys = lacking.map(({ cell: [first] }) => Buffer.from(first?.row ?? []).toString());
+      const again = keys.length === 0 ? [] : [...(await this.#get(table, keys, widened(selecting)))];
+      for (const { row, isComplete } of read) {
+        const found = isComplete ? row : again.shift();
+        if (found !== undefined) rows.push(found);
+      }
+      if (rows.length >= range.limit) return rows;
+      const last = page.results.at(-1)?.cell[0]?.row;
+      if (page.isWhole && page.region.end.length === 0) return rows;
+      if (page.isWhole) start = Buffer.from(page.region.end);
+      else if (last !== undefined) start = Buffer.from(keyAfter(Buffer.from(last).toString()));
+    }
+    return rows;
+  }
+
+  async #refusalOf(conditional: ConditionalRowMutation): Promise<Error | undefined> {
+    try {
+      await this.#checkConditional(conditional);
+      return undefined;
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  async #checkConditional(conditional: ConditionalRowMutation): Promise<void> {
+    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    this.#assertWritable();
+    if (ifFound.length + ifNotFound.length === 0) {
+      throw invalid('a conditional mutation must mutate in some case');
+    }
+    validateRow(row, ifFound);
+    validateRow(row, ifNotFound);
+    anyOf.forEach(validateFilter);
+    await this.#checkFamilies(table, [...anyOf, ...ifFound, ...ifNotFound]);
+    anyOf.forEach(checkCondition);
+    [...ifFound, ...ifNotFound].forEach(checkErase);
+  }
+
+  /**
+   * The conditionals of the protocol have one branch, and need one call: with `ifNotFound` any
+   * number of filters, with `ifFound` one. What needs more calls is decided by the one that applies
+   * something; until then, nothing has happened.
+   */
+  async #mutateConditionally(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<(boolean | Error)[]> {
+    const plans = conditionals.map(planOf);
+    const firsts = plans.map(({ steps }) => steps[0] as Step);
+    const answers = await this.#send(
+      firsts.map(({ operation }) => operation),
+      'conditional',
+    );
+    return Promise.all(
+      plans.map((plan, i) => this.#finish(plan, answers[i] as Answer | PercolatorError)),
+    );
+  }
+
+  async #finish(plan: Plan, first: Answer | PercolatorError): Promise<boolean | Error> {
+    let answer = first;
+    for (let i = 0; ; ) {
+      if (answer instanceof Error) return answer;
+      const step = plan.steps[i % plan.steps.length] as Step;
+      if (answer.isApplied) return step.found;
+      if (plan.otherwise !== undefined) return plan.otherwise;
+      if (++i >= ROUNDS_MAX) {
+        return new PercolatorError('STORE_UNAVAILABLE', 'the row changed during each check');
+      }
+      const next = plan.steps[i % plan.steps.length] as Step;
+      [answer] = (await this.#send([next.operation], 'conditional')) as [Answer | PercolatorError];
+    }
+  }
+
+  #send(
+    operations: readonly Operation[],
+    purpose: 'read' | 'mutation' | 'conditional',
+  ): Promise<readonly (Answer | PercolatorError)[]> {
+    return this.#calls.run(operations, purpose).then((answers) => {
+      for (const [i, answer] of answers.entries()) {
+        const operation = operations[i];
+        if (operation !== undefined && isAboutSchema(answer)) this.#tables.forget(operation.table);
+      }
+      return answers;
+    });
+  }
+
+  /** Loads the table's families, if they are unknown or may have changed. */
+  async #checkFamilies(table: string, wanted: readonly { family: string }[]): Promise<void> {
+    const known = this.#tables.known(table);
+    if (known !== undefined && wanted.every(({ family }) => known.has(family))) return;
+    const families = await this.#administrate(`looking at table ${table}`, () =>
+      this.#tables.load(table),
+    );
+    const missing = wanted.find(({ family }) => !families.has(family));
+    if (missing === undefined) return;
+    throw new PercolatorError(
+      'FAMILY_NOT_FOUND',
+      `table ${table} has no family ${missing.family}; it has ${[...families].join(', ')}`,
+    );
+  }
+
+  async #administrate<T>(what: string, operation: () => Promise<T>): Promise<T> {
+    try {
+      return await operation();
+    } catch (error) {
+      throw adminError(error, what);
+    }
+  }
+
+  #assertWritable(): void {
+    if (!this.#readOnly) return;
+    throw new PercolatorError('READ_ONLY', 'the HBase store was opened for reading only');
+  }
+}
+
+/** One call of the endpoint, and what it means if it was applied: whether a cell was found. */
+interface Step {
+  readonly operation: Operation;
+  readonly found: boolean;
+}
+
+interface Plan {
+  readonly steps: readonly Step[];
+  /** What it means if the first step was not applied; undefined if other steps must say. */
+  readonly otherwise: boolean | undefined;
+}
+
+function planOf(conditional: ConditionalRowMutation): Plan {
+  const { table, row: key, ifFound = [], ifNotFound = [] } = conditional;
+  const anyOf = conditional.anyOf.filter(({ from = 0, to = TIMESTAMP_MAX }) => from <= to);
+  const row = Buffer.from(key);
+  const family = [...ifNotFound, ...ifFound][0]?.family ?? '';
+  const step = (
+    conditions: readonly Condition[],
+    mutations: readonly Mutation[],
+    found: boolean,
+  ): Step => {
+    const actions = [endpointCall(row, conditions, mutations)];
+    return { operation: { table, row, family, actions }, found };
+  };
+  const none = step(
+    anyOf.map((filter) => isAbsent(row, filter)),
+    ifNotFound,
+    false,
+  );
+  if (ifFound.length === 0) return { steps: [none], otherwise: true };
+  const some = anyOf.map((filter) => step([exists(row, filter)], ifFound, true));
+  if (ifNotFound.length === 0 && some.length === 1) return { steps: some, otherwise: false };
+  return { steps: [none, ...some], otherwise: undefined };
+}
+
+function isAboutSchema(error: unknown): boolean {
+  return (
+    error instanceof PercolatorError &&
+    (error.code === 'TABLE_NOT_FOUND' || error.code === 'FAMILY_NOT_FOUND')
+  );
+}
+
+function validateRow(row: string, mutations: readonly Mutation[] = []): void {
+  validateRowKey(row);
+  const bytes = row.length * 3 <= ROW_KEY_BYTES_MAX ? 0 : Buffer.byteLength(row);
+  if (bytes > ROW_KEY_BYTES_MAX) {
+    throw invalid(`a row key has at most ${ROW_KEY_BYTES_MAX} bytes, not ${bytes}`);
+  }
+  mutations.forEach(validateMutation);
+}

@@ -1,0 +1,2 @@
+/** HBase as a store. */
+export { type HBaseOptions, openHBase } from './open-hbase.ts';

@@ -1,0 +1,138 @@
+/**
+ * The configuration files of a local HBase: everything on the loopback address and on free ports,
+ * without web pages, and with small memories.
+ * What one process has for itself is an option of its command line.
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+export const HOST = '127.0.0.1';
+
+export interface Ports {
+  readonly zooKeeper: number;
+  readonly nameNode: number;
+  readonly master: number;
+  /** One for each region server; one more is that of a process for all. */
+  readonly regionServers: readonly number[];
+}
+
+export interface Shape {
+  /** 0: one process for all, on the local disk without HDFS. */
+  readonly regionServers: number;
+  readonly dataNodes: number;
+  readonly sessionTimeoutMs: number;
+}
+
+type Properties = Readonly<Record<string, string | number | boolean>>;
+
+/** Ports that are free now; all are found before any is used, so that none is given twice. */
+export async function findPorts({ regionServers }: Shape): Promise<Ports> {
+  const count = 3 + Math.max(1, regionServers);
+  const servers = await Promise.all(Array.from({ length: count }, listen));
+  const found = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const [zooKeeper = 0, nameNode = 0, master = 0, ...rest] = found;
+  return { zooKeeper, nameNode, master, regionServers: rest };
+}
+
+/** Writes the files for all processes. */
+export async function configure(folder: string, shape: Shape, ports: Ports): Promise<void> {
+  const configuration = confOf(folder);
+  // HDFS looks for its web pages, even if there are none.
+  for (const pages of ['hdfs', 'datanode']) {
+    await mkdir(join(configuration, 'webapps', pages), { recursive: true });
+  }
+  const isOne = shape.regionServers === 0;
+  const files = isOne ? 'file://' : `hdfs://${HOST}:${ports.nameNode}`;
+  const root = isOne ? join(folder, 'data') : '/hbase';
+  const hbase = { ...hbaseProperties(folder, shape, ports), 'hbase.rootdir': `${files}${root}` };
+  await write(configuration, 'core-site.xml', {
+    'fs.defaultFS': `${files}/`,
+    'hadoop.tmp.dir': join(folder, 'tmp'),
+  });
+  await write(configuration, 'hdfs-site.xml', hdfsProperties(folder, shape));
+  await write(configuration, 'hbase-site.xml', hbase);
+  await writeFile(join(configuration, 'log4j2.properties'), LOGGING);
+}
+
+export function confOf(folder: string): string {
+  return join(folder, 'configuration');
+}
+
+function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties {
+  const { regionServers, sessionTimeoutMs } = shape;
+  const servers = Math.max(1, regionServers);
+  return {
+    'hbase.cluster.distributed': regionServers > 0,
+    'hbase.localcluster.assign.random.ports': false,
+    'hbase.unsafe.stream.capability.enforce': regionServers > 0,
+    'hbase.tmp.dir': join(folder, 'tmp'),
+    'hbase.zookeeper.quorum': HOST,
+    'hbase.zookeeper.property.clientPort': ports.zooKeeper,
+    'hbase.zookeeper.property.clientPortAddress': HOST,
+    'hbase.zookeeper.property.dataDir': join(folder, 'zookeeper'),
+    'hbase.zookeeper.property.tickTime': Math.floor(sessionTimeoutMs / 3),
+    'zookeeper.session.timeout': sessionTimeoutMs,
+    'hbase.master.ipc.address': HOST,
+    'hbase.master.hostname': HOST,
+    'hbase.master.port': ports.master,
+    'hbase.master.info.port': -1,
+    'hbase.regionserver.ipc.address': HOST,
+    'hbase.unsafe.regionserver.hostname': HOST,
+    'hbase.regionserver.port': ports.regionServers[0] ?? 0,
+    'hbase.regionserver.info.port': -1,
+    // The master begins when all are there.
+    'hbase.master.wait.on.regionservers.mintostart': servers,
+    'hbase.master.wait.on.regionservers.maxtostart': servers,
+    'hbase.master.wait.on.regionservers.interval': 100,
+    'hbase.master.wait.on.regionservers.timeout': 500,
+  };
+}
+
+function hdfsProperties(folder: string, { dataNodes }: Shape): Properties {
+  return {
+    'dfs.namenode.name.dir': join(folder, 'name-node'),
+    'dfs.namenode.http-address': `${HOST}:0`,
+    'dfs.namenode.datanode.registration.ip-hostname-check': false,
+    'dfs.namenode.safemode.extension': 0,
+    'dfs.datanode.address': `${HOST}:0`,
+    'dfs.datanode.http.address': `${HOST}:0`,
+    'dfs.datanode.ipc.address': `${HOST}:0`,
+    'dfs.replication': dataNodes,
+    'dfs.permissions.enabled': false,
+    // A client that finds a DataNode dead may go on with the others.
+    'dfs.client.block.write.replace-datanode-on-failure.policy': 'NEVER',
+  };
+}
+
+async function write(folder: string, name: string, properties: Properties): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(
+    join(folder, name),
+    `<configuration>\n${lines(properties)}</configuration>\n`,
+  );
+}
+
+function lines(properties: Properties): string {
+  return Object.entries(properties)
+    .map(([name, value]) => `<property><name>${name}</name><value>${value}</value></property>\n`)
+    .join('');
+}
+
+function listen(): Promise<ReturnType<typeof createServer>> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, HOST, () => resolve(server));
+  });
+}
+
+const LOGGING = `status = warn
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_OUT
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{ISO8601} %p [%t] %c{2}: %m%n
+rootLogger = INFO,console
+`;

@@ -1,0 +1,70 @@
+/**
+ * Opens an HBase as a store, after checking whether the engine can run on it: a problem that would
+ * otherwise cause failures later is reported now, in one sentence.
+ */
+import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
+import type { Bigtable, Manifest } from '../bigtable.ts';
+import { Deadlines } from '../deadlines.ts';
+import { durabilityOf } from '../durability.ts';
+import { HBaseBigtable } from './hbase.ts';
+import { Regions } from './regions.ts';
+import { Servers } from './servers.ts';
+
+export interface HBaseOptions {
+  /** Masters or region servers, each `host:port`: any of them knows where everything else is. */
+  readonly servers: readonly string[];
+  /** The namespace of the tables, which must exist. Default `default`. */
+  readonly namespace?: string | undefined;
+  /** Connects through TLS. Default false. */
+  readonly tls?: boolean | undefined;
+  /**
+   * Deadline of each call, in milliseconds. Default 10,000. Too short: a slow moment of the server
+   * leaves commits in doubt. It must stay well below the collector's `messageLifetimeMs`.
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Refuses every mutation with READ_ONLY. Default false. Then a region server that stood still may
+   * answer with old cells for a moment, because the proof against it is a mutation (servers.ts).
+   */
+  readonly readOnly?: boolean | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+const TIMEOUT_MS = 10_000;
+/** The name that HBase's logs and permissions have for this client. */
+const USER = 'percolator';
+
+/**
+ * @throws STORE_UNAVAILABLE if no server answers; STORE_REFUSED if the namespace is missing, or the
+ * servers ask for Kerberos
+ */
+export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
+  const { clock = systemClock, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
+  const { namespace = 'default', tls = false } = options;
+  const servers = new Servers({ clock, deadlines: new Deadlines(clock), tls, user: USER });
+  const regions = new Regions({ servers, clock, seeds: options.servers, namespace });
+  const common = { servers, regions, clock, namespace };
+  const store = new HBaseBigtable({ ...common, timeoutMs, readOnly, manifest: MANIFEST });
+  try {
+    await store.listTables();
+  } catch (error) {
+    await store.close();
+    if (!(error instanceof PercolatorError) || error.code === 'STORE_REFUSED') throw error;
+    const where = options.servers.join(', ');
+    const { message } = error;
+    throw new PercolatorError('STORE_UNAVAILABLE', `no HBase answers at ${where}: ${message}`, {
+      cause: error,
+    });
+  }
+  return store;
+}
+
+const MANIFEST: Manifest = {
+  name: 'HBase',
+  conditionalBatch: true,
+  ordered: false,
+  splits: true,
+  tombstones: true,
+  checksColumns: true,
+  durability: durabilityOf({ kind: 'hbase' }),
+};

@@ -1,0 +1,151 @@
+/**
+ * Filters as a `Get` or `Scan` of HBase, and the cells of the answer for each filter.
+ *
+ * A `Get` has one time range for each family and one number of versions for all. So it asks for at
+ * least what the filters pass, in one atomic read, and the filters choose from the answer. If the
+ * newest versions hide some that a filter wants, because its range ends earlier than another's, the
+ * row is read again with more versions; only the last, complete read counts.
+ */
+import { type Cell, type CellFilter, type Row, TIMESTAMP_MAX } from '../bigtable.ts';
+import { cellsOfFilters } from '../cells-of-filters.ts';
+import {
+  messageOf,
+  type NamedFilter,
+  numberOf,
+  type Result,
+  type Selection,
+  type StoredCell,
+} from './messages.ts';
+import { COMPARE, FILTERS } from './names.ts';
+
+/** "All versions", as HBase writes it. */
+const ALL_VERSIONS = 2 ** 31 - 1;
+/** The first byte of every value: HBase's conditions take an empty value for none. */
+export const MARK = 1;
+
+export interface Selecting {
+  readonly filters: readonly CellFilter[];
+  readonly selection: Selection;
+}
+
+/** Undefined if no cell can pass. */
+export function selectionFor(filters: readonly CellFilter[]): Selecting | undefined {
+  const possible = filters.filter(({ from = 0, to = TIMESTAMP_MAX }) => from <= to);
+  if (possible.length === 0) return undefined;
+  const families = Map.groupBy(possible, ({ family }) => family);
+  const maxVersions = Math.max(...[...families.values()].map(versionsOf));
+  const filter = suffixFilter(possible);
+  const selection = {
+    column: [...families].map(([family, some]) => columnOf(family, some)),
+    ...(filter === undefined ? {} : { filter }),
+    maxVersions,
+    cfTimeRange: [...families].map(([family, some]) => rangeOf(family, some)),
+  };
+  return { filters, selection };
+}
+
+/** The same with more versions, for a row of which the answer may lack some. */
+export function widened({ filters, selection }: Selecting): Selecting {
+  const maxVersions = Math.min(ALL_VERSIONS, selection.maxVersions * 8);
+  return { filters, selection: { ...selection, maxVersions } };
+}
+
+/** The row, or undefined if no cell passes; `isComplete` is false if versions may be missing. */
+export function rowOf(
+  { cell: stored }: Result,
+  { filters, selection }: Selecting,
+): { readonly row: Row | undefined; readonly isComplete: boolean } {
+  const [first] = stored;
+  if (first === undefined) return { row: undefined, isComplete: true };
+  const cells = stored.map(cellOf);
+  const chosen = cellsOfFilters(cells, filters);
+  const key = text(first.row);
+  return {
+    row: chosen.length === 0 ? undefined : { key, cells: chosen },
+    isComplete: isComplete(cells, filters, selection.maxVersions),
+  };
+}
+
+/** With equal ends of the ranges, the newest versions in all are the newest in each. */
+function versionsOf(filters: readonly CellFilter[]): number {
+  const versions = filters.map((filter) => filter.versions ?? ALL_VERSIONS);
+  const wanted = Math.min(ALL_VERSIONS, Math.max(...versions));
+  const ends = new Set(filters.map(({ to = TIMESTAMP_MAX }) => to));
+  return ends.size === 1 ? wanted : Math.min(ALL_VERSIONS, wanted + 2);
+}
+
+function columnOf(family: string, filters: readonly CellFilter[]): Selection['column'][number] {
+  const isNamed = filters.every(({ qualifier }) => qualifier !== undefined);
+  const names = isNamed ? [...new Set(filters.map(({ qualifier = '' }) => qualifier))] : [];
+  return { family: Buffer.from(family), qualifier: names.map((name) => Buffer.from(name)) };
+}
+
+function rangeOf(
+  family: string,
+  filters: readonly CellFilter[],
+): Selection['cfTimeRange'][number] {
+  const from = Math.min(...filters.map((filter) => filter.from ?? 0));
+  const to = Math.max(...filters.map((filter) => filter.to ?? TIMESTAMP_MAX));
+  return { columnFamily: Buffer.from(family), timeRange: { from, to: to + 1 } };
+}
+
+/** Keeps the server from sending every column of a family, if only suffixes are asked for. */
+function suffixFilter(filters: readonly CellFilter[]): NamedFilter | undefined {
+  const suffixes = new Set(filters.map(({ suffix }) => suffix));
+  if ([...suffixes].some((suffix) => suffix === undefined || !/^[-_:a-z]+$/.test(suffix))) {
+    return undefined;
+  }
+  const pattern = `(?:${[...suffixes].join('|')})\\z`;
+  const regex = { pattern, patternFlags: 0, charset: 'UTF-8' };
+  const comparator = {
+    name: FILTERS.regex,
+    serializedComparator: messageOf('RegexStringComparator').encode(regex),
+  };
+  const compareFilter = { compareOp: COMPARE.equal, comparator };
+  const serializedFilter = messageOf('QualifierFilter').encode({ compareFilter });
+  return { name: FILTERS.qualifier, serializedFilter };
+}
+
+function cellOf({ family, qualifier, timestamp, value }: StoredCell): Cell {
+  return {
+    family: text(family),
+    qualifier: text(qualifier),
+    timestamp: numberOf(timestamp),
+    value: value.subarray(1),
+  };
+}
+
+/**
+ * Whether no filter can want a version older than those of the answer: it found as many as it
+ * wants, or the column has fewer than the most that were asked for, or the rest is below its range.
+ */
+function isComplete(
+  cells: readonly Cell[],
+  filters: readonly CellFilter[],
+  maxVersions: number,
+): boolean {
+  if (cells.length < maxVersions) return true;
+  const columns = Map.groupBy(cells, ({ family, qualifier }) => `${family}:${qualifier}`);
+  return [...columns.values()].every((versions) => {
+    const [newest] = versions;
+    const oldest = versions.at(-1);
+    if (versions.length < maxVersions || newest === undefined || oldest === undefined) return true;
+    return filters.every((filter) => {
+      if (!isFor(filter, newest) || oldest.timestamp <= (filter.from ?? 0)) return true;
+      const found = cellsOfFilters(versions, [filter]).length;
+      return found >= (filter.versions ?? Infinity);
+    });
+  });
+}
+
+function isFor({ family, qualifier, suffix }: CellFilter, cell: Cell): boolean {
+  return (
+    family === cell.family &&
+    (qualifier === undefined || qualifier === cell.qualifier) &&
+    (suffix === undefined || cell.qualifier.endsWith(suffix))
+  );
+}
+
+function text(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}

@@ -1,0 +1,121 @@
+/**
+ * The servers of a cluster: a connection for each of their services, and for each region server the
+ * proof that it still owned its regions a moment ago.
+ *
+ * A region server that stood still for longer than its session with ZooKeeper has lost its regions
+ * to other servers, and does not know it in the first moments after it goes on. It would answer
+ * reads with what was there before (promise 2 of bigtable.ts). Mutations are safe: it can no longer
+ * write its log, because the master takes that over before it gives away the regions. So:
+ *
+ *     owned at m, an answer given at h, and h - m is short     no session can have ended in between:
+ *                                                              the answer is proof for the next one
+ *     otherwise                                                a mutation is sent after the answer; if
+ *                                                              it succeeds, the server owned its
+ *                                                              regions all the time
+ *
+ * Only the sending and receiving times of this process are known: m counts from when its request
+ * was sent, and h until its answer has arrived.
+ *
+ * This needs a session of at least 1.5 times `PROOF_MS` (HBase's default is 90 s), since a server
+ * renews it every third of its time. It does not help against a network that separates a server
+ * from ZooKeeper alone, while this process still reaches it.
+ */
+import { isWithin, type Moment, momentOf } from '../../base/index.ts';
+import { Connection, type ConnectionOptions } from './connection.ts';
+
+/** How long the proof lasts. Longer: sessions must be longer; shorter: more mutations to prove it. */
+export const PROOF_MS = 2000;
+
+export type Service = 'ClientService' | 'ClientMetaService' | 'MasterService';
+
+interface Proof {
+  /** A moment after which the server owned its regions. */
+  owned: Moment | undefined;
+  /** The mutation in flight that may prove it. */
+  renewal: { readonly sent: Moment; readonly done: Promise<void> } | undefined;
+}
+
+export class Servers {
+  readonly #options: ConnectionOptions;
+  readonly #connections = new Map<string, Connection>();
+  readonly #proofs = new Map<string, Proof>();
+  /** Mutations that were sent only for their proof. */
+  proofs = 0;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  connection(address: string, service: Service): Connection {
+    const name = `${service} ${address}`;
+    let connection = this.#connections.get(name);
+    if (connection === undefined) {
+      connection = new Connection(address, service, this.#options);
+      this.#connections.set(name, connection);
+    }
+    return connection;
+  }
+
+  /**
+   * Resolves if the answer that has just arrived comes from the owner of the region.
+   * @param sent when its request was sent
+   * @param prove sends a mutation to the server; rejects if it was not applied
+   */
+  async confirm(address: string, sent: Moment, prove: () => Promise<void>): Promise<void> {
+    const proof = this.#proofOf(address);
+    if (this.isProven(address)) {
+      proof.owned = later(proof.owned, sent);
+      return;
+    }
+    const { clock } = this.#options;
+    const arrived = momentOf(clock);
+    for (;;) {
+      const renewal = proof.renewal;
+      if (renewal === undefined) break;
+      await renewal.done;
+      if (renewal.sent.monotonicMs >= arrived.monotonicMs) return;
+    }
+    const now = momentOf(clock);
+    this.proofs++;
+    const done = prove().then(
+      () => {
+        proof.owned = later(proof.owned, now);
+      },
+    );
+    proof.renewal = { sent: now, done };
+    try {
+      await done;
+    } finally {
+      proof.renewal = undefined;
+    }
+  }
+
+  /** Whether an answer that arrives now needs no further proof. */
+  isProven(address: string): boolean {
+    const { owned } = this.#proofOf(address);
+    return owned !== undefined && isWithin(this.#options.clock, PROOF_MS, owned);
+  }
+
+  /** A mutation that the server has applied proves the same. */
+  applied(address: string, sent: Moment): void {
+    const proof = this.#proofOf(address);
+    proof.owned = later(proof.owned, sent);
+  }
+
+  close(): void {
+    for (const connection of this.#connections.values()) connection.close();
+  }
+
+  #proofOf(address: string): Proof {
+    let proof = this.#proofs.get(address);
+    if (proof === undefined) {
+      proof = { owned: undefined, renewal: undefined };
+      this.#proofs.set(address, proof);
+    }
+    return proof;
+  }
+}
+
+function later(a: Moment | undefined, b: Moment): Moment {
+  return a !== undefined && a.monotonicMs > b.monotonicMs ? a : b;
+}

@@ -1,0 +1,258 @@
+/**
+ * Tables of an HBase, and what this process knows of their families.
+ *
+ *     families    keep every version, forever, or the engine would lose locks and snapshots
+ *     endpoint    HBase's own service for conditional mutations, switched on for the table
+ *     splits      also written down in the table's attributes: regions split on their own later
+ *
+ * The master makes and drops tables as procedures, which are asked about until they have ended.
+ */
+import { type Clock, PercolatorError } from '../../base/index.ts';
+import type { TableSchema } from '../bigtable.ts';
+import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';
+import {
+  type Long,
+  messageOf,
+  type Pair,
+  type ProcedureResult,
+  type ServerName,
+  type TableName,
+  type TableSchemaMessage,
+} from './messages.ts';
+import { ENDPOINT } from './names.ts';
+import { addressOf, type Regions } from './regions.ts';
+import type { Servers } from './servers.ts';
+
+const TRY_MS = 20_000;
+/** A master that takes over needs a moment. */
+const PATIENCE_MS = 30_000;
+const POLL_MS = 20;
+const PROCEDURE_FINISHED = 2;
+/** "All versions" and "forever", as HBase writes them. */
+const WITHOUT_END = String(2 ** 31 - 1);
+const FAMILY_ATTRIBUTES = { VERSIONS: WITHOUT_END, TTL: WITHOUT_END, MIN_VERSIONS: '0' };
+/** Path (none: HBase's own), class, priority. */
+const ENDPOINT_ATTRIBUTE = `|${ENDPOINT.className}|1073741823|`;
+const SPLITS_ATTRIBUTE = 'PERCOLATOR_SPLITS';
+
+export interface TablesOptions {
+  readonly servers: Servers;
+  readonly regions: Regions;
+  readonly clock: Clock;
+  readonly namespace: string;
+}
+
+export class Tables {
+  readonly #options: TablesOptions;
+  readonly #families = new Map<string, ReadonlySet<string>>();
+  #master: Promise<string> | undefined;
+
+  constructor(options: TablesOptions) {
+    this.#options = options;
+  }
+
+  /** The table's families, if they have been loaded. */
+  known(table: string): ReadonlySet<string> | undefined {
+    return this.#families.get(table);
+  }
+
+  /** Forgets what may have changed, because the table was dropped or made again. */
+  forget(table: string): void {
+    this.#families.delete(table);
+    this.#options.regions.forget(table);
+  }
+
+  /** @throws TABLE_NOT_FOUND, TABLE_MISMATCH if the engine would lose cells in it */
+  async load(table: string): Promise<ReadonlySet<string>> {
+    const found = await this.#describe(table);
+    if (found === undefined) {
+      throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
+    }
+    return this.#keep(table, found);
+  }
+
+  async create(table: string, schema: TableSchema): Promise<void> {
+    const found = await this.#describe(table);
+    if (found === undefined) {
+      if (await this.#make(table, schema)) return;
+      return this.create(table, schema); // Another process was faster.
+    }
+    const families = this.#keep(table, found);
+    const wanted = new Set(schema.families);
+    const splits = attributesOf(found.attributes)[SPLITS_ATTRIBUTE] ?? '[]';
+    if (families.symmetricDifference(wanted).size === 0 && splits === splitsOf(schema)) return;
+    throw new PercolatorError(
+      'TABLE_MISMATCH',
+      `table ${table} exists with the families ${[...families].join(', ')} and the splits ${splits}, ` +
+        `not ${schema.families.join(', ')} and ${splitsOf(schema)}`,
+    );
+  }
+
+  async list(): Promise<readonly string[]> {
+    const { namespace } = this.#options;
+    const response = messageOf<{ readonly tableNames: readonly TableName[] }>(
+      'GetTableNamesResponse',
+    );
+    const { tableNames } = await this.#ask('GetTableNames', { namespace }, response);
+    return tableNames.map(({ qualifier }) => Buffer.from(qualifier).toString());
+  }
+
+  async drop(table: string): Promise<void> {
+    const tableName = this.#nameOf(table);
+    this.forget(table);
+    try {
+      await this.#procedure('DisableTable', { tableName }).catch(ignore('TableNotEnabledException'));
+      await this.#procedure('DeleteTable', { tableName });
+    } catch (error) {
+      ignore('TableNotFoundException')(error);
+    } finally {
+      this.forget(table);
+    }
+  }
+
+  /** False if another process was faster. */
+  async #make(table: string, schema: TableSchema): Promise<boolean> {
+    const tableSchema: TableSchemaMessage = {
+      tableName: this.#nameOf(table),
+      attributes: pairsOf({
+        coprocessor$1: ENDPOINT_ATTRIBUTE,
+        [SPLITS_ATTRIBUTE]: splitsOf(schema),
+      }),
+      columnFamilies: schema.families.map((family) => ({
+        name: Buffer.from(family),
+        attributes: pairsOf(FAMILY_ATTRIBUTES),
+      })),
+    };
+    const splitKeys = sorted(schema.splits);
+    try {
+      await this.#procedure('CreateTable', { tableSchema, splitKeys });
+    } catch (error) {
+      ignore('TableExistsException')(error);
+      return false;
+    }
+    this.#families.set(table, new Set(schema.families));
+    this.#options.regions.forget(table);
+    return true;
+  }
+
+  async #describe(table: string): Promise<TableSchemaMessage | undefined> {
+    const response = messageOf<{ readonly tableSchema: readonly TableSchemaMessage[] }>(
+      'GetTableDescriptorsResponse',
+    );
+    const request = { tableNames: [this.#nameOf(table)] };
+    const { tableSchema } = await this.#ask('GetTableDescriptors', request, response);
+    return tableSchema[0];
+  }
+
+  #keep(table: string, { attributes, columnFamilies }: TableSchemaMessage): ReadonlySet<string> {
+    const hasEndpoint = attributes.some(({ second }) =>
+      Buffer.from(second).toString().includes(ENDPOINT.className),
+    );
+    if (!hasEndpoint) throw unfit(table, `lacks the coprocessor ${ENDPOINT.className}`);
+    for (const family of columnFamilies) {
+      const found = attributesOf(family.attributes);
+      for (const [name, value] of Object.entries(FAMILY_ATTRIBUTES)) {
+        if ((found[name] ?? value) === value) continue;
+        throw unfit(table, `has ${name} ${found[name]} in ${Buffer.from(family.name).toString()}`);
+      }
+    }
+    const families = new Set(columnFamilies.map(({ name }) => Buffer.from(name).toString()));
+    this.#families.set(table, families);
+    return families;
+  }
+
+  /** Starts a procedure of the master, and waits for its end. */
+  async #procedure(method: string, request: object): Promise<void> {
+    const { clock } = this.#options;
+    const started = messageOf<{ readonly procId?: Long | number }>('ProcedureStarted');
+    const { procId } = await this.#ask(method, request, started);
+    const result = messageOf<ProcedureResult>('GetProcedureResultResponse');
+    for (;;) {
+      const { state, exception } = await this.#ask('getProcedureResult', { procId }, result);
+      const { className, message = '' } = exception?.genericException ?? {};
+      if (className !== undefined) throw HBaseFailure.ofException(className, message);
+      if (state === PROCEDURE_FINISHED) return;
+      await clock.sleep(POLL_MS);
+    }
+  }
+
+  /** Asks the active master, and looks for it again when it is another one. */
+  async #ask<Response>(
+    method: string,
+    value: object,
+    response: Parameters<Regions['askSeeds']>[1] & { decode(bytes: Uint8Array): Response },
+  ): Promise<Response> {
+    const { servers, clock } = this.#options;
+    const type = messageOf(`${method.replace(/^g/, 'G')}Request`);
+    const endMs = clock.monotonicMs() + PATIENCE_MS;
+    for (;;) {
+      try {
+        this.#master ??= this.#findMaster();
+        const connection = servers.connection(await this.#master, 'MasterService');
+        return (await connection.call(method, { type, value, response }, TRY_MS)) as Response;
+      } catch (error) {
+        this.#master = undefined;
+        const isPassing = mayRepeat(error, 'conditional') && clock.monotonicMs() < endMs;
+        if (!isPassing) throw error;
+        await clock.sleep(100);
+      }
+    }
+  }
+
+  async #findMaster(): Promise<string> {
+    const response = messageOf<{ readonly serverName?: ServerName | null }>(
+      'GetActiveMasterResponse',
+    );
+    const { serverName } = await this.#options.regions.askSeeds('GetActiveMaster', response);
+    if (serverName) return addressOf(serverName);
+    throw new HBaseFailure('unsent', 'no master is active');
+  }
+
+  #nameOf(table: string): TableName {
+    return {
+      namespace: Buffer.from(this.#options.namespace),
+      qualifier: Buffer.from(table),
+    };
+  }
+}
+
+/** Rethrows what is not an exception of this class. */
+function ignore(className: string): (error: unknown) => void {
+  return (error) => {
+    if (!(error instanceof HBaseFailure) || error.className !== className) throw error;
+  };
+}
+
+/** The engine's error for a failed call of the master. */
+export function adminError(error: unknown, what: string): PercolatorError {
+  return errorOf(error, 'mutation', what);
+}
+
+function unfit(table: string, why: string): PercolatorError {
+  return new PercolatorError(
+    'TABLE_MISMATCH',
+    `table ${table} ${why}; the engine's tables keep all versions forever and have that ` +
+      'coprocessor: let the engine create them',
+  );
+}
+
+function sorted(splits: readonly string[] = []): readonly Buffer[] {
+  return [...new Set(splits)].map((split) => Buffer.from(split)).toSorted(Buffer.compare);
+}
+
+function splitsOf({ splits }: TableSchema): string {
+  return JSON.stringify(sorted(splits).map((split) => split.toString()));
+}
+
+function pairsOf(attributes: Readonly<Record<string, string>>): readonly Pair[] {
+  return Object.entries(attributes).map(([name, value]) => ({
+    first: Buffer.from(name),
+    second: Buffer.from(value),
+  }));
+}
+
+function attributesOf(pairs: readonly Pair[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    pairs.map(({ first, second }) => [Buffer.from(first).toString(), Buffer.from(second).toString()]),
+  );
+}

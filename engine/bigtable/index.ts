@@ -21,12 +21,20 @@ export type { BatchingCounters, LaneCounters } from './batching/counters.ts';
 export type { BatchingOptions } from './batching/options.ts';
 export {
   type CloudAddress,
+  type HBaseAddress,
   openStore,
   type OpenStoreOptions,
   parseStoreName,
   type StoreAddress,
   type StoreName,
 } from './open-store.ts';
+export { type HBaseOptions, openHBase } from './hbase/index.ts';
+export {
+  type LocalHBase,
+  type LocalHBaseOptions,
+  startHBase,
+  whyNoHBase,
+} from './hbase/local/index.ts';
 export { keyAfter, nextStart, rowBatches } from './range-scan.ts';
 export {
   type Emulator,

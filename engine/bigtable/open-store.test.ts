@@ -26,6 +26,21 @@ test('a name is embedded, emulator, or an instance of Cloud Bigtable', () => {
   });
 });
 
+test('a name is an HBase on this machine, or a running one', () => {
+  assert.equal(parseStoreName('hbase'), 'hbase');
+  const plain = { kind: 'hbase', tls: false, namespace: undefined };
+  assert.deepEqual(parseStoreName('hbase://master-1:16000'), {
+    ...plain,
+    servers: ['master-1:16000'],
+  });
+  assert.deepEqual(parseStoreName('hbases://m1.example.com:16000,[::1]:16020/?namespace=shop'), {
+    kind: 'hbase',
+    servers: ['m1.example.com:16000', '[::1]:16020'],
+    namespace: 'shop',
+    tls: true,
+  });
+});
+
 test('an invalid name is refused with the valid forms', () => {
   for (const name of [
     '',
@@ -41,10 +56,18 @@ test('an invalid name is refused with the valid forms', () => {
     'bigtable://project/instance?profile=x',
     'bigtable://project/instance?appProfile=x&y=z',
     'https://project/instance',
+    'hbase://',
+    'hbase://host',
+    'hbase://host:port',
+    'hbase://host:16000,',
+    'hbase://host:16000/path',
+    'hbase://host:16000?namespace=',
+    'hbase:host:16000',
   ]) {
     assert.throws(() => parseStoreName(name), {
       code: 'INVALID_ARGUMENT',
-      message: /a store is embedded, emulator or bigtable:\/\/project\/instance/,
+      message:
+        /a store is embedded, emulator, bigtable:\/\/project\/instance.*, hbase or hbase:\/\//,
     });
   }
 });

@@ -4,13 +4,16 @@
  *     embedded                                           in a folder, shared by processes of one machine
  *     emulator                                           the official emulator
  *     bigtable://project/instance[?appProfile=name]      Cloud Bigtable
+ *     hbase                                              an HBase on this machine
+ *     hbase://host:port,...[?namespace=name]             a running HBase; hbases:// through TLS
  *
  * A name says which kind; an address says where, and is plain data. One process makes the address,
- * starting an emulator if needed, and sends it to the others, which open the same store.
+ * starting an emulator or an HBase if needed, and sends it to the others, which open the same store.
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
 import type { Bigtable } from './bigtable.ts';
 import { type EmbeddedOptions, openEmbedded } from './embedded/index.ts';
+import { openHBase } from './hbase/index.ts';
 import { openRemote } from './remote/index.ts';
 
 export interface CloudAddress {
@@ -20,13 +23,22 @@ export interface CloudAddress {
   readonly appProfile?: string | undefined;
 }
 
+export interface HBaseAddress {
+  readonly kind: 'hbase';
+  /** Masters or region servers, each `host:port`. */
+  readonly servers: readonly string[];
+  readonly namespace?: string | undefined;
+  readonly tls?: boolean | undefined;
+}
+
 export type StoreAddress =
   | ({ readonly kind: 'embedded' } & Pick<EmbeddedOptions, 'folder' | 'fsync' | 'own'>)
   /** `address` is `host:port`. */
   | { readonly kind: 'emulator'; readonly address: string }
-  | CloudAddress;
+  | CloudAddress
+  | HBaseAddress;
 
-export type StoreName = 'embedded' | 'emulator' | CloudAddress;
+export type StoreName = 'embedded' | 'emulator' | 'hbase' | CloudAddress | HBaseAddress;
 
 export interface OpenStoreOptions {
   /** Refuses every mutation, and creates nothing that is missing. Default false. */
@@ -56,6 +68,10 @@ export function openStore(
       const { project, instance, appProfile } = address;
       return openRemote({ project, instance, appProfile, ...options });
     }
+    case 'hbase': {
+      const { servers, namespace, tls } = address;
+      return openHBase({ servers, namespace, tls, ...options });
+    }
     default:
       return unreachable(address);
   }
@@ -63,12 +79,13 @@ export function openStore(
 
 /** @throws INVALID_ARGUMENT naming the valid forms */
 export function parseStoreName(name: string): StoreName {
-  if (name === 'embedded' || name === 'emulator') return name;
-  const cloud = name.startsWith('bigtable:') ? parseCloud(name) : undefined;
-  if (cloud !== undefined) return cloud;
+  if (name === 'embedded' || name === 'emulator' || name === 'hbase') return name;
+  const address = parseCloud(name) ?? parseHBase(name);
+  if (address !== undefined) return address;
   throw new PercolatorError(
     'INVALID_ARGUMENT',
-    `a store is embedded, emulator or bigtable://project/instance[?appProfile=name], not ${JSON.stringify(name)}`,
+    'a store is embedded, emulator, bigtable://project/instance[?appProfile=name], hbase or ' +
+      `hbase://host:port,...[?namespace=name], not ${JSON.stringify(name)}`,
   );
 }
 
@@ -81,4 +98,15 @@ function parseCloud(name: string): CloudAddress | undefined {
   const { project, instance, appProfile } = form.exec(name)?.groups ?? {};
   if (project === undefined || instance === undefined) return undefined;
   return { kind: 'cloud', project, instance, appProfile };
+}
+
+function parseHBase(name: string): HBaseAddress | undefined {
+  const host = String.raw`(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}`;
+  const form = new RegExp(
+    `^hbase(?<s>s?)://(?<list>${host}(?:,${host})*)/?(?:[?]namespace=(?<namespace>\\w+))?$`,
+    'i',
+  );
+  const { s, list, namespace } = form.exec(name)?.groups ?? {};
+  if (list === undefined) return undefined;
+  return { kind: 'hbase', servers: list.split(','), namespace, tls: s !== '' };
 }

@@ -45,7 +45,9 @@ export async function openBenchStore(
 ): Promise<BenchStore> {
   const folder = path.join(plan.work, 'embedded');
   await using cleanup = new AsyncDisposableStack();
-  const provided = await provideStore(checkStoreName(name), { folder, fsync: plan.fsync });
+  const embedded = { folder, fsync: plan.fsync };
+  const { regionServers } = plan;
+  const provided = await provideStore(checkStoreName(name), embedded, { regionServers });
   cleanup.use(provided);
   if (provided.address.kind === 'embedded') {
     await mkdir(path.dirname(folder), { recursive: true });
@@ -54,7 +56,7 @@ export async function openBenchStore(
   const store = cleanup.use(await openStore(provided.address));
   let commits = 0;
   store.onChange?.(() => commits++); // This process owns the store: once for each group.
-  const { address, serverPid } = provided;
+  const { address, serverPids } = provided;
   const services = plan.processes === 0 ? null : cleanup.use(await openServices(address, signal));
   const oracle = services?.oracle;
   const percolator = cleanup.use(await openPercolator({ store, oracle, ...plan.engine }));
@@ -73,7 +75,7 @@ export async function openBenchStore(
     data,
     messages,
     written: { raw: new Map(), percolator: new Map() },
-    servers: { serverPid, servicePids: services?.pids ?? [] },
+    servers: { serverPids, servicePids: services?.pids ?? [] },
     services,
     oracle,
     diskCommits: () => (address.kind === 'embedded' ? commits : null),

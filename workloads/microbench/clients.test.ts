@@ -142,6 +142,7 @@ function smallPlan(out: string): Plan {
     ...SIZES.smoke,
     repeats: 1,
     stores: ['embedded'],
+    regionServers: 1,
     seed: 1,
     valueBytes: 32,
     concurrency: 8,

@@ -8,6 +8,7 @@ import {
   integer,
   noFsyncOption,
   onlyWith,
+  regionServersOption,
   repeatsOption,
   runExperiment,
   secondsOption,
@@ -38,6 +39,7 @@ await runExperiment(
     sizes: SIZES,
     options: {
       store: storesOption(['embedded', 'emulator']),
+      regionServers: onlyWith({ store: ['hbase'] }, regionServersOption()),
       rows: integer({
         description:
           'number of rows that are read, and of rows that are written; all should fit in memory',

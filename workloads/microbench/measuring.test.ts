@@ -117,7 +117,7 @@ test('rounds do the same number of operations in every case, each number once, i
       concurrency: 4,
       firstOperation: 100,
       random: createRandom(1),
-      runSlice: runHere({ serverPid: null, servicePids: [] }),
+      runSlice: runHere({ serverPids: [], servicePids: [] }),
       signal,
       onSlice: (name) => order.push(name),
     },

@@ -4,6 +4,8 @@ import type { Size } from './profiles.ts';
 
 export interface Plan extends Size {
   readonly stores: readonly string[];
+  /** Of an HBase that the run starts. */
+  readonly regionServers: number;
   readonly seed: number;
   readonly valueBytes: number;
   readonly concurrency: number;

@@ -10,13 +10,7 @@
  * region has moved. A conditional operation is sent again only if the server said that it touched
  * nothing (failures.ts).
  */
-import {
-  type Clock,
-  isWithin,
-  type Moment,
-  momentOf,
-  PercolatorError,
-} from '../../base/index.ts';
+import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../../base/index.ts';
 import { errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';
 import {
   type Action,
@@ -99,7 +93,9 @@ export class Calls {
           answer instanceof PercolatorError && inDoubt.has(index) ? asInDoubt(answer) : answer;
         return mayRepeat(outcome, purpose);
       });
-      for (const index of left) this.#options.regions.forget((operations[index] as Operation).table);
+      for (const index of left) {
+        this.#options.regions.forget((operations[index] as Operation).table);
+      }
       return left.length === 0;
     });
     return answers;
@@ -144,7 +140,7 @@ export class Calls {
     const sent = momentOf(clock);
     const results: Result[] = [];
     let value: ScanRequest = { ...request, region: region.specifier };
-    for (let nextCallSeq = 1; ; nextCallSeq++) {
+    for (let nextCallSeq = 0; ; nextCallSeq++) {
       const answer = await connection.call('Scan', { type, value, response }, timeoutMs);
       results.push(...answer.results);
       const isWhole = answer.moreResults === false || answer.moreResultsInRegion !== true;
@@ -201,8 +197,7 @@ export class Calls {
       const answer = await connection.call('Multi', message, timeoutMs);
       const outcomes = places.map((place) => outcomeOf(answer, place));
       if (outcomes.some(isApplied)) servers.applied(address, sent);
-      const seen = operations.filter((_, i) => isSeen(outcomes[i]));
-      const [first] = seen;
+      const first = operations.find((_, i) => isSeen(outcomes[i]));
       if (first === undefined) return outcomes;
       const failure = await this.#confirmed(first, sent);
       return failure === undefined
@@ -214,13 +209,19 @@ export class Calls {
   }
 
   /** A failure of the same kind for what was read, if the server may not own the region. */
-  async #confirmed({ operation, region }: Located, sent: Moment): Promise<HBaseFailure | undefined> {
+  async #confirmed(
+    { operation, region }: Located,
+    sent: Moment,
+  ): Promise<HBaseFailure | undefined> {
     try {
       await this.#confirm(region, sent, operation);
       return undefined;
     } catch (error) {
       // Nothing was applied, so a conditional mutation may be sent again as well.
-      return new HBaseFailure('unsent', `its server may be out of date: ${(error as Error).message}`);
+      return new HBaseFailure(
+        'unsent',
+        `its server may be out of date: ${(error as Error).message}`,
+      );
     }
   }
 
@@ -354,6 +355,8 @@ function inRegion({ start }: Region): Buffer {
 
 function chunks<T>(items: readonly T[]): readonly (readonly T[])[] {
   const made: T[][] = [];
-  for (let i = 0; i < items.length; i += OPERATIONS_MAX) made.push(items.slice(i, i + OPERATIONS_MAX));
+  for (let i = 0; i < items.length; i += OPERATIONS_MAX) {
+    made.push(items.slice(i, i + OPERATIONS_MAX));
+  }
   return made;
 }

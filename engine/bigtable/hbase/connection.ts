@@ -44,7 +44,10 @@ interface Pending {
 
 interface ResponseHeader {
   readonly callId?: number;
-  readonly exception?: { readonly exceptionClassName?: string; readonly stackTrace?: string } | null;
+  readonly exception?: {
+    readonly exceptionClassName?: string;
+    readonly stackTrace?: string;
+  } | null;
 }
 
 export class Connection {
@@ -117,7 +120,10 @@ export class Connection {
       return socket;
     } catch (error) {
       const { message } = error as Error;
-      this.#lastFailure = new HBaseFailure('unsent', `no connection to ${this.#address}: ${message}`);
+      this.#lastFailure = new HBaseFailure(
+        'unsent',
+        `no connection to ${this.#address}: ${message}`,
+      );
       this.#notBeforeMs = this.#options.clock.monotonicMs() + PAUSE_MS;
       throw this.#lastFailure;
     } finally {

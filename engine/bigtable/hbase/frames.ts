@@ -20,7 +20,9 @@ export class Frames {
       this.#needed = LENGTH_BYTES;
       if (rest.length < LENGTH_BYTES) break;
       const length = rest.readUInt32BE(0);
-      if (length > FRAME_BYTES_MAX) throw new Error('the server does not speak the protocol of HBase');
+      if (length > FRAME_BYTES_MAX) {
+        throw new Error('the server does not speak the protocol of HBase');
+      }
       this.#needed = LENGTH_BYTES + length;
       if (rest.length < this.#needed) break;
       frames.push(rest.subarray(LENGTH_BYTES, this.#needed));

@@ -49,7 +49,7 @@ import { adminError, Tables } from './tables.ts';
 /** HBase's own limit is a little higher; Bigtable's is this. */
 const ROW_KEY_BYTES_MAX = 4096;
 const ROWS_PER_SCAN = 2000;
-/** A check that needs several calls begins anew if the row changes between them. */
+/** How often a check that needs several calls starts over, if the row changes between them. */
 const ROUNDS_MAX = 100;
 
 export interface HBaseStoreOptions {
@@ -251,7 +251,8 @@ export class HBaseBigtable implements Bigtable {
       const read = page.results.map((result) => rowOf(result, selecting));
       const lacking = page.results.filter((_, i) => read[i]?.isComplete === false);
       const keys = lacking.map(({ cell: [first] }) => Buffer.from(first?.row ?? []).toString());
-      const again = keys.length === 0 ? [] : [...(await this.#get(table, keys, widened(selecting)))];
+      const again =
+        keys.length === 0 ? [] : [...(await this.#get(table, keys, widened(selecting)))];
       for (const { row, isComplete } of read) {
         const found = isComplete ? row : again.shift();
         if (found !== undefined) rows.push(found);
@@ -309,7 +310,7 @@ export class HBaseBigtable implements Bigtable {
 
   async #finish(plan: Plan, first: Answer | PercolatorError): Promise<boolean | Error> {
     let answer = first;
-    for (let i = 0; ; ) {
+    for (let i = 0; ;) {
       if (answer instanceof Error) return answer;
       const step = plan.steps[i % plan.steps.length] as Step;
       if (answer.isApplied) return step.found;

@@ -87,7 +87,10 @@ export interface QualifierValue {
 export interface MutationProto {
   readonly row: Uint8Array;
   readonly mutateType: number;
-  readonly columnValue: readonly { family: Uint8Array; qualifierValue: readonly QualifierValue[] }[];
+  readonly columnValue: readonly {
+    family: Uint8Array;
+    qualifierValue: readonly QualifierValue[];
+  }[];
 }
 
 export interface Condition {

@@ -7,6 +7,7 @@ import type { Bigtable, Manifest } from '../bigtable.ts';
 import { Deadlines } from '../deadlines.ts';
 import { durabilityOf } from '../durability.ts';
 import { HBaseBigtable } from './hbase.ts';
+import { messageOf } from './messages.ts';
 import { Regions } from './regions.ts';
 import { Servers } from './servers.ts';
 
@@ -46,17 +47,28 @@ export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   const common = { servers, regions, clock, namespace };
   const store = new HBaseBigtable({ ...common, timeoutMs, readOnly, manifest: MANIFEST });
   try {
+    await checkReachable(regions, options.servers);
     await store.listTables();
   } catch (error) {
     await store.close();
-    if (!(error instanceof PercolatorError) || error.code === 'STORE_REFUSED') throw error;
-    const where = options.servers.join(', ');
-    const { message } = error;
-    throw new PercolatorError('STORE_UNAVAILABLE', `no HBase answers at ${where}: ${message}`, {
-      cause: error,
-    });
+    throw error;
   }
   return store;
+}
+
+/** Without patience: later, a server may be away for a moment, but not now. */
+async function checkReachable(regions: Regions, servers: readonly string[]): Promise<void> {
+  try {
+    await regions.askSeeds('GetActiveMaster', messageOf('GetActiveMasterResponse'));
+  } catch (error) {
+    if (error instanceof PercolatorError) throw error;
+    const reason = (error as Error).message;
+    throw new PercolatorError(
+      'STORE_UNAVAILABLE',
+      `no HBase answers at ${servers.join(', ')}: ${reason}`,
+      { cause: error },
+    );
+  }
 }
 
 const MANIFEST: Manifest = {

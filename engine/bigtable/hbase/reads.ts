@@ -80,10 +80,7 @@ function columnOf(family: string, filters: readonly CellFilter[]): Selection['co
   return { family: Buffer.from(family), qualifier: names.map((name) => Buffer.from(name)) };
 }
 
-function rangeOf(
-  family: string,
-  filters: readonly CellFilter[],
-): Selection['cfTimeRange'][number] {
+function rangeOf(family: string, filters: readonly CellFilter[]): Selection['cfTimeRange'][number] {
   const from = Math.min(...filters.map((filter) => filter.from ?? 0));
   const to = Math.max(...filters.map((filter) => filter.to ?? TIMESTAMP_MAX));
   return { columnFamily: Buffer.from(family), timeRange: { from, to: to + 1 } };

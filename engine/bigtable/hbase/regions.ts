@@ -70,7 +70,7 @@ export class Regions {
   async find(table: string, row: Buffer): Promise<Region> {
     const regions = await this.of(table);
     let low = 0;
-    for (let high = regions.length; high - low > 1; ) {
+    for (let high = regions.length; high - low > 1;) {
       const middle = (low + high) >>> 1;
       if (Buffer.compare((regions[middle] as Region).start, row) <= 0) low = middle;
       else high = middle;
@@ -147,7 +147,11 @@ export class Regions {
       };
       const { results, moreResultsInRegion } = await connection.call(
         'Scan',
-        { type: messageOf('ScanRequest'), value, response: messageOf<ScanResponse>('ScanResponse') },
+        {
+          type: messageOf('ScanRequest'),
+          value,
+          response: messageOf<ScanResponse>('ScanResponse'),
+        },
         TRY_MS,
       );
       regions.push(...results.flatMap(regionsOf));

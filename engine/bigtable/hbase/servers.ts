@@ -24,7 +24,7 @@ import { isWithin, type Moment, momentOf } from '../../base/index.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 
 /** How long the proof lasts. Longer: sessions must be longer; shorter: more mutations to prove it. */
-export const PROOF_MS = 2000;
+const PROOF_MS = 2000;
 
 export type Service = 'ClientService' | 'ClientMetaService' | 'MasterService';
 
@@ -77,11 +77,9 @@ export class Servers {
     }
     const now = momentOf(clock);
     this.proofs++;
-    const done = prove().then(
-      () => {
-        proof.owned = later(proof.owned, now);
-      },
-    );
+    const done = prove().then(() => {
+      proof.owned = later(proof.owned, now);
+    });
     proof.renewal = { sent: now, done };
     try {
       await done;

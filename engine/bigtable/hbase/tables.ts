@@ -101,7 +101,9 @@ export class Tables {
     const tableName = this.#nameOf(table);
     this.forget(table);
     try {
-      await this.#procedure('DisableTable', { tableName }).catch(ignore('TableNotEnabledException'));
+      await this.#procedure('DisableTable', { tableName }).catch(
+        ignore('TableNotEnabledException'),
+      );
       await this.#procedure('DeleteTable', { tableName });
     } catch (error) {
       ignore('TableNotFoundException')(error);
@@ -237,7 +239,9 @@ function unfit(table: string, why: string): PercolatorError {
 }
 
 function sorted(splits: readonly string[] = []): readonly Buffer[] {
-  return [...new Set(splits)].map((split) => Buffer.from(split)).toSorted(Buffer.compare);
+  return [...new Set(splits)]
+    .map((split) => Buffer.from(split))
+    .toSorted((a, b) => Buffer.compare(a, b));
 }
 
 function splitsOf({ splits }: TableSchema): string {
@@ -253,6 +257,9 @@ function pairsOf(attributes: Readonly<Record<string, string>>): readonly Pair[] 
 
 function attributesOf(pairs: readonly Pair[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    pairs.map(({ first, second }) => [Buffer.from(first).toString(), Buffer.from(second).toString()]),
+    pairs.map(({ first, second }) => [
+      Buffer.from(first).toString(),
+      Buffer.from(second).toString(),
+    ]),
   );
 }

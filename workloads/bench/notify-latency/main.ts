@@ -8,6 +8,7 @@ import {
   number,
   numberList,
   onlyWith,
+  regionServersOption,
   runExperiment,
   secondsOption,
   storeOption,
@@ -40,6 +41,7 @@ await runExperiment(
     sizes: SIZES,
     options: {
       store: storeOption(),
+      regionServers: onlyWith({ store: ['hbase'] }, regionServersOption()),
       rates: numberList({
         description: 'rates of writes, measured one after the other',
         unit: 'writes per second',
@@ -73,10 +75,11 @@ await runExperiment(
     }),
   },
   async (options, { progress, signal, work }) => {
-    const { store: name, noFsync, rates, seconds, idleSeconds } = options;
+    const { store: name, regionServers, noFsync, rates, seconds, idleSeconds } = options;
     const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = options;
     const engine = { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
-    await using store = await provideStore(checkStoreName(name), { folder: work, fsync: !noFsync });
+    const embedded = { folder: work, fsync: !noFsync };
+    await using store = await provideStore(checkStoreName(name), embedded, { regionServers });
     progress.phase('measuring', rates.length, 'rates');
     let done = 0;
     const plan = { store: store.address, rates, seconds, idleSeconds, engine };

@@ -52,7 +52,7 @@ async function measure(operate: (operation: number) => Promise<unknown>): Promis
     await operate(operation);
   };
   await closedLoop(run, { first: 0, operations: task.warmUp, concurrency, signal });
-  const servers = { serverPid, servicePids: [] };
+  const servers = { serverPids: [serverPid], servicePids: [] };
   const before = processorTime(servers);
   const startedMs = performance.now();
   await closedLoop(run, { first: task.warmUp, operations, concurrency, signal });

@@ -52,8 +52,7 @@ export async function openPercolatorDatabase(
       ? { store: provided.address }
       : { shared: await startServices(crew, provided.address) };
   const address: PercolatorAddress = { kind: 'percolator', at, ...pick(options) };
-  const { serverPid } = provided;
-  const servers = { services: crew.pids, server: serverPid === null ? [] : [serverPid] };
+  const servers = { services: crew.pids, server: provided.serverPids };
   const durability = durabilityOf(provided.address);
   const all = cleanup.move();
   return {

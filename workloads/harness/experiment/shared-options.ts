@@ -104,9 +104,22 @@ export const noFsyncOption: Option<boolean> = flag({
 });
 
 const STORE = {
-  description: 'the storage; embedded is a folder with durable commits, emulator the official one',
-  expected: 'embedded, emulator, or bigtable://project/instance[?appProfile=name]',
+  description:
+    'the storage; embedded is a folder with durable commits, emulator the official one, hbase an HBase started here',
+  expected:
+    'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase://host:port,...[?namespace=name]',
 };
+
+/** Of a local HBase. */
+export function regionServersOption(): Option<number> {
+  return integer({
+    description:
+      'region servers of the HBase that --store hbase starts; 0 is one process for everything, without HDFS',
+    default: 3,
+    min: 0,
+    max: 24,
+  });
+}
 
 /** The storage of the engine. */
 export function storeOption(): Option<string> {

@@ -11,7 +11,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 export interface ProcessorTime {
   /** The time of all threads of this process, or of all client processes. */
   readonly clientUs: number;
-  /** The time of the storage's server; null if it has no process of its own here. */
+  /** The time of the storage's servers; null if it has no process of its own here. */
   readonly serverUs: number | null;
   /** The time of oracle and lock service; null if they run in the client. */
   readonly servicesUs: number | null;
@@ -19,8 +19,8 @@ export interface ProcessorTime {
 
 /** The processes that serve the client. They have no descendants. */
 export interface Servers {
-  /** The process of the storage; null if it has none of its own here. */
-  readonly serverPid: number | null;
+  /** The processes of the storage; none if it has none of its own here. */
+  readonly serverPids: readonly number[];
   /** The processes of oracle and lock service; none if they run in the client. */
   readonly servicePids: readonly number[];
 }
@@ -36,11 +36,11 @@ interface ProcessTimes {
 const TICK_US = 10_000;
 
 /** The time so far, with this process as the client. */
-export function processorTime({ serverPid, servicePids }: Servers): ProcessorTime {
+export function processorTime({ serverPids, servicePids }: Servers): ProcessorTime {
   const { user, system } = process.cpuUsage();
   return {
     clientUs: user + system,
-    serverUs: serverPid === null ? null : ownCpuUs(serverPid),
+    serverUs: serverPids.length === 0 ? null : sumOf(serverPids),
     servicesUs: servicePids.length === 0 ? null : sumOf(servicePids),
   };
 }

@@ -4,6 +4,8 @@
  *     embedded      a folder that the script gives
  *     emulator      the one of BIGTABLE_EMULATOR_HOST, or one started here and stopped at the end
  *     bigtable://   Cloud Bigtable
+ *     hbase         an HBase that is started here, as one process per server, and stopped at the end
+ *     hbase://      one that runs
  *
  * One that was not started here is opened once, so that a wrong address or missing credentials are
  * reported before a run begins.
@@ -12,25 +14,26 @@
  */
 import {
   durabilityOf,
-  type Emulator,
   openStore,
   type OpenStoreOptions,
   parseStoreName,
   PercolatorError,
   startEmulator,
+  startHBase,
   type StoreAddress,
   type StoreName,
-  unreachable,
 } from '#engine';
 import { type StoreDescription, UsageError } from '#results';
 
 export interface ProvidedStore extends AsyncDisposable {
   readonly address: StoreAddress;
-  /**
-   * The process that serves it on this machine; null if it has none, or if this script did not
-   * start it.
-   */
-  readonly serverPid: number | null;
+  /** The processes that serve it on this machine, if this script started them. */
+  readonly serverPids: readonly number[];
+}
+
+export interface ProvideOptions extends OpenStoreOptions {
+  /** Of an HBase that is started here. */
+  readonly regionServers?: number | undefined;
 }
 
 /**
@@ -63,13 +66,13 @@ export function checkStoreName(name: string): StoreName {
 export async function provideStore(
   name: StoreName,
   embedded: Omit<Extract<StoreAddress, { readonly kind: 'embedded' }>, 'kind'>,
-  options: OpenStoreOptions = {},
+  options: ProvideOptions = {},
 ): Promise<ProvidedStore> {
   if (name === 'embedded') return provided({ kind: 'embedded', ...embedded });
   try {
     if (name === 'emulator') return await provideEmulator(options);
-    if (name.kind === 'cloud') return await tried(name, options);
-    return unreachable(name.kind);
+    if (name === 'hbase') return await provideHBase(options);
+    return await tried(name, options);
   } catch (error) {
     throw asUsageError(error);
   }
@@ -79,7 +82,19 @@ async function provideEmulator(options: OpenStoreOptions): Promise<ProvidedStore
   const address = namedEmulator();
   if (address !== undefined) return tried({ kind: 'emulator', address }, options);
   const emulator = await startEmulator({ environment: process.env });
-  return provided({ kind: 'emulator', address: emulator.address }, emulator);
+  const { address: started, pid } = emulator;
+  return provided({ kind: 'emulator', address: started }, [pid], () => emulator.stop());
+}
+
+async function provideHBase({ regionServers }: ProvideOptions): Promise<ProvidedStore> {
+  const hbase = await startHBase({
+    environment: process.env,
+    regionServers,
+    progress: (line) => process.stderr.write(`${line}\n`),
+  });
+  const { servers } = hbase;
+  const pids = hbase.processes().map(({ pid }) => pid);
+  return provided({ kind: 'hbase', servers }, pids, () => hbase.stop());
 }
 
 /**
@@ -102,12 +117,12 @@ async function tried(address: StoreAddress, options: OpenStoreOptions): Promise<
   return provided(address);
 }
 
-function provided(address: StoreAddress, emulator?: Emulator): ProvidedStore {
-  return {
-    address,
-    serverPid: emulator?.pid ?? null,
-    [Symbol.asyncDispose]: async () => emulator?.stop(),
-  };
+function provided(
+  address: StoreAddress,
+  serverPids: readonly number[] = [],
+  stop: () => Promise<void> = async () => {},
+): ProvidedStore {
+  return { address, serverPids, [Symbol.asyncDispose]: stop };
 }
 
 function asUsageError(error: unknown): unknown {

@@ -92,7 +92,7 @@ function checkStore(given: string | undefined): string {
 }
 
 function isRemote(given: string): boolean {
-  return given === 'emulator' || given.startsWith('bigtable:');
+  return given === 'emulator' || /^(?:bigtable|hbases?):/.test(given);
 }
 
 async function openRemotely(given: string, repair: boolean): Promise<Bigtable> {

@@ -15,6 +15,7 @@ export const SLOW: readonly string[] = [
   // Real processes, disks and servers.
   '**/processes.test.ts',
   'engine/bigtable/embedded/{differential,disk-failures,embedded,power-cuts,processes,sharing/sharing}.test.ts',
+  'engine/bigtable/hbase/{hbase,local/local-hbase}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
   'engine/{leases/leases,oracle/leased-allocator,remote-database,remote-increments}.test.ts',

@@ -14,9 +14,11 @@ import {
   type Measuring,
   noFsyncOption,
   number,
+  onlyWith,
+  regionServersOption,
   runExperiment,
+  text,
 } from '#harness';
-import { text } from '#harness';
 import { UsageError } from '#results';
 import { describeStore } from '../../harness/stores/index.ts';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
@@ -82,10 +84,11 @@ await runExperiment(
       },
       store: text({
         description:
-          'embedded (owned by one of the processes), emulator, or bigtable://project/instance[?appProfile=name]',
+          'embedded (owned by one of the processes), emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase://host:port,...',
         defaultText: 'embedded; both with --profile standard or full',
         placeholder: 'store',
       }),
+      regionServers: onlyWith({ store: ['hbase'] }, regionServersOption()),
       services: flag({
         description:
           'two timestamp oracles, one of them on standby, and the lock service run as processes and are killed as well',

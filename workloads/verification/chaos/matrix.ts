@@ -63,7 +63,7 @@ export function settingOf({ engine, ...given }: PartialSetting): Setting {
 
 /** The command-line options that repeat the setting. */
 export function optionsOf({ store, services, engine, gc }: Setting): string {
-  const name = typeof store === 'string' ? store : `bigtable://${store.project}/${store.instance}`;
+  const name = typeof store === 'string' ? store : nameOf(store);
   const { batching, prefetch, scanners } = engine;
   const options = [
     `--store ${name}`,
@@ -79,4 +79,9 @@ export function optionsOf({ store, services, engine, gc }: Setting): string {
 function defaultEngine(): EngineValues {
   const entries = Object.entries(ENGINE_OPTIONS).map(([name, { fallback }]) => [name, fallback()]);
   return Object.fromEntries(entries);
+}
+
+function nameOf(store: Exclude<StoreName, string>): string {
+  if (store.kind === 'cloud') return `bigtable://${store.project}/${store.instance}`;
+  return `hbase${store.tls === true ? 's' : ''}://${store.servers.join(',')}`;
 }

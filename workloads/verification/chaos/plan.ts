@@ -82,6 +82,8 @@ export interface Plan extends Setting {
   readonly workloads: readonly Workload[];
   /** Processes that are killed; one more only watches, and is not killed. */
   readonly processes: number;
+  /** Of an HBase that the round starts. */
+  readonly regionServers: number;
   readonly floors: RoundMinimums;
   /** Whether a round that ends short of its floors proves nothing. */
   readonly isStrict: boolean;
@@ -127,6 +129,7 @@ export type ChaosOptions = EngineValues &
     readonly seed: number;
     readonly processes: number;
     readonly store: string | undefined;
+    readonly regionServers: number;
     readonly services: boolean;
     readonly gc: boolean;
     readonly noFsync: boolean;
@@ -139,10 +142,11 @@ export function plansOf(
   workloads: readonly Workload[],
   folder: string,
 ): readonly Plan[] {
-  const { seed, processes, noFsync, powerCuts, seconds, round } = options;
+  const { seed, processes, regionServers, noFsync, powerCuts, seconds, round } = options;
   const common = {
     workloads,
     processes,
+    regionServers,
     fsync: !noFsync,
     powerCut: powerCuts,
     isStrict: round.isStrict && seconds === undefined,

@@ -81,10 +81,9 @@ export async function runRound(plan: Plan, around: RoundContext): Promise<Round>
   using history = openHistoryFile(folders.history, 'parent');
   const recorder = { sink: history, process: 'parent', nowMs: monotonicMs };
 
-  await using provided = await provideStore(plan.store, {
-    folder: folders.store,
-    fsync: plan.fsync,
-  });
+  const embedded = { folder: folders.store, fsync: plan.fsync };
+  const { regionServers } = plan;
+  await using provided = await provideStore(plan.store, embedded, { regionServers });
   const { address } = provided;
   const since = await recorded(folders, () =>
     withStore(address, (percolator) => setUp(percolator, plan, recorder)),

@@ -82,6 +82,10 @@ function hbaseProperties(folder: string, shape: Shape, ports: Ports): Properties
     'hbase.unsafe.regionserver.hostname': HOST,
     'hbase.regionserver.port': ports.regionServers[0] ?? 0,
     'hbase.regionserver.info.port': -1,
+    // How long the master gathers what it tells the servers; the default of 150 is half of the time
+    // that a table takes.
+    'hbase.assignment.dispatch.wait.msec': 5,
+    'hbase.procedure.remote.dispatcher.delay.msec': 5,
     // The master begins when all are there.
     'hbase.master.wait.on.regionservers.mintostart': servers,
     'hbase.master.wait.on.regionservers.maxtostart': servers,
@@ -108,10 +112,7 @@ function hdfsProperties(folder: string, { dataNodes }: Shape): Properties {
 
 async function write(folder: string, name: string, properties: Properties): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeFile(
-    join(folder, name),
-    `<configuration>\n${lines(properties)}</configuration>\n`,
-  );
+  await writeFile(join(folder, name), `<configuration>\n${lines(properties)}</configuration>\n`);
 }
 
 function lines(properties: Properties): string {

@@ -19,7 +19,7 @@ export interface Java {
   readonly classpath: string;
 }
 
-export const HBASE_VERSION = '2.6.4-hadoop3';
+const HBASE_VERSION = '2.6.4-hadoop3';
 const HADOOP_VERSION = '3.4.2';
 const LOG4J_VERSION = '2.17.2';
 /** HBase 2.6 is tested with these. */
@@ -56,7 +56,9 @@ export async function whyNoHBase(environment: Environment): Promise<string | und
   }
   if ((await cachedClasspath(environment)) !== undefined) return undefined;
   const hasMaven = await succeeds('mvn', ['--version']);
-  return hasMaven ? undefined : 'a local HBase needs Maven to fetch it, and there is no mvn on PATH';
+  return hasMaven
+    ? undefined
+    : 'a local HBase needs Maven to fetch it, and there is no mvn on PATH';
 }
 
 /**
@@ -85,7 +87,7 @@ async function javaVersion(environment: Environment): Promise<number | undefined
     all: true,
     reject: false,
   });
-  const [, major] = /version "(\d+)/.exec(String(all)) ?? [];
+  const [, major] = /version "(\d+)/.exec(all) ?? [];
   return failed || major === undefined ? undefined : Number(major);
 }
 
@@ -106,10 +108,7 @@ async function cachedClasspath(environment: Environment): Promise<string | undef
   return jars.every((jar) => jar !== undefined) ? classpath : undefined;
 }
 
-async function fetch(
-  environment: Environment,
-  progress: (line: string) => void,
-): Promise<string> {
+async function fetch(environment: Environment, progress: (line: string) => void): Promise<string> {
   const folder = folderOf(environment);
   progress(`Fetching HBase ${HBASE_VERSION} with Maven, once: about 120 MB.`);
   await mkdir(folder, { recursive: true });
@@ -123,7 +122,7 @@ async function fetch(
     timeout: FETCH_MS_MAX,
   });
   if (failed) {
-    const [reason = 'it says nothing'] = /\[ERROR\].*/.exec(String(all)) ?? [];
+    const [reason = 'it says nothing'] = /\[ERROR\].*/.exec(all) ?? [];
     throw new PercolatorError('STORE_UNAVAILABLE', `Maven could not fetch HBase: ${reason}`);
   }
   const classpath = (await readFile(file, 'utf8')).trim();

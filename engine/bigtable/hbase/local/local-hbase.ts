@@ -6,26 +6,19 @@
  *     regionServers n      ZooKeeper, NameNode, DataNodes (HDFS), a master and n region servers, each
  *                          a process that can be killed
  *
- * All processes end when this one ends, however it ends (guarded-process.ts). The folder is then
- * left behind, and the next start removes it.
+ * All processes end when this one ends, however it ends (guarded-process.ts). Then the folder
+ * stays, and the next start removes it.
  */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pid } from 'node:process';
+import { pid as ownPid } from 'node:process';
 import { execa } from 'execa';
 import { type Clock, PercolatorError, systemClock } from '../../../base/index.ts';
 import { type GuardedProcess, startGuarded, stopGuarded } from '../../guarded-process.ts';
 import { openHBase } from '../open-hbase.ts';
-import {
-  configure,
-  confOf,
-  findPorts,
-  HOST,
-  type Ports,
-  type Shape,
-} from './configuration.ts';
+import { configure, confOf, findPorts, HOST, type Ports, type Shape } from './configuration.ts';
 import { type Environment, findJava, type Java } from './find-java.ts';
 
 export interface LocalHBaseOptions {
@@ -72,8 +65,13 @@ const DATA_NODES_MAX = 3;
 const PARENT = join(tmpdir(), 'percolator-hbase');
 /** HBase's own list, for Java's newer versions. */
 const OPENED = [
-  ...['java.lang', 'java.lang.reflect', 'java.nio', 'java.util', 'java.util.concurrent'],
-  ...['jdk.internal.ref', 'sun.nio.ch'],
+  'java.lang',
+  'java.lang.reflect',
+  'java.nio',
+  'java.util',
+  'java.util.concurrent',
+  'jdk.internal.ref',
+  'sun.nio.ch',
 ].map((name) => `java.base/${name}`);
 const EXPORTED = ['java.base/jdk.internal.misc', 'java.security.jgss/sun.security.krb5'];
 const JVM = [
@@ -303,7 +301,7 @@ async function makeFolder(): Promise<string> {
     await rm(folder, { recursive: true, force: true });
   }
   const folder = await mkdtemp(join(PARENT, 'run-'));
-  await writeFile(join(folder, 'owner'), await describeProcess(String(pid)));
+  await writeFile(join(folder, 'owner'), await describeProcess(String(ownPid)));
   return folder;
 }
 

@@ -49,6 +49,20 @@ describe('docs/figure-9.md says what was measured:', () => {
   }
 });
 
+describe('docs/batch-engines.md says what was measured:', () => {
+  const record = readRunRecord(path.join(ROOT, 'results/reference/batch-engines'));
+  const engines = record.findings?.tables.find(({ name }) => name === 'engines');
+  for (const [name] of engines?.rows ?? []) {
+    test(String(name), () => {
+      const of = (column: string, digits: number): string =>
+        (numberIn(record, 'engines', column, String(name)) ?? Number.NaN).toFixed(digits);
+      const perSecond = Number(of('documents/s', 0)).toLocaleString('en');
+      const cells = [of('seconds', 1), perSecond, of('CPU, s', 1), of('start-up, s', 2)];
+      contains('docs/batch-engines.md', `${name} | ${cells.join(' | ')} | ${of('disk, MB', 0)} |`);
+    });
+  }
+});
+
 describe('docs/verification.md says what was found:', () => {
   const FOLDER = 'results/reference/verification';
   const recordOf = (script: string) => readRunRecord(path.join(ROOT, FOLDER, script));

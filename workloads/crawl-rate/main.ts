@@ -14,7 +14,7 @@ import {
   seedOption,
   warmUpOption,
 } from '#harness';
-import { BATCH_ENGINES } from '../harness/batch-engines.ts';
+import { BATCH_ENGINES, type BatchEngineName } from '../harness/batch-engines.ts';
 import { ENGINE_OPTIONS, type EngineValues } from '../harness/engine-settings.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 import { parametersOf } from '../harness/parameters.ts';
@@ -22,6 +22,7 @@ import { describeStore } from '../harness/stores/index.ts';
 import { measureFigure7 } from './experiment.ts';
 import { limitationsOf } from './limitations.ts';
 import { expectedSeconds, type Size, SIZES } from './profiles.ts';
+import { arrivalSeconds } from './prepared.ts';
 import { summaryTable } from './summary.ts';
 
 const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sample.warc.gz');
@@ -144,8 +145,11 @@ function engineOf(options: EngineValues): EngineValues {
   return { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
 }
 
-function diskBytes(options: Size & { readonly documentBytes: number }): number {
-  const { repository, rates, seconds, batchSeconds, documentBytes } = options;
+function diskBytes(
+  options: Size & { readonly documentBytes: number; readonly batch: BatchEngineName },
+): number {
+  const { repository, rates, seconds, documentBytes } = options;
   const arriving = documentsPerSecond(repository, Math.max(...rates));
-  return (repository + arriving * (seconds + batchSeconds)) * documentBytes * DISK_FACTOR;
+  const documents = DISK_FACTOR * (repository + arriving * seconds);
+  return (documents + arriving * arrivalSeconds(options)) * documentBytes;
 }

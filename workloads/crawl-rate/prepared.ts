@@ -8,6 +8,7 @@ import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { openPercolator } from '#engine';
 import type { Progress } from '#harness';
+import type { BatchEngineName } from '../harness/batch-engines.ts';
 import type { RepositoryDescription } from '#results';
 import { writeRepository } from './batch/index.ts';
 import {
@@ -34,7 +35,20 @@ export interface PreparedRepository {
 
 /** At the highest rate, the batch may run past its interval by this factor and this addition. */
 const ARRIVALS_FACTOR = 1.5;
-const ARRIVALS_EXTRA_SECONDS = 5;
+const ARRIVALS_EXTRA_SECONDS: Readonly<Record<BatchEngineName, number>> = {
+  local: 5,
+  sort: 30,
+  hadoop: 420,
+  spark: 420,
+};
+
+/** For how long the batch needs documents to arrive at the highest rate. */
+export function arrivalSeconds({
+  batch,
+  batchSeconds,
+}: Pick<Plan, 'batch' | 'batchSeconds'>): number {
+  return batchSeconds * ARRIVALS_FACTOR + ARRIVALS_EXTRA_SECONDS[batch];
+}
 
 export async function prepare(
   plan: Plan,
@@ -100,8 +114,7 @@ async function writeArrivals(
   folder: string,
 ): Promise<PreparedRepository['arrivals']> {
   const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
-  const seconds = plan.batchSeconds * ARRIVALS_FACTOR + ARRIVALS_EXTRA_SECONDS;
-  const count = Math.ceil(perSecond * seconds) + 1;
+  const count = Math.ceil(perSecond * arrivalSeconds(plan)) + 1;
   const name = path.join(folder, 'arrivals');
   await using file = await open(name, 'wx');
   const end = plan.repository + count;

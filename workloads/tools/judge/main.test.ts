@@ -261,6 +261,19 @@ const BAD: readonly (readonly [what: string, name: string, text: string, sentenc
   ],
   ['EDN that is nested too deeply', 'a.edn', DEEP, /line 1: its values are nested too deeply\.$/m],
   [
+    'EDN with a long string in a wrong place',
+    'a.edn',
+    `{:type :ok, :process 0, :value ["${'v\\\\'.repeat(10_000_000)}"]}`,
+    /line 1: an operation must be \[:append key element\] or \[:r key list\], but is "v/m,
+  ],
+  [
+    'an operation after many comments',
+    'a.edn',
+    `${';\n'.repeat(5_000_000)}[1 2 3]`,
+    /line 5000001: an operation must be a map, but is 1\.$/m,
+  ],
+  ['EDN with a string without end', 'a.edn', `{:type "ok\\"`, /line 1: a string must be closed by/],
+  [
     'a line without end',
     'a.jsonl',
     `${GOOD}{"start": 1, ${' '.repeat(33_000_000)}`,

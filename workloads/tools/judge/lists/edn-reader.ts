@@ -54,9 +54,8 @@ const NEWLINE = 10;
 const CLOSING: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}' };
 const TOKEN = /[^\s,[\]{}()"';]+/y;
 const JSON_TOKEN = /[^\s,[\]{}()":]+/y;
-const WHITE = /(?:[\s,]+|;[^\n]*)+/y;
+const WHITE = /[\s,]+|;[^\n]*/y;
 const JSON_WHITE = /[\s,:]+/y;
-const STRING = /"(?:[^"\\]|\\[^])*"/y;
 
 class Reader {
   readonly #text: string;
@@ -88,7 +87,7 @@ class Reader {
   /** Skips white space, comments, and forms marked with `#_`. */
   skipToForm(): number {
     for (;;) {
-      this.#match(this.#isJson ? JSON_WHITE : WHITE);
+      while (this.#match(this.#isJson ? JSON_WHITE : WHITE) !== undefined);
       if (this.#isJson || !this.#text.startsWith('#_', this.#at)) return this.#at;
       this.#at += 2;
       this.read();
@@ -124,8 +123,8 @@ class Reader {
 
   #string(): string {
     const from = this.#at;
-    const text = this.#match(STRING);
-    if (text === undefined) throw new BadLineError('a string must be closed by a quotation mark');
+    this.#at = endOfString(this.#text, from);
+    const text = this.#text.slice(from, this.#at);
     if (!text.includes('\\') && !text.includes('\n')) {
       return this.#text.slice(from + 1, this.#at - 1);
     }
@@ -187,6 +186,16 @@ class Reader {
     const name = this.#match(TOKEN);
     return next === '#' ? (name ?? '') : this.read();
   }
+}
+
+/** Not by a pattern: it would need room on the stack for each character. */
+function endOfString(text: string, from: number): number {
+  for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let escapes = quote;
+    while (text[escapes - 1] === '\\') escapes--;
+    if ((quote - escapes) % 2 === 0) return quote + 1;
+  }
+  throw new BadLineError('a string must be closed by a quotation mark');
 }
 
 function valueOf(token: string): Form {

@@ -105,7 +105,7 @@ function eventOf({ form, line }: NumberedForm, moment: number): Event | undefine
   const given = nameOf(fields.get('type'));
   const type = TYPES.find((one) => one === given);
   if (type === undefined) {
-    const is = shownForm(fields.get('type'));
+    const is = cut(shownForm(fields.get('type')));
     throw new BadLineError(`:type must be one of ${TYPES.join(', ')}, but is ${is}`);
   }
   const index = fields.get('index');

@@ -34,20 +34,33 @@ type NamedContent = readonly [file: string, content: string | Buffer];
 
 /** Builds or rebuilds everything derived from the run in `folder`. */
 export function buildReport(folder: string): ReportFiles {
-  const { run, content } = readContent(folder);
-  const { findings } = run.record;
-  const isCrawlRate = findings === null;
-  const tables = isCrawlRate ? crawlRateTables(run) : findings.tables.map(tableFile);
-  // The crawl rate's other charts show why; only the figure itself is a picture.
-  const pictured = isCrawlRate ? content.charts.slice(0, 1) : content.charts;
-  const figures = pictured.map(({ chart }): NamedContent => {
-    return [`${chart.name}.png`, drawPng(chart, subtitle(run.record))];
-  });
-  const page: NamedContent = ['report.html', runPage(run.record, content, isMeasuredHere(folder))];
+  const { tables, page, drawFigures } = reportOf(folder);
+  const figures = drawFigures();
   return {
     tables: tables.map((table) => write(folder, table)),
     figures: figures.map((figure) => write(folder, figure)),
     page: write(folder, page),
+  };
+}
+
+interface Report {
+  readonly tables: readonly NamedContent[];
+  readonly page: NamedContent;
+  readonly drawFigures: () => readonly NamedContent[];
+}
+
+/** All that is derived from the run in `folder`, by name. */
+export function reportOf(folder: string): Report {
+  const { run, content } = readContent(folder);
+  const { findings } = run.record;
+  const isCrawlRate = findings === null;
+  // The crawl rate's other charts show why; only the figure itself is a picture.
+  const pictured = isCrawlRate ? content.charts.slice(0, 1) : content.charts;
+  return {
+    tables: isCrawlRate ? crawlRateTables(run) : findings.tables.map(tableFile),
+    page: ['report.html', runPage(run.record, content, isMeasuredHere(folder))],
+    drawFigures: () =>
+      pictured.map(({ chart }) => [`${chart.name}.png`, drawPng(chart, subtitle(run.record))]),
   };
 }
 

@@ -25,10 +25,13 @@ export interface FoundRun {
   readonly damage: string | null;
 }
 
-/** The folders in `root` that hold a record, the newest first; damaged ones come last. */
+/**
+ * The folders in `root` that hold a record, and those in its folders without one, as
+ * `verification/chaos`; the newest first, damaged ones last.
+ */
 export function findRuns(root: string): readonly FoundRun[] {
   return namesIn(root)
-    .flatMap((name) => findRun(root, name) ?? [])
+    .flatMap((name) => findRun(root, name) ?? runsOfGroup(root, name))
     .toSorted((a, b) => startOf(b).localeCompare(startOf(a)) || a.name.localeCompare(b.name));
 }
 
@@ -42,6 +45,22 @@ export function findRun(root: string, name: string): FoundRun | null {
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return { name, folder, isLink, record: null, damage: error.message };
+  }
+}
+
+/** A link is not followed: what it leads to is none of `root`. */
+function runsOfGroup(root: string, group: string): readonly FoundRun[] {
+  const folder = path.join(root, group);
+  if (!lstatSync(folder).isDirectory()) return [];
+  return readdirOrNone(folder).flatMap((name) => findRun(root, path.join(group, name)) ?? []);
+}
+
+/** None also in a folder that this user may not list. */
+function readdirOrNone(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
   }
 }
 

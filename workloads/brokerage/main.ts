@@ -103,7 +103,9 @@ await runExperiment(
         }),
       ),
       rates: numberList({
-        description: 'the ladder in Trade-Results per second; the range should be tenfold',
+        description:
+          'the ladder in Trade-Results per second; the range should be tenfold; a load far above what a system can ' +
+          'do is given up, and takes up to a minute longer than planned',
         defaultText: 'from 5 to 65 % of the maximum of each system',
         unit: 'TR/s',
         min: 1e-3,

@@ -40,9 +40,10 @@ export function refreshAll(): void {
   }
 }
 
+/** Null for a run without a chart, such as a proof. */
 function figureOf(reference: FoundRun, runs: readonly FoundRun[]): Figure | null {
   const shown = shownRun(reference);
-  if (shown === null) return null;
+  if (shown === null || shown.content.charts.length === 0) return null;
   const { experiment } = shown.record;
   const latest = runs
     .filter(({ record }) => record?.experiment === experiment && record.state === 'finished')

@@ -131,6 +131,16 @@ test('latency counts from the scheduled moment: arrivals during a stall of the b
   assert.equal(emulated.backlogTo, 89, '2 s of arrivals are in flight');
 });
 
+test('a load far beyond the brokerage is given up before thousands of transactions have to be drained', async () => {
+  const { emulated, brokerage } = await emulate(
+    { ...PACED, perSecond: 1e6 },
+    { responseMs: 2_000 },
+  );
+  assert.equal(emulated.isOverrun, true);
+  const issued = brokerage.calls.filter(({ type }) => type !== 'tradeResult');
+  assert.ok(issued.length < 5_500, `${issued.length}`);
+});
+
 test('an unpaced run keeps each user busy: three users at 10 ms complete 300 per second', async () => {
   const { emulated, brokerage } = await emulate({ kind: 'unpaced', users: 3 });
   const { tradeResult, marketFeed, dataMaintenance, ...customers } = emulated.records;

@@ -67,10 +67,10 @@ export interface EmulatorResult {
 }
 
 /**
- * With more than this in flight, the brokerage does not keep up; the run stops rather than fill the
- * memory.
+ * With more than this in flight, the brokerage does not keep up, and the run is given up. Fewer: a
+ * short stall of a fast system looks like that. More: to complete them takes minutes.
  */
-const IN_FLIGHT_MAX = 20_000;
+const IN_FLIGHT_MAX = 5_000;
 const MAINTENANCE_GAP_MS = 60_000;
 
 export class CustomerEmulator {

@@ -104,6 +104,7 @@ describe('list', () => {
     const { stdout } = await runs();
     assert.match(stdout, /^ {2}figure-7 +crawl-rate .* At a crawl rate of/m);
     assert.match(stdout, /^ {2}figure-9 +brokerage /m);
+    assert.match(stdout, /^ {2}verification\/mutants +mutants /m);
   });
 
   test('of an empty folder says that there are no runs', async () => {

@@ -1,0 +1,18 @@
+/** The committed reports of the reference runs are what `./run.sh report` makes of their records now. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { reportOf } from './report.ts';
+import { findRuns, REFERENCE_FOLDER } from './run-folders.ts';
+
+for (const { name, folder } of findRuns(REFERENCE_FOLDER)) {
+  // Pictures are left out: to draw them takes longer than all else, and the page has the charts.
+  test(`page and tables of ${name} are current`, () => {
+    const { tables, page } = reportOf(folder);
+    for (const [file, content] of [...tables, page]) {
+      const committed = readFileSync(path.join(folder, file), 'utf8');
+      assert.ok(committed === String(content), `${file} is old: ./run.sh report ${folder}`);
+    }
+  });
+}

@@ -32,6 +32,11 @@ export {
   type StoreName,
   type Timestamp,
   whyNoHBase,
+  type Artifacts,
+  cachedClassPath,
+  classPathOf,
+  javaOf,
+  javaVersion,
 } from './bigtable/index.ts';
 export type {
   CollectionReport,

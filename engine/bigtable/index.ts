@@ -34,6 +34,11 @@ export {
   type LocalHBaseOptions,
   startHBase,
   whyNoHBase,
+  type Artifacts,
+  cachedClassPath,
+  classPathOf,
+  javaOf,
+  javaVersion,
 } from './hbase/local/index.ts';
 export { keyAfter, nextStart, rowBatches } from './range-scan.ts';
 export {

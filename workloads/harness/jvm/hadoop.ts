@@ -1,15 +1,18 @@
 /** Hadoop Streaming: the user's, or one from Maven that runs in one process. */
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { type Artifacts, cachedClassPath, classPathOf, javaOf, javaVersion } from '#engine';
 import type { HadoopOptions } from '#mapreduce';
-import { type MavenArtifact, resolveClassPath, resolvedClassPath, runs } from './maven.ts';
 
 const VERSION = '3.4.2';
-const ARTIFACTS: readonly MavenArtifact[] = [
-  'hadoop-streaming',
-  'hadoop-mapreduce-client-jobclient',
-  'hadoop-common',
-].map((name) => ({ coordinates: `org.apache.hadoop:${name}:${VERSION}` }));
+const HADOOP: Artifacts = {
+  name: `hadoop-streaming-${VERSION}`,
+  coordinates: ['hadoop-streaming', 'hadoop-mapreduce-client-jobclient', 'hadoop-common'].map(
+    (name) => `org.apache.hadoop:${name}:${VERSION}`,
+  ),
+  without: [],
+  megabytes: 70,
+};
 const STREAMING = 'org.apache.hadoop.streaming.HadoopStreaming';
 const FILE_SYSTEM = 'org.apache.hadoop.fs.FsShell';
 const STREAMING_FOLDER = 'share/hadoop/tools/lib';
@@ -26,29 +29,30 @@ type HadoopCommand = Pick<HadoopOptions, 'command' | 'fileSystem' | 'isLocal'>;
 export async function findHadoop(memoryBytes: number): Promise<HadoopCommand | string> {
   const home = process.env['HADOOP_HOME'];
   if (home !== undefined && home !== '') return ofHome(home);
-  if (!(await runs('java', ['-version']))) {
+  if ((await javaVersion(process.env)) === undefined) {
     return 'Hadoop needs Java 11 or newer, and there is no java on PATH: install one, or set HADOOP_HOME.';
   }
-  const classPath = hadoopClassPath();
+  const classPath = await hadoopClassPath();
   if (classPath === undefined) {
     return 'Hadoop is missing: set HADOOP_HOME, or install Maven and run ./run.sh mapreduce --engine hadoop --fetch.';
   }
   const heap = `-Xmx${Math.ceil(memoryBytes / MEBIBYTE) + JVM_MEBIBYTES}m`;
-  const java = ['java', heap, '-cp', classPath];
+  const java = [javaOf(process.env), heap, '-cp', classPath];
   return { command: [...java, STREAMING], fileSystem: [...java, FILE_SYSTEM], isLocal: true };
 }
 
 /** The class path of Hadoop, if it was brought from Maven. */
-export function hadoopClassPath(): string | undefined {
-  return resolvedClassPath(ARTIFACTS);
+export function hadoopClassPath(): Promise<string | undefined> {
+  return cachedClassPath(HADOOP, process.env);
 }
 
-/** Brings Hadoop from Maven, or says in a sentence why it cannot. */
-export async function fetchHadoop(signal?: AbortSignal): Promise<string | undefined> {
-  if (hadoopClassPath() !== undefined) return undefined;
-  if (!(await runs('mvn', ['-version']))) return 'Maven is needed, and there is no mvn on PATH.';
-  await resolveClassPath(ARTIFACTS, signal);
-  return undefined;
+/**
+ * Brings Hadoop from Maven.
+ * @param progress is told what takes long
+ * @throws STORE_UNAVAILABLE if Maven is missing or fails; the message says why
+ */
+export async function fetchHadoop(progress: (line: string) => void): Promise<void> {
+  await classPathOf(HADOOP, process.env, progress);
 }
 
 function ofHome(home: string): HadoopCommand | string {

@@ -56,7 +56,7 @@ test('a job of the user runs on our runner and between GNU sorts, with the same 
 });
 
 test('a Hadoop of the user gets URIs, and nothing is left between the jobs', async (t) => {
-  const classPath = hadoopClassPath();
+  const classPath = await hadoopClassPath();
   if (classPath === undefined) return t.skip('Hadoop is missing: ./run.sh mapreduce --fetch');
   const { folder, job, words } = await files();
   const env = { HADOOP_HOME: await hadoopHome(path.join(folder, 'hadoop'), classPath) };

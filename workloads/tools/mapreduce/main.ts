@@ -23,6 +23,7 @@ import {
   text,
   textList,
 } from '#harness';
+import { PercolatorError } from '#engine';
 import { type JobChain, loadChain, MapReduceError } from '#mapreduce';
 import { UsageError } from '#results';
 import { CLUSTERING } from '../../crawl-rate/batch/index.ts';
@@ -99,9 +100,7 @@ const specification = {
 await runCommand(specification, async (options, { signal }) => {
   const progress = startProgress({ stream: process.stderr });
   try {
-    const report = options.fetch
-      ? await fetch(progress, signal)
-      : await run(options, progress, signal);
+    const report = options.fetch ? await fetch() : await run(options, progress, signal);
     if (report === undefined) return;
     const told = options.json ? JSON.stringify(report, null, 2) : inWords(report);
     process.stdout.write(`${told}\n`);
@@ -110,10 +109,12 @@ await runCommand(specification, async (options, { signal }) => {
   }
 });
 
-async function fetch(progress: Progress, signal: AbortSignal): Promise<undefined> {
-  progress.phase('bringing Hadoop from Maven', 0);
-  const reason = await fetchHadoop(signal);
-  if (reason !== undefined) throw new UsageError(reason);
+async function fetch(): Promise<undefined> {
+  try {
+    await fetchHadoop((line) => process.stderr.write(`${line}\n`));
+  } catch (error) {
+    throw error instanceof PercolatorError ? new UsageError(`${error.message}.`) : error;
+  }
 }
 
 interface Settings {

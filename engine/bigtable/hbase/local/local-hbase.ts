@@ -19,7 +19,8 @@ import { type Clock, PercolatorError, systemClock } from '../../../base/index.ts
 import { type GuardedProcess, startGuarded, stopGuarded } from '../../guarded-process.ts';
 import { openHBase } from '../open-hbase.ts';
 import { configure, confOf, findPorts, HOST, type Ports, type Shape } from './configuration.ts';
-import { type Environment, findJava, type Java } from './find-java.ts';
+import { findJava, type Java } from './find-java.ts';
+import type { Environment } from './maven.ts';
 
 export interface LocalHBaseOptions {
   /** Where to look for the programs, as in `process.env`. */

@@ -1,0 +1,113 @@
+/**
+ * Class paths from Maven: it resolves programs for Java with all that they need, into its own
+ * repository. The paths of the jars are kept in the cache folder of the user (XDG_CACHE_HOME, or
+ * ~/.cache), so that a second use asks no network.
+ */
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { execa } from 'execa';
+import { PercolatorError } from '../../../base/index.ts';
+
+/** Environment variables, as of `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What is resolved together. */
+export interface Artifacts {
+  /** With its version, in lower case and without spaces: the folder in the cache. */
+  readonly name: string;
+  /** Each as `group:artifact:version`. */
+  readonly coordinates: readonly string[];
+  /** `group:artifact` of what is left out, though an artifact names it. */
+  readonly without: readonly string[];
+  /** About what is fetched the first time. */
+  readonly megabytes: number;
+}
+
+const GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath';
+const FETCH_MS_MAX = 15 * 60_000;
+
+/** Undefined if it was never fetched, or a jar is gone. */
+export async function cachedClassPath(
+  artifacts: Artifacts,
+  environment: Environment,
+): Promise<string | undefined> {
+  const file = join(folderOf(artifacts, environment), 'classpath');
+  const kept = await readFile(file, 'utf8').catch(() => '');
+  const [pom, classPath] = kept.split('\n--\n');
+  if (pom !== pomText(artifacts) || classPath === undefined) return undefined;
+  const jars = await Promise.all(
+    classPath.split(delimiter).map((jar) => stat(jar).catch(() => undefined)),
+  );
+  return jars.every((jar) => jar !== undefined) ? classPath : undefined;
+}
+
+/**
+ * The cached class path, or one that Maven fetches, which takes minutes.
+ * @param progress is told what takes long
+ * @throws STORE_UNAVAILABLE if Maven is missing or fails; the message says why
+ */
+export async function classPathOf(
+  artifacts: Artifacts,
+  environment: Environment,
+  progress: (line: string) => void,
+): Promise<string> {
+  const cached = await cachedClassPath(artifacts, environment);
+  if (cached !== undefined) return cached;
+  if (!(await hasMaven())) {
+    throw new PercolatorError('STORE_UNAVAILABLE', 'Maven is needed, and there is no mvn on PATH');
+  }
+  const { name, megabytes } = artifacts;
+  progress(`Fetching ${name} with Maven, once: about ${megabytes} MB.`);
+  const folder = folderOf(artifacts, environment);
+  const [pom, fetched] = [join(folder, 'pom.xml'), join(folder, 'fetched')];
+  await mkdir(folder, { recursive: true });
+  await writeFile(pom, pomText(artifacts));
+  const options = ['--batch-mode', '--quiet', '--file', pom, '-DincludeScope=runtime'];
+  const { failed, all } = await execa('mvn', [...options, GOAL, `-Dmdep.outputFile=${fetched}`], {
+    all: true,
+    reject: false,
+    timeout: FETCH_MS_MAX,
+  });
+  if (failed) {
+    const [reason = 'it says nothing'] = /\[ERROR\].*/.exec(all) ?? [];
+    throw new PercolatorError('STORE_UNAVAILABLE', `Maven could not fetch ${name}: ${reason}`);
+  }
+  const classPath = (await readFile(fetched, 'utf8')).trim();
+  // Renamed, so that no process reads half of it.
+  await writeFile(`${fetched}.whole`, `${pomText(artifacts)}\n--\n${classPath}`);
+  await rename(`${fetched}.whole`, join(folder, 'classpath'));
+  return classPath;
+}
+
+export async function hasMaven(): Promise<boolean> {
+  return !(await execa('mvn', ['--version'], { reject: false })).failed;
+}
+
+function folderOf(
+  { name }: Artifacts,
+  { XDG_CACHE_HOME: cache, HOME: home = '.' }: Environment,
+): string {
+  const parent = cache === undefined || cache === '' ? join(home, '.cache') : cache;
+  return join(parent, 'percolator-bench', name);
+}
+
+function pomText({ coordinates, without }: Artifacts): string {
+  const excluded = without.map((one) => `<exclusion>${tags(one)}</exclusion>`).join('');
+  const dependencies = coordinates.map(
+    (one) => `
+    <dependency>${tags(one)}<exclusions>${excluded}</exclusions></dependency>`,
+  );
+  return `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>percolator-bench</groupId><artifactId>programs</artifactId><version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>${dependencies.join('')}
+  </dependencies>
+</project>`;
+}
+
+function tags(coordinates: string): string {
+  const [group, artifact, version] = coordinates.split(':');
+  const named = `<groupId>${group}</groupId><artifactId>${artifact}</artifactId>`;
+  return version === undefined ? named : `${named}<version>${version}</version>`;
+}

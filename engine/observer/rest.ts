@@ -49,7 +49,7 @@ export class Rest {
 
   /** There is a reason to scan soon. */
   wake(): void {
-    this.#woken.abort();
+    this.#woken.abort('woken'); // Without a reason, each hint would make an error with a stack.
   }
 
   /** The scan found something to do. */

@@ -45,14 +45,15 @@ export class BoundTables {
   }
 
   /**
-   * Binds the tables of the cells.
+   * Binds the tables of the cells; undefined if this process knows all of them.
    * @throws TABLE_NOT_FOUND, STALE_SNAPSHOT
    */
-  async bind(cells: readonly { readonly table: string }[]): Promise<void> {
-    if (this.#catalog === undefined) return;
-    for (const { table } of cells) {
-      if (!this.#bound.has(table)) await this.#bind(this.#catalog, table);
-    }
+  bind(cells: readonly { readonly table: string }[]): Promise<unknown> | undefined {
+    const catalog = this.#catalog;
+    if (catalog === undefined) return undefined;
+    const unknown = cells.filter(({ table }) => this.#known(catalog, table) === undefined);
+    if (unknown.length === 0) return undefined;
+    return Promise.all(unknown.map(({ table }) => this.#bind(catalog, table)));
   }
 
   /** The rows by the storage's names of their tables, which must be bound. */
@@ -64,9 +65,9 @@ export class BoundTables {
     });
   }
 
-  /** A cell with the user's name of its table and the storage's. */
-  boundCell<T extends CellAddress>(cell: T): T & BoundCell {
-    return { ...cell, stored: this.#storedName(cell.table) };
+  /** The cell's address, with the user's name of its table and the storage's. */
+  boundCell({ table, row, column }: CellAddress): BoundCell {
+    return { table, row, column, stored: this.#storedName(table) };
   }
 
   /** Whether the column is observed in the bound incarnation; undefined without a catalog. */
@@ -102,7 +103,7 @@ export class BoundTables {
     read: (stored: string) => Promise<T>,
   ): Promise<T> {
     for (;;) {
-      const { stored } = this.#bound.get(table) ?? (await this.#bind(catalog, table));
+      const { stored } = this.#known(catalog, table) ?? (await this.#bind(catalog, table));
       try {
         return await read(stored);
       } catch (error) {
@@ -116,10 +117,18 @@ export class BoundTables {
     }
   }
 
+  /** The incarnation that the table is bound to, if this process knows one. */
+  #known(catalog: TableCatalog, table: string): Incarnation | undefined {
+    const bound = this.#bound.get(table);
+    if (bound !== undefined) return bound;
+    const known = catalog.known(table);
+    return known && this.#bindTo(table, known);
+  }
+
   async #bind(catalog: TableCatalog, table: string): Promise<Incarnation> {
-    const known = catalog.known(table) ?? (await catalog.look([table]))[0];
+    const [present] = await catalog.look([table]);
     // Another read may have been faster.
-    return this.#bound.get(table) ?? this.#bindTo(table, known);
+    return this.#bound.get(table) ?? this.#bindTo(table, present);
   }
 
   #bindTo(table: string, incarnation: Incarnation | undefined): Incarnation {

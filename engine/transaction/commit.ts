@@ -66,7 +66,8 @@ export async function commit(context: Context, request: CommitRequest): Promise<
   const finished = Promise.withResolvers<void>();
   context.committing.set(startTimestamp, finished.promise);
   try {
-    await request.tables.bind([...request.rows, ...request.weak]);
+    const binding = request.tables.bind([...request.rows, ...request.weak]);
+    if (binding !== undefined) await binding;
     return await commitTwoPhases(context, request);
   } catch (error) {
     throw await request.tables.explain(error);
@@ -90,7 +91,7 @@ async function commitTwoPhases(context: Context, request: CommitRequest): Promis
     wallMs: context.clock.wallMs(),
     rows,
     strong: await observedCells(context, request),
-    weak: await weakCells(context, request),
+    weak: request.weak.length === 0 ? [] : await weakCells(context, request),
   };
 
   const stopHeartbeat = context.heartbeats.start(lockFor(context, primary, plan));
@@ -124,6 +125,7 @@ async function prewrite(
   let conflicts: readonly Conflict[] = [];
   try {
     for (const next of [rows.slice(0, 1), rows.slice(1)]) {
+      if (next.length === 0) continue;
       sent.push(...next);
       conflicts = await prewriteRows(context, next, plan);
       refuseConflicts(context, conflicts);
@@ -135,7 +137,7 @@ async function prewrite(
     ]);
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
     const marks = notificationMutations(strong, weak, commitTimestamp);
-    await notify(context, marks);
+    if (marks.length > 0) await notify(context, marks);
     return { ...plan, commitTimestamp, marks };
   } catch (error) {
     await rollBackQuietly(context, sent, startTimestamp);
@@ -195,7 +197,6 @@ async function rollBackQuietly(
  * marks are there, and send them again if the answer was lost: setting a mark is idempotent.
  */
 async function notify(context: Context, marks: readonly RowMutation[]): Promise<void> {
-  if (marks.length === 0) return;
   if (context.store.manifest.ordered) {
     const sent = context.store.mutateRows(marks);
     inBackground(context, sent);
@@ -275,6 +276,7 @@ function finish(
   committedAt: Timestamp,
 ): void {
   context.counters.committed++;
+  if (secondaryRows.length === 0) return;
   // If this fails, or we die, the next process that meets a secondary's lock rolls it forward.
   inBackground(context, rollForwardOwn(context, secondaryRows, startTimestamp, committedAt));
 }

@@ -36,7 +36,10 @@ export async function observedCells(
   const observed: BoundCell[] = [];
   for (const write of rows.flatMap(({ writes }) => writes)) {
     if (write.operation === 'touch') continue;
-    if (await isObserved(context, tables, write)) observed.push(tables.boundCell(write));
+    // Asks the bound incarnation, not a newer one that this process may learn of meanwhile.
+    const known = tables.isObserved(write);
+    const isObserved = known ?? (await context.isObserved(write.table, write.column));
+    if (isObserved) observed.push(tables.boundCell(write));
   }
   return observed;
 }
@@ -49,17 +52,10 @@ export async function weakCells(
   context: Context,
   { weak, tables }: Marking,
 ): Promise<readonly BoundCell[]> {
-  for (const cell of weak) await isObserved(context, tables, cell);
+  for (const cell of weak) {
+    if (tables.isObserved(cell) === undefined) await context.isObserved(cell.table, cell.column);
+  }
   return weak.map((cell) => tables.boundCell(cell));
-}
-
-/** Asks the bound incarnation, not a newer one that this process may learn of meanwhile. */
-async function isObserved(
-  context: Context,
-  tables: BoundTables,
-  cell: CellAddress,
-): Promise<boolean> {
-  return tables.isObserved(cell) ?? context.isObserved(cell.table, cell.column);
 }
 
 /** The mutations that set the notify cells of strong and weak notifications. */

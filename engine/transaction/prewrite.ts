@@ -38,13 +38,13 @@ export async function prewriteRows(
   rows: readonly RowWrites[],
   prewriting: Prewriting,
 ): Promise<readonly Conflict[]> {
-  if (rows.length === 0) return [];
   const conditionals = rows.map((row) => prewriteMutation(context, row, prewriting));
   const answers = await context.store.checkAndMutateRows(conditionals);
+  if (answers.every((answer) => answer === false)) return []; // No offending cell: all are locked.
   const conflicts = await Promise.all(
     answers.map(async (answer, i) => {
       const row = rows[i];
-      if (answer === false || row === undefined) return undefined; // No offending cell: locked.
+      if (answer === false || row === undefined) return undefined;
       return examine(context, row, prewriting, answer);
     }),
   );

@@ -37,9 +37,10 @@ export class Reads {
     this.#prefetch = prefetchModel && new Prefetch(context, prefetchModel, kind);
   }
 
-  async version(cell: CellAddress): Promise<Version | undefined> {
-    const [version] = await this.versions([cell]);
-    return version;
+  async version({ table, row, column }: CellAddress): Promise<Version | undefined> {
+    const kept = this.#versionsOf({ table, row });
+    if (!kept.has(column)) await this.#readRows([{ table, row, columns: [column] }]);
+    return kept.get(column);
   }
 
   async versions(cells: readonly CellAddress[]): Promise<readonly (Version | undefined)[]> {
@@ -53,13 +54,14 @@ export class Reads {
     this.#prefetch?.end();
   }
 
-  async #readRows(rows: readonly RowToRead[]): Promise<void> {
+  #readRows(rows: readonly RowToRead[]): Promise<unknown> {
     const targets = rows.flatMap((row) => this.#targetOf(row));
+    const [first, second] = targets;
+    if (first !== undefined && second === undefined) return this.#readRow(first);
     if (this.#context.store.manifest.batches) {
-      await Promise.all(groupsOf(targets).map((group) => this.#readGroup(group)));
-    } else {
-      await Promise.all(targets.map((target) => this.#readRow(target)));
+      return Promise.all(groupsOf(targets).map((group) => this.#readGroup(group)));
     }
+    return Promise.all(targets.map((target) => this.#readRow(target)));
   }
 
   /** What to read of a row; nothing if all of it was read ahead. */
@@ -79,7 +81,8 @@ export class Reads {
     const seen = await this.#held.tables.read(target.table, (table) =>
       snapshotRead(this.#context, { ...target, table }, this.#held.startTimestamp),
     );
-    await validateRead(this.#context, this.#held);
+    const validating = validateRead(this.#context, this.#held);
+    if (validating !== undefined) await validating;
     this.#keep(target, seen);
   }
 
@@ -105,7 +108,7 @@ export class Reads {
     this.#prefetch?.keep(target, row);
   }
 
-  #versionsOf(row: RowToRead): Map<string, Version | undefined> {
+  #versionsOf(row: Pick<RowToRead, 'table' | 'row'>): Map<string, Version | undefined> {
     return this.#versions.getOrMake(row, () => new Map());
   }
 }

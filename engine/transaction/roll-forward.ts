@@ -45,7 +45,6 @@ export async function rollForwardOwn(
   startTimestamp: Timestamp,
   commitTimestamp: Timestamp,
 ): Promise<void> {
-  if (rows.length === 0) return;
   const conditionals = rows
     .flatMap(({ writes }) => writes)
     .map((write) => rollForwardIfLocked(write, startTimestamp, commitTimestamp));

@@ -7,11 +7,15 @@ export const NOTIFYING: readonly Mutant[] = [
     name: 'notify-after-commit',
     mistake: 'Notifications are written after the commit point.',
     changes: [
-      change('transaction/commit.ts', '    await notify(context, marks);\n', ''),
+      change(
+        'transaction/commit.ts',
+        '    if (marks.length > 0) await notify(context, marks);\n',
+        '',
+      ),
       change(
         'transaction/commit.ts',
         '    finish(context, rows.slice(1), startTimestamp, committedAt);\n',
-        '    finish(context, rows.slice(1), startTimestamp, committedAt);\n    await notify(context, prewritten.marks).catch(() => {});\n',
+        '    finish(context, rows.slice(1), startTimestamp, committedAt);\n    if (prewritten.marks.length > 0) await notify(context, prewritten.marks).catch(() => {});\n',
       ),
     ],
   },
@@ -193,8 +197,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/notifications.ts',
-        'if (await isObserved(context, tables, write)) observed.push(',
-        'if (observed.length === 0 && (await isObserved(context, tables, write))) observed.push(',
+        'if (isObserved) observed.push(',
+        'if (isObserved && observed.length === 0) observed.push(',
       ),
     ],
   },

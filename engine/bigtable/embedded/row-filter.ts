@@ -10,6 +10,7 @@ import {
   cellKey,
   columnAt,
   columnKey,
+  compareToColumn,
   isOfColumn,
   prefixEnd,
   qualifierAt,
@@ -93,9 +94,17 @@ function visitPage(page: Buffer, columns: ColumnCounter, visitor: Visitor): bool
     if (qualifier === undefined) {
       if (page[keyStart] !== prefix[0]) continue;
       if (suffix !== undefined && !qualifierAt(page, keyStart, keyEnd).endsWith(suffix)) continue;
-    } else if (!isOfColumn(page, keyStart, keyEnd, prefix)) continue;
+    } else {
+      const difference = compareToColumn(page, keyStart, prefix);
+      if (difference > 0) return false; // The cells are in order.
+      if (difference < 0) continue;
+    }
     const timestamp = timestampAt(page, keyEnd);
-    if (timestamp < from || timestamp > to) continue;
+    if (timestamp > to) continue;
+    if (timestamp < from) {
+      if (qualifier === undefined) continue;
+      return false; // The newest comes first.
+    }
     if (columns.isWanted(page, keyStart, keyEnd) && visitor(page, at, filter)) return true;
   }
   return false;

@@ -144,8 +144,8 @@ export interface Manifest {
   readonly splits: boolean;
   /**
    * An erase also hides what is set later within its range, until the storage compacts the row; and
-   * it takes one timestamp, or all up to one. The protocol sets no cell below one of its erases.
-   * Default false.
+   * it takes one timestamp, or all up to one. The protocol sets no cell below one of its erases
+   * (P63). Default false.
    */
   readonly tombstones?: boolean | undefined;
   /** A check names its columns; whole families and suffixes are refused. Default false. */

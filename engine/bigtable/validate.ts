@@ -36,6 +36,14 @@ export function validateMutation(mutation: Mutation): void {
   }
 }
 
+/** @throws INVALID_ARGUMENT for an erase that a storage with tombstones does not have */
+export function validateTombstone(mutation: Mutation): void {
+  if (mutation.kind === 'set' || mutation.from === 0 || mutation.from === mutation.to) return;
+  throw invalid(
+    `this storage erases one timestamp, or all up to one, not from ${mutation.from} to ${mutation.to}`,
+  );
+}
+
 export function validateFilter(filter: CellFilter): void {
   for (const text of [filter.qualifier, filter.suffix]) {
     if (text !== undefined) validateQualifier(text);

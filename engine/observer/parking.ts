@@ -96,7 +96,8 @@ export async function replayParked(
       row,
       mutations: [
         { kind: 'set', family: mark, qualifier, timestamp, value: new Uint8Array() },
-        { kind: 'erase', family: parked, qualifier, from: 0, to: timestamp },
+        // Not up to the mark itself, at which the cell may be parked again (P63).
+        { kind: 'erase', family: parked, qualifier, from: 0, to: timestamp - 1 },
       ],
     },
   ]);

@@ -330,6 +330,21 @@ test('P45: a cell parked for both kinds of notification is listed, and replayed,
   );
 });
 
+test('P63: a cell that was replayed is parked again, where erases also hide what is set later', async () => {
+  const database = await openTestDatabase({ observed: ['seen'], tombstones: true });
+  const a = clientOf(database, 'A');
+  await a.write({ 'x:seen': '1' });
+  const failing: Observer = { ...counting(), run: async () => assert.fail('not today') };
+  for (let times = 1; times <= 3; times++) {
+    await work([a], [failing], { failuresMax: 1, parked: 1 });
+    const [entry] = await listParked(database.store, 't', 10);
+    assert.ok(entry !== undefined, `parked for time ${times}`);
+    await replayParked(a.context, entry);
+    assert.deepEqual(await listParked(database.store, 't', 10), []);
+    assert.equal((await database.marks()).length, 1);
+  }
+});
+
 test('P45: a change during parking marks the cell anew', async () => {
   const database = await openObserved();
   const a = clientOf(database, 'A');

@@ -54,6 +54,8 @@ export interface DatabaseOptions {
   readonly observed?: readonly string[] | undefined;
   readonly splits?: readonly string[] | undefined;
   readonly seed?: number | undefined;
+  /** Whether erases also hide what is set later, as in HBase. Default false. */
+  readonly tombstones?: boolean | undefined;
 }
 
 /** Values by cell name; undefined means a cell without a value in a read,
@@ -61,7 +63,7 @@ export interface DatabaseOptions {
 export type Values = Readonly<Record<string, string | undefined>>;
 
 export class TestDatabase {
-  readonly store: Bigtable = createMemoryBigtable();
+  readonly store: Bigtable;
   readonly oracle: ScriptedOracle = new ScriptedOracle();
   readonly clock: VirtualClock = new VirtualClock();
   readonly #options: DatabaseOptions;
@@ -70,6 +72,7 @@ export class TestDatabase {
   /** Use `openTestDatabase`. */
   constructor(options: DatabaseOptions) {
     this.#options = options;
+    this.store = createMemoryBigtable(options);
   }
 
   client(name: string, options: ClientOptions = {}): Client {

@@ -25,24 +25,35 @@ import {
   validateRange,
   validateRowKey,
   validateSchema,
+  validateTombstone,
 } from '../bigtable/validate.ts';
 import { compareUtf8, MemoryTable } from './memory-table.ts';
 
-/** An empty store. Its clients share the object; `close` closes it for all of them. */
-export function createMemoryBigtable(): Bigtable {
-  return new MemoryBigtable();
+/**
+ * An empty store. Its clients share the object; `close` closes it for all of them.
+ * @param options.tombstones erases also hide what is set later, as in HBase
+ */
+export function createMemoryBigtable(
+  options: { readonly tombstones?: boolean | undefined } = {},
+): Bigtable {
+  return new MemoryBigtable(options.tombstones ?? false);
 }
 
 class MemoryBigtable implements Bigtable {
-  readonly manifest: Manifest = {
-    name: 'memory',
-    conditionalBatch: true,
-    ordered: true,
-    splits: true,
-    durability: 'nothing survives the process',
-  };
+  readonly manifest: Manifest;
   readonly #tables = new Map<string, MemoryTable>();
   #closed = false;
+
+  constructor(tombstones: boolean) {
+    this.manifest = {
+      name: 'memory',
+      conditionalBatch: true,
+      ordered: true,
+      splits: true,
+      tombstones,
+      durability: 'nothing survives the process',
+    };
+  }
 
   readonly readRow: Bigtable['readRow'] = async (table, row, filters) => {
     const [only] = await this.readRows(table, [row], filters);
@@ -94,7 +105,7 @@ class MemoryBigtable implements Bigtable {
     await Promise.resolve();
     const wanted = normalized(schema);
     const existing = this.#tables.get(table);
-    if (existing === undefined) this.#tables.set(table, new MemoryTable(wanted));
+    if (existing === undefined) this.#tables.set(table, new MemoryTable(wanted, this.manifest));
     else if (JSON.stringify(existing.schema) !== JSON.stringify(wanted)) {
       throw new PercolatorError('TABLE_MISMATCH', `table ${table} exists with another schema`);
     }
@@ -147,6 +158,7 @@ class MemoryBigtable implements Bigtable {
     validateRowKey(row);
     for (const mutation of mutations) {
       validateMutation(mutation);
+      if (this.manifest.tombstones === true) validateTombstone(mutation);
       this.#table(table).requireFamily(mutation.family);
     }
   }

@@ -18,15 +18,23 @@ import {
   type TableSchema,
 } from '../bigtable/index.ts';
 
+type Erase = Extract<Mutation, { readonly kind: 'erase' }>;
+
 export class MemoryTable {
   readonly schema: TableSchema;
   readonly #rows = new Map<string, readonly Cell[]>();
   /** The keys of `#rows`, in the order of their UTF-8 bytes.
    * Invariant: the same keys, each once. */
   readonly #keys: string[] = [];
+  /** Each row's erases, if they also hide what is set later; otherwise undefined. */
+  readonly #tombstones: Map<string, Erase[]> | undefined;
 
-  constructor(schema: TableSchema) {
+  constructor(
+    schema: TableSchema,
+    { tombstones = false }: { readonly tombstones?: boolean | undefined } = {},
+  ) {
     this.schema = schema;
+    this.#tombstones = tombstones ? new Map<string, Erase[]>() : undefined;
   }
 
   readRow(key: string, filters: readonly CellFilter[]): Row | undefined {
@@ -51,7 +59,7 @@ export class MemoryTable {
 
   /** Applies the mutations in the order given; a row without cells does not exist. */
   mutateRow(key: string, mutations: readonly Mutation[]): void {
-    const cells = mutations.reduce(applied, this.#rows.get(key) ?? []);
+    const cells = this.#unhidden(key, mutations).reduce(applied, this.#rows.get(key) ?? []);
     const position = this.#position(key);
     const existed = this.#keys[position] === key;
     if (cells.length > 0 && !existed) this.#keys.splice(position, 0, key);
@@ -76,6 +84,19 @@ export class MemoryTable {
   requireFamily(family: string): void {
     if (this.schema.families.includes(family)) return;
     throw new PercolatorError('FAMILY_NOT_FOUND', `the table has no family ${family}`);
+  }
+
+  /** The mutations without the sets that an erase hides. */
+  #unhidden(key: string, mutations: readonly Mutation[]): readonly Mutation[] {
+    const tombstones = this.#tombstones;
+    if (tombstones === undefined) return mutations;
+    const erases = tombstones.get(key) ?? [];
+    tombstones.set(key, erases);
+    return mutations.filter((mutation) => {
+      if (mutation.kind === 'set') return !erases.some((erase) => passes(mutation, erase));
+      erases.push(mutation);
+      return true;
+    });
   }
 
   /** The index of the first key that is not before `key`. */
@@ -103,7 +124,7 @@ function choose(cells: readonly Cell[], filter: CellFilter): readonly Cell[] {
   return passing.filter((cell, i) => passing[i - versions]?.qualifier !== cell.qualifier);
 }
 
-function passes(cell: Cell, filter: CellFilter): boolean {
+function passes(cell: Omit<Cell, 'value'>, filter: CellFilter): boolean {
   const { family, qualifier = cell.qualifier, suffix = '', from = 0, to = TIMESTAMP_MAX } = filter;
   return (
     cell.family === family &&

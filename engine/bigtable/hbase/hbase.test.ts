@@ -4,8 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import { createMemoryBigtable } from '../../testing/index.ts';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
+import { answer, operationOf, SCHEMA, TABLES, wholeTables } from '../random-operations.ts';
 import { openHBase } from './index.ts';
 import { type LocalHBase, startHBase, whyNoHBase } from './local/index.ts';
 
@@ -78,6 +81,25 @@ function claimHBase(open: () => Promise<Bigtable>, { servers }: LocalHBase): voi
     await assert.rejects(store.checkAndMutateRow(check), refused);
     assert.deepEqual(await store.readRange('own', { limit: 1 }, filters), []);
     await store.dropTable('own');
+  });
+
+  test('random operations get the same answers as from the memory store with tombstones', async () => {
+    await using store = await open();
+    const operations = fc.array(operationOf(store.manifest), { maxLength: 25 });
+    await fc.assert(
+      fc.asyncProperty(operations, async (steps) => {
+        await using memory = createMemoryBigtable(store.manifest);
+        for (const name of TABLES) {
+          await store.dropTable(name);
+          await store.createTable(name, SCHEMA);
+          await memory.createTable(name, SCHEMA);
+        }
+        for (const next of [...steps, ...wholeTables()]) {
+          assert.deepEqual(await answer(store, next), await answer(memory, next));
+        }
+      }),
+      { numRuns: 15 },
+    );
   });
 
   test('reports a namespace that is missing, and a server that is none', async () => {

@@ -30,17 +30,11 @@ import {
   validateRange,
   validateRowKey,
   validateSchema,
+  validateTombstone,
 } from '../validate.ts';
 import { type Answer, Calls, type Operation } from './calls.ts';
 import type { Condition, ScanRequest } from './messages.ts';
-import {
-  checkCondition,
-  checkErase,
-  endpointCall,
-  exists,
-  isAbsent,
-  protosOf,
-} from './mutations.ts';
+import { checkCondition, endpointCall, exists, isAbsent, protosOf } from './mutations.ts';
 import { rowOf, type Selecting, selectionFor, widened } from './reads.ts';
 import type { Regions } from './regions.ts';
 import type { Servers } from './servers.ts';
@@ -126,7 +120,7 @@ export class HBaseBigtable implements Bigtable {
       this.#assertWritable();
       for (const { row, mutations } of rows) validateRow(row, mutations);
       for (const { table, mutations } of rows) await this.#checkFamilies(table, mutations);
-      for (const { mutations } of rows) mutations.forEach(checkErase);
+      for (const { mutations } of rows) mutations.forEach(validateTombstone);
       const operations = rows.flatMap(({ table, row, mutations: [first, ...more] }) => {
         if (first === undefined) return [];
         const key = Buffer.from(row);
@@ -286,7 +280,7 @@ export class HBaseBigtable implements Bigtable {
     anyOf.forEach(validateFilter);
     await this.#checkFamilies(table, [...anyOf, ...ifFound, ...ifNotFound]);
     anyOf.forEach(checkCondition);
-    [...ifFound, ...ifNotFound].forEach(checkErase);
+    [...ifFound, ...ifNotFound].forEach(validateTombstone);
   }
 
   /**

@@ -51,14 +51,6 @@ export function protosOf(row: Buffer, mutations: readonly Mutation[]): readonly 
   return protos;
 }
 
-/** @throws INVALID_ARGUMENT for an erase that HBase does not have */
-export function checkErase(mutation: Mutation): void {
-  if (mutation.kind === 'set' || mutation.from === 0 || mutation.from === mutation.to) return;
-  throw invalid(
-    `HBase erases one timestamp, or all up to one, not from ${mutation.from} to ${mutation.to}`,
-  );
-}
-
 /** @throws INVALID_ARGUMENT for a filter of a check that HBase cannot evaluate */
 export function checkCondition({ family, qualifier }: CellFilter): void {
   if (qualifier !== undefined) return;

@@ -80,6 +80,13 @@ export const NOTIFYING: readonly Mutant[] = [
     ],
   },
   {
+    rule: 'P63',
+    name: 'tombstone-over-the-next-parking',
+    mistake: 'A replay erases the entry of a parked cell up to the timestamp of its new mark.',
+    changes: [change('observer/parking.ts', 'to: timestamp - 1 }', 'to: timestamp }')],
+    knobs: { tombstones: true, failuresMax: 1 },
+  },
+  {
     rule: 'P43',
     name: 'weak-notification-before-locks',
     mistake: "A weak notification is written before its transaction's locks.",

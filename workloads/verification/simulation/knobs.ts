@@ -125,6 +125,8 @@ export interface Knobs {
   readonly conditionalBatch?: boolean | undefined;
   /** Whether the storage's map of tablets is out of date. */
   readonly staleTablets?: boolean | undefined;
+  /** Whether erases also hide what is set later, as in HBase (P63). */
+  readonly tombstones?: boolean | undefined;
   /**
    * Whether scanners avoid rows that other scanners work on, by the lock service's advisory locks.
    */
@@ -250,6 +252,11 @@ export function withOwnerDeaths(knobs: Knobs, random: Random): Knobs {
   if (Object.keys(knobs.events).length === 0 || random.fraction() > 0.2) return knobs;
   const ownerDeath = EVENT_RATE.ownerDeath * random.pick([0.3, 1, 2]);
   return { ...knobs, events: { ...knobs.events, ownerDeath } };
+}
+
+/** In some of the runs: erases hide what is set later. */
+export function withTombstones(knobs: Knobs, random: Random): Knobs {
+  return random.fraction() < 0.2 ? { ...knobs, tombstones: true } : knobs;
 }
 
 function batching(random: Random): BatchingKnobs {

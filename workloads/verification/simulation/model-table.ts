@@ -17,7 +17,14 @@ import type {
   Row,
   RowRange,
 } from '../../../engine/bigtable/index.ts';
+import { validateTombstone } from '../../../engine/bigtable/validate.ts';
 import { compareUtf8 } from '../../../engine/testing/memory-table.ts';
+
+/** The erases of one column: of all timestamps up to one, and of single ones. */
+interface Tombstones {
+  upTo: number;
+  readonly at: Set<number>;
+}
 
 type Columns = Map<string, Cell[]>;
 type Families = Map<string, Columns>;
@@ -27,11 +34,15 @@ export class ModelTable {
   /** Undefined: any. */
   readonly #families: ReadonlySet<string> | undefined;
   readonly #rows = new Map<string, Families>();
+  /** What was erased, by row and column, if it also hides what is set later. */
+  readonly #tombstones: Map<string, Tombstones> | undefined;
   /** The keys of `#rows` in order; undefined when a row was added or removed since. */
   #keys: readonly string[] | undefined;
 
-  constructor(splits: readonly string[] = [], families?: readonly string[]) {
+  /** @param tombstones erases also hide what is set later, as in HBase */
+  constructor(splits: readonly string[] = [], families?: readonly string[], tombstones = false) {
     this.splits = splits;
+    this.#tombstones = tombstones ? new Map<string, Tombstones>() : undefined;
     this.#families = families && new Set(families);
   }
 
@@ -85,6 +96,7 @@ export class ModelTable {
     const before = this.#rows.get(key);
     const families = before ?? new Map<string, Columns>();
     for (const mutation of mutations) {
+      if (this.#isHidden(key, mutation)) continue;
       if (mutation.kind === 'set') put(families, mutation);
       else erase(families, mutation);
     }
@@ -93,6 +105,21 @@ export class ModelTable {
     this.#keys = undefined;
     if (families.size > 0) this.#rows.set(key, families);
     else this.#rows.delete(key);
+  }
+
+  /** Whether an earlier erase hides this set; remembers an erase. */
+  #isHidden(row: string, mutation: Mutation): boolean {
+    if (this.#tombstones === undefined) return false;
+    const name = JSON.stringify([row, mutation.family, mutation.qualifier]);
+    const tombstones = this.#tombstones.get(name) ?? { upTo: -1, at: new Set() };
+    if (mutation.kind === 'set') {
+      return mutation.timestamp <= tombstones.upTo || tombstones.at.has(mutation.timestamp);
+    }
+    validateTombstone(mutation);
+    if (mutation.from === mutation.to) tombstones.at.add(mutation.to);
+    else tombstones.upTo = Math.max(tombstones.upTo, mutation.to);
+    this.#tombstones.set(name, tombstones);
+    return false;
   }
 
   #checkFamilies(named: readonly { readonly family: string }[]): void {

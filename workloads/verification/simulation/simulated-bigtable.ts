@@ -50,6 +50,7 @@ export class SimulatedBigtable implements Bigtable {
       conditionalBatch: world.knobs.conditionalBatch === true,
       ordered: world.knobs.ordered,
       splits: true,
+      tombstones: world.knobs.tombstones,
       durability: 'nothing survives the run',
     };
   }

@@ -14,7 +14,7 @@ import type { World } from './world.ts';
 
 /** As if an oracle had handed out everything below the first timestamp of the run. */
 export function setFirstTimestamp(world: World): void {
-  const oracle = new ModelTable([], ['oracle']);
+  const oracle = new ModelTable([], ['oracle'], world.knobs.tombstones);
   const start = world.knobs.firstTimestamp;
   const value = Buffer.from(JSON.stringify({ owner: 'the past', start }));
   oracle.mutateRow('range', [

@@ -149,7 +149,7 @@ export class World {
   createTable(name: string, { families, splits = [] }: TableSchema): void {
     const existing = this.tables.get(name);
     if (existing === undefined) {
-      this.tables.set(name, new ModelTable(splits, families));
+      this.tables.set(name, new ModelTable(splits, families, this.knobs.tombstones));
       return;
     }
     if (existing.isLike(families, splits)) return;

@@ -44,11 +44,12 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
   };
 }
 
+/** None, or one for the round: the verdict counts rounds. */
 function faultsOf(round: Round, i: number): readonly string[] {
   const { length } = round.verdict.violations;
   const found = length > 0 ? [counted(length, 'violations')] : [];
-  const short = round.plan.isStrict ? shortfalls(round) : [];
-  return [...found, ...short].map((fault) => `round ${i + 1} (${fault})`);
+  const faults = round.plan.isStrict ? [...found, ...shortfalls(round)] : found;
+  return faults.length === 0 ? [] : [`round ${i + 1} (${faults.join('; ')})`];
 }
 
 function invariantTable(workloads: readonly Workload[]): ResultTable {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { interruptScript, runProgram, runScript } from '../../harness/testing/run-script.ts';
 import { findingsOf } from './findings.ts';
-import { commandOf, searchesOf } from './searches.ts';
+import { commandOf, coverageOfLarge, searchesOf } from './searches.ts';
 
 const PROGRAM = new URL('main.ts', import.meta.url);
 const ONE_SEARCH = ['--scenario', 'one-cell', '--suspicion', 'crashed', '--lost-answers', '0'];
@@ -40,6 +40,17 @@ describe('exhaust', () => {
     assert.ok(
       ran.stdout.includes(`NOT proven: 1 of 1 search broke a rule or was cut short: ${reason}.`),
     );
+  });
+
+  test('says in its plan whether the large scenarios will be visited whole', () => {
+    const asked = { suspicion: undefined, crashes: 1, lostAnswers: 0, hasLarge: true } as const;
+    const of = (more: { scenario: string[]; duplicates: number; maxStates: number }): string =>
+      coverageOfLarge(searchesOf({ ...asked, ...more }));
+    const usual = { scenario: [], duplicates: 1, maxStates: 20_000_000 };
+    assert.match(of(usual), /every state without duplicates/);
+    assert.match(of({ ...usual, maxStates: 6_000_000 }), /may be cut short/);
+    assert.match(of({ ...usual, scenario: ['three'] }), /may be cut short/);
+    assert.equal(of({ ...usual, scenario: ['again'] }), '');
   });
 
   test('says when it is interrupted how many of its searches have ended', async () => {

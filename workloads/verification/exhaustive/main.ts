@@ -12,7 +12,14 @@ import { text, textList } from '#harness';
 import { UsageError } from '#results';
 import { findingsOf, type Searched, storyLines } from './findings.ts';
 import { exhaust, type Failure, retell } from './index.ts';
-import { exhaustOptionsOf, type Search, searchesOf, secondsOf, SUSPICIONS } from './searches.ts';
+import {
+  coverageOfLarge,
+  exhaustOptionsOf,
+  type Search,
+  searchesOf,
+  secondsOf,
+  SUSPICIONS,
+} from './searches.ts';
 
 interface Size {
   readonly crashes: number;
@@ -75,7 +82,7 @@ await runExperiment(
     plan: (options) => {
       const searches = searchesOf(options);
       return {
-        about: counted(searches.length, 'searches'),
+        about: `${counted(searches.length, 'searches')}${coverageOfLarge(searches)}`,
         seconds: searches.map(secondsOf).reduce((sum, seconds) => sum + seconds, 0),
         store: { name: 'modelled', durability: 'a mutation that was applied stays' },
         limitations: [

@@ -71,6 +71,22 @@ function budgetsOf({ name, isLarge }: Scenario, options: SearchOptions): readonl
   return [...(copies > 0 ? [duplicated] : []), { ...calm, lostAnswers }];
 }
 
+/** The states of the largest scenario with one death of a process, and no other fault. */
+const LARGE_STATES = 6_413_477;
+
+/** For the plan: whether the large scenarios will be visited whole. Empty if none takes part. */
+export function coverageOfLarge(searches: readonly Search[]): string {
+  const large = searches.filter(({ scenario }) => scenario.isLarge === true);
+  if (large.length === 0) return '';
+  const isWhole = large.every(
+    ({ budget: { crashes, copies, lostAnswers }, statesMax }) =>
+      crashes <= 1 && copies + lostAnswers === 0 && statesMax >= LARGE_STATES,
+  );
+  return isWhole
+    ? '; of the large scenarios every state without duplicates and lost answers'
+    : '; those of the large scenarios may be cut short by --max-states';
+}
+
 export function exhaustOptionsOf({ budget, suspicion, statesMax }: Search): ExhaustOptions {
   return { ...budget, suspicion, statesMax };
 }

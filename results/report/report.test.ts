@@ -37,6 +37,36 @@ describe('a report', () => {
     }
   });
 
+  test('of thousands of points says so before they are drawn', () => {
+    const said: string[] = [];
+    for (const count of [10, 4_000]) {
+      const folder = temporaryFolder();
+      const points = Array.from({ length: count }, (_, x) => ({
+        x: x + 1,
+        y: 1 + (x % 7),
+        low: null,
+        high: null,
+      }));
+      const axis = { title: 'of it', scale: 'linear', ticks: [] } as const;
+      const series = [{ name: 's', look: 'other', isLine: false, points } as const];
+      const chart = { name: 'c', title: 'C', caption: 'C.', x: axis, y: axis, series };
+      const texts = { kicker: 'A bench', title: 'Rates', headline: 'A headline.' };
+      const check = { passed: true, detail: 'all is there' };
+      const header = {
+        experiment: 'oracle',
+        profile: 'smoke',
+        commandLine: '',
+        parameters: {},
+      } as const;
+      const store = { name: 'embedded', durability: 'each commit is on the disk' };
+      const run = createRun(folder, { ...header, seed: 1, repeats: 1, store });
+      run.describe({ findings: { ...texts, check, tables: [], charts: [chart] } });
+      run.close('finished');
+      buildReport(folder, (line) => said.push(line));
+    }
+    assert.deepEqual(said, ['drawing 4,000 points ...']);
+  });
+
   test('does not judge a target that the load did not ask for', () => {
     const folder = temporaryFolder();
     const page = readFileSync(createSampleRun(folder).finish().page, 'utf8');

@@ -15,6 +15,7 @@ import { crawlRateContent } from './crawl-rate/page.ts';
 import { findingsContent } from './findings-report.ts';
 import { type MeasuredRun, readMeasuredRun } from './run-from-files.ts';
 import { type RunContent, runPage } from './page/run-page.ts';
+import { readRunRecord } from './record-file.ts';
 import { isMeasuredHere } from './run-folders.ts';
 import type { ResultTable, RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
@@ -32,8 +33,19 @@ export interface ReportFiles {
 
 type NamedContent = readonly [file: string, content: string | Buffer];
 
-/** Builds or rebuilds everything derived from the run in `folder`. */
-export function buildReport(folder: string): ReportFiles {
+/** With more points than this, a report takes seconds, and its maker says so. */
+const SILENT_POINTS_MAX = 2_000;
+
+/**
+ * Builds or rebuilds everything derived from the run in `folder`.
+ * @param tell is told before the work if it will take long; default: to standard error
+ */
+export function buildReport(
+  folder: string,
+  tell: (line: string) => void = (line) => void process.stderr.write(`${line}\n`),
+): ReportFiles {
+  const points = pointsIn(readRunRecord(folder));
+  if (points > SILENT_POINTS_MAX) tell(`drawing ${formatCount(points)} points ...`);
   const { tables, page, drawFigures } = reportOf(folder);
   const figures = drawFigures();
   return {
@@ -41,6 +53,11 @@ export function buildReport(folder: string): ReportFiles {
     figures: figures.map((figure) => write(folder, figure)),
     page: write(folder, page),
   };
+}
+
+function pointsIn({ points, findings }: RunRecord): number {
+  const series = findings?.charts.flatMap((chart) => chart.series) ?? [];
+  return points.length + series.reduce((sum, one) => sum + one.points.length, 0);
 }
 
 interface Report {

@@ -66,7 +66,7 @@ describe('docs/batch-engines.md says what was measured:', () => {
 describe('docs/verification.md says what was found:', () => {
   const FOLDER = 'results/reference/verification';
   const recordOf = (script: string) => readRunRecord(path.join(ROOT, FOLDER, script));
-  for (const script of ['simulate', 'mutants', 'exhaust']) {
+  for (const script of ['simulate', 'mutants', 'exhaust', 'model', 'chaos']) {
     test(`by ${script}`, () => {
       const { commandLine, findings, state } = recordOf(script);
       assert.equal(state, 'finished');

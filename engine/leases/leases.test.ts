@@ -98,8 +98,10 @@ test('P31: a start timestamp not yet answered holds the bound at the largest tim
   assert.ok(pending.isCovered());
 });
 
-test('P31: a transaction that enters while the fresh timestamp is in flight may be below it, and holds the bound', async () => {
+/** A process without a hold that renews its lease, and waits for its fresh timestamp, `slow`. */
+async function renewing() {
   const { watch, store, clock } = open();
+  const slow = Promise.withResolvers<number>();
   let answer: Promise<number> = Promise.resolve(10);
   const leases = createLeases({
     store,
@@ -110,10 +112,14 @@ test('P31: a transaction that enters while the fresh timestamp is in flight may 
     lifetimeMsMax: LIFETIME_MS,
   });
   (await leases.enter()).release();
-  const slow = Promise.withResolvers<number>();
   answer = slow.promise;
-  const renewal = leases.renew(); // Finds no hold, and asks.
+  const renewal = leases.renew();
   await clock.yield();
+  return { leases, renewal, slow, watch };
+}
+
+test('P31: a transaction that enters while the fresh timestamp is in flight may be below it, and holds the bound', async () => {
+  const { leases, renewal, slow, watch } = await renewing();
   const hold = await leases.enter(); // Receives 49,
   slow.resolve(50); // before this.
   await renewal;
@@ -124,24 +130,9 @@ test('P31: a transaction that enters while the fresh timestamp is in flight may 
 
 test('P31: a pin taken while a renewal receives its fresh timestamp is in the bound, or renews the lease', async () => {
   for (let turns = 0; turns < 12; turns++) {
-    const { watch, store, clock } = open();
-    let answer: Promise<number> = Promise.resolve(10);
-    const leases = createLeases({
-      store,
-      clock,
-      token: 'A',
-      freshTimestamp: () => answer,
-      ttlMs: TTL_MS,
-      lifetimeMsMax: LIFETIME_MS,
-    });
-    (await leases.enter()).release();
-    const slow = Promise.withResolvers<number>();
-    answer = slow.promise;
-    const renewal = leases.renew();
-    await clock.yield();
+    const { leases, renewal, slow, watch } = await renewing();
     slow.resolve(100);
     for (let turn = 0; turn < turns; turn++) await Promise.resolve();
-    answer = Promise.resolve(100);
     const pin = await leases.pin(50); // Some turns later, each time one more.
     await renewal;
     assert.ok(pin.isCovered());

@@ -15,7 +15,7 @@ import {
   warmUpOption,
 } from '#harness';
 import { BATCH_ENGINES, type BatchEngineName } from '../harness/batch-engines.ts';
-import { ENGINE_OPTIONS, type EngineValues } from '../harness/engine-settings.ts';
+import { ENGINE_OPTIONS, engineValuesOf } from '../harness/engine-settings.ts';
 import { documentsPerSecond } from '../harness/load/schedule.ts';
 import { parametersOf } from '../harness/parameters.ts';
 import { describeStore } from '../harness/stores/index.ts';
@@ -135,15 +135,10 @@ await runExperiment(
     summary: summaryTable,
   },
   async (options, measuring) => {
-    await measureFigure7({ ...options, engine: engineOf(options) }, measuring);
+    await measureFigure7({ ...options, engine: engineValuesOf(options) }, measuring);
     return null;
   },
 );
-
-function engineOf(options: EngineValues): EngineValues {
-  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = options;
-  return { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
-}
 
 function diskBytes(
   options: Size & { readonly documentBytes: number; readonly batch: BatchEngineName },

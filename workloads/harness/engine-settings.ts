@@ -78,6 +78,12 @@ export const ENGINE_OPTIONS: { readonly [K in keyof EngineValues]: Option<Engine
   }),
 };
 
+/** The settings alone, of all options of a script. */
+export function engineValuesOf(options: EngineValues): EngineValues {
+  const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = options;
+  return { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
+}
+
 /** The settings as the content of a file for `--config`. */
 export function asConfig(values: EngineValues): Readonly<Record<string, string | number>> {
   return {

@@ -5,27 +5,12 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { openEmbedded } from './index.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
+import { openWithTable, setRow } from '../../testing/small-rows.ts';
 
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
-
-async function openWithTable(folder: string): Promise<Bigtable> {
-  const store = await openEmbedded({ folder });
-  await store.createTable('t', { families: ['data', 'lock'] });
-  return store;
-}
-
-function setRow(row: string, text = row): RowMutation {
-  const value = Buffer.from(text);
-  return {
-    table: 't',
-    row,
-    mutations: [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }],
-  };
-}
 
 test('kill -9 loses no acknowledged write and leaves no half row, and the next process writes at once', async () => {
   const folder = temporaryFolder();

@@ -186,15 +186,20 @@ export class DataCalls {
     timeoutMs: number,
   ): Promise<Response> {
     const { stub } = this.#clients;
-    const { tableName, metadata } = this.#tableOf(call.table);
-    const { appProfile: appProfileId = '' } = this.#options;
-    const request = { ...call.request, tableName, appProfileId } as Request;
-    const options = this.#deadline(timeoutMs);
+    const { request, metadata, options } = this.#addressed(call, timeoutMs);
     return new Promise((resolve, reject) => {
-      stub.makeUnaryRequest(path, encode, decode, request, metadata, options, (error, answer) => {
-        if (error !== null) reject(error);
-        else resolve(answer as Response);
-      });
+      stub.makeUnaryRequest(
+        path,
+        encode,
+        decode,
+        request as Request,
+        metadata,
+        options,
+        (error, answer) => {
+          if (error !== null) reject(error);
+          else resolve(answer as Response);
+        },
+      );
     });
   }
 
@@ -205,16 +210,13 @@ export class DataCalls {
     onAnswer: (answer: Response) => void,
   ): Promise<void> {
     const { stub } = this.#clients;
-    const { tableName, metadata } = this.#tableOf(call.table);
-    const { appProfile: appProfileId = '' } = this.#options;
-    const request = { ...call.request, tableName, appProfileId } as Request;
-    const options = this.#deadline(timeoutMs);
+    const { request, metadata, options } = this.#addressed(call, timeoutMs);
     return new Promise((resolve, reject) => {
       const answers = stub.makeServerStreamRequest(
         path,
         encode,
         decode,
-        request,
+        request as Request,
         metadata,
         options,
       );
@@ -232,8 +234,14 @@ export class DataCalls {
   }
 
   /** grpc-js takes the moment of the deadline, and our own class the time until then. */
-  #deadline(timeoutMs: number): { deadline: number; timeoutMs: number } {
-    return { deadline: this.#options.clock.wallMs() + timeoutMs, timeoutMs };
+  #addressed(
+    call: { readonly table: string; readonly request: object },
+    timeoutMs: number,
+  ): { request: object; metadata: Metadata; options: { deadline: number; timeoutMs: number } } {
+    const { tableName, metadata } = this.#tableOf(call.table);
+    const { clock, appProfile: appProfileId = '' } = this.#options;
+    const request = { ...call.request, tableName, appProfileId };
+    return { request, metadata, options: { deadline: clock.wallMs() + timeoutMs, timeoutMs } };
   }
 
   #tableOf(table: string): NamedTable {

@@ -21,6 +21,7 @@ export function buildAll(
 ): string {
   const [reference, runs] = [findRuns(roots.reference), findRuns(roots.runs)];
   const figures = reference
+    .filter(({ name }) => name.startsWith('figure-'))
     .toSorted((a, b) => a.name.localeCompare(b.name))
     .flatMap((run) => figureOf(run, runs) ?? []);
   const file = path.join(folder, 'index.html');
@@ -40,10 +41,9 @@ export function refreshAll(): void {
   }
 }
 
-/** Null for a run without a chart, such as a proof. */
 function figureOf(reference: FoundRun, runs: readonly FoundRun[]): Figure | null {
   const shown = shownRun(reference);
-  if (shown === null || shown.content.charts.length === 0) return null;
+  if (shown === null) return null;
   const { experiment } = shown.record;
   const latest = runs
     .filter(({ record }) => record?.experiment === experiment && record.state === 'finished')

@@ -14,7 +14,7 @@ import {
   storeOption,
 } from '#harness';
 import { checkStoreName, describeStore, provideStore } from '../../harness/stores/index.ts';
-import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
+import { ENGINE_OPTIONS, engineValuesOf } from '../../harness/engine-settings.ts';
 import { findingsOf } from './findings.ts';
 import { measureNotifications } from './measure.ts';
 
@@ -76,8 +76,7 @@ await runExperiment(
   },
   async (options, { progress, signal, work }) => {
     const { store: name, regionServers, noFsync, rates, seconds, idleSeconds } = options;
-    const { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners } = options;
-    const engine = { batching, batchDelay, batchRows, batchInFlight, prefetch, scanners };
+    const engine = engineValuesOf(options);
     const embedded = { folder: work, fsync: !noFsync };
     await using store = await provideStore(checkStoreName(name), embedded, { regionServers });
     progress.phase('measuring', rates.length, 'rates');

@@ -8,10 +8,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type PercolatorError, systemClock } from '../../../base/index.ts';
-import type { Bigtable, ConditionalRowMutation, Row, RowMutation } from '../../bigtable.ts';
+import type { Bigtable, ConditionalRowMutation, Row } from '../../bigtable.ts';
 import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
+import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { FrameWriter, PROTOCOL } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { ownerOf } from './owner-of.ts';
@@ -19,25 +20,10 @@ import { ownerOf } from './owner-of.ts';
 const FILTERS = [{ family: 'data' }, { family: 'lock' }];
 const IMPATIENT = { attachMs: 300, requestMs: 300 };
 
-async function openWithTable(folder: string): Promise<Bigtable> {
-  const store = await openEmbedded({ folder });
-  await store.createTable('t', { families: ['data', 'lock'] });
-  return store;
-}
-
 async function newStore(): Promise<string> {
   const folder = temporaryFolder();
   await (await openWithTable(folder)).close();
   return folder;
-}
-
-function setRow(row: string, text = row): RowMutation {
-  const value = Buffer.from(text);
-  return {
-    table: 't',
-    row,
-    mutations: [{ kind: 'set', family: 'data', qualifier: 'q', timestamp: 1, value }],
-  };
 }
 
 function lockRow(row: string, owner: string): ConditionalRowMutation {

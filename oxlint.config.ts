@@ -46,6 +46,7 @@ const rooms: Record<string, readonly string[]> = {
   'crawl-rate': ['harness'],
   microbench: ['harness'],
   brokerage: ['harness'],
+  failover: ['harness', 'brokerage', 'crawl-rate'],
   bench: ['harness', 'crawl-rate'],
   verification: ['harness'],
   tools: ['harness', 'crawl-rate', 'verification'],

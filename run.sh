@@ -53,6 +53,7 @@ Figures:
   bench:crawl-rate      Figure 7: when does incremental processing beat a batch?
   bench:micro           Figure 8: what does a transaction cost next to a raw operation?
   bench:brokerage       Figure 9: what does an OLTP load cost next to PostgreSQL?
+  bench:failover        Figure 10: what does killing a third of the tablet servers cost?
 
 Benches:
   bench:batching        How many calls of the storage do batching and prefetching save?

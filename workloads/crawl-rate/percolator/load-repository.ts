@@ -16,12 +16,14 @@ import {
   keyRow,
   KEYS,
   REPRESENTATIVE,
+  type TableSplits,
 } from './tables.ts';
 
 export interface LoadOptions {
   readonly documents: Iterable<Document>;
   /** The partition of exactly these documents. */
   readonly partition: Partition;
+  readonly splits?: TableSplits | undefined;
   /** Called from time to time with the number of loaded documents. */
   readonly onProgress?: ((documents: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -34,7 +36,7 @@ export async function loadRepository(
   percolator: Percolator,
   repository: LoadOptions,
 ): Promise<void> {
-  await createTables(percolator);
+  await createTables(percolator, repository.splits);
   const loader = await openBulkLoader(percolator);
   const entries = await loadDocuments(loader, repository);
   for (const row of [...entries.keys()].toSorted()) {

@@ -12,9 +12,18 @@ export const DOCUMENT = 'document';
 export const CLUSTER = 'cluster';
 export const REPRESENTATIVE = 'representative';
 
-export async function createTables(percolator: Percolator): Promise<void> {
-  await percolator.createTable(DOCUMENTS, { observedColumns: [DOCUMENT] });
-  await percolator.createTable(KEYS);
+/** Where a storage that keeps splits begins a new tablet. Default: nowhere. */
+export interface TableSplits {
+  readonly documents?: readonly string[] | undefined;
+  readonly keys?: readonly string[] | undefined;
+}
+
+export async function createTables(
+  percolator: Percolator,
+  { documents, keys }: TableSplits = {},
+): Promise<void> {
+  await percolator.createTable(DOCUMENTS, { observedColumns: [DOCUMENT], splits: documents });
+  await percolator.createTable(KEYS, { splits: keys });
 }
 
 export function documentCell(row: string): CellAddress {

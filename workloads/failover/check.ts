@@ -1,0 +1,117 @@
+/**
+ * Everything that must hold after the failure, with the database at rest:
+ *
+ *     nothing lost     each document whose transaction was acknowledged is there, byte for byte
+ *     nothing invented each document that is there was written
+ *     clusters         those of the reference clustering, in the order of the commits in the storage
+ *     notifications    none is left
+ *     fsck             finds no error
+ *
+ * A document whose transaction was not acknowledged may be there or not.
+ */
+import { type Bigtable, type Finding, fsck, type Percolator } from '#engine';
+import { checkPartition } from '../crawl-rate/check.ts';
+import {
+  documentId,
+  encodeDocument,
+  type SyntheticDocuments,
+} from '../crawl-rate/documents/index.ts';
+import { countDirty, readPartition } from '../crawl-rate/percolator/read-partition.ts';
+import { CLUSTER, DOCUMENT, DOCUMENTS } from '../crawl-rate/percolator/tables.ts';
+import type { Arrival } from './crawler.ts';
+import { numberOf } from './keys.ts';
+
+export interface CheckResult {
+  /** What is wrong, in sentences. */
+  readonly wrong: readonly string[];
+  /** What fsck lists as harmless, by code: what failures have left. */
+  readonly warnings: ReadonlyMap<string, number>;
+  readonly documents: number;
+}
+
+const ROWS_PER_CALL = 5_000;
+/** Where the engine keeps the write records of the clusters (figure 5 of the paper). */
+const CLUSTER_RECORDS = { family: 'cells', qualifier: `${CLUSTER}:write` };
+
+export async function checkAtRest(
+  percolator: Percolator,
+  store: Bigtable,
+  given: { readonly documents: SyntheticDocuments; readonly arrivals: readonly Arrival[] },
+): Promise<CheckResult> {
+  const findings = await audit(store);
+  const partition = await readPartition(percolator);
+  const inOrder = (await clusteredRows(percolator)).map((row) => {
+    const number = Number(row);
+    return { id: documentId(number), keys: given.documents.keysOf(number) };
+  });
+  const clusters = checkPartition(partition, inOrder, 'commit order');
+  const dirty = await countDirty(percolator);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const wrong = [
+    ...(await checkDocuments(percolator, given)),
+    ...(clusters.passed ? [] : [clusters.detail]),
+    ...(dirty === 0 ? [] : [`${dirty} notifications were not cleared`]),
+    ...errors.slice(0, 5).map(({ code, sentence }) => `fsck: ${code}: ${sentence}`),
+    ...(errors.length > 5 ? [`fsck finds ${errors.length - 5} more errors`] : []),
+  ];
+  const groups = Map.groupBy(findings, ({ code }) => code);
+  const warnings = [...groups].filter(([, [first]]) => first?.severity === 'warning');
+  return {
+    wrong,
+    warnings: new Map(warnings.map(([code, all]) => [code, all.length])),
+    documents: partition.size,
+  };
+}
+
+async function audit(store: Bigtable): Promise<readonly Finding[]> {
+  return Array.fromAsync(await fsck(store, { waitForLocks: true }));
+}
+
+/** The rows in the order in which their clusters were first committed. */
+export async function clusteredRows(percolator: Percolator): Promise<readonly string[]> {
+  const table = await percolator.storedName(DOCUMENTS);
+  const found: { readonly row: string; readonly at: number }[] = [];
+  let start = '';
+  for (;;) {
+    const range = { start, limit: ROWS_PER_CALL };
+    const rows = await percolator.store.readRange(table, range, [CLUSTER_RECORDS]);
+    for (const { key, cells } of rows) {
+      found.push({ row: key, at: Math.min(...cells.map(({ timestamp }) => timestamp)) });
+    }
+    const last = rows.at(-1);
+    if (rows.length < ROWS_PER_CALL || last === undefined) break;
+    start = `${last.key}\0`;
+  }
+  return found.toSorted((a, b) => a.at - b.at).map(({ row }) => row);
+}
+
+async function checkDocuments(
+  percolator: Percolator,
+  { documents, arrivals }: Parameters<typeof checkAtRest>[2],
+): Promise<readonly string[]> {
+  const stored = new Map<string, Buffer | undefined>();
+  await using snapshot = await percolator.snapshot();
+  for await (const { row, values } of snapshot.scan({ table: DOCUMENTS, columns: [DOCUMENT] })) {
+    const value = values.get(DOCUMENT);
+    stored.set(row, value === undefined ? undefined : Buffer.from(value));
+  }
+  const repository = Array.from({ length: documents.repository }, (_, i) =>
+    documentId(numberOf(i)),
+  );
+  const acknowledged = arrivals.filter(({ acknowledgedMs }) => acknowledgedMs !== undefined);
+  const needed = [...repository, ...acknowledged.map(({ row }) => row)];
+  const lost = needed.filter((row) => {
+    const value = stored.get(row);
+    return value === undefined || !value.equals(encodeDocument(documents.documentOf(Number(row))));
+  });
+  const written = new Set([...repository, ...arrivals.map(({ row }) => row)]);
+  const invented = [...stored.keys()].filter((row) => !written.has(row));
+  return [
+    ...(lost.length === 0
+      ? []
+      : [`${lost.length} acknowledged documents are lost or changed, such as ${lost[0]}`]),
+    ...(invented.length === 0
+      ? []
+      : [`${invented.length} documents are there that were never written, such as ${invented[0]}`]),
+  ];
+}

@@ -1,0 +1,320 @@
+/**
+ * Figure 10 of the paper: a third of the region servers is killed under load.
+ *
+ *     start HBase ─▶ load the repository ─▶ capacity, closed loop ─▶ open loop at a share of it:
+ *
+ *     warm-up │ before │ kill -9 ── until they are started again ── │ after │ drain ─▶ every check
+ *
+ * The load does not know of the failure. The times of what the cluster does come from the log of its
+ * master (cluster-log.ts).
+ */
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  createRandom,
+  type LocalHBase,
+  openHBase,
+  openPercolator,
+  type Percolator,
+  PercolatorError,
+  startHBase,
+  systemClock,
+} from '#engine';
+import { UsageError } from '#results';
+import type { Measuring } from '#harness';
+import {
+  clusterOneByOne,
+  createSyntheticDocuments,
+  documentId,
+  type SyntheticDocuments,
+} from '../crawl-rate/documents/index.ts';
+import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
+import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
+import { generate } from '../harness/load/generator.ts';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+import { dueUs, measuredFromUs, type Schedule } from '../harness/load/schedule.ts';
+import { closedLoop } from '../harness/load/timed-loop.ts';
+import { shuffled } from '../harness/shuffled.ts';
+import { type CheckResult, checkAtRest, clusteredRows } from './check.ts';
+import { failoverOf, readEvents } from './cluster-log.ts';
+import { type Arrival, Crawler, type Settled } from './crawler.ts';
+import { DOCUMENTS_MAX, numberOf, splitsFor } from './keys.ts';
+
+export interface Plan {
+  readonly regionServers: number;
+  readonly repository: number;
+  readonly documentBytes: number;
+  /** Documents per second; undefined: a share of the capacity. */
+  readonly rate: number | undefined;
+  readonly capacitySeconds: number;
+  readonly warmUp: number;
+  /** Seconds from the beginning of the measurement to the kill. */
+  readonly before: number;
+  /** Seconds from the kill until the servers are started again. */
+  readonly down: number;
+  readonly after: number;
+  readonly concurrency: number;
+  readonly seed: number;
+}
+
+export interface FailoverResult {
+  readonly plan: Plan;
+  /** Documents per second of the closed loop; undefined if the rate was given. */
+  readonly capacity: number | undefined;
+  readonly perSecond: number;
+  readonly killed: readonly string[];
+  /** When the measurement began, by the clock of the arrivals. */
+  readonly fromMs: number;
+  readonly arrivals: readonly Arrival[];
+  /** Seconds since then; undefined for what has not happened. */
+  readonly marks: Marks;
+  readonly regions: number;
+  readonly settled: Settled;
+  readonly lagP99Ms: number;
+  /** Counters of the engine, from the kill to the end. */
+  readonly sinceKill: Readonly<Record<Counter, number>>;
+  readonly check: CheckResult;
+}
+
+export interface Marks {
+  readonly killed: number;
+  readonly detected: number | undefined;
+  readonly reassigned: number | undefined;
+  readonly started: number;
+  readonly returned: number | undefined;
+}
+
+export const COUNTERS = ['conflicts', 'unknown', 'rolledForward', 'rolledBack'] as const;
+type Counter = (typeof COUNTERS)[number];
+
+/** The share of the capacity that is offered. */
+export const LOAD_SHARE = 0.7;
+/** How long the last documents may take after the end. */
+const DRAIN_MS_MAX = 120_000;
+/** More than this, and the storage does not keep up: the run ends before the memory does. */
+const OPEN_MAX = 20_000;
+
+export async function measureFailover(plan: Plan, measuring: Measuring): Promise<FailoverResult> {
+  const { progress, signal } = measuring;
+  progress.phase(`starting HBase with ${plan.regionServers} region servers`, 0);
+  await using hbase = await startCluster(plan, (line) => progress.note(line));
+  signal.throwIfAborted();
+  await using store = await openHBase({ servers: hbase.servers });
+  const { repository, documentBytes, seed } = plan;
+  const documents = createSyntheticDocuments({ repository, documentBytes, seed });
+  await using percolator = await openPercolator({ store });
+  progress.phase('loading the repository', repository, 'documents');
+  await load(percolator, { documents, plan, signal });
+  const drained = new AbortController();
+  const crawler = new Crawler(percolator, documents, AbortSignal.any([signal, drained.signal]));
+  const worker = percolator.startWorker([clusteringObserver], {
+    concurrency: plan.concurrency,
+    onCommitted: crawler.onCommitted,
+  });
+  try {
+    const running = { plan, hbase, percolator, crawler, measuring };
+    const loaded = await Promise.race([runLoad(running), crawler.failed]);
+    await drain(running);
+    drained.abort();
+    await worker.stop();
+    await percolator.settled();
+    progress.phase('checking', 0);
+    const { arrivals, settled } = crawler;
+    const check = await checkAtRest(percolator, store, { documents, arrivals });
+    return { plan, ...loaded, ...(await clusterTimes(running, loaded)), arrivals, settled, check };
+  } finally {
+    drained.abort();
+    await worker.stop();
+  }
+}
+
+async function startCluster(
+  { regionServers }: Plan,
+  progress: (line: string) => void,
+): Promise<LocalHBase> {
+  try {
+    return await startHBase({ environment: process.env, regionServers, progress });
+  } catch (error) {
+    if (!(error instanceof PercolatorError)) throw error;
+    throw new UsageError(`bench:failover needs a local HBase: ${error.message}.`, { cause: error });
+  }
+}
+
+async function load(
+  percolator: Percolator,
+  given: {
+    readonly documents: SyntheticDocuments;
+    readonly plan: Plan;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
+  const { documents, plan, signal } = given;
+  const numbers = Array.from({ length: plan.repository }, (_, i) => numberOf(i));
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const keyed = sorted.map((n) => ({ id: documentId(n), keys: documents.keysOf(n) }));
+  await loadRepository(percolator, {
+    documents: sorted.map((n) => documents.documentOf(n)),
+    partition: clusterOneByOne(keyed),
+    splits: splitsFor(plan.regionServers),
+    signal,
+  });
+}
+
+interface Running {
+  readonly plan: Plan;
+  readonly hbase: LocalHBase;
+  readonly percolator: Percolator;
+  readonly crawler: Crawler;
+  readonly measuring: Measuring;
+}
+
+interface Loaded {
+  readonly capacity: number | undefined;
+  readonly perSecond: number;
+  readonly killed: readonly string[];
+  readonly fromMs: number;
+  readonly killedMs: number;
+  readonly startedMs: number;
+  readonly lagP99Ms: number;
+  readonly countersAtKill: Readonly<Record<Counter, number>>;
+}
+
+async function runLoad(running: Running): Promise<Loaded> {
+  const { plan, measuring } = running;
+  const { progress } = measuring;
+  const capacity = plan.rate === undefined ? await measureCapacity(running) : undefined;
+  const perSecond = plan.rate ?? Math.max(1, LOAD_SHARE * (capacity ?? 0));
+  const seconds = plan.before + plan.down + plan.after;
+  const schedule: Schedule = {
+    first: 0,
+    warmupDocuments: Math.round(perSecond * plan.warmUp),
+    warmupPerSecond: perSecond,
+    documents: Math.round(perSecond * seconds),
+    perSecond,
+  };
+  checkRoom(plan, schedule);
+  progress.note(`the load is ${perSecond.toFixed(1)} documents a second`);
+  const startUs = Math.ceil(monotonicMs() * 1000);
+  const fromMs = (startUs + measuredFromUs(schedule)) / 1000;
+  const [{ lagP99Ms }, failure] = await Promise.all([
+    offer(running, schedule, startUs),
+    fail(running, fromMs),
+  ]);
+  return { capacity, perSecond, fromMs, lagP99Ms, ...failure };
+}
+
+function checkRoom({ repository }: Plan, { warmupDocuments, documents }: Schedule): void {
+  if (repository + warmupDocuments + 2 * documents < DOCUMENTS_MAX) return;
+  throw new UsageError(
+    `A run may have ${DOCUMENTS_MAX / 2} documents; give a lower --rate or a shorter --after.`,
+  );
+}
+
+async function measureCapacity({ plan, crawler, measuring }: Running): Promise<number> {
+  const { progress, signal } = measuring;
+  progress.phase('finding the capacity', 0);
+  const { concurrency, capacitySeconds } = plan;
+  const one = (): Promise<void> => crawler.add(monotonicMs());
+  // The first seconds compile, on both sides.
+  await closedLoop(one, { concurrency, seconds: capacitySeconds / 2, signal });
+  const { done, seconds } = await closedLoop(one, {
+    concurrency,
+    seconds: capacitySeconds,
+    signal,
+  });
+  progress.note(`the capacity is ${(done / seconds).toFixed(1)} documents a second`);
+  return done / seconds;
+}
+
+function offer(
+  { crawler, measuring }: Running,
+  schedule: Schedule,
+  startUs: number,
+): ReturnType<typeof generate> {
+  const { progress, signal } = measuring;
+  const { warmupDocuments, documents } = schedule;
+  progress.phase('running under load', warmupDocuments + documents, 'documents');
+  let begun = 0;
+  const announce = (end: number): void => {
+    if (crawler.open > OPEN_MAX)
+      throw new Error(`${OPEN_MAX} documents wait: HBase did not keep up`);
+    while (begun < end) void crawler.add((startUs + dueUs(schedule, begun++)) / 1000);
+    progress.update(begun);
+  };
+  return generate(schedule, startUs, announce, signal);
+}
+
+/** Kills a third of the servers at its moment, and starts them again at theirs. */
+async function fail(
+  { plan, hbase, percolator, measuring }: Running,
+  fromMs: number,
+): Promise<Pick<Loaded, 'killed' | 'killedMs' | 'startedMs' | 'countersAtKill'>> {
+  const { progress, signal } = measuring;
+  const killed = chooseServers(plan);
+  await sleepUntil(fromMs + 1000 * plan.before, signal);
+  const killedMs = monotonicMs();
+  const countersAtKill = countersOf(percolator);
+  await Promise.all(killed.map((name) => hbase.kill(name)));
+  progress.note(`killed ${killed.join(' and ')}`);
+  await sleepUntil(killedMs + 1000 * plan.down, signal);
+  const startedMs = monotonicMs();
+  await Promise.all(killed.map((name) => hbase.start(name)));
+  progress.note(`started ${killed.join(' and ')} again`);
+  return { killed, killedMs, startedMs, countersAtKill };
+}
+
+function chooseServers({ regionServers, seed }: Plan): readonly string[] {
+  const names = Array.from({ length: regionServers }, (_, i) => `region-server-${i + 1}`);
+  const order = shuffled(createRandom(seed).fork('killed'), names);
+  return order.slice(0, Math.max(1, Math.floor(regionServers / 3)));
+}
+
+async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> {
+  await systemClock.sleep(Math.max(0, momentMs - monotonicMs()), signal);
+  signal.throwIfAborted();
+}
+
+/** Waits for the documents that have arrived, also those whose clustering no worker was told of. */
+async function drain({ crawler, percolator, measuring }: Running): Promise<void> {
+  const { progress, signal } = measuring;
+  progress.phase('waiting for the last documents', 0);
+  const endMs = monotonicMs() + DRAIN_MS_MAX;
+  const isOpen = (): boolean => crawler.open > 0 || crawler.writing > 0;
+  for (let rounds = 1; isOpen() && monotonicMs() < endMs; rounds++) {
+    await systemClock.sleep(100, signal);
+    signal.throwIfAborted();
+    if (rounds % 50 > 0) continue;
+    for (const row of await clusteredRows(percolator)) crawler.completeUntold(row);
+  }
+}
+
+/** What the cluster did, on the clock of the arrivals, in seconds since the measurement began. */
+async function clusterTimes(
+  { hbase, percolator }: Running,
+  { killed, killedMs, startedMs, fromMs, countersAtKill }: Loaded,
+): Promise<Pick<FailoverResult, 'marks' | 'regions' | 'sinceKill'>> {
+  const offsetMs = systemClock.wallMs() - monotonicMs();
+  const given = { killedMs: killedMs + offsetMs, servers: killed.length };
+  const log = await readFile(path.join(hbase.logs, 'master.log'), 'utf8');
+  const at = (ms: number | undefined): number | undefined =>
+    ms === undefined ? undefined : (ms - offsetMs - fromMs) / 1000;
+  const { detectedMs, reassignedMs, returnedMs, regions } = failoverOf(readEvents(log), given);
+  const now = countersOf(percolator);
+  const since = COUNTERS.map((name) => [name, now[name] - countersAtKill[name]] as const);
+  return {
+    marks: {
+      killed: (killedMs - fromMs) / 1000,
+      detected: at(detectedMs),
+      reassigned: at(reassignedMs),
+      started: (startedMs - fromMs) / 1000,
+      returned: at(returnedMs),
+    },
+    regions,
+    sinceKill: Object.fromEntries(since) as Record<Counter, number>,
+  };
+}
+
+function countersOf({ counters }: Percolator): Record<Counter, number> {
+  const { conflicts, unknown, rolledForward, rolledBack } = counters;
+  return { conflicts, unknown, rolledForward, rolledBack };
+}

@@ -1,0 +1,264 @@
+/** The findings of `./run.sh bench:failover` for the report. */
+import {
+  type FindingsParts,
+  lowerIsBetter,
+  mergeHistograms,
+  percentileMs,
+  type ResultChart,
+  type ResultTable,
+  statedPercentileMs,
+  type Target,
+} from '#results';
+import { rounded } from '../harness/statistics/rounded.ts';
+import { COUNTERS, type FailoverResult } from './experiment.ts';
+import {
+  type Recovery,
+  recoveryOf,
+  type Second,
+  secondsOf,
+  SHARE,
+  WINDOW_SECONDS,
+} from './seconds.ts';
+import { ENDS, endsOf } from './straddling.ts';
+
+/** Seconds from detection until the rate is back. */
+const TARGET_RECOVERY_SECONDS = 15;
+
+export function findingsOf(result: FailoverResult): FindingsParts {
+  const { plan, fromMs, arrivals } = result;
+  const total = Math.floor(plan.before + plan.down + plan.after);
+  const seconds = secondsOf(arrivals, { fromMs, seconds: total });
+  const recovery = recoveryFrom(result, seconds);
+  const wrong = [...result.check.wrong, ...whatDidNotHappen(result)];
+  return {
+    headline: headlineOf(result, recovery),
+    check: { passed: wrong.length === 0, detail: detailOf(result, wrong) },
+    tables: [marksTable(result, recovery), transactionsTable(result), secondsTable(seconds)],
+    charts: [rateChart(result, seconds), latencyChart(result, seconds)],
+    targets: targetsOf(result, recovery),
+  };
+}
+
+/** Without a detected failure there is no recovery to measure. */
+function recoveryFrom(
+  { marks, perSecond }: FailoverResult,
+  seconds: readonly Second[],
+): Recovery | undefined {
+  const { killed: killedAt, detected: detectedAt } = marks;
+  if (detectedAt === undefined) return undefined;
+  return recoveryOf(seconds, { perSecond, killedAt, detectedAt });
+}
+
+/** The experiment's own conditions: a run without them has not shown a failure. */
+function whatDidNotHappen({ marks, regions, arrivals }: FailoverResult): readonly string[] {
+  const open = arrivals.filter(({ completedMs }) => completedMs === undefined).length;
+  return [
+    ...(marks.detected === undefined ? ['the master did not find the killed servers dead'] : []),
+    ...(regions === 0 ? ['the killed servers had no region'] : []),
+    ...(marks.reassigned === undefined && regions > 0 ? ['not every region is served again'] : []),
+    ...(open > 0 ? [`${open} documents were not clustered two minutes after the end`] : []),
+  ];
+}
+
+function detailOf({ check, arrivals }: FailoverResult, wrong: readonly string[]): string {
+  if (wrong.length > 0) return wrong.join('; ');
+  const acknowledged = arrivals.filter(({ acknowledgedMs }) => acknowledgedMs !== undefined).length;
+  return (
+    `all ${acknowledged} acknowledged documents are there, all ${check.documents} are in the clusters ` +
+    'that the reference clustering finds in commit order, no notification is left, and fsck finds no error'
+  );
+}
+
+function headlineOf(result: FailoverResult, recovery: Recovery | undefined): string {
+  const { killed, plan, marks, perSecond } = result;
+  const begin =
+    `${killed.length} of ${plan.regionServers} region servers were killed at ` +
+    `${perSecond.toFixed(0)} documents a second. `;
+  if (recovery === undefined || marks.detected === undefined) {
+    return `${begin}The master did not find them dead.`;
+  }
+  const detection = `The master found them dead after ${(marks.detected - marks.killed).toFixed(1)} s; `;
+  const dip = `the rate fell to ${recovery.lowestPercent.toFixed(0)} % at the lowest, and `;
+  const back =
+    recovery.recoveredAt === undefined
+      ? 'did not come back for good.'
+      : `95 % of it was back ${(recovery.recoveredAt - marks.detected).toFixed(1)} s after that.`;
+  return `${begin}${detection}${dip}${back}`;
+}
+
+function targetsOf(
+  { check, marks, settled, arrivals }: FailoverResult,
+  recovery: Recovery | undefined,
+): readonly Target[] {
+  const tookSeconds =
+    recovery?.recoveredAt === undefined ? undefined : recovery.recoveredAt - (marks.detected ?? 0);
+  const unknown = settled.committed + settled.rolledBack + settled.open;
+  const { length: unwritten } = arrivals.filter(
+    ({ acknowledgedMs }) => acknowledgedMs === undefined,
+  );
+  return [
+    {
+      name: 'nothing is lost',
+      target: 'every check of the workload holds, and fsck finds no error',
+      measured: check.wrong.length === 0 ? 'they hold' : check.wrong.join('; '),
+      met: check.wrong.length === 0,
+    },
+    {
+      name: 'the rate comes back',
+      target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after the failure was detected`,
+      measured: tookSeconds === undefined ? 'never' : `after ${tookSeconds.toFixed(1)} s`,
+      met: tookSeconds !== undefined && tookSeconds <= TARGET_RECOVERY_SECONDS,
+    },
+    {
+      name: 'no transaction stays unknown',
+      target: 'asking again settles each one whose answer was lost, and every document is written',
+      measured:
+        `of ${unknown}, ${settled.committed} had committed, ${settled.rolledBack} were rolled back, ` +
+        `${settled.open} are open; ${unwritten} documents are not written`,
+      met: settled.open === 0 && unwritten === 0,
+    },
+  ];
+}
+
+function marksTable(result: FailoverResult, recovery: Recovery | undefined): ResultTable {
+  const { marks, regions, sinceKill, settled, check, lagP99Ms, capacity, perSecond } = result;
+  const { killed, detected, reassigned, started, returned } = marks;
+  const back = recovery?.recoveredAt;
+  const since = (at: number | undefined): number | null => (at === undefined ? null : at - killed);
+  const rows: readonly (readonly [string, number | null, string])[] = [
+    ['capacity', capacity ?? null, 'documents/s'],
+    ['offered', perSecond, 'documents/s'],
+    ['killed', killed, 's'],
+    ['detected, after the kill', since(detected), 's'],
+    ['all regions served again, after the kill', since(reassigned), 's'],
+    ['95 % of the rate is back, after the kill', since(back), 's'],
+    [
+      '95 % of the rate is back, after detection',
+      back === undefined || detected === undefined ? null : back - detected,
+      's',
+    ],
+    ['servers started again, after the kill', since(started), 's'],
+    ['servers back, after the kill', since(returned), 's'],
+    ['regions of the killed servers', regions, ''],
+    ['lowest second', recovery?.lowestPercent ?? null, '% of the rate'],
+    ['seconds below 95 %', recovery?.secondsBelow ?? null, 's'],
+    ...COUNTERS.map((name) => [COUNTER_NAMES[name], sinceKill[name], ''] as const),
+    ['unknown, then found committed', settled.committed, ''],
+    ['unknown, then found rolled back', settled.rolledBack, ''],
+    ...[...check.warnings].map(([code, count]) => [`fsck warning: ${code}`, count, ''] as const),
+    ['lateness of the generator, p99', lagP99Ms, 'ms'],
+  ];
+  return {
+    name: 'failure',
+    title: 'The failure, as the cluster and the load saw it',
+    caption:
+      'The master of HBase says in its log when it found the servers dead, when their regions were served again, and when ' +
+      `the servers came back. The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
+      `complete ${100 * SHARE} % of it. The counters are those of the client, from the kill to the end.`,
+    columns: ['what', 'value', 'unit'],
+    rows: rows.map(([name, value, unit]) => [name, rounded(value), unit]),
+  };
+}
+
+const COUNTER_NAMES = {
+  conflicts: 'conflicts since the kill',
+  unknown: 'commits without an answer since the kill',
+  rolledForward: "others' locks rolled forward since the kill",
+  rolledBack: "others' locks rolled back since the kill",
+} as const;
+
+function transactionsTable({ arrivals, fromMs, marks, check }: FailoverResult): ResultTable {
+  const at = (seconds: number): number => fromMs + 1000 * seconds;
+  const killedMs = at(marks.killed);
+  const moments = [
+    ['in flight at the kill', endsOf(arrivals, killedMs)],
+    ...(marks.reassigned === undefined
+      ? []
+      : [
+          [
+            'in flight at some time until all regions were served again',
+            endsOf(arrivals, killedMs, at(marks.reassigned)),
+          ] as const,
+        ]),
+  ] as const;
+  return {
+    name: 'transactions',
+    title: 'Transactions that straddled the failure',
+    caption:
+      'Transactions that write a document. A conflict and an unavailable storage have written nothing, and the writer tries ' +
+      `again; it asks how an unknown one has ended. All ${check.documents} documents are checked at the end.`,
+    columns: ['transactions', ...ENDS],
+    rows: moments.map(([name, ends]) => [name, ...ENDS.map((end) => ends[end])]),
+  };
+}
+
+function secondsTable(seconds: readonly Second[]): ResultTable {
+  return {
+    name: 'seconds',
+    title: 'Second by second',
+    caption:
+      'Latency, in milliseconds, of the documents that were due in that second, from then until they were clustered. ' +
+      'Percentiles need a hundred documents. Failed attempts by the code of their error.',
+    columns: ['second', 'arrived', 'completed', 'median', 'p90', 'p99', 'max', 'samples', 'failed'],
+    rows: seconds.map(({ second, arrived, completed, latencies, failed }) => [
+      second,
+      arrived,
+      completed,
+      latencies.totalCount === 0 ? null : rounded(percentileMs(latencies, 50)),
+      rounded(statedPercentileMs(latencies, 90)),
+      rounded(statedPercentileMs(latencies, 99)),
+      latencies.totalCount === 0 ? null : rounded(percentileMs(latencies, 100)),
+      latencies.totalCount,
+      [...failed].map(([code, count]) => `${code} ${count}`).join(', '),
+    ]),
+    metrics: { rowNames: 1, columns: [lowerIsBetter('median', 'ms')] },
+  };
+}
+
+function axisOfMarks({ marks }: FailoverResult): ResultChart['x'] {
+  const { killed, detected, reassigned, started, returned } = marks;
+  const named = Object.entries({ killed, detected, reassigned, started, back: returned });
+  const ticks = named.flatMap(([label, at]) =>
+    at === undefined ? [] : [{ at, label: `${label} ${at.toFixed(0)} s` }],
+  );
+  return { title: 'Seconds since the measurement began', scale: 'linear', ticks };
+}
+
+function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultChart {
+  const series = (of: 'arrived' | 'completed'): ResultChart['series'][number]['points'] =>
+    seconds.map((one) => ({ x: one.second, y: one[of], low: null, high: null, samples: one[of] }));
+  return {
+    name: 'failure',
+    title: 'Documents a second while a third of the region servers is killed',
+    caption:
+      "The paper's figure 10 has this shape: it falls at once, recovers as other servers load the tablets, and returns to " +
+      'the original level. The marks are from the log of the master.',
+    x: axisOfMarks(result),
+    y: { title: 'Documents per second', scale: 'linear', ticks: [] },
+    series: [
+      { name: 'completed', look: 'percolator', isLine: true, points: series('completed') },
+      { name: 'arrived', look: 'other', isLine: true, points: series('arrived') },
+    ],
+  };
+}
+
+function latencyChart(result: FailoverResult, seconds: readonly Second[]): ResultChart {
+  const points = (percentile: number): ResultChart['series'][number]['points'] =>
+    seconds.flatMap(({ second, latencies }) => {
+      if (latencies.totalCount === 0) return [];
+      const y = percentileMs(latencies, percentile);
+      return [{ x: second, y, low: null, high: null, samples: latencies.totalCount }];
+    });
+  const all = mergeHistograms(seconds.map(({ latencies }) => latencies));
+  return {
+    name: 'seconds-latency',
+    title: 'Latency by the second in which a document was due',
+    caption: `From when a document was due until it was clustered; ${all.totalCount} documents.`,
+    x: axisOfMarks(result),
+    y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
+    series: [
+      { name: 'median', look: 'percolator', isLine: true, points: points(50) },
+      { name: 'maximum', look: 'other', isLine: true, points: points(100) },
+    ],
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * `./run.sh bench:failover`: figure 10 of the paper. A third of the tablet servers is killed under
+ * load; HBase's region servers are the tablet servers.
+ */
+import { whyNoHBase } from '#engine';
+import {
+  choice,
+  integer,
+  number,
+  runExperiment,
+  secondsOption,
+  seedOption,
+  warmUpOption,
+} from '#harness';
+import { UsageError } from '#results';
+import { describeStore } from '../harness/stores/index.ts';
+import { LOAD_SHARE, measureFailover } from './experiment.ts';
+import { findingsOf } from './findings.ts';
+
+const SIZES = {
+  smoke: {
+    regionServers: 3,
+    repository: 1_000,
+    capacitySeconds: 4,
+    warmUp: 2,
+    before: 8,
+    down: 25,
+    after: 10,
+  },
+  quick: {
+    regionServers: 6,
+    repository: 10_000,
+    capacitySeconds: 15,
+    warmUp: 15,
+    before: 30,
+    down: 60,
+    after: 45,
+  },
+  standard: {
+    regionServers: 6,
+    repository: 50_000,
+    capacitySeconds: 30,
+    warmUp: 60,
+    before: 120,
+    down: 240,
+    after: 240,
+  },
+  full: {
+    regionServers: 6,
+    repository: 100_000,
+    capacitySeconds: 60,
+    warmUp: 120,
+    before: 300,
+    down: 600,
+    after: 900,
+  },
+};
+/** Until HBase answers, on two idle cores: for each server, and for the rest. */
+const START_SECONDS = { each: 3, rest: 12 } as const;
+/** Draining and checking. */
+const END_SECONDS = 10;
+const LOADED_PER_SECOND = 2_000;
+const DOCUMENT_BYTES = 1_024;
+
+await runExperiment(
+  {
+    script: 'bench:failover',
+    subject: {
+      kicker: 'Percolator paper, figure 10',
+      title: 'A third of the tablet servers is killed under load',
+    },
+    description:
+      'Clusters documents at a steady rate on an HBase that it starts here, kills a third of its region servers ' +
+      '(figure 10 of the paper), starts them again, and shows second by second what that costs. At the end it ' +
+      'checks that nothing was lost. Needs Java 11 and, the first time, Maven.',
+    sizes: SIZES,
+    options: {
+      workload: choice({
+        choices: ['crawl-rate'],
+        description: 'the load: the clustering of documents of figure 7',
+        default: 'crawl-rate',
+      }),
+      regionServers: integer({
+        description: 'region servers, each a process of up to 768 MB; a third of them is killed',
+        min: 3,
+        max: 24,
+      }),
+      rate: number({
+        description:
+          'documents that arrive; too many, and the backlog grows even before the failure',
+        defaultText: `${100 * LOAD_SHARE} % of the capacity, which is measured first`,
+        unit: 'documents per second',
+        min: 1,
+        max: 10_000,
+      }),
+      repository: integer({
+        description: 'documents that are there before the run; more have more clusters',
+        min: 1,
+        max: 500_000,
+      }),
+      capacitySeconds: secondsOption('the capacity, which takes half as much again'),
+      warmUp: warmUpOption('the run'),
+      before: secondsOption('the load before the servers are killed', 2),
+      down: secondsOption('the load until they are started again', 10),
+      after: secondsOption('the load after that', 5),
+      concurrency: integer({
+        description: 'observer runs in flight, and documents while the capacity is measured',
+        default: 64,
+        min: 1,
+        max: 10_000,
+      }),
+      seed: seedOption('the documents, and which servers are killed'),
+    },
+    examples: [
+      {
+        command: './run.sh bench:failover --profile smoke',
+        does: 'three servers, of which one is killed',
+      },
+      {
+        command: './run.sh bench:failover --rate 100 --down 120',
+        does: 'a given rate, and a longer absence',
+      },
+    ],
+    plan: ({ regionServers, repository, rate, capacitySeconds, warmUp, before, down, after }) => ({
+      about: `${Math.floor(regionServers / 3)} of ${regionServers} region servers killed for ${down} s`,
+      seconds:
+        START_SECONDS.rest +
+        START_SECONDS.each * regionServers +
+        repository / LOADED_PER_SECOND +
+        (rate === undefined ? 1.5 * capacitySeconds : 0) +
+        warmUp +
+        before +
+        down +
+        after +
+        END_SECONDS,
+      store: describeStore('hbase'),
+      limitations: [
+        'All servers, their HDFS and the client share the cores and the disk of one machine: a failed server frees processor time, and a server that starts takes it from the others.',
+        'A server counts as dead when its session of 6 s with ZooKeeper has ended (the default of HBase is 90 s), so most of the detection time is a setting.',
+        'HBase does not move regions to a server that has come back before its balancer runs, every five minutes.',
+        'Client, oracle and worker are one process, which also makes the load; its lateness counts as latency.',
+      ],
+    }),
+    refuse: async () => {
+      const why = await whyNoHBase(process.env);
+      if (why !== undefined) throw new UsageError(`bench:failover cannot run here: ${why}.`);
+    },
+  },
+  async ({ workload: _, ...options }, measuring) =>
+    findingsOf(await measureFailover({ ...options, documentBytes: DOCUMENT_BYTES }, measuring)),
+);

@@ -36,7 +36,7 @@ import { dueUs, measuredFromUs, type Schedule } from '../harness/load/schedule.t
 import { closedLoop } from '../harness/load/timed-loop.ts';
 import { shuffled } from '../harness/shuffled.ts';
 import { type CheckResult, checkAtRest, clusteredRows } from './check.ts';
-import { failoverOf, readEvents } from './cluster-log.ts';
+import { type Failover, failoverOf, readEvents } from './cluster-log.ts';
 import { type Arrival, Crawler, type Settled } from './crawler.ts';
 import { DOCUMENTS_MAX, numberOf, splitsFor } from './keys.ts';
 
@@ -91,6 +91,8 @@ type Counter = (typeof COUNTERS)[number];
 export const LOAD_SHARE = 0.7;
 /** How long the last documents may take after the end. */
 const DRAIN_MS_MAX = 120_000;
+/** How long a server that was started may take to come back. */
+const RETURN_MS_MAX = 60_000;
 /** More than this, and the storage does not keep up: the run ends before the memory does. */
 const OPEN_MAX = 20_000;
 
@@ -236,8 +238,7 @@ function offer(
   progress.phase('running under load', warmupDocuments + documents, 'documents');
   let begun = 0;
   const announce = (end: number): void => {
-    if (crawler.open > OPEN_MAX)
-      throw new Error(`${OPEN_MAX} documents wait: HBase did not keep up`);
+    if (crawler.open > OPEN_MAX) throw new Error(`${OPEN_MAX} documents wait for HBase`);
     while (begun < end) void crawler.add((startUs + dueUs(schedule, begun++)) / 1000);
     progress.update(begun);
   };
@@ -288,18 +289,32 @@ async function drain({ crawler, percolator, measuring }: Running): Promise<void>
   }
 }
 
+/** A server that was started late registers late: waits for it, in vain after a minute. */
+async function readLog(
+  { hbase, measuring }: Running,
+  given: Parameters<typeof failoverOf>[1],
+): Promise<Failover> {
+  const endMs = monotonicMs() + RETURN_MS_MAX;
+  for (;;) {
+    const log = await readFile(path.join(hbase.logs, 'master.log'), 'utf8');
+    const failover = failoverOf(readEvents(log), given);
+    if (failover.returnedMs !== undefined || monotonicMs() > endMs) return failover;
+    await systemClock.sleep(500, measuring.signal);
+    measuring.signal.throwIfAborted();
+  }
+}
+
 /** What the cluster did, on the clock of the arrivals, in seconds since the measurement began. */
 async function clusterTimes(
-  { hbase, percolator }: Running,
+  running: Running,
   { killed, killedMs, startedMs, fromMs, countersAtKill }: Loaded,
 ): Promise<Pick<FailoverResult, 'marks' | 'regions' | 'sinceKill'>> {
   const offsetMs = systemClock.wallMs() - monotonicMs();
   const given = { killedMs: killedMs + offsetMs, servers: killed.length };
-  const log = await readFile(path.join(hbase.logs, 'master.log'), 'utf8');
+  const { detectedMs, reassignedMs, returnedMs, regions } = await readLog(running, given);
   const at = (ms: number | undefined): number | undefined =>
     ms === undefined ? undefined : (ms - offsetMs - fromMs) / 1000;
-  const { detectedMs, reassignedMs, returnedMs, regions } = failoverOf(readEvents(log), given);
-  const now = countersOf(percolator);
+  const now = countersOf(running.percolator);
   const since = COUNTERS.map((name) => [name, now[name] - countersAtKill[name]] as const);
   return {
     marks: {

@@ -8,7 +8,7 @@ import { documentId } from '../crawl-rate/documents/index.ts';
 import type { TableSplits } from '../crawl-rate/percolator/tables.ts';
 
 /** Documents of a run, at most. */
-export const DOCUMENTS_MAX = 2 ** 20;
+export const DOCUMENTS_MAX: number = 2 ** 20;
 /** Odd, so that no two arrivals get one number; near the golden ratio, so that they spread. */
 const STRIDE = 648_055;
 /** The keys of documents begin with the number of their key space. */
@@ -22,9 +22,9 @@ export function numberOf(arrival: number): number {
 /** At least one region of each table for each server. */
 export function splitsFor(servers: number): TableSplits {
   const documents = fractions(servers).map((part) => documentId(Math.floor(part * DOCUMENTS_MAX)));
-  const parts = fractions(Math.ceil(servers / KEY_SPACES)).map((part) => spell(part));
+  const parts = ['', ...fractions(Math.ceil(servers / KEY_SPACES)).map(spell)];
   const spaces = Array.from({ length: KEY_SPACES }, (_, i) => `${i + 1}/`);
-  const keys = spaces.flatMap((space) => [space, ...parts.map((part) => `${space}${part}`)]);
+  const keys = spaces.flatMap((space) => parts.map((part) => `${space}${part}`));
   return { documents, keys: keys.slice(1) };
 }
 

@@ -3,15 +3,7 @@
  * load; HBase's region servers are the tablet servers.
  */
 import { whyNoHBase } from '#engine';
-import {
-  choice,
-  integer,
-  number,
-  runExperiment,
-  secondsOption,
-  seedOption,
-  warmUpOption,
-} from '#harness';
+import { integer, number, runExperiment, secondsOption, seedOption, warmUpOption } from '#harness';
 import { UsageError } from '#results';
 import { describeStore } from '../harness/stores/index.ts';
 import { LOAD_SHARE, measureFailover } from './experiment.ts';
@@ -75,11 +67,6 @@ await runExperiment(
       'checks that nothing was lost. Needs Java 11 and, the first time, Maven.',
     sizes: SIZES,
     options: {
-      workload: choice({
-        choices: ['crawl-rate'],
-        description: 'the load: the clustering of documents of figure 7',
-        default: 'crawl-rate',
-      }),
       regionServers: integer({
         description: 'region servers, each a process of up to 768 MB; a third of them is killed',
         min: 3,
@@ -146,6 +133,6 @@ await runExperiment(
       if (why !== undefined) throw new UsageError(`bench:failover cannot run here: ${why}.`);
     },
   },
-  async ({ workload: _, ...options }, measuring) =>
+  async (options, measuring) =>
     findingsOf(await measureFailover({ ...options, documentBytes: DOCUMENT_BYTES }, measuring)),
 );

@@ -16,7 +16,7 @@ export type Ends = Readonly<Record<End, number>>;
 const CONFLICTS: ReadonlySet<string> = new Set(['WRITE_CONFLICT', 'ROLLED_BACK', 'LOCKED']);
 
 /** Ends of the attempts that overlap with the time from `fromMs` to `toMs`. */
-export function endsOf(arrivals: readonly Arrival[], fromMs: number, toMs = fromMs): Ends {
+export function endsOf(arrivals: readonly Arrival[], fromMs: number, toMs: number = fromMs): Ends {
   const ends = { committed: 0, conflict: 0, unknown: 0, unavailable: 0 };
   for (const attempt of arrivals.flatMap(({ attempts }) => attempts)) {
     if (attempt.beganMs <= toMs && attempt.endedMs >= fromMs) ends[endOf(attempt)]++;

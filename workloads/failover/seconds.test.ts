@@ -1,0 +1,103 @@
+/** The run second by second, its dip and its recovery. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Arrival } from './crawler.ts';
+import { recoveryOf, secondsOf } from './seconds.ts';
+import { endsOf } from './straddling.ts';
+
+const FROM_MS = 5_000;
+
+function arrival(dueMs: number, completedMs: number | undefined, codes: string[] = []): Arrival {
+  const attempts = [...codes, 'committed'].map((outcome, i) => ({
+    beganMs: dueMs + 100 * i,
+    endedMs: dueMs + 100 * i + 50,
+    outcome,
+  }));
+  return { row: '1', dueMs, attempts, acknowledgedMs: dueMs + 500, completedMs };
+}
+
+describe('second by second,', () => {
+  const arrivals = [
+    arrival(4_900, 5_100), // Due in the warm-up, completed in second 0.
+    arrival(5_200, 5_300),
+    arrival(5_900, 7_400, ['STORE_UNAVAILABLE', 'COMMIT_UNKNOWN']),
+    arrival(6_500, undefined),
+  ];
+  const [first, second, third] = secondsOf(arrivals, { fromMs: FROM_MS, seconds: 3 });
+
+  test('arrivals count where they were due, and completions where they ended', () => {
+    assert.deepEqual(
+      [first, second, third].map((one) => [one?.arrived, one?.completed]),
+      [
+        [2, 2],
+        [1, 0],
+        [0, 1],
+      ],
+    );
+  });
+
+  test('the latency of a document belongs to the second in which it was due', () => {
+    assert.equal(first?.latencies.totalCount, 2);
+    assert.ok(Math.abs((first?.latencies.maxValue ?? 0) / 1000 - 1_500) < 2);
+    assert.equal(second?.latencies.totalCount, 0);
+  });
+
+  test('failed attempts count by code, in the second in which they ended', () => {
+    assert.deepEqual(first?.failed, new Map([['STORE_UNAVAILABLE', 1]]));
+    assert.deepEqual(second?.failed, new Map([['COMMIT_UNKNOWN', 1]]));
+  });
+
+  test('a transaction straddles a moment if it began before and ended after', () => {
+    const none = { committed: 0, conflict: 0, unknown: 0, unavailable: 0 };
+    assert.deepEqual(endsOf(arrivals, 5_925), { ...none, unavailable: 1 });
+    assert.deepEqual(endsOf(arrivals, 6_025), { ...none, unknown: 1 });
+    assert.deepEqual(endsOf(arrivals, 5_925, 6_125), {
+      ...none,
+      unavailable: 1,
+      unknown: 1,
+      committed: 1,
+    });
+    assert.deepEqual(endsOf(arrivals, 6_400), none);
+  });
+});
+
+describe('the rate is back', () => {
+  const at = { perSecond: 100, killedAt: 3, detectedAt: 5.5 };
+  const seconds = (counts: readonly number[]): { completed: number }[] =>
+    counts.map((completed) => ({ completed }));
+  const before = [100, 100, 100];
+
+  test('from the second on from which no five seconds fall short', () => {
+    const dip = [60, 0, 0, 20];
+    const counts = [...before, ...dip, ...Array.from({ length: 10 }, () => 110)];
+    const { recoveredAt, lowestPercent, secondsBelow } = recoveryOf(seconds(counts), at);
+    assert.deepEqual(
+      { recoveredAt, lowestPercent, secondsBelow },
+      { recoveredAt: 7, lowestPercent: 0, secondsBelow: 4 },
+    );
+  });
+
+  test('only after a second dip, if there is one', () => {
+    const counts = [
+      ...before,
+      0,
+      0,
+      0,
+      ...Array.from({ length: 8 }, () => 110),
+      0,
+      0,
+      ...Array.from({ length: 8 }, () => 110),
+    ];
+    assert.equal(recoveryOf(seconds(counts), at).recoveredAt, 16);
+  });
+
+  test('not before the failure was detected', () => {
+    const counts = Array.from({ length: 15 }, () => 100);
+    assert.equal(recoveryOf(seconds(counts), at).recoveredAt, 6);
+  });
+
+  test('never, if the last seconds fall short', () => {
+    const counts = [...before, 0, 0, 0, ...Array.from({ length: 8 }, () => 90)];
+    assert.equal(recoveryOf(seconds(counts), at).recoveredAt, undefined);
+  });
+});

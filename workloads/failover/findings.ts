@@ -12,6 +12,7 @@ import {
 import { rounded } from '../harness/statistics/rounded.ts';
 import { COUNTERS, type FailoverResult } from './experiment.ts';
 import {
+  COUNTED_MAX,
   type Recovery,
   recoveryOf,
   type Second,
@@ -174,7 +175,7 @@ function marksTable(
     caption:
       'The master of HBase says in its log when it found the servers dead, when their regions were served again, and when ' +
       `the servers came back. The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
-      `complete ${100 * SHARE} % of it. The counters are those of the client, from the kill to the end.`,
+      `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client, from the kill to the end.`,
     columns: ['what', 'value', 'unit'],
     rows: rows.map(([name, value, unit]) => [name, rounded(value), unit]),
   };

@@ -77,6 +77,15 @@ describe('the rate is back', () => {
     );
   });
 
+  test('not while the backlog hides seconds in which nothing is completed', () => {
+    const counts = [...before, 0, 0, 0, 0, 0, 1, 180, 400, 240, 110, 30, 70, 170, 500, 240];
+    const { recoveredAt } = recoveryOf(
+      seconds([...counts, ...Array.from({ length: 8 }, () => 98)]),
+      at,
+    );
+    assert.equal(recoveredAt, 15);
+  });
+
   test('only after a second dip, if there is one', () => {
     const counts = [
       ...before,

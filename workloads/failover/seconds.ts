@@ -61,6 +61,11 @@ export interface Recovery {
 export const SHARE = 0.95;
 /** Single seconds vary by chance, so the rate is that of this many. */
 export const WINDOW_SECONDS = 5;
+/**
+ * A second counts for at most this much of the rate. Otherwise the backlog, worked off at full speed,
+ * would hide seconds in which nothing was completed.
+ */
+export const COUNTED_MAX = 1.1;
 
 /**
  * @param killedAt, detectedAt seconds since the measurement began
@@ -71,13 +76,17 @@ export function recoveryOf(
 ): Recovery {
   const enough = seconds.map((_, i) => {
     const window = seconds.slice(i, i + WINDOW_SECONDS);
-    const completed = window.reduce((sum, one) => sum + one.completed, 0);
+    const counted = window.map((one) => Math.min(one.completed, COUNTED_MAX * perSecond));
+    const completed = counted.reduce((sum, one) => sum + one, 0);
     return completed >= SHARE * perSecond * window.length;
   });
   // The last windows are short, so the last second alone could say anything.
   const whole = enough.slice(0, Math.max(0, seconds.length - WINDOW_SECONDS + 1));
   const first = Math.max(Math.ceil(detectedAt), whole.lastIndexOf(false) + 1);
-  const recoveredAt = first < whole.length ? first : undefined;
+  const isBack = (_: unknown, i: number): boolean =>
+    i >= first && (seconds[i]?.completed ?? 0) >= SHARE * perSecond;
+  const found = whole.findIndex(isBack);
+  const recoveredAt = found < 0 ? undefined : found;
   const during = seconds.slice(Math.floor(killedAt), recoveredAt ?? seconds.length);
   const counts = during.map(({ completed }) => completed);
   return {

@@ -1,0 +1,84 @@
+/** Which answers of a region server count: those of a server that surely still owns its regions. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { momentOf } from '../../base/index.ts';
+import { VirtualClock } from '../../testing/index.ts';
+import { Deadlines } from '../deadlines.ts';
+import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';
+import { Servers } from './servers.ts';
+
+const SERVER = 'host:16020';
+
+function setUp(): { clock: VirtualClock; servers: Servers; proofs: () => number; ask: Ask } {
+  const clock = new VirtualClock();
+  const deadlines = new Deadlines(clock);
+  const servers = new Servers({ clock, deadlines, tls: false, user: 'test' });
+  let sent = 0;
+  const ask: Ask = (prove = async () => {}) =>
+    servers.confirm(SERVER, momentOf(clock), () => {
+      sent++;
+      return prove();
+    });
+  return { clock, servers, proofs: () => sent, ask };
+}
+
+type Ask = (prove?: () => Promise<void>) => Promise<void>;
+
+test('the first answer of a server needs a proof, and the next ones do not', async () => {
+  const { clock, proofs, ask } = setUp();
+  for (let i = 0; i < 20; i++) {
+    await ask();
+    await clock.advance(1000); // Each answer is proof for the next one, for as long as they come.
+  }
+  assert.equal(proofs(), 1);
+});
+
+test('after a silence, an answer needs a proof again', async () => {
+  const { clock, proofs, ask } = setUp();
+  await ask();
+  await clock.advance(2100);
+  await ask();
+  assert.equal(proofs(), 2);
+});
+
+test('an answer without a proof is refused, and so is the next one', async () => {
+  const { ask } = setUp();
+  const fails = (): Promise<void> => Promise.reject(new Error('not the owner'));
+  await assert.rejects(ask(fails), /not the owner/);
+  await assert.rejects(ask(fails), /not the owner/);
+  await assert.doesNotReject(ask());
+});
+
+test('a mutation that was applied is a proof', async () => {
+  const { clock, servers, proofs, ask } = setUp();
+  servers.applied(SERVER, momentOf(clock));
+  await clock.advance(1000);
+  await ask();
+  assert.equal(proofs(), 0);
+});
+
+test('a proof that was sent before an answer came is none for it', async () => {
+  const { clock, proofs, ask } = setUp();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const first = ask(() => promise);
+  await clock.advance(3000);
+  const second = ask();
+  resolve();
+  await Promise.all([first, second]);
+  assert.equal(proofs(), 2);
+});
+
+test('a conditional mutation is sent again only if the server says that it touched nothing', () => {
+  const moved = HBaseFailure.ofException('org.x.NotServingRegionException', 'not here\n at ...');
+  const unknown = HBaseFailure.ofException('java.io.IOException', 'java.io.IOException: broken');
+  assert.equal(mayRepeat(moved, 'conditional'), true);
+  assert.equal(mayRepeat(new HBaseFailure('unsent', 'no connection'), 'conditional'), true);
+  for (const failure of [unknown, new HBaseFailure('lost', ''), new HBaseFailure('late', '')]) {
+    assert.equal(mayRepeat(failure, 'conditional'), false);
+    assert.equal(mayRepeat(failure, 'mutation'), true);
+    assert.equal(errorOf(failure, 'conditional', 'x').code, 'STORE_IN_DOUBT');
+    assert.equal(errorOf(failure, 'read', 'x').code, 'STORE_UNAVAILABLE');
+  }
+  assert.equal(errorOf(moved, 'conditional', 'x').code, 'STORE_UNAVAILABLE');
+  assert.equal(errorOf(unknown, 'read', 'x').message, 'x: IOException: broken');
+});

@@ -1,0 +1,88 @@
+/** The check at rest, on a database in memory: it passes what is right, and notices each mistake. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openPercolator, type Percolator } from '#engine';
+import { createMemoryBigtable } from '#engine/testing';
+import {
+  clusterOneByOne,
+  createSyntheticDocuments,
+  documentId,
+} from '../crawl-rate/documents/index.ts';
+import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
+import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
+import { clusterCell, documentCell } from '../crawl-rate/percolator/tables.ts';
+import { checkAtRest } from './check.ts';
+import { Crawler } from './crawler.ts';
+import { numberOf, splitsFor } from './keys.ts';
+
+const REPOSITORY = 60;
+const ARRIVALS = 40;
+
+/** What the check finds wrong after a crawl, and after `mistake`. */
+async function checked(
+  mistake: (percolator: Percolator, row: string) => Promise<void> = async () => {},
+): Promise<readonly string[]> {
+  const store = createMemoryBigtable();
+  await using percolator = await openPercolator({ store });
+  const documents = createSyntheticDocuments({
+    repository: REPOSITORY,
+    documentBytes: 200,
+    seed: 3,
+  });
+  const numbers = Array.from({ length: REPOSITORY }, (_, i) => numberOf(i)).toSorted(
+    (a, b) => a - b,
+  );
+  await loadRepository(percolator, {
+    documents: numbers.map((n) => documents.documentOf(n)),
+    partition: clusterOneByOne(
+      numbers.map((n) => ({ id: documentId(n), keys: documents.keysOf(n) })),
+    ),
+    splits: splitsFor(3),
+  });
+  const crawler = new Crawler(percolator, documents, new AbortController().signal);
+  const { onCommitted } = crawler;
+  const worker = percolator.startWorker([clusteringObserver], { onCommitted });
+  await Promise.all(Array.from({ length: ARRIVALS }, () => crawler.add(0)));
+  await worker.stop();
+  await percolator.settled();
+  assert.deepEqual([crawler.open, crawler.writing], [0, 0]);
+  await mistake(percolator, crawler.arrivals[0]?.row ?? '');
+  const { arrivals } = crawler;
+  return (await checkAtRest(percolator, store, { documents, arrivals })).wrong;
+}
+
+test('a crawl without a failure has no mistake', async () => {
+  assert.deepEqual(await checked(), []);
+});
+
+test('a lost document is noticed', async () => {
+  const wrong = await checked((percolator, row) =>
+    percolator.transact(async (transaction) => transaction.delete(documentCell(row))),
+  );
+  assert.match(wrong.join('\n'), /^1 acknowledged documents are lost or changed, such as \d{10}$/m);
+});
+
+test('a changed document is noticed, and that its observer has not run again', async () => {
+  const wrong = await checked((percolator, row) =>
+    percolator.transact(async (transaction) => transaction.set(documentCell(row), 'x')),
+  );
+  assert.match(wrong.join('\n'), /^1 acknowledged documents are lost or changed/m);
+  assert.match(wrong.join('\n'), /^1 notifications were not cleared$/m);
+});
+
+test('a document that was never written is noticed', async () => {
+  const wrong = await checked((percolator) =>
+    percolator.transact(async (transaction) =>
+      transaction.set(documentCell(documentId(numberOf(500))), 'x'),
+    ),
+  );
+  assert.match(wrong.join('\n'), /^1 documents are there that were never written/m);
+});
+
+test('a document in a wrong cluster is noticed', async () => {
+  const wrong = await checked((percolator, row) =>
+    percolator.transact(async (transaction) => transaction.set(clusterCell(row), 'elsewhere')),
+  );
+  assert.equal(wrong.length, 1);
+  assert.match(wrong.join('\n'), /elsewhere|cluster/);
+});

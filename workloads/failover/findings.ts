@@ -237,13 +237,25 @@ function secondsTable(seconds: readonly Second[]): ResultTable {
   };
 }
 
-function axisOfMarks({ marks }: FailoverResult): ResultChart['x'] {
+/** Letters, because words would lie over each other. */
+function lettersOf({ marks }: FailoverResult): readonly (readonly [string, string, number])[] {
   const { killed, detected, reassigned, started, returned } = marks;
-  const named = Object.entries({ killed, detected, reassigned, started, back: returned });
-  const ticks = named.flatMap(([label, at]) =>
-    at === undefined ? [] : [{ at, label: `${label} ${at.toFixed(0)} s` }],
+  const named = { killed, 'found dead': detected, reassigned, 'started again': started };
+  return Object.entries({ ...named, back: returned }).flatMap(([name, at], i) =>
+    at === undefined ? [] : [['KDRSB'.charAt(i), name, at] as const],
   );
+}
+
+function axisOfMarks(result: FailoverResult): ResultChart['x'] {
+  const ticks = lettersOf(result).map(([label, , at]) => ({ at, label }));
   return { title: 'Seconds since the measurement began', scale: 'linear', ticks };
+}
+
+function marksInWords(result: FailoverResult): string {
+  const all = lettersOf(result).map(
+    ([letter, name, at]) => `${letter}: ${name} at ${at.toFixed(0)} s`,
+  );
+  return `${all.join(', ')}.`;
 }
 
 function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultChart {
@@ -254,7 +266,7 @@ function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultCh
     title: 'Documents a second while a third of the region servers is killed',
     caption:
       'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +
-      'old level when the killed ones are back. The marks are from the log of the master of HBase.',
+      `old level when the killed ones are back. Here ${marksInWords(result)}`,
     x: axisOfMarks(result),
     y: { title: 'Documents per second', scale: 'linear', ticks: [] },
     series: [
@@ -275,7 +287,7 @@ function latencyChart(result: FailoverResult, seconds: readonly Second[]): Resul
   return {
     name: 'seconds-latency',
     title: 'Latency by the second in which a document was due',
-    caption: `From when a document was due until it was clustered; ${all.totalCount} documents.`,
+    caption: `From when a document was due until it was clustered; ${all.totalCount} documents. ${marksInWords(result)}`,
     x: axisOfMarks(result),
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
     series: [

@@ -1,0 +1,61 @@
+/** The findings of bench:failover say what a run has not shown. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FailoverResult, Marks } from './experiment.ts';
+import { findingsOf } from './findings.ts';
+
+const MARKS: Marks = { killed: 2, detected: 3, reassigned: 4, started: 7, returned: 8 };
+
+/** Ten documents a second for ten seconds, each completed `latencyMs` after it was due. */
+function run(given: Partial<FailoverResult> = {}, latencyMs = 50): FailoverResult {
+  const arrivals = Array.from({ length: 100 }, (_, i) => ({
+    row: String(i),
+    dueMs: i * 100,
+    attempts: [{ beganMs: i * 100, endedMs: i * 100 + 9, outcome: 'committed' }],
+    acknowledgedMs: i * 100 + 9,
+    completedMs: i * 100 + latencyMs,
+  }));
+  const plan = { regionServers: 3, repository: 0, documentBytes: 1, rate: 10, capacitySeconds: 1 };
+  return {
+    plan: { ...plan, warmUp: 0, before: 2, down: 5, after: 3, concurrency: 1, seed: 1 },
+    capacity: undefined,
+    perSecond: 10,
+    killed: ['region-server-1'],
+    fromMs: 0,
+    arrivals,
+    marks: MARKS,
+    regions: 3,
+    settled: { committed: 0, rolledBack: 0, open: 0 },
+    lagP99Ms: 1,
+    sinceKill: { conflicts: 0, unknown: 0, rolledForward: 0, rolledBack: 0 },
+    check: { wrong: [], warnings: new Map(), documents: 100 },
+    ...given,
+  };
+}
+
+function met(result: FailoverResult): readonly (boolean | null)[] {
+  return (findingsOf(result).targets ?? []).map((target) => target.met);
+}
+
+test('a run without a dip meets its targets', () => {
+  assert.equal(findingsOf(run()).check.passed, true);
+  assert.deepEqual(met(run()), [true, true, true]);
+});
+
+test('a run whose servers were not found dead, or had no region, fails its check', () => {
+  const unseen = run({ marks: { ...MARKS, detected: undefined } });
+  assert.equal(findingsOf(unseen).check.passed, false);
+  assert.equal(findingsOf(run({ regions: 0 })).check.passed, false);
+});
+
+test('the recovery of a load that was not kept up before the kill is not judged', () => {
+  assert.deepEqual(met(run({}, 1_500)), [true, null, true]);
+});
+
+test('a transaction that stays unknown misses a target', () => {
+  assert.deepEqual(met(run({ settled: { committed: 0, rolledBack: 0, open: 1 } })), [
+    true,
+    true,
+    false,
+  ]);
+});

@@ -82,6 +82,7 @@ Tools:
   compare:commit        What has changed since a commit? (measures both, in turns)
   runs                  Which runs were measured here, and which of them can go?
   report                What did a run find? (its page again; with --all, one of all runs)
+  fetch                 What do optional parts need? (brings HBase, Hadoop and a checker)
   pack:engine           How can another project use the engine? (makes a package)
 
 Development:

@@ -11,6 +11,7 @@ export {
   openStore,
   parseStoreName,
   startEmulator,
+  fetchHBase,
   startHBase,
   TIMESTAMP_MAX,
   type BatchingCounters,

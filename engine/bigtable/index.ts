@@ -32,6 +32,7 @@ export { type HBaseOptions, openHBase } from './hbase/index.ts';
 export {
   type LocalHBase,
   type LocalHBaseOptions,
+  fetchHBase,
   startHBase,
   whyNoHBase,
   type Artifacts,

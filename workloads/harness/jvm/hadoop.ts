@@ -34,7 +34,7 @@ export async function findHadoop(memoryBytes: number): Promise<HadoopCommand | s
   }
   const classPath = await hadoopClassPath();
   if (classPath === undefined) {
-    return 'Hadoop is missing: set HADOOP_HOME, or install Maven and run ./run.sh mapreduce --engine hadoop --fetch.';
+    return 'Hadoop is missing: set HADOOP_HOME, or install Maven and run ./run.sh fetch.';
   }
   const heap = `-Xmx${Math.ceil(memoryBytes / MEBIBYTE) + JVM_MEBIBYTES}m`;
   const java = [javaOf(process.env), heap, '-cp', classPath];

@@ -57,7 +57,7 @@ test('a job of the user runs on our runner and between GNU sorts, with the same 
 
 test('a Hadoop of the user gets URIs, and nothing is left between the jobs', async (t) => {
   const classPath = await hadoopClassPath();
-  if (classPath === undefined) return t.skip('Hadoop is missing: ./run.sh mapreduce --fetch');
+  if (classPath === undefined) return t.skip('Hadoop is missing: ./run.sh fetch');
   const { folder, job, words } = await files();
   const env = { HADOOP_HOME: await hadoopHome(path.join(folder, 'hadoop'), classPath) };
   const output = path.join(folder, 'counts');

@@ -2,7 +2,7 @@
  * `./run.sh mapreduce`: runs a chain of map and reduce steps over files, on our runner or on an
  * existing engine.
  *
- * 1. Find the engine; with `--fetch`, bring it.
+ * 1. Find the engine.
  * 2. Run the jobs of the module one after the other, the clustering of the crawl unless another one
  *    is named. Every engine calls the same functions.
  * 3. Report the time, the processor time of all processes, and what was written.
@@ -23,7 +23,6 @@ import {
   text,
   textList,
 } from '#harness';
-import { PercolatorError } from '#engine';
 import { type JobChain, loadChain, MapReduceError } from '#mapreduce';
 import { UsageError } from '#results';
 import { CLUSTERING } from '../../crawl-rate/batch/index.ts';
@@ -33,7 +32,6 @@ import {
   openBatchEngine,
 } from '../../harness/batch-engines.ts';
 import { checkFolderWritable } from '../../harness/command-line/path-checks.ts';
-import { fetchHadoop } from '../../harness/jvm/hadoop.ts';
 import { cpuSecondsOf } from '../../harness/processes/processor-time.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -82,7 +80,6 @@ const specification = {
       description: 'a setting of Hadoop or Spark; may be given several times',
       placeholder: 'name=value',
     }),
-    fetch: flag({ description: 'only bring Hadoop from Maven, for --engine hadoop' }),
     json: flag({ description: 'print the report as JSON' }),
   },
   examples: [
@@ -100,22 +97,13 @@ const specification = {
 await runCommand(specification, async (options, { signal }) => {
   const progress = startProgress({ stream: process.stderr });
   try {
-    const report = options.fetch ? await fetch() : await run(options, progress, signal);
-    if (report === undefined) return;
+    const report = await run(options, progress, signal);
     const told = options.json ? JSON.stringify(report, null, 2) : inWords(report);
     process.stdout.write(`${told}\n`);
   } finally {
     progress.end();
   }
 });
-
-async function fetch(): Promise<undefined> {
-  try {
-    await fetchHadoop((line) => process.stderr.write(`${line}\n`));
-  } catch (error) {
-    throw error instanceof PercolatorError ? new UsageError(`${error.message}.`) : error;
-  }
-}
 
 interface Settings {
   readonly engine: BatchEngineName;

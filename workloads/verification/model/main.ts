@@ -75,7 +75,6 @@ await runExperiment(
         max: 1e6,
       }),
       seed: firstSeedOption(),
-      fetch: flag({ description: 'fetch TLC if it is missing, and check nothing' }),
     },
     examples: [
       {
@@ -87,11 +86,6 @@ await runExperiment(
         does: 'compares twenty runs of the simulator with the model',
       },
     ],
-    instead: {
-      fetch: async () => {
-        await checkerOrRefusal();
-      },
-    },
     plan: (settings) => ({
       ...workOf(settings),
       store: { name: 'modelled', durability: 'a mutation that was applied stays' },

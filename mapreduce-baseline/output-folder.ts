@@ -1,17 +1,70 @@
-/** What every output folder has in common: it appears whole, on the disk, and replaces no other. */
-import { open, stat } from 'node:fs/promises';
+/**
+ * The output of a run, of any engine: it appears whole or not at all, and never replaces another.
+ *
+ *     <output>.unfinished-x7Qp2/work      for anything
+ *     <output>.unfinished-x7Qp2/output    the parts ──publish──▶ <output>
+ *
+ * A reader that finds the output folder need not check whether it is complete.
+ */
+import { mkdir, mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { MapReduceError } from './errors.ts';
 
-export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
+export class UnfinishedOutput implements AsyncDisposable {
+  /** A folder for anything; it ends with the run. */
+  readonly work: string;
+  /** An empty folder for the parts. */
+  readonly output: string;
+  readonly #unfinished: string;
+  readonly #target: string;
+
+  private constructor(unfinished: string, target: string) {
+    this.work = join(unfinished, 'work');
+    this.output = join(unfinished, 'output');
+    this.#unfinished = unfinished;
+    this.#target = target;
+  }
+
+  /** @throws OUTPUT_EXISTS */
+  static async begin(outputFolder: string): Promise<UnfinishedOutput> {
+    const target = resolve(outputFolder);
+    if (await exists(target)) throw outputExists(target);
+    await mkdir(dirname(target), { recursive: true });
+    const unfinished = await mkdtemp(join(dirname(target), `${basename(target)}.unfinished-`));
+    const begun = new UnfinishedOutput(unfinished, target);
+    await mkdir(begun.work);
+    await mkdir(begun.output);
+    return begun;
+  }
+
+  /**
+   * What if the process dies here? Before the rename there is no output folder, only an unfinished
+   * one that nothing reads. After it there is the whole output. The caller has synced the parts; their
+   * names are made durable before the rename, and the rename before the run is called finished.
+   * @param durable whether the output must survive a power failure
+   * @throws OUTPUT_EXISTS if another run was faster
+   */
+  async publish({ durable }: { readonly durable: boolean }): Promise<void> {
+    if (durable) await syncFolder(this.output);
+    try {
+      await rename(this.output, this.#target);
+    } catch (cause) {
+      throw outputExists(this.#target, cause);
+    }
+    if (durable) await syncFolder(dirname(this.#target));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.#unfinished, { recursive: true, force: true });
   }
 }
 
-export async function exists(path: string): Promise<boolean> {
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path);
+  await folder.sync();
+}
+
+async function exists(path: string): Promise<boolean> {
   try {
     await stat(path);
     return true;
@@ -20,7 +73,7 @@ export async function exists(path: string): Promise<boolean> {
   }
 }
 
-export function outputExists(outputFolder: string, cause?: unknown): MapReduceError {
+function outputExists(outputFolder: string, cause?: unknown): MapReduceError {
   const message = `output folder ${outputFolder} exists; name one that does not, or remove it`;
   return new MapReduceError('OUTPUT_EXISTS', message, { cause });
 }

@@ -1,18 +1,16 @@
 /**
  * An engine that runs a chain of jobs: our own, or an existing one that keeps Hadoop Streaming's
  * contract. All run the same functions of the same module; only what is between them differs.
- *
- * An engine writes into a folder next to the output folder, which gets its name when everything in
- * it is on the disk: the output appears whole or not at all, with every engine.
+ * With every engine the output appears whole or not at all (output-folder.ts).
  */
-import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdtempDisposable, open, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MapReduceError } from '../errors.ts';
-import { type Input, isUri, resolveInputs, type Split } from '../input-splits.ts';
+import { type Input, resolveInput, type Split } from '../input-splits.ts';
 import type { JobChain } from '../job-chain.ts';
-import { exists, outputExists, syncFolder } from '../output-folder.ts';
+import { UnfinishedOutput } from '../output-folder.ts';
 
 export interface ChainRun {
   readonly chain: JobChain;
@@ -56,20 +54,12 @@ export function outsideEngine(name: string, start: Start): ChainEngine {
   return {
     name,
     run: async (run) => {
-      const inputs = await resolveInputs(run.inputs);
+      const inputs = await Promise.all(run.inputs.map(resolveUnlessUri));
       if (isUri(run.outputFolder)) return startAtUri(start, run, inputs);
-      const folder = resolve(run.outputFolder);
-      if (await exists(folder)) throw outputExists(folder);
-      await mkdir(dirname(folder), { recursive: true });
-      const unfinished = await mkdtemp(join(dirname(folder), `${basename(folder)}.unfinished-`));
-      const place = { work: join(unfinished, 'work'), output: join(unfinished, 'output') };
-      try {
-        await Promise.all([mkdir(place.work), mkdir(place.output)]);
-        await start(run, inputs, place);
-        await publish(place.output, folder);
-      } finally {
-        await rm(unfinished, { recursive: true, force: true });
-      }
+      await using unfinished = await UnfinishedOutput.begin(run.outputFolder);
+      await start(run, inputs, unfinished);
+      await syncFiles(unfinished.output);
+      await unfinished.publish({ durable: true });
     },
     [Symbol.asyncDispose]: async () => {},
   };
@@ -77,11 +67,24 @@ export function outsideEngine(name: string, start: Start): ChainEngine {
 
 /** The engine writes the output to its place; only what it needs meanwhile is on this machine. */
 async function startAtUri(start: Start, run: ChainRun, inputs: readonly Split[]): Promise<void> {
-  const work = await mkdtemp(join(tmpdir(), 'mapreduce-'));
-  try {
-    await start(run, inputs, { work, output: run.outputFolder });
-  } finally {
-    await rm(work, { recursive: true, force: true });
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'mapreduce-'));
+  await start(run, inputs, { work: folder.path, output: run.outputFolder });
+}
+
+/** Whether it names a file of another file system than this machine's. */
+export function isUri(path: string): boolean {
+  return path.includes('://');
+}
+
+async function resolveUnlessUri(input: Input): Promise<Split> {
+  if (!isUri(input.path)) return resolveInput(input);
+  return { path: input.path, start: input.start ?? 0, end: input.end ?? Infinity };
+}
+
+async function syncFiles(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    await using file = await open(join(folder, name));
+    await file.sync();
   }
 }
 
@@ -107,19 +110,4 @@ export function wholeFile({ path, start }: Split, engine: string): string {
     'INVALID_ARGUMENT',
     `input ${path} begins at byte ${start}, and ${engine} reads files from their first byte`,
   );
-}
-
-/** Syncs the parts, moves them to their place, and makes that durable. */
-async function publish(output: string, folder: string): Promise<void> {
-  for (const name of await readdir(output)) {
-    const file = await open(join(output, name));
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-  }
-  await syncFolder(output);
-  await rename(output, folder);
-  await syncFolder(dirname(folder));
 }

@@ -6,19 +6,22 @@
  * them share, and so must files that are named by a path; anything else is named by a URI of the
  * cluster's, such as `hdfs://`, and is then the cluster's to make whole and durable.
  *
- * Three settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps
- * Hadoop from adding a tab to lines without one. `textinputformat.record.delimiter` makes a line
- * end at a newline alone; a carriage return is a byte like others. Between map and reduce Hadoop
- * ends lines at those too, so a job must not emit any. `combine` is not used: Hadoop reads the output
- * of a combiner as it reads the reducer's, and so would lose its values.
+ * Two settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps Hadoop
+ * from adding a tab to lines without one. `textinputformat.record.delimiter` makes a line of the
+ * input end at a newline alone. Between map and reduce Hadoop also ends lines at carriage returns,
+ * so a job must not emit any.
+ *
+ * `combine` is not used: Hadoop reads a combiner's output as it reads the reducer's, keys alone, and
+ * would lose the values.
  */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { MapReduceError } from '../errors.ts';
-import { isUri, type Split } from '../input-splits.ts';
+import type { Split } from '../input-splits.ts';
 import {
   type ChainEngine,
   type ChainRun,
   type EngineSize,
+  isUri,
   outsideEngine,
   streamingCommand,
   type Workplace,
@@ -56,18 +59,24 @@ interface Jobs {
   readonly between: (job: number) => string;
 }
 
-/** The last job writes to the output itself; what is between the jobs is next to it meanwhile. */
+/**
+ * The last job writes to the output itself. What is between the jobs is next to it meanwhile, in a
+ * folder with a name that no other run has.
+ */
 async function runOnCluster(options: HadoopOptions, jobs: Omit<Jobs, 'between'>): Promise<void> {
-  const { output } = jobs.place;
+  const { output, work } = jobs.place;
   const { length } = jobs.run.chain.parameters;
-  const folder = `${output}.jobs`;
+  const folder = `${output}.${basename(work)}`;
   const between = (job: number): string => (job === length ? output : `${folder}/after-${job}`);
+  const remove = [...options.fileSystem, '-rm', '-r', '-f', '-skipTrash', folder];
   try {
     await runJobs(options, { ...jobs, between });
-  } finally {
-    const remove = ['-rm', '-r', '-f', '-skipTrash', folder];
-    if (length > 1) await runProgram(NAME, [...options.fileSystem, ...remove], {});
+  } catch (error) {
+    // Why the jobs failed says more than why their folder could not be removed.
+    await runProgram(NAME, remove, {}).catch(() => {});
+    throw error;
   }
+  if (length > 1) await runProgram(NAME, remove, {});
 }
 
 async function runJobs(options: HadoopOptions, jobs: Jobs): Promise<void> {

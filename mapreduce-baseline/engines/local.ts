@@ -8,12 +8,16 @@ export async function localEngine({ workers, memoryBytes }: EngineSize): Promise
   return {
     name: 'MapReduce',
     run: async ({ chain, inputs, outputFolder, signal }) => {
+      signal?.throwIfAborted();
       // Without workers a running job fails at once, instead of running to its end.
       const stop = (): void => void pool[Symbol.asyncDispose]();
-      signal?.addEventListener('abort', stop, { once: true });
+      signal?.addEventListener('abort', stop);
       const memoryBytesPerWorker = Math.floor(memoryBytes / workers);
-      await runChain(pool, { chain, inputs, outputFolder, memoryBytesPerWorker });
-      signal?.removeEventListener('abort', stop);
+      try {
+        await runChain(pool, { chain, inputs, outputFolder, memoryBytesPerWorker });
+      } finally {
+        signal?.removeEventListener('abort', stop);
+      }
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };

@@ -7,13 +7,13 @@ interface ProgramOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** How much of what a failed program said is passed on. */
+/** A failed program may have said a lot; the message has this much of the end. */
 const TOLD_CHARACTERS = 2_000;
 
 /**
  * The program gets a process group of its own, so that all its processes can be killed together.
- * @throws TASK_FAILED if it fails; the message has the reason of a streaming program, or the last of what it
- * said
+ * @throws TASK_FAILED if it fails; the message has what a streaming program complained of, or the
+ *   end of what the program said
  */
 export async function runProgram(
   name: string,

@@ -1,8 +1,13 @@
 /** Chains by Spark; spark-chain.py describes how. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isUri } from '../input-splits.ts';
-import { type ChainEngine, type EngineSize, outsideEngine, streamingCommand } from './engine.ts';
+import {
+  type ChainEngine,
+  type EngineSize,
+  isUri,
+  outsideEngine,
+  streamingCommand,
+} from './engine.ts';
 import { runProgram } from './program.ts';
 import { moveParts, uriOf, wholeFiles } from './whole-files.ts';
 
@@ -34,7 +39,7 @@ export function sparkEngine({ command, settings, workers }: SparkOptions): Chain
       // Python hashes texts differently in each process unless it is told not to.
       PYTHONHASHSEED: '0',
       SPARK_LOCAL_DIRS: join(work, 'spark'),
-      PYSPARK_SUBMIT_ARGS: [...confWords(settings), 'pyspark-shell'].join(' '),
+      PYSPARK_SUBMIT_ARGS: shellCommand([...confWords(settings), 'pyspark-shell']),
     };
     const isSubmit = command[0]?.includes('spark-submit') === true;
     const words = [

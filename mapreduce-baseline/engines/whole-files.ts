@@ -4,8 +4,8 @@ import { readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pathToFileURL } from 'node:url';
-import { isUri, type Split } from '../input-splits.ts';
-import { wholeFile } from './engine.ts';
+import type { Split } from '../input-splits.ts';
+import { isUri, wholeFile } from './engine.ts';
 
 /** The paths of the inputs; one that ends before its file does is copied into the folder. */
 export async function wholeFiles(

@@ -25,9 +25,9 @@ await runCommand(specification, async () => {
     Hadoop: () => fetchHadoop(tell),
     'the checker of the model': fetchChecker,
   };
-  for (const [name, fetch] of Object.entries(parts)) {
+  for (const [name, bring] of Object.entries(parts)) {
     try {
-      await fetch();
+      await bring();
       process.stdout.write(`${name} is here.\n`);
     } catch (error) {
       process.stdout.write(`${name} is missing: ${reasonOf(error)}.\n`);

@@ -3,7 +3,7 @@
  * repository. The paths of the jars are kept in the cache folder of the user (XDG_CACHE_HOME, or
  * ~/.cache), so that a second use asks no network.
  */
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
 import { PercolatorError } from '../../../base/index.ts';
@@ -56,11 +56,24 @@ export async function classPathOf(
   if (!(await hasMaven())) {
     throw new PercolatorError('STORE_UNAVAILABLE', 'Maven is needed, and there is no mvn on PATH');
   }
-  const { name, megabytes } = artifacts;
-  progress(`Fetching ${name} with Maven, once: about ${megabytes} MB.`);
+  progress(`Fetching ${artifacts.name} with Maven, once: about ${artifacts.megabytes} MB.`);
   const folder = folderOf(artifacts, environment);
-  const [pom, fetched] = [join(folder, 'pom.xml'), join(folder, 'fetched')];
   await mkdir(folder, { recursive: true });
+  // Two processes may fetch at once, each in a folder of its own.
+  const work = await mkdtemp(join(folder, 'fetching-'));
+  try {
+    const classPath = await fetchInto(work, artifacts);
+    const kept = join(work, 'classpath');
+    await writeFile(kept, `${pomText(artifacts)}\n--\n${classPath}`);
+    await rename(kept, join(folder, 'classpath')); // So that no process reads half of it.
+    return classPath;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function fetchInto(work: string, artifacts: Artifacts): Promise<string> {
+  const [pom, fetched] = [join(work, 'pom.xml'), join(work, 'fetched')];
   await writeFile(pom, pomText(artifacts));
   const options = ['--batch-mode', '--quiet', '--file', pom, '-DincludeScope=runtime'];
   const { failed, all } = await execa('mvn', [...options, GOAL, `-Dmdep.outputFile=${fetched}`], {
@@ -68,15 +81,10 @@ export async function classPathOf(
     reject: false,
     timeout: FETCH_MS_MAX,
   });
-  if (failed) {
-    const [reason = 'it says nothing'] = /\[ERROR\].*/.exec(all) ?? [];
-    throw new PercolatorError('STORE_UNAVAILABLE', `Maven could not fetch ${name}: ${reason}`);
-  }
-  const classPath = (await readFile(fetched, 'utf8')).trim();
-  // Renamed, so that no process reads half of it.
-  await writeFile(`${fetched}.whole`, `${pomText(artifacts)}\n--\n${classPath}`);
-  await rename(`${fetched}.whole`, join(folder, 'classpath'));
-  return classPath;
+  if (!failed) return (await readFile(fetched, 'utf8')).trim();
+  const [reason = 'it says nothing'] = /\[ERROR\].*/.exec(all) ?? [];
+  const message = `Maven could not fetch ${artifacts.name}: ${reason}`;
+  throw new PercolatorError('STORE_UNAVAILABLE', message);
 }
 
 export async function hasMaven(): Promise<boolean> {

@@ -77,6 +77,7 @@ test('an input that the file does not have is refused, and so is a file that is 
     { path, end: 11 },
     { path, start: 5, end: 4 },
     { path: join(folder, 'no') },
+    { path: 'hdfs://server/file' },
   ]) {
     await assert.rejects(
       resolveInputs([input]),

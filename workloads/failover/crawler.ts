@@ -70,7 +70,7 @@ export class Crawler {
     this.#percolator = percolator;
     this.#documents = documents;
     this.#signal = signal;
-    this.#failure.promise.catch(() => {}); // `finished` reports it.
+    this.#failure.promise.catch(() => {}); // `failed` reports it.
   }
 
   get arrivals(): readonly Arrival[] {

@@ -107,6 +107,20 @@ for (const name of ENGINES) {
   });
 }
 
+for (const name of ['local', 'sort'] as const) {
+  test(`${name} begins nothing once its signal is aborted`, async (t) => {
+    const engine = await findBatchEngine(name, SETTINGS);
+    if (typeof engine === 'string') return t.skip(engine);
+    await using _ = engine;
+    const path = await writeDocuments(createRandom(8), `never-by-${name}`, []);
+    const outputFolder = join(folder, `nothing-by-${name}`);
+    const signal = AbortSignal.abort(new Error('stopped'));
+    const run = { chain: CLUSTERING, inputs: [{ path }], outputFolder, signal };
+    await assert.rejects(engine.run(run), /stopped/);
+    assert.ok((await readdir(folder)).every((entry) => !entry.startsWith('nothing-by-')));
+  });
+}
+
 for (const name of ['sort', 'hadoop', 'spark'] as const) {
   test(`${name} fails on a line that is not a document, and leaves nothing`, async (t) => {
     const engine = await findBatchEngine(name, SETTINGS);

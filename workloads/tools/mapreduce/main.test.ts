@@ -55,19 +55,26 @@ test('a job of the user runs on our runner and between GNU sorts, with the same 
   }
 });
 
-test('a Hadoop of the user gets URIs, and nothing is left between the jobs', async (t) => {
+test('a Hadoop of the user gets URIs; nothing is left between the jobs, and nothing else is removed', async (t) => {
   const classPath = await hadoopClassPath();
   if (classPath === undefined) return t.skip('Hadoop is missing: ./run.sh fetch');
   const { folder, job, words } = await files();
   const env = { HADOOP_HOME: await hadoopHome(path.join(folder, 'hadoop'), classPath) };
   const output = path.join(folder, 'counts');
+  await mkdir(path.join(folder, 'counts.jobs')); // The user's own.
   const uris = [words, output].map((name) => pathToFileURL(name).href);
   const places = ['--input', String(uris[0]), '--output', String(uris[1])];
   const options = ['--engine', 'hadoop', '--job', job, ...places];
   const { exitCode, stderr } = await runProgram(MAIN, options, { env });
   assert.equal(exitCode, 0, stderr);
   assert.deepEqual(await linesOf(output), ['1\t2', '2\t2']);
-  assert.deepEqual((await readdir(folder)).toSorted(), ['counts', 'hadoop', 'job.mjs', 'words']);
+  assert.deepEqual((await readdir(folder)).toSorted(), [
+    'counts',
+    'counts.jobs',
+    'hadoop',
+    'job.mjs',
+    'words',
+  ]);
 });
 
 /** A folder like that of a Hadoop that was installed, around the one from Maven. */

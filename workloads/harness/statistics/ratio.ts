@@ -6,6 +6,7 @@
  * Student's t gives the interval. With fewer than three rounds the interval would be meaningless.
  */
 import type { Interval } from '#results';
+import jstat from 'jstat';
 import { mean, sampleStandardDeviation } from 'simple-statistics';
 
 export interface Estimate {
@@ -47,15 +48,10 @@ export function estimateRatio(
 }
 
 /**
- * 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; beyond 30, the normal
- * distribution's is close enough.
+ * The quantile of Student's t that a two-sided interval of this confidence reaches to.
+ *
+ * @param confidence above 0 and below 1; by default that of all our intervals
  */
-const T = [
-  12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145,
-  2.131, 2.12, 2.11, 2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048,
-  2.045, 2.042,
-];
-
-export function studentT(degreesOfFreedom: number): number {
-  return T[degreesOfFreedom - 1] ?? 1.96;
+export function studentT(degreesOfFreedom: number, confidence = 0.95): number {
+  return jstat.studentt.inv((1 + confidence) / 2, degreesOfFreedom);
 }

@@ -36,10 +36,12 @@ export function compareRuns(
     return sharedMetrics(each);
   });
   if (ofA === undefined || ofB === undefined) throw new Error('there are two sides');
-  const differences = [...ofA.shared].flatMap(([name, metric]) => {
+  const pairs = [...ofA.shared].flatMap(([name, metric]) => {
     const other = ofB.shared.get(name);
-    return other === undefined ? [] : [differenceOf(metric, other, threshold)];
+    return other === undefined ? [] : [[metric, other] as const];
   });
+  const judgement = { threshold, metrics: pairs.length };
+  const differences = pairs.map(([metric, other]) => differenceOf(metric, other, judgement));
   const declared = ofA.names.size + ofB.names.size;
   if (differences.length === 0) throw new UsageError(whyNothing(a, b, declared));
   const compared = new Set(differences.map(({ name }) => name));

@@ -11,6 +11,8 @@ function metric(value: number | null, rest: Partial<Metric> = {}): Metric {
   return { ...kind, value, missing: null, interval: null, samples: [], ...rest };
 }
 
+const ALONE = { threshold: 5, metrics: 1 };
+
 /** Repeats whose spread is a thousandth. */
 function repeated(value: number, rest: Partial<Metric> = {}): Metric {
   return metric(value, { samples: [0.999, 1, 1.001].map((factor) => factor * value), ...rest });
@@ -48,12 +50,18 @@ describe('the verdict', () => {
     ['exact repeats of different numbers differ', exact(10), exact(12), 'worse'],
   ];
   for (const [name, a, b, verdict] of cases) {
-    test(name, () => assert.equal(differenceOf(a, b, 5).verdict, verdict));
+    test(name, () => assert.equal(differenceOf(a, b, ALONE).verdict, verdict));
   }
 
   test('depends on the threshold', () => {
-    assert.equal(differenceOf(repeated(10), repeated(11), 15).verdict, 'same');
-    assert.equal(differenceOf(repeated(10), repeated(10.1), 0).verdict, 'worse');
+    assert.equal(
+      differenceOf(repeated(10), repeated(11), { ...ALONE, threshold: 15 }).verdict,
+      'same',
+    );
+    assert.equal(
+      differenceOf(repeated(10), repeated(10.1), { ...ALONE, threshold: 0 }).verdict,
+      'worse',
+    );
   });
 });
 
@@ -78,7 +86,7 @@ describe('a difference says why it has no verdict:', () => {
   ];
   for (const [a, b, because] of cases) {
     test(`${a.value} and ${b.value}, ${because.source}`, () => {
-      const found = differenceOf(a, b, 5);
+      const found = differenceOf(a, b, ALONE);
       assert.equal(found.verdict, 'no verdict');
       assert.equal(found.interval, null);
       assert.match(found.because, because);
@@ -108,7 +116,11 @@ describe('the interval', () => {
       const trials = 1000;
       let hits = 0;
       for (let trial = 0; trial < trials; trial++) {
-        const { interval } = differenceOf(make(samples(4, 10, 0.1)), make(samples(6, 12, 0.3)), 5);
+        const { interval } = differenceOf(
+          make(samples(4, 10, 0.1)),
+          make(samples(6, 12, 0.3)),
+          ALONE,
+        );
         assert.ok(interval !== null);
         if (interval.low <= 20 && interval.high >= 20) hits++;
       }
@@ -121,15 +133,39 @@ describe('the interval', () => {
       for (let trial = 0; trial < 1000; trial++) {
         const [a, b] = [samples(5, 10, 0.1), samples(5, 10, 0.1)].map(make);
         assert.ok(a !== undefined && b !== undefined);
-        if (differenceOf(a, b, 5).verdict === 'worse') worse++;
+        if (differenceOf(a, b, ALONE).verdict === 'worse') worse++;
       }
       assert.ok(worse <= 25, `${worse} of 1,000`);
     });
   }
 
+  test('of the same code is worse for none of 178 metrics, 19 times in 20', () => {
+    const judgement = { threshold: 0, metrics: 178 };
+    let comparisons = 0;
+    for (let trial = 0; trial < 200; trial++) {
+      const isWorse = Array.from({ length: judgement.metrics }, () => {
+        const [a, b] = [samples(3, 10, 0.1), samples(3, 10, 0.1)].map(ofRepeats);
+        return a !== undefined && b !== undefined && differenceOf(a, b, judgement).verdict;
+      }).includes('worse');
+      if (isWorse) comparisons++;
+    }
+    assert.ok(comparisons <= 15, `${comparisons} of 200`);
+  });
+
+  test('of a metric that is a third slower is found among 178, and a small difference is left open', () => {
+    const judgement = { threshold: 5, metrics: 178 };
+    const a = repeated(10);
+    assert.equal(differenceOf(a, repeated(13.3), judgement).verdict, 'worse');
+    const wide = metric(11.5, { samples: [11.2, 11.5, 11.8] });
+    const found = differenceOf(a, wide, judgement);
+    assert.equal(differenceOf(a, wide, ALONE).verdict, 'worse');
+    assert.equal(found.verdict, 'no verdict');
+    assert.equal(found.because, '3 and 3 repeats; worse alone, but one of 178');
+  });
+
   test('of one side with repeats and one with an interval is found, too', () => {
     const record = metric(10, { interval: { low: 9.9, high: 10.1 } });
-    const { interval, verdict } = differenceOf(record, repeated(12), 5);
+    const { interval, verdict } = differenceOf(record, repeated(12), ALONE);
     assert.ok(
       interval !== null && interval.low > 17 && interval.high < 23,
       JSON.stringify(interval),

@@ -10,10 +10,16 @@
  *      the intervals come from, nor that they are symmetric.
  *
  * Without either there is no interval, and without an interval no verdict: one value says nothing
- * about the spread. A verdict is given only if the whole interval agrees with it, since dozens of
- * metrics are compared at once, and with a weaker rule some would be worse by chance every time.
+ * about the spread.
+ *
+ * A metric is better or worse only if that is beyond chance for one of as many metrics as are
+ * compared: two in a hundred intervals miss the truth on the worse side, so of 178 metrics some
+ * would be worse every time. Such a verdict therefore asks for an interval that is wider: all of
+ * them together hold the truth 95 times in 100 (Bonferroni). The interval shown is that of the
+ * metric alone, and "the same" asks for no more than it.
  */
 import type { Interval } from '#results';
+import jstat from 'jstat';
 import { sampleVariance } from 'simple-statistics';
 import { estimate, intervalOf, studentT } from '../../harness/statistics/ratio.ts';
 import type { Metric } from './metrics.ts';
@@ -36,8 +42,16 @@ export interface Difference {
 
 const SAMPLES_MIN = 3;
 
-/** @param threshold percent by which a metric may differ and still be the same */
-export function differenceOf(a: Metric, b: Metric, threshold: number): Difference {
+export interface Judgement {
+  /** Percent by which a metric may differ and still be the same. */
+  readonly threshold: number;
+  /** How many metrics are compared at once. */
+  readonly metrics: number;
+}
+
+const CONFIDENCE = 0.95;
+
+export function differenceOf(a: Metric, b: Metric, { threshold, metrics }: Judgement): Difference {
   const { name, unit, better } = a;
   const known = { name, unit, better, a: a.value, b: b.value, percent: null, interval: null };
   const undecided = (because: string): Difference => ({ ...known, verdict: 'no verdict', because });
@@ -46,10 +60,19 @@ export function differenceOf(a: Metric, b: Metric, threshold: number): Differenc
   if (a.value === Infinity || b.value === Infinity) return { ...known, ...unbounded(a, b) };
   if (a.value === 0 && b.value !== 0) return undecided('A is 0, so there is no percentage');
   const percent = a.value === b.value ? 0 : (100 * (b.value - a.value)) / Math.abs(a.value);
-  const found = intervalBetween(a, b);
+  const found = intervalBetween(a, b, CONFIDENCE);
   if (found === null) return { ...undecided(whyNoInterval(a, b)), percent };
-  const verdict = verdictOf(found.interval, better, threshold);
-  return { ...known, percent, ...found, verdict };
+  const alone = verdictOf(found.interval, better, threshold);
+  const together = intervalBetween(a, b, 1 - (1 - CONFIDENCE) / metrics)?.interval;
+  const isBeyondChance =
+    alone === 'same' || (together && verdictOf(together, better, threshold) === alone);
+  if (isBeyondChance) return { ...known, percent, ...found, verdict: alone };
+  const because = `${found.because}; ${alone} alone, but one of ${metrics}`;
+  return {
+    ...undecided(alone === 'no verdict' ? found.because : because),
+    percent,
+    interval: found.interval,
+  };
 }
 
 function unbounded(a: Metric, b: Metric): Pick<Difference, 'verdict' | 'because'> {
@@ -68,7 +91,7 @@ function verdictOf({ low, high }: Interval, better: Metric['better'], threshold:
 
 type Found = Pick<Difference, 'interval' | 'because'> & { readonly interval: Interval };
 
-function intervalBetween(a: Metric, b: Metric): Found | null {
+function intervalBetween(a: Metric, b: Metric, confidence: number): Found | null {
   const isRepeated = Math.min(a.samples.length, b.samples.length) >= SAMPLES_MIN;
   if (isRepeated && isConstant(a.samples) && isConstant(b.samples) && a.value === b.value) {
     return { interval: { low: 0, high: 0 }, because: repeatsText(a, b) };
@@ -78,17 +101,23 @@ function intervalBetween(a: Metric, b: Metric): Found | null {
   }
   const middle = Math.log((b.value ?? 0) / (a.value ?? 0));
   if (isRepeated) {
-    const off = welchHalfWidth(a.samples.map(Math.log), b.samples.map(Math.log));
+    const off = welchHalfWidth(a.samples.map(Math.log), b.samples.map(Math.log), confidence);
     return { interval: percents(middle - off, middle + off), because: repeatsText(a, b) };
   }
   const [ofA, ofB] = [ownInterval(a), ownInterval(b)];
   if (ofA === null || ofB === null) return null;
-  const down = Math.hypot(ofB.down, ofA.up);
-  const up = Math.hypot(ofB.up, ofA.down);
+  const wider = normalReach(confidence) / normalReach(CONFIDENCE);
+  const down = wider * Math.hypot(ofB.down, ofA.up);
+  const up = wider * Math.hypot(ofB.up, ofA.down);
   return {
     interval: percents(middle - down, middle + up),
     because: 'both records',
   };
+}
+
+/** How far an interval reaches, in standard errors, if nothing is known of how often it was measured. */
+function normalReach(confidence: number): number {
+  return jstat.normal.inv((1 + confidence) / 2, 0, 1);
 }
 
 function isConstant(samples: readonly number[]): boolean {
@@ -104,14 +133,14 @@ function percents(low: number, high: number): Interval {
 }
 
 /** Rounds the degrees of freedom down, which widens the interval. */
-function welchHalfWidth(a: readonly number[], b: readonly number[]): number {
+function welchHalfWidth(a: readonly number[], b: readonly number[], confidence: number): number {
   const [ofA, ofB] = [a, b].map((samples) => sampleVariance([...samples]) / samples.length);
   const [varianceA = 0, varianceB = 0] = [ofA, ofB];
   const variance = varianceA + varianceB;
   if (variance === 0) return 0;
   const freedom =
     variance ** 2 / (varianceA ** 2 / (a.length - 1) + varianceB ** 2 / (b.length - 1));
-  return studentT(Math.max(1, Math.floor(freedom))) * Math.sqrt(variance);
+  return studentT(Math.max(1, Math.floor(freedom)), confidence) * Math.sqrt(variance);
 }
 
 /** How far the interval of one side reaches from its value, in logarithms. */

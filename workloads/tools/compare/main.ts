@@ -20,8 +20,8 @@ const specification = {
   description:
     'Compares two runs of one experiment: for each metric both values, the difference with its ' +
     '95 % confidence interval where there are repeats, and a verdict. A metric is worse if its ' +
-    'whole interval is worse by more than the threshold, and the same if its whole interval is ' +
-    'within the threshold. Exit code 0: no metric is worse; 1: at least one is; 2: the runs cannot ' +
+    'whole interval is worse by more than the threshold, beyond what chance explains in one of as ' +
+    'many metrics as are compared, and the same if its whole interval is within the threshold. Exit code 0: no metric is worse; 1: at least one is; 2: the runs cannot ' +
     'be compared, or no metric has a verdict.',
   positionals: { a: side('what B is compared with'), b: side('what is judged') },
   options: {

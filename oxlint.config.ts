@@ -47,6 +47,7 @@ const rooms: Record<string, readonly string[]> = {
   microbench: ['harness'],
   brokerage: ['harness'],
   failover: ['harness', 'brokerage', 'crawl-rate'],
+  'web-index': ['harness', 'crawl-rate'],
   bench: ['harness', 'crawl-rate'],
   verification: ['harness'],
   tools: ['harness', 'crawl-rate', 'verification'],

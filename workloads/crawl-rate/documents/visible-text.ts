@@ -14,23 +14,33 @@ export function visibleText(contents: Uint8Array, contentType: string): string {
   const pieces: string[] = [];
   let hiddenDepth = 0;
   const boundary = (name: string): void => {
-    if (!INSIDE_WORDS.has(name)) pieces.push(' ');
+    if (endsWords(name)) pieces.push(' ');
   };
   const parser = new Parser({
     onopentagname(name) {
-      if (HIDDEN.has(name)) hiddenDepth++;
+      if (isHidden(name)) hiddenDepth++;
       boundary(name);
     },
     ontext(text) {
       if (hiddenDepth === 0) pieces.push(text);
     },
     onclosetag(name) {
-      if (HIDDEN.has(name)) hiddenDepth--;
+      if (isHidden(name)) hiddenDepth--;
       boundary(name);
     },
   });
   parser.end(decodeText(contents, contentType));
   return pieces.join('').replaceAll(/\s+/gu, ' ').trim();
+}
+
+/** Whether the contents of an element are never visible. */
+export function isHidden(name: string): boolean {
+  return HIDDEN.has(name);
+}
+
+/** Whether the beginning and the end of an element separate words. */
+export function endsWords(name: string): boolean {
+  return !INSIDE_WORDS.has(name);
 }
 
 const HIDDEN: ReadonlySet<string> = new Set(['script', 'style', 'template', 'noscript']);
@@ -45,7 +55,8 @@ const CHARSET_BYTES = 1024;
 const CONTENT_TYPE_CHARSET = /charset\s*=\s*["']?\s*([\w-]+)/iu;
 const META_CHARSET = /<meta[^>]+charset\s*=\s*["']?\s*([\w-]+)/iu;
 
-function decodeText(contents: Uint8Array, contentType: string): string {
+/** The text of a page or another file; see `visibleText`. */
+export function decodeText(contents: Uint8Array, contentType: string): string {
   return decoderFor(charsetOf(contents, contentType)).decode(contents);
 }
 

@@ -1,0 +1,86 @@
+/**
+ * A capture: what a crawler met at a URL at a moment.
+ *
+ * The index is a function of the latest capture of each URL. Latest is by the crawler's clock, and
+ * by the order in the input where that is equal. A capture that says nothing about the page, such
+ * as an error of the server, does not replace an earlier one.
+ */
+import { webUrl } from './url.ts';
+
+export interface Capture {
+  /** In the form of url.ts. */
+  readonly url: string;
+  /** When it was fetched, in milliseconds since 1970. */
+  readonly timeMs: number;
+  /** Its place in the input: among captures of one moment, the last one counts. */
+  readonly ordinal: number;
+  readonly status: number;
+  /** The response's headers of these names; empty if there is none. */
+  readonly contentType: string;
+  readonly contentLanguage: string;
+  readonly location: string;
+  /** Without chunks and compression; empty where `kindOf` needs none. */
+  readonly body: Uint8Array;
+}
+
+/**
+ *   page        an HTML page
+ *   redirect    leads to another URL
+ *   resource    a stylesheet or a script
+ *   gone        there is no page: status 404 or 410, or other content
+ *   unknown     says nothing: an error of the server, "not modified", a redirect to nowhere
+ */
+export type CaptureKind = 'page' | 'redirect' | 'resource' | 'gone' | 'unknown';
+
+export function kindOf(capture: Omit<Capture, 'body'>): CaptureKind {
+  const { status, contentType } = capture;
+  if (REDIRECTS.has(status)) return redirectTarget(capture) === undefined ? 'unknown' : 'redirect';
+  if (status === 404 || status === 410) return 'gone';
+  if (status !== 200) return 'unknown';
+  if (HTML.test(contentType)) return 'page';
+  return RESOURCE.test(contentType) ? 'resource' : 'gone';
+}
+
+/** Where a redirect leads, in the form of url.ts. */
+export function redirectTarget({ url, location }: Omit<Capture, 'body'>): string | undefined {
+  return location === '' ? undefined : webUrl(location, url);
+}
+
+/** Negative if `a` is the older one. */
+export function compareCaptures(
+  a: Pick<Capture, 'timeMs' | 'ordinal'>,
+  b: Pick<Capture, 'timeMs' | 'ordinal'>,
+): number {
+  return a.timeMs - b.timeMs || a.ordinal - b.ordinal;
+}
+
+/** The latest capture of each URL that says something. */
+export function latestCaptures(captures: Iterable<Capture>): Map<string, Capture> {
+  const latest = new Map<string, Capture>();
+  for (const capture of captures) {
+    if (kindOf(capture) === 'unknown') continue;
+    const known = latest.get(capture.url);
+    if (known !== undefined && compareCaptures(known, capture) > 0) continue;
+    latest.set(capture.url, capture);
+  }
+  return latest;
+}
+
+/** One value of bytes: the length of the head in four bytes, the head as JSON, the body. */
+export function encodeCapture({ body, ...head }: Capture): Buffer {
+  const json = Buffer.from(JSON.stringify(head));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(json.length);
+  return Buffer.concat([length, json, body]);
+}
+
+/** The body shares the memory of `bytes`. */
+export function decodeCapture(bytes: Buffer): Capture {
+  const end = 4 + bytes.readUInt32BE(0);
+  const head = JSON.parse(bytes.toString('utf8', 4, end)) as Omit<Capture, 'body'>;
+  return { ...head, body: bytes.subarray(end) };
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const HTML = /^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/iu;
+const RESOURCE = /^\s*(?:text\/css|(?:text|application)\/(?:x-)?(?:java|ecma)script)\s*(?:;|$)/iu;

@@ -1,0 +1,139 @@
+/** Claims about what is found in a page, hostile pages included. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  describeResource,
+  processPage,
+  type ProcessedPage,
+  renderPage,
+  type RenderedPage,
+  type Resource,
+} from './index.ts';
+import { LINKS_MAX, TITLE_LENGTH_MAX, URL_LENGTH_MAX } from './limits.ts';
+import { pageCapture } from './warc.fixture.ts';
+
+const URL_OF_PAGE = 'http://a.example/b/page.html';
+
+function processed(html: string): ProcessedPage {
+  return processPage(pageCapture(URL_OF_PAGE, html));
+}
+
+function rendered(html: string, resources: Readonly<Record<string, Resource>> = {}): RenderedPage {
+  const capture = pageCapture(URL_OF_PAGE, html);
+  return renderPage(capture, processPage(capture), (url) => resources[url]);
+}
+
+const targets = ({ links }: ProcessedPage): readonly string[] => links.map(({ target }) => target);
+
+test('title, language, canonical link, stylesheets and scripts are found', () => {
+  const page = processed(`<html lang="EN-us"><head><title> One &amp;
+    <b>two </title><title>three</title><link rel="canonical" href="/c">
+    <link rel="alternate stylesheet" href="s.css"><script src="../t.js"></script>
+    <script>document.write('<a href="x">x</a>')</script></head>`);
+  assert.deepEqual(page, {
+    title: 'One & <b>two',
+    language: 'en-us',
+    canonicalLink: 'http://a.example/c',
+    links: [{ target: 'http://a.example/c', texts: [] }],
+    stylesheets: ['http://a.example/b/s.css'],
+    scripts: ['http://a.example/t.js'],
+  });
+});
+
+test('the language is that of the response if the page names none', () => {
+  const capture = pageCapture(URL_OF_PAGE, '<p>', { contentLanguage: 'de, en' });
+  assert.equal(processPage(capture).language, 'de');
+});
+
+test('links are resolved against the base, wherever in the page it is', () => {
+  const page = processed('<a href="x">X</a><base href="/base/"><a href="?q#f">Q</a>');
+  assert.deepEqual(targets(page), ['http://a.example/base/?q', 'http://a.example/base/x']);
+});
+
+test('a target counts once, with its different texts', () => {
+  const { links } = processed(`<a href="x">One <b>t</b>wo</a> <a href="x#f">One</a>
+    <a href="./x"> One </a><a href="x"><img alt="Picture"></a><a href=y>`);
+  assert.deepEqual(links, [
+    { target: 'http://a.example/b/x', texts: ['One', 'One two', 'Picture'] },
+    { target: 'http://a.example/b/y', texts: [] },
+  ]);
+});
+
+test('links to the page itself, and what no crawler can fetch, are no links', () => {
+  const hrefs = ['#f', 'page.html', 'javascript:void(0)', 'mailto:a@a', 'http://[', 'data:,x'];
+  assert.deepEqual(targets(processed(hrefs.map((href) => `<a href="${href}">x</a>`).join(''))), []);
+});
+
+test('a link to a URL of a megabyte is left out, and the page is not', () => {
+  const html = `<a href="/${'u'.repeat(2 ** 20)}">x</a><a href="/${'v'.repeat(URL_LENGTH_MAX)}">y</a><a href="z">z</a>`;
+  assert.deepEqual(targets(processed(html)), ['http://a.example/b/z']);
+});
+
+test('titles, texts and lists have limits', () => {
+  const links = Array.from({ length: LINKS_MAX + 9 }, (_, i) => `<a href="${i}">${i}</a>`);
+  const page = processed(`<title>${'t'.repeat(10_000)}</title>${links.join('')}`);
+  assert.equal(page.title.length, TITLE_LENGTH_MAX);
+  assert.equal(page.links.length, LINKS_MAX);
+});
+
+test('a page that is nested 10,000 deep is a page like any other', () => {
+  const html = `${'<div><a href="/deep">'.repeat(10_000)}deep${'</a></div>'.repeat(10_000)}`;
+  assert.deepEqual(targets(processed(html)), ['http://a.example/deep']);
+  assert.equal(rendered(html).text, 'deep');
+});
+
+test('a page of entities is only their characters, and a definition of one is not obeyed', () => {
+  const million = rendered('&lt;'.repeat(1_000_000)).text;
+  assert.equal(million.length, 1_000_000);
+  const laughs = `<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><p>&b;`;
+  assert.ok(rendered(laughs).text.length < 100);
+});
+
+test('NUL bytes and broken characters do not reach texts', () => {
+  const { text, title } = rendered('<title>a\0b</title>x\0\0y &#xD800; z');
+  assert.deepEqual([title, text.isWellFormed(), text.includes('\0')], ['a b', true, false]);
+});
+
+const stylesheet = (css: string): Resource =>
+  describeResource(pageCapture('http://a.example/b/s.css', css, { contentType: 'text/css' }));
+
+const STYLED =
+  '<link rel=stylesheet href=s.css><p class="menu wide">Menu</p><nav>Way</nav><p id=x>X</p>Text';
+
+test('a stylesheet hides what its simple rules name', () => {
+  const seen = (css: string): string =>
+    rendered(STYLED, { 'http://a.example/b/s.css': stylesheet(css) }).text;
+  assert.equal(rendered(STYLED).text, 'Menu Way X Text');
+  assert.equal(seen('.menu{color:red;display:none}'), 'Way X Text');
+  assert.equal(seen('/* .menu {} */ NAV, #x { DISPLAY: none }'), 'Menu Text');
+  assert.equal(seen('.menu { display: none } .menu { display: block }'), 'Menu Way X Text');
+  assert.equal(seen('@media print { .menu { display: none } } nav{display:none}'), 'Menu X Text');
+  assert.equal(seen('p .menu, .menu:hover { display: none } } } { nav'), 'Menu Way X Text');
+});
+
+test('pages are duplicates if their rendered forms are equal', () => {
+  const sheets = (css: string): Record<string, Resource> => ({
+    'http://a.example/b/s.css': stylesheet(css),
+  });
+  assert.equal(rendered(STYLED).hash, rendered(STYLED.replace('<nav>', '<nav >')).hash);
+  assert.equal(rendered(STYLED).hash, rendered(STYLED, sheets('p { color: red }')).hash);
+  assert.notEqual(rendered(STYLED).hash, rendered(STYLED, sheets('nav{display:none}')).hash);
+});
+
+test('pages with different scripts are different, and a script that changes, changes its pages', () => {
+  const html = '<script src="s.js"></script>Text';
+  const script = (text: string): RenderedPage =>
+    rendered(html, {
+      'http://a.example/b/s.js': describeResource(
+        pageCapture('http://a.example/b/s.js', text, { contentType: 'text/javascript' }),
+      ),
+    });
+  assert.notEqual(rendered(html).hash, rendered('Text').hash);
+  assert.notEqual(script('1').hash, script('2').hash);
+  assert.equal(script('1').hash, script('1').hash);
+});
+
+test('pages on which nothing is to be seen are duplicates only if they are equal', () => {
+  assert.notEqual(rendered('<p>').hash, rendered('<b>').hash);
+  assert.equal(rendered('<p>').hash, rendered('<p>').hash);
+});

@@ -1,0 +1,138 @@
+/**
+ * What the document processor finds in a page: title, language, links, and the stylesheets and
+ * scripts that it includes. Addresses are resolved against the page's base.
+ *
+ * - A target counts once per page, with the texts of all links to it; an image speaks by its `alt`.
+ *   Links to the page itself, and to what no crawler can fetch (`javascript:`), do not count.
+ * - The canonical link, by which an author names the preferred address of a page, is a link without
+ *   text. So it gives rank to that address; what is canonical is decided by rank (election.ts).
+ */
+import type { Capture } from './capture.ts';
+import {
+  ANCHOR_LENGTH_MAX,
+  LANGUAGE_LENGTH_MAX,
+  LINKS_MAX,
+  RESOURCES_MAX,
+  TEXTS_PER_LINK_MAX,
+  TITLE_LENGTH_MAX,
+} from './limits.ts';
+import { oneLine, parsePage, TextPieces } from './page-text.ts';
+import { webUrl } from './url.ts';
+
+export interface Link {
+  readonly target: string;
+  /** Distinct and not empty, sorted. */
+  readonly texts: readonly string[];
+}
+
+export interface ProcessedPage {
+  readonly title: string;
+  /** A language tag such as `en`; empty if the page names none. */
+  readonly language: string;
+  /** The address that the page names as its preferred one. */
+  readonly canonicalLink: string | undefined;
+  /** By target, sorted. */
+  readonly links: readonly Link[];
+  /** In the order of the page; a later stylesheet overrules an earlier one. */
+  readonly stylesheets: readonly string[];
+  readonly scripts: readonly string[];
+}
+
+type Attributes = Readonly<Record<string, string>>;
+
+export function processPage(capture: Capture): ProcessedPage {
+  const found = new Findings();
+  const title = new TextPieces();
+  const anchor = new TextPieces();
+  let titles = 0;
+  let inTitle = false;
+  let href: string | undefined;
+  const endAnchor = (): void => {
+    const text = anchor.take(ANCHOR_LENGTH_MAX);
+    if (href !== undefined) found.hrefs.push([href, text]);
+    href = undefined;
+  };
+  parsePage(capture, {
+    onopentag(name, attributes) {
+      if (name === 'title') inTitle = titles++ === 0;
+      if (name === 'a') {
+        endAnchor(); // Anchors do not nest: the next one ends the one before.
+        href = attributes['href'];
+      }
+      anchor.boundary(name);
+      if (name === 'img' && href !== undefined) anchor.add(attributes['alt'] ?? '');
+      found.element(name, attributes);
+    },
+    ontext(text) {
+      if (inTitle) title.add(text);
+      if (href !== undefined) anchor.add(text);
+    },
+    onclosetag(name) {
+      if (name === 'title') inTitle = false;
+      if (name === 'a') endAnchor();
+      anchor.boundary(name);
+    },
+  });
+  endAnchor();
+  return found.resolve(capture, title.take(TITLE_LENGTH_MAX));
+}
+
+/** The addresses of a page, not yet resolved: the base may come after them. */
+class Findings {
+  readonly hrefs: [href: string, text: string][] = [];
+  readonly #stylesheets: string[] = [];
+  readonly #scripts: string[] = [];
+  #base: string | undefined;
+  #canonical: string | undefined;
+  #language = '';
+
+  element(name: string, attributes: Attributes): void {
+    const { href, src, lang } = attributes;
+    if (name === 'html' && lang !== undefined) this.#language = lang;
+    if (name === 'base') this.#base ??= href;
+    if (name === 'script' && src !== undefined) this.#scripts.push(src);
+    if (name === 'area' && href !== undefined) this.hrefs.push([href, attributes['alt'] ?? '']);
+    if (name === 'link' && href !== undefined) this.#link(href, attributes['rel'] ?? '');
+  }
+
+  #link(href: string, relation: string): void {
+    const relations = relation.toLowerCase().split(/\s+/u);
+    if (relations.includes('stylesheet')) this.#stylesheets.push(href);
+    if (relations.includes('canonical')) this.#canonical ??= href;
+  }
+
+  resolve({ url, contentLanguage }: Capture, title: string): ProcessedPage {
+    const base = (this.#base === undefined ? undefined : webUrl(this.#base, url)) ?? url;
+    const all = (addresses: readonly string[]): readonly string[] =>
+      [...new Set(addresses.flatMap((address) => webUrl(address, base) ?? []))].slice(
+        0,
+        RESOURCES_MAX,
+      );
+    const canonicalLink = this.#canonical === undefined ? undefined : webUrl(this.#canonical, base);
+    if (this.#canonical !== undefined) this.hrefs.push([this.#canonical, '']);
+    const language = this.#language || (contentLanguage.split(',')[0] ?? '');
+    return {
+      title,
+      language: oneLine(language, LANGUAGE_LENGTH_MAX).toLowerCase(),
+      canonicalLink,
+      links: this.#links(url, base),
+      stylesheets: all(this.#stylesheets),
+      scripts: all(this.#scripts),
+    };
+  }
+
+  #links(url: string, base: string): readonly Link[] {
+    const texts = new Map<string, Set<string>>();
+    for (const [href, text] of this.hrefs) {
+      const target = webUrl(href, base);
+      if (target === undefined || target === url) continue;
+      const known = texts.get(target) ?? new Set();
+      if (!texts.has(target) && texts.size >= LINKS_MAX) continue;
+      if (text !== '' && known.size < TEXTS_PER_LINK_MAX) known.add(text);
+      texts.set(target, known);
+    }
+    return [...texts]
+      .map(([target, distinct]) => ({ target, texts: [...distinct].toSorted() }))
+      .toSorted((a, b) => (a.target < b.target ? -1 : 1));
+  }
+}

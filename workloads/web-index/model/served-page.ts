@@ -1,0 +1,18 @@
+/** One result of the index, as it is exported: a cluster of pages under its canonical URL. */
+import type { Anchor } from './anchors.ts';
+
+export interface ServedPage {
+  /** The canonical URL. */
+  readonly url: string;
+  readonly title: string;
+  readonly text: string;
+  readonly language: string;
+  /** By text, sorted. */
+  readonly anchors: readonly Anchor[];
+  /** The other URLs with the same rendered form, sorted. */
+  readonly duplicates: readonly string[];
+  /** The canonical URL's, as results show it (page-rank.ts). */
+  readonly rank: number;
+  /** When the canonical URL was last fetched, in milliseconds since 1970. */
+  readonly capturedMs: number;
+}

@@ -1,0 +1,32 @@
+/**
+ * What a searcher typed, as an expression of FTS5's query language.
+ *
+ * The text is untrusted, and the language has operators, columns, brackets and syntax errors. So
+ * each word becomes a phrase in quotes, in which nothing but the quote is special, and the operators
+ * between them are ours. FTS5 splits a phrase as it splits pages: `sqlite3_open` finds the words
+ * `sqlite3` and `open` next to each other. What the searcher quotes stays together, too.
+ */
+
+/** Words that count. More only cost time: no page of a crawl has them all. */
+const WORDS_MAX = 32;
+/** Characters that are looked at; a longer query is cut, not refused. */
+const CHARACTERS_MAX = 1_000;
+
+/** The phrases of the text, in order, each once. Empty if there is no letter or digit in it. */
+export function phrasesOf(typed: string): readonly string[] {
+  // FTS5 would end the expression at a NUL.
+  const text = typed.slice(0, CHARACTERS_MAX).toWellFormed().replaceAll('\0', ' ');
+  const found = [...text.matchAll(/"([^"]*)"|([^\s"]+)/gu)];
+  const phrases = found.map(([, quoted, word]) => quoted ?? word ?? '').filter(hasWord);
+  return [...new Set(phrases)].slice(0, WORDS_MAX);
+}
+
+/** Pages with all phrases, or with any of them. */
+export function expressionOf(phrases: readonly string[], joined: 'AND' | 'OR'): string {
+  return phrases.map((phrase) => `"${phrase.replaceAll('"', '""')}"`).join(` ${joined} `);
+}
+
+/** FTS5 finds words only of letters, digits and what is of private use. */
+function hasWord(phrase: string): boolean {
+  return /[\p{L}\p{N}\p{Co}]/u.test(phrase);
+}

@@ -1,0 +1,294 @@
+/** The serving index: exports in any order, the order of results, and texts that mean harm. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { execaNode } from 'execa';
+import fc from 'fast-check';
+import { createRandom } from '#engine/base';
+import { temporaryFolder } from '#engine/testing';
+import { UsageError } from '#harness';
+import {
+  type MarkedText,
+  openIndexReader,
+  openServingIndex,
+  type ServedPage,
+  type ServingIndex,
+  type VersionedPage,
+} from './index.ts';
+
+const OTHER_PROCESS = new URL('index-process.fixture.ts', import.meta.url);
+
+function pageOf(page: Partial<ServedPage>): ServedPage {
+  return {
+    url: 'http://a.org/',
+    title: '',
+    text: '',
+    language: 'en',
+    anchors: [],
+    duplicates: [],
+    rank: 1,
+    capturedAt: '2026-09-01T12:00:00Z',
+    ...page,
+  };
+}
+
+function urlsFound(index: ServingIndex, query: string, limit = 10): readonly string[] {
+  return index.search(query, { limit }).results.map(({ url }) => url);
+}
+
+/** Hits in brackets. */
+function shown(text: MarkedText | undefined): string {
+  return (text ?? []).map((piece) => (piece.isHit ? `[${piece.text}]` : piece.text)).join('');
+}
+
+describe('exports', () => {
+  test('in any order, repeated, leave what the newest version of each URL says', async () => {
+    const seed = 1;
+    const random = createRandom(seed);
+    using index = openServingIndex(temporaryFolder());
+    const newest = new Map<string, { version: number; page: ServedPage | undefined }>();
+    for (let i = 0; i < 400; i++) {
+      const [url, version] = [`http://a.org/${random.integer(1, 20)}`, random.integer(1, 1000)];
+      const change = `word${url.slice(13)} version${version}`;
+      // What one version says of a URL is always the same.
+      const page = version % 4 === 0 ? undefined : pageOf({ url, text: change });
+      if ((newest.get(url)?.version ?? 0) < version) newest.set(url, { version, page });
+      const applied = page === undefined ? index.remove(url, version) : index.put(page, version);
+      if (i % 7 === 0) await applied;
+    }
+    await index.remove('http://a.org/never', 1);
+    const expected = [...newest.values()].filter(({ page }) => page !== undefined);
+    const byUrl = (a: VersionedPage, b: VersionedPage): number =>
+      a.page.url < b.page.url ? -1 : 1;
+    assert.deepEqual([...index.pages()], (expected as VersionedPage[]).toSorted(byUrl));
+    assert.equal(index.count(), expected.length, `seed ${seed}`);
+    for (const { page, version } of expected) {
+      assert.ok(urlsFound(index, `version${version}`, 100).includes(page?.url ?? ''));
+    }
+    for (const { page, version } of [...newest.values()].filter((one) => one.page === undefined)) {
+      assert.deepEqual(
+        [page, index.search(`version${version}`, { limit: 9 }).total],
+        [undefined, 0],
+      );
+    }
+  });
+
+  test('survive a process that is killed, from the moment they have resolved', async () => {
+    const folder = temporaryFolder();
+    const writer = execaNode(OTHER_PROCESS, ['write', folder], { reject: false, buffer: false });
+    const resolved: string[] = [];
+    for await (const line of writer.iterable()) {
+      resolved.push(line);
+      if (resolved.length === 40) writer.kill('SIGKILL');
+    }
+    await writer;
+    using index = openServingIndex(folder);
+    const held = new Set([...index.pages()].map(({ page }) => page.url));
+    assert.deepEqual(
+      resolved.filter((url) => !held.has(url)),
+      [],
+    );
+    for (const url of held) assert.deepEqual(urlsFound(index, `"${url}"`), [url]);
+    await index.put(pageOf({ url: 'http://a.org/after', text: 'after' }), 1);
+    assert.deepEqual(urlsFound(index, 'after'), ['http://a.org/after']);
+  });
+
+  test('are visible in another process as soon as they have resolved', async () => {
+    const folder = temporaryFolder();
+    using index = openServingIndex(folder);
+    const reader = execaNode(OTHER_PROCESS, ['read', folder], { ipc: true });
+    for (let n = 1; n <= 20; n++) {
+      await index.put(pageOf({ text: `state${n}` }), n);
+      const answered = reader.getOneMessage();
+      await reader.sendMessage(`state${n}`);
+      assert.equal(await answered, 1);
+    }
+    await reader.sendMessage('');
+    assert.equal((await reader).exitCode, 0);
+  });
+
+  test('may come from several processes at the same time', async () => {
+    const folder = temporaryFolder();
+    using index = openServingIndex(folder);
+    const writers = ['a', 'b'].map((name) =>
+      execaNode(OTHER_PROCESS, ['write', folder, name, '50']),
+    );
+    await Promise.all(writers);
+    assert.equal(index.count(), 100);
+  });
+
+  test('can be replaced by those of a rebuild, in one step', async () => {
+    using index = openServingIndex(temporaryFolder());
+    await index.put(pageOf({ url: 'http://a.org/old', text: 'old' }), 100);
+    const page = pageOf({ url: 'http://a.org/new', text: 'new' });
+    index.replaceAll([{ page, version: 7 }]);
+    assert.deepEqual([...index.pages()], [{ page, version: 7 }]);
+    assert.equal(index.search('old', { limit: 1 }).total, 0);
+    const failing = function* (): Generator<VersionedPage> {
+      yield { page: pageOf({ url: 'http://a.org/half' }), version: 8 };
+      throw new Error('stopped');
+    };
+    assert.throws(() => index.replaceAll(failing()), /stopped/);
+    assert.deepEqual([...index.pages()], [{ page, version: 7 }]);
+  });
+});
+
+describe('a search', () => {
+  test('counts title, anchors and rank for the order, beyond the text', async () => {
+    using index = openServingIndex(temporaryFolder());
+    const filler = 'other words of another page '.repeat(10);
+    const pages: readonly Partial<ServedPage>[] = [
+      { url: 'http://a.org/text', text: `${filler} atomic commit` },
+      { url: 'http://a.org/title', title: 'Atomic Commit', text: filler },
+      { url: 'http://a.org/anchor', anchors: ['atomic commit'], text: filler },
+      { url: 'http://a.org/plain', title: 'Locking', text: filler },
+      { url: 'http://a.org/important', title: 'Locking', text: filler, rank: 30 },
+      ...Array.from({ length: 20 }, (_, i) => ({
+        url: `http://a.org/x${i}`,
+        text: `${filler} ${i}`,
+      })),
+    ];
+    await Promise.all(pages.map((page) => index.put(pageOf(page), 1)));
+    const found = urlsFound(index, 'atomic commits');
+    assert.deepEqual(
+      found,
+      ['title', 'anchor', 'text'].map((name) => `http://a.org/${name}`),
+    );
+    const byRank = ['http://a.org/important', 'http://a.org/plain'];
+    assert.deepEqual(urlsFound(index, 'locking'), byRank);
+  });
+
+  test('marks what matched, in the title and in the best passage of the text', async () => {
+    using index = openServingIndex(temporaryFolder());
+    const text = `${'Begin. '.repeat(99)} It calls sqlite3_open_v2(), then opens. ${'End. '.repeat(99)}`;
+    const duplicates = ['http://b.org/'];
+    const anchors = ['rare', 'often', 'often'];
+    await index.put(pageOf({ title: 'Opening <b> Ünïcode', text, duplicates, anchors }), 1);
+    const { results, total, haveAllWords } = index.search('sqlite3_open unicode', { limit: 5 });
+    const [found] = results;
+    assert.deepEqual([total, haveAllWords], [1, true]);
+    assert.equal(shown(found?.title), 'Opening <b> [Ünïcode]');
+    assert.match(shown(found?.snippet), /^….*It calls \[sqlite3_open\]_v2\(\),.*…$/);
+    assert.ok(shown(found?.snippet).length < 400);
+    assert.deepEqual(found?.duplicates, duplicates);
+    assert.deepEqual(found?.anchors, ['often', 'rare']);
+  });
+
+  test('for words that no page has all of finds pages with some, and says so', async () => {
+    using index = openServingIndex(temporaryFolder());
+    await index.put(pageOf({ text: 'apples grow here' }), 1);
+    const { total, haveAllWords } = index.search('apples pears', { limit: 5 });
+    assert.deepEqual([total, haveAllWords], [1, false]);
+    assert.deepEqual(index.search('pears plums', { limit: 5 }).results, []);
+    assert.equal(index.search('"grow apples"', { limit: 5 }).total, 0);
+    assert.equal(index.search('"apples grow"', { limit: 5 }).total, 1);
+  });
+
+  test('of thousands of pages returns each of them once, page by page', async () => {
+    using index = openServingIndex(temporaryFolder());
+    const urls = Array.from({ length: 4000 }, (_, i) => `http://a.org/${i}`);
+    await Promise.all(urls.map((url) => index.put(pageOf({ url, text: 'same' }), 1)));
+    const seen: string[] = [];
+    for (let offset = 0; offset < 4000; offset += 1000) {
+      const { total, results } = index.search('same', { limit: 1000, offset });
+      assert.equal(total, 4000);
+      seen.push(...results.map(({ url }) => url));
+    }
+    assert.deepEqual(seen.toSorted(), urls.toSorted());
+    assert.deepEqual(index.search('same', { limit: 10, offset: 4000 }).results, []);
+  });
+});
+
+describe('hostile', () => {
+  test('queries are never an error', async () => {
+    using index = openServingIndex(temporaryFolder());
+    await index.put(pageOf({ text: 'or and not near title text' }), 1);
+    const typed = [
+      '',
+      ' ',
+      '"',
+      '""""',
+      'title:or OR',
+      'NEAR(a b, 2)',
+      '^or*',
+      'or AND NOT (',
+      "'; DROP TABLE words; --",
+      '\0or\0',
+      '{title text}: or',
+      '+ - * / \\',
+      '\uD800',
+      '日本語 ＯＲ',
+      'or '.repeat(100_000),
+      'x'.repeat(1_000_000),
+      Array.from({ length: 500 }, (_, i) => `w${i}`).join(' '),
+    ];
+    for (const query of typed) assert.ok(index.search(query, { limit: 3 }).total <= 1, query);
+    assert.equal(index.search('OR AND NOT', { limit: 3 }).total, 1);
+    assert.equal(index.search('title:or', { limit: 3 }).total, 0, 'a column is a word like others');
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 40 }), (query) => {
+        assert.ok(index.search(query, { limit: 3 }).total <= 1);
+      }),
+    );
+  });
+
+  test('pages are kept as they are, but for characters that no text holds', async () => {
+    using index = openServingIndex(temporaryFolder());
+    const text = 'a\0b \u0002forged\u0003 \uD800 <script>alert(1)</script> end';
+    const page = pageOf({ title: text, text, anchors: [text, '"]}'], duplicates: ['http://ü/'] });
+    await index.put(page, 1);
+    const kept = text.toWellFormed().replaceAll(/[\0\u0002\u0003]/g, '\u{FFFD}');
+    const anchors = [kept, '"]}'];
+    assert.deepEqual(
+      [...index.pages()],
+      [{ page: { ...page, title: kept, text: kept, anchors }, version: 1 }],
+    );
+    const { results } = index.search('end', { limit: 1 });
+    assert.equal(shown(results[0]?.snippet), kept.replace('end', '[end]'));
+    assert.equal(shown(results[0]?.title), kept.replace('end', '[end]'));
+  });
+
+  test('pages of a million hits, or of one word, cost a moment and a line', async () => {
+    using index = openServingIndex(temporaryFolder());
+    const big = [
+      pageOf({
+        url: 'http://a.org/hits',
+        text: 'the a '.repeat(500_000),
+        title: 'the '.repeat(1e5),
+      }),
+      pageOf({ url: 'http://a.org/word', text: `the ${'x'.repeat(3_000_000)} the` }),
+    ];
+    await Promise.all(big.map((page) => index.put(page, 1)));
+    const startedMs = performance.now();
+    const { results } = index.search('the', { limit: 10 });
+    const ms = performance.now() - startedMs;
+    assert.equal(results.length, 2);
+    for (const { title, snippet } of results) {
+      assert.ok(shown(title).length < 600 && shown(snippet).length < 1000);
+    }
+    // With FTS5's own snippets it is half an hour.
+    assert.ok(ms < 10_000, `${ms} ms`);
+  });
+});
+
+describe('a folder', () => {
+  test('without an index, or with another file in its place, is one sentence', () => {
+    const folder = temporaryFolder();
+    assert.throws(() => openIndexReader(folder), isOneSentence);
+    mkdirSync(path.join(folder, 'wrong'));
+    writeFileSync(
+      path.join(folder, 'wrong', 'index.sqlite'),
+      'not a database, but a text'.repeat(99),
+    );
+    assert.throws(() => openServingIndex(path.join(folder, 'wrong')), isOneSentence);
+    assert.throws(() => openIndexReader(path.join(folder, 'wrong')), isOneSentence);
+  });
+
+  function isOneSentence(error: unknown): boolean {
+    assert.ok(error instanceof UsageError);
+    assert.match(error.message, /^The serving index in ".*" cannot be opened: [^.]+\.$/);
+    return true;
+  }
+});

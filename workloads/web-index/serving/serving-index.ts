@@ -1,0 +1,85 @@
+/**
+ * The contract of the serving index: what a searcher reads while the crawl is still loading.
+ *
+ * The pipeline exports each changed page to it, at least once and in any order; the version of a
+ * page decides which of two exports holds. So `put` and `remove` may be repeated, and may overtake
+ * one another between processes. Without versions, a late export of an older page would bring it
+ * back, and a page that was removed would return.
+ *
+ * All of it can be computed again from the tables: it is a copy in another order, never the only
+ * place of anything.
+ */
+
+/** A canonical page as a searcher meets it. */
+export interface ServedPage {
+  readonly url: string;
+  readonly title: string;
+  readonly text: string;
+  /** As the page declares it, such as `en`; empty if it declares none. */
+  readonly language: string;
+  /** The texts of the links to it and its duplicates; a text that many pages use is there often. */
+  readonly anchors: readonly string[];
+  /** The other URLs with the same content. */
+  readonly duplicates: readonly string[];
+  /** Its PageRank. Only the ratio to other pages counts. */
+  readonly rank: number;
+  /** When the crawler fetched it, as an ISO 8601 time. */
+  readonly capturedAt: string;
+}
+
+export interface VersionedPage {
+  readonly page: ServedPage;
+  /** Grows with each change of the page; a whole number. */
+  readonly version: number;
+}
+
+/** A text in pieces, some of which matched the query. */
+export type MarkedText = readonly { readonly text: string; readonly isHit: boolean }[];
+
+export interface SearchResult {
+  readonly url: string;
+  readonly title: MarkedText;
+  readonly snippet: MarkedText;
+  readonly language: string;
+  /** Without repetitions, the most frequent first. */
+  readonly anchors: readonly string[];
+  readonly duplicates: readonly string[];
+  readonly capturedAt: string;
+}
+
+export interface SearchResults {
+  /** Pages that match, on all pages of results. */
+  readonly total: number;
+  /** Whether each result has all words of the query; if no page has, each has some. */
+  readonly haveAllWords: boolean;
+  /** The best first. */
+  readonly results: readonly SearchResult[];
+}
+
+export interface SearchRange {
+  readonly limit: number;
+  /** Default 0. */
+  readonly offset?: number | undefined;
+}
+
+/** What a process that only searches needs. */
+export interface IndexReader extends Disposable {
+  /** Any text is a query: nothing that a searcher types is an error. */
+  search(query: string, range: SearchRange): SearchResults;
+  /** The number of pages that are served. */
+  count(): number;
+  /** Every page that is served, in the order of URLs, as of one moment. */
+  pages(): Iterable<VersionedPage>;
+}
+
+export interface ServingIndex extends IndexReader {
+  /**
+   * Serves the page from now on, unless this or a newer version of its URL has been put or removed.
+   * Resolves when that survives a power failure.
+   */
+  put(page: ServedPage, version: number): Promise<void>;
+  /** Serves the URL no more, unless a newer version of it has been put. Resolves as `put` does. */
+  remove(url: string, version: number): Promise<void>;
+  /** Makes it hold exactly these pages, in one step: for a rebuild, and for the result of a batch. */
+  replaceAll(pages: Iterable<VersionedPage>): void;
+}

@@ -13,6 +13,8 @@ export {
   type Recording,
   type Subject,
 } from './recorded-measurement.ts';
+export { type Html, html } from './page/html.ts';
+export { pageColors } from './page/html-page.ts';
 export { captureEnvironment } from './environment.ts';
 export { buildAll, refreshAll } from './all/build-all.ts';
 export { claimsOf, medianMs, numberIn } from './all/claims.ts';

@@ -35,7 +35,7 @@ export function htmlPage({ title, body, charts }: HtmlPage): string {
         <title>${title}</title>
         <link rel="icon" href="data:," />
         <style>
-          ${new Html(fontFaces() + colors() + readFileSync(path.join(import.meta.dirname, 'style.css'), 'utf8'))}
+          ${new Html(fontFaces() + pageColors() + readFileSync(path.join(import.meta.dirname, 'style.css'), 'utf8'))}
         </style>
       </head>
       <body>
@@ -79,7 +79,7 @@ function fontFaces(): string {
 }
 
 /** The colours of the charts as properties of the page, for both colour schemes. */
-function colors(): string {
+export function pageColors(): string {
   const properties = ({ background, text, muted, grid, paper, series }: Theme): string => {
     const named = Object.entries({ background, text, muted, grid, paper });
     const all = [...named, ...series.map((color, i) => [`series-${i}`, color] as const)];

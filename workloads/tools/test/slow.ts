@@ -26,6 +26,7 @@ export const SLOW: readonly string[] = [
   'workloads/microbench/clients.test.ts',
   // A browser, and charts drawn to files.
   'results/report/{page,report,run-record}.test.ts',
+  'workloads/web-index/{search-page/search-page,serving/serving-index}.test.ts',
   // Histories from many seeds, mutants and models.
   'engine/audit/live.test.ts',
   'engine/garbage-collection/histories.test.ts',

@@ -61,9 +61,10 @@ export class Excerpts {
   }
 }
 
-/** FTS5 ends a text at a NUL, marks hits with two more, and SQLite knows no half characters. */
+/** Without characters that would be taken for marks, or end the text for FTS5. */
 export function cleaned(text: string): string {
-  return text.toWellFormed().replaceAll(/[\0\u0002\u0003]/g, '\u{FFFD}');
+  const marks = ['\0', HIT_BEGINS, HIT_ENDS];
+  return marks.reduce((left, mark) => left.replaceAll(mark, '\u{FFFD}'), text.toWellFormed());
 }
 
 /** Cut at spaces where there are any. Each begins in the middle of the one before it. */

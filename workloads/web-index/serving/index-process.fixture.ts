@@ -9,7 +9,7 @@ if (task === 'write') {
   for (let i = 0; i < Number(count); i++) {
     const url = `http://${name}.org/${i}`;
     const page = { title: '', text: url, language: '', anchors: [], duplicates: [], rank: 1 };
-    await index.put({ ...page, url, capturedAt: '' }, 1);
+    await index.put({ ...page, url, capturedMs: 0 }, 1);
     process.stdout.write(`${url}\n`);
   }
 } else {

@@ -15,16 +15,11 @@ export interface ServedPage {
   readonly url: string;
   readonly title: string;
   readonly text: string;
-  /** As the page declares it, such as `en`; empty if it declares none. */
   readonly language: string;
-  /** The texts of the links to it and its duplicates; a text that many pages use is there often. */
-  readonly anchors: readonly string[];
-  /** The other URLs with the same content. */
+  readonly anchors: readonly { readonly text: string; readonly count: number }[];
   readonly duplicates: readonly string[];
-  /** Its PageRank. Only the ratio to other pages counts. */
   readonly rank: number;
-  /** When the crawler fetched it, as an ISO 8601 time. */
-  readonly capturedAt: string;
+  readonly capturedMs: number;
 }
 
 export interface VersionedPage {
@@ -41,10 +36,12 @@ export interface SearchResult {
   readonly title: MarkedText;
   readonly snippet: MarkedText;
   readonly language: string;
-  /** Without repetitions, the most frequent first. */
+  /** Texts of links to it, the most frequent first. */
   readonly anchors: readonly string[];
+  /** Other URLs with the same content. */
   readonly duplicates: readonly string[];
-  readonly capturedAt: string;
+  /** When the crawler fetched it, in milliseconds since 1970. */
+  readonly capturedMs: number;
 }
 
 export interface SearchResults {

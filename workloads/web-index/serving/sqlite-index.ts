@@ -41,7 +41,7 @@ const FILE = 'index.sqlite';
 const SCHEMA_VERSION = 1;
 /** How long a writer waits for another one. Too short: a busy pipeline fails. */
 const BUSY_MS = 30_000;
-const TITLE_CHARACTERS = 200;
+const TITLE_CHARACTERS = 160;
 
 const SCHEMA = `
   PRAGMA user_version = ${SCHEMA_VERSION};
@@ -54,12 +54,12 @@ const SCHEMA = `
     anchors TEXT NOT NULL,
     duplicates TEXT NOT NULL,
     rank REAL NOT NULL,
-    captured_at TEXT NOT NULL
+    captured_ms REAL NOT NULL
   ) STRICT;
   CREATE VIRTUAL TABLE words USING fts5(title, anchors, text, ${TOKENIZER});`;
 
 const COLUMNS =
-  'url, version, language, pages.anchors AS anchors, duplicates, pages.rank AS rank, captured_at, title, text';
+  'url, version, language, pages.anchors AS anchors, duplicates, pages.rank AS rank, captured_ms, title, text';
 
 /** Opens the index of the folder, which is created if it is not there, to write and to search. */
 export function openServingIndex(folder: string): ServingIndex {
@@ -171,7 +171,7 @@ class Reader implements IndexReader {
 
   #result(id: bigint, expression: string): SearchResult {
     const row = this.#shown.get(id) ?? {};
-    const { url, title, text, language, anchors, duplicates, capturedAt } = pageOf(row);
+    const { url, title, text, language, anchors, duplicates, capturedMs } = pageOf(row);
     return {
       url,
       title: this.#excerpts.beginning(title, TITLE_CHARACTERS, expression),
@@ -179,7 +179,7 @@ class Reader implements IndexReader {
       language,
       anchors: mostFrequent(anchors),
       duplicates,
-      capturedAt,
+      capturedMs,
     };
   }
 
@@ -205,11 +205,11 @@ class Writer extends Reader implements ServingIndex {
     super(database);
     this.#versionOf = database.prepare('SELECT version FROM pages WHERE url = ?');
     this.#setPage = database.prepare(
-      `INSERT INTO pages (url, version, is_served, language, anchors, duplicates, rank, captured_at)
+      `INSERT INTO pages (url, version, is_served, language, anchors, duplicates, rank, captured_ms)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (url) DO UPDATE SET version = excluded.version, is_served = excluded.is_served,
          language = excluded.language, anchors = excluded.anchors, duplicates = excluded.duplicates,
-         rank = excluded.rank, captured_at = excluded.captured_at
+         rank = excluded.rank, captured_ms = excluded.captured_ms
        RETURNING id`,
     );
     this.#setWords = database.prepare(
@@ -250,18 +250,17 @@ class Writer extends Reader implements ServingIndex {
     });
   }
 
-  #apply({ url: given, page, version }: Change): void {
-    const url = cleaned(given);
+  #apply({ url, page, version }: Change): void {
     const held = this.#versionOf.get(url);
     if (held !== undefined && numberOf(held, 'version') >= version) return;
-    const { language, anchors, duplicates, rank, capturedAt } = page ?? NOTHING;
-    const lists = [anchors, duplicates].map((list) => JSON.stringify(list.map(cleaned)));
-    const values = [version, page === undefined ? 0 : 1, cleaned(language), ...lists] as const;
-    const row = this.#setPage.get(url, ...values, rank, cleaned(capturedAt));
+    const { language, anchors, duplicates, rank, capturedMs } = page ?? NOTHING;
+    const texts = [language, JSON.stringify(anchors), JSON.stringify(duplicates)];
+    const isServed = page === undefined ? 0 : 1;
+    const row = this.#setPage.get(url, version, isServed, ...texts, rank, capturedMs);
     const id = rowId(row?.['id']);
     this.#dropWords.run(id);
     if (page === undefined) return;
-    const words = [page.title, anchors.join('\n'), page.text].map(cleaned);
+    const words = [page.title, anchorWords(anchors), page.text].map(cleaned);
     this.#setWords.run(id, ...words);
   }
 }
@@ -273,7 +272,7 @@ interface Change {
   readonly version: number;
 }
 
-const NOTHING = { language: '', anchors: [], duplicates: [], rank: 0, capturedAt: '' } as const;
+const NOTHING = { language: '', anchors: [], duplicates: [], rank: 0, capturedMs: 0 } as const;
 
 type Row = Record<string, SQLOutputValue>;
 
@@ -283,16 +282,23 @@ function pageOf(row: Row): ServedPage {
     title: textOf(row, 'title'),
     text: textOf(row, 'text'),
     language: textOf(row, 'language'),
-    anchors: JSON.parse(textOf(row, 'anchors')) as string[],
+    anchors: JSON.parse(textOf(row, 'anchors')) as ServedPage['anchors'],
     duplicates: JSON.parse(textOf(row, 'duplicates')) as string[],
     rank: numberOf(row, 'rank'),
-    capturedAt: textOf(row, 'captured_at'),
+    capturedMs: numberOf(row, 'captured_ms'),
   };
 }
 
-function mostFrequent(anchors: readonly string[]): readonly string[] {
-  const counts = Map.groupBy(anchors, (anchor) => anchor);
-  return [...counts].toSorted(([, a], [, b]) => b.length - a.length).map(([anchor]) => anchor);
+function mostFrequent(anchors: ServedPage['anchors']): readonly string[] {
+  return anchors.toSorted((a, b) => b.count - a.count).map(({ text }) => text);
+}
+
+/** A text that many links use is there more often, but far from as often as it is used. */
+function anchorWords(anchors: ServedPage['anchors']): string {
+  const repeated = anchors.flatMap(({ text, count }) =>
+    Array.from({ length: 1 + Math.floor(Math.log2(count)) }, () => text),
+  );
+  return repeated.join('\n');
 }
 
 function textOf(row: Row, column: string): string {

@@ -1,0 +1,44 @@
+/** How far a crawl is on its way to the searcher, for the panel of the search page. */
+
+export interface LoadStage {
+  /** A few words: `fetched`, `processed`. */
+  readonly name: string;
+  /** Documents that have reached this stage, so far. */
+  readonly documents: number;
+}
+
+export interface LoadStatus {
+  /** `failed` keeps what was loaded before. */
+  readonly state: 'loading' | 'ready' | 'failed';
+  /** In the order in which a document goes through them. */
+  readonly stages: readonly LoadStage[];
+  /** How many documents there will be; null while that is not known. */
+  readonly documentsExpected: number | null;
+  /** A sentence for the searcher, such as why loading failed; empty if there is nothing to say. */
+  readonly remark: string;
+}
+
+/** Tells those who watch about each change. */
+export class LoadProgress {
+  #status: LoadStatus;
+  readonly #watchers = new Set<() => void>();
+
+  constructor(status: LoadStatus) {
+    this.#status = status;
+  }
+
+  get status(): LoadStatus {
+    return this.#status;
+  }
+
+  update(change: Partial<LoadStatus>): void {
+    this.#status = { ...this.#status, ...change };
+    for (const watcher of this.#watchers) watcher();
+  }
+
+  /** Calls `watcher` after each change, until the returned function is called. */
+  watch(watcher: () => void): () => void {
+    this.#watchers.add(watcher);
+    return () => void this.#watchers.delete(watcher);
+  }
+}

@@ -66,3 +66,23 @@ test('"picking a region of the table randomly": scans begin in different places'
   }
   assert.ok(first.size >= 4, [...first].join(' '));
 });
+
+test('a scanner that jumps in a single tablet reaches rows after those that it has seen', async () => {
+  const database = await openTestDatabase({ tables: ['t'] });
+  const rows = Array.from({ length: 300 }, (_, i) => String(i).padStart(4, '0'));
+  for (const row of rows) {
+    const mark = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
+    const mutations = [{ kind: 'set', ...mark } as const];
+    await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
+  }
+  const scanner = new NotificationScanner(database.store, createRandom(1), 't', { jumps: true });
+  const places = new Set<number>();
+  for (let jump = 0; jump < 40; jump++) {
+    const { cells } = await scanner.nextBatch(4);
+    places.add(Number(cells[0]?.row));
+    scanner.jump();
+  }
+  // Without looking ahead it would stay among the first rows: it remembers four of each batch.
+  assert.ok(places.size > 20, `${places.size} places`);
+  assert.ok(Math.max(...places) > 200, `${Math.max(...places)} is the last place`);
+});

@@ -8,15 +8,17 @@
  *
  *     origin ──▶ batch ──▶ batch ──▶ end of table ─▶ beginning ──▶ batch ──▶ origin: full round
  *
- * Where the table is a single tablet, the random place is one of the dirty rows last seen, so that
- * workers spread over the dirty rows.
+ * Where the table is a single tablet, nothing tells which keys it holds, and the random place is one
+ * of the dirty rows last seen, so that workers spread over the dirty rows.
  *
  * The list of tablets may be out of date (P48): tablets only tell where to begin. A scan follows
  * the keys for a full round of the table, and sees every dirty cell wherever it begins.
  *
  * A scanner that jumps ends its scan and begins another one at another place. For that place to be
- * far from the old one, the scanner chooses more carefully: among all keys of a tablet, and among
- * dirty rows of many batches.
+ * far from the old one, the scanner chooses more carefully: among all keys of a tablet, or among the
+ * dirty rows of many batches and those after one of them. Without the latter, a scanner in a single
+ * tablet whose rows are marked in the order of their keys would know only places that the scanner
+ * ahead of it has passed, and meet that one again after each jump.
  */
 import type { Random } from '../base/index.ts';
 import { type Bigtable, nextStart, type Row } from '../bigtable/index.ts';
@@ -34,6 +36,11 @@ export interface Batch {
 const REMEMBERED = 64;
 /** Rows remembered of each batch by a scanner that jumps. */
 const REMEMBERED_OF_BATCH = 8;
+/**
+ * Dirty rows among which a scanner that jumps in a single tablet chooses its place. Fewer: several
+ * scanners meet again. More: each jump reads more rows.
+ */
+const LOOKED_AT = 1_024;
 /** One version tells that a cell is dirty; how often it was marked does not matter. */
 const MARKS = [
   { family: NOTIFY, versions: 1 },
@@ -101,13 +108,23 @@ export class NotificationScanner {
 
   async #randomPlace(): Promise<string> {
     const tablets = await this.#store.sampleRowKeys(notifyTable(this.table));
-    if (tablets.length === 0) return this.#random.pick(['', ...this.#remembered]);
+    if (tablets.length === 0) return this.#placeAmongDirtyRows();
     if (this.#jumps) {
       const index = this.#random.integer(0, tablets.length);
       return randomKeyIn(tablets[index - 1] ?? '', tablets[index], this.#random);
     }
     const tablet = this.#random.pick(['', ...tablets]);
     return tablet + String.fromCodePoint(this.#random.integer(0x20, 0x7e));
+  }
+
+  async #placeAmongDirtyRows(): Promise<string> {
+    const remembered = ['', ...this.#remembered];
+    if (!this.#jumps) return this.#random.pick(remembered);
+    // Half of the times from the beginning: each look goes forward, and many would end at the end.
+    const start = this.#random.pick(['', this.#random.pick(remembered)]);
+    const range = { start, limit: LOOKED_AT };
+    const rows = await this.#store.readRange(notifyTable(this.table), range, MARKS);
+    return rows.length === 0 ? start : this.#random.pick(rows).key;
   }
 
   async #readRows(limit: number): Promise<readonly Row[]> {

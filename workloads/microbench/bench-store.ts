@@ -2,10 +2,13 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import {
+  batchTimestamps,
   type Bigtable,
+  openLeasedAllocator,
   openPercolator,
   openStore,
   type Percolator,
+  systemClock,
   type TimestampOracle,
 } from '#engine';
 import { checkStoreName, provideStore } from '../harness/stores/index.ts';
@@ -26,8 +29,8 @@ export interface BenchStore extends AsyncDisposable {
   readonly servers: Servers;
   /** Oracle and lock service as processes; null without `--processes`. */
   readonly services: Services | null;
-  /** The oracle for every other database on this store; undefined if each keeps it in the store. */
-  readonly oracle: TimestampOracle | undefined;
+  /** The oracle of every database on this store. */
+  readonly oracle: TimestampOracle;
   /** Groups that the embedded storage has written so far, each with an fsync; null elsewhere. */
   diskCommits(): number | null;
   /** Returns a number above those of all operations so far. */
@@ -58,7 +61,8 @@ export async function openBenchStore(
   store.onChange?.(() => commits++); // This process owns the store: once for each group.
   const { address, serverPids } = provided;
   const services = plan.processes === 0 ? null : cleanup.use(await openServices(address, signal));
-  const oracle = services?.oracle;
+  const oracle =
+    services?.oracle ?? batchTimestamps(cleanup.use(await openLeasedAllocator(store, systemClock)));
   const percolator = cleanup.use(await openPercolator({ store, oracle, ...plan.engine }));
   // None of our tables stays in the store, whatever it is.
   cleanup.defer(() => dropTables(percolator));

@@ -6,7 +6,7 @@ const SHARED =
 
 const ONE_PROCESS: readonly string[] = [
   `One process with one JavaScript thread is the client; ${SHARED}`,
-  'The timestamp oracle is kept in the same storage, and the numbers include its reads; the paper had a server for it.',
+  'The timestamp oracle hands out timestamps from memory under a lease, like the paper’s, but in the process of the benchmark; --processes gives it a process and each request a way there.',
 ];
 
 const ALWAYS: readonly string[] = [

@@ -67,9 +67,9 @@ describe('the smoke profile', async () => {
     const calls = (of: string): number => callsOf(out, of);
     assert.equal(calls('raw read'), 1);
     assert.equal(calls('raw write'), 1);
-    // Callers share requests to the oracle, so these add little.
-    assert.ok(calls('Percolator read') >= 1 && calls('Percolator read') < 1.5);
-    assert.ok(calls('Percolator write') >= 2 && calls('Percolator write') < 2.5);
+    // The oracle renews its lease now and then, and otherwise calls no storage.
+    assert.ok(calls('Percolator read') >= 1 && calls('Percolator read') < 1.1);
+    assert.ok(calls('Percolator write') >= 2 && calls('Percolator write') < 2.1);
   });
 
   test('leaves the results and nothing else', () => {

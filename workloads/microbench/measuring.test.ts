@@ -21,8 +21,8 @@ describe('a ratio', () => {
     const { value, low, high } = estimate([1, 2, 4]);
     assert.ok(Math.abs(value - 2) < 1e-12);
     // Logarithms 0, ln 2, 2 ln 2: standard error ln 2 / sqrt 3; t for 2 degrees of freedom is
-    // 4.303.
-    const off = Math.exp((4.303 * Math.log(2)) / Math.sqrt(3));
+    // 4.302653.
+    const off = Math.exp((4.302652729696 * Math.log(2)) / Math.sqrt(3));
     assert.ok(Math.abs((low ?? 0) - 2 / off) < 1e-9);
     assert.ok(Math.abs((high ?? 0) - 2 * off) < 1e-9);
   });

@@ -173,7 +173,7 @@ export function messagesTable(results: readonly StoreResult[]): ResultTable {
     name: 'messages',
     title: 'Messages per operation',
     caption:
-      'Calls of the storage per operation; the callers of the measurement share requests to the oracle; ' +
+      'Calls of the storage per operation; the oracle adds only the renewals of its lease; ' +
       'bytes are of keys, names, timestamps and values, before any encoding; disk commits are groups that ' +
       'the embedded storage writes, each with its fsync, and that callers share.',
     columns: ['store', 'operation', 'calls', 'bytes sent', 'bytes received', 'disk commits'],

@@ -49,6 +49,7 @@ const rooms: Record<string, readonly string[]> = {
   failover: ['harness', 'brokerage', 'crawl-rate'],
   'web-index': ['harness', 'crawl-rate'],
   bench: ['harness', 'crawl-rate'],
+  'virtual-cluster': ['harness', 'crawl-rate', 'brokerage'],
   verification: ['harness'],
   tools: ['harness', 'crawl-rate', 'verification'],
 };

@@ -1,0 +1,161 @@
+/**
+ * What each thing costs in the virtual cluster, as numbers: the type, and what its files must hold.
+ *
+ * A file gives each number a value, a unit and a source; `assumed` marks those that no source
+ * states, so that a sensitivity analysis knows what to vary. The simulation sees plain numbers.
+ *
+ * How the costs of a call add up, at the server and at the client alike:
+ *
+ *     call.fixed + call.perByte × bytes                     once for each call
+ *     + row.fixed + row.perCell × cells                     for each row of the call, by its kind
+ *
+ * Bytes and cells count in both directions. All of that takes a core; log, disk and network do not.
+ */
+
+/** Processor time of one core. */
+interface SidedUs {
+  readonly serverUs: number;
+  readonly clientUs: number;
+}
+
+/** Of a row in a call. `perCell` counts the cells that the call carries of this row. */
+export interface RowCost {
+  readonly fixed: SidedUs;
+  readonly perCell: SidedUs;
+}
+
+/** Log-normal, given by two of its quantiles; a constant if they are equal. */
+export interface Duration {
+  readonly medianUs: number;
+  readonly p99Us: number;
+}
+
+export interface Calibration {
+  readonly cluster: {
+    readonly tabletServers: number;
+    readonly tabletServerCores: number;
+    /** 0: workers run on the machines of the tablet servers, and share their cores. */
+    readonly workerMachines: number;
+    readonly workerCores: number;
+  };
+  readonly storage: {
+    readonly call: {
+      readonly fixed: SidedUs;
+      readonly perByte: { readonly serverNs: number; readonly clientNs: number };
+    };
+    readonly read: RowCost;
+    readonly mutate: RowCost;
+    readonly conditionalMutate: RowCost;
+    /** Of each row that a scan returns; a scan of nothing costs the call. */
+    readonly scan: RowCost;
+    /** Compactions and copies of the log: processor time in the background, anywhere. */
+    readonly maintenancePerByteNs: number;
+  };
+  /** From the mutation in memory until it is durable, for all mutations of a group together. */
+  readonly log: { readonly wait: Duration };
+  /** A row that is not in the cache costs a read of the disk, and `missCpuUs` of the server. */
+  readonly cache: {
+    readonly bytesPerServer: number;
+    readonly missCpuUs: number;
+    readonly missDiskUs: number;
+  };
+  readonly disk: { readonly perMachine: number; readonly bytesPerSecond: number };
+  readonly network: { readonly roundTrip: Duration; readonly bytesPerSecond: number };
+  readonly oracle: {
+    readonly cores: number;
+    readonly perCallUs: number;
+    readonly perTimestampUs: number;
+  };
+  readonly lockService: { readonly cores: number; readonly perCallUs: number };
+  readonly failures: {
+    /** From the death of a tablet server until its tablets are given to others. */
+    readonly detectionMs: number;
+    readonly logReplayBytesPerSecond: number;
+  };
+  readonly batch: {
+    /** From the call until the first task of a MapReduce runs, and after its last. */
+    readonly jobStartMs: number;
+    readonly taskStartMs: number;
+    readonly splitBytes: number;
+    readonly map: { readonly perRecordUs: number; readonly perByteNs: number };
+    readonly sort: { readonly perRecordUs: number };
+    readonly reduce: { readonly perRecordUs: number };
+    /** Of all machines, during a run: a share is slower, its tasks so many times as long. */
+    readonly stragglers: { readonly share: number; readonly times: number };
+  };
+}
+
+/** One number of a file. */
+export interface Entry {
+  readonly value: number;
+  readonly unit: string;
+  /** Where the number is stated or was measured, or why it is assumed to be this. */
+  readonly source: string;
+  readonly assumed?: true;
+}
+
+interface Limits {
+  readonly unit: string;
+  readonly min: number;
+  readonly max: number;
+  readonly isWhole?: true;
+}
+
+/** The tree of a calibration with something else in the place of its numbers. */
+export type Like<T, Leaf> = {
+  readonly [K in keyof T]: T[K] extends number ? Leaf : Like<T[K], Leaf>;
+};
+
+const HOUR_US = 3.6e9;
+const us: Limits = { unit: 'µs', min: 0, max: HOUR_US };
+const ms: Limits = { unit: 'ms', min: 0, max: HOUR_US / 1000 };
+const ns: Limits = { unit: 'ns', min: 0, max: HOUR_US };
+const bytes: Limits = { unit: 'bytes', min: 1, max: 1e18 };
+const perSecond: Limits = { unit: 'bytes/s', min: 1, max: 1e15 };
+const cores: Limits = { unit: 'cores', min: 1, max: 10_000, isWhole: true };
+const machines: Limits = { unit: 'machines', min: 1, max: 1e5, isWhole: true };
+
+const sided = { serverUs: us, clientUs: us };
+const rowCost = { fixed: sided, perCell: sided };
+const duration = { medianUs: { ...us, min: 0.001 }, p99Us: { ...us, min: 0.001 } };
+
+/** The unit and the limits of each number; limits keep out slips, not strange clusters. */
+export const LIMITS: Like<Calibration, Limits> = {
+  cluster: {
+    tabletServers: machines,
+    tabletServerCores: cores,
+    workerMachines: { ...machines, min: 0 },
+    workerCores: cores,
+  },
+  storage: {
+    call: { fixed: sided, perByte: { serverNs: ns, clientNs: ns } },
+    read: rowCost,
+    mutate: rowCost,
+    conditionalMutate: rowCost,
+    scan: rowCost,
+    maintenancePerByteNs: ns,
+  },
+  log: { wait: duration },
+  cache: { bytesPerServer: bytes, missCpuUs: us, missDiskUs: us },
+  disk: {
+    perMachine: { unit: 'disks', min: 1, max: 1000, isWhole: true },
+    bytesPerSecond: perSecond,
+  },
+  network: { roundTrip: duration, bytesPerSecond: perSecond },
+  oracle: { cores, perCallUs: us, perTimestampUs: us },
+  lockService: { cores, perCallUs: us },
+  failures: { detectionMs: ms, logReplayBytesPerSecond: perSecond },
+  batch: {
+    jobStartMs: ms,
+    taskStartMs: ms,
+    splitBytes: bytes,
+    map: { perRecordUs: us, perByteNs: ns },
+    sort: { perRecordUs: us },
+    reduce: { perRecordUs: us },
+    stragglers: {
+      share: { unit: 'of the machines', min: 0, max: 1 },
+      times: { unit: 'times', min: 1, max: 1000 },
+    },
+  },
+};
+export type { Limits };

@@ -1,0 +1,51 @@
+/**
+ * How sure a result is: the assumed numbers of a calibration, each to be halved and doubled.
+ *
+ * Durations and shares keep to their meaning: a p99 moves with its median, a share stays at most 1,
+ * whole numbers stay whole and at least 1.
+ */
+import { type Calibration, type Entry, type Limits, LIMITS } from './calibration.ts';
+import { isEntry, type LoadedCalibration, type Tree, valuesOf } from './load.ts';
+
+/** The places of all assumed numbers that are not 0: `oracle.perCallUs`. */
+export function assumedPlaces({ entries }: LoadedCalibration): readonly string[] {
+  return placesIn(entries as unknown as Tree<Entry>, '').filter(
+    (place) => !(place.endsWith('.p99Us') && isAssumed(entries, place.replace('p99', 'median'))),
+  );
+}
+
+function placesIn(tree: Tree<Entry>, prefix: string): readonly string[] {
+  return Object.entries(tree).flatMap(([key, node]) => {
+    const place = `${prefix}${key}`;
+    if (!isEntry(node)) return placesIn(node, `${place}.`);
+    return node.assumed === true && node.value !== 0 ? [place] : [];
+  });
+}
+
+function isAssumed(entries: LoadedCalibration['entries'], place: string): boolean {
+  return (at(entries, place) as Entry).assumed === true;
+}
+
+/** The calibration with the number at `place` multiplied by `factor`. */
+export function varied({ entries }: LoadedCalibration, place: string, factor: number): Calibration {
+  const values = structuredClone(valuesOf(entries as unknown as Tree<Entry>));
+  multiply(values, place, factor);
+  if (place.endsWith('.medianUs')) multiply(values, place.replace('median', 'p99'), factor);
+  return values as unknown as Calibration;
+}
+
+function multiply(values: Tree<number>, place: string, factor: number): void {
+  const keys = place.split('.');
+  const last = keys.pop() ?? '';
+  const parent = at(values, keys.join('.')) as Record<string, number>;
+  const { min, max, isWhole } = at(LIMITS, place) as Limits;
+  const product = (parent[last] ?? Number.NaN) * factor;
+  const value = isWhole === true ? Math.round(product) : product;
+  parent[last] = Math.min(max, Math.max(min, value));
+}
+
+function at(tree: object, place: string): unknown {
+  return place
+    .split('.')
+    .reduce<unknown>((node, key) => (node as Record<string, unknown>)[key], tree);
+}

@@ -49,15 +49,16 @@ const rooms: Record<string, readonly string[]> = {
   failover: ['harness', 'brokerage', 'crawl-rate'],
   'web-index': ['harness', 'crawl-rate'],
   bench: ['harness', 'crawl-rate'],
-  'virtual-cluster': ['harness', 'crawl-rate', 'brokerage'],
   verification: ['harness'],
+  'virtual-cluster': ['harness', 'crawl-rate', 'microbench', 'brokerage', 'verification'],
   tools: ['harness', 'crawl-rate', 'verification'],
 };
 
 /**
  * The verification imports the inside of the engine: it simulates it, and puts mistakes into it.
+ * The virtual cluster simulates it, too.
  */
-const insiders = new Set(['verification']);
+const insiders = new Set(['verification', 'virtual-cluster']);
 
 const outside = ['#*', '#*/**', '**/workloads/**', '**/mapreduce-baseline/**', '**/results/**'];
 

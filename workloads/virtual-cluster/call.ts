@@ -1,0 +1,285 @@
+/**
+ * One call of a client to a tablet server, with one row or many, and what it costs on its way:
+ *
+ *     client's cores ─▶ its card ─▶ half a round trip ─▶ server: applied ─▶ disk, if not in the cache
+ *                                                                 ─▶ server's cores ─▶ log
+ *     client's cores ◀─ half a round trip ◀─ server's card ◀──────────────────────────────┘
+ *
+ * A row is applied when its call arrives, which is one moment between sending and answer, in the
+ * order of arrival. Queues are first come first served, so the same moment decides when the call
+ * will be finished, and a call has only two events: its arrival and its answer. The client's work on
+ * the answer makes its cores busy, but does not delay that answer.
+ *
+ * If the server dies before it has finished, the answer is lost. The client hears of that when the
+ * cluster does, and then sends reads and blind mutations again; the outcome of a conditional
+ * mutation is in doubt. What was applied stays: its log survives.
+ */
+import { PercolatorError } from '#engine/base';
+import type { Machine } from './machine.ts';
+import type { OperationKind } from './costs.ts';
+import type { Storage } from './storage.ts';
+import type { VirtualEvent } from './event-loop.ts';
+import type { Tablet } from './tablets.ts';
+
+/** The part of an operation that concerns one row, or one tablet of a scan. */
+export abstract class RowWork {
+  readonly table: string;
+  readonly row: string;
+  /** Cells and bytes that go to the server. */
+  readonly cells: number;
+  readonly bytes: number;
+  /** Cells, bytes and rows of the answer, set by `serve`. */
+  answerCells = 0;
+  answerBytes = 0;
+  rows = 1;
+  error: unknown;
+
+  constructor(
+    table: string,
+    row: string,
+    size: { readonly cells: number; readonly bytes: number },
+  ) {
+    this.table = table;
+    this.row = row;
+    this.cells = size.cells;
+    this.bytes = size.bytes;
+  }
+
+  /** At the server. May throw errors of the engine. */
+  abstract serve(storage: Storage, tablet: Tablet): void;
+  /** At the client: the answer, or the error that `serve` has thrown. */
+  abstract settle(): void;
+  abstract fail(error: unknown): void;
+}
+
+/** Who calls: a life of a machine. */
+export interface Caller {
+  readonly machine: Machine;
+  readonly life: number;
+}
+
+/** Bytes of the head of a message. */
+const HEAD_BYTES = 64;
+
+export function sendRows(
+  storage: Storage,
+  caller: Caller,
+  kind: OperationKind,
+  works: readonly RowWork[],
+): void {
+  const [only] = works;
+  if (works.length === 1 && only !== undefined) {
+    const tablet = storage.tablets.find(only.table, only.row);
+    new Call(storage, caller, { kind, works, server: tablet?.server }).send();
+    return;
+  }
+  const byServer = Map.groupBy(works, ({ table, row }) => storage.tablets.find(table, row)?.server);
+  for (const [server, group] of byServer) {
+    new Call(storage, caller, { kind, works: group, server }).send();
+  }
+}
+
+class Call implements VirtualEvent {
+  readonly #storage: Storage;
+  readonly #caller: Caller;
+  readonly #kind: OperationKind;
+  readonly #works: readonly RowWork[];
+  /** Undefined if there is no such table: then another server says so. */
+  readonly #server: Machine;
+  readonly #serverLife: number;
+  #state: 'arriving' | 'served' | 'moved' | 'lost' = 'arriving';
+  #sentUs = 0;
+  #arrivedUs = 0;
+  #finishUs = 0;
+  #answerBytes = HEAD_BYTES;
+  #answerCells = 0;
+
+  constructor(
+    storage: Storage,
+    caller: Caller,
+    given: {
+      readonly kind: OperationKind;
+      readonly works: readonly RowWork[];
+      readonly server: Machine | undefined;
+    },
+  ) {
+    this.#storage = storage;
+    this.#caller = caller;
+    this.#kind = given.kind;
+    this.#works = given.works;
+    this.#server = given.server ?? (storage.servers[0] as Machine);
+    this.#serverLife = this.#server.life;
+  }
+
+  send(): void {
+    const { loop, costs } = this.#storage;
+    const { machine } = this.#caller;
+    let bytes = HEAD_BYTES;
+    let cells = 0;
+    for (const work of this.#works) {
+      bytes += work.bytes;
+      cells += work.cells;
+    }
+    const us =
+      costs.callUs('clientUs') +
+      costs.bytesUs('clientUs', bytes) +
+      costs.rowUs('clientUs', this.#kind) * this.#works.length +
+      costs.cellsUs('clientUs', this.#kind, cells);
+    const counts = this.#storage.counts[this.#kind];
+    counts.sent++;
+    counts.bytes += bytes;
+    counts.cells += cells;
+    counts.clientUs += us;
+    this.#storage.countInFlight(1);
+    this.#sentUs = loop.nowUs;
+    const readyUs = machine.cores.take(loop.nowUs, us);
+    const leftUs = machine.card.take(readyUs, costs.cardUs(bytes));
+    loop.at(leftUs + costs.roundTrip.next() / 2, this);
+  }
+
+  happen(): void {
+    if (this.#state === 'arriving') this.#arrive();
+    else if (this.#state === 'served') this.#answer();
+    else this.#sendAgain();
+  }
+
+  #arrive(): void {
+    const { loop, tablets, costs } = this.#storage;
+    if (this.#isServerDead()) return this.#lose();
+    let availableUs = 0;
+    for (const { table, row } of this.#works) {
+      const tablet = tablets.find(table, row);
+      if (tablet === undefined) continue;
+      if (tablet.server !== this.#server) {
+        this.#state = 'moved';
+        loop.after(costs.roundTrip.next() / 2, this);
+        return;
+      }
+      if (tablet.availableUs > availableUs) ({ availableUs } = tablet);
+    }
+    // The server holds what has come for a tablet that it is still loading.
+    if (availableUs > loop.nowUs) loop.at(availableUs, this);
+    else this.#serve();
+  }
+
+  #serve(): void {
+    const { loop, costs } = this.#storage;
+    const kind = this.#kind;
+    const counts = this.#storage.counts[kind];
+    let us = costs.callUs('serverUs');
+    let bytes = HEAD_BYTES;
+    let misses = 0;
+    for (const work of this.#works) {
+      if (this.#serveRow(work)) misses++;
+      this.#answerBytes += work.answerBytes;
+      this.#answerCells += work.answerCells;
+      bytes += work.bytes + work.answerBytes;
+      us += costs.rowUs('serverUs', kind) * work.rows;
+      us += costs.cellsUs('serverUs', kind, work.cells + work.answerCells);
+      counts.rows += work.rows;
+    }
+    us += costs.bytesUs('serverUs', bytes);
+    counts.cells += this.#answerCells;
+    counts.bytes += this.#answerBytes;
+    counts.serverUs += us;
+    this.#arrivedUs = loop.nowUs;
+    this.#finishUs = this.#finish(us, misses);
+    this.#state = 'served';
+    const leftUs = this.#server.card.take(this.#finishUs, costs.cardUs(this.#answerBytes));
+    loop.at(leftUs + costs.roundTrip.next() / 2, this);
+  }
+
+  /** Whether it needed the disk. */
+  #serveRow(work: RowWork): boolean {
+    const { tablets, tables } = this.#storage;
+    const tablet = tablets.find(work.table, work.row);
+    const data = tables.get(work.table);
+    try {
+      if (tablet === undefined || data === undefined) {
+        throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${work.table}`);
+      }
+      const needsRead = this.#kind === 'read' || this.#kind === 'conditionalMutate';
+      const isMiss = needsRead && this.#storage.misses(data, tablet, work.row);
+      tablet.operations++;
+      if (this.#kind === 'mutate' || this.#kind === 'conditionalMutate') {
+        tablet.logBytes += work.bytes;
+      }
+      work.serve(this.#storage, tablet);
+      return isMiss;
+    } catch (error) {
+      if (!(error instanceof PercolatorError)) throw error;
+      work.error = error;
+      return false;
+    }
+  }
+
+  #finish(us: number, misses: number): number {
+    const { loop, costs, counts } = this.#storage;
+    const { nowUs } = loop;
+    const { missCpuUs, missDiskUs } = costs.calibration.cache;
+    let diskUs = 0;
+    for (let i = 0; i < misses; i++) diskUs = this.#server.disks.take(nowUs, missDiskUs) - nowUs;
+    counts[this.#kind].misses += misses;
+    const isLogged = this.#kind === 'mutate' || this.#kind === 'conditionalMutate';
+    const logUs = isLogged ? costs.logWait.next() : 0;
+    return this.#server.cores.take(nowUs, us + misses * missCpuUs) + diskUs + logUs;
+  }
+
+  #answer(): void {
+    const { loop, costs } = this.#storage;
+    if (this.#isServerDead() && this.#server.diedUs < this.#finishUs) return this.#lose();
+    const delayUs = this.#server.delayedUs(this.#arrivedUs, this.#finishUs);
+    if (delayUs > 0) {
+      this.#arrivedUs = this.#finishUs; // Those pauses have been taken into account.
+      this.#finishUs += delayUs;
+      loop.after(delayUs, this);
+      return;
+    }
+    const counts = this.#storage.counts[this.#kind];
+    counts.answered++;
+    counts.latencyUs += loop.nowUs - this.#sentUs;
+    this.#storage.countInFlight(-1);
+    const { machine, life } = this.#caller;
+    const us =
+      costs.bytesUs('clientUs', this.#answerBytes) +
+      costs.cellsUs('clientUs', this.#kind, this.#answerCells);
+    if (us > 0 && machine.isAlive && machine.life === life) {
+      machine.cores.take(loop.nowUs, us);
+      counts.clientUs += us;
+    }
+    machine.deliver(life, () => {
+      for (const work of this.#works) settle(work);
+    });
+  }
+
+  #isServerDead(): boolean {
+    return !this.#server.isAlive || this.#server.life !== this.#serverLife;
+  }
+
+  #lose(): void {
+    const { loop, costs } = this.#storage;
+    this.#state = 'lost';
+    const { detectionMs } = costs.calibration.failures;
+    loop.at(this.#server.diedUs + detectionMs * 1000, this);
+  }
+
+  /** The client has heard that its call did not arrive where it should, or was lost. */
+  #sendAgain(): void {
+    const { loop, counts } = this.#storage;
+    const { machine, life } = this.#caller;
+    counts[this.#kind].lost++;
+    counts[this.#kind].latencyUs += loop.nowUs - this.#sentUs;
+    this.#storage.countInFlight(-1);
+    machine.deliver(life, () => {
+      if (this.#state === 'lost' && this.#kind === 'conditionalMutate') {
+        const error = new PercolatorError('STORE_IN_DOUBT', 'the tablet server has died');
+        for (const work of this.#works) work.fail(error);
+      } else sendRows(this.#storage, this.#caller, this.#kind, this.#works);
+    });
+  }
+}
+
+function settle(work: RowWork): void {
+  if (work.error === undefined) work.settle();
+  else work.fail(work.error);
+}

@@ -1,0 +1,460 @@
+/**
+ * The storage contract, as a process on a machine of the cluster sees it: a client of the virtual
+ * Bigtable. Its rows go to their tablet servers, those of one server in one call (call.ts).
+ *
+ * The client of Bigtable that it stands for knows where tablets are, and sends again what may be
+ * repeated. As in the paper, conditional mutations for one server travel together (section 2.5).
+ */
+import { PercolatorError } from '#engine/base';
+import type {
+  Bigtable,
+  CellFilter,
+  ConditionalRowMutation,
+  Manifest,
+  Mutation,
+  Row,
+  RowMutation,
+  RowRange,
+} from '../../engine/bigtable/index.ts';
+import {
+  invalid,
+  validateFilter,
+  validateMutation,
+  validateRange,
+  validateRowKey,
+  validateSchema,
+} from '../../engine/bigtable/validate.ts';
+import { type Caller, RowWork, sendRows } from './call.ts';
+import type { OperationKind } from './costs.ts';
+import { compareKeys } from './key-order.ts';
+import type { Storage } from './storage.ts';
+import { bytesOf } from './table-data.ts';
+import type { Tablet } from './tablets.ts';
+
+export const MANIFEST: Manifest = {
+  name: 'virtual',
+  conditionalBatch: true,
+  ordered: false,
+  splits: true,
+  durability: 'the log of a tablet server survives its death; nothing survives the simulation',
+};
+
+export class ClientStore implements Bigtable {
+  readonly manifest: Manifest = MANIFEST;
+  readonly #storage: Storage;
+  readonly #caller: Caller;
+  #isClosed = false;
+  #inFlight = 0;
+  #closing: (() => void)[] = [];
+
+  constructor(storage: Storage, caller: Caller) {
+    this.#storage = storage;
+    this.#caller = caller;
+  }
+
+  readRow(table: string, row: string, filters: readonly CellFilter[]): Promise<Row | undefined> {
+    return this.#call('read', (resolve, reject) => {
+      validateRowKey(row);
+      filters.forEach(validateFilter);
+      return [new ReadWork({ table, row, filters }, { resolve, reject })];
+    });
+  }
+
+  readRows(
+    table: string,
+    rows: readonly string[],
+    filters: readonly CellFilter[],
+  ): Promise<readonly (Row | undefined)[]> {
+    return this.#callMany<Row | undefined>('read', rows.length, (settlers) => {
+      rows.forEach(validateRowKey);
+      filters.forEach(validateFilter);
+      return rows.map((row, i) => new ReadWork({ table, row, filters }, settlers(i)));
+    });
+  }
+
+  /** One call for each tablet that the rows come from, one after the other. */
+  async readRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    const { end, limit } = range;
+    const isOver = (start: string): boolean => end !== undefined && compareKeys(start, end) >= 0;
+    const rows: Row[] = [];
+    for (let start: string | undefined = range.start ?? ''; start !== undefined;) {
+      if (isOver(start)) break;
+      const rest = { start, end, limit: limit - rows.length };
+      const found: Scanned = await this.#call('scan', (resolve, reject) => {
+        validateRange(range);
+        filters.forEach(validateFilter);
+        return [new ScanWork({ table, range: rest, filters }, { resolve, reject })];
+      });
+      rows.push(...found.rows);
+      if (rows.length >= limit) break;
+      start = found.next;
+    }
+    return rows;
+  }
+
+  checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {
+    return this.#call('conditionalMutate', (resolve, reject) => {
+      validateConditional(conditional);
+      return [new ConditionalWork(conditional, { resolve, reject })];
+    });
+  }
+
+  async checkAndMutateRows(
+    conditionals: readonly ConditionalRowMutation[],
+  ): Promise<readonly (boolean | Error)[]> {
+    const errors = conditionals.map(errorOf);
+    const valid = conditionals.filter((_, i) => errors[i] === undefined);
+    const answers = await this.#callMany<boolean | Error>(
+      'conditionalMutate',
+      valid.length,
+      (settlers) => {
+        return valid.map((conditional, i) => {
+          const { resolve } = settlers(i);
+          const reject = (error: unknown): void => resolve(error as Error);
+          return new ConditionalWork(conditional, { resolve, reject });
+        });
+      },
+    ).catch((error: unknown) => valid.map(() => error as Error));
+    let next = 0;
+    return errors.map((error) => error ?? (answers[next++] as boolean | Error));
+  }
+
+  async mutateRows(rows: readonly RowMutation[]): Promise<void> {
+    await this.#callMany<void>('mutate', rows.length, (settlers) => {
+      rows.forEach(validateRowMutation);
+      return rows.map((row, i) => new MutateWork(row, settlers(i)));
+    });
+  }
+
+  /** Clients know the tablets, so it takes a round trip and costs nothing. */
+  sampleRowKeys(table: string): Promise<readonly string[]> {
+    return this.#administer(() => {
+      this.#storage.table(table);
+      return this.#storage.tablets.splitsOf(table);
+    });
+  }
+
+  async createTable(...[table, schema]: Parameters<Bigtable['createTable']>): Promise<void> {
+    validateSchema(table, schema);
+    return this.#administer(() => this.#storage.createTable(table, schema));
+  }
+
+  listTables(): Promise<readonly string[]> {
+    return this.#administer(() => [...this.#storage.tables.keys()]);
+  }
+
+  dropTable(table: string): Promise<void> {
+    return this.#administer(() => this.#storage.dropTable(table));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    while (this.#inFlight > 0) {
+      await new Promise<void>((resolve) => this.#closing.push(resolve));
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #call<T>(
+    kind: OperationKind,
+    works: (resolve: (value: T) => void, reject: (error: unknown) => void) => readonly RowWork[],
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#assertOpen();
+      const made = works(
+        (value) => {
+          this.#ended();
+          resolve(value);
+        },
+        (error) => {
+          this.#ended();
+          reject(asError(error));
+        },
+      );
+      this.#inFlight++;
+      sendRows(this.#storage, this.#caller, kind, made);
+    });
+  }
+
+  /** All answers in order; the first error, when all have been answered. */
+  #callMany<T>(
+    kind: OperationKind,
+    count: number,
+    works: (settlers: (i: number) => Settlers<T>) => readonly RowWork[],
+  ): Promise<readonly T[]> {
+    return new Promise((resolve, reject) => {
+      this.#assertOpen();
+      const answers = Array.from<T>({ length: count });
+      let left = count;
+      let failed: { readonly error: unknown } | undefined;
+      const end = (): void => {
+        if (--left > 0) return;
+        this.#ended();
+        if (failed === undefined) resolve(answers);
+        else reject(asError(failed.error));
+      };
+      const made = works((i) => ({
+        resolve: (value) => {
+          answers[i] = value;
+          end();
+        },
+        reject: (error) => {
+          failed ??= { error };
+          end();
+        },
+      }));
+      if (count === 0) return resolve(answers);
+      this.#inFlight++;
+      sendRows(this.#storage, this.#caller, kind, made);
+    });
+  }
+
+  /** To the master, which has all the time in the world. */
+  #administer<T>(change: () => T): Promise<T> {
+    const { loop, costs } = this.#storage;
+    const { machine, life } = this.#caller;
+    return new Promise((resolve, reject) => {
+      this.#assertOpen();
+      this.#inFlight++;
+      const roundTripUs = costs.roundTrip.next();
+      const hear = (settle: () => void): void => {
+        const happen = (): void =>
+          machine.deliver(life, () => {
+            this.#ended();
+            settle();
+          });
+        loop.after(roundTripUs / 2, { happen });
+      };
+      const happen = (): void => {
+        try {
+          const value = change();
+          hear(() => resolve(value));
+        } catch (error) {
+          if (!(error instanceof PercolatorError)) throw error;
+          hear(() => reject(error));
+        }
+      };
+      loop.after(roundTripUs / 2, { happen });
+    });
+  }
+
+  #ended(): void {
+    this.#inFlight--;
+    if (this.#inFlight > 0 || this.#closing.length === 0) return;
+    const closing = this.#closing;
+    this.#closing = [];
+    for (const resolve of closing) resolve();
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new PercolatorError('STORE_CLOSED', 'the virtual store was closed');
+  }
+}
+
+interface Settlers<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class ReadWork extends RowWork {
+  readonly #filters: readonly CellFilter[];
+  readonly #settlers: Settlers<Row | undefined>;
+  #found: Row | undefined;
+
+  constructor(
+    {
+      table,
+      row,
+      filters,
+    }: Readonly<Record<'table' | 'row', string>> & {
+      readonly filters: readonly CellFilter[];
+    },
+    settlers: Settlers<Row | undefined>,
+  ) {
+    super(table, row, { cells: 0, bytes: row.length + FILTER_BYTES * filters.length });
+    this.#filters = filters;
+    this.#settlers = settlers;
+  }
+
+  serve(storage: Storage): void {
+    const data = storage.table(this.table);
+    for (const { family } of this.#filters) data.requireFamily(family);
+    this.#found = data.readRow(this.row, this.#filters);
+    countCells(this, this.#found);
+  }
+
+  settle(): void {
+    this.#settlers.resolve(this.#found);
+  }
+
+  fail(error: unknown): void {
+    this.#settlers.reject(error);
+  }
+}
+
+interface Scanned {
+  readonly rows: readonly Row[];
+  /** Where the next tablet begins, if the range goes on there. */
+  readonly next: string | undefined;
+}
+
+class ScanWork extends RowWork {
+  readonly #range: RowRange & { readonly limit: number };
+  readonly #filters: readonly CellFilter[];
+  readonly #settlers: Settlers<Scanned>;
+  #scanned: Scanned = { rows: [], next: undefined };
+
+  constructor(
+    given: {
+      readonly table: string;
+      readonly range: RowRange & { readonly limit: number };
+      readonly filters: readonly CellFilter[];
+    },
+    settlers: Settlers<Scanned>,
+  ) {
+    const { table, range, filters } = given;
+    const bytes = 2 * (range.start?.length ?? 0) + FILTER_BYTES * filters.length;
+    super(table, range.start ?? '', { cells: 0, bytes });
+    this.#range = range;
+    this.#filters = filters;
+    this.#settlers = settlers;
+  }
+
+  serve(storage: Storage, tablet: Tablet): void {
+    const data = storage.table(this.table);
+    for (const { family } of this.#filters) data.requireFamily(family);
+    const next = storage.tablets.endOf(tablet);
+    const { end = next, limit, start } = this.#range;
+    const until =
+      next !== undefined && end !== undefined && compareKeys(next, end) < 0 ? next : end;
+    const rows = data.readRange({ start, end: until, limit }, this.#filters);
+    for (const row of rows) countCells(this, row);
+    this.rows = rows.length;
+    this.#scanned = { rows, next };
+  }
+
+  settle(): void {
+    this.#settlers.resolve(this.#scanned);
+  }
+
+  fail(error: unknown): void {
+    this.#settlers.reject(error);
+  }
+}
+
+class ConditionalWork extends RowWork {
+  readonly #conditional: ConditionalRowMutation;
+  readonly #settlers: Settlers<boolean>;
+  #found = false;
+
+  constructor(conditional: ConditionalRowMutation, settlers: Settlers<boolean>) {
+    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+    const bytes =
+      row.length + FILTER_BYTES * anyOf.length + sizeOf(ifFound).bytes + sizeOf(ifNotFound).bytes;
+    super(table, row, { cells: sizeOf(ifFound).cells + sizeOf(ifNotFound).cells, bytes });
+    this.#conditional = conditional;
+    this.#settlers = settlers;
+  }
+
+  serve(storage: Storage): void {
+    const { anyOf, ifFound = [], ifNotFound = [] } = this.#conditional;
+    const data = storage.table(this.table);
+    for (const { family } of anyOf) data.requireFamily(family);
+    for (const { family } of ifFound) data.requireFamily(family);
+    for (const { family } of ifNotFound) data.requireFamily(family);
+    this.#found = data.checkAndMutateRow(this.#conditional);
+    storage.observe?.(this.table, this.row, this.#found ? ifFound : ifNotFound);
+  }
+
+  settle(): void {
+    this.#settlers.resolve(this.#found);
+  }
+
+  fail(error: unknown): void {
+    this.#settlers.reject(error);
+  }
+}
+
+class MutateWork extends RowWork {
+  readonly #mutations: readonly Mutation[];
+  readonly #settlers: Settlers<void>;
+
+  constructor({ table, row, mutations }: RowMutation, settlers: Settlers<void>) {
+    const { cells, bytes } = sizeOf(mutations);
+    super(table, row, { cells, bytes: row.length + bytes });
+    this.#mutations = mutations;
+    this.#settlers = settlers;
+  }
+
+  serve(storage: Storage): void {
+    const data = storage.table(this.table);
+    for (const { family } of this.#mutations) data.requireFamily(family);
+    data.mutateRow(this.row, this.#mutations);
+    storage.observe?.(this.table, this.row, this.#mutations);
+  }
+
+  settle(): void {
+    this.#settlers.resolve();
+  }
+
+  fail(error: unknown): void {
+    this.#settlers.reject(error);
+  }
+}
+
+/** A filter on the wire. */
+const FILTER_BYTES = 32;
+/** A mutation without a value: an erase. */
+const ERASE_BYTES = 32;
+
+function countCells(work: RowWork, row: Row | undefined): void {
+  if (row === undefined) return;
+  work.answerCells += row.cells.length;
+  work.answerBytes += row.key.length;
+  for (const cell of row.cells) work.answerBytes += bytesOf(cell);
+}
+
+function sizeOf(mutations: readonly Mutation[]): { cells: number; bytes: number } {
+  let bytes = 0;
+  for (const one of mutations) bytes += one.kind === 'set' ? bytesOf(one) : ERASE_BYTES;
+  return { cells: mutations.length, bytes };
+}
+
+function validateRowMutation({ row, mutations }: Omit<RowMutation, 'table'>): void {
+  validateRowKey(row);
+  mutations.forEach(validateMutation);
+}
+
+function validateConditional({
+  row,
+  anyOf,
+  ifFound = [],
+  ifNotFound = [],
+}: ConditionalRowMutation): void {
+  if (ifFound.length + ifNotFound.length === 0) {
+    throw invalid('a conditional mutation must mutate in some case');
+  }
+  validateRowMutation({ row, mutations: ifFound });
+  validateRowMutation({ row, mutations: ifNotFound });
+  anyOf.forEach(validateFilter);
+}
+
+function errorOf(conditional: ConditionalRowMutation): Error | undefined {
+  try {
+    validateConditional(conditional);
+    return undefined;
+  } catch (error) {
+    return asError(error);
+  }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

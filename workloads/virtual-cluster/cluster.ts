@@ -1,0 +1,230 @@
+/**
+ * A cluster in virtual time: the real engine on as many machines as wanted, each operation at the
+ * cost that a calibration says.
+ *
+ *     const cluster = new Cluster({ calibration, seed: 1, tabletServers: 15 });
+ *     const machine = cluster.addMachine('client');
+ *     await cluster.run(async () => {
+ *       const percolator = await cluster.openDatabase(machine);
+ *       await percolator.createTable('accounts', { splits: evenSplits });
+ *       const window = cluster.window();
+ *       await work(percolator, machine.clock);        // any code that uses the engine
+ *       await percolator.settled();
+ *       report(window.end());                         // calls, utilisation, queues
+ *       await percolator.close();
+ *     });
+ *
+ * What runs inside `run` waits only for the engine and for `clock.sleep` of a machine, or of
+ * `cluster.clock` for what is no part of the cluster: arrivals, failures, samples. A real timer, a
+ * file or a socket would never be waited for. `run` ends when its story does, whatever else is still
+ * in flight, and may be called again: time goes on from there. Close databases and stop workers in
+ * the story, or they go on working in the next one.
+ *
+ * Several databases are several processes; each has the oracle, the lock service
+ * (`cluster.rangeLocks`, for `startWorker`) and the liveness of the whole cluster. Tables are spread
+ * over the tablet servers by the splits that they are created with. `scale` makes a small repository
+ * stand for a large one (`setBackground`).
+ *
+ * Machines that are killed lose all that they were doing. The tablets of a tablet server go to the
+ * others after the time that the calibration says; a worker's locks are its rivals' to resolve.
+ *
+ * The same seed gives the same run, bit by bit.
+ */
+import {
+  assert,
+  type Clock,
+  createRandom,
+  openPercolator,
+  type Percolator,
+  type PercolatorOptions,
+  type Random,
+  type RangeLocks,
+} from '#engine';
+import type { Calibration } from './calibration/calibration.ts';
+import { ClientStore } from './client-store.ts';
+import { Costs } from './costs.ts';
+import { EventLoop } from './event-loop.ts';
+import { loadTablets } from './failover.ts';
+import { Machine, type MachineKind, type MachineSize } from './machine.ts';
+import { LockService, OracleService } from './services.ts';
+import { Storage } from './storage.ts';
+import type { Background } from './table-data.ts';
+import type { Tablets } from './tablets.ts';
+import { UsageWindow } from './usage.ts';
+
+export interface ClusterOptions {
+  readonly calibration: Calibration;
+  /** Decides every draw of chance: delays, misses of caches, backoffs, places of scanners. */
+  readonly seed: number;
+  /** Default: as many as in the calibration. */
+  readonly tabletServers?: number | undefined;
+  /** How many bytes of a repository each byte here stands for. Default 1. */
+  readonly scale?: number | undefined;
+}
+
+export type DatabaseOptions = Omit<
+  PercolatorOptions,
+  'store' | 'folder' | 'fsync' | 'oracle' | 'clock' | 'random' | 'liveness'
+>;
+
+export class Cluster {
+  readonly calibration: Calibration;
+  /** Of an observer outside. */
+  readonly clock: Clock;
+  readonly tabletServers: readonly Machine[];
+  readonly oracleMachine: Machine;
+  readonly lockMachine: Machine;
+  readonly loop: EventLoop = new EventLoop();
+  readonly storage: Storage;
+  readonly oracle: OracleService;
+  readonly locks: LockService;
+  readonly random: Random;
+  /** Processor time that was asked of machines by `work`. */
+  otherWorkUs = 0;
+  readonly #machines: Machine[] = [];
+  readonly #observer: Machine;
+
+  constructor({ calibration, seed, tabletServers, scale = 1 }: ClusterOptions) {
+    this.calibration = calibration;
+    this.random = createRandom(seed);
+    const { cluster, disk, oracle, lockService } = calibration;
+    this.#observer = new Machine(
+      this.loop,
+      { name: 'observer', kind: 'client' },
+      { cores: 1, disks: 1 },
+    );
+    this.clock = this.#observer.clock;
+    const disks = disk.perMachine;
+    this.tabletServers = Array.from({ length: tabletServers ?? cluster.tabletServers }, () =>
+      this.addMachine('tablet server', { cores: cluster.tabletServerCores, disks }),
+    );
+    this.storage = new Storage({
+      loop: this.loop,
+      costs: new Costs(calibration, this.random),
+      random: this.random,
+      servers: this.tabletServers,
+      bytesFactor: scale,
+    });
+    this.oracleMachine = this.addMachine('oracle', { cores: oracle.cores, disks });
+    this.oracle = new OracleService(this.storage, this.oracleMachine);
+    this.lockMachine = this.addMachine('lock service', { cores: lockService.cores, disks });
+    this.locks = new LockService(this.storage, this.lockMachine);
+  }
+
+  get machines(): readonly Machine[] {
+    return this.#machines;
+  }
+
+  get tablets(): Tablets {
+    return this.storage.tablets;
+  }
+
+  /** Virtual seconds since the cluster was made. */
+  get nowSeconds(): number {
+    return this.loop.nowUs / 1e6;
+  }
+
+  /** @param size default: the cores of a worker */
+  addMachine(kind: MachineKind, size: Partial<MachineSize> = {}): Machine {
+    const { cluster, disk } = this.calibration;
+    const number = this.#machines.filter((machine) => machine.kind === kind).length + 1;
+    const { cores = cluster.workerCores, disks = disk.perMachine } = size;
+    const machine = new Machine(this.loop, { name: `${kind} ${number}`, kind }, { cores, disks });
+    this.#machines.push(machine);
+    return machine;
+  }
+
+  /** A process on the machine opens the database. Close it before the run ends. */
+  openDatabase(machine: Machine, options: DatabaseOptions = {}): Promise<Percolator> {
+    const caller = { machine, life: machine.life };
+    const self = tokenOf(machine);
+    return openPercolator({
+      ...options,
+      store: new ClientStore(this.storage, caller),
+      oracle: this.oracle.clientOf(caller),
+      clock: machine.clock,
+      random: this.random.fork(self),
+      liveness: { self, isDead: (token) => this.#isDead(token) },
+    });
+  }
+
+  /** For `startWorker`: keeps the scanners of several machines apart. */
+  rangeLocks(machine: Machine): RangeLocks {
+    const caller = { machine, life: machine.life };
+    return this.locks.clientOf(caller, tokenOf(machine));
+  }
+
+  /**
+   * Rows of this table that are not touched have the cells that `background` makes of their keys,
+   * `bytes` in all. Ranges do not see them.
+   */
+  setBackground(table: string, background: Background, bytes: number): void {
+    this.storage.setBackground(table, background, bytes);
+  }
+
+  /** Runs the story and whatever it sets going, until it ends. @throws what it throws */
+  async run<T>(story: () => Promise<T>): Promise<T> {
+    let isOver = false;
+    const note = (): void => {
+      isOver = true;
+    };
+    const told = story();
+    told.then(note, note);
+    const ended = await this.loop.run(() => isOver);
+    assert(ended, 'the story waits for something that happens in the cluster');
+    return told;
+  }
+
+  /** Takes a core of the machine for this long: work that is not a call. Resolves at its end. */
+  work(machine: Machine, us: number): Promise<void> {
+    const { life } = machine;
+    this.otherWorkUs += us;
+    const finishUs = machine.cores.take(this.loop.nowUs, us);
+    return new Promise((resolve) => {
+      this.loop.at(finishUs, { happen: () => machine.deliver(life, resolve) });
+    });
+  }
+
+  /** Counts from now on, until its `end` is called. */
+  window(): UsageWindow {
+    return new UsageWindow(this);
+  }
+
+  /** Everything on the machine ends at once. A tablet server's tablets go to others. */
+  kill(machine: Machine): void {
+    machine.kill();
+    if (machine.kind === 'tablet server') loadTablets(this.storage, machine);
+  }
+
+  /** The machine stands still for this long, as if it were overloaded. */
+  pause(machine: Machine, seconds: number): void {
+    machine.pause(seconds * 1e6);
+  }
+
+  /** Starts a killed machine. A tablet server has no tablets until some are moved to it. */
+  start(machine: Machine): void {
+    machine.start();
+    if (machine === this.oracleMachine) this.oracle.restart();
+    if (machine === this.lockMachine) this.locks.restart();
+  }
+
+  /** The lock service knows of a death as soon as the cluster does. */
+  #isDead(token: string): boolean {
+    const slash = token.lastIndexOf('/');
+    const name = token.slice(0, slash);
+    const machine = this.#machines.find((one) => one.name === name);
+    if (machine === undefined) return false;
+    if (Number(token.slice(slash + 1)) < machine.life) return true;
+    const { detectionMs } = this.calibration.failures;
+    return !machine.isAlive && this.loop.nowUs >= machine.diedUs + detectionMs * 1000;
+  }
+}
+
+function tokenOf({ name, life }: Machine): string {
+  return `${name}/${life}`;
+}
+
+export type { Machine, MachineKind, MachineSize } from './machine.ts';
+export type { Background } from './table-data.ts';
+export type { Tablet } from './tablets.ts';
+export type { KindUsage, Usage } from './usage.ts';

@@ -1,0 +1,75 @@
+/** A calibration, prepared for millions of calls: durations are drawn from tables. */
+import type { Random } from '#engine/base';
+import type { Calibration, Duration, RowCost } from './calibration/calibration.ts';
+import { drawUs } from './calibration/duration.ts';
+
+export type OperationKind = 'read' | 'mutate' | 'conditionalMutate' | 'scan';
+
+export type Side = 'serverUs' | 'clientUs';
+
+/** Quantiles of a duration that are drawn with equal chance. */
+const QUANTILES = 1_024;
+
+export class Costs {
+  readonly calibration: Calibration;
+  readonly roundTrip: Drawn;
+  readonly logWait: Drawn;
+  readonly #kinds: Readonly<Record<OperationKind, RowCost>>;
+  readonly #callUs: Readonly<Record<Side, number>>;
+  readonly #perByteUs: Readonly<Record<Side, number>>;
+  readonly #cardUsPerByte: number;
+
+  constructor(calibration: Calibration, random: Random) {
+    const { storage, network, log } = calibration;
+    this.calibration = calibration;
+    this.roundTrip = new Drawn(network.roundTrip, random.fork('round trips'));
+    this.logWait = new Drawn(log.wait, random.fork('waits for the log'));
+    this.#kinds = storage;
+    this.#callUs = storage.call.fixed;
+    const { serverNs, clientNs } = storage.call.perByte;
+    this.#perByteUs = { serverUs: serverNs / 1000, clientUs: clientNs / 1000 };
+    this.#cardUsPerByte = 1e6 / network.bytesPerSecond;
+  }
+
+  callUs(side: Side): number {
+    return this.#callUs[side];
+  }
+
+  rowUs(side: Side, kind: OperationKind): number {
+    return this.#kinds[kind].fixed[side];
+  }
+
+  cellsUs(side: Side, kind: OperationKind, cells: number): number {
+    return this.#kinds[kind].perCell[side] * cells;
+  }
+
+  bytesUs(side: Side, bytes: number): number {
+    return this.#perByteUs[side] * bytes;
+  }
+
+  /** How long a machine's card sends this. */
+  cardUs(bytes: number): number {
+    return this.#cardUsPerByte * bytes;
+  }
+}
+
+/** Durations drawn one after the other. */
+class Drawn {
+  readonly #quantiles: Float64Array;
+  readonly #random: Random;
+
+  constructor(duration: Duration, random: Random) {
+    this.#random = random;
+    const isConstant = duration.medianUs === duration.p99Us;
+    const count = isConstant ? 1 : QUANTILES;
+    this.#quantiles = Float64Array.from({ length: count }, (_, i) =>
+      drawUs(duration, (i + 0.5) / count),
+    );
+  }
+
+  next(): number {
+    const quantiles = this.#quantiles;
+    if (quantiles.length === 1) return quantiles[0] ?? 0;
+    return quantiles[Math.floor(this.#random.fraction() * QUANTILES)] ?? 0;
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * Virtual time: a queue of future events, in whole microseconds.
+ *
+ *     at(time, event)    remembered
+ *     run(isOver)        takes all events of the earliest time, in the order they were added; lets
+ *                        all code that they woke run until it waits again; then the next time
+ *
+ * Nothing happens between two times, so an hour of waiting costs nothing, and nothing depends on the
+ * speed of the machine: no real timer takes part.
+ *
+ * It is made for millions of events. Those of the next moments lie in a ring with a slot for each
+ * microsecond, where adding and taking cost the same however many there are; a bitmap finds the next
+ * slot that is not empty. Later events wait in a heap until the ring reaches them.
+ */
+import { nextTick } from 'node:process';
+
+/** An object and no function, because a message in flight is the event of its own arrival. */
+export interface VirtualEvent {
+  happen(): void;
+}
+
+/** Slots of the ring: a power of two, so that few events wait in the heap. */
+const SLOTS = 1 << 16;
+const MASK = SLOTS - 1;
+/** Turns after which the real world has its turn: signals are delivered there. */
+const TURNS_BETWEEN_BREAKS = 4_096;
+
+export class EventLoop {
+  /** Now, in microseconds since the run began. Only grows. */
+  nowUs = 0;
+  /** Events so far. Only grows. */
+  events = 0;
+  readonly #slots: (VirtualEvent[] | undefined)[] = Array.from<undefined>({ length: SLOTS });
+  /** A bit for each slot that is not empty, and one for each word of those that is not 0. */
+  readonly #words = new Uint32Array(SLOTS / 32);
+  readonly #summary = new Uint32Array(SLOTS / 1024);
+  /** Events in the ring. */
+  #inRing = 0;
+  readonly #later = new LaterEvents();
+
+  /** The event happens at `timeUs`, or now if that has passed. */
+  at(timeUs: number, event: VirtualEvent): void {
+    const time = Math.max(this.nowUs, Math.ceil(timeUs));
+    if (time - this.nowUs < SLOTS) this.#enter(time, event);
+    else this.#later.push(time, event);
+  }
+
+  after(delayUs: number, event: VirtualEvent): void {
+    this.at(this.nowUs + delayUs, event);
+  }
+
+  /**
+   * Resolves to true when `isOver` returns true, to false when nothing is left that could happen.
+   * Rejects with what an event throws.
+   */
+  run(isOver: () => boolean): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      let turns = 0;
+      // The tick comes when all reactions to settled promises have run, also those to come.
+      const whenQuiet = (): void => {
+        if (++turns % TURNS_BETWEEN_BREAKS === 0) setImmediate(turn);
+        else nextTick(turn);
+      };
+      const turn = (): void => {
+        try {
+          if (isOver()) return resolve(true);
+          if (!this.#takeTurn()) return resolve(false);
+        } catch (error) {
+          return reject(error);
+        }
+        queueMicrotask(whenQuiet);
+      };
+      setImmediate(turn);
+    });
+  }
+
+  /** All events of the earliest time. False if there are none. */
+  #takeTurn(): boolean {
+    const time = this.#nextTime();
+    if (time === undefined) return false;
+    this.nowUs = time;
+    this.#later.takeUntil(time + SLOTS, (at, event) => this.#enter(at, event));
+    const slot = time & MASK;
+    const events = this.#slots[slot] ?? [];
+    this.#slots[slot] = undefined;
+    this.#clear(slot);
+    this.#inRing -= events.length;
+    this.events += events.length;
+    for (const event of events) event.happen();
+    return true;
+  }
+
+  #nextTime(): number | undefined {
+    if (this.#inRing === 0) return this.#later.firstTime;
+    const slot = this.#nextSlot(this.nowUs & MASK);
+    return this.nowUs + ((slot - this.nowUs) & MASK);
+  }
+
+  #enter(time: number, event: VirtualEvent): void {
+    const slot = time & MASK;
+    const events = this.#slots[slot];
+    this.#inRing++;
+    if (events !== undefined) {
+      events.push(event);
+      return;
+    }
+    this.#slots[slot] = [event];
+    const word = slot >>> 5;
+    this.#words[word] = (this.#words[word] ?? 0) | (1 << (slot & 31));
+    const group = word >>> 5;
+    this.#summary[group] = (this.#summary[group] ?? 0) | (1 << (word & 31));
+  }
+
+  #clear(slot: number): void {
+    const word = slot >>> 5;
+    const left = (this.#words[word] ?? 0) & ~(1 << (slot & 31));
+    this.#words[word] = left;
+    if (left !== 0) return;
+    const group = word >>> 5;
+    this.#summary[group] = (this.#summary[group] ?? 0) & ~(1 << (word & 31));
+  }
+
+  /** The first slot that is not empty, from `from` around the ring; there is one. */
+  #nextSlot(from: number): number {
+    const word = from >>> 5;
+    const here = (this.#words[word] ?? 0) & (-1 << (from & 31));
+    if (here !== 0) return (word << 5) | lowestBit(here);
+    const nextWord = this.#nextWord((word + 1) & (this.#words.length - 1));
+    return (nextWord << 5) | lowestBit(this.#words[nextWord] ?? 0);
+  }
+
+  #nextWord(from: number): number {
+    const group = from >>> 5;
+    const here = (this.#summary[group] ?? 0) & (-1 << (from & 31));
+    if (here !== 0) return (group << 5) | lowestBit(here);
+    for (let i = 1; ; i++) {
+      const next = (group + i) & (this.#summary.length - 1);
+      const bits = this.#summary[next] ?? 0;
+      if (bits !== 0) return (next << 5) | lowestBit(bits);
+    }
+  }
+}
+
+function lowestBit(bits: number): number {
+  return 31 - Math.clz32(bits & -bits);
+}
+
+/** Events far in the future, as a binary heap; those of one time in the order they were added. */
+class LaterEvents {
+  readonly #heap: {
+    readonly time: number;
+    readonly number: number;
+    readonly event: VirtualEvent;
+  }[] = [];
+  #added = 0;
+
+  get firstTime(): number | undefined {
+    return this.#heap[0]?.time;
+  }
+
+  push(time: number, event: VirtualEvent): void {
+    const heap = this.#heap;
+    const entry = { time, number: this.#added++, event };
+    let i = heap.push(entry) - 1;
+    while (i > 0) {
+      const parent = (i - 1) >>> 1;
+      const above = heap[parent] ?? entry;
+      if (above.time <= time) break; // Its number is smaller.
+      heap[i] = above;
+      i = parent;
+    }
+    heap[i] = entry;
+  }
+
+  /** Takes all events before `endUs`, in order. */
+  takeUntil(endUs: number, take: (time: number, event: VirtualEvent) => void): void {
+    for (;;) {
+      const first = this.#heap[0];
+      if (first === undefined || first.time >= endUs) return;
+      this.#pop();
+      take(first.time, first.event);
+    }
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    const { length } = heap;
+    if (last === undefined || length === 0) return;
+    let i = 0;
+    for (let child = 1; child < length; child = 2 * i + 1) {
+      let least = heap[child] ?? last;
+      const right = heap[child + 1];
+      if (right !== undefined && isBefore(right, least)) {
+        least = right;
+        child++;
+      }
+      if (!isBefore(least, last)) break;
+      heap[i] = least;
+      i = child;
+    }
+    heap[i] = last;
+  }
+}
+
+interface Numbered {
+  readonly time: number;
+  readonly number: number;
+}
+
+function isBefore(a: Numbered, b: Numbered): boolean {
+  return a.time < b.time || (a.time === b.time && a.number < b.number);
+}

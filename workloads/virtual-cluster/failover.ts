@@ -1,0 +1,44 @@
+/**
+ * What the master does when a tablet server has died: it notices after a while, gives each tablet to
+ * another server, and that server replays the tablet's log before it serves it.
+ *
+ *     dies ── detection ──▶ tablets assigned ── replay of the logs, one after the other on a server ──▶ served
+ *
+ * The new server's cache is cold for what was in the memory of the old one.
+ */
+import type { Machine } from './machine.ts';
+import type { Storage } from './storage.ts';
+import type { Tablet } from './tablets.ts';
+
+export function loadTablets(storage: Storage, dead: Machine): void {
+  const { loop, costs } = storage;
+  const { detectionMs } = costs.calibration.failures;
+  const { life } = dead;
+  const happen = (): void => assignTablets(storage, dead, life);
+  loop.at(dead.diedUs + detectionMs * 1000, { happen });
+}
+
+function assignTablets(storage: Storage, dead: Machine, life: number): void {
+  const { loop, servers, tablets } = storage;
+  const alive = servers.filter((server) => server.isAlive);
+  if (alive.length === 0 || dead.life < life) return;
+  const freeUs = new Map(alive.map((server) => [server, loop.nowUs]));
+  tablets.of(dead).forEach((tablet, i) => {
+    const server = alive[i % alive.length] as Machine;
+    const fromUs = freeUs.get(server) ?? loop.nowUs;
+    freeUs.set(server, moveTablet(storage, tablet, { server, fromUs }));
+  });
+}
+
+/** Moves a tablet; returns when it will be served: after a replay of its log. */
+export function moveTablet(
+  { costs }: Storage,
+  tablet: Tablet,
+  { server, fromUs }: { readonly server: Machine; readonly fromUs: number },
+): number {
+  const { logReplayBytesPerSecond } = costs.calibration.failures;
+  tablet.server = server;
+  tablet.availableUs = fromUs + (tablet.logBytes / logReplayBytesPerSecond) * 1e6;
+  tablet.logBytes = 0;
+  return tablet.availableUs;
+}

@@ -1,0 +1,151 @@
+/**
+ * A machine of the cluster: cores, disks and a network card, each a queue; and what runs on it hears
+ * of the world only through `deliver`.
+ *
+ *     alive     deliveries are heard at once
+ *     paused    they wait until it continues, and its cores stand still; its clocks go on
+ *     dead      they are never heard; what ran on it never runs again
+ *
+ * A machine that is started again is in its next life: nothing of the last one reaches it.
+ */
+import type { Clock } from '#engine/base';
+import type { EventLoop } from './event-loop.ts';
+import { Station } from './station.ts';
+
+export type MachineKind =
+  'tablet server' | 'worker' | 'loader' | 'client' | 'oracle' | 'lock service' | 'batch worker';
+
+export interface MachineSize {
+  readonly cores: number;
+  readonly disks: number;
+}
+
+export class Machine {
+  readonly name: string;
+  readonly kind: MachineKind;
+  readonly cores: Station;
+  readonly disks: Station;
+  /** Sends. */
+  readonly card: Station = new Station(1);
+  readonly clock: Clock;
+  /** Counts its starts. */
+  life = 1;
+  isAlive = true;
+  /** When it died last. */
+  diedUs: number = -Infinity;
+  readonly #loop: EventLoop;
+  #pausedUntilUs = 0;
+  #waiting: (() => void)[] = [];
+  readonly #pauses: { readonly fromUs: number; readonly us: number }[] = [];
+
+  constructor(
+    loop: EventLoop,
+    { name, kind }: { readonly name: string; readonly kind: MachineKind },
+    { cores, disks }: MachineSize,
+  ) {
+    this.#loop = loop;
+    this.name = name;
+    this.kind = kind;
+    this.cores = new Station(cores);
+    this.disks = new Station(disks);
+    this.clock = new MachineClock(loop, this);
+  }
+
+  get hasPaused(): boolean {
+    return this.#pauses.length > 0;
+  }
+
+  /** Hears something that is for the given life. */
+  deliver(life: number, hear: () => void): void {
+    if (!this.isAlive || life !== this.life) return;
+    if (this.#loop.nowUs < this.#pausedUntilUs) this.#waiting.push(hear);
+    else hear();
+  }
+
+  /** Stands still for this long. */
+  pause(us: number): void {
+    const { nowUs } = this.#loop;
+    const from = Math.max(nowUs, this.#pausedUntilUs);
+    const untilUs = nowUs + us;
+    if (!this.isAlive || untilUs <= from) return;
+    this.#pauses.push({ fromUs: from, us: untilUs - from });
+    for (const station of [this.cores, this.disks, this.card]) station.stand(from, untilUs - from);
+    this.#pausedUntilUs = untilUs;
+    this.#loop.at(untilUs, { happen: () => this.#continue() });
+  }
+
+  /** The time by which work in the machine is later because of pauses that began while it was. */
+  delayedUs(arrivedUs: number, finishUs: number): number {
+    if (this.#pauses.length === 0) return 0;
+    let delayUs = 0;
+    for (const { fromUs, us } of this.#pauses) {
+      if (fromUs > arrivedUs && fromUs < finishUs + delayUs) delayUs += us;
+    }
+    return delayUs;
+  }
+
+  kill(): void {
+    if (!this.isAlive) return;
+    this.isAlive = false;
+    this.diedUs = this.#loop.nowUs;
+    this.#waiting = [];
+    this.#pauses.length = 0;
+    this.#pausedUntilUs = 0;
+    for (const station of [this.cores, this.disks, this.card]) station.clear(this.diedUs);
+  }
+
+  start(): void {
+    if (this.isAlive) return;
+    this.isAlive = true;
+    this.life++;
+  }
+
+  #continue(): void {
+    if (this.#loop.nowUs < this.#pausedUntilUs) return; // It was paused again meanwhile.
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const hear of waiting) hear();
+  }
+}
+
+/** A wall clock that begins in 1970 and a monotonic clock, both exact. */
+class MachineClock implements Clock {
+  readonly #loop: EventLoop;
+  readonly #machine: Machine;
+
+  constructor(loop: EventLoop, machine: Machine) {
+    this.#loop = loop;
+    this.#machine = machine;
+  }
+
+  wallMs(): number {
+    return this.#loop.nowUs / 1000;
+  }
+
+  monotonicMs(): number {
+    return this.#loop.nowUs / 1000;
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return Promise.resolve();
+    return new Promise((resolve) => {
+      const { life } = this.#machine;
+      const hear = (): void => this.#machine.deliver(life, resolve);
+      if (signal === undefined) {
+        this.#loop.after(Math.max(0, ms) * 1000, { happen: hear });
+        return;
+      }
+      const wake = (): void => {
+        signal.removeEventListener('abort', wake); // Thousands of sleeps share one signal.
+        hear();
+      };
+      this.#loop.after(Math.max(0, ms) * 1000, { happen: wake });
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  /** At the same time, after all code that this moment woke waits again. */
+  yield(): Promise<void> {
+    return this.sleep(0);
+  }
+}

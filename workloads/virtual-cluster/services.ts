@@ -1,0 +1,208 @@
+/**
+ * The two small services on machines of their own: the timestamp oracle (the engine's, which hands
+ * out of memory and holds a lease in the storage) and the lock service (the engine's table of locks
+ * on ranges of rows).
+ *
+ *     client's cores ─▶ half a round trip ─▶ service's cores: asked ─▶ half a round trip ─▶ heard
+ *
+ * A request that meets a dead service is repeated every second, as the engine's client does, until
+ * the service has been started again.
+ */
+import type { RangeLocks, TimestampOracle } from '#engine';
+import { RangeLockTable } from '../../engine/lock-service/index.ts';
+import {
+  batchTimestamps,
+  type LeasedAllocator,
+  openLeasedAllocator,
+} from '../../engine/oracle/index.ts';
+import type { Caller } from './call.ts';
+import { ClientStore } from './client-store.ts';
+import type { Machine } from './machine.ts';
+import type { Storage } from './storage.ts';
+
+/** A request and its answer are small. */
+const MESSAGE_BYTES = 64;
+/** As in the oracle's client: a request without an answer is repeated after this long. */
+const ATTEMPT_US = 1e6;
+
+/** Of one service. */
+export interface ServiceCounts {
+  calls: number;
+  /** Processor time asked of the service and of its clients. */
+  serverUs: number;
+  clientUs: number;
+}
+
+export class OracleService {
+  readonly counts: ServiceCounts = { calls: 0, serverUs: 0, clientUs: 0 };
+  timestamps = 0;
+  readonly #storage: Storage;
+  readonly #machine: Machine;
+  /** Of the present life; rejected by none. */
+  #allocator: Promise<LeasedAllocator>;
+
+  constructor(storage: Storage, machine: Machine) {
+    this.#storage = storage;
+    this.#machine = machine;
+    this.#allocator = this.#open();
+  }
+
+  /** After the machine has been started again. */
+  restart(): void {
+    this.#allocator = this.#open();
+  }
+
+  /** The oracle as one process sees it: callers share requests, of which one is pending. */
+  clientOf(caller: Caller): TimestampOracle {
+    const { perTimestampUs } = this.#storage.costs.calibration.oracle;
+    return batchTimestamps({
+      allocate: (count) => {
+        this.timestamps += count;
+        return this.#ask(caller, perTimestampUs * count, (source) => source.allocate(count));
+      },
+      readHorizon: () => this.#ask(caller, 0, (source) => source.readHorizon()),
+      raiseHorizon: (wanted) => this.#ask(caller, 0, (source) => source.raiseHorizon(wanted)),
+    });
+  }
+
+  #open(): Promise<LeasedAllocator> {
+    const { life, clock, name } = this.#machine;
+    const store = new ClientStore(this.#storage, { machine: this.#machine, life });
+    return openLeasedAllocator(store, clock, { owner: `${name}/${life}` });
+  }
+
+  #ask<T>(
+    caller: Caller,
+    moreUs: number,
+    serve: (source: LeasedAllocator) => Promise<T>,
+  ): Promise<T> {
+    const { perCallUs } = this.#storage.costs.calibration.oracle;
+    return request(this.#storage, {
+      caller,
+      service: this.#machine,
+      serviceUs: perCallUs + moreUs,
+      counts: this.counts,
+      serve: async () => serve(await this.#allocator),
+    });
+  }
+}
+
+export class LockService {
+  readonly counts: ServiceCounts = { calls: 0, serverUs: 0, clientUs: 0 };
+  readonly #storage: Storage;
+  readonly #machine: Machine;
+  #locks: RangeLockTable;
+
+  constructor(storage: Storage, machine: Machine) {
+    this.#storage = storage;
+    this.#machine = machine;
+    this.#locks = new RangeLockTable(machine.clock);
+  }
+
+  /** After the machine has been started again: it has forgotten all locks, which are advisory. */
+  restart(): void {
+    this.#locks = new RangeLockTable(this.#machine.clock);
+  }
+
+  clientOf(caller: Caller, token: string): RangeLocks {
+    return {
+      tryLock: async (range) => {
+        const number = await this.#ask(caller, () => this.#locks.lock(token, range));
+        if (number === undefined) return undefined;
+        return { release: () => void this.#ask(caller, () => this.#locks.unlock(number)) };
+      },
+    };
+  }
+
+  #ask<T>(caller: Caller, serve: () => T): Promise<T> {
+    const { perCallUs } = this.#storage.costs.calibration.lockService;
+    return request(this.#storage, {
+      caller,
+      service: this.#machine,
+      serviceUs: perCallUs,
+      counts: this.counts,
+      serve: async () => serve(),
+    });
+  }
+}
+
+interface Request<T> {
+  readonly caller: Caller;
+  readonly service: Machine;
+  readonly serviceUs: number;
+  readonly counts: ServiceCounts;
+  readonly serve: () => Promise<T>;
+}
+
+function request<T>(storage: Storage, asked: Request<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    new ServiceCall(storage, asked, { resolve, reject }).send();
+  });
+}
+
+class ServiceCall<T> {
+  readonly #storage: Storage;
+  readonly #asked: Request<T>;
+  readonly #settlers: { resolve: (value: T) => void; reject: (error: unknown) => void };
+
+  constructor(
+    storage: Storage,
+    asked: Request<T>,
+    settlers: { resolve: (value: T) => void; reject: (error: unknown) => void },
+  ) {
+    this.#storage = storage;
+    this.#asked = asked;
+    this.#settlers = settlers;
+  }
+
+  send(): void {
+    const { loop, costs } = this.#storage;
+    const { caller, counts } = this.#asked;
+    const us = costs.callUs('clientUs') + costs.bytesUs('clientUs', MESSAGE_BYTES);
+    counts.calls++;
+    counts.clientUs += us;
+    const readyUs = caller.machine.cores.take(loop.nowUs, us);
+    const leftUs = caller.machine.card.take(readyUs, costs.cardUs(MESSAGE_BYTES));
+    loop.at(leftUs + costs.roundTrip.next() / 2, { happen: () => this.#arrive() });
+  }
+
+  #arrive(): void {
+    const { loop } = this.#storage;
+    const { service, serviceUs, counts, serve } = this.#asked;
+    if (!service.isAlive) return this.#repeat();
+    const { life } = service;
+    const arrivedUs = loop.nowUs;
+    const finishUs = service.cores.take(arrivedUs, serviceUs);
+    counts.serverUs += serviceUs;
+    // The answer is decided now, and leaves when the service has finished.
+    const { resolve, reject } = this.#settlers;
+    const answer = (hear: () => void): void => {
+      const leavesUs = finishUs + service.delayedUs(arrivedUs, finishUs);
+      this.#answer({ life, leavesUs: Math.max(leavesUs, loop.nowUs) }, hear);
+    };
+    void serve().then(
+      (value) => answer(() => resolve(value)),
+      (error: unknown) => answer(() => reject(error)),
+    );
+  }
+
+  #answer(
+    { life, leavesUs }: { readonly life: number; readonly leavesUs: number },
+    hear: () => void,
+  ): void {
+    const { loop, costs } = this.#storage;
+    const { service, caller } = this.#asked;
+    const happen = (): void => {
+      const isDead = !service.isAlive || service.life !== life;
+      if (isDead && service.diedUs < leavesUs) this.#repeat();
+      else caller.machine.deliver(caller.life, hear);
+    };
+    loop.at(leavesUs + costs.roundTrip.next() / 2, { happen });
+  }
+
+  #repeat(): void {
+    const { machine, life } = this.#asked.caller;
+    const happen = (): void => machine.deliver(life, () => this.send());
+    this.#storage.loop.after(ATTEMPT_US, { happen });
+  }
+}

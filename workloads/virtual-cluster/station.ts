@@ -1,0 +1,77 @@
+/**
+ * A queue with servers, first come first served: the cores of a machine, its disks, its card.
+ *
+ * Who comes first is decided by the order of the calls, and each call says when its work will be
+ * finished. So a station needs no event of its own: work that has come later cannot overtake it.
+ */
+import { assert } from '#engine/base';
+
+export interface StationUse {
+  /** Pieces of work so far. */
+  readonly arrivals: number;
+  /** Servers times time in which they worked, or will have to for what has come. */
+  readonly busyUs: number;
+  /** Time that pieces of work waited for a server, in all. */
+  readonly waitedUs: number;
+  readonly longestWaitUs: number;
+}
+
+export class Station {
+  readonly servers: number;
+  arrivals = 0;
+  busyUs = 0;
+  waitedUs = 0;
+  longestWaitUs = 0;
+  /** When each server has finished what has come so far. */
+  readonly #freeUs: Float64Array;
+
+  constructor(servers: number) {
+    assert(Number.isSafeInteger(servers) && servers > 0, 'a station has servers');
+    this.servers = servers;
+    this.#freeUs = new Float64Array(servers);
+  }
+
+  /** Work of `serviceUs` comes now; returns when it will be finished. */
+  take(nowUs: number, serviceUs: number): number {
+    const free = this.#freeUs;
+    let first = 0;
+    let freeUs = free[0] ?? 0;
+    for (let i = 1; i < free.length && freeUs > nowUs; i++) {
+      const other = free[i] ?? 0;
+      if (other >= freeUs) continue;
+      first = i;
+      freeUs = other;
+    }
+    const waitUs = freeUs > nowUs ? freeUs - nowUs : 0;
+    const finishUs = nowUs + waitUs + serviceUs;
+    free[first] = finishUs;
+    this.arrivals++;
+    this.busyUs += serviceUs;
+    this.waitedUs += waitUs;
+    if (waitUs > this.longestWaitUs) this.longestWaitUs = waitUs;
+    return finishUs;
+  }
+
+  /** No server works for this long, from now. */
+  stand(nowUs: number, us: number): void {
+    const free = this.#freeUs;
+    for (let i = 0; i < free.length; i++) free[i] = Math.max(free[i] ?? 0, nowUs) + us;
+  }
+
+  /** All work that has come is lost. The work that was to come does not count as done. */
+  clear(nowUs: number): void {
+    for (const freeUs of this.#freeUs) this.busyUs -= Math.max(0, freeUs - nowUs);
+    this.#freeUs.fill(nowUs);
+  }
+
+  /** What was used since an earlier look at `use`. */
+  use(): StationUse {
+    const { arrivals, busyUs, waitedUs, longestWaitUs } = this;
+    return { arrivals, busyUs, waitedUs, longestWaitUs };
+  }
+
+  /** Time of work that has come and is not finished. */
+  backlogUs(nowUs: number): number {
+    return this.#freeUs.reduce((sum, freeUs) => sum + Math.max(0, freeUs - nowUs), 0);
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * What all clients of the virtual Bigtable share: its tables, where their tablets are, the costs,
+ * and the counts.
+ */
+import { PercolatorError, type Random } from '#engine/base';
+import type { Mutation, TableSchema } from '../../engine/bigtable/index.ts';
+import type { Costs, OperationKind } from './costs.ts';
+import type { EventLoop } from './event-loop.ts';
+import { compareKeys } from './key-order.ts';
+import type { Machine } from './machine.ts';
+import { type Background, TableData } from './table-data.ts';
+import { type Tablet, Tablets } from './tablets.ts';
+
+/** Of the calls of one kind. */
+export interface CallCounts {
+  /** Calls sent, answered, and lost with a server; those sent again count again. */
+  sent: number;
+  answered: number;
+  lost: number;
+  rows: number;
+  cells: number;
+  bytes: number;
+  /** From sending to the answer, all calls together. */
+  latencyUs: number;
+  /** Processor time asked of servers and clients. */
+  serverUs: number;
+  clientUs: number;
+  /** Rows that were read from a disk. */
+  misses: number;
+}
+
+export interface StorageParts {
+  readonly loop: EventLoop;
+  readonly costs: Costs;
+  readonly random: Random;
+  readonly servers: readonly Machine[];
+  /** Bytes that each byte here stands for: the factor by which a repository is scaled down. */
+  readonly bytesFactor: number;
+}
+
+export class Storage {
+  readonly loop: EventLoop;
+  readonly costs: Costs;
+  readonly servers: readonly Machine[];
+  readonly tablets: Tablets;
+  readonly tables: Map<string, TableData> = new Map();
+  readonly counts: Record<OperationKind, CallCounts> = {
+    read: noCalls(),
+    mutate: noCalls(),
+    conditionalMutate: noCalls(),
+    scan: noCalls(),
+  };
+  /** Calls without an answer, and the integral of their number over time. */
+  inFlight = 0;
+  inFlightUs = 0;
+  #inFlightSinceUs = 0;
+  /** Called for what a server applies, if set: for histories. */
+  observe: ((table: string, row: string, mutations: readonly Mutation[]) => void) | undefined;
+  readonly #random: Random;
+  readonly #bytesFactor: number;
+  /** Bytes of backgrounds, as they stand for the whole repository. */
+  #backgroundBytes = 0;
+
+  constructor({ loop, costs, random, servers, bytesFactor }: StorageParts) {
+    this.loop = loop;
+    this.costs = costs;
+    this.servers = servers;
+    this.tablets = new Tablets(servers);
+    this.#random = random.fork('cache');
+    this.#bytesFactor = bytesFactor;
+  }
+
+  /** @throws TABLE_MISMATCH if it exists with other families or splits */
+  createTable(name: string, schema: TableSchema): void {
+    const wanted = normalized(schema);
+    const existing = this.tables.get(name);
+    if (existing === undefined) {
+      this.tables.set(name, new TableData(wanted));
+      this.tablets.create(name, wanted.splits ?? []);
+    } else if (JSON.stringify(existing.schema) !== JSON.stringify(wanted)) {
+      throw new PercolatorError('TABLE_MISMATCH', `table ${name} exists with another schema`);
+    }
+  }
+
+  dropTable(name: string): void {
+    this.tables.delete(name);
+    this.tablets.drop(name);
+  }
+
+  /** @throws TABLE_NOT_FOUND */
+  table(name: string): TableData {
+    const table = this.tables.get(name);
+    if (table !== undefined) return table;
+    throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+  }
+
+  /** Rows that have not been touched are made by `background`, and have so many bytes in all. */
+  setBackground(table: string, background: Background, bytes: number): void {
+    this.table(table).background = background;
+    this.#backgroundBytes += bytes;
+  }
+
+  /**
+   * Whether reading the row needs the disk. What a run has written is in memory, and a row that
+   * does not exist is known by its filter. Of the rest, so much is in the cache as fits, more of it
+   * the longer its server has served it.
+   */
+  misses(data: TableData, tablet: Tablet, row: string): boolean {
+    if (data.isTouched(row)) {
+      if (tablet.coldReads === 0) return false;
+      tablet.coldReads--;
+      return true;
+    }
+    if (data.background === undefined) return false;
+    const { bytesPerServer } = this.costs.calibration.cache;
+    const perServer = (this.#backgroundBytes * this.#bytesFactor) / this.servers.length;
+    const inCache = Math.min(1, bytesPerServer / perServer);
+    if (inCache === 1 || this.#random.fraction() < inCache) return false;
+    return data.background(row) !== undefined;
+  }
+
+  /** So many calls more or less are without an answer; 0 brings the integral up to date. */
+  countInFlight(by: 1 | 0 | -1): void {
+    const { nowUs } = this.loop;
+    this.inFlightUs += this.inFlight * (nowUs - this.#inFlightSinceUs);
+    this.#inFlightSinceUs = nowUs;
+    this.inFlight += by;
+  }
+}
+
+function noCalls(): CallCounts {
+  const calls = { sent: 0, answered: 0, lost: 0, rows: 0, cells: 0, bytes: 0 };
+  return { ...calls, latencyUs: 0, serverUs: 0, clientUs: 0, misses: 0 };
+}
+
+/** Schemas are compared as sets. */
+function normalized({ families, splits = [] }: TableSchema): TableSchema {
+  return {
+    families: [...new Set(families)].toSorted(compareKeys),
+    splits: [...new Set(splits)].toSorted(compareKeys),
+  };
+}

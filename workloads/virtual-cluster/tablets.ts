@@ -1,0 +1,111 @@
+/**
+ * Which tablet server has which rows: each table is a sequence of tablets, ranges of rows.
+ *
+ * A tablet moves when its server dies, or when it is told to; it is split where it is told to. The
+ * map is the truth. A client that sends to the wrong server hears so and sends again.
+ */
+import { assert } from '#engine/base';
+import type { Machine } from './machine.ts';
+import { positionOf } from './table-data.ts';
+
+export interface Tablet {
+  readonly table: string;
+  /** The first row; the tablet ends where the next one of the table begins. */
+  readonly start: string;
+  server: Machine;
+  /** It is served from this time on. */
+  availableUs: number;
+  /** Operations so far: where it is hot. */
+  operations: number;
+  /** Bytes written since it was last loaded: what a log replay takes. */
+  logBytes: number;
+  /** Reads since its server began to serve it, and how many find the cache cold. */
+  reads: number;
+  coldReads: number;
+}
+
+export class Tablets {
+  readonly #servers: readonly Machine[];
+  readonly #tables = new Map<string, { starts: string[]; tablets: Tablet[] }>();
+  /** Where the next table without splits goes. */
+  #next = 0;
+
+  constructor(servers: readonly Machine[]) {
+    assert(servers.length > 0, 'there is a tablet server');
+    this.#servers = servers;
+  }
+
+  /**
+   * The tablets of a table that is split into as many as there are servers have one server each;
+   * tables with the same splits lie together, as locality groups of one table would.
+   */
+  create(table: string, splits: readonly string[]): void {
+    const starts = ['', ...splits];
+    const alive = this.#servers.filter(({ isAlive }) => isAlive);
+    const first = splits.length === 0 ? this.#next++ : 0;
+    const tablets = starts.map((start, i) => {
+      const place = first + Math.floor((i * alive.length) / starts.length);
+      const server = alive[place % alive.length];
+      assert(server !== undefined, 'a tablet server is alive');
+      return tabletOf(table, start, server);
+    });
+    this.#tables.set(table, { starts, tablets });
+  }
+
+  drop(table: string): void {
+    this.#tables.delete(table);
+  }
+
+  /** The tablet of a row; undefined if there is no such table. */
+  find(table: string, row: string): Tablet | undefined {
+    const found = this.#tables.get(table);
+    if (found === undefined) return undefined;
+    const { starts, tablets } = found;
+    if (tablets.length === 1) return tablets[0];
+    const position = positionOf(starts, row);
+    return starts[position] === row ? tablets[position] : tablets[position - 1];
+  }
+
+  /** The first row after the tablet; undefined at the end of the table. */
+  endOf({ table, start }: Tablet): string | undefined {
+    const { starts } = this.#of(table);
+    return starts[positionOf(starts, start) + 1];
+  }
+
+  /** All starts but the first. */
+  splitsOf(table: string): readonly string[] {
+    return this.#tables.get(table)?.starts.slice(1) ?? [];
+  }
+
+  all(): readonly Tablet[] {
+    return [...this.#tables.values()].flatMap(({ tablets }) => tablets);
+  }
+
+  of(server: Machine): readonly Tablet[] {
+    return this.all().filter((tablet) => tablet.server === server);
+  }
+
+  /** The rows from `row` on become a tablet of their own, on a server of choice. */
+  split(table: string, row: string, server?: Machine): void {
+    const found = this.#of(table);
+    const position = positionOf(found.starts, row);
+    if (found.starts[position] === row) return;
+    const left = found.tablets[position - 1];
+    assert(left !== undefined, 'the first tablet begins before all rows');
+    found.starts.splice(position, 0, row);
+    const right = tabletOf(table, row, server ?? left.server);
+    found.tablets.splice(position, 0, { ...right, logBytes: left.logBytes / 2 });
+    left.logBytes /= 2;
+  }
+
+  #of(table: string): { starts: string[]; tablets: Tablet[] } {
+    const found = this.#tables.get(table);
+    assert(found !== undefined, `table ${table} has tablets`);
+    return found;
+  }
+}
+
+function tabletOf(table: string, start: string, server: Machine): Tablet {
+  const counts = { operations: 0, logBytes: 0, reads: 0, coldReads: 0 };
+  return { table, start, server, availableUs: 0, ...counts };
+}

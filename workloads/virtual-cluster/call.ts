@@ -132,8 +132,7 @@ class Call implements VirtualEvent {
     counts.clientUs += us;
     this.#storage.countInFlight(1);
     this.#sentUs = loop.nowUs;
-    const readyUs = machine.cores.take(loop.nowUs, us);
-    const leftUs = machine.card.take(readyUs, costs.cardUs(bytes));
+    const leftUs = machine.take(us, costs.cardUs(bytes));
     loop.at(leftUs + costs.roundTrip.next() / 2, this);
   }
 
@@ -185,8 +184,7 @@ class Call implements VirtualEvent {
     this.#arrivedUs = loop.nowUs;
     this.#finishUs = this.#finish(us, misses);
     this.#state = 'served';
-    const leftUs = this.#server.card.take(this.#finishUs, costs.cardUs(this.#answerBytes));
-    loop.at(leftUs + costs.roundTrip.next() / 2, this);
+    loop.at(this.#finishUs + costs.roundTrip.next() / 2, this);
   }
 
   /** Whether it needed the disk. */
@@ -203,6 +201,7 @@ class Call implements VirtualEvent {
       tablet.operations++;
       if (this.#kind === 'mutate' || this.#kind === 'conditionalMutate') {
         tablet.logBytes += work.bytes;
+        this.#storage.maintenanceUs += this.#storage.costs.maintenanceUs(work.bytes);
       }
       work.serve(this.#storage, tablet);
       return isMiss;
@@ -222,7 +221,8 @@ class Call implements VirtualEvent {
     counts[this.#kind].misses += misses;
     const isLogged = this.#kind === 'mutate' || this.#kind === 'conditionalMutate';
     const logUs = isLogged ? costs.logWait.next() : 0;
-    return this.#server.cores.take(nowUs, us + misses * missCpuUs) + diskUs + logUs;
+    const cardUs = costs.cardUs(this.#answerBytes);
+    return this.#server.take(us + misses * missCpuUs, cardUs) + diskUs + logUs;
   }
 
   #answer(): void {

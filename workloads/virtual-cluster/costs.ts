@@ -47,6 +47,11 @@ export class Costs {
     return this.#perByteUs[side] * bytes;
   }
 
+  /** Of bytes that were written, in the background. */
+  maintenanceUs(bytes: number): number {
+    return (this.calibration.storage.maintenancePerByteNs / 1000) * bytes;
+  }
+
   /** How long a machine's card sends this. */
   cardUs(bytes: number): number {
     return this.#cardUsPerByte * bytes;

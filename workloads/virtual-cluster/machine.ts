@@ -55,6 +55,15 @@ export class Machine {
     return this.#pauses.length > 0;
   }
 
+  /**
+   * Work for a core and then for the card comes now; returns when both will be finished. The order
+   * of coming decides at both: what comes later would otherwise wait for a card that is still idle.
+   */
+  take(coreUs: number, cardUs: number): number {
+    const { nowUs } = this.#loop;
+    return this.cores.take(nowUs, coreUs) + this.card.take(nowUs, cardUs) - nowUs;
+  }
+
   /** Hears something that is for the given life. */
   deliver(life: number, hear: () => void): void {
     if (!this.isAlive || life !== this.life) return;

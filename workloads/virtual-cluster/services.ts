@@ -161,8 +161,7 @@ class ServiceCall<T> {
     const us = costs.callUs('clientUs') + costs.bytesUs('clientUs', MESSAGE_BYTES);
     counts.calls++;
     counts.clientUs += us;
-    const readyUs = caller.machine.cores.take(loop.nowUs, us);
-    const leftUs = caller.machine.card.take(readyUs, costs.cardUs(MESSAGE_BYTES));
+    const leftUs = caller.machine.take(us, costs.cardUs(MESSAGE_BYTES));
     loop.at(leftUs + costs.roundTrip.next() / 2, { happen: () => this.#arrive() });
   }
 

@@ -54,6 +54,8 @@ export class Storage {
   inFlight = 0;
   inFlightUs = 0;
   #inFlightSinceUs = 0;
+  /** Processor time of compactions and copies of the log, which take no core of a call's machine. */
+  maintenanceUs = 0;
   /** Called for what a server applies, if set: for histories. */
   observe: ((table: string, row: string, mutations: readonly Mutation[]) => void) | undefined;
   readonly #random: Random;

@@ -44,6 +44,8 @@ export interface Usage {
   readonly timestamps: number;
   readonly oracleCalls: number;
   readonly lockCalls: number;
+  /** Processor time of work in the background, which is on no machine here. */
+  readonly maintenanceUs: number;
   readonly events: number;
 }
 
@@ -74,6 +76,7 @@ interface State {
   readonly timestamps: number;
   readonly oracleCalls: number;
   readonly lockCalls: number;
+  readonly maintenanceUs: number;
   readonly events: number;
 }
 
@@ -106,6 +109,7 @@ export class UsageWindow {
       timestamps: now.timestamps - began.timestamps,
       oracleCalls: now.oracleCalls - began.oracleCalls,
       lockCalls: now.lockCalls - began.lockCalls,
+      maintenanceUs: now.maintenanceUs - began.maintenanceUs,
       events: now.events - began.events,
     };
   }
@@ -123,6 +127,7 @@ function stateOf(cluster: Watched): State {
     timestamps: oracle.timestamps,
     oracleCalls: oracle.counts.calls,
     lockCalls: locks.counts.calls,
+    maintenanceUs: storage.maintenanceUs,
     events: loop.events,
   };
 }

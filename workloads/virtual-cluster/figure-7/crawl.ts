@@ -1,0 +1,301 @@
+/**
+ * One crawl rate on Percolator in virtual time: the observer of bench:crawl-rate on every machine.
+ *
+ *     loaders ──documents on schedule──▶ tablet servers ◀──scan, cluster── workers
+ *
+ *   1. Open the databases, and let the repository stand behind the table of keys.
+ *   2. Announce the documents on schedule: the warm-up, then the measured interval.
+ *   3. If the cluster keeps up, wait until all documents are clustered.
+ *   4. Compare the clusters with the reference's in commit order (check.ts).
+ *
+ * The loaders are the crawler: machines of their own, as many as it takes. As in bench:crawl-rate,
+ * loading pauses while too many documents wait for their cluster; arrivals and latencies do not.
+ */
+import type { CommittedRun, Percolator, Worker } from '#engine';
+import { createLatencyHistogram, percentileMs, type TimeSeriesRow } from '#results';
+import { documentId, encodeDocument } from '../../crawl-rate/documents/index.ts';
+import { clusteringObserver } from '../../crawl-rate/percolator/clustering-observer.ts';
+import { createTables, documentCell, KEYS } from '../../crawl-rate/percolator/tables.ts';
+import { momentOf } from '../../../engine/transaction/index.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { Cluster, type Machine, type Usage } from '../cluster.ts';
+import { checkClusters } from './check.ts';
+import { type Growth, growthOf } from './growth.ts';
+import type { Repository } from './repository.ts';
+import { arrivalOf, numberOf, splitsFor } from './rows.ts';
+
+export interface CrawlPlan {
+  readonly calibration: Calibration;
+  readonly tabletServers: number;
+  /** Documents that one document of the repository stands for. */
+  readonly scale: number;
+  /** Documents that arrive in a second. */
+  readonly perSecond: number;
+  readonly warmUp: number;
+  readonly seconds: number;
+  /** Observer runs in flight on each worker. */
+  readonly concurrency: number;
+  /** Milliseconds that a worker rests after a scan that found nothing new. */
+  readonly scanRest: number;
+  readonly seed: number;
+}
+
+/** Survives a message between threads. */
+export interface CrawlResult {
+  readonly perSecond: number;
+  /** Of the documents that arrived in the measured interval; null if there were none. */
+  readonly latency: {
+    readonly medianMs: number;
+    readonly p99Ms: number;
+    readonly maxMs: number;
+    readonly samples: number;
+  } | null;
+  readonly growth: Growth;
+  readonly completedPerSecond: number;
+  readonly usage: Usage;
+  readonly conflicts: number;
+  readonly meetings: number;
+  /** What is wrong with the clusters, the counts or the laws of queues; empty if nothing is. */
+  readonly wrong: readonly string[];
+  /** Documents that were compared with the reference. */
+  readonly clustered: number;
+}
+
+/** Tablet servers for each loader: few, so that the crawler is never the bottleneck. */
+const SERVERS_PER_LOADER = 2;
+/** Loading transactions in flight on a loader; further documents wait in order of arrival. */
+const LOADING_MAX = 256;
+/**
+ * Documents between their loading and their cluster for each observer run that can be in flight, at
+ * which loading pauses. Above the cluster's capacity, loading would otherwise take cores from
+ * clustering, and fewer documents would be finished. Arrivals do not pause.
+ */
+const UNCLUSTERED_PER_RUN = 4;
+/** Samples of the backlog in the measured interval. */
+const SAMPLES = 40;
+/** Bytes of a row of the table of keys in a repository. */
+const ENTRY_BYTES = 100;
+/** How long the last documents may take. */
+const DRAIN_SECONDS = 60;
+
+export async function measureCrawl(plan: CrawlPlan, repository: Repository): Promise<CrawlResult> {
+  const { calibration, seed, tabletServers, scale } = plan;
+  const cluster = new Cluster({ calibration, seed, tabletServers, scale });
+  return cluster.run(() => new Crawl(plan, cluster, repository).measure());
+}
+
+class Crawl {
+  readonly #plan: CrawlPlan;
+  readonly #cluster: Cluster;
+  readonly #repository: Repository;
+  readonly #latencies = createLatencyHistogram();
+  readonly #series: TimeSeriesRow[] = [];
+  readonly #commits: { readonly arrival: number; readonly commitTimestamp: number }[] = [];
+  #loaders: readonly Percolator[] = [];
+  /** New documents that have arrived, have begun to load, are loaded, and are clustered. */
+  #arrived = 0;
+  #begun = 0;
+  #loaded = 0;
+  #clustered = 0;
+  #firstMs = 0;
+  /** The integral of the number of documents between arrival and cluster. */
+  #inSystemMs = 0;
+  #latencyMs = 0;
+  #changedMs = 0;
+
+  constructor(plan: CrawlPlan, cluster: Cluster, repository: Repository) {
+    this.#plan = plan;
+    this.#cluster = cluster;
+    this.#repository = repository;
+  }
+
+  async measure(): Promise<CrawlResult> {
+    const cluster = this.#cluster;
+    const { warmUp, seconds, perSecond } = this.#plan;
+    this.#loaders = await this.#openLoaders();
+    const databases = await this.#openWorkers();
+    const workers = databases.map(({ worker }) => worker);
+    this.#firstMs = cluster.clock.monotonicMs();
+    this.#changedMs = this.#firstMs;
+    const arriving = this.#arrive();
+    await cluster.clock.sleep(1000 * warmUp);
+    const window = cluster.window();
+    for (let i = 0; i <= SAMPLES; i++) {
+      if (i > 0) await cluster.clock.sleep((1000 * seconds) / SAMPLES);
+      this.#sample();
+    }
+    const usage = window.end();
+    await arriving;
+    const growth = growthOf(this.#series, perSecond);
+    if (!growth.isSaturated) await this.#drain();
+    const wrong = [
+      ...(growth.isSaturated ? [] : this.#countsWrong()),
+      ...checkClusters(cluster, this.#repository, this.#commits),
+    ];
+    if (!growth.isSaturated) {
+      for (const worker of workers) await worker.stop();
+      for (const { percolator } of databases) await percolator.close();
+      for (const percolator of this.#loaders) await percolator.close();
+      cluster.window().end();
+    }
+    const [first, last] = [this.#series[0], this.#series.at(-1)];
+    return {
+      perSecond,
+      latency: this.#latency(),
+      growth,
+      completedPerSecond: ((last?.completed ?? 0) - (first?.completed ?? 0)) / seconds,
+      usage,
+      conflicts: databases.reduce((sum, one) => sum + one.percolator.counters.conflicts, 0),
+      meetings: workers.reduce((sum, { counters }) => sum + counters.meetings, 0),
+      wrong,
+      clustered: this.#commits.length,
+    };
+  }
+
+  async #openLoaders(): Promise<readonly Percolator[]> {
+    const cluster = this.#cluster;
+    const { tabletServers } = this.#plan;
+    const machines = Array.from({ length: Math.ceil(tabletServers / SERVERS_PER_LOADER) }, () =>
+      cluster.addMachine('loader'),
+    );
+    const [first] = machines;
+    if (first === undefined) throw new Error('there is a loader');
+    const percolator = await cluster.openDatabase(first);
+    await createTables(percolator, splitsFor(tabletServers));
+    await using before = await percolator.snapshot();
+    await using after = await percolator.snapshot();
+    const moment = momentOf(before.startTimestamp, after.startTimestamp);
+    const background = this.#repository.background(moment);
+    cluster.setBackground(KEYS, background, ENTRY_BYTES * this.#repository.entries);
+    const others = await Promise.all(
+      machines.slice(1).map((machine) => cluster.openDatabase(machine)),
+    );
+    return [percolator, ...others];
+  }
+
+  #openWorkers(): Promise<readonly { readonly percolator: Percolator; readonly worker: Worker }[]> {
+    const cluster = this.#cluster;
+    const { concurrency, scanRest, calibration } = this.#plan;
+    const { workerMachines } = calibration.cluster;
+    const machines =
+      workerMachines === 0
+        ? cluster.tabletServers
+        : Array.from({ length: workerMachines }, () => cluster.addMachine('worker'));
+    const open = async (machine: Machine): Promise<{ percolator: Percolator; worker: Worker }> => {
+      const percolator = await cluster.openDatabase(machine);
+      const worker = percolator.startWorker([clusteringObserver], {
+        concurrency,
+        idleMs: scanRest,
+        rangeLocks: cluster.rangeLocks(machine),
+        onCommitted: this.#onCommitted,
+      });
+      return { percolator, worker };
+    };
+    return Promise.all(machines.map(open));
+  }
+
+  /** Each document at its moment, whatever has become of the earlier ones. */
+  async #arrive(): Promise<void> {
+    const { perSecond, warmUp, seconds } = this.#plan;
+    const { clock } = this.#cluster;
+    const total = Math.floor(perSecond * (warmUp + seconds));
+    for (let n = 0; n < total;) {
+      const dueMs = this.#firstMs + (1000 * n) / perSecond;
+      await clock.sleep(Math.max(0, dueMs - clock.monotonicMs()));
+      const due = Math.floor(((clock.monotonicMs() - this.#firstMs) * perSecond) / 1000) + 1;
+      // At least the one that we have slept for, whatever is lost in rounding.
+      for (const end = Math.min(Math.max(due, n + 1), total); n < end; n++) this.#change(1, 0);
+      this.#fill();
+    }
+  }
+
+  /** Begins to load what has arrived, as far as the cluster keeps up. */
+  #fill(): void {
+    const loaders = this.#loaders;
+    const { concurrency, tabletServers } = this.#plan;
+    const unclusteredMax = UNCLUSTERED_PER_RUN * concurrency * tabletServers;
+    while (
+      this.#begun < this.#arrived &&
+      this.#begun - this.#clustered < unclusteredMax &&
+      this.#begun - this.#loaded < LOADING_MAX * loaders.length
+    ) {
+      const n = this.#begun++;
+      const loader = loaders[n % loaders.length];
+      if (loader !== undefined) void this.#load(loader, n).then(() => this.#fill());
+    }
+  }
+
+  async #load(percolator: Percolator, n: number): Promise<void> {
+    const { documents } = this.#repository;
+    const number = numberOf(documents.repository + n);
+    const value = encodeDocument(documents.documentOf(number));
+    await percolator.transact(async (transaction) => {
+      transaction.set(documentCell(documentId(number)), value);
+    });
+    this.#loaded++;
+  }
+
+  readonly #onCommitted = ({ cell, commitTimestamp }: CommittedRun): void => {
+    const { repository } = this.#repository.documents;
+    const { perSecond, warmUp } = this.#plan;
+    const arrival = arrivalOf(Number(cell.row));
+    this.#commits.push({ arrival, commitTimestamp });
+    const n = arrival - repository;
+    const dueMs = this.#firstMs + (1000 * n) / perSecond;
+    const latencyMs = this.#cluster.clock.monotonicMs() - dueMs;
+    this.#change(-1, latencyMs);
+    this.#fill();
+    if (n / perSecond < warmUp) return;
+    this.#latencies.recordValue(Math.max(1, Math.round(1000 * latencyMs)));
+  };
+
+  /** One document has arrived, or one is clustered. */
+  #change(by: 1 | -1, latencyMs: number): void {
+    const nowMs = this.#cluster.clock.monotonicMs();
+    this.#inSystemMs += (this.#arrived - this.#clustered) * (nowMs - this.#changedMs);
+    this.#changedMs = nowMs;
+    this.#latencyMs += latencyMs;
+    if (by === 1) this.#arrived++;
+    else this.#clustered++;
+  }
+
+  #sample(): void {
+    const seconds = (this.#cluster.clock.monotonicMs() - this.#firstMs) / 1000;
+    this.#series.push({ seconds, arrived: this.#arrived, completed: this.#clustered });
+  }
+
+  #latency(): CrawlResult['latency'] {
+    const latencies = this.#latencies;
+    const samples = latencies.totalCount;
+    if (samples === 0) return null;
+    const [medianMs, p99Ms, maxMs] = [50, 99, 100].map((part) => percentileMs(latencies, part));
+    return { medianMs: medianMs ?? 0, p99Ms: p99Ms ?? 0, maxMs: maxMs ?? 0, samples };
+  }
+
+  async #drain(): Promise<void> {
+    const { clock } = this.#cluster;
+    const endMs = clock.monotonicMs() + 1000 * DRAIN_SECONDS;
+    while (this.#clustered < this.#arrived && clock.monotonicMs() < endMs) await clock.sleep(20);
+  }
+
+  /** Every document is clustered once, and Little's law holds for documents as well. */
+  #countsWrong(): string[] {
+    const wrong: string[] = [];
+    const distinct = new Set(this.#commits.map(({ arrival }) => arrival)).size;
+    if (distinct !== this.#commits.length) wrong.push('a document was clustered twice');
+    if (this.#loaded !== this.#arrived) {
+      wrong.push(`${this.#arrived - this.#loaded} documents were not loaded`);
+    }
+    if (distinct !== this.#arrived) {
+      wrong.push(`${this.#arrived - distinct} documents were not clustered`);
+    }
+    const difference = Math.abs(this.#inSystemMs - this.#latencyMs);
+    // Latencies count from the due time, and documents arrive up to a microsecond later.
+    if (difference > 0.002 * this.#arrived + 1e-6 * this.#latencyMs) {
+      wrong.push(
+        `Little's law does not hold: ${this.#inSystemMs} ms are not ${this.#latencyMs} ms`,
+      );
+    }
+    return wrong;
+  }
+}

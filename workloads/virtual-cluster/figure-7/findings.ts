@@ -1,0 +1,215 @@
+/** The findings of figure 7 in virtual time. */
+import type { FindingsParts, ResultChart, ResultMark, ResultTable } from '#results';
+import { formatCount, lowerIsBetter } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { KindUsage } from '../cluster.ts';
+import type { CrawlResult } from './crawl.ts';
+import { comparedRate, type Figure7Plan, type RatePoint } from './measure.ts';
+
+/** What the paper states of its figure 7 (section 3.1). */
+const PAPER = { rate: 1, batchSeconds: 30 * 60, percolatorSeconds: 2, wall: 40 };
+
+export interface Figure7Result {
+  readonly calibration: string;
+  readonly plan: Figure7Plan;
+  readonly points: readonly RatePoint[];
+}
+
+export function figure7Findings(result: Figure7Result): FindingsParts {
+  const { points } = result;
+  const wrong = points.flatMap(({ rate, result: { wrong: all } }) =>
+    all.map((one) => `at ${rate} %/hour: ${one}`),
+  );
+  if (wrong.length > 0 || points.length === 0) {
+    const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
+    const check = { passed: false, detail };
+    return { headline: 'There are no numbers.', check, tables: [], charts: [], targets: [] };
+  }
+  const documents = formatCount(sum(points.map((one) => one.result.clustered)));
+  return {
+    headline: headlineOf(result),
+    check: {
+      passed: true,
+      detail:
+        `all ${documents} documents that were clustered are in the clusters that the reference finds in commit order, ` +
+        'none twice; where the cluster kept up none is missing; calls, utilisation and queues keep their laws',
+    },
+    tables: [ratesTable(result), machinesTable(result), scaleTable(result)],
+    charts: [chartOf(result)],
+    targets: [],
+  };
+}
+
+/** By rate, with the repository that all rates have. */
+function mainPoints({ plan, points }: Figure7Result): readonly RatePoint[] {
+  return points
+    .filter(({ repository }) => repository === plan.repositories[0])
+    .toSorted((a, b) => a.rate - b.rate);
+}
+
+function headlineOf(result: Figure7Result): string {
+  const points = mainPoints(result);
+  const sustained = points.filter(({ result: { growth } }) => !growth.isSaturated);
+  const saturated = points.filter(({ result: { growth } }) => growth.isSaturated);
+  const [lowest, highest] = [sustained[0], sustained.at(-1)];
+  const [first] = saturated;
+  const machines = `${result.plan.machines} machines`;
+  const latency =
+    lowest === undefined
+      ? ''
+      : ` At ${lowest.rate} % per hour a document waits ${milliseconds(lowest.result)} (median); the paper's waited 2 s.`;
+  if (first === undefined) {
+    return `At the costs of ${result.calibration}, ${machines} keep up with ${highest?.rate ?? 0} % per hour, the highest rate here; the paper's stop at 40 %.${latency}`;
+  }
+  const capacity = capacityOf(first);
+  return `At the costs of ${result.calibration}, ${machines} cluster at most ${capacity.toFixed(0)} % of the repository per hour; the paper's wall is at 40 %.${latency}`;
+}
+
+/** What the cluster completed while more was offered, in percent per hour. */
+function capacityOf({ rate, result }: RatePoint): number {
+  return (rate * result.completedPerSecond) / result.perSecond;
+}
+
+function milliseconds({ latency }: CrawlResult): string {
+  return latency === null ? 'unknown' : `${latency.medianMs.toFixed(0)} ms`;
+}
+
+function ratesTable(result: Figure7Result): ResultTable {
+  const { plan, calibration } = result;
+  return {
+    name: 'figure-7',
+    title: 'Latency until a document is clustered, by crawl rate',
+    caption:
+      `${plan.machines} machines at the costs of ${calibration}. Where the backlog grows there is no latency. The paper states ` +
+      'the latency at 1 %, and its wall.',
+    columns: [
+      'cluster',
+      '% per hour',
+      'documents/s',
+      'completed/s',
+      'backlog grows by/s',
+      'median ms',
+      'p99 ms',
+      'samples',
+      'calls',
+      'conflicts',
+    ],
+    rows: [
+      ['paper', PAPER.rate, null, null, 0, 1000 * PAPER.percolatorSeconds, ...nulls(4)],
+      ...mainPoints(result).map(({ rate, result: one }) => {
+        const { perSecond, completedPerSecond, growth, latency, conflicts } = one;
+        const shown = growth.isSaturated ? null : latency;
+        return [
+          calibration,
+          rate,
+          rounded(perSecond),
+          rounded(completedPerSecond),
+          growth.isSaturated ? rounded(growth.perSecond) : 0,
+          rounded(shown?.medianMs ?? null),
+          rounded(shown?.p99Ms ?? null),
+          shown?.samples ?? null,
+          rounded(callsPerDocument(one)),
+          conflicts,
+        ];
+      }),
+    ],
+    metrics: { rowNames: 2, columns: [lowerIsBetter('median ms', 'ms')] },
+  };
+}
+
+function nulls(count: number): readonly null[] {
+  return Array.from({ length: count }, () => null);
+}
+
+/** Of the storage, scans included; the load is part of a document. */
+function callsPerDocument({ usage, completedPerSecond }: CrawlResult): number {
+  const calls = sum(Object.values(usage.calls).map(({ sent }) => sent));
+  return calls / (usage.seconds * completedPerSecond);
+}
+
+function machinesTable(result: Figure7Result): ResultTable {
+  return {
+    name: 'machines',
+    title: 'How busy the machines were',
+    caption:
+      'Shares of the time in which cores and disks worked; highest is that of the busiest machine of its kind. Where one ' +
+      'machine is busy and the others are not, it has something that all need.',
+    columns: [
+      '% per hour',
+      'machines',
+      'number',
+      'cores',
+      'cores, highest',
+      'disks',
+      'wait for a core, mean µs',
+    ],
+    rows: mainPoints(result).flatMap(({ rate, result: { usage } }) =>
+      usage.kinds.map((kind) => [rate, ...usageRow(kind)]),
+    ),
+  };
+}
+
+function usageRow(usage: KindUsage): readonly (string | number)[] {
+  const { kind, machines, cores, coresMax, disks, coreWaitMeanUs } = usage;
+  const shares = [cores, coresMax, disks].map((share) => rounded(share, 3));
+  return [kind, machines, ...shares, rounded(coreWaitMeanUs, 3)];
+}
+
+function scaleTable({ plan, points }: Figure7Result): ResultTable {
+  const rate = comparedRate(plan.rates);
+  const compared = points.filter((one) => one.rate === rate);
+  return {
+    name: 'scale',
+    title: 'The same rate with a smaller and a larger part of the repository in memory',
+    caption: `At ${rate} % per hour. If the size of the part mattered, the rows would differ by more than chance does.`,
+    columns: [
+      'documents in memory',
+      'each stands for',
+      'median ms',
+      'p99 ms',
+      'samples',
+      'calls of a document',
+      'cores of tablet servers',
+    ],
+    rows: compared.map(({ repository, scale, result }) => [
+      repository,
+      rounded(scale),
+      rounded(result.latency?.medianMs ?? null),
+      rounded(result.latency?.p99Ms ?? null),
+      result.latency?.samples ?? null,
+      rounded(callsPerDocument(result)),
+      rounded(result.usage.kinds.find(({ kind }) => kind === 'tablet server')?.cores ?? null, 3),
+    ]),
+  };
+}
+
+function chartOf(result: Figure7Result): ResultChart {
+  const sustained = mainPoints(result).filter(({ result: { growth } }) => !growth.isSaturated);
+  const marks = (of: 'medianMs' | 'p99Ms'): readonly ResultMark[] =>
+    sustained.flatMap(({ rate, result: { latency } }) => {
+      if (latency === null) return [];
+      return [{ x: rate, y: latency[of] / 1000, low: null, high: null, samples: latency.samples }];
+    });
+  const stated = (y: number): ResultMark => ({ x: PAPER.rate, y, low: null, high: null });
+  return {
+    name: 'figure-7',
+    title: 'Latency until clustered, by crawl rate, in virtual time',
+    caption: `Points where the cluster of ${result.plan.machines} machines kept up. The paper's wall is at ${PAPER.wall} % per hour; hollow marks are its Percolator and its MapReduce at 1 %.`,
+    x: { title: 'Crawl rate, % of the repository per hour', scale: 'logarithmic', ticks: [] },
+    y: { title: 'Seconds until clustered', scale: 'logarithmic', ticks: [] },
+    series: [
+      { name: 'median', look: 'percolator', isLine: true, points: marks('medianMs') },
+      { name: '99th percentile', look: 'other', isLine: true, points: marks('p99Ms') },
+      {
+        name: 'paper',
+        look: 'paper',
+        isLine: false,
+        points: [stated(PAPER.percolatorSeconds), stated(PAPER.batchSeconds)],
+      },
+    ],
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,95 @@
+/**
+ * Figure 7 in virtual time: every crawl rate on a cluster of its own, and one rate once more with a
+ * repository of another size, to show that its size does not matter.
+ *
+ * The paper's repository is too large for this machine's memory. A small one stands for it: rates
+ * in documents a second, machines and tablets are those of the large one; the key space keeps its
+ * proportion to the documents, and caches see the bytes of the large one.
+ */
+import type { SyntheticOptions } from '../../crawl-rate/documents/index.ts';
+import { documentsPerSecond } from '../../harness/load/schedule.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { performAll, type Simulation } from '../simulations.ts';
+import type { CrawlPlan, CrawlResult } from './crawl.ts';
+
+/** Documents of the paper's repository, on its 240 machines. */
+const PAPER_REPOSITORY = 1e9;
+const PAPER_MACHINES = 240;
+const DOCUMENT_BYTES = 1024;
+
+export interface Figure7Plan {
+  readonly calibration: Calibration;
+  readonly machines: number;
+  /** Documents in memory that stand for the repository; the second is for comparison. */
+  readonly repositories: readonly [number, number];
+  /** Crawl rates, in percent of the repository per hour. */
+  readonly rates: readonly number[];
+  readonly warmUp: number;
+  readonly seconds: number;
+  readonly concurrency: number;
+  readonly scanRest: number;
+  readonly seed: number;
+  readonly jobs: number;
+}
+
+export interface RatePoint {
+  readonly rate: number;
+  readonly repository: number;
+  /** Documents that each one of the repository stands for. */
+  readonly scale: number;
+  readonly result: CrawlResult;
+}
+
+/** Documents of the repository that these machines have their share of. */
+export function repositoryOf(machines: number): number {
+  return (PAPER_REPOSITORY * machines) / PAPER_MACHINES;
+}
+
+/** @param onPoint called with each point as soon as it has been simulated */
+export async function measureFigure7(
+  plan: Figure7Plan,
+  signal: AbortSignal,
+  onPoint: (point: RatePoint) => void,
+): Promise<void> {
+  const [repository, other] = plan.repositories;
+  const compared = comparedRate(plan.rates);
+  const all = [
+    ...plan.rates.map((rate) => ({ rate, repository })),
+    { rate: compared, repository: other },
+  ];
+  // The longest first, so that no thread is left with it at the end.
+  const points = all.toSorted((a, b) => b.rate - a.rate);
+  const simulations = points.map((point) => simulationOf(plan, point));
+  await performAll(simulations, { jobs: plan.jobs, signal }, (index, result) => {
+    const point = points[index];
+    if (point === undefined) return;
+    onPoint({ ...point, scale: repositoryOf(plan.machines) / point.repository, result });
+  });
+}
+
+/** The rate at which both sizes of the repository are compared: one in the middle. */
+export function comparedRate(rates: readonly number[]): number {
+  const sorted = rates.toSorted((a, b) => a - b);
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? 1;
+}
+
+function simulationOf(
+  plan: Figure7Plan,
+  { rate, repository }: { readonly rate: number; readonly repository: number },
+): Simulation {
+  const { calibration, machines, warmUp, seconds, concurrency, scanRest, seed } = plan;
+  const whole = repositoryOf(machines);
+  const documents: SyntheticOptions = { repository, documentBytes: DOCUMENT_BYTES, seed };
+  const crawl: CrawlPlan = {
+    calibration,
+    tabletServers: machines,
+    scale: whole / repository,
+    perSecond: documentsPerSecond(whole, rate),
+    warmUp,
+    seconds,
+    concurrency,
+    scanRest,
+    seed,
+  };
+  return { kind: 'crawl', documents, plan: crawl };
+}

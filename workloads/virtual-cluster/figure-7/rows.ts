@@ -1,0 +1,52 @@
+/**
+ * Where the documents lie: arrivals are spread over the whole range of rows, in which the tables are
+ * split, so that every tablet server takes part at every moment.
+ *
+ *     arrival 0, 1, 2, ...  ──times an odd number, modulo 2^32──▶  number of the document, its row
+ */
+import type { TableSplits } from '../../crawl-rate/percolator/tables.ts';
+import { documentId } from '../../crawl-rate/documents/index.ts';
+
+/** Odd, so that no two arrivals get one number; 2^32 over the golden ratio, so that they spread. */
+const STRIDE = 2_654_435_769;
+/** Its inverse modulo 2^32. */
+const INVERSE = inverseOf(STRIDE);
+const NUMBERS = 2 ** 32;
+/** The keys of documents begin with the number of their key space. */
+const KEY_SPACES = 3;
+const KEY_VALUES = 16 ** 12;
+
+export function numberOf(arrival: number): number {
+  return Math.imul(arrival, STRIDE) >>> 0;
+}
+
+export function arrivalOf(number: number): number {
+  return Math.imul(number, INVERSE) >>> 0;
+}
+
+/** As many tablets of each table as given. */
+export function splitsFor(tablets: number): TableSplits {
+  const documents = fractions(tablets).map((part) => documentId(Math.floor(part * NUMBERS)));
+  const keys = fractions(tablets).map((part) => {
+    const space = Math.floor(part * KEY_SPACES);
+    return `${space + 1}/${spell(part * KEY_SPACES - space)}`;
+  });
+  return { documents, keys };
+}
+
+function fractions(parts: number): readonly number[] {
+  return Array.from({ length: parts - 1 }, (_, i) => (i + 1) / parts);
+}
+
+function spell(part: number): string {
+  return Math.floor(part * KEY_VALUES)
+    .toString(16)
+    .padStart(12, '0');
+}
+
+/** By Newton's iteration: each round doubles the number of right bits. */
+function inverseOf(odd: number): number {
+  let inverse = odd;
+  for (let i = 0; i < 5; i++) inverse = Math.imul(inverse, 2 - Math.imul(odd, inverse));
+  return inverse >>> 0;
+}

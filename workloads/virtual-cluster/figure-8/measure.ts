@@ -1,0 +1,103 @@
+/**
+ * Figure 8 in virtual time: how many reads and writes one tablet server does, of a raw Bigtable and
+ * of Percolator on it. The operations are those of bench:micro (microbench/figure-8-cases.ts).
+ *
+ *     for each of the four cases: a fresh cluster of one tablet server ─▶ load ─▶ warm-up ─▶ window
+ *                                                                                ─▶ check
+ *
+ * Callers are many enough that the server is the bottleneck, as in the paper: "the limiting factor
+ * was the performance of the tablet server".
+ */
+import type { Percolator } from '#engine';
+import { checkWritten } from '../../microbench/check.ts';
+import type { Case } from '../../microbench/case.ts';
+import { Data, loadTables } from '../../microbench/data.ts';
+import { comparedCases, type LastWrites, NAMES } from '../../microbench/figure-8-cases.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { Cluster, type Usage } from '../cluster.ts';
+
+export interface Figure8Plan {
+  readonly calibration: Calibration;
+  readonly rows: number;
+  readonly valueBytes: number;
+  readonly clients: number;
+  readonly callersPerClient: number;
+  readonly warmUp: number;
+  /** Virtual seconds of each case. */
+  readonly seconds: number;
+  readonly seed: number;
+}
+
+export interface MeasuredCase {
+  readonly name: string;
+  readonly perSecond: number;
+  readonly operations: number;
+  /** Of the measured window. */
+  readonly usage: Usage;
+  /** What is wrong with the data afterwards. */
+  readonly wrong: readonly string[];
+}
+
+export const CASES: readonly string[] = [NAMES.rawRead, NAMES.read, NAMES.rawWrite, NAMES.write];
+
+export async function measureCase(plan: Figure8Plan, name: string): Promise<MeasuredCase> {
+  const { calibration, seed, clients } = plan;
+  const cluster = new Cluster({ calibration, seed, tabletServers: 1 });
+  const machines = Array.from({ length: clients }, () => cluster.addMachine('client'));
+  return cluster.run(async () => {
+    const data = new Data(plan);
+    const percolators: Percolator[] = [];
+    for (const machine of machines) percolators.push(await cluster.openDatabase(machine));
+    const [first] = percolators;
+    if (first === undefined) throw new Error('there is a client');
+    await loadTables(first, data);
+    const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
+    const measured = await callInLoop(plan, cluster, {
+      cases: percolators.map((one) => caseNamed(one, data, { written, name })),
+    });
+    for (const percolator of percolators) await percolator.settled();
+    const wrong = await checkWritten(first, data, written);
+    for (const percolator of percolators) await percolator.close();
+    return { name, ...measured, wrong };
+  });
+}
+
+function caseNamed(
+  percolator: Percolator,
+  data: Data,
+  { written, name }: { readonly written: LastWrites; readonly name: string },
+): Case {
+  const cases = comparedCases(percolator, data, written).flat();
+  const found = cases.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no case ${name}`);
+  return found;
+}
+
+/** Each caller begins its next operation when its last one has ended. */
+async function callInLoop(
+  { warmUp, seconds, callersPerClient }: Figure8Plan,
+  cluster: Cluster,
+  { cases }: { readonly cases: readonly Case[] },
+): Promise<Pick<MeasuredCase, 'perSecond' | 'operations' | 'usage'>> {
+  let next = 0;
+  let done = 0;
+  let isOver = false;
+  const caller = async ({ operate }: Case): Promise<void> => {
+    while (!isOver) {
+      await operate(next++);
+      done++;
+    }
+  };
+  const callers = cases.flatMap((one) =>
+    Array.from({ length: callersPerClient }, () => caller(one)),
+  );
+  await cluster.clock.sleep(1000 * warmUp);
+  const before = done;
+  const window = cluster.window();
+  await cluster.clock.sleep(1000 * seconds);
+  const usage = window.end();
+  const operations = done - before;
+  isOver = true;
+  await Promise.all(callers);
+  return { perSecond: operations / seconds, operations, usage };
+}

@@ -1,0 +1,55 @@
+/** The figures at their smallest size, as a user starts them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { interruptScript, runScript } from '../harness/testing/run-script.ts';
+
+const BENCH = new URL('main.ts', import.meta.url);
+
+test("figure 8 gives ratios that are near the paper's, and the same each time", async () => {
+  const words = ['--figure', '8', '--profile', 'smoke'];
+  const [first, second] = await Promise.all([runScript(BENCH, words), runScript(BENCH, words)]);
+  assert.equal(first.exitCode, 0, first.stderr);
+  const { findings, state } = first.record();
+  assert.equal(state, 'finished');
+  assert.deepEqual(second.record().findings, findings);
+  const [rates] = findings?.tables ?? [];
+  const relative = rates?.rows.slice(2).map((row) => Number(row[4])) ?? [];
+  const [read, write] = relative;
+  assert.ok(read !== undefined && read > 0.85 && read < 1, String(read));
+  assert.ok(write !== undefined && write > 0.15 && write < 0.3, String(write));
+});
+
+test('figure 7 keeps up at low rates, and not above the capacity', async () => {
+  const words = ['--profile', 'smoke', '--rates', '10,200', '--machines', '3', '--jobs', '2'];
+  const ended = await runScript(BENCH, words);
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  const { findings, state, profile } = ended.record();
+  assert.equal(state, 'finished');
+  assert.equal(profile, 'custom');
+  assert.equal(findings?.check.passed, true, findings?.check.detail);
+  const [rates, , scale] = findings.tables;
+  const medians = rates?.rows.map((row) => row[5]) ?? [];
+  assert.ok(Number(medians[1]) > 10, String(medians[1]));
+  assert.equal(medians[2], null);
+  assert.equal(scale?.rows.length, 2);
+  assert.match(findings.headline, /3 machines cluster at most \d+ % of the repository per hour/);
+});
+
+test('ctrl-C ends the simulation, and keeps the record', async () => {
+  const words = ['--profile', 'smoke', '--rates', '10', '--machines', '40'];
+  const ended = await interruptScript(BENCH, words, 'simulating');
+  assert.equal(ended.exitCode, 130, ended.stderr);
+  assert.equal(ended.record().state, 'interrupted');
+});
+
+test('a mistake on the command line is one sentence, and exit code 2', async () => {
+  const mistakes = [
+    [['--calibration', 'guess'], /^--calibration must be .* but is "guess"\.$/],
+    [['--figure', '8', '--rates', '1'], /^--rates .*$/],
+  ] as const;
+  for (const [words, sentence] of mistakes) {
+    const ended = await runScript(BENCH, words);
+    assert.equal(ended.exitCode, 2, ended.stderr);
+    assert.match(ended.stderr, sentence);
+  }
+});

@@ -1,0 +1,264 @@
+/** `./run.sh bench:cluster`: figures of the paper on its own cluster, in virtual time. */
+import {
+  choice,
+  counted,
+  integer,
+  jobsOption,
+  type Measuring,
+  numberList,
+  onlyWith,
+  runExperiment,
+  seedOption,
+  type Sizes,
+  text,
+} from '#harness';
+import type { FindingsParts } from '#results';
+import { parametersOf } from '../harness/parameters.ts';
+import { calibrationNames, type LoadedCalibration, loadCalibration } from './calibration/load.ts';
+import { figure7Findings } from './figure-7/findings.ts';
+import {
+  type Figure7Plan,
+  measureFigure7,
+  type RatePoint,
+  repositoryOf,
+} from './figure-7/measure.ts';
+import { figure8Findings } from './figure-8/findings.ts';
+import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './figure-8/measure.ts';
+import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
+
+/** Times are virtual. */
+interface Size {
+  readonly machines: number;
+  readonly rates: readonly number[];
+  readonly repositories: readonly [number, number];
+  readonly times: Pick<Figure7Plan, 'warmUp' | 'seconds'>;
+  readonly figure8: Omit<Figure8Plan, 'calibration' | 'seed' | 'valueBytes'>;
+  /** Whether the assumed numbers are varied. */
+  readonly isVaried: boolean;
+}
+
+const SIZES: Sizes<Size> = {
+  smoke: {
+    machines: 6,
+    rates: [10, 20, 300],
+    repositories: [50_000, 100_000],
+    times: { warmUp: 0.3, seconds: 0.6 },
+    figure8: { rows: 1_000, clients: 4, callersPerClient: 64, warmUp: 0.1, seconds: 0.2 },
+    isVaried: false,
+  },
+  quick: {
+    machines: 240,
+    rates: [1, 10, 40, 110],
+    repositories: [2_000_000, 1_000_000],
+    times: { warmUp: 0.4, seconds: 0.5 },
+    figure8: { rows: 4_000, clients: 4, callersPerClient: 256, warmUp: 0.3, seconds: 1 },
+    isVaried: false,
+  },
+  standard: {
+    machines: 240,
+    rates: [1, 2, 5, 10, 20, 40, 60, 80, 100, 120],
+    repositories: [8_000_000, 4_000_000],
+    times: { warmUp: 0.5, seconds: 1 },
+    figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 4 },
+    isVaried: true,
+  },
+  full: {
+    machines: 240,
+    rates: [1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120],
+    repositories: [16_000_000, 8_000_000],
+    times: { warmUp: 1, seconds: 3 },
+    figure8: { rows: 20_000, clients: 4, callersPerClient: 256, warmUp: 0.5, seconds: 20 },
+    isVaried: true,
+  },
+};
+
+/** Documents clustered, and operations, that one core simulates in a second; guesses. */
+const DOCUMENTS_PER_SECOND = 2_500;
+const OPERATIONS_PER_SECOND = 20_000;
+/** Of four cases; an operation of a tablet server takes a fifteenth of a millisecond, or less. */
+const FIGURE_8_OPERATIONS = 70_000;
+const VARIATIONS = 40;
+/** Of the values that are read and written, as in the evaluation of the Bigtable paper. */
+const VALUE_BYTES = 1_000;
+
+await runExperiment(
+  {
+    script: 'bench:cluster',
+    subject: {
+      kicker: 'Percolator paper, section 3',
+      title: "The paper's cluster in virtual time",
+    },
+    description:
+      "Runs the engine on the paper's cluster in virtual time: every machine, queue and call is simulated at the costs " +
+      'of a calibration, and the engine and its observers are the real ones.',
+    sizes: SIZES,
+    options: {
+      figure: choice({
+        choices: ['7', '8'],
+        description: 'the figure: 7 is latency by crawl rate, 8 the cost of transactions',
+        default: '7',
+      }),
+      calibration: text({
+        description: `what operations cost: ${calibrationNames().join(', ')}, or the path of a file`,
+        default: 'paper-2010',
+      }),
+      machines: onlyWith(
+        { figure: ['7'] },
+        integer({
+          description:
+            'machines with a tablet server and a worker; fewer have their share of the repository',
+          min: 2,
+          max: 2_000,
+        }),
+      ),
+      rates: onlyWith(
+        { figure: ['7'] },
+        numberList({
+          description: 'crawl rates; each is a simulation of its own',
+          unit: '% of the repository per hour',
+          min: 0.01,
+          max: 10_000,
+        }),
+      ),
+      concurrency: onlyWith(
+        { figure: ['7'] },
+        integer({
+          description: 'observer runs in flight on each machine; too few, and its cores idle',
+          default: 64,
+          min: 1,
+          max: 10_000,
+        }),
+      ),
+      scanRest: onlyWith(
+        { figure: ['7'] },
+        integer({
+          description:
+            'rest of a worker after a scan that found nothing new; too long, and documents wait',
+          default: 100,
+          min: 1,
+          max: 60_000,
+          unit: 'ms',
+        }),
+      ),
+      seed: seedOption('the documents, and every delay'),
+      jobs: onlyWith({ figure: ['7'] }, jobsOption('crawl rates simulated')),
+    },
+    examples: [
+      {
+        command: './run.sh bench:cluster --figure 8',
+        does: 'what transactions cost a tablet server',
+      },
+      {
+        command: './run.sh bench:cluster --rates 40,60 --machines 60',
+        does: "two rates on a quarter of the paper's cluster",
+      },
+    ],
+    plan: (options) => {
+      const { figure, machines, rates, jobs } = options;
+      const about =
+        figure === '7'
+          ? `${counted(rates.length, 'crawl rates')} on ${counted(machines, 'machines')} in virtual time`
+          : 'reads and writes of one tablet server in virtual time, raw and Percolator';
+      const { figure: _, ...others } = parametersOf({ ...options, rates: [...rates] });
+      return {
+        about,
+        seconds: figure === '7' ? figure7Seconds(options, jobs) : figure8Seconds(options),
+        parameters: { figure, ...others },
+        store: {
+          name: 'virtual',
+          durability: 'the log of a virtual tablet server survives its death',
+        },
+        // Also refuses a calibration that does not exist, before anything begins.
+        limitations: limitationsOf(loadCalibration(options.calibration).name),
+      };
+    },
+  },
+  async (options, measuring) => {
+    const loaded = loadCalibration(options.calibration);
+    return options.figure === '7'
+      ? simulateFigure7({ ...options, loaded }, measuring)
+      : simulateFigure8({ ...options, loaded }, measuring);
+  },
+);
+
+type Sized7 = Omit<Figure7Plan, 'calibration' | 'warmUp' | 'seconds'> & Pick<Size, 'times'>;
+
+function figure7Seconds(
+  { machines, rates, times }: Pick<Size, 'times'> & Pick<Figure7Plan, 'machines' | 'rates'>,
+  jobs: number,
+): number {
+  const perPercent = repositoryOf(machines) / 100 / 3600;
+  const documents =
+    rates.reduce((sum, rate) => sum + rate, 0) * perPercent * (times.warmUp + times.seconds);
+  return 10 + documents / DOCUMENTS_PER_SECOND / jobs;
+}
+
+function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'>): number {
+  const operations = (figure8.warmUp + figure8.seconds) * FIGURE_8_OPERATIONS + 4 * figure8.rows;
+  return 2 + ((isVaried ? 1 + VARIATIONS : 1) * operations) / OPERATIONS_PER_SECOND;
+}
+
+function limitationsOf(calibration: string): readonly string[] {
+  return [
+    `Nothing here was measured on a cluster: each operation costs what the calibration ${calibration} says, and many of its numbers are assumed.`,
+    'Service times are constant, queues are first come first served, and the network has no queue but that of the sending card.',
+    'A row is applied when its call arrives at the server, and becomes visible then, not when the server has finished it.',
+    'What a run has written stays in memory, and the filter of a tablet knows which rows do not exist.',
+  ];
+}
+
+async function simulateFigure7(
+  options: Sized7 & { readonly loaded: LoadedCalibration },
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const { loaded, times, ...others } = options;
+  const { name, calibration } = loaded;
+  const plan: Figure7Plan = { ...others, ...times, calibration };
+  const points: RatePoint[] = [];
+  progress.phase('simulating', plan.rates.length + 1, 'points');
+  await measureFigure7(plan, signal, (point) => {
+    points.push(point);
+    progress.update(points.length);
+    progress.note(inWords(point));
+    keep(figure7Findings({ calibration: name, plan, points }));
+  });
+  return figure7Findings({ calibration: name, plan, points });
+}
+
+function inWords({ rate, repository, result }: RatePoint): string {
+  const { growth, latency, wrong, completedPerSecond } = result;
+  const where = `${rate} %/hour, ${repository} documents in memory`;
+  if (wrong.length > 0) return `${where}: CHECK FAILED: ${wrong.join('; ')}`;
+  const completed = `${completedPerSecond.toFixed(0)} documents/s`;
+  if (growth.isSaturated) return `${where}: saturated at ${completed}`;
+  return `${where}: median ${(latency?.medianMs ?? 0).toFixed(0)} ms at ${completed}`;
+}
+
+async function simulateFigure8(
+  options: Pick<Size, 'figure8' | 'isVaried'> & {
+    readonly seed: number;
+    readonly loaded: LoadedCalibration;
+  },
+  { progress, signal, keep }: Measuring,
+): Promise<FindingsParts> {
+  const { loaded, figure8, seed, isVaried } = options;
+  const { calibration, name } = loaded;
+  const plan: Figure8Plan = { ...figure8, valueBytes: VALUE_BYTES, seed, calibration };
+  const cases: MeasuredCase[] = [];
+  progress.phase('simulating', CASES.length, 'cases');
+  for (const one of CASES) {
+    signal.throwIfAborted();
+    cases.push(await measureCase(plan, one));
+    progress.update(cases.length);
+    keep(figure8Findings({ calibration: name, cases, variations: [] }));
+  }
+  let variations: readonly Variation[] = [];
+  if (isVaried) {
+    const onVariation = (done: number, total: number): void => {
+      if (done === 0) progress.phase('varying the assumed numbers', total, 'variations');
+      progress.update(done);
+    };
+    variations = await varyFigure8(loaded, plan, { measured: cases, signal, onVariation });
+  }
+  return figure8Findings({ calibration: name, cases, variations });
+}

@@ -31,7 +31,7 @@ import type { Storage } from './storage.ts';
 import { bytesOf } from './table-data.ts';
 import type { Tablet } from './tablets.ts';
 
-export const MANIFEST: Manifest = {
+const MANIFEST: Manifest = {
   name: 'virtual',
   conditionalBatch: true,
   ordered: false,

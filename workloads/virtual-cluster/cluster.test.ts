@@ -207,6 +207,8 @@ test('money is kept while tablet servers and a client are killed and paused', as
       await cluster.clock.sleep(20_000);
       assert.equal(cluster.tablets.of(server2).length, 0);
       cluster.start(server2);
+      cluster.spread();
+      assert.ok(cluster.tablets.of(server2).length > 0);
       cluster.kill(server1);
     },
   });

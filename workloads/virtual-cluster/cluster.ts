@@ -44,7 +44,7 @@ import type { Calibration } from './calibration/calibration.ts';
 import { ClientStore } from './client-store.ts';
 import { Costs } from './costs.ts';
 import { EventLoop } from './event-loop.ts';
-import { loadTablets } from './failover.ts';
+import { loadTablets, spreadTablets } from './failover.ts';
 import { Machine, type MachineKind, type MachineSize } from './machine.ts';
 import { LockService, OracleService } from './services.ts';
 import { Storage } from './storage.ts';
@@ -201,11 +201,16 @@ export class Cluster {
     machine.pause(seconds * 1e6);
   }
 
-  /** Starts a killed machine. A tablet server has no tablets until some are moved to it. */
+  /** Starts a killed machine. A tablet server has no tablets until `spread`. */
   start(machine: Machine): void {
     machine.start();
     if (machine === this.oracleMachine) this.oracle.restart();
     if (machine === this.lockMachine) this.locks.restart();
+  }
+
+  /** The tablets of each table are moved so that every tablet server that is alive has its share. */
+  spread(): void {
+    spreadTablets(this.storage);
   }
 
   /** The lock service knows of a death as soon as the cluster does. */
@@ -226,5 +231,4 @@ function tokenOf({ name, life }: Machine): string {
 
 export type { Machine, MachineKind, MachineSize } from './machine.ts';
 export type { Background } from './table-data.ts';
-export type { Tablet } from './tablets.ts';
 export type { KindUsage, Usage } from './usage.ts';

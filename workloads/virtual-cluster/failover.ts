@@ -30,8 +30,32 @@ function assignTablets(storage: Storage, dead: Machine, life: number): void {
   });
 }
 
+/**
+ * Moves tablets from servers that have more than their share of a table to those that have less. The
+ * old server has written what its log holds to files before, so there is nothing to replay.
+ */
+export function spreadTablets({ servers, tablets }: Storage): void {
+  const alive = servers.filter((server) => server.isAlive);
+  for (const ofTable of Map.groupBy(tablets.all(), ({ table }) => table).values()) {
+    const share = Math.ceil(ofTable.length / Math.max(1, alive.length));
+    const had = new Map<Machine, number>();
+    const surplus = ofTable.filter(({ server }) => {
+      const count = (had.get(server) ?? 0) + 1;
+      had.set(server, count);
+      return server.isAlive && count > share;
+    });
+    for (const server of alive) {
+      const missing = Math.min(share - (had.get(server) ?? 0), surplus.length);
+      for (const tablet of surplus.splice(0, Math.max(0, missing))) {
+        tablet.server = server;
+        tablet.logBytes = 0;
+      }
+    }
+  }
+}
+
 /** Moves a tablet; returns when it will be served: after a replay of its log. */
-export function moveTablet(
+function moveTablet(
   { costs }: Storage,
   tablet: Tablet,
   { server, fromUs }: { readonly server: Machine; readonly fromUs: number },

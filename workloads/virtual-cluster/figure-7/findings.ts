@@ -50,9 +50,8 @@ function mainPoints({ plan, points }: Figure7Result): readonly RatePoint[] {
 function headlineOf(result: Figure7Result): string {
   const points = mainPoints(result);
   const sustained = points.filter(({ result: { growth } }) => !growth.isSaturated);
-  const saturated = points.filter(({ result: { growth } }) => growth.isSaturated);
+  const first = points.find(({ result: { growth } }) => growth.isSaturated);
   const [lowest, highest] = [sustained[0], sustained.at(-1)];
-  const [first] = saturated;
   const machines = `${result.plan.machines} machines`;
   const latency =
     lowest === undefined

@@ -81,9 +81,9 @@ async function callInLoop(
 ): Promise<Pick<MeasuredCase, 'perSecond' | 'operations' | 'usage'>> {
   let next = 0;
   let done = 0;
-  let isOver = false;
+  const over = new AbortController();
   const caller = async ({ operate }: Case): Promise<void> => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await operate(next++);
       done++;
     }
@@ -97,7 +97,7 @@ async function callInLoop(
   await cluster.clock.sleep(1000 * seconds);
   const usage = window.end();
   const operations = done - before;
-  isOver = true;
+  over.abort();
   await Promise.all(callers);
   return { perSecond: operations / seconds, operations, usage };
 }

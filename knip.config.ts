@@ -12,6 +12,7 @@ const config: KnipConfig = {
     '**/*.test.ts',
     'every-test-asserts.ts',
     'workloads/crawl-rate/batch/cluster-job.ts',
+    'workloads/web-index/batch/{page,rank,serve}-jobs.ts',
     'workloads/web-index/model/index.ts', // For the two pipelines that are to come.
   ],
   project: ['**/*.ts'],

@@ -21,6 +21,7 @@ export const SLOW: readonly string[] = [
   'engine/{leases/leases,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
   'mapreduce-baseline/{grouping,run-job}.test.ts',
   'workloads/crawl-rate/batch/batch.test.ts',
+  'workloads/web-index/batch/build-index.test.ts',
   'workloads/brokerage/{check,percolator,postgres}/*.test.ts',
   'workloads/brokerage/driver/customer-emulator.test.ts',
   'workloads/microbench/clients.test.ts',

@@ -8,7 +8,8 @@ import type { Page } from 'playwright-core';
 import { temporaryFolder } from '#engine/testing';
 import { UsageError } from '#results';
 import { type OpenBrowser, openBrowser } from '../../../results/report/testing/browser.ts';
-import { openServingIndex, type ServedPage, type ServingIndex } from '../serving/index.ts';
+import type { ServedPage } from '../model/index.ts';
+import { openServingIndex, type ServingIndex } from '../serving/index.ts';
 import { LoadProgress } from './load-status.ts';
 import { openSearchServer, type SearchServer } from './search-server.ts';
 

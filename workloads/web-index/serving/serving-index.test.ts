@@ -8,11 +8,11 @@ import fc from 'fast-check';
 import { createRandom } from '#engine/base';
 import { temporaryFolder } from '#engine/testing';
 import { UsageError } from '#harness';
+import type { ServedPage } from '../model/index.ts';
 import {
   type MarkedText,
   openIndexReader,
   openServingIndex,
-  type ServedPage,
   type ServingIndex,
   type VersionedPage,
 } from './index.ts';

@@ -10,17 +10,7 @@
  * place of anything.
  */
 
-/** A canonical page as a searcher meets it. */
-export interface ServedPage {
-  readonly url: string;
-  readonly title: string;
-  readonly text: string;
-  readonly language: string;
-  readonly anchors: readonly { readonly text: string; readonly count: number }[];
-  readonly duplicates: readonly string[];
-  readonly rank: number;
-  readonly capturedMs: number;
-}
+import type { ServedPage } from '../model/index.ts';
 
 export interface VersionedPage {
   readonly page: ServedPage;

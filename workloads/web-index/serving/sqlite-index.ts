@@ -25,13 +25,13 @@ import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqli
 import { setImmediate } from 'node:timers/promises';
 import { UsageError } from '#harness';
 import { cleaned, Excerpts, TOKENIZER } from './excerpts.ts';
+import type { Anchor, ServedPage } from '../model/index.ts';
 import { expressionOf, phrasesOf } from './query.ts';
 import type {
   IndexReader,
   SearchRange,
   SearchResult,
   SearchResults,
-  ServedPage,
   ServingIndex,
   VersionedPage,
 } from './serving-index.ts';
@@ -282,19 +282,19 @@ function pageOf(row: Row): ServedPage {
     title: textOf(row, 'title'),
     text: textOf(row, 'text'),
     language: textOf(row, 'language'),
-    anchors: JSON.parse(textOf(row, 'anchors')) as ServedPage['anchors'],
+    anchors: JSON.parse(textOf(row, 'anchors')) as readonly Anchor[],
     duplicates: JSON.parse(textOf(row, 'duplicates')) as string[],
     rank: numberOf(row, 'rank'),
     capturedMs: numberOf(row, 'captured_ms'),
   };
 }
 
-function mostFrequent(anchors: ServedPage['anchors']): readonly string[] {
+function mostFrequent(anchors: readonly Anchor[]): readonly string[] {
   return anchors.toSorted((a, b) => b.count - a.count).map(({ text }) => text);
 }
 
 /** A text that many links use is there more often, but far from as often as it is used. */
-function anchorWords(anchors: ServedPage['anchors']): string {
+function anchorWords(anchors: readonly Anchor[]): string {
   const repeated = anchors.flatMap(({ text, count }) =>
     Array.from({ length: 1 + Math.floor(Math.log2(count)) }, () => text),
   );

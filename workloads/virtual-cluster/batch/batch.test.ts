@@ -49,7 +49,10 @@ describe('a job', () => {
   };
   const seconds = (calibration: Calibration, backupTasks = true): number =>
     simulateJob(volume, { calibration, backupTasks, random: createRandom(1) }).seconds;
-  const with_ = (batch: Partial<Calibration['batch']>, cluster = paper.cluster): Calibration => ({
+  const paperWith = (
+    batch: Partial<Calibration['batch']>,
+    cluster = paper.cluster,
+  ): Calibration => ({
     ...paper,
     cluster,
     batch: { ...paper.batch, ...batch },
@@ -57,7 +60,7 @@ describe('a job', () => {
 
   test('takes the work of its tasks, divided by the cores, if nothing else takes time', () => {
     const plain: Calibration = {
-      ...with_(
+      ...paperWith(
         { jobStartMs: 0, taskStartMs: 0, splitBytes: 1e5, stragglers: { share: 0, times: 1 } },
         { ...paper.cluster, tabletServers: 1 },
       ),
@@ -70,8 +73,8 @@ describe('a job', () => {
 
   test('is slower with a slow machine, and less so with backup tasks', () => {
     const small = { ...paper.cluster, tabletServers: 20 };
-    const calm = with_({ splitBytes: 1e6, stragglers: { share: 0, times: 1 } }, small);
-    const slow = with_({ splitBytes: 1e6, stragglers: { share: 0.1, times: 10 } }, small);
+    const calm = paperWith({ splitBytes: 1e6, stragglers: { share: 0, times: 1 } }, small);
+    const slow = paperWith({ splitBytes: 1e6, stragglers: { share: 0.1, times: 10 } }, small);
     assert.ok(seconds(slow, false) > 1.2 * seconds(calm, false));
     assert.ok(seconds(slow, true) < seconds(slow, false));
   });

@@ -56,7 +56,7 @@ export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
   const emitted = volume.shuffledBytes / splits / cluster.tabletServers;
   const cardUs = (1e6 * emitted) / network.bytesPerSecond;
   let receivedUs = 0; // All machines receive the same: one queue stands for each of them.
-  for (const finishedUs of maps.finishedUs.toSorted()) {
+  for (const finishedUs of maps.finishedUs.toSorted((a, b) => a - b)) {
     receivedUs = Math.max(receivedUs, finishedUs) + cardUs;
   }
 

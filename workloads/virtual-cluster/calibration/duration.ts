@@ -2,12 +2,12 @@
 import { probit } from 'simple-statistics';
 import type { Duration } from './calibration.ts';
 
-const P99 = probit(0.99);
+const NORMAL_99 = probit(0.99);
 
 /** @param uniform a random number from 0 to 1; the same one gives the same duration */
 export function drawUs({ medianUs, p99Us }: Duration, uniform: number): number {
   if (p99Us === medianUs) return medianUs;
-  const sigma = Math.log(p99Us / medianUs) / P99;
+  const sigma = Math.log(p99Us / medianUs) / NORMAL_99;
   // probit of 0 and 1 is infinite; such a draw is one in 2^53.
   return medianUs * Math.exp(sigma * probit(Math.min(Math.max(uniform, 1e-12), 1 - 1e-12)));
 }

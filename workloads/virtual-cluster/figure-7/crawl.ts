@@ -3,7 +3,7 @@
  *
  *     loaders ──documents on schedule──▶ tablet servers ◀──scan, cluster── workers
  *
- *   1. Open the databases, and let the repository stand behind the table of keys.
+ *   1. Open the databases, and give the table of keys the repository as its background.
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
  *   3. If the cluster keeps up, wait until all documents are clustered.
  *   4. Compare the clusters with the reference's in commit order (check.ts).

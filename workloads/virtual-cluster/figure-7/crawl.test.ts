@@ -1,0 +1,101 @@
+/** A crawl in virtual time: what it checks, and that it repeats. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createSyntheticDocuments } from '../../crawl-rate/documents/index.ts';
+import { CLUSTER, DOCUMENTS } from '../../crawl-rate/percolator/tables.ts';
+import { DATA, placeOf } from '../../../engine/transaction/index.ts';
+import { Cluster } from '../cluster.ts';
+import { PAPER } from '../testing.ts';
+import { checkClusters } from './check.ts';
+import { measureCrawl, type CrawlPlan, type CrawlResult } from './crawl.ts';
+import { growthOf } from './growth.ts';
+import { Repository } from './repository.ts';
+import { numberOf } from './rows.ts';
+import { documentId } from '../../crawl-rate/documents/index.ts';
+
+const documents = createSyntheticDocuments({ repository: 5_000, documentBytes: 200, seed: 3 });
+const repository = new Repository(documents);
+const plan: CrawlPlan = {
+  calibration: PAPER,
+  tabletServers: 3,
+  scale: 100,
+  perSecond: 150,
+  warmUp: 0.3,
+  seconds: 1,
+  concurrency: 16,
+  scanRest: 20,
+  seed: 3,
+};
+
+test('a crawl repeats bit by bit, and nothing is wrong with it', async () => {
+  const first = await measureCrawl(plan, repository);
+  assert.deepEqual(first.wrong, []);
+  assert.equal(first.clustered, Math.floor(150 * 1.3));
+  assert.equal(first.growth.isSaturated, false);
+  assert.ok(first.latency !== null && first.latency.samples > 140);
+  assert.deepEqual(await measureCrawl(plan, repository), first);
+  assert.notDeepEqual(await measureCrawl({ ...plan, seed: 4 }, repository), first);
+});
+
+test('above its capacity a cluster is saturated, and completes what it can', async () => {
+  const run = (perSecond: number): Promise<CrawlResult> =>
+    measureCrawl(
+      { ...plan, concurrency: 64, perSecond, tabletServers: 2, seconds: 0.5 },
+      repository,
+    );
+  const [some, more] = [await run(4_000), await run(6_000)];
+  assert.equal(some.growth.isSaturated, true);
+  assert.deepEqual([...some.wrong, ...more.wrong], []);
+  // What more is offered neither helps nor harms.
+  assert.ok(Math.abs(more.completedPerSecond / some.completedPerSecond - 1) < 0.15);
+  const server = some.usage.kinds.find(({ kind }) => kind === 'tablet server');
+  assert.ok(server !== undefined && server.coresMax > 0.9);
+});
+
+test('a document in a wrong cluster is found', async () => {
+  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
+  cluster.storage.createTable(DOCUMENTS, { families: ['cells'] });
+  const table = cluster.storage.table(DOCUMENTS);
+  const arrivals = [5_000, 5_001, 5_002];
+  const commits = arrivals.map((arrival, i) => ({ arrival, commitTimestamp: 10 + 2 * i }));
+  const write = (arrival: number, founder: number, timestamp: number): void => {
+    const row = documentId(numberOf(arrival));
+    const record = Buffer.from(`${String(timestamp).padStart(16, '0')} put`);
+    const value = Buffer.from(documentId(numberOf(founder)));
+    const at = { kind: 'set', family: 'cells' } as const;
+    table.mutateRow(row, [
+      { ...at, qualifier: `${CLUSTER}:write`, timestamp: timestamp + 1, value: record },
+      { ...at, ...placeOf(DATA, CLUSTER), timestamp, value },
+    ]);
+  };
+  for (const [arrival, founder] of repository.follow(arrivals)) write(arrival, founder, 9);
+  assert.deepEqual(checkClusters(cluster, repository, commits), []);
+  write(5_001, 17, 20);
+  assert.match(
+    checkClusters(cluster, repository, commits).join(),
+    /^document \d+ is in the cluster/,
+  );
+  assert.equal(
+    checkClusters(cluster, repository, [{ arrival: 6_000, commitTimestamp: 1 }]).length,
+    1,
+  );
+});
+
+test('a backlog that only fills at first is no growth', () => {
+  const series = (backlog: (i: number) => number) =>
+    Array.from({ length: 41 }, (_, i) => {
+      const completed = 10 * i;
+      return { seconds: i / 10, arrived: completed + backlog(i), completed };
+    });
+  const filling = growthOf(
+    series((i) => Math.min(i, 15) * 5),
+    100,
+  );
+  assert.equal(filling.isSaturated, false);
+  const growing = growthOf(
+    series((i) => i),
+    100,
+  );
+  assert.equal(growing.isSaturated, true);
+  assert.ok(Math.abs(growing.perSecond - 10) < 1e-6);
+});

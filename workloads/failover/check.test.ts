@@ -1,7 +1,7 @@
 /** The check at rest, on a database in memory: it passes what is right, and notices each mistake. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openPercolator, type Percolator } from '#engine';
+import { type CommittedRun, openPercolator, type Percolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import {
   clusterOneByOne,
@@ -40,7 +40,7 @@ async function checked(
     splits: splitsFor(3),
   });
   const crawler = new Crawler(percolator, documents, new AbortController().signal);
-  const { onCommitted } = crawler;
+  const onCommitted = ({ cell }: CommittedRun): void => crawler.onClustered(cell.row, 0);
   const worker = percolator.startWorker([clusteringObserver], { onCommitted });
   await Promise.all(Array.from({ length: ARRIVALS }, () => crawler.add(0)));
   await worker.stop();

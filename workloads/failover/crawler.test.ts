@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { openPercolator, PercolatorError } from '#engine';
+import { type CommittedRun, openPercolator, PercolatorError } from '#engine';
 import { createMemoryBigtable, FaultyBigtable, type MutationCall } from '#engine/testing';
 import { createSyntheticDocuments } from '../crawl-rate/documents/index.ts';
 import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
@@ -43,7 +43,7 @@ async function crawl(lost: 'answer' | 'request'): Promise<Crawler> {
     { ...documents, repository: 0 },
     new AbortController().signal,
   );
-  const { onCommitted } = crawler;
+  const onCommitted = ({ cell }: CommittedRun): void => crawler.onClustered(cell.row, 0);
   const worker = percolator.startWorker([clusteringObserver], { onCommitted });
   await Promise.race([crawler.add(0), crawler.failed]);
   while (crawler.writing > 0) await setTimeout(5);

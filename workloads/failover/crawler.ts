@@ -10,7 +10,7 @@
  * A document is written until that has succeeded, as a crawler would do. To write it twice changes
  * nothing, so an attempt whose end is not known may be repeated.
  */
-import { type CommittedRun, type Percolator, PercolatorError, systemClock } from '#engine';
+import { type Percolator, PercolatorError, systemClock } from '#engine';
 import {
   documentId,
   encodeDocument,
@@ -108,21 +108,15 @@ export class Crawler {
     return completed;
   }
 
-  /** To be called for every committed run of the observer. */
-  readonly onCommitted = ({ cell }: CommittedRun): void => {
-    const arrival = this.#byRow.get(cell.row);
-    if (arrival !== undefined) this.#complete(arrival);
+  /** To be called for each document whose observer has committed; only the first call counts. */
+  readonly onClustered = (row: string, atMs: number): void => {
+    const arrival = this.#byRow.get(row);
+    if (arrival !== undefined) this.#complete(arrival, atMs);
   };
 
-  /** A document that the storage shows to be clustered, though its worker was not told. */
-  completeUntold(row: string): void {
-    const arrival = this.#byRow.get(row);
-    if (arrival !== undefined) this.#complete(arrival);
-  }
-
-  #complete(arrival: UnfinishedArrival): void {
+  #complete(arrival: UnfinishedArrival, atMs: number): void {
     if (arrival.completedMs !== undefined) return;
-    arrival.completedMs = monotonicMs();
+    arrival.completedMs = atMs;
     this.#open--;
     this.#waiting.get(arrival.row)?.();
     this.#waiting.delete(arrival.row);

@@ -1,7 +1,9 @@
 /**
- * Figure 10 of the paper: a third of the region servers is killed under load.
+ * Figure 10 of the paper: a third of the region servers is killed under load; or another part of the
+ * system (victims.ts), and it may be stopped instead of killed.
  *
- *     start HBase ─▶ load the repository ─▶ capacity, closed loop ─▶ open loop at a share of it:
+ *     start HBase, oracles, lock service ─▶ load the repository ─▶ start the workers
+ *     ─▶ capacity, closed loop ─▶ open loop at a share of it:
  *
  *     warm-up │ before │ kill -9 ── until they are started again ── │ after │ drain ─▶ every check
  *
@@ -11,10 +13,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
-  createRandom,
   type LocalHBase,
-  openHBase,
-  openPercolator,
   type Percolator,
   PercolatorError,
   startHBase,
@@ -28,20 +27,25 @@ import {
   documentId,
   type SyntheticDocuments,
 } from '../crawl-rate/documents/index.ts';
-import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
 import { loadRepository } from '../crawl-rate/percolator/load-repository.ts';
 import { generate } from '../harness/load/generator.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import { dueUs, measuredFromUs, type Schedule } from '../harness/load/schedule.ts';
 import { closedLoop } from '../harness/load/timed-loop.ts';
-import { shuffled } from '../harness/shuffled.ts';
+import { Crew, openDatabase } from '../harness/processes/index.ts';
 import { type CheckResult, checkAtRest, clusteredRows } from './check.ts';
 import { type Failover, failoverOf, readEvents } from './cluster-log.ts';
 import { type Arrival, Crawler, type Settled } from './crawler.ts';
+import { EngineProcesses } from './engine-processes.ts';
 import { DOCUMENTS_MAX, numberOf, splitsFor } from './keys.ts';
+import { ownerOf, type Parts, type Victim, victimsOf } from './victims.ts';
 
 export interface Plan {
+  readonly kill: Victim;
+  /** Stops the victims instead of killing them, and lets them go on later. */
+  readonly pause: boolean;
   readonly regionServers: number;
+  readonly workers: number;
   readonly repository: number;
   readonly documentBytes: number;
   /** Documents per second; undefined: a share of the capacity. */
@@ -50,7 +54,7 @@ export interface Plan {
   readonly warmUp: number;
   /** Seconds from the beginning of the measurement to the kill. */
   readonly before: number;
-  /** Seconds from the kill until the servers are started again. */
+  /** Seconds from the kill until the victims are started again. */
   readonly down: number;
   readonly after: number;
   readonly concurrency: number;
@@ -68,10 +72,11 @@ export interface FailoverResult {
   readonly arrivals: readonly Arrival[];
   /** Seconds since then; undefined for what has not happened. */
   readonly marks: Marks;
+  /** Regions of the killed servers; 0 if another part was killed. */
   readonly regions: number;
   readonly settled: Settled;
   readonly lagP99Ms: number;
-  /** Counters of the engine, from the kill to the end. */
+  /** Counters of all processes of the engine, from the kill to the end. */
   readonly sinceKill: Readonly<Record<Counter, number>>;
   readonly check: CheckResult;
 }
@@ -91,43 +96,53 @@ type Counter = (typeof COUNTERS)[number];
 export const LOAD_SHARE = 0.7;
 /** How long the last documents may take after the end. */
 const DRAIN_MS_MAX = 120_000;
+/** How long a region server that goes on may take to find out that it was given up. */
+const END_MS_MAX = 20_000;
 /** How long a server that was started may take to come back. */
 const RETURN_MS_MAX = 60_000;
 /** More than this, and the storage does not keep up: the run ends before the memory does. */
 const OPEN_MAX = 20_000;
 
 export async function measureFailover(plan: Plan, measuring: Measuring): Promise<FailoverResult> {
-  const { progress, signal } = measuring;
+  const { progress } = measuring;
+  const over = new AbortController();
+  const signal = AbortSignal.any([measuring.signal, over.signal]);
   progress.phase(`starting HBase with ${plan.regionServers} region servers`, 0);
   await using hbase = await startCluster(plan, (line) => progress.note(line));
-  signal.throwIfAborted();
-  await using store = await openHBase({ servers: hbase.servers });
-  const { repository, documentBytes, seed } = plan;
+  measuring.signal.throwIfAborted();
+  const { repository, documentBytes, seed, workers, concurrency } = plan;
   const documents = createSyntheticDocuments({ repository, documentBytes, seed });
-  await using percolator = await openPercolator({ store });
+  await using crew = new Crew(measuring.signal);
+  const store = { kind: 'hbase', servers: hbase.servers } as const;
+  const engine = await EngineProcesses.start(crew, { store, workers, concurrency });
+  await using database = await opened(engine);
+  const { percolator } = database;
   progress.phase('loading the repository', repository, 'documents');
   await load(percolator, { documents, plan, signal });
-  const drained = new AbortController();
-  const crawler = new Crawler(percolator, documents, AbortSignal.any([signal, drained.signal]));
-  const worker = percolator.startWorker([clusteringObserver], {
-    concurrency: plan.concurrency,
-    onCommitted: crawler.onCommitted,
-  });
+  const crawler = new Crawler(percolator, documents, signal);
+  await engine.startWorkers(crawler.onClustered);
+  const running = { plan, hbase, engine, percolator, crawler, progress, signal };
   try {
-    const running = { plan, hbase, percolator, crawler, measuring };
-    const loaded = await Promise.race([runLoad(running), crawler.failed]);
+    const loaded = await crew.during(Promise.race([runLoad(running), crawler.failed]));
     await drain(running);
-    drained.abort();
-    await worker.stop();
+    await engine.stopWorkers();
+    const times = await clusterTimes(running, loaded);
+    over.abort();
     await percolator.settled();
     progress.phase('checking', 0);
     const { arrivals, settled } = crawler;
-    const check = await checkAtRest(percolator, store, { documents, arrivals });
-    return { plan, ...loaded, ...(await clusterTimes(running, loaded)), arrivals, settled, check };
+    const check = await checkAtRest(percolator, percolator.store, { documents, arrivals });
+    return { plan, ...loaded, ...times, arrivals, settled, check };
   } finally {
-    drained.abort();
-    await worker.stop();
+    over.abort(); // Nothing is started or written any more.
   }
+}
+
+async function opened(
+  engine: EngineProcesses,
+): Promise<AsyncDisposable & { readonly percolator: Percolator }> {
+  const { percolator, close } = await openDatabase(engine.database);
+  return { percolator, [Symbol.asyncDispose]: close };
 }
 
 async function startCluster(
@@ -165,9 +180,11 @@ async function load(
 interface Running {
   readonly plan: Plan;
   readonly hbase: LocalHBase;
+  readonly engine: EngineProcesses;
   readonly percolator: Percolator;
   readonly crawler: Crawler;
-  readonly measuring: Measuring;
+  readonly progress: Measuring['progress'];
+  readonly signal: AbortSignal;
 }
 
 interface Loaded {
@@ -176,14 +193,15 @@ interface Loaded {
   readonly killed: readonly string[];
   readonly fromMs: number;
   readonly killedMs: number;
+  /** When the victims were started again, and when all were ready, if that is known. */
   readonly startedMs: number;
+  readonly readyMs: number | undefined;
   readonly lagP99Ms: number;
   readonly countersAtKill: Readonly<Record<Counter, number>>;
 }
 
 async function runLoad(running: Running): Promise<Loaded> {
-  const { plan, measuring } = running;
-  const { progress } = measuring;
+  const { plan, progress } = running;
   const capacity = plan.rate === undefined ? await measureCapacity(running) : undefined;
   const perSecond = plan.rate ?? Math.max(1, LOAD_SHARE * (capacity ?? 0));
   const seconds = plan.before + plan.down + plan.after;
@@ -212,8 +230,8 @@ function checkRoom({ repository }: Plan, { warmupDocuments, documents }: Schedul
   );
 }
 
-async function measureCapacity({ plan, crawler, measuring }: Running): Promise<number> {
-  const { progress, signal } = measuring;
+async function measureCapacity(running: Running): Promise<number> {
+  const { plan, crawler, progress, signal } = running;
   progress.phase('finding the capacity', 0);
   const { concurrency, capacitySeconds } = plan;
   const one = (): Promise<void> => crawler.add(monotonicMs());
@@ -229,11 +247,10 @@ async function measureCapacity({ plan, crawler, measuring }: Running): Promise<n
 }
 
 function offer(
-  { crawler, measuring }: Running,
+  { crawler, progress, signal }: Running,
   schedule: Schedule,
   startUs: number,
 ): ReturnType<typeof generate> {
-  const { progress, signal } = measuring;
   const { warmupDocuments, documents } = schedule;
   progress.phase('running under load', warmupDocuments + documents, 'documents');
   let begun = 0;
@@ -245,29 +262,44 @@ function offer(
   return generate(schedule, startUs, announce, signal);
 }
 
-/** Kills a third of the servers at its moment, and starts them again at theirs. */
+/** Lets the victims fail at their moment, and starts them again at theirs. */
 async function fail(
-  { plan, hbase, percolator, measuring }: Running,
+  running: Running,
   fromMs: number,
-): Promise<Pick<Loaded, 'killed' | 'killedMs' | 'startedMs' | 'countersAtKill'>> {
-  const { progress, signal } = measuring;
-  const killed = chooseServers(plan);
+): Promise<Pick<Loaded, 'killed' | 'killedMs' | 'startedMs' | 'readyMs' | 'countersAtKill'>> {
+  const { plan, progress, signal } = running;
+  const killed = victimsOf(plan);
+  const parts = running[ownerOf(plan.kill)];
   await sleepUntil(fromMs + 1000 * plan.before, signal);
   const killedMs = monotonicMs();
-  const countersAtKill = countersOf(percolator);
-  await Promise.all(killed.map((name) => hbase.kill(name)));
-  progress.note(`killed ${killed.join(' and ')}`);
+  const countersAtKill = countersOf(running);
+  if (plan.pause) for (const name of killed) parts.pause(name);
+  else await Promise.all(killed.map((name) => parts.kill(name)));
+  progress.note(`${plan.pause ? 'stopped' : 'killed'} ${killed.join(' and ')}`);
+  if (plan.kill === 'workers') await findUntold(running);
   await sleepUntil(killedMs + 1000 * plan.down, signal);
   const startedMs = monotonicMs();
-  await Promise.all(killed.map((name) => hbase.start(name)));
-  progress.note(`started ${killed.join(' and ')} again`);
-  return { killed, killedMs, startedMs, countersAtKill };
+  await Promise.all(killed.map((name) => goOn(running, parts, name)));
+  const isEngines = parts === running.engine;
+  progress.note(`${plan.pause ? 'continued' : 'started'} ${killed.join(' and ')} again`);
+  const readyMs = isEngines ? monotonicMs() : undefined;
+  return { killed, killedMs, startedMs, readyMs, countersAtKill };
 }
 
-function chooseServers({ regionServers, seed }: Plan): readonly string[] {
-  const names = Array.from({ length: regionServers }, (_, i) => `region-server-${i + 1}`);
-  const order = shuffled(createRandom(seed).fork('killed'), names);
-  return order.slice(0, Math.max(1, Math.floor(regionServers / 3)));
+/** A region server that has stood still for too long ends itself when it goes on; it is started anew. */
+async function goOn({ plan, hbase, signal }: Running, parts: Parts, name: string): Promise<void> {
+  if (!plan.pause) return parts.start(name);
+  parts.resume(name);
+  if (parts !== hbase) return undefined;
+  const endMs = monotonicMs() + END_MS_MAX;
+  const isThere = (): boolean => hbase.processes().some((one) => one.name === name);
+  while (isThere() && monotonicMs() < endMs) await sleepUntil(monotonicMs() + 100, signal);
+  return isThere() ? undefined : parts.start(name);
+}
+
+/** Documents that a killed worker had clustered, without telling us. */
+async function findUntold({ percolator, crawler }: Running): Promise<void> {
+  for (const row of await clusteredRows(percolator)) crawler.onClustered(row, monotonicMs());
 }
 
 async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> {
@@ -276,22 +308,21 @@ async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> 
 }
 
 /** Waits for the documents that have arrived, also those whose clustering no worker was told of. */
-async function drain({ crawler, percolator, measuring }: Running): Promise<void> {
-  const { progress, signal } = measuring;
+async function drain(running: Running): Promise<void> {
+  const { crawler, progress, signal } = running;
   progress.phase('waiting for the last documents', 0);
   const endMs = monotonicMs() + DRAIN_MS_MAX;
   const isOpen = (): boolean => crawler.open > 0 || crawler.writing > 0;
   for (let rounds = 1; isOpen() && monotonicMs() < endMs; rounds++) {
     await systemClock.sleep(100, signal);
     signal.throwIfAborted();
-    if (rounds % 50 > 0) continue;
-    for (const row of await clusteredRows(percolator)) crawler.completeUntold(row);
+    if (rounds % 50 === 0) await findUntold(running);
   }
 }
 
 /** A server that was started late registers late: waits for it, in vain after a minute. */
 async function readLog(
-  { hbase, measuring }: Running,
+  { hbase, signal }: Running,
   given: Parameters<typeof failoverOf>[1],
 ): Promise<Failover> {
   const endMs = monotonicMs() + RETURN_MS_MAX;
@@ -299,37 +330,42 @@ async function readLog(
     const log = await readFile(path.join(hbase.logs, 'master.log'), 'utf8');
     const failover = failoverOf(readEvents(log), given);
     if (failover.returnedMs !== undefined || monotonicMs() > endMs) return failover;
-    await systemClock.sleep(500, measuring.signal);
-    measuring.signal.throwIfAborted();
+    await systemClock.sleep(500, signal);
+    signal.throwIfAborted();
   }
 }
 
 /** What the cluster did, on the clock of the arrivals, in seconds since the measurement began. */
 async function clusterTimes(
   running: Running,
-  { killed, killedMs, startedMs, fromMs, countersAtKill }: Loaded,
+  { killed, killedMs, startedMs, readyMs, fromMs, countersAtKill }: Loaded,
 ): Promise<Pick<FailoverResult, 'marks' | 'regions' | 'sinceKill'>> {
   const offsetMs = systemClock.wallMs() - monotonicMs();
-  const given = { killedMs: killedMs + offsetMs, servers: killed.length };
-  const { detectedMs, reassignedMs, returnedMs, regions } = await readLog(running, given);
   const at = (ms: number | undefined): number | undefined =>
-    ms === undefined ? undefined : (ms - offsetMs - fromMs) / 1000;
-  const now = countersOf(running.percolator);
+    ms === undefined ? undefined : (ms - fromMs) / 1000;
+  const ofLog = (ms: number | undefined): number | undefined =>
+    ms === undefined ? undefined : at(ms - offsetMs);
+  const log =
+    running.plan.kill === 'region-servers'
+      ? await readLog(running, { killedMs: killedMs + offsetMs, servers: killed.length })
+      : undefined;
+  const now = countersOf(running);
   const since = COUNTERS.map((name) => [name, now[name] - countersAtKill[name]] as const);
   return {
     marks: {
       killed: (killedMs - fromMs) / 1000,
-      detected: at(detectedMs),
-      reassigned: at(reassignedMs),
+      detected: ofLog(log?.detectedMs),
+      reassigned: ofLog(log?.reassignedMs),
       started: (startedMs - fromMs) / 1000,
-      returned: at(returnedMs),
+      returned: log === undefined ? at(readyMs) : ofLog(log.returnedMs),
     },
-    regions,
+    regions: log?.regions ?? 0,
     sinceKill: Object.fromEntries(since) as Record<Counter, number>,
   };
 }
 
-function countersOf({ counters }: Percolator): Record<Counter, number> {
-  const { conflicts, unknown, rolledForward, rolledBack } = counters;
-  return { conflicts, unknown, rolledForward, rolledBack };
+/** Of this process and of all workers. */
+function countersOf({ percolator: { counters }, engine }: Running): Record<Counter, number> {
+  const sums = COUNTERS.map((name) => [name, counters[name] + engine.counted(name)] as const);
+  return Object.fromEntries(sums) as Record<Counter, number>;
 }

@@ -15,7 +15,15 @@ function run(given: Partial<FailoverResult> = {}, latencyMs = 50): FailoverResul
     acknowledgedMs: i * 100 + 9,
     completedMs: i * 100 + latencyMs,
   }));
-  const plan = { regionServers: 3, repository: 0, documentBytes: 1, rate: 10, capacitySeconds: 1 };
+  const parts = { kill: 'region-servers', pause: false, workers: 3 } as const;
+  const plan = {
+    ...parts,
+    regionServers: 3,
+    repository: 0,
+    documentBytes: 1,
+    rate: 10,
+    capacitySeconds: 1,
+  };
   return {
     plan: { ...plan, warmUp: 0, before: 2, down: 5, after: 3, concurrency: 1, seed: 1 },
     capacity: undefined,

@@ -21,8 +21,9 @@ import {
   WINDOW_SECONDS,
 } from './seconds.ts';
 import { ENDS, type Ends, endsOf } from './straddling.ts';
+import { describeVictims } from './victims.ts';
 
-/** Seconds from detection until the rate is back. */
+/** Seconds until the rate is back: from when the cluster has noticed, where it has to. */
 const TARGET_RECOVERY_SECONDS = 15;
 
 export function findingsOf(result: FailoverResult): FindingsParts {
@@ -45,12 +46,22 @@ export function findingsOf(result: FailoverResult): FindingsParts {
   };
 }
 
-/** Without a detected failure there is no recovery to measure. */
-function recoveryFrom(
-  { marks, perSecond }: FailoverResult,
-  seconds: readonly Second[],
-): Recovery | undefined {
-  const { killed: killedAt, detected: detectedAt } = marks;
+function isOfServers({ plan }: FailoverResult): boolean {
+  return plan.kill === 'region-servers';
+}
+
+/**
+ * From when the recovery counts: a dead region server from when the master has found it dead, all
+ * else from the kill. Undefined if the master has not: then there is no recovery to measure.
+ */
+function countedFrom(result: FailoverResult): number | undefined {
+  return isOfServers(result) ? result.marks.detected : result.marks.killed;
+}
+
+function recoveryFrom(result: FailoverResult, seconds: readonly Second[]): Recovery | undefined {
+  const { marks, perSecond } = result;
+  const { killed: killedAt } = marks;
+  const detectedAt = countedFrom(result);
   if (detectedAt === undefined) return undefined;
   return recoveryOf(seconds, { perSecond, killedAt, detectedAt });
 }
@@ -63,13 +74,19 @@ function steadyPercent({ marks, perSecond }: FailoverResult, seconds: readonly S
 }
 
 /** The experiment's own conditions: a run without them has not shown a failure. */
-function whatDidNotHappen({ marks, regions, arrivals }: FailoverResult): readonly string[] {
-  const open = arrivals.filter(({ completedMs }) => completedMs === undefined).length;
+function whatDidNotHappen(result: FailoverResult): readonly string[] {
+  const open = result.arrivals.filter(({ completedMs }) => completedMs === undefined).length;
+  return [
+    ...(isOfServers(result) ? whatServersDidNot(result) : []),
+    ...(open > 0 ? [`${open} documents were not clustered two minutes after the end`] : []),
+  ];
+}
+
+function whatServersDidNot({ marks, regions }: FailoverResult): readonly string[] {
   return [
     ...(marks.detected === undefined ? ['the master did not find the killed servers dead'] : []),
     ...(regions === 0 ? ['the killed servers had no region'] : []),
     ...(marks.reassigned === undefined && regions > 0 ? ['not every region is served again'] : []),
-    ...(open > 0 ? [`${open} documents were not clustered two minutes after the end`] : []),
   ];
 }
 
@@ -83,29 +100,42 @@ function detailOf({ check, arrivals }: FailoverResult, wrong: readonly string[])
 }
 
 function headlineOf(result: FailoverResult, recovery: Recovery | undefined): string {
-  const { killed, plan, marks, perSecond } = result;
-  const begin =
-    `${killed.length} of ${plan.regionServers} region servers were killed at ` +
-    `${perSecond.toFixed(0)} documents a second. `;
-  if (recovery === undefined || marks.detected === undefined) {
+  const { marks, perSecond } = result;
+  const begin = `${whatFailed(result)} at ${perSecond.toFixed(0)} documents a second. `;
+  const from = countedFrom(result);
+  if (recovery === undefined || from === undefined) {
     return `${begin}The master did not find them dead.`;
   }
-  const detection = `The master found them dead after ${(marks.detected - marks.killed).toFixed(1)} s; `;
-  const dip = `the rate fell to ${recovery.lowestPercent.toFixed(0)} % at the lowest, and `;
+  const detection = isOfServers(result)
+    ? `The master found them dead after ${(from - marks.killed).toFixed(1)} s; the`
+    : 'The';
+  const dip = `${detection} rate fell to ${recovery.lowestPercent.toFixed(0)} % at the lowest, and `;
   const back =
     recovery.recoveredAt === undefined
       ? 'did not come back for good.'
-      : `95 % of it was back ${(recovery.recoveredAt - marks.detected).toFixed(1)} s after that.`;
-  return `${begin}${detection}${dip}${back}`;
+      : `95 % of it was back ${(recovery.recoveredAt - from).toFixed(1)} s after that.`;
+  return `${begin}${dip}${back}`;
+}
+
+/** `2 of 6 region servers were killed`, `The lock service was stopped`. */
+function whatFailed({ plan, killed }: Pick<FailoverResult, 'plan' | 'killed'>): string {
+  const what = describeVictims(plan);
+  const are = killed.length > 1 ? 'were' : 'was';
+  const how = plan.pause ? `stopped for ${plan.down} s` : 'killed';
+  return `${what.charAt(0).toUpperCase()}${what.slice(1)} ${are} ${how}`;
 }
 
 function targetsOf(
-  { check, marks, settled, arrivals }: FailoverResult,
+  result: FailoverResult,
   recovery: Recovery | undefined,
   steady: number,
 ): readonly Target[] {
+  const { check, settled, arrivals } = result;
+  const since = isOfServers(result) ? 'the failure was detected' : 'the kill';
   const tookSeconds =
-    recovery?.recoveredAt === undefined ? undefined : recovery.recoveredAt - (marks.detected ?? 0);
+    recovery?.recoveredAt === undefined
+      ? undefined
+      : recovery.recoveredAt - (countedFrom(result) ?? 0);
   const unknown = settled.committed + settled.rolledBack + settled.open;
   const { length: unwritten } = arrivals.filter(
     ({ acknowledgedMs }) => acknowledgedMs === undefined,
@@ -119,7 +149,7 @@ function targetsOf(
     },
     {
       name: 'the rate comes back',
-      target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after the failure was detected`,
+      target: `95 % of it within ${TARGET_RECOVERY_SECONDS} s after ${since}`,
       measured: tookSeconds === undefined ? 'never' : `after ${tookSeconds.toFixed(1)} s`,
       ...(steady < 100 * SHARE
         ? { met: null, reason: `only ${steady.toFixed(0)} % was completed before the kill` }
@@ -158,8 +188,8 @@ function marksTable(
       back === undefined || detected === undefined ? null : back - detected,
       's',
     ],
-    ['servers started again, after the kill', since(started), 's'],
-    ['servers back, after the kill', since(returned), 's'],
+    ['started again, after the kill', since(started), 's'],
+    ['back, after the kill', since(returned), 's'],
     ['regions of the killed servers', regions, ''],
     ['lowest second', recovery?.lowestPercent ?? null, '% of the rate'],
     ['seconds below 95 %', recovery?.secondsBelow ?? null, 's'],
@@ -175,7 +205,7 @@ function marksTable(
     caption:
       'The master of HBase says in its log when it found the servers dead, when their regions were served again, and when ' +
       `the servers came back. The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
-      `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client, from the kill to the end.`,
+      `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client and all workers, from the kill to the end.`,
     columns: ['what', 'value', 'unit'],
     rows: rows.map(([name, value, unit]) => [name, rounded(value), unit]),
   };
@@ -237,6 +267,10 @@ function secondsTable(seconds: readonly Second[]): ResultTable {
   };
 }
 
+const PAPERS_CURVE =
+  'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +
+  'old level when the killed ones are back. ';
+
 /** Letters, because words would lie over each other. */
 function lettersOf({ marks }: FailoverResult): readonly (readonly [string, string, number])[] {
   const { killed, detected, reassigned, started, returned } = marks;
@@ -263,10 +297,8 @@ function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultCh
     seconds.map((one) => ({ x: one.second, y: one[of], low: null, high: null, samples: one[of] }));
   return {
     name: 'failure',
-    title: 'Documents a second while a third of the region servers is killed',
-    caption:
-      'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +
-      `old level when the killed ones are back. Here ${marksInWords(result)}`,
+    title: `Documents a second: ${describeVictims(result.plan)} ${result.plan.pause ? 'stopped' : 'killed'}`,
+    caption: `${isOfServers(result) ? PAPERS_CURVE : ''}Here ${marksInWords(result)}`,
     x: axisOfMarks(result),
     y: { title: 'Documents per second', scale: 'linear', ticks: [] },
     series: [

@@ -3,11 +3,21 @@
  * load; HBase's region servers are the tablet servers.
  */
 import { whyNoHBase } from '#engine';
-import { integer, number, runExperiment, secondsOption, seedOption, warmUpOption } from '#harness';
+import {
+  choice,
+  flag,
+  integer,
+  number,
+  runExperiment,
+  secondsOption,
+  seedOption,
+  warmUpOption,
+} from '#harness';
 import { UsageError } from '#results';
 import { describeStore } from '../harness/stores/index.ts';
 import { LOAD_SHARE, measureFailover } from './experiment.ts';
 import { findingsOf } from './findings.ts';
+import { describeVictims, VICTIMS } from './victims.ts';
 
 const SIZES = {
   smoke: {
@@ -54,6 +64,27 @@ const END_SECONDS = 10;
 const LOADED_PER_SECOND = 2_000;
 const DOCUMENT_BYTES = 1_024;
 
+/** The time of a run. */
+function secondsOf(
+  options: {
+    readonly [name in keyof (typeof SIZES)['smoke']]: number;
+  } & { readonly rate: number | undefined; readonly workers: number },
+): number {
+  const { regionServers, workers, repository, rate, capacitySeconds, ...parts } = options;
+  return (
+    START_SECONDS.rest +
+    START_SECONDS.each * regionServers +
+    workers +
+    repository / LOADED_PER_SECOND +
+    (rate === undefined ? 1.5 * capacitySeconds : 0) +
+    parts.warmUp +
+    parts.before +
+    parts.down +
+    parts.after +
+    END_SECONDS
+  );
+}
+
 await runExperiment(
   {
     script: 'bench:failover',
@@ -63,14 +94,29 @@ await runExperiment(
     },
     description:
       'Clusters documents at a steady rate on an HBase that it starts here, kills a third of its region servers ' +
-      '(figure 10 of the paper), starts them again, and shows second by second what that costs. At the end it ' +
-      'checks that nothing was lost. Needs Java 11 and, the first time, Maven.',
+      '(figure 10 of the paper) or another part, starts them again, and shows second by second what that costs. At ' +
+      'the end it checks that nothing was lost. Needs Java 11 and, the first time, Maven.',
     sizes: SIZES,
     options: {
+      kill: choice({
+        description:
+          'what is killed: a third of the region servers or of the workers, or one of the rest',
+        choices: VICTIMS,
+        default: 'region-servers',
+      }),
+      pause: flag({
+        description: 'stop it where it is, as if its machine had hung, and let it go on later',
+      }),
       regionServers: integer({
-        description: 'region servers, each a process of up to 768 MB; a third of them is killed',
+        description: 'region servers, each a process of up to 768 MB',
         min: 3,
         max: 24,
+      }),
+      workers: integer({
+        description: 'worker processes, which find documents by scanning and cluster them',
+        default: 3,
+        min: 1,
+        max: 64,
       }),
       rate: number({
         description:
@@ -87,8 +133,8 @@ await runExperiment(
       }),
       capacitySeconds: secondsOption('the capacity, which takes half as much again'),
       warmUp: warmUpOption('the run'),
-      before: secondsOption('the load before the servers are killed', 2),
-      down: secondsOption('the load until they are started again', 10),
+      before: secondsOption('the load before the kill', 2),
+      down: secondsOption('the load until what was killed is started again', 10),
       after: secondsOption('the load after that', 5),
       concurrency: integer({
         description: 'observer runs in flight, and documents while the capacity is measured',
@@ -96,7 +142,7 @@ await runExperiment(
         min: 1,
         max: 10_000,
       }),
-      seed: seedOption('the documents, and which servers are killed'),
+      seed: seedOption('the documents, and which servers or workers are killed'),
     },
     examples: [
       {
@@ -107,25 +153,20 @@ await runExperiment(
         command: './run.sh bench:failover --rate 100 --down 120',
         does: 'a given rate, and a longer absence',
       },
+      {
+        command: './run.sh bench:failover --kill workers --pause',
+        does: 'a third of the workers stands still, and then goes on with what it had begun',
+      },
     ],
-    plan: ({ regionServers, repository, rate, capacitySeconds, warmUp, before, down, after }) => ({
-      about: `${Math.floor(regionServers / 3)} of ${regionServers} region servers killed for ${down} s`,
-      seconds:
-        START_SECONDS.rest +
-        START_SECONDS.each * regionServers +
-        repository / LOADED_PER_SECOND +
-        (rate === undefined ? 1.5 * capacitySeconds : 0) +
-        warmUp +
-        before +
-        down +
-        after +
-        END_SECONDS,
+    plan: (options) => ({
+      about: `${describeVictims(options)} ${options.pause ? 'stopped' : 'killed'} for ${options.down} s`,
+      seconds: secondsOf(options),
       store: describeStore('hbase'),
       limitations: [
         'All servers, their HDFS and the client share the cores and the disk of one machine: a failed server frees processor time, and a server that starts takes it from the others.',
         'A server counts as dead when its session of 6 s with ZooKeeper has ended (the default of HBase is 90 s), so most of the detection time is a setting.',
         'HBase does not move regions to a server that has come back before its balancer runs, every five minutes.',
-        'Client, oracle and worker are one process, which also makes the load; its lateness counts as latency.',
+        'One process makes the load and writes all documents; its lateness counts as latency.',
       ],
     }),
     refuse: async () => {

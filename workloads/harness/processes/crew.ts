@@ -80,6 +80,13 @@ export class Crew implements AsyncDisposable {
     return ends;
   }
 
+  /** Ends a process as `kill -9` does, and resolves when it is gone. The run goes on without it. */
+  async kill(member: Member): Promise<void> {
+    this.#leaving.add(member);
+    member.signal('SIGKILL');
+    await member.ended;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#signal.removeEventListener('abort', this.#onAbort);
     for (const member of this.#members) {

@@ -101,7 +101,7 @@ export class Member {
     return end;
   }
 
-  signal(signal: 'SIGKILL'): void {
+  signal(signal: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
     this.#child.kill(signal);
   }
 

@@ -51,11 +51,14 @@ export interface LocalHBase extends AsyncDisposable {
   /** `host:port` of the master. */
   readonly servers: readonly string[];
   readonly logs: string;
-  /** Those that run, as far as this process started and stopped them. */
+  /** Those that run. */
   processes(): readonly LocalProcess[];
   /** Kills one process, as `kill -9` does; resolves when it is gone. */
   kill(name: string): Promise<void>;
-  /** Starts a killed process again; it joins the others in some seconds. */
+  /** Stops one process where it is, as if its machine had hung, until `resume`. */
+  pause(name: string): void;
+  resume(name: string): void;
+  /** Starts a process again that was killed or has ended; it joins the others in some seconds. */
   start(name: string): Promise<void>;
   /** Stops everything and deletes the data. Stopping twice is harmless. */
   stop(): Promise<void>;
@@ -162,9 +165,10 @@ class Cluster implements LocalHBase {
   }
 
   processes(): readonly LocalProcess[] {
-    return [...this.#running.values()].flatMap(({ program: { name, heapMb }, process: { pid } }) =>
-      pid === undefined ? [] : [{ name, pid, heapMb }],
-    );
+    return [...this.#running.values()].flatMap(({ program, process: { pid }, hasEnded }) => {
+      const { name, heapMb } = program;
+      return pid === undefined || hasEnded ? [] : [{ name, pid, heapMb }];
+    });
   }
 
   async kill(name: string): Promise<void> {
@@ -174,12 +178,20 @@ class Cluster implements LocalHBase {
     await stopGuarded(running.process);
   }
 
+  pause(name: string): void {
+    this.#running.get(name)?.process.kill('SIGSTOP');
+  }
+
+  resume(name: string): void {
+    this.#running.get(name)?.process.kill('SIGCONT');
+  }
+
   async start(name: string): Promise<void> {
     const program = this.#programs.find((one) => one.name === name);
     if (program === undefined) {
       throw new PercolatorError('INVALID_ARGUMENT', `this HBase has no process ${name}`);
     }
-    if (this.#running.has(name)) return;
+    if (this.#running.get(name)?.hasEnded === false) return;
     const process = this.#launch(program, join(this.logs, `${name}.log`));
     const running = { program, process, hasEnded: false };
     void process.then(() => {

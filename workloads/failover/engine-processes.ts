@@ -1,0 +1,128 @@
+/**
+ * The engine's processes, each of which may be killed: two oracles, one of them on standby, the
+ * lock service, and workers.
+ *
+ *     this process writes documents ──▶ the storage ◀── workers find and cluster them
+ *                └──── timestamps ──▶ oracle-1 or oracle-2 ◀────┘
+ */
+import { type Counters, type StoreAddress, systemClock } from '#engine';
+import {
+  type Crew,
+  freeAddress,
+  type Member,
+  type SharedDatabase,
+  SERVICE_PROGRAMS,
+  type ServiceOptions,
+} from '../harness/processes/index.ts';
+import type { Parts } from './victims.ts';
+import type { Clustered, WorkerProcessOptions } from './worker-process.ts';
+
+const WORKER = new URL('worker-process.ts', import.meta.url);
+
+export interface EngineProcessesOptions {
+  readonly store: StoreAddress;
+  readonly workers: number;
+  /** Observer runs in flight, in all workers. */
+  readonly concurrency: number;
+}
+
+type OnClustered = (row: string, atMs: number) => void;
+
+interface Program {
+  readonly program: URL;
+  readonly options: unknown;
+}
+
+export class EngineProcesses implements Parts {
+  readonly database: SharedDatabase;
+  readonly #crew: Crew;
+  #onClustered: OnClustered = () => {};
+  readonly #programs: ReadonlyMap<string, Program>;
+  readonly #members = new Map<string, Member>();
+  /** As each worker process has said last; a worker that is started again counts anew. */
+  readonly #counters = new Map<Member, Counters>();
+
+  private constructor(crew: Crew, options: EngineProcessesOptions, database: SharedDatabase) {
+    this.#crew = crew;
+    this.database = database;
+    this.#programs = new Map(programsOf(options, database));
+  }
+
+  /** Starts the services. The workers follow with `startWorkers`, when the tables are there. */
+  static async start(crew: Crew, options: EngineProcessesOptions): Promise<EngineProcesses> {
+    const { store } = options;
+    const oracles = [await freeAddress(), await freeAddress()];
+    const database = { store, oracles, lockService: await freeAddress() };
+    const processes = new EngineProcesses(crew, options, database);
+    // The first one takes the lease.
+    for (const name of ['oracle-1', 'oracle-2', 'lock-service']) await processes.start(name);
+    return processes;
+  }
+
+  /** @param onClustered is called for each document whose observer has committed */
+  async startWorkers(onClustered: OnClustered): Promise<void> {
+    this.#onClustered = onClustered;
+    const names = [...this.#programs.keys()].filter((name) => name.startsWith('worker'));
+    for (const name of names) await this.start(name);
+  }
+
+  async start(name: string): Promise<void> {
+    const program = this.#programs.get(name);
+    if (program === undefined || this.#members.has(name)) return;
+    const onMessage = (message: unknown): void => this.#hear(name, message as Clustered);
+    this.#members.set(name, await this.#crew.start({ name, ...program, onMessage }));
+  }
+
+  async kill(name: string): Promise<void> {
+    const member = this.#members.get(name);
+    this.#members.delete(name);
+    if (member !== undefined) await this.#crew.kill(member);
+  }
+
+  pause(name: string): void {
+    this.#members.get(name)?.signal('SIGSTOP');
+  }
+
+  resume(name: string): void {
+    this.#members.get(name)?.signal('SIGCONT');
+  }
+
+  /** The sum of what all workers have counted, those that were killed included. */
+  counted(name: keyof Counters): number {
+    return [...this.#counters.values()].reduce((sum, counters) => sum + counters[name], 0);
+  }
+
+  /** Stops the workers, which then have told everything. */
+  async stopWorkers(): Promise<void> {
+    const workers = [...this.#members].filter(([name]) => name.startsWith('worker'));
+    await this.#crew.stop(workers.map(([, member]) => member));
+    await systemClock.sleep(0); // Their last messages.
+  }
+
+  #hear(name: string, { rows, counters }: Clustered): void {
+    const member = this.#members.get(name);
+    if (member !== undefined) this.#counters.set(member, counters);
+    for (const [row, atMs] of rows) this.#onClustered(row, atMs);
+  }
+}
+
+function programsOf(
+  { store, workers, concurrency }: EngineProcessesOptions,
+  database: SharedDatabase,
+): readonly (readonly [string, Program])[] {
+  const oracles = database.oracles.map((address, i) => {
+    const options = { store, address } satisfies ServiceOptions;
+    return [`oracle-${i + 1}`, { program: SERVICE_PROGRAMS.oracle, options }] as const;
+  });
+  const locks = { store, address: database.lockService } satisfies ServiceOptions;
+  const each = Math.ceil(concurrency / workers);
+  const ofWorkers = Array.from({ length: workers }, (_, i) => {
+    const options = { database, concurrency: each } satisfies WorkerProcessOptions;
+    return [`worker-${i + 1}`, { program: WORKER, options }] as const;
+  });
+  return [
+    ...oracles,
+    ['lock-service', { program: SERVICE_PROGRAMS.lockService, options: locks }],
+    ...ofWorkers,
+  ];
+}

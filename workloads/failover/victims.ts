@@ -1,0 +1,81 @@
+/**
+ * What fails in a run of bench:failover: which processes, and how each is killed or stopped.
+ *
+ *     region-servers   a third of them (figure 10 of the paper)
+ *     master           the only one: regions stay where they are, and none can be moved
+ *     data-node        the first one: the logs of the region servers lose one of their copies
+ *     workers          a third of them: their locks stay, and others must clean up
+ *     oracle           the one that hands out timestamps; another one is on standby
+ *     lock-service     the only one: no process is known to be dead, and scanners meet
+ */
+import { createRandom } from '#engine';
+import { shuffled } from '../harness/shuffled.ts';
+
+/** A system of processes with names. */
+export interface Parts {
+  kill(name: string): Promise<void>;
+  pause(name: string): void;
+  resume(name: string): void;
+  /** Resolves when it is ready, as far as that is known. Nothing happens if it runs. */
+  start(name: string): Promise<void>;
+}
+
+interface Choice {
+  readonly kill: Victim;
+  readonly regionServers: number;
+  readonly workers: number;
+  readonly seed: number;
+}
+
+interface Kind {
+  readonly of: 'hbase' | 'engine';
+  /** The name of the process, or how the names of many begin. */
+  readonly name: string;
+  /** In words. */
+  readonly what: string;
+  /** Of how many one third fails; undefined if one process does. */
+  readonly count?: 'regionServers' | 'workers';
+}
+
+export const VICTIMS = [
+  'region-servers',
+  'master',
+  'data-node',
+  'workers',
+  'oracle',
+  'lock-service',
+] as const;
+export type Victim = (typeof VICTIMS)[number];
+
+const KINDS: Readonly<Record<Victim, Kind>> = {
+  'region-servers': {
+    of: 'hbase',
+    name: 'region-server',
+    what: 'region servers',
+    count: 'regionServers',
+  },
+  master: { of: 'hbase', name: 'master', what: 'the master' },
+  'data-node': { of: 'hbase', name: 'data-node-1', what: 'a DataNode' },
+  workers: { of: 'engine', name: 'worker', what: 'workers', count: 'workers' },
+  oracle: { of: 'engine', name: 'oracle-1', what: 'the timestamp oracle' },
+  'lock-service': { of: 'engine', name: 'lock-service', what: 'the lock service' },
+};
+
+export function victimsOf(choice: Choice): readonly string[] {
+  const { name, count } = KINDS[choice.kill];
+  if (count === undefined) return [name];
+  const names = Array.from({ length: choice[count] }, (_, i) => `${name}-${i + 1}`);
+  const order = shuffled(createRandom(choice.seed).fork('killed'), names);
+  return order.slice(0, Math.max(1, Math.floor(names.length / 3)));
+}
+
+/** As in the title of a chart: `2 of 6 region servers`. */
+export function describeVictims(choice: Choice): string {
+  const { what, count } = KINDS[choice.kill];
+  return count === undefined ? what : `${victimsOf(choice).length} of ${choice[count]} ${what}`;
+}
+
+/** Whose processes they are. */
+export function ownerOf(kill: Victim): Kind['of'] {
+  return KINDS[kill].of;
+}

@@ -67,3 +67,16 @@ test('a transaction that stays unknown misses a target', () => {
     false,
   ]);
 });
+
+test('what is not a region server is not found dead by the master, and recovers from the kill', () => {
+  const marks = { ...MARKS, detected: undefined, reassigned: undefined };
+  const oracle = { ...run().plan, kill: 'oracle' } as const;
+  const killed = findingsOf(run({ plan: oracle, killed: ['oracle-1'], marks, regions: 0 }));
+  assert.equal(killed.check.passed, true);
+  assert.match(
+    killed.headline,
+    /^The timestamp oracle was killed at 10 .* The rate fell to \d+ % at the lowest, and 95 % of it was back/,
+  );
+  const stopped = findingsOf(run({ plan: { ...oracle, pause: true }, marks, regions: 0 }));
+  assert.match(stopped.headline, /^The timestamp oracle was stopped for 5 s at/);
+});

@@ -87,7 +87,9 @@ export function recoveryOf(
     i >= first && (seconds[i]?.completed ?? 0) >= SHARE * perSecond;
   const found = whole.findIndex(isBack);
   const recoveredAt = found < 0 ? undefined : found;
-  const during = seconds.slice(Math.floor(killedAt), recoveredAt ?? seconds.length);
+  // The second of the kill counts, even if the rate did not fall.
+  const from = Math.floor(killedAt);
+  const during = seconds.slice(from, Math.max(from + 1, recoveredAt ?? seconds.length));
   const counts = during.map(({ completed }) => completed);
   return {
     lowestPercent: (100 * Math.min(...counts)) / perSecond,

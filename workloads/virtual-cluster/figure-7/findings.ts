@@ -2,12 +2,6 @@
 import type { FindingsParts, ResultChart, ResultMark, ResultTable } from '#results';
 import { formatCount, lowerIsBetter } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
-import {
-  type BatchCurve,
-  batchSentence,
-  batchSeries,
-  batchTable,
-} from '../batch/figure-7-batch.ts';
 import type { KindUsage } from '../cluster.ts';
 import type { CrawlResult } from './crawl.ts';
 import { comparedRate, type Figure7Plan, type RatePoint } from './measure.ts';
@@ -19,7 +13,6 @@ export interface Figure7Result {
   readonly calibration: string;
   readonly plan: Figure7Plan;
   readonly points: readonly RatePoint[];
-  readonly batch: readonly BatchCurve[];
 }
 
 export function figure7Findings(result: Figure7Result): FindingsParts {
@@ -34,19 +27,14 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
   }
   const documents = formatCount(sum(points.map((one) => one.result.clustered)));
   return {
-    headline: `${headlineOf(result)} ${batchSentence(result.batch)}`,
+    headline: headlineOf(result),
     check: {
       passed: true,
       detail:
         `all ${documents} documents that were clustered are in the clusters that the reference finds in commit order, ` +
         'none twice; where the cluster kept up none is missing; calls, utilisation and queues keep their laws',
     },
-    tables: [
-      ratesTable(result),
-      batchTable(result.batch),
-      machinesTable(result),
-      scaleTable(result),
-    ],
+    tables: [ratesTable(result), machinesTable(result), scaleTable(result)],
     charts: [chartOf(result)],
     targets: [],
   };
@@ -211,7 +199,6 @@ function chartOf(result: Figure7Result): ResultChart {
     series: [
       { name: 'median', look: 'percolator', isLine: true, points: marks('medianMs') },
       { name: '99th percentile', look: 'other', isLine: true, points: marks('p99Ms') },
-      ...batchSeries(result.batch),
       {
         name: 'paper',
         look: 'paper',

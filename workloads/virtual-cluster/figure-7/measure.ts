@@ -15,7 +15,7 @@ import type { CrawlPlan, CrawlResult } from './crawl.ts';
 /** Documents of the paper's repository, on its 240 machines. */
 const PAPER_REPOSITORY = 1e9;
 const PAPER_MACHINES = 240;
-export const DOCUMENT_BYTES = 1024;
+const DOCUMENT_BYTES = 1024;
 
 export interface Figure7Plan {
   readonly calibration: Calibration;

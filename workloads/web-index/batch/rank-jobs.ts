@@ -14,6 +14,7 @@ import type { JobChain, MapReduceJob } from '#mapreduce';
 import {
   type Anchor,
   anchorsOf,
+  FIRST_RANK,
   mergeAnchors,
   nextRank,
   RANK_LEVELS,
@@ -105,7 +106,7 @@ function* invert(url: string, messages: readonly Followed[]): Generator<Addresse
   if (page?.kind !== 'page') return;
   const links = messages.filter((message) => message.kind === 'link');
   const anchors = mergeAnchors(links.map(({ texts }) => anchorsOf(texts)));
-  yield [url, { kind: 'ranked', rank: 1, anchors, targets: page.targets, ends: [] }];
+  yield [url, { kind: 'ranked', rank: FIRST_RANK, anchors, targets: page.targets, ends: [] }];
   for (const { source } of links) yield [source, { kind: 'end', url }];
 }
 

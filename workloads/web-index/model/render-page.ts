@@ -12,8 +12,7 @@
  * all empty pages of the web would be one.
  */
 import { hash } from 'node:crypto';
-import { isHidden } from '../../crawl-rate/documents/visible-text.ts';
-import { decodeText } from '../../crawl-rate/documents/visible-text.ts';
+import { decodeText, isHidden } from '../../crawl-rate/documents/visible-text.ts';
 import type { Capture } from './capture.ts';
 import { parsePage, TextPieces } from './page-text.ts';
 import type { ProcessedPage } from './process-page.ts';
@@ -36,7 +35,7 @@ export interface RenderedPage {
 /** @param resourceOf the crawled resource of a URL, if there is one */
 export function renderPage(
   capture: Capture,
-  page: ProcessedPage,
+  page: Omit<ProcessedPage, 'links'>,
   resourceOf: (url: string) => Resource | undefined,
 ): RenderedPage {
   const hidden = new Map(page.stylesheets.flatMap((url) => resourceOf(url)?.hides ?? []));

@@ -1,0 +1,44 @@
+/**
+ * Anchors: the texts of all links to a cluster are at its canonical page, and move with it.
+ *
+ *     pages:texts ─▶ anchor forwarder ─ ─ weakly ─ ─▶ pages:place ─▶ anchor placer ─▶ pages:anchors
+ *                                                          ▲
+ *     an election ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─┘
+ *
+ * A page decides over its own anchors, and no other page does: it has them if it is canonical now.
+ * If the cluster moved them instead, two clusters would write to a page that changes from one to
+ * the other, and the last one would win.
+ */
+import type { Observer, Reader } from '#engine';
+import { mergeAnchors } from '../model/index.ts';
+import { notify, read, readMany, settle } from './columns.ts';
+import { ANCHORS, CLUSTER, ELECTED, type Election, PLACE, PUBLISH, TEXTS } from './tables.ts';
+
+export const anchorForwarder: Observer = {
+  name: 'anchor-forwarder',
+  table: TEXTS.table,
+  column: TEXTS.name,
+  run: async (transaction, { row: url }) => {
+    const elected = await readElection(transaction, url);
+    if (elected !== undefined) notify(transaction, PLACE, elected.canonical);
+  },
+};
+
+export const anchorPlacer: Observer = {
+  name: 'anchor-placer',
+  table: PLACE.table,
+  column: PLACE.name,
+  run: async (transaction, { row: url }) => {
+    const elected = await readElection(transaction, url);
+    const members = elected?.canonical === url ? elected.members : undefined;
+    const texts = members && (await readMany(transaction, TEXTS, members));
+    const anchors = texts && mergeAnchors(texts.map((list) => list ?? []));
+    if (await settle(transaction, ANCHORS, url, anchors)) notify(transaction, PUBLISH, url);
+  },
+};
+
+/** The election of the page's cluster. */
+export async function readElection(reader: Reader, url: string): Promise<Election | undefined> {
+  const cluster = await read(reader, CLUSTER, url);
+  return cluster === undefined ? undefined : read(reader, ELECTED, cluster);
+}

@@ -1,0 +1,100 @@
+/**
+ * The document processor: what a capture is, and what is in it.
+ *
+ *     pages:capture ─▶ document and links, if it is a page
+ *                      resource, if it is a stylesheet or a script
+ *                      redirect, if it leads elsewhere          nothing, if the page is gone
+ *
+ * A value that stays the same is not written, so a recrawl of a page that has not changed ends here.
+ *
+ * It also registers the page with the resources that it includes. The renderer reads these in a
+ * later transaction, and that order is what makes it sound: a resource that changes before the
+ * registration is seen by the renderer, and one that changes after it finds the page registered.
+ */
+import { hash } from 'node:crypto';
+import type { Observer, Transaction } from '#engine';
+import {
+  type Capture,
+  describeResource,
+  kindOf,
+  type Link,
+  processPage,
+  redirectTarget,
+  type Resource,
+} from '../model/index.ts';
+import { notify, read, readRow, update } from './columns.ts';
+import { writePairs } from './pairs.ts';
+import {
+  CAPTURE,
+  COLLECT,
+  DEPENDENTS,
+  DEPENDS_ON,
+  DOCUMENT,
+  LINKS,
+  type PageDocument,
+  PUBLISH,
+  REDIRECT,
+  RESOURCE,
+} from './tables.ts';
+
+export const documentProcessor: Observer = {
+  name: 'document-processor',
+  table: CAPTURE.table,
+  column: CAPTURE.name,
+  run: async (transaction, { row: url }) => {
+    const [capture, before, redirectBefore] = await readRow(
+      transaction,
+      url,
+      CAPTURE,
+      DOCUMENT,
+      REDIRECT,
+      LINKS,
+      RESOURCE,
+      DEPENDS_ON,
+    );
+    if (capture === undefined) return;
+    const { document, links, resource, redirect } = process(capture);
+    await update(transaction, DOCUMENT, url, document);
+    await update(transaction, LINKS, url, links);
+    await update(transaction, RESOURCE, url, resource);
+    await update(transaction, REDIRECT, url, redirect);
+    await register(transaction, url, document);
+    const isAnother = (before === undefined) !== (document === undefined);
+    if (isAnother || redirectBefore !== redirect) notify(transaction, COLLECT, url);
+    notify(transaction, PUBLISH, url); // The time of the capture is served, too.
+  },
+};
+
+interface Processed {
+  readonly document?: PageDocument;
+  readonly links?: readonly Link[];
+  readonly resource?: Resource;
+  readonly redirect?: string | undefined;
+}
+
+function process(capture: Capture): Processed {
+  const kind = kindOf(capture);
+  if (kind === 'page') {
+    const { links, ...document } = processPage(capture);
+    return { document: { ...document, bodyHash: hashOfBody(capture) }, links };
+  }
+  if (kind === 'resource') return { resource: describeResource(capture) };
+  return kind === 'redirect' ? { redirect: redirectTarget(capture) } : {};
+}
+
+export function hashOfBody({ body }: Capture): string {
+  return hash('sha256', body, 'base64url');
+}
+
+async function register(
+  transaction: Transaction,
+  url: string,
+  document: PageDocument | undefined,
+): Promise<void> {
+  const includes = new Set([...(document?.stylesheets ?? []), ...(document?.scripts ?? [])]);
+  const before = (await read(transaction, DEPENDS_ON, url)) ?? [];
+  const pairs = (resources: Iterable<string>): ReadonlyMap<string, true> =>
+    new Map([...resources].map((resource) => [resource, true]));
+  writePairs(transaction, DEPENDENTS, url, { before: pairs(before), after: pairs(includes) });
+  await update(transaction, DEPENDS_ON, url, includes.size === 0 ? undefined : [...includes]);
+}

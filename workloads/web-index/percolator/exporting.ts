@@ -1,0 +1,101 @@
+/**
+ * Export: changed pages go to the serving index, each change exactly once.
+ *
+ *     pages:publish ─▶ publisher ─▶ exports:entry ─▶ exporter ─▶ the serving index
+ *
+ * The publisher decides in a transaction what is to be served under a URL, and writes it to a queue
+ * with one place for each URL: a newer entry takes the place of one that was not exported yet. The
+ * exporter tells the serving index. That is outside of the transaction, so it may happen twice, and
+ * late: a process that dies between the call and its commit leaves the entry to another one. The
+ * version makes the second time harmless. It is the start timestamp of the publisher's transaction:
+ * of two that write one entry, the later one started after the commit of the other.
+ */
+import { hash } from 'node:crypto';
+import type { Observer, Transaction } from '#engine';
+import type { ServedPage } from '../model/index.ts';
+import { readElection } from './anchors.ts';
+import { cellOf, read, readRow, update } from './columns.ts';
+import { shownRankOf } from './ranking.ts';
+import type { ServingIndex } from './serving-index.ts';
+import {
+  ANCHORS,
+  CAPTURED,
+  CLUSTER,
+  type Election,
+  ENTRY,
+  EXPORTED,
+  PUBLISH,
+  RANKS,
+  RENDERED,
+  SERVED,
+} from './tables.ts';
+
+export const publisher: Observer = {
+  name: 'publisher',
+  table: PUBLISH.table,
+  column: PUBLISH.name,
+  run: async (transaction, { row: url }) => {
+    const entry = await read(transaction, ENTRY, url);
+    const elected = await readElection(transaction, url);
+    const page = await whatToServe(transaction, url, elected);
+    const digest = page === undefined ? '' : hash('sha256', JSON.stringify(page), 'base64url');
+    if (page === 'not yet' || digest === (entry?.digest ?? '')) {
+      await transaction.lock(cellOf(ENTRY, url)); // See `settle`.
+      return;
+    }
+    const kind = page === undefined ? 'remove' : 'put';
+    await update(transaction, ENTRY, url, { kind, version: transaction.startTimestamp, digest });
+    if (page === undefined) transaction.delete(cellOf(SERVED, url));
+    else transaction.set(cellOf(SERVED, url), SERVED.encode(page));
+  },
+};
+
+/**
+ * The page if it is canonical. 'Not yet' while the election of its cluster has not seen it: the
+ * election will notify it, and what is served now stays.
+ */
+async function whatToServe(
+  transaction: Transaction,
+  url: string,
+  elected: Election | undefined,
+): Promise<ServedPage | 'not yet' | undefined> {
+  const [captured, rendered, rank, anchors, cluster] = await readRow(
+    transaction,
+    url,
+    CAPTURED,
+    RENDERED,
+    RANKS,
+    ANCHORS,
+    CLUSTER,
+  );
+  if (cluster === undefined) return undefined;
+  if (elected?.members.includes(url) !== true) return 'not yet';
+  if (elected.canonical !== url) return undefined;
+  if (rendered?.hash !== cluster || captured === undefined) return 'not yet';
+  const { title, text, language } = rendered;
+  return {
+    url,
+    title,
+    text,
+    language,
+    anchors: anchors ?? [],
+    duplicates: elected.members.filter((member) => member !== url),
+    rank: shownRankOf(rank),
+    capturedMs: captured.timeMs,
+  };
+}
+
+export function createExporter(serving: ServingIndex): Observer {
+  return {
+    name: 'exporter',
+    table: ENTRY.table,
+    column: ENTRY.name,
+    run: async (transaction, { row: url }) => {
+      const [entry, page] = await readRow(transaction, url, ENTRY, SERVED);
+      if (entry === undefined) return;
+      if (page === undefined) await serving.remove(url, entry.version);
+      else await serving.put(page, entry.version);
+      await update(transaction, EXPORTED, url, entry.version);
+    },
+  };
+}

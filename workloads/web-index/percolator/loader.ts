@@ -1,0 +1,58 @@
+/**
+ * The loader: one transaction for each capture.
+ *
+ * A capture that is not newer than the one that is there changes nothing. So captures may be loaded
+ * in any order, by several loaders at the same time, and again after a crash; the last one by the
+ * crawler's clock remains.
+ */
+import type { Percolator } from '#engine';
+import { type Capture, compareCaptures, kindOf } from '../model/index.ts';
+import { cellOf, read } from './columns.ts';
+import { CAPTURE, CAPTURED } from './tables.ts';
+
+/** Resolves with whether the capture was written. */
+export async function loadCapture(percolator: Percolator, capture: Capture): Promise<boolean> {
+  if (kindOf(capture) === 'unknown') return false; // It says nothing about the page.
+  const { url, timeMs, ordinal } = capture;
+  return percolator.transact(
+    async (transaction) => {
+      const known = await read(transaction, CAPTURED, url);
+      if (known !== undefined && compareCaptures(known, capture) >= 0) return false;
+      transaction.set(cellOf(CAPTURE, url), CAPTURE.encode(capture));
+      transaction.set(cellOf(CAPTURED, url), CAPTURED.encode({ timeMs, ordinal }));
+      return true;
+    },
+    { kind: 'load' },
+  );
+}
+
+export interface LoadOptions {
+  /** Captures in flight. Default 64. Too few: the store idles. Too many: memory, no gain. */
+  readonly inFlight?: number | undefined;
+  /** Called for each capture when it is loaded. */
+  readonly onLoaded?: ((capture: Capture) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Loads captures as they come. Rejects with the first error, when none is in flight. */
+export async function loadCrawl(
+  percolator: Percolator,
+  captures: AsyncIterable<Capture> | Iterable<Capture>,
+  { inFlight = 64, onLoaded = () => {}, signal }: LoadOptions = {},
+): Promise<void> {
+  const loading = new Set<Promise<void>>();
+  try {
+    for await (const capture of captures) {
+      signal?.throwIfAborted();
+      const load = loadCapture(percolator, capture)
+        .then(() => onLoaded(capture))
+        .finally(() => loading.delete(load));
+      load.catch(() => {}); // Reported by the race below, or at the end.
+      loading.add(load);
+      if (loading.size >= inFlight) await Promise.race(loading);
+    }
+    await Promise.all(loading);
+  } finally {
+    await Promise.allSettled(loading);
+  }
+}

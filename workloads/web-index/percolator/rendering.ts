@@ -1,0 +1,69 @@
+/**
+ * Rendering: the case of the paper's introduction. The form of a page depends on other documents,
+ * and when one of those changes, just the pages that include it are rendered again.
+ *
+ *     pages:resource ─▶ dependents ─ ─ weakly ─ ─▶ pages:document ─▶ pages:form
+ *
+ * The notifications are weak: a thousand pages that share a stylesheet are marked without a lock,
+ * and are not written at all unless their form changes.
+ */
+import type { Observer } from '#engine';
+import { kindOf, renderPage, type RenderedPage, type Resource } from '../model/index.ts';
+import type { Transaction } from '#engine';
+import { cellOf, notify, readMany, readRow, settle } from './columns.ts';
+import { hashOfBody } from './document-processor.ts';
+import { readPairs } from './pairs.ts';
+import {
+  CAPTURE,
+  DEPENDENTS,
+  DOCUMENT,
+  FORM,
+  type PageDocument,
+  RENDERED,
+  RESOURCE,
+} from './tables.ts';
+
+export const resourceWatcher: Observer = {
+  name: 'resource-watcher',
+  table: RESOURCE.table,
+  column: RESOURCE.name,
+  run: async (transaction, { row: resource }) => {
+    for (const [page] of await readPairs(transaction, DEPENDENTS, resource)) {
+      notify(transaction, DOCUMENT, page);
+    }
+  },
+};
+
+export const renderer: Observer = {
+  name: 'renderer',
+  table: DOCUMENT.table,
+  column: DOCUMENT.name,
+  run: async (transaction, { row: url }) => {
+    const rendered = await render(transaction, url);
+    if (rendered === 'not yet') return;
+    if (!(await settle(transaction, FORM, url, rendered?.hash))) return;
+    if (rendered === undefined) transaction.delete(cellOf(RENDERED, url));
+    else transaction.set(cellOf(RENDERED, url), RENDERED.encode(rendered));
+  },
+};
+
+/** 'Not yet' while the document is that of an earlier capture: it will change, and run this again. */
+async function render(
+  transaction: Transaction,
+  url: string,
+): Promise<RenderedPage | 'not yet' | undefined> {
+  const [capture, document] = await readRow(transaction, url, CAPTURE, DOCUMENT);
+  if (capture === undefined || document === undefined) return undefined;
+  if (kindOf(capture) !== 'page' || hashOfBody(capture) !== document.bodyHash) return 'not yet';
+  const resources = await readResources(transaction, document);
+  return renderPage(capture, document, (resource) => resources.get(resource));
+}
+
+async function readResources(
+  transaction: Transaction,
+  { stylesheets, scripts }: PageDocument,
+): Promise<ReadonlyMap<string, Resource | undefined>> {
+  const urls = [...new Set([...stylesheets, ...scripts])];
+  const resources = await readMany(transaction, RESOURCE, urls);
+  return new Map(urls.map((url, i) => [url, resources[i]]));
+}

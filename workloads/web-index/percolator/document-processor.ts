@@ -54,14 +54,15 @@ export const documentProcessor: Observer = {
     );
     if (capture === undefined) return;
     const { document, links, resource, redirect } = process(capture);
-    await update(transaction, DOCUMENT, url, document);
+    const hasChanged = await update(transaction, DOCUMENT, url, document);
     await update(transaction, LINKS, url, links);
     await update(transaction, RESOURCE, url, resource);
     await update(transaction, REDIRECT, url, redirect);
     await register(transaction, url, document);
     const isAnother = (before === undefined) !== (document === undefined);
     if (isAnother || redirectBefore !== redirect) notify(transaction, COLLECT, url);
-    notify(transaction, PUBLISH, url); // The time of the capture is served, too.
+    // The time of the capture is served, too. If more has changed, the renderer goes on.
+    if (document !== undefined && !hasChanged) notify(transaction, PUBLISH, url);
   },
 };
 

@@ -5,7 +5,7 @@
  * in any order, by several loaders at the same time, and again after a crash; the last one by the
  * crawler's clock remains.
  */
-import type { Percolator } from '#engine';
+import { type Percolator, PercolatorError, type Transaction } from '#engine';
 import { type Capture, compareCaptures, kindOf } from '../model/index.ts';
 import { cellOf, read } from './columns.ts';
 import { CAPTURE, CAPTURED } from './tables.ts';
@@ -13,17 +13,25 @@ import { CAPTURE, CAPTURED } from './tables.ts';
 /** Resolves with whether the capture was written. */
 export async function loadCapture(percolator: Percolator, capture: Capture): Promise<boolean> {
   if (kindOf(capture) === 'unknown') return false; // It says nothing about the page.
+  for (;;) {
+    try {
+      return await percolator.transact((transaction) => write(transaction, capture), {
+        kind: 'load',
+      });
+    } catch (error) {
+      // The storage lost the answer: the capture is there or not. Writing it again finds out.
+      if (!(error instanceof PercolatorError) || error.code !== 'COMMIT_UNKNOWN') throw error;
+    }
+  }
+}
+
+async function write(transaction: Transaction, capture: Capture): Promise<boolean> {
   const { url, timeMs, ordinal } = capture;
-  return percolator.transact(
-    async (transaction) => {
-      const known = await read(transaction, CAPTURED, url);
-      if (known !== undefined && compareCaptures(known, capture) >= 0) return false;
-      transaction.set(cellOf(CAPTURE, url), CAPTURE.encode(capture));
-      transaction.set(cellOf(CAPTURED, url), CAPTURED.encode({ timeMs, ordinal }));
-      return true;
-    },
-    { kind: 'load' },
-  );
+  const known = await read(transaction, CAPTURED, url);
+  if (known !== undefined && compareCaptures(known, capture) >= 0) return false;
+  transaction.set(cellOf(CAPTURE, url), CAPTURE.encode(capture));
+  transaction.set(cellOf(CAPTURED, url), CAPTURED.encode({ timeMs, ordinal }));
+  return true;
 }
 
 export interface LoadOptions {

@@ -19,6 +19,7 @@ import {
   DOCUMENT,
   FORM,
   type PageDocument,
+  PUBLISH,
   RENDERED,
   RESOURCE,
 } from './tables.ts';
@@ -41,7 +42,10 @@ export const renderer: Observer = {
   run: async (transaction, { row: url }) => {
     const rendered = await render(transaction, url);
     if (rendered === 'not yet') return;
-    if (!(await settle(transaction, FORM, url, rendered?.hash))) return;
+    if (!(await settle(transaction, FORM, url, rendered?.hash))) {
+      notify(transaction, PUBLISH, url); // For the time of the capture.
+      return;
+    }
     if (rendered === undefined) transaction.delete(cellOf(RENDERED, url));
     else transaction.set(cellOf(RENDERED, url), RENDERED.encode(rendered));
   },

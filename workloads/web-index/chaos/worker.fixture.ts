@@ -1,0 +1,49 @@
+/**
+ * A worker process of the chaos test: runs the observers on a shared folder. The serving index is in
+ * the parent, so that it outlives the worker; a call is a message, answered when it is applied.
+ *
+ *     node worker.fixture.ts <folder>
+ */
+import { openPercolator } from '#engine';
+import { createObservers, createTables, type ServingIndex } from '../percolator/index.ts';
+
+/** To the parent. It answers a call with its number. */
+export type FromWorker =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'call'; readonly call: number; readonly what: ServingCall };
+
+export type ServingCall =
+  | { readonly put: Parameters<ServingIndex['put']> }
+  | { readonly remove: Parameters<ServingIndex['remove']> };
+
+const waiting = new Map<number, () => void>();
+let calls = 0;
+
+function tell(message: FromWorker): void {
+  process.send?.(message);
+}
+
+function call(what: ServingCall): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  waiting.set(++calls, resolve);
+  tell({ kind: 'call', call: calls, what });
+  return promise;
+}
+
+const serving: ServingIndex = {
+  put: (...put) => call({ put }),
+  remove: (...remove) => call({ remove }),
+};
+
+const [, , folder = ''] = process.argv;
+const percolator = await openPercolator({ folder });
+await createTables(percolator);
+const worker = percolator.startWorker(createObservers(serving), { concurrency: 16 });
+process.on('message', (answered: number) => {
+  waiting.get(answered)?.();
+  waiting.delete(answered);
+});
+process.on('disconnect', () => {
+  void worker.stop().then(() => percolator.close());
+});
+tell({ kind: 'ready' });

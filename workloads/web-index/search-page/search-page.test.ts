@@ -52,7 +52,7 @@ describe('the search page', () => {
   });
 
   before(async () => {
-    index = openServingIndex(temporaryFolder());
+    index = await openServingIndex(temporaryFolder());
     const many = Array.from({ length: MANY }, (_, i) => ({
       url: `https://many.org/${i}`,
       title: `Page ${i}`,
@@ -65,7 +65,7 @@ describe('the search page', () => {
   after(async () => {
     await opened[Symbol.asyncDispose]();
     await server[Symbol.asyncDispose]();
-    index[Symbol.dispose]();
+    await index[Symbol.asyncDispose]();
   });
 
   /** Opens a page, runs `look`, and fails on any complaint, dialog, and request to another place. */
@@ -158,6 +158,7 @@ describe('the search page', () => {
 
   test('works with the keyboard alone', async () => {
     await withPage('', async (page) => {
+      await page.locator('#query:focus').waitFor();
       await page.keyboard.type('many');
       await page.keyboard.press('Enter');
       await page.locator('ol').waitFor();
@@ -229,9 +230,9 @@ describe('the search page', () => {
   });
 
   test('says in words that a search failed, and goes on', async () => {
-    const closed = openServingIndex(temporaryFolder());
+    const closed = await openServingIndex(temporaryFolder());
     await using broken = await openSearchServer({ index: closed, progress });
-    closed[Symbol.dispose]();
+    await closed[Symbol.asyncDispose]();
     const answered = await ask({ port: new URL(broken.url).port, path: '/?q=a' });
     assert.equal(answered.statusCode, 500);
     assert.match(await text(answered), /The search failed[^]*database is not open/);

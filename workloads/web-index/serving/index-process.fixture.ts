@@ -5,7 +5,7 @@ import { openIndexReader, openServingIndex } from './index.ts';
 const [task = '', folder = '', name = 'a', count = '100000'] = process.argv.slice(2);
 
 if (task === 'write') {
-  using index = openServingIndex(folder);
+  await using index = await openServingIndex(folder);
   for (let i = 0; i < Number(count); i++) {
     const url = `http://${name}.org/${i}`;
     const page = { title: '', text: url, language: '', anchors: [], duplicates: [], rank: 1 };
@@ -13,7 +13,7 @@ if (task === 'write') {
     process.stdout.write(`${url}\n`);
   }
 } else {
-  const index = openIndexReader(folder);
+  const index = await openIndexReader(folder);
   process.on('message', (query: string) => {
     if (query === '') process.disconnect();
     else process.send?.(index.search(query, { limit: 1 }).total);

@@ -46,7 +46,7 @@ describe('exports', () => {
   test('in any order, repeated, leave what the newest version of each URL says', async () => {
     const seed = 1;
     const random = createRandom(seed);
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     const newest = new Map<string, { version: number; page: ServedPage | undefined }>();
     for (let i = 0; i < 400; i++) {
       const [url, version] = [`http://a.org/${random.integer(1, 20)}`, random.integer(1, 1000)];
@@ -83,7 +83,7 @@ describe('exports', () => {
       if (resolved.length === 40) writer.kill('SIGKILL');
     }
     await writer;
-    using index = openServingIndex(folder);
+    await using index = await openServingIndex(folder);
     const held = new Set([...index.pages()].map(({ page }) => page.url));
     assert.deepEqual(
       resolved.filter((url) => !held.has(url)),
@@ -96,7 +96,7 @@ describe('exports', () => {
 
   test('are visible in another process as soon as they have resolved', async () => {
     const folder = temporaryFolder();
-    using index = openServingIndex(folder);
+    await using index = await openServingIndex(folder);
     const reader = execaNode(OTHER_PROCESS, ['read', folder], { ipc: true });
     for (let n = 1; n <= 20; n++) {
       await index.put(pageOf({ text: `state${n}` }), n);
@@ -110,7 +110,7 @@ describe('exports', () => {
 
   test('may come from several processes at the same time', async () => {
     const folder = temporaryFolder();
-    using index = openServingIndex(folder);
+    await using index = await openServingIndex(folder);
     const writers = ['a', 'b'].map((name) =>
       execaNode(OTHER_PROCESS, ['write', folder, name, '50']),
     );
@@ -119,24 +119,22 @@ describe('exports', () => {
   });
 
   test('can be replaced by those of a rebuild, in one step', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     await index.put(pageOf({ url: 'http://a.org/old', text: 'old' }), 100);
     const page = pageOf({ url: 'http://a.org/new', text: 'new' });
-    index.replaceAll([{ page, version: 7 }]);
+    await index.replaceAll([{ url: page.url, page, version: 7 }]);
     assert.deepEqual([...index.pages()], [{ page, version: 7 }]);
     assert.equal(index.search('old', { limit: 1 }).total, 0);
-    const failing = function* (): Generator<VersionedPage> {
-      yield { page: pageOf({ url: 'http://a.org/half' }), version: 8 };
-      throw new Error('stopped');
-    };
-    assert.throws(() => index.replaceAll(failing()), /stopped/);
+    const wrong = { ...page, capturedMs: Number.NaN };
+    const changes = [page, wrong].map((one, i) => ({ url: `${i}`, page: one, version: 8 }));
+    await assert.rejects(index.replaceAll(changes), /constraint/);
     assert.deepEqual([...index.pages()], [{ page, version: 7 }]);
   });
 });
 
 describe('a search', () => {
   test('counts title, anchors and rank for the order, beyond the text', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     const filler = 'other words of another page '.repeat(10);
     const pages: readonly Partial<ServedPage>[] = [
       { url: 'http://a.org/text', text: `${filler} atomic commit` },
@@ -160,7 +158,7 @@ describe('a search', () => {
   });
 
   test('marks what matched, in the title and in the best passage of the text', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     const text = `${'Begin. '.repeat(99)} It calls sqlite3_open_v2(), then opens. ${'End. '.repeat(99)}`;
     const duplicates = ['http://b.org/'];
     const anchors = [
@@ -179,7 +177,7 @@ describe('a search', () => {
   });
 
   test('for words that no page has all of finds pages with some, and says so', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     await index.put(pageOf({ text: 'apples grow here' }), 1);
     const { total, haveAllWords } = index.search('apples pears', { limit: 5 });
     assert.deepEqual([total, haveAllWords], [1, false]);
@@ -189,7 +187,7 @@ describe('a search', () => {
   });
 
   test('of thousands of pages returns each of them once, page by page', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     const urls = Array.from({ length: 4000 }, (_, i) => `http://a.org/${i}`);
     await Promise.all(urls.map((url) => index.put(pageOf({ url, text: 'same' }), 1)));
     const seen: string[] = [];
@@ -205,7 +203,7 @@ describe('a search', () => {
 
 describe('hostile', () => {
   test('queries are never an error', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     await index.put(pageOf({ text: 'or and not near title text' }), 1);
     const typed = [
       '',
@@ -238,7 +236,7 @@ describe('hostile', () => {
   });
 
   test('pages are kept as they are, but for characters that no text holds', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     const text = 'a\0b \u0002forged\u0003 \uD800 <script>alert(1)</script> end';
     const page = pageOf({
       title: text,
@@ -258,7 +256,7 @@ describe('hostile', () => {
   });
 
   test('pages of a million hits, or of one word, cost a moment and a line', async () => {
-    using index = openServingIndex(temporaryFolder());
+    await using index = await openServingIndex(temporaryFolder());
     const big = [
       pageOf({
         url: 'http://a.org/hits',
@@ -281,16 +279,16 @@ describe('hostile', () => {
 });
 
 describe('a folder', () => {
-  test('without an index, or with another file in its place, is one sentence', () => {
+  test('without an index, or with another file in its place, is one sentence', async () => {
     const folder = temporaryFolder();
-    assert.throws(() => openIndexReader(folder), isOneSentence);
+    await assert.rejects(openIndexReader(folder), isOneSentence);
     mkdirSync(path.join(folder, 'wrong'));
     writeFileSync(
       path.join(folder, 'wrong', 'index.sqlite'),
       'not a database, but a text'.repeat(99),
     );
-    assert.throws(() => openServingIndex(path.join(folder, 'wrong')), isOneSentence);
-    assert.throws(() => openIndexReader(path.join(folder, 'wrong')), isOneSentence);
+    await assert.rejects(openServingIndex(path.join(folder, 'wrong')), isOneSentence);
+    await assert.rejects(openIndexReader(path.join(folder, 'wrong')), isOneSentence);
   });
 
   function isOneSentence(error: unknown): boolean {

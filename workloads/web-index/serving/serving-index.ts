@@ -14,7 +14,15 @@ import type { ServedPage } from '../model/index.ts';
 
 export interface VersionedPage {
   readonly page: ServedPage;
-  /** Grows with each change of the page; a whole number. */
+  /** Grows with each change of the page; a whole number above 0. */
+  readonly version: number;
+}
+
+/** What is to be served under a URL from a version on. */
+export interface Change {
+  readonly url: string;
+  /** Undefined if nothing is. */
+  readonly page: ServedPage | undefined;
   readonly version: number;
 }
 
@@ -57,9 +65,12 @@ export interface IndexReader extends Disposable {
   count(): number;
   /** Every page that is served, in the order of URLs, as of one moment. */
   pages(): Iterable<VersionedPage>;
+  /** The version of the last change of each URL, removals included. */
+  versions(): ReadonlyMap<string, number>;
 }
 
-export interface ServingIndex extends IndexReader {
+/** Several processes may have it open; it is closed asynchronously. */
+export interface ServingIndex extends IndexReader, AsyncDisposable {
   /**
    * Serves the page from now on, unless this or a newer version of its URL has been put or removed.
    * Resolves when that survives a power failure.
@@ -67,6 +78,6 @@ export interface ServingIndex extends IndexReader {
   put(page: ServedPage, version: number): Promise<void>;
   /** Serves the URL no more, unless a newer version of it has been put. Resolves as `put` does. */
   remove(url: string, version: number): Promise<void>;
-  /** Makes it hold exactly these pages, in one step: for a rebuild, and for the result of a batch. */
-  replaceAll(pages: Iterable<VersionedPage>): void;
+  /** Forgets all else, in one step: for a rebuild, and for the result of a batch. */
+  replaceAll(changes: Iterable<Change>): Promise<void>;
 }

@@ -11,21 +11,19 @@
  *
  * The row of a removed page stays, without words: its version is what stops a late `put`.
  *
- * Writes of the same moment are one transaction of SQLite, and so one sync of the disk. Readers are
- * never blocked by it (the write-ahead log), and read as of one moment.
+ * A thread writes (writer-thread.ts): while it makes some changes durable, others gather, and are its
+ * next transaction. Readers are never blocked by it (the write-ahead log), and read as of one moment.
  *
  * The order of results is the sum of three BM25, three times that of the title, twice that of the
  * anchors, and that of the text; times a factor that grows with the logarithm of the PageRank. One
  * BM25 with weights would not do: a word that the text has often would make up for the title. The
  * numbers were chosen by hand, on the crawl of SQLite's documentation.
  */
-import { mkdirSync } from 'node:fs';
-import path from 'node:path';
-import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
-import { setImmediate } from 'node:timers/promises';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { UsageError } from '#harness';
-import { cleaned, Excerpts, TOKENIZER } from './excerpts.ts';
 import type { Anchor, ServedPage } from '../model/index.ts';
+import { numberOf, openToRead, type Row, rowId, textOf } from './database.ts';
+import { Excerpts } from './excerpts.ts';
 import { expressionOf, phrasesOf } from './query.ts';
 import type {
   IndexReader,
@@ -35,75 +33,52 @@ import type {
   ServingIndex,
   VersionedPage,
 } from './serving-index.ts';
+import { WriterClient } from './writer-client.ts';
 
-const FILE = 'index.sqlite';
-/** Changes with the schema: an index of another version is refused, and can be rebuilt. */
-const SCHEMA_VERSION = 1;
-/** How long a writer waits for another one. Too short: a busy pipeline fails. */
-const BUSY_MS = 30_000;
 const TITLE_CHARACTERS = 160;
-
-const SCHEMA = `
-  PRAGMA user_version = ${SCHEMA_VERSION};
-  CREATE TABLE pages (
-    id INTEGER PRIMARY KEY,
-    url TEXT NOT NULL UNIQUE,
-    version INTEGER NOT NULL,
-    is_served INTEGER NOT NULL,
-    language TEXT NOT NULL,
-    anchors TEXT NOT NULL,
-    duplicates TEXT NOT NULL,
-    rank REAL NOT NULL,
-    captured_ms REAL NOT NULL
-  ) STRICT;
-  CREATE VIRTUAL TABLE words USING fts5(title, anchors, text, ${TOKENIZER});`;
-
 const COLUMNS =
   'url, version, language, pages.anchors AS anchors, duplicates, pages.rank AS rank, captured_ms, title, text';
 
-/** Opens the index of the folder, which is created if it is not there, to write and to search. */
-export function openServingIndex(folder: string): ServingIndex {
-  mkdirSync(folder, { recursive: true });
-  return new Writer(
-    openDatabase(folder, (file) => {
-      const database = new DatabaseSync(file, { timeout: BUSY_MS });
-      database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
-      inTransaction(database, () => {
-        if (versionOf(database) === 0) database.exec(SCHEMA);
-      });
-      return database;
-    }),
-  );
+/**
+ * Opens the index of the folder, which is created if it is not there, to write and to search.
+ * @throws UsageError if the folder holds something else
+ */
+export async function openServingIndex(folder: string): Promise<ServingIndex> {
+  const writer = await orUsageError(folder, () => WriterClient.open(folder));
+  const reader = new Reader(openToRead(folder));
+  return {
+    put: (page, version) => writer.apply({ url: page.url, page, version }),
+    remove: (url, version) => writer.apply({ url, page: undefined, version }),
+    replaceAll: (changes) => writer.replaceAll([...changes]),
+    search: (query, range) => reader.search(query, range),
+    count: () => reader.count(),
+    pages: () => reader.pages(),
+    versions: () => reader.versions(),
+    [Symbol.dispose]: () => reader[Symbol.dispose](),
+    [Symbol.asyncDispose]: async () => {
+      await writer.close();
+      reader[Symbol.dispose]();
+    },
+  };
 }
 
 /** @throws UsageError if there is no index in the folder */
-export function openIndexReader(folder: string): IndexReader {
-  return new Reader(
-    openDatabase(folder, (file) => new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS })),
-  );
+export async function openIndexReader(folder: string): Promise<IndexReader> {
+  return orUsageError(folder, async () => new Reader(openToRead(folder)));
 }
 
-function openDatabase(folder: string, open: (file: string) => DatabaseSync): DatabaseSync {
+async function orUsageError<T>(folder: string, open: () => Promise<T>): Promise<T> {
   try {
-    const database = open(path.join(folder, FILE));
-    const version = versionOf(database);
-    if (version === SCHEMA_VERSION) return database;
-    database.close();
-    throw new Error(`its schema is version ${version}`);
+    return await open();
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`The serving index in "${folder}" cannot be opened: ${reason}.`, {
-      cause,
-    });
+    const sentence = `The serving index in "${folder}" cannot be opened: ${reason}.`;
+    throw new UsageError(sentence, { cause });
   }
 }
 
-function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-}
-
 class Reader implements IndexReader {
-  protected readonly database: DatabaseSync;
+  readonly #database: DatabaseSync;
   readonly #count: StatementSync;
   readonly #matches: StatementSync;
   readonly #best: StatementSync;
@@ -111,7 +86,7 @@ class Reader implements IndexReader {
   readonly #excerpts = new Excerpts();
 
   constructor(database: DatabaseSync) {
-    this.database = database;
+    this.#database = database;
     this.#count = database.prepare(
       'SELECT count(*) AS n, avg(rank) AS rank FROM pages WHERE is_served',
     );
@@ -145,14 +120,19 @@ class Reader implements IndexReader {
   }
 
   *pages(): Generator<VersionedPage> {
-    const rows = this.database
+    const rows = this.#database
       .prepare(`SELECT ${COLUMNS} FROM pages JOIN words ON pages.id = words.rowid ORDER BY url`)
       .iterate();
     for (const row of rows) yield { page: pageOf(row), version: numberOf(row, 'version') };
   }
 
+  versions(): ReadonlyMap<string, number> {
+    const rows = this.#database.prepare('SELECT url, version FROM pages').all();
+    return new Map(rows.map((row) => [textOf(row, 'url'), numberOf(row, 'version')]));
+  }
+
   [Symbol.dispose](): void {
-    if (this.database.isOpen) this.database.close();
+    if (this.#database.isOpen) this.#database.close();
     this.#excerpts[Symbol.dispose]();
   }
 
@@ -184,97 +164,14 @@ class Reader implements IndexReader {
   }
 
   #atOneMoment<T>(read: () => T): T {
-    this.database.exec('BEGIN');
+    this.#database.exec('BEGIN');
     try {
       return read();
     } finally {
-      this.database.exec('COMMIT');
+      this.#database.exec('COMMIT');
     }
   }
 }
-
-class Writer extends Reader implements ServingIndex {
-  readonly #versionOf: StatementSync;
-  readonly #setPage: StatementSync;
-  readonly #setWords: StatementSync;
-  readonly #dropWords: StatementSync;
-  #waiting: Change[] = [];
-  #nextCommit: Promise<void> | undefined;
-
-  constructor(database: DatabaseSync) {
-    super(database);
-    this.#versionOf = database.prepare('SELECT version FROM pages WHERE url = ?');
-    this.#setPage = database.prepare(
-      `INSERT INTO pages (url, version, is_served, language, anchors, duplicates, rank, captured_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (url) DO UPDATE SET version = excluded.version, is_served = excluded.is_served,
-         language = excluded.language, anchors = excluded.anchors, duplicates = excluded.duplicates,
-         rank = excluded.rank, captured_ms = excluded.captured_ms
-       RETURNING id`,
-    );
-    this.#setWords = database.prepare(
-      'INSERT INTO words (rowid, title, anchors, text) VALUES (?, ?, ?, ?)',
-    );
-    this.#dropWords = database.prepare('DELETE FROM words WHERE rowid = ?');
-  }
-
-  put(page: ServedPage, version: number): Promise<void> {
-    return this.#change({ url: page.url, page, version });
-  }
-
-  remove(url: string, version: number): Promise<void> {
-    return this.#change({ url, page: undefined, version });
-  }
-
-  replaceAll(pages: Iterable<VersionedPage>): void {
-    inTransaction(this.database, () => {
-      this.database.exec('DELETE FROM words; DELETE FROM pages;');
-      for (const { page, version } of pages) this.#apply({ url: page.url, page, version });
-    });
-  }
-
-  /** All changes that come before the commit begins share it. */
-  #change(change: Change): Promise<void> {
-    this.#waiting.push(change);
-    this.#nextCommit ??= this.#commit();
-    return this.#nextCommit;
-  }
-
-  async #commit(): Promise<void> {
-    await setImmediate();
-    const changes = this.#waiting;
-    this.#waiting = [];
-    this.#nextCommit = undefined;
-    inTransaction(this.database, () => {
-      for (const change of changes) this.#apply(change);
-    });
-  }
-
-  #apply({ url, page, version }: Change): void {
-    const held = this.#versionOf.get(url);
-    if (held !== undefined && numberOf(held, 'version') >= version) return;
-    const { language, anchors, duplicates, rank, capturedMs } = page ?? NOTHING;
-    const texts = [language, JSON.stringify(anchors), JSON.stringify(duplicates)];
-    const isServed = page === undefined ? 0 : 1;
-    const row = this.#setPage.get(url, version, isServed, ...texts, rank, capturedMs);
-    const id = rowId(row?.['id']);
-    this.#dropWords.run(id);
-    if (page === undefined) return;
-    const words = [page.title, anchorWords(anchors), page.text].map(cleaned);
-    this.#setWords.run(id, ...words);
-  }
-}
-
-interface Change {
-  readonly url: string;
-  /** Undefined if the URL is served no more. */
-  readonly page: ServedPage | undefined;
-  readonly version: number;
-}
-
-const NOTHING = { language: '', anchors: [], duplicates: [], rank: 0, capturedMs: 0 } as const;
-
-type Row = Record<string, SQLOutputValue>;
 
 function pageOf(row: Row): ServedPage {
   return {
@@ -291,36 +188,4 @@ function pageOf(row: Row): ServedPage {
 
 function mostFrequent(anchors: readonly Anchor[]): readonly string[] {
   return anchors.toSorted((a, b) => b.count - a.count).map(({ text }) => text);
-}
-
-/** A text that many links use is there more often, but far from as often as it is used. */
-function anchorWords(anchors: readonly Anchor[]): string {
-  const repeated = anchors.flatMap(({ text, count }) =>
-    Array.from({ length: 1 + Math.floor(Math.log2(count)) }, () => text),
-  );
-  return repeated.join('\n');
-}
-
-function textOf(row: Row, column: string): string {
-  return String(row[column] ?? '');
-}
-
-function numberOf(row: Row | undefined, column: string): number {
-  return Number(row?.[column] ?? 0);
-}
-
-/** Node binds a number as a fraction, and FTS5 ignores a condition on its rows with one. */
-function rowId(value: SQLOutputValue | undefined): bigint {
-  return BigInt(Number(value));
-}
-
-function inTransaction(database: DatabaseSync, body: () => void): void {
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    body();
-    database.exec('COMMIT');
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
 }

@@ -1,0 +1,80 @@
+/** The file of the serving index: its schema, and how it is opened. */
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import { TOKENIZER } from './excerpts.ts';
+
+const FILE = 'index.sqlite';
+/** Changes with the schema: an index of another version is refused, and can be rebuilt. */
+const SCHEMA_VERSION = 1;
+/** How long a writer waits for another one. Too short: a busy pipeline fails. */
+const BUSY_MS = 30_000;
+
+const SCHEMA = `
+  PRAGMA user_version = ${SCHEMA_VERSION};
+  CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,
+    url TEXT NOT NULL UNIQUE,
+    version INTEGER NOT NULL,
+    is_served INTEGER NOT NULL,
+    language TEXT NOT NULL,
+    anchors TEXT NOT NULL,
+    duplicates TEXT NOT NULL,
+    rank REAL NOT NULL,
+    captured_ms REAL NOT NULL
+  ) STRICT;
+  CREATE VIRTUAL TABLE words USING fts5(title, anchors, text, ${TOKENIZER});`;
+
+export type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** Creates the folder and the index in it, if they are not there. */
+export function openToWrite(folder: string): DatabaseSync {
+  mkdirSync(folder, { recursive: true });
+  const database = new DatabaseSync(path.join(folder, FILE), { timeout: BUSY_MS });
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+  inTransaction(database, () => {
+    if (versionOf(database) === 0) database.exec(SCHEMA);
+  });
+  return checked(database);
+}
+
+export function openToRead(folder: string): DatabaseSync {
+  const options = { readOnly: true, timeout: BUSY_MS };
+  return checked(new DatabaseSync(path.join(folder, FILE), options));
+}
+
+export function inTransaction<T>(database: DatabaseSync, body: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = body();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+export function textOf(row: Row, column: string): string {
+  return String(row[column] ?? '');
+}
+
+export function numberOf(row: Row | undefined, column: string): number {
+  return Number(row?.[column] ?? 0);
+}
+
+/** Node binds a number as a fraction, and FTS5 ignores a condition on its rows with one. */
+export function rowId(value: SQLOutputValue | undefined): bigint {
+  return BigInt(Number(value));
+}
+
+function checked(database: DatabaseSync): DatabaseSync {
+  const version = versionOf(database);
+  if (version === SCHEMA_VERSION) return database;
+  database.close();
+  throw new Error(`its schema is version ${version}`);
+}
+
+function versionOf(database: DatabaseSync): number {
+  return Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
+}

@@ -1,0 +1,74 @@
+/** Writes to the serving index. Each call is one transaction, and one sync of the disk. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { Anchor } from '../model/index.ts';
+import { inTransaction, numberOf, openToWrite, rowId } from './database.ts';
+import { cleaned } from './excerpts.ts';
+import type { Change } from './serving-index.ts';
+
+export class IndexWriter implements Disposable {
+  readonly #database: DatabaseSync;
+  readonly #versionOf: StatementSync;
+  readonly #setPage: StatementSync;
+  readonly #setWords: StatementSync;
+  readonly #dropWords: StatementSync;
+
+  constructor(folder: string) {
+    const database = openToWrite(folder);
+    this.#database = database;
+    this.#versionOf = database.prepare('SELECT version FROM pages WHERE url = ?');
+    this.#setPage = database.prepare(
+      `INSERT INTO pages (url, version, is_served, language, anchors, duplicates, rank, captured_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (url) DO UPDATE SET version = excluded.version, is_served = excluded.is_served,
+         language = excluded.language, anchors = excluded.anchors, duplicates = excluded.duplicates,
+         rank = excluded.rank, captured_ms = excluded.captured_ms
+       RETURNING id`,
+    );
+    this.#setWords = database.prepare(
+      'INSERT INTO words (rowid, title, anchors, text) VALUES (?, ?, ?, ?)',
+    );
+    this.#dropWords = database.prepare('DELETE FROM words WHERE rowid = ?');
+  }
+
+  /** Changes whose versions are not above those that are held change nothing. */
+  apply(changes: readonly Change[]): void {
+    inTransaction(this.#database, () => {
+      for (const change of changes) this.#apply(change);
+    });
+  }
+
+  replaceAll(changes: readonly Change[]): void {
+    inTransaction(this.#database, () => {
+      this.#database.exec('DELETE FROM words; DELETE FROM pages;');
+      for (const change of changes) this.#apply(change);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  #apply({ url, page, version }: Change): void {
+    const held = this.#versionOf.get(url);
+    if (held !== undefined && numberOf(held, 'version') >= version) return;
+    const { language, anchors, duplicates, rank, capturedMs } = page ?? NOTHING;
+    const texts = [language, JSON.stringify(anchors), JSON.stringify(duplicates)];
+    const isServed = page === undefined ? 0 : 1;
+    const row = this.#setPage.get(url, version, isServed, ...texts, rank, capturedMs);
+    const id = rowId(row?.['id']);
+    this.#dropWords.run(id);
+    if (page === undefined) return;
+    const words = [page.title, anchorWords(anchors), page.text].map(cleaned);
+    this.#setWords.run(id, ...words);
+  }
+}
+
+const NOTHING = { language: '', anchors: [], duplicates: [], rank: 0, capturedMs: 0 } as const;
+
+/** A text that many links use is there more often, but far from as often as it is used. */
+function anchorWords(anchors: readonly Anchor[]): string {
+  const repeated = anchors.flatMap(({ text, count }) =>
+    Array.from({ length: 1 + Math.floor(Math.log2(count)) }, () => text),
+  );
+  return repeated.join('\n');
+}

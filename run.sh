@@ -75,6 +75,7 @@ Verification:
   chaos                 Do real processes survive kill -9 and long pauses?
 
 Tools:
+  web-index             What was Percolator built for? (search a crawl while it loads)
   fsck                  Is a database in order, and can it be repaired?
   judge                 Does the history of any store satisfy snapshot isolation?
   mapreduce             What do map and reduce steps make of files? (Hadoop and Spark too)

@@ -1,0 +1,28 @@
+/** What a pipeline process is told at its start, and what it says. */
+import type { StoreAddress } from '#engine';
+import type { LoadStage } from '../search-page/load-status.ts';
+
+export interface PipelineOptions {
+  readonly store: StoreAddress;
+  /** Of the serving index. */
+  readonly indexFolder: string;
+  /** WARC files, in the order in which they were crawled. */
+  readonly inputs: readonly string[];
+}
+
+export type FromPipeline =
+  | {
+      readonly kind: 'stages';
+      readonly captures: number;
+      /** Pages that are served. */
+      readonly results: number;
+      readonly stages: readonly LoadStage[];
+    }
+  /** A record was left out, or an observer fails. */
+  | { readonly kind: 'note'; readonly sentence: string }
+  /** All captures are loaded; the observers go on. */
+  | { readonly kind: 'loaded' }
+  /** The observers have nothing to do. */
+  | { readonly kind: 'at rest'; readonly parked: number }
+  /** A file cannot be read. */
+  | { readonly kind: 'refused'; readonly sentence: string };

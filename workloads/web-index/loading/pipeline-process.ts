@@ -1,0 +1,84 @@
+/**
+ * The process that loads a crawl and runs the observers: "Each observer is explicitly constructed in
+ * the main() of the worker binary" (section 2.4).
+ *
+ * It may be killed at any moment. What it had begun is taken up by the next one that is started on
+ * the same store: captures that are there already change nothing, and dirty cells are found by the
+ * scan.
+ */
+import { openPercolator, openStore } from '#engine';
+import { UsageError } from '#results';
+import { serve, tellParent } from '../../harness/processes/index.ts';
+import { describeDamage, readCaptures } from '../model/index.ts';
+import { createObservers, createTables, loadCrawl } from '../percolator/index.ts';
+import { openServingIndex } from '../serving/index.ts';
+import type { FromPipeline, PipelineOptions } from './messages.ts';
+import { rebuildIndex } from './rebuild.ts';
+import { Stages } from './stages.ts';
+
+/** Between two messages about the stages. */
+const TELL_MS = 250;
+
+await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => {
+  const store = await openStore(address);
+  const percolator = await openPercolator({ store });
+  await createTables(percolator);
+  const index = await openServingIndex(indexFolder);
+  await rebuildIndex(percolator, index);
+  const stages = new Stages();
+  const worker = percolator.startWorker(createObservers(index), {
+    onCommitted: stages.committed,
+    onFailure: ({ cell: { table, column }, error, parked }) => {
+      if (!parked) return;
+      note(`an observer has given up on a cell of ${table}:${column}: ${String(error)}`);
+    },
+  });
+  let captures = 0;
+  const tellStages = (): void => {
+    const results = index.count();
+    tell({ kind: 'stages', captures, results, stages: stages.counts(results) });
+  };
+  const ticker = setInterval(tellStages, TELL_MS);
+  const stopping = new AbortController();
+
+  const load = async (): Promise<void> => {
+    const onDamage = (damage: Parameters<typeof describeDamage>[0]): void =>
+      note(`${describeDamage(damage)}; it is left out.`);
+    const onLoaded = ({ url }: { readonly url: string }): void => {
+      captures++;
+      stages.captured(url);
+    };
+    const crawl = readCaptures(inputs, { onDamage });
+    await loadCrawl(percolator, crawl, { onLoaded, signal: stopping.signal });
+    tellStages();
+    tell({ kind: 'loaded' });
+    await worker.idle();
+    tellStages();
+    tell({ kind: 'at rest', parked: worker.counters.parked });
+  };
+
+  const loading = load().catch((error: unknown) => {
+    if (stopping.signal.aborted) return;
+    if (!(error instanceof UsageError)) throw error;
+    tell({ kind: 'refused', sentence: error.message });
+  });
+  return {
+    stop: async () => {
+      stopping.abort();
+      clearInterval(ticker);
+      await worker.stop();
+      await loading;
+      await index[Symbol.asyncDispose]();
+      await percolator.close();
+      await store.close();
+    },
+  };
+});
+
+function note(sentence: string): void {
+  tell({ kind: 'note', sentence });
+}
+
+function tell(message: FromPipeline): void {
+  tellParent(message);
+}

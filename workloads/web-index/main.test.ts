@@ -1,0 +1,82 @@
+/** `./run.sh web-index` as a user runs it, on small crawls. */
+import assert from 'node:assert/strict';
+import { on } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { execaNode } from 'execa';
+import { temporaryFolder } from '#engine/testing';
+import { interruptProgram, runProgram } from '../harness/testing/run-script.ts';
+import { pageRecord, warcRecord } from './model/warc.fixture.ts';
+
+const MAIN = new URL('main.ts', import.meta.url);
+
+/** Pages with links to one another, each under two addresses, and a record that is damaged. */
+function crawl(folder: string, pages: number): string {
+  const records = Array.from({ length: pages }, (_, i) => {
+    const html = `<title>Page ${i >> 1}</title>words of${i >> 1} <a href="/${(i + 7) % pages}">seven</a>`;
+    return pageRecord(`http://a.example/${i}`, html);
+  });
+  const file = path.join(folder, `crawl-${pages}.warc.gz`);
+  records.push(
+    warcRecord('response', 'http://a.example/bad', 'HTTP/1.1 200 OK\r\n\r\n').subarray(9),
+  );
+  writeFileSync(file, gzipSync(Buffer.concat(records)));
+  return file;
+}
+
+/** What the first group of the pattern matches, once the stream has said it. */
+async function untilSaid(stream: Readable, pattern: RegExp): Promise<string> {
+  let heard = '';
+  for await (const [text] of on(stream, 'data', { close: ['end'] })) {
+    heard += String(text);
+    const said = pattern.exec(heard)?.[1];
+    if (said !== undefined) return said;
+  }
+  throw new Error(`it ended, and had said only: ${heard}`);
+}
+
+test('a crawl is searchable while it loads and after it; ctrl-C ends it, and all is kept', async () => {
+  const folder = temporaryFolder();
+  const data = path.join(folder, 'data');
+  const words = ['--input', crawl(folder, 30), '--data', data, '--no-fsync', '--serve'];
+  const child = execaNode(MAIN, words, { reject: false, timeout: 60_000 });
+  const address = untilSaid(child.stderr, /^Search: (http.*)$/m);
+  const result = untilSaid(child.stdout, /^(30 captures in .*)$/m);
+  assert.match(await (await fetch(await address)).text(), /Loading the crawl/);
+  assert.match(await result, /: 15 results can be found\. 1 note /);
+  const found = await (await fetch(`${await address}?q=of7`)).text();
+  assert.match(found, /1 page [^]*Page 7[^]*The same content at 1 other address/);
+  child.kill('SIGINT');
+  assert.equal((await child).exitCode, 130);
+});
+
+test('a load that ctrl-C interrupts is completed by the next one', async () => {
+  const folder = temporaryFolder();
+  const words = ['--input', crawl(folder, 60), '--data', path.join(folder, 'data'), '--no-fsync'];
+  const interrupted = await interruptProgram(MAIN, words, 'loading ...');
+  assert.equal(interrupted.exitCode, 130, interrupted.stderr);
+  assert.equal(interrupted.stdout, '');
+  const { exitCode, stdout, stderr } = await runProgram(MAIN, words);
+  assert.equal(exitCode, 0, stderr);
+  assert.match(stdout, /^60 captures in .* 30 results can be found/);
+});
+
+test('a mistake is one sentence, and exit code 2', async () => {
+  const folder = temporaryFolder();
+  const text = path.join(folder, 'text');
+  writeFileSync(text, 'no crawl');
+  const mistakes: readonly (readonly [words: readonly string[], sentence: RegExp])[] = [
+    [[], /^--input must name a file, or --data with --serve what has been loaded before\.$/],
+    [['--input', text, '--no-fsync'], /^--input must be a WARC file, but .* begins with "no cr"/m],
+    [['--data', folder, '--serve'], /^The serving index in .* cannot be opened: .*\.$/],
+  ];
+  const ended = await Promise.all(mistakes.map(([words]) => runProgram(MAIN, words)));
+  for (const [i, [, sentence]] of mistakes.entries()) {
+    assert.equal(ended[i]?.exitCode, 2, ended[i]?.stderr);
+    assert.match(ended[i]?.stderr ?? '', sentence);
+    assert.equal(ended[i]?.stdout, '');
+  }
+});

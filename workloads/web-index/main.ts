@@ -1,0 +1,142 @@
+/**
+ * `./run.sh web-index`: loads crawls into a web index while it can be searched already, and serves
+ * the search page.
+ *
+ *     WARC files ─▶ pipeline process: loader, observers ─▶ serving index ─▶ this process: the page
+ *
+ * 1. Check the options and files, and open the store.
+ * 2. Start the search page, if it is asked for, and the pipeline process.
+ * 3. When all is loaded and the observers are at rest, say how it went; the page stays until ctrl-C.
+ *
+ * A ctrl-C at any moment kills the pipeline. That loses nothing: all that it does are transactions.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {
+  counted,
+  flag,
+  integer,
+  noFsyncOption,
+  onlyWith,
+  outputFolder,
+  runCommand,
+  startProgress,
+  storeOption,
+  textList,
+  UsageError,
+} from '#harness';
+import { checkReadableFile } from '../harness/command-line/path-checks.ts';
+import { checkStoreName, provideStore } from '../harness/stores/index.ts';
+import { type Loaded, loadInProcess } from './loading/load.ts';
+import { LoadProgress } from './search-page/load-status.ts';
+import { openSearchServer } from './search-page/search-server.ts';
+import { openIndexReader, openServingIndex } from './serving/index.ts';
+
+const specification = {
+  script: 'web-index',
+  description:
+    'The application that Percolator was built for: crawled pages go in one by one, and can be searched a moment ' +
+    'later. Loads WARC files through a pipeline of observers, and serves a search page on this machine.',
+  options: {
+    input: textList({
+      description:
+        'a WARC file, gzipped or not; may be given several times, and is loaded after what is there',
+      placeholder: 'file',
+    }),
+    serve: flag({ description: 'serve the search page, from the beginning until ctrl-C' }),
+    port: onlyWith(
+      { serve: ['true'] },
+      integer({
+        description: 'port of the search page; 0 is a free one',
+        default: 0,
+        min: 0,
+        max: 65_535,
+      }),
+    ),
+    data: outputFolder({
+      description:
+        'folder of the embedded store and of what searchers read; kept, and may be used again',
+      defaultText: 'a temporary one',
+    }),
+    store: storeOption(),
+    noFsync: onlyWith({ store: ['embedded'] }, noFsyncOption),
+  },
+  examples: [
+    {
+      command: './run.sh web-index --input crawl.warc.gz --serve',
+      does: 'Loads a crawl, and serves the search page meanwhile and after it.',
+    },
+    {
+      command: './run.sh web-index --data web --input first.warc.gz --input second.warc.gz',
+      does: 'Loads two crawls, one after the other, and keeps the index.',
+    },
+    {
+      command: './run.sh web-index --data web --serve',
+      does: 'Serves what has been loaded before.',
+    },
+  ],
+} as const;
+
+const LOADING = { state: 'loading', stages: [], documentsExpected: null, remark: '' } as const;
+
+await runCommand(specification, async (options, { signal }) => {
+  const { input, serve, port, store: name, noFsync } = options;
+  if (input.length === 0 && !(serve && options.data !== undefined)) {
+    throw new UsageError(
+      '--input must name a file, or --data with --serve what has been loaded before.',
+    );
+  }
+  for (const file of input) checkReadableFile('--input', file);
+  using data = options.data === undefined ? temporary() : kept(options.data);
+  const indexFolder = path.join(data.path, 'serving');
+  if (input.length > 0) await (await openServingIndex(indexFolder))[Symbol.asyncDispose]();
+  using index = await openIndexReader(indexFolder);
+  const page = new LoadProgress(input.length > 0 ? LOADING : { ...LOADING, state: 'ready' });
+  await using server = serve ? await openSearchServer({ index, progress: page, port }) : undefined;
+  if (server !== undefined) process.stderr.write(`Search: ${server.url}\n`);
+  if (input.length > 0) {
+    const embedded = { folder: path.join(data.path, 'tables'), fsync: !noFsync };
+    await using store = await provideStore(checkStoreName(name), embedded);
+    const progress = startProgress({ stream: process.stderr });
+    try {
+      const load = { store: store.address, indexFolder, inputs: input, progress, page, signal };
+      const loaded = await loadInProcess(load);
+      page.update({ state: 'ready' });
+      process.stdout.write(`${inWords(loaded, index.count())}\n`);
+    } finally {
+      progress.end();
+    }
+  }
+  if (server !== undefined) await untilAborted(signal);
+});
+
+interface DataFolder extends Disposable {
+  readonly path: string;
+}
+
+function kept(folder: string): DataFolder {
+  mkdirSync(folder, { recursive: true });
+  return { path: folder, [Symbol.dispose]: () => {} };
+}
+
+/** Removed at the end, however the process ends. */
+function temporary(): DataFolder {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'web-index-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  process.once('exit', remove);
+  return { path: folder, [Symbol.dispose]: remove };
+}
+
+function inWords({ captures, seconds, notes, parked }: Loaded, results: number): string {
+  const left = notes === 0 ? '' : ` ${counted(notes, 'notes')} about what was left out.`;
+  const failed = parked === 0 ? '' : ` Observers have given up on ${counted(parked, 'cells')}.`;
+  return `${counted(captures, 'captures')} in ${seconds.toFixed(1)} s: ${counted(results, 'results')} can be found.${left}${failed}`;
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) =>
+    signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
+}

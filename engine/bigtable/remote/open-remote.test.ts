@@ -41,12 +41,11 @@ describe('opening', () => {
     test(`refuses an app profile with ${JSON.stringify(profile)}`, async () => {
       await using fake = await startFake();
       fake.answer('GetAppProfile', { answers: [profile] });
-      await assert.rejects(open(fake), {
+      await assert.rejects(open(fake, { appProfile: 'mine' }), {
         code: 'STORE_REFUSED',
-        message:
-          /^the app profile default of .* does not allow single-row transactions.*--route-to/,
+        message: /^the app profile mine of .* does not allow single-row transactions.*--route-to/,
       });
-      await assert.doesNotReject(openAndClose(fake, { readOnly: true }));
+      await assert.doesNotReject(openAndClose(fake, { appProfile: 'mine', readOnly: true }));
     });
   }
 
@@ -54,8 +53,17 @@ describe('opening', () => {
     for (const code of [PERMISSION_DENIED, UNIMPLEMENTED]) {
       await using fake = await startFake();
       fake.answer('GetAppProfile', { code, details: 'no' });
-      await assert.doesNotReject(openAndClose(fake));
+      await assert.doesNotReject(openAndClose(fake, { appProfile: 'mine' }));
     }
+  });
+
+  test('asks an emulator about no app profile, unless one is named', async () => {
+    await using fake = await startFake();
+    await openAndClose(fake);
+    assert.deepEqual(
+      fake.calls.map(({ method }) => method),
+      ['ListTables'],
+    );
   });
 
   test('names a missing app profile, instance or permission', async () => {

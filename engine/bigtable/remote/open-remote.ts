@@ -3,7 +3,8 @@
  * otherwise cause failures later is reported now, in one sentence.
  *
  *     1. The server answers, and the credentials may see its tables.
- *     2. The app profile allows single-row transactions (with Cloud Bigtable).
+ *     2. The app profile allows single-row transactions. A server without credentials is asked only
+ *        if a profile was named: emulators have none, and one of them crashes when it is asked.
  *
  * Tables are checked at their first use: whether they exist, and whether they have GC rules
  * (remote-tables.ts).
@@ -61,7 +62,10 @@ export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
   );
   try {
     await checkReachable(clients, instance, plainAddress);
-    if (!readOnly) await checkAppProfile(clients.instances, instance, appProfile ?? 'default');
+    const hasProfile = plainAddress === undefined || appProfile !== undefined;
+    if (!readOnly && hasProfile) {
+      await checkAppProfile(clients.instances, instance, appProfile ?? 'default');
+    }
   } catch (error) {
     await clients.close();
     throw error;
@@ -144,7 +148,7 @@ async function checkAppProfile(
     if (profile.singleClusterRouting?.allowTransactionalWrites === true) return;
   } catch (error) {
     const { code } = failureOf(error);
-    // The emulator has no app profiles, and allows everything.
+    // A server without app profiles allows everything.
     if (code === Code.permissionDenied || code === Code.unimplemented) return;
     if (code !== Code.notFound) {
       throw adminError(error, 'read', {

@@ -22,6 +22,7 @@ import {
   validateSchema,
 } from '../validate.ts';
 import { answersTo } from '../answers.ts';
+import { InFlight } from '../in-flight.ts';
 import { keyAfter } from '../range-scan.ts';
 import { cellsOfFilters } from '../cells-of-filters.ts';
 import type { Clients } from './client.ts';
@@ -55,10 +56,7 @@ export class RemoteBigtable implements Bigtable {
   readonly #calls: DataCalls;
   readonly #tables: RemoteTables;
   readonly #readOnly: boolean;
-  /** Operations that have begun and not ended. */
-  #inFlight = 0;
-  #becameIdle: (() => void) | undefined;
-  #closed: Promise<void> | undefined;
+  readonly #inFlight = new InFlight('the remote store');
 
   constructor(options: RemoteStoreOptions) {
     this.manifest = options.manifest;
@@ -178,8 +176,7 @@ export class RemoteBigtable implements Bigtable {
     });
 
   async close(): Promise<void> {
-    this.#closed ??= this.#whenIdle().then(() => this.#clients.close());
-    await this.#closed;
+    await this.#inFlight.close(() => this.#clients.close());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -190,25 +187,12 @@ export class RemoteBigtable implements Bigtable {
    * Runs one operation. An error about a missing table or family may be due to a recreated table.
    */
   async #run<T>(table: string | undefined, operation: () => Promise<T>): Promise<T> {
-    if (this.#closed !== undefined) {
-      throw new PercolatorError('STORE_CLOSED', 'the remote store was closed');
-    }
-    this.#inFlight++;
     try {
-      return await operation();
+      return await this.#inFlight.run(operation);
     } catch (error) {
       if (table !== undefined && isAboutSchema(error)) this.#tables.forget(table);
       throw error;
-    } finally {
-      if (--this.#inFlight === 0) this.#becameIdle?.();
     }
-  }
-
-  #whenIdle(): Promise<void> {
-    if (this.#inFlight === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#becameIdle = resolve;
-    });
   }
 
   async #readPages(

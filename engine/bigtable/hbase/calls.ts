@@ -11,7 +11,7 @@
  * nothing (failures.ts).
  */
 import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../../base/index.ts';
-import { errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';
+import { asFailure, errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';
 import {
   type Action,
   messageOf,
@@ -143,8 +143,11 @@ export class Calls {
     for (let nextCallSeq = 0; ; nextCallSeq++) {
       const answer = await connection.call('Scan', { type, value, response }, timeoutMs);
       results.push(...answer.results);
-      const isWhole = answer.moreResults === false || answer.moreResultsInRegion !== true;
-      if (isWhole || answer.scannerId === undefined || results.length >= request.numberOfRows) {
+      const isEnough = results.length >= request.numberOfRows;
+      // There are no "more results" either when as many rows came as were asked for.
+      const isEnd = answer.moreResults === false && !isEnough;
+      const isWhole = isEnd || answer.moreResultsInRegion !== true;
+      if (isWhole || isEnough || answer.scannerId === undefined) {
         await this.#confirm(region, sent, { row: inRegion(region), family });
         return { results, isWhole };
       }
@@ -157,21 +160,29 @@ export class Calls {
     asked: readonly { readonly index: number; readonly operation: Operation }[],
     timeoutMs: number,
   ): Promise<readonly Outcome[]> {
+    const { regions, clock } = this.#options;
+    const begun = momentOf(clock);
     const outcomes = new Map<number, Outcome>();
     const located = new Map<string, Located[]>();
     for (const { index, operation } of asked) {
       try {
-        const region = await this.#options.regions.find(operation.table, operation.row);
+        const region = await regions.find(operation.table, operation.row);
         const some = located.get(region.address) ?? [];
         some.push({ index, operation, region });
         located.set(region.address, some);
       } catch (error) {
-        outcomes.set(index, error as HBaseFailure | PercolatorError);
+        outcomes.set(index, asFailure(error));
       }
+    }
+    // To look for regions may take longer than there is time.
+    const leftMs = begun.monotonicMs + timeoutMs - clock.monotonicMs();
+    if (!isWithin(clock, timeoutMs, begun)) {
+      const failure = new HBaseFailure('unsent', 'no region was found in time');
+      return asked.map(({ index }) => outcomes.get(index) ?? failure);
     }
     const calls = [...located].flatMap(([address, some]) =>
       chunks(some).map(async (chunk) => {
-        const answered = await this.#call(address, chunk, timeoutMs);
+        const answered = await this.#call(address, chunk, leftMs);
         chunk.forEach(({ index }, i) => outcomes.set(index, answered[i] as Outcome));
       }),
     );
@@ -204,7 +215,8 @@ export class Calls {
         ? outcomes
         : outcomes.map((outcome) => (isSeen(outcome) ? failure : outcome));
     } catch (error) {
-      return operations.map(() => error as HBaseFailure);
+      const failure = asFailure(error);
+      return operations.map(() => failure);
     }
   }
 
@@ -220,7 +232,7 @@ export class Calls {
       // Nothing was applied, so a conditional mutation may be sent again as well.
       return new HBaseFailure(
         'unsent',
-        `its server may be out of date: ${(error as Error).message}`,
+        `its server may be out of date: ${asFailure(error).message}`,
       );
     }
   }

@@ -18,6 +18,7 @@ import type { Deadlines } from '../deadlines.ts';
 import { HBaseFailure } from './failures.ts';
 import { Frames } from './frames.ts';
 import { type Codec, type Framed, messageOf, readerOf } from './messages.ts';
+import type { Channel } from './servers.ts';
 
 const PREAMBLE = Buffer.from([...Buffer.from('HBas'), 0, 80]);
 const CONNECT_MS_MAX = 3000;
@@ -50,7 +51,7 @@ interface ResponseHeader {
   } | null;
 }
 
-export class Connection {
+export class Connection implements Channel {
   readonly #address: string;
   readonly #service: string;
   readonly #options: ConnectionOptions;
@@ -71,7 +72,6 @@ export class Connection {
     this.#messages = { request: messageOf('RequestHeader'), response: messageOf('ResponseHeader') };
   }
 
-  /** @throws HBaseFailure */
   async call<Response>(
     methodName: string,
     message: { readonly type: Framed; readonly value: object; readonly response: Codec<Response> },
@@ -92,7 +92,6 @@ export class Connection {
     });
   }
 
-  /** Ends the calls in flight, too. */
   close(): void {
     this.#isClosed = true;
     this.#socket?.destroy();
@@ -119,11 +118,12 @@ export class Connection {
       send(socket, this.#hello(), PREAMBLE);
       return socket;
     } catch (error) {
-      const { message } = error as Error;
-      this.#lastFailure = new HBaseFailure(
-        'unsent',
-        `no connection to ${this.#address}: ${message}`,
-      );
+      this.#lastFailure = isAboutTrust(error)
+        ? untrusted(error, this.#address)
+        : new HBaseFailure(
+            'unsent',
+            `no connection to ${this.#address}: ${(error as Error).message}`,
+          );
       this.#notBeforeMs = this.#options.clock.monotonicMs() + PAUSE_MS;
       throw this.#lastFailure;
     } finally {
@@ -144,7 +144,8 @@ export class Connection {
       const servername = /^[\d.:a-f]+$/.test(host) ? {} : { servername: host };
       const socket = tls
         ? connectTls({ host, port, ...servername }, isReady)
-        : connectPlain({ host, port, noDelay: true }, isReady);
+        : connectPlain({ host, port }, isReady);
+      socket.setNoDelay(true);
       const stop = deadlines.add(CONNECT_MS_MAX, () => {
         socket.destroy(new Error(`not connected in ${CONNECT_MS_MAX} ms`));
       });
@@ -227,6 +228,21 @@ function send(socket: Socket, body: Uint8Array, before: Buffer = Buffer.alloc(0)
     queueMicrotask(() => socket.uncork());
   }
   socket.write(frame);
+}
+
+/** Node's codes for a certificate that it does not trust, or that is for another name. */
+function isAboutTrust(error: unknown): error is Error {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' && /CERT|VERIFY/.test(code);
+}
+
+function untrusted({ message }: Error, address: string): PercolatorError {
+  const [reason = ''] = message.split('; ', 1);
+  return new PercolatorError(
+    'STORE_REFUSED',
+    `the HBase server ${address} shows a certificate that is not trusted: ${reason}; ` +
+      'NODE_EXTRA_CA_CERTS can name a file with more authorities',
+  );
 }
 
 function failureOf({

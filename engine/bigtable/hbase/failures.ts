@@ -93,17 +93,23 @@ export function mayRepeat(failure: unknown, purpose: Purpose): boolean {
   return purpose !== 'conditional' && !(failure.className in REFUSALS);
 }
 
-/** @param what describes the call in the message: `reading t/r` */
-export function errorOf(failure: unknown, purpose: Purpose, what: string): PercolatorError {
-  if (failure instanceof PercolatorError) return failure;
-  const { message } = failure as Error;
-  return new PercolatorError(codeOf(failure, purpose), `${what}: ${message}`, { cause: failure });
+/** What a call has failed with. Rethrows a mistake of this program, which is no answer. */
+export function asFailure(error: unknown): HBaseFailure | PercolatorError {
+  if (error instanceof HBaseFailure || error instanceof PercolatorError) return error;
+  throw error;
 }
 
-function codeOf(failure: unknown, purpose: Purpose): ErrorCode {
-  const isKnown = failure instanceof HBaseFailure;
-  const refusal = isKnown ? REFUSALS[failure.className] : undefined;
+/** @param what describes the call in the message: `reading t/r` */
+export function errorOf(error: unknown, purpose: Purpose, what: string): PercolatorError {
+  const failure = asFailure(error);
+  if (failure instanceof PercolatorError) return failure;
+  const message = `${what}: ${failure.message}`;
+  return new PercolatorError(codeOf(failure, purpose), message, { cause: failure });
+}
+
+function codeOf(failure: HBaseFailure, purpose: Purpose): ErrorCode {
+  const refusal = REFUSALS[failure.className];
   if (refusal !== undefined) return refusal;
-  const isHarmless = isKnown && (failure.kind === 'unsent' || BEFORE.has(failure.className));
+  const isHarmless = failure.kind === 'unsent' || BEFORE.has(failure.className);
   return purpose === 'read' || isHarmless ? 'STORE_UNAVAILABLE' : 'STORE_IN_DOUBT';
 }

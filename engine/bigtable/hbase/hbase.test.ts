@@ -2,13 +2,10 @@
  * The HBase store on a real HBase of this machine is a Bigtable: the same suite as for every other.
  * What the manifest does not promise is skipped, and says so. After it, what is special to HBase.
  */
-import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import * as fc from 'fast-check';
-import { createMemoryBigtable } from '../../testing/index.ts';
-import type { Bigtable, RowMutation } from '../bigtable.ts';
+import type { Bigtable } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
-import { answer, operationOf, SCHEMA, TABLES, wholeTables } from '../random-operations.ts';
+import { claimHBase } from './claims.fixture.ts';
 import { openHBase } from './index.ts';
 import { type LocalHBase, startHBase, whyNoHBase } from './local/index.ts';
 
@@ -24,90 +21,4 @@ function claimAll(hbase: LocalHBase): void {
   const open = (): Promise<Bigtable> => openHBase({ servers: hbase.servers });
   conformanceSuite('HBase', open);
   describe('the HBase store', () => claimHBase(open, hbase));
-}
-
-function claimHBase(open: () => Promise<Bigtable>, { servers }: LocalHBase): void {
-  const set = (row: string, timestamp = 1, bytes = 1000): RowMutation => ({
-    table: 'own',
-    row,
-    mutations: [
-      { kind: 'set', family: 'data', qualifier: 'q', timestamp, value: Buffer.alloc(bytes) },
-    ],
-  });
-  const filters = [{ family: 'data' }];
-
-  test('reads more rows than fit in one call, through several regions', async () => {
-    await using store = await open();
-    await store.createTable('own', { families: ['data'], splits: ['r01000', 'r02000'] });
-    const rows = Array.from({ length: 4500 }, (_, i) => `r${String(i).padStart(5, '0')}`);
-    await store.mutateRows(rows.map((row) => set(row)));
-    const read = await store.readRows('own', [...rows.toReversed(), 'absent'], filters);
-    assert.deepEqual(
-      read.map((row) => row?.key),
-      [...rows.toReversed(), undefined],
-    );
-    for (const limit of [Infinity, 4500, 4499, 2000, 1000, 1001]) {
-      const page = await store.readRange('own', { limit }, filters);
-      assert.equal(page.length, Math.min(limit, 4500));
-    }
-    const before = await store.readRange('own', { end: `${rows[2000]}\0`, limit: 9999 }, filters);
-    assert.equal(before.length, 2001);
-    await store.dropTable('own');
-  });
-
-  test('finds a version that many newer ones hide, with filters of different ends', async () => {
-    await using store = await open();
-    await store.createTable('own', { families: ['data'] });
-    await store.mutateRows(Array.from({ length: 200 }, (_, i) => set('r', i + 1, 1)));
-    const column = { family: 'data', qualifier: 'q', versions: 1 };
-    const both = [column, { ...column, to: 3 }, { ...column, from: 50, to: 60, versions: 2 }];
-    const row = await store.readRow('own', 'r', both);
-    assert.deepEqual(
-      row?.cells.map(({ timestamp }) => timestamp),
-      [200, 3, 60, 59],
-    );
-    const [scanned] = await store.readRange('own', { limit: 5 }, both);
-    assert.deepEqual(scanned, row);
-    await store.dropTable('own');
-  });
-
-  test('refuses what HBase does not have, before anything is sent', async () => {
-    await using store = await open();
-    await store.createTable('own', { families: ['data'] });
-    const erase = { kind: 'erase', family: 'data', qualifier: 'q', from: 2, to: 4 } as const;
-    const refused = { code: 'INVALID_ARGUMENT' };
-    await assert.rejects(store.mutateRows([{ ...set('r'), mutations: [erase] }]), refused);
-    const check = { table: 'own', row: 'r', anyOf: filters, ifNotFound: set('r').mutations };
-    await assert.rejects(store.checkAndMutateRow(check), refused);
-    assert.deepEqual(await store.readRange('own', { limit: 1 }, filters), []);
-    await store.dropTable('own');
-  });
-
-  test('random operations get the same answers as from the memory store with tombstones', async () => {
-    await using store = await open();
-    const operations = fc.array(operationOf(store.manifest), { maxLength: 25 });
-    await fc.assert(
-      fc.asyncProperty(operations, async (steps) => {
-        await using memory = createMemoryBigtable(store.manifest);
-        for (const name of TABLES) {
-          await store.dropTable(name);
-          await store.createTable(name, SCHEMA);
-          await memory.createTable(name, SCHEMA);
-        }
-        for (const next of [...steps, ...wholeTables()]) {
-          assert.deepEqual(await answer(store, next), await answer(memory, next));
-        }
-      }),
-      { numRuns: 15 },
-    );
-  });
-
-  test('reports a namespace that is missing, and a server that is none', async () => {
-    const other = openHBase({ servers, namespace: 'nowhere' });
-    await assert.rejects(other, { code: 'STORE_REFUSED', message: /nowhere/ });
-    await assert.rejects(openHBase({ servers: ['127.0.0.1:1'] }), {
-      code: 'STORE_UNAVAILABLE',
-      message: /^no HBase answers at 127.0.0.1:1: .*ECONNREFUSED/,
-    });
-  });
 }

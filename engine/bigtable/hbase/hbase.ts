@@ -22,6 +22,7 @@ import type {
   RowRange,
 } from '../bigtable.ts';
 import { TIMESTAMP_MAX } from '../bigtable.ts';
+import { InFlight } from '../in-flight.ts';
 import { keyAfter } from '../range-scan.ts';
 import {
   invalid,
@@ -33,6 +34,7 @@ import {
   validateTombstone,
 } from '../validate.ts';
 import { type Answer, Calls, type Operation } from './calls.ts';
+import { asFailure } from './failures.ts';
 import type { Condition, ScanRequest } from './messages.ts';
 import { checkCondition, endpointCall, exists, isAbsent, protosOf } from './mutations.ts';
 import { rowOf, type Selecting, selectionFor, widened } from './reads.ts';
@@ -63,10 +65,7 @@ export class HBaseBigtable implements Bigtable {
   readonly #calls: Calls;
   readonly #tables: Tables;
   readonly #readOnly: boolean;
-  /** Operations that have begun and not ended. */
-  #inFlight = 0;
-  #becameIdle: (() => void) | undefined;
-  #closed: Promise<void> | undefined;
+  readonly #inFlight = new InFlight('the HBase store');
 
   constructor(options: HBaseStoreOptions) {
     this.manifest = options.manifest;
@@ -111,7 +110,8 @@ export class HBaseBigtable implements Bigtable {
         return errors.map((error) => error ?? (answers.shift() as boolean | Error));
       });
     } catch (error) {
-      return conditionals.map(() => error as Error);
+      const failure = asFailure(error);
+      return conditionals.map(() => failure);
     }
   };
 
@@ -157,8 +157,7 @@ export class HBaseBigtable implements Bigtable {
     });
 
   async close(): Promise<void> {
-    this.#closed ??= this.#whenIdle().then(() => this.#servers.close());
-    await this.#closed;
+    await this.#inFlight.close(() => this.#servers.close());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -167,25 +166,12 @@ export class HBaseBigtable implements Bigtable {
 
   /** Runs one operation. An error about a missing table or family may be due to a recreated one. */
   async #run<T>(operation: () => Promise<T>, tables: readonly string[] = []): Promise<T> {
-    if (this.#closed !== undefined) {
-      throw new PercolatorError('STORE_CLOSED', 'the HBase store was closed');
-    }
-    this.#inFlight++;
     try {
-      return await operation();
+      return await this.#inFlight.run(operation);
     } catch (error) {
       if (isAboutSchema(error)) for (const table of tables) this.#tables.forget(table);
       throw error;
-    } finally {
-      if (--this.#inFlight === 0) this.#becameIdle?.();
     }
-  }
-
-  #whenIdle(): Promise<void> {
-    if (this.#inFlight === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#becameIdle = resolve;
-    });
   }
 
   async #readRows(
@@ -265,7 +251,7 @@ export class HBaseBigtable implements Bigtable {
       await this.#checkConditional(conditional);
       return undefined;
     } catch (error) {
-      return error as Error;
+      return asFailure(error);
     }
   }
 

@@ -6,6 +6,8 @@ import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
 import type { Bigtable, Manifest } from '../bigtable.ts';
 import { Deadlines } from '../deadlines.ts';
 import { durabilityOf } from '../durability.ts';
+import { Connection } from './connection.ts';
+import { asFailure } from './failures.ts';
 import { HBaseBigtable } from './hbase.ts';
 import { messageOf } from './messages.ts';
 import { Regions } from './regions.ts';
@@ -40,12 +42,13 @@ const USER = 'percolator';
  * servers ask for Kerberos
  */
 export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
-  const { clock = systemClock, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
-  const { namespace = 'default', tls = false } = options;
-  const servers = new Servers({ clock, deadlines: new Deadlines(clock), tls, user: USER });
-  const regions = new Regions({ servers, clock, seeds: options.servers, namespace });
-  const common = { servers, regions, clock, namespace };
-  const store = new HBaseBigtable({ ...common, timeoutMs, readOnly, manifest: MANIFEST });
+  const { clock = systemClock, tls = false } = options;
+  const common = { clock, deadlines: new Deadlines(clock), tls, user: USER };
+  const servers = new Servers({
+    clock,
+    connect: (address, service) => new Connection(address, service, common),
+  });
+  const { store, regions } = createHBase(servers, { ...options, clock });
   try {
     await checkReachable(regions, options.servers);
     await store.listTables();
@@ -56,13 +59,25 @@ export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   return store;
 }
 
+/** The store, without a look at the servers. */
+export function createHBase(
+  servers: Servers,
+  options: Omit<HBaseOptions, 'tls'> & { readonly clock: Clock },
+): { readonly store: Bigtable; readonly regions: Regions } {
+  const { clock, readOnly = false, timeoutMs = TIMEOUT_MS, namespace = 'default' } = options;
+  const regions = new Regions({ servers, clock, seeds: options.servers, namespace });
+  const common = { servers, regions, clock, namespace };
+  const store = new HBaseBigtable({ ...common, timeoutMs, readOnly, manifest: MANIFEST });
+  return { store, regions };
+}
+
 /** Without patience: later, a server may be away for a moment, but not now. */
 async function checkReachable(regions: Regions, servers: readonly string[]): Promise<void> {
   try {
     await regions.askSeeds('GetActiveMaster', messageOf('GetActiveMasterResponse'));
   } catch (error) {
     if (error instanceof PercolatorError) throw error;
-    const reason = (error as Error).message;
+    const reason = asFailure(error).message;
     throw new PercolatorError(
       'STORE_UNAVAILABLE',
       `no HBase answers at ${servers.join(', ')}: ${reason}`,

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { momentOf } from '../../base/index.ts';
 import { VirtualClock } from '../../testing/index.ts';
-import { Deadlines } from '../deadlines.ts';
 import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';
 import { Servers } from './servers.ts';
 
@@ -11,8 +10,7 @@ const SERVER = 'host:16020';
 
 function setUp(): { clock: VirtualClock; servers: Servers; proofs: () => number; ask: Ask } {
   const clock = new VirtualClock();
-  const deadlines = new Deadlines(clock);
-  const servers = new Servers({ clock, deadlines, tls: false, user: 'test' });
+  const servers = new Servers({ clock, connect: () => assert.fail('no call is made') });
   let sent = 0;
   const ask: Ask = (prove = async () => {}) =>
     servers.confirm(SERVER, momentOf(clock), () => {

@@ -16,17 +16,39 @@
  * Only the sending and receiving times of this process are known: m counts from when its request
  * was sent, and h until its answer has arrived.
  *
- * This needs a session of at least 1.5 times `PROOF_MS` (HBase's default is 90 s), since a server
+ * This needs a session of at least 1.5 times `proofMs` (HBase's default is 90 s), since a server
  * renews it every third of its time. It does not help against a network that separates a server
  * from ZooKeeper alone, while this process still reaches it.
  */
-import { isWithin, type Moment, momentOf } from '../../base/index.ts';
-import { Connection, type ConnectionOptions } from './connection.ts';
+import { type Clock, isWithin, type Moment, momentOf } from '../../base/index.ts';
+import type { Codec, Framed } from './messages.ts';
 
-/** How long the proof lasts. Longer: sessions must be longer; shorter: more mutations to prove it. */
 const PROOF_MS = 2000;
 
 export type Service = 'ClientService' | 'ClientMetaService' | 'MasterService';
+
+/** A way to call one service of one server (connection.ts). */
+export interface Channel {
+  /** @throws HBaseFailure */
+  call<Response>(
+    methodName: string,
+    message: { readonly type: Framed; readonly value: object; readonly response: Codec<Response> },
+    timeoutMs: number,
+  ): Promise<Response>;
+  /** Ends the calls in flight, too. */
+  close(): void;
+}
+
+export interface ServersOptions {
+  readonly clock: Clock;
+  /** Called once for each service of each server that is used. */
+  readonly connect: (address: string, service: Service) => Channel;
+  /**
+   * How long a proof lasts, in milliseconds. Default 2,000. Longer: sessions must be longer;
+   * shorter: more mutations to prove it.
+   */
+  readonly proofMs?: number | undefined;
+}
 
 interface Proof {
   /** A moment after which the server owned its regions. */
@@ -36,21 +58,21 @@ interface Proof {
 }
 
 export class Servers {
-  readonly #options: ConnectionOptions;
-  readonly #connections = new Map<string, Connection>();
+  readonly #options: ServersOptions;
+  readonly #connections = new Map<string, Channel>();
   readonly #proofs = new Map<string, Proof>();
   /** Mutations that were sent only for their proof. */
   proofs = 0;
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: ServersOptions) {
     this.#options = options;
   }
 
-  connection(address: string, service: Service): Connection {
+  connection(address: string, service: Service): Channel {
     const name = `${service} ${address}`;
     let connection = this.#connections.get(name);
     if (connection === undefined) {
-      connection = new Connection(address, service, this.#options);
+      connection = this.#options.connect(address, service);
       this.#connections.set(name, connection);
     }
     return connection;
@@ -90,8 +112,9 @@ export class Servers {
 
   /** Whether an answer that arrives now needs no further proof. */
   isProven(address: string): boolean {
+    const { clock, proofMs = PROOF_MS } = this.#options;
     const { owned } = this.#proofOf(address);
-    return owned !== undefined && isWithin(this.#options.clock, PROOF_MS, owned);
+    return owned !== undefined && isWithin(clock, proofMs, owned);
   }
 
   /** A mutation that the server has applied proves the same. */

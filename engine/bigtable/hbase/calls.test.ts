@@ -1,0 +1,94 @@
+/** When this program itself is wrong, and when a deadline has passed before anything is sent. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { servicesOf } from '../../testing/hbase/services.ts';
+import { SimulatedHBase } from '../../testing/hbase/simulated-hbase.ts';
+import { VirtualClock } from '../../testing/index.ts';
+import type { Bigtable } from '../bigtable.ts';
+import { createHBase } from './open-hbase.ts';
+import { type Channel, Servers, type Service } from './servers.ts';
+
+const MASTER = 'master:16000';
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * A store whose connections make a mistake with some methods.
+ * @param before awaited before a call
+ */
+function open(
+  clock: VirtualClock,
+  mistaken: (method: string) => boolean,
+  before: (method: string) => Promise<void> = () => Promise.resolve(),
+): Bigtable {
+  const services = servicesOf(new SimulatedHBase({ master: MASTER, servers: ['server:16020'] }));
+  const connect = (address: string, service: Service): Channel => ({
+    call: async (method, { type, value, response }) => {
+      await before(method);
+      if (mistaken(method)) throw new TypeError('a mistake');
+      const answer = services(address, service, method, type.append(value).finish());
+      assert.ok('message' in answer, JSON.stringify(answer));
+      return response.decode(answer.message);
+    },
+    close: () => {},
+  });
+  return createHBase(new Servers({ clock, connect }), {
+    clock,
+    servers: [MASTER],
+    timeoutMs: TIMEOUT_MS,
+  }).store;
+}
+
+const set = { kind: 'set', family: 'f', qualifier: 'q', timestamp: 1 } as const;
+const mutations = [{ ...set, value: new Uint8Array() }];
+const check = { table: 't', row: 'r', anyOf: [], ifNotFound: mutations };
+const calls: Readonly<Record<string, (store: Bigtable) => Promise<unknown>>> = {
+  readRow: (store) => store.readRow('t', 'r', [{ family: 'f' }]),
+  readRange: (store) => store.readRange('t', { limit: 1 }, [{ family: 'f' }]),
+  mutateRows: (store) => store.mutateRows([{ table: 't', row: 'r', mutations }]),
+  checkAndMutateRow: (store) => store.checkAndMutateRow(check),
+  checkAndMutateRows: (store) => store.checkAndMutateRows([check]),
+};
+
+for (const where of ['GetTableDescriptors', 'GetMetaRegionLocations', 'Multi', 'Scan', 'Mutate']) {
+  test(`a mistake of the program in ${where} is neither an answer nor a failure`, async () => {
+    const made: string[] = [];
+    for (const [name, call] of Object.entries(calls)) {
+      const clock = new VirtualClock();
+      let isMistaken = false;
+      await using store = open(clock, (method) => {
+        if (!isMistaken || method !== where) return false;
+        made.push(name);
+        return true;
+      });
+      await clock.runUntil(store.createTable('t', { families: ['f'] }));
+      if (where === 'GetTableDescriptors') await clock.runUntil(store.dropTable('t'));
+      isMistaken = true;
+      const [answer] = await Promise.allSettled([clock.runUntil(call(store))]);
+      const reason = answer.status === 'rejected' ? answer.reason : undefined;
+      assert.equal(reason instanceof TypeError, made.includes(name), name);
+    }
+    assert.notDeepEqual(made, []);
+  });
+}
+
+test('what found its region only after its deadline is not sent', async () => {
+  const clock = new VirtualClock();
+  let lookUpMs = 0;
+  let sent = 0;
+  await using store = open(
+    clock,
+    (method) => {
+      if (method === 'Multi') sent++;
+      return false;
+    },
+    async (method) => {
+      if (method === 'GetMetaRegionLocations') await clock.sleep(lookUpMs);
+    },
+  );
+  await clock.runUntil(store.createTable('t', { families: ['f'] }));
+  lookUpMs = TIMEOUT_MS + 1;
+  const refused = { code: 'STORE_UNAVAILABLE', message: /no region was found in time/ };
+  await assert.rejects(clock.runUntil(store.checkAndMutateRow(check)), refused);
+  assert.equal(sent, 0);
+});

@@ -1,0 +1,251 @@
+/** What a region server of the simulated HBase answers: batches, single mutations, scans. */
+import {
+  type Action,
+  type Condition,
+  type MultiResponse,
+  type MutationProto,
+  messageOf,
+  numberOf,
+  type RegionSpecifier,
+  type ResultOrException,
+  type ScanRequest,
+  type Selection,
+  type StoredCell,
+} from '../../bigtable/hbase/messages.ts';
+import { compareUtf8 } from '../memory-table.ts';
+import { type Answer, answered, JavaException, requestOf } from './answers.ts';
+import { metaRow } from './master-service.ts';
+import type { Rows, SimulatedHBase, SimulatedRegion, SimulatedServer } from './simulated-hbase.ts';
+import { EMPTY_ROW, holds, type RowCell, selected, text } from './stored-row.ts';
+
+/** A region as a server has it: the rows, or what was in them when its session ended. */
+interface Held {
+  readonly region: SimulatedRegion;
+  readonly rows: Rows;
+  readonly isFrozen: boolean;
+}
+
+interface MultiRequest {
+  readonly regionAction: readonly {
+    readonly region: RegionSpecifier;
+    readonly atomic?: boolean;
+    readonly action: readonly Action[];
+  }[];
+}
+
+export class RegionService {
+  readonly #hbase: SimulatedHBase;
+  readonly #server: SimulatedServer;
+
+  constructor(hbase: SimulatedHBase, server: SimulatedServer) {
+    this.#hbase = hbase;
+    this.#server = server;
+  }
+
+  /** @throws JavaException */
+  answer(method: string, parameter: Uint8Array): Answer {
+    switch (method) {
+      case 'Multi':
+        return answered('MultiResponse', this.#multi(requestOf(method, parameter)));
+      case 'Mutate': {
+        const { region, mutation } = requestOf<{
+          readonly region: RegionSpecifier;
+          readonly mutation: MutationProto;
+        }>(method, parameter);
+        this.#apply(this.#find(region), [mutation]);
+        return answered('MutateResponse', { processed: true });
+      }
+      case 'Scan':
+        return answered('ScanResponse', this.#scan(requestOf(method, parameter)));
+      default:
+        throw new JavaException('DoNotRetryIOException', `no method ${method}`);
+    }
+  }
+
+  #find({ value }: RegionSpecifier): Held {
+    const name = text(value);
+    if (this.#server.state === 'expired') {
+      const frozen = this.#server.frozen?.get(name);
+      if (frozen !== undefined) return { ...frozen, isFrozen: true };
+    } else {
+      const region = this.#hbase.regionsOf().find((one) => one.name === name);
+      const table = this.#hbase.tables.get(region?.table ?? '');
+      const isHere = region?.server === this.#server && (table?.isEnabled ?? true);
+      if (isHere) return { region, rows: table?.rows ?? new Map(), isFrozen: false };
+    }
+    throw new JavaException(
+      'NotServingRegionException',
+      `${name} is not online on ${this.#server.address}`,
+    );
+  }
+
+  /** One region after the other, and in each one action after the other. */
+  #multi({ regionAction }: MultiRequest): MultiResponse {
+    return {
+      regionActionResult: regionAction.map(({ region, atomic, action }) => {
+        try {
+          const held = this.#find(region);
+          if (atomic === true) return { resultOrException: this.#atomic(held, action) };
+          const results = action.map((one, index) =>
+            this.#act(region, held.region, { ...one, index }),
+          );
+          // They may come in any order: HBase answers mutations after reads.
+          return { resultOrException: results.toReversed() };
+        } catch (error) {
+          if (!(error instanceof JavaException)) throw error;
+          return { resultOrException: [], exception: error.asNamedBytes };
+        }
+      }),
+    };
+  }
+
+  #atomic(held: Held, actions: readonly Action[]): readonly ResultOrException[] {
+    this.#apply(
+      held,
+      actions.map(({ mutation }) => mutation as MutationProto),
+    );
+    return actions.map((_, index) => ({ index }));
+  }
+
+  #act(specifier: RegionSpecifier, region: SimulatedRegion, action: Action): ResultOrException {
+    const { index = 0, get, mutation, serviceCall } = action;
+    try {
+      this.#hbase.options.beforeAction?.(region);
+      const held = this.#find(specifier); // Perhaps it is gone by now.
+      if (get) return { index, result: { cell: this.#get(held, text(get.row), get) } };
+      if (mutation) this.#apply(held, [mutation]);
+      if (!serviceCall) return { index };
+      const processed = this.#mutateRows(held, serviceCall.request);
+      const value = messageOf('MutateRowsResponse').encode({ processed });
+      return { index, serviceResult: { value: { name: 'MutateRowsResponse', value } } };
+    } catch (error) {
+      if (!(error instanceof JavaException)) throw error;
+      return { index, exception: error.asNamedBytes };
+    }
+  }
+
+  #get({ region, rows }: Held, row: string, selection: Selection): readonly StoredCell[] {
+    this.#checkRow(region, row);
+    return encoded(row, selected(rows.get(row) ?? EMPTY_ROW, selection));
+  }
+
+  /** The endpoint: nothing is written to the log if a condition does not hold. */
+  #mutateRows(held: Held, request: Uint8Array): boolean {
+    const { mutationRequest, condition } = messageOf<{
+      readonly mutationRequest: readonly MutationProto[];
+      readonly condition: readonly Condition[];
+    }>('MutateRowsRequest').decode(request);
+    const row = text(mutationRequest[0]?.row ?? new Uint8Array());
+    this.#checkRow(held.region, row);
+    if (!condition.every((one) => holds(held.rows.get(row) ?? EMPTY_ROW, one))) return false;
+    this.#apply(held, mutationRequest);
+    return true;
+  }
+
+  #apply({ region, isFrozen }: Held, mutations: readonly MutationProto[]): void {
+    const row = text(mutations[0]?.row ?? new Uint8Array());
+    this.#checkRow(region, row);
+    this.#checkFamilies(region, mutations);
+    if (isFrozen) throw new JavaException('IOException', 'the log was closed by another process');
+    this.#hbase.apply(region.table, row, mutations);
+  }
+
+  #checkRow({ name, start, end }: SimulatedRegion, row: string): void {
+    if (compareUtf8(start, row) <= 0 && (end === '' || compareUtf8(row, end) < 0)) return;
+    throw new JavaException('WrongRegionException', `row out of range for ${name}: ${row}`);
+  }
+
+  #checkFamilies({ table }: SimulatedRegion, mutations: readonly MutationProto[]): void {
+    const families = this.#hbase.tables
+      .get(table)
+      ?.schema.columnFamilies.map(({ name }) => text(name));
+    for (const family of mutations.flatMap(({ columnValue }) =>
+      columnValue.map((one) => one.family),
+    )) {
+      if (families?.includes(text(family)) ?? true) continue;
+      throw new JavaException('NoSuchColumnFamilyException', `no family ${text(family)}`);
+    }
+  }
+
+  #scan(request: ScanRequest): object {
+    const goesOn = numberOf(request.scannerId ?? 0);
+    if (goesOn > 0) return this.#scanOn(goesOn, request);
+    const { region: specifier, scan } = request as Required<ScanRequest>;
+    const held = this.#find(specifier);
+    const stop = text(scan.stopRow ?? new Uint8Array());
+    if (held.region === this.#hbase.meta || held.region.table === this.#hbase.meta.table) {
+      return this.#scanMeta(text(scan.startRow), stop);
+    }
+    const open = { request: { region: held.region.name, stop, scan }, after: '', nextCall: 0 };
+    const page = this.#page(held, open, { start: text(scan.startRow), rows: request.numberOfRows });
+    const isLimited = page.results.length >= (request.limitOfRows || Infinity);
+    const answer = { ...page, moreResults: !isLimited };
+    if (isLimited || !page.moreResultsInRegion || request.closeScanner === true) return answer;
+    const scannerId = this.#hbase.nextId();
+    this.#server.scans.set(scannerId, open);
+    return { ...answer, scannerId };
+  }
+
+  #scanOn(scannerId: number, { numberOfRows, nextCallSeq }: ScanRequest): object {
+    const open = this.#server.scans.get(scannerId);
+    if (open === undefined) throw new JavaException('UnknownScannerException', String(scannerId));
+    const held = this.#find({ type: 1, value: Buffer.from(open.request.region) });
+    if (numberOf(nextCallSeq ?? -1) !== open.nextCall++) {
+      throw new JavaException('OutOfOrderScannerNextException', String(nextCallSeq));
+    }
+    const page = this.#page(held, open, { start: `${open.after}\0`, rows: numberOfRows });
+    if (page.moreResultsInRegion) return { ...page, scannerId, moreResults: true };
+    this.#server.scans.delete(scannerId);
+    return { ...page, moreResults: true };
+  }
+
+  #page(
+    { region, rows }: Held,
+    open: { readonly request: { readonly stop: string; readonly scan: unknown }; after: string },
+    { start, rows: wanted }: { readonly start: string; readonly rows: number },
+  ): { readonly results: readonly object[]; readonly moreResultsInRegion: boolean } {
+    const { stop, scan } = open.request;
+    const ends = [stop, region.end].filter((end) => end !== '');
+    const keys = [...rows.keys()]
+      .filter((key) => compareUtf8(key, start) >= 0 && compareUtf8(key, region.start) >= 0)
+      .filter((key) => ends.every((end) => compareUtf8(key, end) < 0))
+      .toSorted(compareUtf8);
+    const most = Math.min(wanted, this.#hbase.options.rowsPerAnswer ?? Infinity);
+    const results: object[] = [];
+    for (const key of keys) {
+      const cells = selected(rows.get(key) ?? EMPTY_ROW, scan as Selection);
+      if (cells.length === 0) continue;
+      if (results.length === most) return { results, moreResultsInRegion: true };
+      results.push({ cell: encoded(key, cells) });
+      open.after = key;
+    }
+    return { results, moreResultsInRegion: false };
+  }
+
+  #scanMeta(start: string, stop: string): object {
+    const regions = this.#server.frozenMeta ?? this.#hbase.regions;
+    const rows = regions
+      .filter(({ name }) => compareInMeta(name, start) >= 0 && compareInMeta(name, stop) < 0)
+      .map(metaRow);
+    return { results: rows, moreResults: true, moreResultsInRegion: false };
+  }
+}
+
+/** `hbase:meta` has an order of its own: by table, and then by the rest. */
+function compareInMeta(a: string, b: string): number {
+  const [tableA, tableB] = [a.split(',', 1), b.split(',', 1)].map(([table = '']) => table) as [
+    string,
+    string,
+  ];
+  return compareUtf8(tableA, tableB) || compareUtf8(a.slice(tableA.length), b.slice(tableB.length));
+}
+
+function encoded(row: string, cells: readonly RowCell[]): readonly StoredCell[] {
+  return cells.map(({ family, qualifier, timestamp, value }) => ({
+    row: Buffer.from(row),
+    family: Buffer.from(family),
+    qualifier: Buffer.from(qualifier),
+    timestamp,
+    value,
+  }));
+}

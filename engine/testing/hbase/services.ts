@@ -1,0 +1,29 @@
+/** The services of the simulated HBase, as a connection reaches them. */
+import { type Answer, answerOf, JavaException } from './answers.ts';
+import { MasterService, registryAnswer } from './master-service.ts';
+import { RegionService } from './region-service.ts';
+import type { SimulatedHBase } from './simulated-hbase.ts';
+
+/** Answers a call: of which server, service and method, with which parameter after its length. */
+export type Services = (
+  address: string,
+  service: string,
+  method: string,
+  parameter: Uint8Array,
+) => Answer;
+
+export function servicesOf(hbase: SimulatedHBase): Services {
+  const master = new MasterService(hbase);
+  const servers = new Map(
+    hbase.servers.map((server) => [server.address, new RegionService(hbase, server)]),
+  );
+  return (address, service, method, parameter) =>
+    answerOf(() => {
+      if (service === 'ClientMetaService') return registryAnswer(hbase, method);
+      const regions = servers.get(address);
+      const isMaster = regions === undefined;
+      if (service === 'MasterService' && isMaster) return master.answer(method, parameter);
+      if (service === 'ClientService' && !isMaster) return regions.answer(method, parameter);
+      throw new JavaException('UnknownServiceException', service);
+    });
+}

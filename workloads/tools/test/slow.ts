@@ -15,7 +15,7 @@ export const SLOW: readonly string[] = [
   // Real processes, disks and servers.
   '**/processes.test.ts',
   'engine/bigtable/embedded/{differential,disk-failures,embedded,power-cuts,processes,sharing/sharing}.test.ts',
-  'engine/bigtable/hbase/{hbase,local/local-hbase}.test.ts',
+  'engine/bigtable/hbase/{hbase,simulated,security,local/local-hbase}.test.ts',
   'engine/bigtable/remote/{doubt,emulator,remote}.test.ts',
   'engine/lock-service/{local-processes,service}.test.ts',
   'engine/{leases/leases,oracle/leased-allocator,remote-database,remote-increments}.test.ts',
@@ -33,7 +33,7 @@ export const SLOW: readonly string[] = [
   'engine/audit/live.test.ts',
   'engine/garbage-collection/histories.test.ts',
   'engine/observer/failures.test.ts',
-  'workloads/verification/{exhaustive/exhaust,invariants/invariants,simulation/simulation}.test.ts',
+  'workloads/verification/{exhaustive/exhaust,invariants/invariants,simulation/simulation,simulation/hbase/*}.test.ts',
   'workloads/verification/judges/{engine-histories,snapshot-isolation-simple}.test.ts',
   'workloads/verification/model/model.test.ts',
   'workloads/verification/mutants/mutants.test.ts',

@@ -3,7 +3,8 @@
  * judge convicts it. A seed counts only if the unchanged engine passes it.
  */
 import { createRandom } from '../../../engine/base/index.ts';
-import { type Plan, planOf, simulate } from '../simulation/index.ts';
+import * as simulator from '../simulation/index.ts';
+import { type Plan, planOf, type Result } from '../simulation/index.ts';
 import { breed } from './breed.ts';
 import type { Mutant } from './mutant.ts';
 
@@ -22,13 +23,21 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
   let runs = 0;
   for (const seed of seeds) {
     runs++;
-    const plan = planFor(mutant, seed);
-    const [violation] = (await mutated.simulate(plan)).violations;
+    const [violation] = await violationsOf(mutated, mutant, seed);
     if (violation === undefined) continue;
-    const innocent = (await simulate(plan)).violations.length === 0;
+    const innocent = (await violationsOf(simulator, mutant, seed)).length === 0;
     if (innocent) return { ...violation, seed, runs };
   }
   return undefined;
+}
+
+async function violationsOf(
+  { simulate, simulateStore }: typeof simulator,
+  mutant: Mutant,
+  seed: number,
+): Promise<Result['violations']> {
+  const run = mutant.world === 'hbase' ? simulateStore(seed) : simulate(planFor(mutant, seed));
+  return (await run).violations;
 }
 
 /** A mutant with a load of its own meets only the faults that it favours. */

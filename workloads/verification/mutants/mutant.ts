@@ -26,6 +26,11 @@ export interface Mutant {
   readonly mistake: string;
   readonly changes: readonly Change[];
   /**
+   * What is simulated. Default: the engine, on the model store. `hbase`: the HBase client alone, on
+   * a simulated cluster.
+   */
+  readonly world?: 'hbase' | undefined;
+  /**
    * Knobs under which a mistake that needs a rare coincidence shows sooner. Default: those of the
    * seed.
    */

@@ -3,6 +3,7 @@ import { BATCHING } from './batching.ts';
 import { COLLECTING } from './collecting.ts';
 import { COMMITTING } from './committing.ts';
 import { DROPPING } from './dropping.ts';
+import { HBASE } from './hbase.ts';
 import type { Mutant } from './mutant.ts';
 import { NOTIFYING } from './notifying.ts';
 import { PREWRITING } from './prewriting.ts';
@@ -18,6 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...DROPPING,
   ...NOTIFYING,
   ...BATCHING,
+  ...HBASE,
 ];
 
 /** Rules without a mutant, with the reasons. */

@@ -1,0 +1,183 @@
+/**
+ * Mistakes in the HBase client: what it believes of a server that stood still (P64), and what it
+ * does when a region is elsewhere (P65).
+ */
+import { change, type Mutant } from './mutant.ts';
+
+const CALLS = 'bigtable/hbase/calls.ts';
+const FAILURES = 'bigtable/hbase/failures.ts';
+const SERVERS = 'bigtable/hbase/servers.ts';
+
+const STALE: readonly Mutant[] = [
+  {
+    rule: 'P64',
+    name: 'stale-server-believed',
+    mistake: 'What a server says is believed without a proof that it owns its regions.',
+    changes: [change(CALLS, '    if (readOnly) return;\n', '    if (!readOnly) return;\n')],
+    world: 'hbase',
+  },
+  {
+    rule: 'P64',
+    name: 'unmet-condition-believed',
+    mistake: 'A condition that did not hold is believed without a proof, since it wrote nothing.',
+    changes: [
+      change(
+        CALLS,
+        '      const first = operations.find((_, i) => isSeen(outcomes[i]));\n',
+        '      const first = operations.find((_, i) => isSeen(outcomes[i]) && !places[i]?.isConditional);\n',
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P64',
+    name: 'proof-from-its-arrival',
+    mistake: 'A mutation proves that its server owned its regions when its answer came.',
+    changes: [
+      change(
+        SERVERS,
+        '  applied(address: string, sent: Moment): void {\n',
+        '  applied(address: string, sent: Moment): void {\n    sent = momentOf(this.#options.clock);\n',
+      ),
+      change(
+        SERVERS,
+        '      proof.owned = later(proof.owned, now);\n',
+        '      proof.owned = later(proof.owned, momentOf(clock));\n',
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P64',
+    name: 'one-proof-for-all-servers',
+    mistake: 'A proof of one server is taken for one of every server.',
+    changes: [
+      change(
+        SERVERS,
+        '    let proof = this.#proofs.get(address);\n',
+        "    address = '';\n    let proof = this.#proofs.get(address);\n",
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P64',
+    name: 'failed-proof-taken',
+    mistake: 'A proof that failed counts.',
+    changes: [
+      change(
+        SERVERS,
+        '    const done = prove().then(() => {\n',
+        '    const done = prove().catch(() => {}).then(() => {\n',
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P64',
+    name: 'scan-believed',
+    mistake: 'A scan is believed without a proof.',
+    changes: [
+      change(
+        CALLS,
+        '        await this.#confirm(region, sent, { row: inRegion(region), family });\n',
+        '        void [sent, family, inRegion];\n',
+      ),
+    ],
+    world: 'hbase',
+  },
+];
+
+const MOVED: readonly Mutant[] = [
+  {
+    rule: 'P65',
+    name: 'conditional-sent-again',
+    mistake: 'A conditional mutation without an answer is sent again.',
+    changes: [
+      change(
+        FAILURES,
+        "  return purpose !== 'conditional' && !(failure.className in REFUSALS);\n",
+        "  return purpose !== 'read' || !(failure.className in REFUSALS);\n",
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P65',
+    name: 'any-exception-is-harmless',
+    mistake: 'An exception is taken for a promise that nothing was applied.',
+    changes: [
+      change(
+        FAILURES,
+        "  if (failure.kind === 'unsent' || BEFORE.has(failure.className)) return true;\n",
+        "  if (failure.kind === 'unsent' || failure.kind === 'exception') return true;\n",
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P65',
+    name: 'doubt-forgotten',
+    mistake:
+      'A mutation that was in doubt once, and refused when it was repeated, counts as refused.',
+    changes: [
+      change(CALLS, '        if (isDoubtful) inDoubt.add(index);\n', '        void isDoubtful;\n'),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P65',
+    name: 'partial-failure-taken-for-done',
+    mistake: 'An operation of a batch whose region is gone is taken for done.',
+    changes: [
+      change(
+        CALLS,
+        '  if (answer.exception) return exceptionOf(answer.exception);\n',
+        '  if (answer.exception) return { result: NO_RESULT, isApplied: true };\n',
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P65',
+    name: 'missing-region-taken-for-done',
+    mistake: 'A batch for a region that is not there is taken for done.',
+    changes: [
+      change(
+        CALLS,
+        '  if (region.exception) return exceptionOf(region.exception);\n',
+        '  if (region.exception) return { result: NO_RESULT, isApplied: true };\n',
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P65',
+    name: 'answers-by-their-order',
+    mistake: 'The answers of a batch are taken in the order in which they come.',
+    changes: [
+      change(
+        CALLS,
+        '    (some[place.index]?.index ?? 0) === place.index\n',
+        '    some[place.index] !== undefined\n',
+      ),
+    ],
+    world: 'hbase',
+  },
+  {
+    rule: 'P65',
+    name: 'moved-region-not-looked-up',
+    mistake: 'What found its region gone is sent to the same server again.',
+    changes: [
+      change(
+        CALLS,
+        '        this.#options.regions.forget((operations[index] as Operation).table);\n',
+        '        void index;\n',
+      ),
+      change(CALLS, '        regions.forget(table);\n', '        void table;\n'),
+    ],
+    world: 'hbase',
+  },
+];
+
+export const HBASE: readonly Mutant[] = [...STALE, ...MOVED];

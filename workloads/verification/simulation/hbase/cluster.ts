@@ -1,0 +1,288 @@
+/**
+ * A simulated HBase in virtual time: what happens to its regions and servers, at moments that the
+ * seed decides.
+ *
+ *     move, split, merge   a region leaves its server, and is open again somewhat later
+ *     in a batch           the same, between two actions of one batch
+ *     pause                a server stands still. If its session ends meanwhile, its regions are
+ *                          opened elsewhere; it goes on, answers with what it had, notices that it
+ *                          is dead, and comes back as a new process at the same address
+ *     crash                a server's process ends, and its regions wait for the end of its session
+ */
+import {
+  SimulatedHBase,
+  type SimulatedHBaseOptions,
+} from '../../../../engine/testing/hbase/simulated-hbase.ts';
+import type {
+  SimulatedRegion,
+  SimulatedServer,
+} from '../../../../engine/testing/hbase/simulated-hbase.ts';
+import { type Services, servicesOf } from '../../../../engine/testing/hbase/services.ts';
+import { unreachable } from '../../../../engine/base/index.ts';
+import { chance, chooseBetween } from '../chance.ts';
+import type { Timeline } from '../timeline.ts';
+
+/** What happens to the cluster, in events per second of virtual time. */
+export const CLUSTER_EVENTS = ['move', 'split', 'merge', 'pause', 'crash'] as const;
+export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
+
+/** What happens to one call. */
+export const CALL_FAULTS = [
+  /** The connection breaks: every call on it is without an answer. */
+  'breakConnection',
+  /** The server stands still after it has answered, before the answer leaves. */
+  'pauseBeforeAnswer',
+  /** The server stands still when its answer has left, which takes long. */
+  'pauseAfterAnswer',
+  /** The process of the server ends after it has applied the call. */
+  'crashBeforeAnswer',
+  /** Applied, and answered with an exception that does not say so. */
+  'failAfter',
+  /** Refused, because the server is busy. */
+  'busy',
+] as const;
+export type CallFault = (typeof CALL_FAULTS)[number];
+
+export interface HBaseKnobs {
+  readonly servers: number;
+  /** Events per second. Absent: never. */
+  readonly events: Readonly<Partial<Record<ClusterEvent, number>>>;
+  /** Shares of calls. Absent: never. */
+  readonly calls: Readonly<Partial<Record<CallFault, number>>>;
+  /** The share of actions of batches before which their region leaves. */
+  readonly moveInBatch: number;
+  readonly delayMsMax: number;
+  /** A server without a sign of life for this long has lost its regions. */
+  readonly sessionMs: number;
+  /** Longest pause of a server. */
+  readonly pauseMsMax: number;
+  /** How long a server goes on without its session, at most, before it notices. */
+  readonly noticeMsMax: number;
+  /** How long a region is on its way, at most. */
+  readonly openMsMax: number;
+}
+
+const MASTER = 'master:16000';
+/** For draws of chance: ids that no process has. */
+const EVENT_ID = 2_000_000;
+const BATCH_ID = 2_100_000;
+const REGION_ID = 2_200_000;
+
+/** A process of a server, as the network sees it. */
+interface Process {
+  /** Which process it is at this address: a connection is to one of them. */
+  number: number;
+  pausedUntilMs: number;
+  /** What was in its sockets when it stopped. */
+  waiting: (() => void)[];
+}
+
+export class Cluster {
+  readonly hbase: SimulatedHBase;
+  readonly services: Services;
+  readonly seeds: readonly string[];
+  /** How often each event has happened. */
+  readonly counts: Partial<Record<ClusterEvent | CallFault | 'moveInBatch' | 'expired', number>> =
+    {};
+  /** False at the beginning and at the end: nothing happens. */
+  troubled = false;
+  /** Told that the process at an address has ended. */
+  readonly onEnd: Set<(address: string) => void> = new Set();
+  readonly #seed: number;
+  readonly #knobs: HBaseKnobs;
+  readonly #timeline: Timeline;
+  readonly #processes = new Map<string, Process>();
+  #drawn = 0;
+
+  constructor(
+    { seed, knobs, timeline }: { seed: number; knobs: HBaseKnobs; timeline: Timeline },
+    options: Pick<SimulatedHBaseOptions, 'onApplied' | 'onTable'>,
+  ) {
+    this.#seed = seed;
+    this.#knobs = knobs;
+    this.#timeline = timeline;
+    const servers = Array.from({ length: knobs.servers }, (_, i) => `server${i}:16020`);
+    this.seeds = [MASTER, ...servers];
+    this.hbase = new SimulatedHBase({
+      master: MASTER,
+      servers,
+      rowsPerAnswer: 1 + this.#choose(EVENT_ID, 5),
+      beforeAction: (region) => this.#inBatch(region),
+      ...options,
+    });
+    this.services = servicesOf(this.hbase);
+    for (const address of this.seeds) {
+      this.#processes.set(address, { number: 1, pausedUntilMs: 0, waiting: [] });
+    }
+  }
+
+  /** From now on things happen. */
+  trouble(): void {
+    this.troubled = true;
+    CLUSTER_EVENTS.forEach((event, i) => this.#scheduleNext(event, EVENT_ID + 1 + i, 0));
+  }
+
+  count(what: keyof Cluster['counts']): void {
+    this.counts[what] = (this.counts[what] ?? 0) + 1;
+  }
+
+  /** Undefined if none listens there. */
+  processAt(address: string): number | undefined {
+    if (this.hbase.server(address)?.state === 'down') return undefined;
+    return this.#processes.get(address)?.number;
+  }
+
+  /** Runs `action` at the server, now or when it goes on. */
+  atServer(address: string, action: () => void): void {
+    const process = this.#processes.get(address) as Process;
+    if (this.#timeline.nowMs < process.pausedUntilMs) process.waiting.push(action);
+    else action();
+  }
+
+  pause(address: string, drawn: number): void {
+    const server = this.hbase.server(address);
+    const process = this.#processes.get(address) as Process;
+    if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return;
+    const { sessionMs, pauseMsMax } = this.#knobs;
+    // Most of them are longer than a session.
+    const ms = chooseBetween(drawn < 0.2 ? 1 : sessionMs, pauseMsMax, drawn);
+    process.pausedUntilMs = this.#timeline.nowMs + ms;
+    // It may have told ZooKeeper that it lives up to a third of its session ago.
+    const expiresMs = Math.ceil(sessionMs * (2 / 3 + this.#draw(REGION_ID) / 3));
+    if (expiresMs < ms) this.#timeline.after(expiresMs, () => this.#expire(server));
+    this.#timeline.after(ms, () => this.#goOn(server, process));
+  }
+
+  #goOn(server: SimulatedServer, process: Process): void {
+    const { waiting } = process;
+    process.waiting = [];
+    // Its threads go on in any order.
+    const first = this.#choose(REGION_ID, waiting.length);
+    for (const action of [...waiting.slice(first), ...waiting.slice(0, first)]) action();
+    if (server.state !== 'expired') return;
+    this.#timeline.after(this.#choose(REGION_ID, this.#knobs.noticeMsMax), () => {
+      this.#end(server);
+      this.#timeline.after(this.#choose(REGION_ID, this.#knobs.sessionMs), () =>
+        this.#start(server),
+      );
+    });
+  }
+
+  crash(address: string): void {
+    const server = this.hbase.server(address);
+    const process = this.#processes.get(address) as Process;
+    if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return;
+    const { sessionMs } = this.#knobs;
+    const { number } = process;
+    this.#end(server);
+    this.#timeline.after(sessionMs, () => {
+      if (process.number === number) this.#expire(server);
+    });
+    this.#timeline.after(this.#choose(REGION_ID, 2 * sessionMs), () => this.#start(server));
+  }
+
+  #expire(server: SimulatedServer): void {
+    const regions = this.hbase.expire(server);
+    if (regions.length > 0 && server.state === 'expired') this.count('expired');
+    for (const region of regions) this.#openSoon(region);
+  }
+
+  #end(server: SimulatedServer): void {
+    this.hbase.end(server);
+    const process = this.#processes.get(server.address) as Process;
+    process.waiting = [];
+    for (const tell of this.onEnd) tell(server.address);
+  }
+
+  #start(server: SimulatedServer): void {
+    if (server.state !== 'down') return;
+    this.#expire(server); // The master sees that it is another process.
+    this.hbase.start(server);
+    (this.#processes.get(server.address) as Process).number++;
+  }
+
+  #openSoon(region: SimulatedRegion): void {
+    this.#timeline.after(1 + this.#choose(REGION_ID, this.#knobs.openMsMax), () => {
+      if (!this.hbase.regionsOf().includes(region)) return;
+      const serving = this.hbase.servers.filter(({ state }) => state === 'serving');
+      const server = serving[this.#choose(REGION_ID, serving.length - 1)];
+      if (server === undefined) this.#openSoon(region);
+      else this.hbase.open(region, server);
+    });
+  }
+
+  /** Regions that are open: only those are moved, split and merged. */
+  #leave(region: SimulatedRegion): void {
+    this.hbase.close(region);
+    this.#openSoon(region);
+  }
+
+  #isOpen({ server }: SimulatedRegion): boolean {
+    if (server?.state !== 'serving') return false;
+    return this.#timeline.nowMs >= (this.#processes.get(server.address) as Process).pausedUntilMs;
+  }
+
+  #inBatch(region: SimulatedRegion): void {
+    if (!this.troubled || !this.#isOpen(region)) return;
+    if (this.#draw(BATCH_ID) >= this.#knobs.moveInBatch) return;
+    this.count('moveInBatch');
+    this.#leave(region);
+  }
+
+  #scheduleNext(event: ClusterEvent, id: number, number: number): void {
+    const perSecond = this.#knobs.events[event] ?? 0;
+    if (perSecond === 0) return;
+    const draw = (purpose: number): number => chance(this.#seed, id, number, purpose);
+    this.#timeline.after((-Math.log(1 - draw(0)) * 1000) / perSecond, () => {
+      if (!this.troubled) return;
+      this.#happen(event, draw(1), draw(2));
+      this.#scheduleNext(event, id, number + 1);
+    });
+  }
+
+  #happen(event: ClusterEvent, which: number, drawn: number): void {
+    const { hbase } = this;
+    const regions = hbase.regionsOf().filter((region) => this.#isOpen(region));
+    const region = regions[chooseBetween(0, regions.length - 1, which)];
+    const server = hbase.servers[chooseBetween(0, hbase.servers.length - 1, which)];
+    if (region === undefined || server === undefined) return;
+    this.count(event);
+    switch (event) {
+      case 'move':
+        this.#leave(region);
+        return;
+      case 'split': {
+        // Never at its first row.
+        const [, ...rows] = [...(hbase.tables.get(region.table)?.rows.keys() ?? [])].toSorted();
+        const at = rows[chooseBetween(0, rows.length - 1, drawn)] ?? '';
+        for (const daughter of hbase.split(region, at)) this.#openSoon(daughter);
+        return;
+      }
+      case 'merge': {
+        const next = regions.find(
+          ({ table, start }) => table === region.table && start === region.end,
+        );
+        const merged = next && hbase.merge(region, next);
+        if (merged) this.#openSoon(merged);
+        return;
+      }
+      case 'pause':
+        this.pause(server.address, drawn);
+        return;
+      case 'crash':
+        this.crash(server.address);
+        return;
+      default:
+        unreachable(event);
+    }
+  }
+
+  #draw(id: number): number {
+    return chance(this.#seed, id, this.#drawn++, 0);
+  }
+
+  /** From 0 to `max`. */
+  #choose(id: number, max: number): number {
+    return chooseBetween(0, max, this.#draw(id));
+  }
+}

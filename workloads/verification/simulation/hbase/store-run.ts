@@ -1,0 +1,286 @@
+/**
+ * A simulated run of the HBase client alone: a few processes read and write a few rows of a
+ * simulated cluster (cluster.ts), and every answer is compared with what really was there (truth.ts).
+ *
+ * Locks are cells that a condition sets if there is none, and takes away if it is there, as in the
+ * engine's protocol; values are set blindly, alone and in batches.
+ */
+import { createRandom, PercolatorError, type Random } from '../../../../engine/base/index.ts';
+import type { Bigtable, Mutation, Row } from '../../../../engine/bigtable/index.ts';
+import { createHBase } from '../../../../engine/bigtable/hbase/open-hbase.ts';
+import { Servers } from '../../../../engine/bigtable/hbase/servers.ts';
+import type { Violation } from '../../judges/history.ts';
+import { SimulatedProcess } from '../process.ts';
+import { SimulatedClock } from '../simulated-clock.ts';
+import { Timeline } from '../timeline.ts';
+import {
+  type CallFault,
+  CALL_FAULTS,
+  Cluster,
+  CLUSTER_EVENTS,
+  type HBaseKnobs,
+} from './cluster.ts';
+import { FILTERS, LOCK, plain, type Span, Truth } from './truth.ts';
+import { connectTo } from './wire.ts';
+
+const TABLE = 't';
+const ROWS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] as const;
+const SPLITS = ['c', 'f'];
+const OPERATIONS = 60;
+/** Deadlines of the client's calls: its default, and a short one. */
+const TIMEOUTS_MS = [10_000, 3000];
+/** Longer than all that is in flight takes to arrive. */
+const REST_MS = 60_000;
+/** The shortest session that the proof of servers.ts allows. */
+const SESSION_MS = 3000;
+const LIMIT_MS = 3_600_000;
+
+export interface StoreRunResult {
+  readonly violations: readonly Violation[];
+  readonly counts: Cluster['counts'];
+  /** Operations that were answered, refused, in doubt. */
+  readonly answers: Readonly<Record<'answered' | 'refused' | 'inDoubt', number>>;
+}
+
+export async function simulateStore(seed: number): Promise<StoreRunResult> {
+  const run = new StoreRun(seed);
+  return run.run();
+}
+
+/** A random subset of what can happen, at random rates. */
+function knobsOf(random: Random): HBaseKnobs {
+  const some = <Name extends string>(
+    names: readonly Name[],
+    most: number,
+  ): Partial<Record<Name, number>> =>
+    Object.fromEntries(
+      names.flatMap((name) =>
+        random.fraction() < 0.6 ? [[name, most * random.pick([0.3, 1, 2])]] : [],
+      ),
+    ) as Partial<Record<Name, number>>;
+  const calls: readonly CallFault[] = CALL_FAULTS;
+  return {
+    servers: random.integer(2, 4),
+    events: some(CLUSTER_EVENTS, 0.15),
+    calls: some(calls, 0.01),
+    moveInBatch: random.pick([0, 0.02, 0.1]),
+    delayMsMax: random.pick([1, 20, 200, 1500]),
+    sessionMs: SESSION_MS,
+    pauseMsMax: random.pick([4000, 9000]),
+    noticeMsMax: random.pick([50, 2000]),
+    openMsMax: random.pick([50, 2000]),
+  };
+}
+
+interface ClientProcess {
+  readonly process: SimulatedProcess;
+  readonly clock: SimulatedClock;
+  readonly store: Bigtable;
+}
+
+class StoreRun {
+  readonly #timeline = new Timeline();
+  readonly #truth = new Truth();
+  readonly #random: Random;
+  readonly #cluster: Cluster;
+  readonly #clients: readonly ClientProcess[];
+  readonly #conditionals = new Set<string>();
+  readonly #answers = { answered: 0, refused: 0, inDoubt: 0 };
+  #timestamp = 0;
+
+  constructor(seed: number) {
+    this.#random = createRandom(seed).fork('hbase');
+    const knobs = knobsOf(this.#random);
+    const timeline = this.#timeline;
+    this.#cluster = new Cluster(
+      { seed, knobs, timeline },
+      { onApplied: (_, row, protos) => this.#truth.applied(row, protos) },
+    );
+    this.#clients = Array.from({ length: this.#random.integer(2, 4) }, (_, id) => {
+      const process = new SimulatedProcess(timeline, { name: `client ${id}`, id }, () => {});
+      const clock = new SimulatedClock(timeline, process, { skewMs: 0, rate: 1 });
+      const connect = connectTo({ seed, knobs, timeline, cluster: this.#cluster, process });
+      const timeoutMs = this.#random.pick(TIMEOUTS_MS);
+      const { store } = createHBase(new Servers({ clock, connect }), {
+        clock,
+        servers: this.#cluster.seeds,
+        timeoutMs,
+      });
+      return { process, clock, store };
+    });
+  }
+
+  async run(): Promise<StoreRunResult> {
+    const { store } = this.#clients[0] as ClientProcess;
+    await this.#await(store.createTable(TABLE, { families: ['f'], splits: SPLITS }), 'the table');
+    this.#cluster.trouble();
+    const loops = this.#clients.flatMap((client, i) => {
+      const random = this.#random.fork(`client ${i}`);
+      const restMsMax = random.pick([50, 500, 4000]);
+      return Array.from({ length: random.pick([1, 1, 4]) }, (_, j) =>
+        this.#loop(client, random.fork(`loop ${j}`), restMsMax),
+      );
+    });
+    await this.#await(Promise.all(loops), 'the clients');
+    this.#cluster.troubled = false;
+    await this.#await(this.#settle(), 'the reads at the end');
+    this.#truth.judge(this.#conditionals);
+    const { violations } = this.#truth;
+    return { violations, counts: this.#cluster.counts, answers: this.#answers };
+  }
+
+  async #await(work: Promise<unknown>, what: string): Promise<void> {
+    let isOver = false;
+    const end = (): void => {
+      isOver = true;
+    };
+    work.then(end, (error: unknown) => {
+      this.#truth.find('client: unexpected error', (error as Error).stack ?? String(error));
+      end();
+    });
+    const limit = this.#timeline.nowMs + LIMIT_MS;
+    await this.#timeline.run(() => isOver || this.#timeline.nowMs > limit);
+    if (!isOver) this.#truth.find('progress: stuck', `waited in vain for ${what}`);
+  }
+
+  /** After a rest, in which everything arrives, each client reads what is there. */
+  async #settle(): Promise<void> {
+    for (const { clock, store } of this.#clients) {
+      await clock.sleep(REST_MS);
+      const scanned = await store.readRange(TABLE, { limit: Infinity }, FILTERS);
+      this.#compare('scan', scanned, this.#truth.table.readRange({ limit: Infinity }, FILTERS));
+      const read = await store.readRows(TABLE, ROWS, FILTERS);
+      this.#compare(
+        'rows',
+        read,
+        ROWS.map((row) => this.#truth.table.readRow(row, FILTERS)),
+      );
+    }
+  }
+
+  #compare(what: string, found: readonly (Row | undefined)[], truth: typeof found): void {
+    const [seen, was] = [found.map(plain).join('; '), truth.map(plain).join('; ')];
+    if (seen !== was) this.#truth.find(`reads: wrong ${what} at the end`, `${seen} is not ${was}`);
+  }
+
+  async #loop(client: ClientProcess, random: Random, restMsMax: number): Promise<void> {
+    for (let i = 0; i < OPERATIONS; i++) {
+      await client.clock.sleep(random.integer(0, restMsMax));
+      if (random.fraction() < 0.01) client.process.pause(random.integer(1, 6000));
+      const begun = this.#truth.now();
+      try {
+        await this.#operate(client.store, random, () => ({ begun, ended: this.#truth.now() }));
+        this.#answers.answered++;
+      } catch (error) {
+        if (!(error instanceof PercolatorError)) throw error;
+        if (error.code === 'STORE_IN_DOUBT') this.#answers.inDoubt++;
+        else if (error.code === 'STORE_UNAVAILABLE') this.#answers.refused++;
+        else throw error;
+      }
+    }
+  }
+
+  async #operate(store: Bigtable, random: Random, span: () => Span): Promise<void> {
+    const rows = ROWS.filter(() => random.fraction() < 0.4);
+    const row = random.pick(ROWS);
+    const kind = random.fraction();
+    if (kind < 0.2) return this.#truth.read(row, await store.readRow(TABLE, row, FILTERS), span());
+    if (kind < 0.35) {
+      const read = await store.readRows(TABLE, rows, FILTERS);
+      const whole = span();
+      rows.forEach((key, i) => this.#truth.read(key, read[i], whole));
+      return;
+    }
+    if (kind < 0.45) {
+      const limit = random.pick([3, Infinity]);
+      const read = await store.readRange(TABLE, { limit }, FILTERS);
+      const whole = span();
+      const last = read.length < limit ? '\uffff' : (read.at(-1)?.key ?? '');
+      for (const key of ROWS.filter((one) => one <= last)) {
+        this.#truth.read(
+          key,
+          read.find((one) => one.key === key),
+          whole,
+        );
+      }
+      return;
+    }
+    if (kind < 0.65) return this.#write(store, kind < 0.55 ? [row] : rows, span);
+    return this.#lock(store, kind < 0.8 ? [row] : rows, random, span);
+  }
+
+  async #write(store: Bigtable, rows: readonly string[], span: () => Span): Promise<void> {
+    const timestamp = ++this.#timestamp;
+    try {
+      await store.mutateRows(
+        rows.map((row) => ({ table: TABLE, row, mutations: [value(timestamp)] })),
+      );
+    } catch (error) {
+      // Of several rows, one that succeeded is not told from the others.
+      if (rows.length === 1) this.#failed(rows[0] ?? '', timestamp, error);
+      throw error;
+    }
+    const whole = span();
+    for (const row of rows) this.#truth.did(row, timestamp, whole);
+  }
+
+  /** Locks the rows, or takes away whatever lock was read there; some without a look. */
+  async #lock(
+    store: Bigtable,
+    rows: readonly string[],
+    random: Random,
+    span: () => Span,
+  ): Promise<void> {
+    const looks = random.fraction() < 0.5;
+    const locks = looks ? await store.readRows(TABLE, rows, [LOCK]) : [];
+    const plans = rows.map((row, i) => {
+      const timestamp = ++this.#timestamp;
+      this.#conditionals.add(`${row}@${timestamp}`);
+      const held = random.fraction() < 0.8 ? locks[i]?.cells[0]?.timestamp : undefined;
+      if (held === undefined) {
+        const mutations = [{ ...value(timestamp), qualifier: 'lock' }];
+        return { row, timestamp, filter: LOCK, mutations, applies: 'ifNotFound' as const };
+      }
+      const { family, qualifier = '' } = LOCK;
+      const unlock: Mutation = { kind: 'erase', family, qualifier, from: held, to: held };
+      const filter = { ...LOCK, from: held, to: held };
+      return {
+        row,
+        timestamp,
+        filter,
+        mutations: [value(timestamp), unlock],
+        applies: 'ifFound' as const,
+      };
+    });
+    const answers = await store.checkAndMutateRows(
+      plans.map(({ row, filter, mutations, applies }) => ({
+        table: TABLE,
+        row,
+        anyOf: [filter],
+        [applies]: mutations,
+      })),
+    );
+    const whole = span();
+    plans.forEach((plan, i) => {
+      const found = answers[i] as boolean | Error;
+      if (found instanceof Error) {
+        this.#failed(plan.row, plan.timestamp, found);
+        return;
+      }
+      const applies = found === (plan.applies === 'ifFound');
+      this.#truth.decided(plan, { found, applies }, whole);
+    });
+    const failure = answers.find((answer) => answer instanceof Error);
+    if (failure instanceof Error) throw failure;
+  }
+
+  #failed(row: string, timestamp: number, error: unknown): void {
+    const isDoubtful = error instanceof PercolatorError && error.code === 'STORE_IN_DOUBT';
+    if (!isDoubtful) this.#truth.refused(row, timestamp, `the caller heard: ${String(error)}`);
+  }
+}
+
+function value(timestamp: number): Mutation & { kind: 'set' } {
+  const bytes = Buffer.from(String(timestamp));
+  return { kind: 'set', family: 'f', qualifier: 'value', timestamp, value: bytes };
+}

@@ -1,0 +1,143 @@
+/**
+ * What really was in the rows of a simulated cluster, and when: the judge of what the client says.
+ *
+ *     read            the row was like that at some moment between call and answer
+ *     condition       so was what it is said to have found; and what it is said to have applied was
+ *                     applied once, between call and answer
+ *     refused         never applied, not even later
+ *     in doubt        applied once or never, if conditional
+ */
+import type { CellFilter, Row } from '../../../../engine/bigtable/index.ts';
+import type { MutationProto } from '../../../../engine/bigtable/hbase/messages.ts';
+import { MemoryTable } from '../../../../engine/testing/memory-table.ts';
+import type { Violation } from '../../judges/history.ts';
+import { mutationsOf } from './mirror.ts';
+
+export const LOCK: CellFilter = { family: 'f', qualifier: 'lock', versions: 1 };
+const VALUE: CellFilter = { family: 'f', qualifier: 'value', versions: 1 };
+/** What reads ask for. */
+export const FILTERS: readonly CellFilter[] = [LOCK, VALUE];
+
+/** From the call to its answer. */
+export interface Span {
+  readonly begun: number;
+  readonly ended: number;
+}
+
+interface State {
+  readonly since: number;
+  readonly row: Row | undefined;
+}
+
+export class Truth {
+  readonly violations: Violation[] = [];
+  readonly table: MemoryTable = new MemoryTable({ families: ['f'] }, { tombstones: true });
+  readonly #states = new Map<string, State[]>();
+  /** When each write was applied: `row@timestamp` of what it sets. */
+  readonly #applied = new Map<string, number[]>();
+  readonly #refused = new Map<string, string>();
+  #now = 0;
+
+  /** A moment that is later than all before. */
+  now(): number {
+    return ++this.#now;
+  }
+
+  applied(row: string, protos: readonly MutationProto[]): void {
+    const now = this.now();
+    const mutations = mutationsOf(protos);
+    this.table.mutateRow(row, mutations);
+    const states = this.#statesOf(row);
+    states.push({ since: now, row: this.table.readRow(row, FILTERS) });
+    const set = mutations.find(({ kind }) => kind === 'set');
+    if (set?.kind !== 'set') return;
+    const name = `${row}@${set.timestamp}`;
+    this.#applied.set(name, [...(this.#applied.get(name) ?? []), now]);
+  }
+
+  read(row: string, found: Row | undefined, span: Span): void {
+    const seen = plain(found);
+    if (this.#during(row, span).some((state) => plain(state.row) === seen)) return;
+    const were = this.#during(row, span).map((state) => plain(state.row));
+    this.find('reads: stale', `${row} was read as ${seen}, but was ${were.join(', then ')}`);
+  }
+
+  /** A condition that was answered. */
+  decided(
+    { row, timestamp, filter }: { row: string; timestamp: number; filter: CellFilter },
+    { found, applies }: { found: boolean; applies: boolean },
+    span: Span,
+  ): void {
+    const name = `${row}@${timestamp}`;
+    if (applies) {
+      this.did(row, timestamp, span);
+      return;
+    }
+    this.#refused.set(name, 'its condition was said not to hold');
+    const isTrue = this.#during(row, span).some(
+      (state) => found === (matching(state.row, filter) !== undefined),
+    );
+    if (isTrue) return;
+    this.find('conditions: stale', `${name}: a cell was said ${found ? '' : 'not '}to be there`);
+  }
+
+  /** A mutation that was answered. */
+  did(row: string, timestamp: number, { begun, ended }: Span): void {
+    const name = `${row}@${timestamp}`;
+    const times = this.#applied.get(name) ?? [];
+    if (times.some((time) => time > begun && time < ended)) return;
+    this.find('mutations: lost', `${name} was said to be applied, and was not`);
+  }
+
+  refused(row: string, timestamp: number, why: string): void {
+    this.#refused.set(`${row}@${timestamp}`, why);
+  }
+
+  /** When nothing is in flight any more. */
+  judge(conditionals: ReadonlySet<string>): void {
+    for (const [name, why] of this.#refused) {
+      if (this.#applied.has(name)) {
+        this.find('mutations: applied after all', `${name} was applied, although ${why}`);
+      }
+    }
+    for (const name of conditionals) {
+      const times = this.#applied.get(name)?.length ?? 0;
+      if (times > 1) this.find('conditions: sent again', `${name} was applied ${times} times`);
+    }
+  }
+
+  find(claim: string, message: string): void {
+    this.violations.push({ claim, message });
+  }
+
+  #statesOf(row: string): State[] {
+    let states = this.#states.get(row);
+    if (states === undefined) this.#states.set(row, (states = [{ since: 0, row: undefined }]));
+    return states;
+  }
+
+  #during(row: string, { begun, ended }: Span): readonly State[] {
+    const states = this.#statesOf(row);
+    return states.filter(
+      ({ since }, i) => since < ended && (states[i + 1]?.since ?? Infinity) > begun,
+    );
+  }
+}
+
+function matching(
+  row: Row | undefined,
+  { qualifier, from = 0, to = Infinity }: CellFilter,
+): unknown {
+  return row?.cells.find(
+    (cell) => cell.qualifier === qualifier && cell.timestamp >= from && cell.timestamp <= to,
+  );
+}
+
+export function plain(row: Row | undefined): string {
+  if (row === undefined) return 'absent';
+  const cells = row.cells.map(
+    ({ qualifier, timestamp, value }) =>
+      `${qualifier}@${timestamp}=${Buffer.from(value).toString()}`,
+  );
+  return cells.join(' ');
+}

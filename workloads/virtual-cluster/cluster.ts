@@ -28,6 +28,9 @@
  * Machines that are killed lose all that they were doing. The tablets of a tablet server go to the
  * others after the time that the calibration says; a worker's locks are its rivals' to resolve.
  *
+ * `HistoryRecorder` (history.ts) records what transactions saw of a sample of rows, for the judges of
+ * snapshot isolation and of notifications.
+ *
  * The same seed gives the same run, bit by bit.
  */
 import {
@@ -39,6 +42,7 @@ import {
   type PercolatorOptions,
   type Random,
   type RangeLocks,
+  type TimestampOracle,
 } from '#engine';
 import type { Calibration } from './calibration/calibration.ts';
 import { ClientStore } from './client-store.ts';
@@ -79,6 +83,8 @@ export class Cluster {
   readonly oracle: OracleService;
   readonly locks: LockService;
   readonly random: Random;
+  /** Called with each timestamp that is handed out, and when it was asked for, if set. */
+  watchTimestamp: ((timestamp: number, askedUs: number) => void) | undefined;
   /** Processor time that was asked of machines by `work`. */
   otherWorkUs = 0;
   readonly #machines: Machine[] = [];
@@ -141,7 +147,7 @@ export class Cluster {
     return openPercolator({
       ...options,
       store: new ClientStore(this.storage, caller),
-      oracle: this.oracle.clientOf(caller),
+      oracle: this.#watched(this.oracle.clientOf(caller)),
       clock: machine.clock,
       random: this.random.fork(self),
       liveness: { self, isDead: (token) => this.#isDead(token) },
@@ -211,6 +217,24 @@ export class Cluster {
   /** The tablets of each table are moved so that every tablet server that is alive has its share. */
   spread(): void {
     spreadTablets(this.storage);
+  }
+
+  #watched(oracle: TimestampOracle): TimestampOracle {
+    const watch = this.watchTimestamp;
+    if (watch === undefined) return oracle;
+    return {
+      get horizon() {
+        return oracle.horizon;
+      },
+      next: async () => {
+        const askedUs = this.loop.nowUs;
+        const timestamp = await oracle.next();
+        watch(timestamp, askedUs);
+        return timestamp;
+      },
+      readHorizon: () => oracle.readHorizon(),
+      raiseHorizon: (wanted) => oracle.raiseHorizon(wanted),
+    };
   }
 
   /** The lock service knows of a death as soon as the cluster does. */

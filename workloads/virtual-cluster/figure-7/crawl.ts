@@ -19,6 +19,8 @@ import { createTables, documentCell, KEYS } from '../../crawl-rate/percolator/ta
 import { momentOf } from '../../../engine/transaction/index.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { Cluster, type Machine, type Usage } from '../cluster.ts';
+import { HistoryRecorder } from '../history.ts';
+import type { Violation } from '../../verification/judges/index.ts';
 import { checkClusters } from './check.ts';
 import { type Growth, growthOf } from './growth.ts';
 import type { Repository } from './repository.ts';
@@ -37,6 +39,8 @@ export interface CrawlPlan {
   readonly concurrency: number;
   /** Milliseconds that a worker rests after a scan that found nothing new. */
   readonly scanRest: number;
+  /** One row of so many is in the history that is judged. */
+  readonly historyShare: number;
   readonly seed: number;
 }
 
@@ -59,6 +63,8 @@ export interface CrawlResult {
   readonly wrong: readonly string[];
   /** Documents that were compared with the reference. */
   readonly clustered: number;
+  /** Transactions in the history that was judged; none if the cluster did not come to rest. */
+  readonly judged: number;
 }
 
 /** Tablet servers for each loader: few, so that the crawler is never the bottleneck. */
@@ -91,6 +97,7 @@ class Crawl {
   readonly #latencies = createLatencyHistogram();
   readonly #series: TimeSeriesRow[] = [];
   readonly #commits: { readonly arrival: number; readonly commitTimestamp: number }[] = [];
+  readonly #recorder: HistoryRecorder;
   #loaders: readonly Percolator[] = [];
   /** New documents that have arrived, have begun to load, are loaded, and are clustered. */
   #arrived = 0;
@@ -107,6 +114,7 @@ class Crawl {
     this.#plan = plan;
     this.#cluster = cluster;
     this.#repository = repository;
+    this.#recorder = new HistoryRecorder(cluster, plan.historyShare);
   }
 
   async measure(): Promise<CrawlResult> {
@@ -137,6 +145,7 @@ class Crawl {
       for (const { percolator } of databases) await percolator.close();
       for (const percolator of this.#loaders) await percolator.close();
       cluster.window().end();
+      wrong.push(...this.#recorder.judge([clusteringObserver]).map(inWords));
     }
     const [first, last] = [this.#series[0], this.#series.at(-1)];
     return {
@@ -149,6 +158,7 @@ class Crawl {
       meetings: workers.reduce((sum, { counters }) => sum + counters.meetings, 0),
       wrong,
       clustered: this.#commits.length,
+      judged: growth.isSaturated ? 0 : this.#recorder.transactions,
     };
   }
 
@@ -165,6 +175,7 @@ class Crawl {
     await using before = await percolator.snapshot();
     await using after = await percolator.snapshot();
     const moment = momentOf(before.startTimestamp, after.startTimestamp);
+    this.#recorder.background = moment;
     const background = this.#repository.background(moment);
     cluster.setBackground(KEYS, background, ENTRY_BYTES * this.#repository.entries);
     const others = await Promise.all(
@@ -183,12 +194,15 @@ class Crawl {
         : Array.from({ length: workerMachines }, () => cluster.addMachine('worker'));
     const open = async (machine: Machine): Promise<{ percolator: Percolator; worker: Worker }> => {
       const percolator = await cluster.openDatabase(machine);
-      const worker = percolator.startWorker([clusteringObserver], {
-        concurrency,
-        idleMs: scanRest,
-        rangeLocks: cluster.rangeLocks(machine),
-        onCommitted: this.#onCommitted,
-      });
+      const worker = percolator.startWorker(
+        [this.#recorder.observer(machine.name, clusteringObserver)],
+        {
+          concurrency,
+          idleMs: scanRest,
+          rangeLocks: cluster.rangeLocks(machine),
+          onCommitted: this.#onCommitted,
+        },
+      );
       return { percolator, worker };
     };
     return Promise.all(machines.map(open));
@@ -229,13 +243,15 @@ class Crawl {
     const { documents } = this.#repository;
     const number = numberOf(documents.repository + n);
     const value = encodeDocument(documents.documentOf(number));
-    await percolator.transact(async (transaction) => {
+    await this.#recorder.transact('loaders', percolator, async (transaction) => {
       transaction.set(documentCell(documentId(number)), value);
     });
     this.#loaded++;
   }
 
-  readonly #onCommitted = ({ cell, commitTimestamp }: CommittedRun): void => {
+  readonly #onCommitted = (run: CommittedRun): void => {
+    const { cell, commitTimestamp } = run;
+    this.#recorder.committed(run);
     const { repository } = this.#repository.documents;
     const { perSecond, warmUp } = this.#plan;
     const arrival = arrivalOf(Number(cell.row));
@@ -298,4 +314,8 @@ class Crawl {
     }
     return wrong;
   }
+}
+
+function inWords({ claim, message }: Violation): string {
+  return `${claim}: ${message}`;
 }

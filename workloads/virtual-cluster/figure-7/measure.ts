@@ -15,6 +15,8 @@ import type { CrawlPlan, CrawlResult } from './crawl.ts';
 /** Documents of the paper's repository, on its 240 machines. */
 const PAPER_REPOSITORY = 1e9;
 const PAPER_MACHINES = 240;
+/** Documents of a point in the history that is judged, about. */
+const JUDGED_DOCUMENTS = 4_000;
 const DOCUMENT_BYTES = 1024;
 
 export interface Figure7Plan {
@@ -80,15 +82,18 @@ function simulationOf(
   const { calibration, machines, warmUp, seconds, concurrency, scanRest, seed } = plan;
   const whole = repositoryOf(machines);
   const documents: SyntheticOptions = { repository, documentBytes: DOCUMENT_BYTES, seed };
+  const perSecond = documentsPerSecond(whole, rate);
+  const arriving = perSecond * (warmUp + seconds);
   const crawl: CrawlPlan = {
     calibration,
     tabletServers: machines,
     scale: whole / repository,
-    perSecond: documentsPerSecond(whole, rate),
+    perSecond,
     warmUp,
     seconds,
     concurrency,
     scanRest,
+    historyShare: Math.max(1, Math.round(arriving / JUDGED_DOCUMENTS)),
     seed,
   };
   return { kind: 'crawl', documents, plan: crawl };

@@ -1,0 +1,74 @@
+/** The judges look at what the recorder has recorded, and find mistakes that were planted there. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Observer, Percolator } from '#engine';
+import { Cluster } from './cluster.ts';
+import { HistoryRecorder } from './history.ts';
+import { PAPER } from './testing.ts';
+
+const copier: Observer = {
+  name: 'copier',
+  table: 't',
+  column: 'seen',
+  run: async (transaction, { table, row }) => {
+    const value = await transaction.get({ table, row, column: 'seen' });
+    transaction.set({ table, row, column: 'copy' }, value ?? '');
+  },
+};
+const ROWS = 30;
+
+/** Two clients write rows, and a worker copies each; the cluster is at rest afterwards. */
+async function record(
+  share: number,
+): Promise<{ readonly cluster: Cluster; readonly recorder: HistoryRecorder }> {
+  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+  const recorder = new HistoryRecorder(cluster, share);
+  const machines = [cluster.addMachine('client'), cluster.addMachine('client')];
+  const worker = cluster.addMachine('worker');
+  await cluster.run(async () => {
+    const database = await cluster.openDatabase(worker);
+    await database.createTable('t', { observedColumns: ['seen'], splits: ['r5'] });
+    await using _ = database.startWorker([recorder.observer('worker', copier)], {
+      onCommitted: recorder.committed,
+    });
+    const clients = await Promise.all(machines.map((machine) => cluster.openDatabase(machine)));
+    const write = (percolator: Percolator, client: number, i: number): Promise<void> =>
+      recorder.transact(`client ${client}`, percolator, async (transaction) => {
+        const cell = { table: 't', row: `r${i % 10}`, column: 'seen' };
+        const before = await transaction.get(cell);
+        transaction.set(cell, `${client} wrote ${i} after ${String(before).slice(0, 12)}`);
+      });
+    for (let i = 0; i < ROWS; i++) {
+      await Promise.all(clients.map((percolator, client) => write(percolator, client, i)));
+    }
+    while (cluster.storage.table('t.notify').rows > 0) await cluster.clock.sleep(50);
+    for (const client of clients) await client.close();
+  });
+  return { cluster, recorder };
+}
+
+test('a history of the engine has no violations, in all rows and in some', async () => {
+  const [all, some] = [await record(1), await record(4)];
+  assert.deepEqual(all.recorder.judge([copier]), []);
+  assert.deepEqual(some.recorder.judge([copier]), []);
+  assert.ok(all.recorder.transactions >= 2 * ROWS + 10, String(all.recorder.transactions));
+  assert.ok(some.recorder.transactions > 0);
+  assert.ok(some.recorder.transactions < all.recorder.transactions / 2);
+});
+
+test('planted mistakes are found', async () => {
+  const { cluster, recorder } = await record(1);
+  const { storage } = cluster;
+  const claims = (): readonly string[] => recorder.judge([copier]).map(({ claim }) => claim);
+
+  const mark = { kind: 'set', family: 'notify', qualifier: 'seen', timestamp: 1 } as const;
+  storage.table('t.notify').mutateRow('r3', [{ ...mark, value: new Uint8Array() }]);
+  assert.deepEqual(claims(), ['notifications: left-over mark']);
+
+  // A write of a transaction that no client began: its observer has not run either.
+  const written = { kind: 'set', family: 'cells', qualifier: 'seen:write' } as const;
+  const value = Buffer.from(`${'9'.repeat(8).padStart(16, '0')} put`);
+  storage.observe?.('t', 'r3', [{ ...written, timestamp: 99_999_999 + 5, value }]);
+  const found = claims();
+  assert.ok(found.includes('snapshot isolation: dangling record'), found.join());
+});

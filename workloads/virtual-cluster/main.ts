@@ -14,9 +14,11 @@ import {
 } from '#harness';
 import type { FindingsParts } from '#results';
 import { parametersOf } from '../harness/parameters.ts';
+import { batchCurves } from './batch/figure-7-batch.ts';
 import { calibrationNames, type LoadedCalibration, loadCalibration } from './calibration/load.ts';
 import { figure7Findings } from './figure-7/findings.ts';
 import {
+  DOCUMENT_BYTES,
   type Figure7Plan,
   measureFigure7,
   type RatePoint,
@@ -215,14 +217,19 @@ async function simulateFigure7(
   const { name, calibration } = loaded;
   const plan: Figure7Plan = { ...others, ...times, calibration };
   const points: RatePoint[] = [];
+  const batch = batchCurves({
+    ...plan,
+    repository: repositoryOf(plan.machines),
+    documentBytes: DOCUMENT_BYTES,
+  });
   progress.phase('simulating', plan.rates.length + 1, 'points');
   await measureFigure7(plan, signal, (point) => {
     points.push(point);
     progress.update(points.length);
     progress.note(inWords(point));
-    keep(figure7Findings({ calibration: name, plan, points }));
+    keep(figure7Findings({ calibration: name, plan, points, batch }));
   });
-  return figure7Findings({ calibration: name, plan, points });
+  return figure7Findings({ calibration: name, plan, points, batch });
 }
 
 function inWords({ rate, repository, result }: RatePoint): string {

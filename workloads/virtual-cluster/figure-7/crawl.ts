@@ -291,7 +291,9 @@ class Crawl {
   async #drain(): Promise<void> {
     const { clock } = this.#cluster;
     const endMs = clock.monotonicMs() + 1000 * DRAIN_SECONDS;
-    while (this.#clustered < this.#arrived && clock.monotonicMs() < endMs) await clock.sleep(20);
+    // A document may be clustered before its loader has heard that it is loaded.
+    const isOpen = (): boolean => Math.min(this.#clustered, this.#loaded) < this.#arrived;
+    while (isOpen() && clock.monotonicMs() < endMs) await clock.sleep(20);
   }
 
   /** Every document is clustered once, and Little's law holds for documents as well. */

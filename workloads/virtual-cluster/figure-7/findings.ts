@@ -2,6 +2,12 @@
 import type { FindingsParts, ResultChart, ResultMark, ResultTable } from '#results';
 import { formatCount, lowerIsBetter } from '#results';
 import { rounded } from '../../harness/statistics/rounded.ts';
+import {
+  type BatchCurve,
+  batchSentence,
+  batchSeries,
+  batchTable,
+} from '../batch/figure-7-batch.ts';
 import type { KindUsage } from '../cluster.ts';
 import type { CrawlResult } from './crawl.ts';
 import { comparedRate, type Figure7Plan, type RatePoint } from './measure.ts';
@@ -13,6 +19,7 @@ export interface Figure7Result {
   readonly calibration: string;
   readonly plan: Figure7Plan;
   readonly points: readonly RatePoint[];
+  readonly batch: readonly BatchCurve[];
 }
 
 export function figure7Findings(result: Figure7Result): FindingsParts {
@@ -27,7 +34,7 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
   }
   const documents = formatCount(sum(points.map((one) => one.result.clustered)));
   return {
-    headline: headlineOf(result),
+    headline: `${headlineOf(result)} ${batchSentence(result.batch)}`,
     check: {
       passed: true,
       detail:
@@ -36,7 +43,12 @@ export function figure7Findings(result: Figure7Result): FindingsParts {
         `${formatCount(sum(points.map((one) => one.result.judged)))} transactions that touched a sample of rows satisfy ` +
         'snapshot isolation, and every change in it was observed',
     },
-    tables: [ratesTable(result), machinesTable(result), scaleTable(result)],
+    tables: [
+      ratesTable(result),
+      batchTable(result.batch),
+      machinesTable(result),
+      scaleTable(result),
+    ],
     charts: [chartOf(result)],
     targets: [],
   };
@@ -201,6 +213,7 @@ function chartOf(result: Figure7Result): ResultChart {
     series: [
       { name: 'median', look: 'percolator', isLine: true, points: marks('medianMs') },
       { name: '99th percentile', look: 'other', isLine: true, points: marks('p99Ms') },
+      ...batchSeries(result.batch),
       {
         name: 'paper',
         look: 'paper',

@@ -17,7 +17,7 @@ const PAPER_REPOSITORY = 1e9;
 const PAPER_MACHINES = 240;
 /** Documents of a point in the history that is judged, about. */
 const JUDGED_DOCUMENTS = 4_000;
-const DOCUMENT_BYTES = 1024;
+export const DOCUMENT_BYTES = 1024;
 
 export interface Figure7Plan {
   readonly calibration: Calibration;

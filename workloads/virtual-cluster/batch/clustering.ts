@@ -1,0 +1,59 @@
+/**
+ * What the three MapReduces of the clustering read, shuffle and write (crawl-rate/batch): records
+ * and bytes, from the number of documents alone.
+ *
+ * Only representatives reach the next phase. With N documents and K keys, N/K = 4/3, a phase leaves
+ * a share of 1 - e^-(records/K) of the key space (docs/figure-7.md).
+ */
+
+/** One MapReduce. */
+export interface JobVolume {
+  readonly inputRecords: number;
+  readonly inputBytes: number;
+  readonly shuffledBytes: number;
+  readonly outputRecords: number;
+  readonly outputBytes: number;
+}
+
+export interface ClusteringOptions {
+  readonly documents: number;
+  readonly documentBytes: number;
+  /**
+   * `once`: contents are read in the first phase alone, and keys travel on, as in our baseline.
+   * `always`: every phase reads and writes whole documents. The paper does not say which.
+   */
+  readonly contents: 'once' | 'always';
+}
+
+const KEYS_PER_DOCUMENT = 0.75;
+/** Of an id and of a key, each with its tab. */
+const FIELD_BYTES = 11;
+const PHASES = [1, 2, 3] as const;
+
+export function clusteringVolumes({
+  documents,
+  documentBytes,
+  contents,
+}: ClusteringOptions): readonly JobVolume[] {
+  const keys = KEYS_PER_DOCUMENT * documents;
+  const carried = contents === 'always' ? documents * documentBytes : 0;
+  let inputRecords = documents;
+  return PHASES.map((phase) => {
+    const outputRecords = keys * (1 - Math.exp(-inputRecords / keys));
+    const volume = {
+      inputRecords,
+      inputBytes: phase === 1 ? documents * documentBytes : lineBytes(phase, inputRecords),
+      shuffledBytes: carried + lineBytes(phase, inputRecords),
+      outputRecords,
+      outputBytes: carried + lineBytes(phase + 1, outputRecords),
+    };
+    inputRecords = outputRecords;
+    return phase === 1 ? volume : { ...volume, inputBytes: carried + volume.inputBytes };
+  });
+
+  /** Of the lines that a phase reads: id and keys that are left, and the ids of all members. */
+  function lineBytes(phase: number, records: number): number {
+    const fields = 1 + (PHASES.length + 1 - phase);
+    return FIELD_BYTES * (records * fields + (documents - records));
+  }
+}

@@ -1,0 +1,83 @@
+/** The batch next to Percolator in figure 7: the same repository on the same machines, by crawl rate. */
+import { formatCount, type ResultSeries, type ResultTable } from '#results';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { type BatchPoint, simulateBatch } from './cycles.ts';
+
+export interface BatchCurve {
+  /** Whether whole documents go through all three phases, or keys alone. */
+  readonly contents: 'once' | 'always';
+  readonly points: readonly BatchPoint[];
+}
+
+export interface BatchPlan {
+  readonly calibration: Calibration;
+  readonly machines: number;
+  readonly repository: number;
+  readonly documentBytes: number;
+  readonly rates: readonly number[];
+  readonly seed: number;
+}
+
+const CONTENTS = ['always', 'once'] as const;
+const NAMES = { always: 'MapReduce, whole documents', once: 'MapReduce, keys after phase 1' };
+/** What the paper states of its batch. */
+const PAPER = { rate: 1, medianSeconds: 30 * 60, runSeconds: 20 * 60 };
+
+export function batchCurves(plan: BatchPlan): readonly BatchCurve[] {
+  const { machines, rates, calibration: given, ...others } = plan;
+  const cluster = { ...given.cluster, tabletServers: machines };
+  const calibration: Calibration = { ...given, cluster };
+  return CONTENTS.map((contents) => ({
+    contents,
+    points: rates.map((rate) =>
+      simulateBatch(rate, { ...others, calibration, contents, backupTasks: true }),
+    ),
+  }));
+}
+
+export function batchTable(curves: readonly BatchCurve[]): ResultTable {
+  return {
+    name: 'batch',
+    title: 'The same documents through three MapReduces, again and again',
+    caption:
+      'Latency of a document: the rest of the run in progress, and then its own run. The paper does not say whether whole ' +
+      'documents go through all three phases, so both are here. Without a latency, batches grow without end.',
+    columns: ['batch', '% per hour', 'median s', 'a run takes s', 'core seconds of a run'],
+    rows: [
+      ['paper', PAPER.rate, PAPER.medianSeconds, PAPER.runSeconds, null],
+      ...curves.flatMap(({ contents, points }) =>
+        points.map(({ rate, medianSeconds, runSeconds, cpuSecondsPerRun }) => [
+          NAMES[contents],
+          rate,
+          rounded(medianSeconds),
+          rounded(runSeconds),
+          rounded(cpuSecondsPerRun),
+        ]),
+      ),
+    ],
+  };
+}
+
+export function batchSeries(curves: readonly BatchCurve[]): readonly ResultSeries[] {
+  return curves.map(({ contents, points }) => ({
+    name: NAMES[contents],
+    look: 'other',
+    isLine: true,
+    points: points.flatMap(({ rate, medianSeconds }) =>
+      medianSeconds === null ? [] : [{ x: rate, y: medianSeconds, low: null, high: null }],
+    ),
+  }));
+}
+
+/** In a sentence, at the lowest rate. */
+export function batchSentence(curves: readonly BatchCurve[]): string {
+  const [always, once] = CONTENTS.map(
+    (contents) => curves.find((one) => one.contents === contents)?.points[0],
+  );
+  const minutes = (point: BatchPoint | undefined): string =>
+    point?.medianSeconds == null
+      ? 'for ever'
+      : `${formatCount(Math.round(point.medianSeconds / 60))} min`;
+  return `In the batch it waits ${minutes(always)} (${minutes(once)} if keys alone reach phases 2 and 3); the paper's waited 30 min.`;
+}

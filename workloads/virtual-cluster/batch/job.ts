@@ -1,0 +1,210 @@
+/**
+ * One MapReduce on the machines of a calibration, task by task (Dean and Ghemawat, OSDI 2004).
+ *
+ *     start-up ─▶ map tasks, in waves: each reads a split from a disk, and computes meanwhile
+ *              ─▶ shuffle: what a map has emitted goes to all machines, as soon as it has ended
+ *              ─▶ reduce tasks: sort and reduce; the output goes to the disks of three machines
+ *
+ * A machine runs as many tasks as it has cores. Some machines are slow; when no task is left to
+ * begin, idle cores run copies of the tasks that still run elsewhere, and the first copy to end
+ * counts. Not in the model: failed tasks, combiners, and disks for the shuffle.
+ */
+import type { Random } from '#engine/base';
+import type { Calibration } from '../calibration/calibration.ts';
+import type { JobVolume } from './clustering.ts';
+
+export interface JobOptions {
+  readonly calibration: Calibration;
+  /** Copies of what is slow. */
+  readonly backupTasks: boolean;
+  readonly random: Random;
+}
+
+export interface JobTimes {
+  readonly mapSeconds: number;
+  readonly shuffleSeconds: number;
+  readonly reduceSeconds: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  /** Cores of all machines, and the tasks that they ran, copies included. */
+  readonly tasks: number;
+  readonly copies: number;
+}
+
+/** Copies of the output that the file system keeps. */
+const REPLICAS = 3;
+/** Reduce tasks per core: the last ones to end then leave few cores idle. */
+const REDUCES_PER_CORE = 2;
+
+export function simulateJob(volume: JobVolume, options: JobOptions): JobTimes {
+  const { calibration, random } = options;
+  const { cluster, batch, network } = calibration;
+  const machines = new Machines(calibration, random.fork('slow machines'));
+  const startUs = 1000 * batch.jobStartMs;
+
+  const splits = Math.max(1, Math.ceil(volume.inputBytes / batch.splitBytes));
+  const map: TaskCost = {
+    coreUs:
+      1000 * batch.taskStartMs +
+      (volume.inputRecords / splits) * batch.map.perRecordUs +
+      ((volume.inputBytes / splits) * batch.map.perByteNs) / 1000,
+    diskBytes: volume.inputBytes / splits,
+  };
+  const maps = runTasks(machines, { count: splits, cost: map, startUs }, options);
+  const mappedUs = Math.max(...maps.finishedUs);
+
+  const emitted = volume.shuffledBytes / splits / cluster.tabletServers;
+  const cardUs = (1e6 * emitted) / network.bytesPerSecond;
+  let receivedUs = 0; // All machines receive the same: one queue stands for each of them.
+  for (const finishedUs of maps.finishedUs.toSorted((a, b) => a - b)) {
+    receivedUs = Math.max(receivedUs, finishedUs) + cardUs;
+  }
+
+  const reducers = REDUCES_PER_CORE * cluster.tabletServers * cluster.tabletServerCores;
+  const reduce: TaskCost = {
+    coreUs:
+      1000 * batch.taskStartMs +
+      (volume.inputRecords / reducers) * (batch.sort.perRecordUs + batch.reduce.perRecordUs),
+    diskBytes: (Math.min(REPLICAS, cluster.tabletServers) * volume.outputBytes) / reducers,
+  };
+  const reduces = runTasks(
+    machines,
+    { count: reducers, cost: reduce, startUs: Math.max(mappedUs, receivedUs) },
+    options,
+  );
+  const endUs = Math.max(...reduces.finishedUs);
+  return {
+    mapSeconds: (mappedUs - startUs) / 1e6,
+    shuffleSeconds: Math.max(0, receivedUs - mappedUs) / 1e6,
+    reduceSeconds: (endUs - Math.max(mappedUs, receivedUs)) / 1e6,
+    seconds: endUs / 1e6,
+    cpuSeconds: (maps.coreUs + reduces.coreUs) / 1e6,
+    tasks: splits + reducers + maps.copies + reduces.copies,
+    copies: maps.copies + reduces.copies,
+  };
+}
+
+interface TaskCost {
+  readonly coreUs: number;
+  readonly diskBytes: number;
+}
+
+/** Which machines are slow, and when each disk is free. */
+class Machines {
+  readonly count: number;
+  readonly coresEach: number;
+  readonly #times: readonly number[];
+  readonly #diskFreeUs: Float64Array;
+  readonly #disksEach: number;
+  readonly #diskUsPerByte: number;
+
+  constructor({ cluster, disk, batch }: Calibration, random: Random) {
+    this.count = cluster.tabletServers;
+    this.coresEach = cluster.tabletServerCores;
+    const { share, times } = batch.stragglers;
+    this.#times = Array.from({ length: this.count }, () => (random.fraction() < share ? times : 1));
+    this.#disksEach = disk.perMachine;
+    this.#diskUsPerByte = 1e6 / disk.bytesPerSecond;
+    this.#diskFreeUs = new Float64Array(this.count * disk.perMachine);
+  }
+
+  /** When a task that begins now on a core of the machine has ended. */
+  finishUs(machine: number, nowUs: number, { coreUs, diskBytes }: TaskCost): number {
+    const times = this.#times[machine] ?? 1;
+    const first = machine * this.#disksEach;
+    const free = this.#diskFreeUs.subarray(first, first + this.#disksEach);
+    const disk = free.indexOf(Math.min(...free));
+    const readUs = Math.max(nowUs, free[disk] ?? 0) + times * diskBytes * this.#diskUsPerByte;
+    free[disk] = readUs;
+    return Math.max(readUs, nowUs + this.coreUs(machine, { coreUs, diskBytes }));
+  }
+
+  coreUs(machine: number, { coreUs }: TaskCost): number {
+    return (this.#times[machine] ?? 1) * coreUs;
+  }
+}
+
+interface Tasks {
+  readonly count: number;
+  readonly cost: TaskCost;
+  /** When the first of them may begin. */
+  readonly startUs: number;
+}
+
+interface TasksResult {
+  /** When the first copy of each task ended. */
+  readonly finishedUs: readonly number[];
+  readonly coreUs: number;
+  readonly copies: number;
+}
+
+/** Each core that is free takes the next task; once none is left, a copy of one that still runs. */
+function runTasks(
+  machines: Machines,
+  { count, cost, startUs }: Tasks,
+  { backupTasks }: JobOptions,
+): TasksResult {
+  const cores = new FreeCores(machines, startUs);
+  const finishedUs: number[] = [];
+  const ranOn: number[] = [];
+  let coreUs = 0;
+  while (finishedUs.length < count) {
+    const core = cores.take();
+    const { machine, freeUs } = core;
+    const finishUs = machines.finishUs(machine, freeUs, cost);
+    finishedUs.push(finishUs);
+    ranOn.push(machine);
+    coreUs += machines.coreUs(machine, cost);
+    cores.free({ machine, freeUs: finishUs });
+  }
+  let copies = 0;
+  // The tasks that end last, and so the first to be copied, come first.
+  const running = finishedUs.keys().toArray();
+  running.sort((a, b) => (finishedUs[b] ?? 0) - (finishedUs[a] ?? 0));
+  for (const task of backupTasks ? running : []) {
+    const { machine, freeUs } = cores.take();
+    if (freeUs >= (finishedUs[task] ?? 0)) break; // All tasks have ended by then.
+    if (machine === ranOn[task]) continue;
+    const finishUs = machines.finishUs(machine, freeUs, cost);
+    copies++;
+    coreUs += machines.coreUs(machine, cost);
+    finishedUs[task] = Math.min(finishedUs[task] ?? finishUs, finishUs);
+  }
+  return { finishedUs, coreUs, copies };
+}
+
+interface Core {
+  readonly machine: number;
+  readonly freeUs: number;
+}
+
+/** The cores of all machines, the one that is free last first. */
+class FreeCores {
+  readonly #cores: Core[];
+
+  /** Cores of different machines take turns, so that a few tasks are on many machines. */
+  constructor({ count, coresEach }: Machines, startUs: number) {
+    this.#cores = Array.from({ length: count * coresEach }, (_, i) => ({
+      machine: count - 1 - (i % count),
+      freeUs: startUs,
+    }));
+  }
+
+  take(): Core {
+    const core = this.#cores.pop();
+    if (core === undefined) throw new Error('machines have cores');
+    return core;
+  }
+
+  /** After all that are free at the same time or later, by bisection. */
+  free(core: Core): void {
+    let low = 0;
+    let high = this.#cores.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#cores[middle]?.freeUs ?? 0) > core.freeUs) low = middle + 1;
+      else high = middle;
+    }
+    this.#cores.splice(low, 0, core);
+  }
+}

@@ -1,0 +1,252 @@
+/** The findings of `./run.sh bench:web-index` for the report. */
+import {
+  type FindingsParts,
+  HEADLINE_SAMPLES_MIN,
+  lowerIsBetter,
+  percentileMs,
+  type ResultChart,
+  type ResultTable,
+  statedPercentileMs,
+  type Target,
+} from '#results';
+import { total } from '../../harness/stores/store-counts.ts';
+import { rounded } from '../../harness/statistics/rounded.ts';
+import type { Freshness } from './freshness.ts';
+import type { BatchResult } from './measure-batch.ts';
+import type { PipelineResult } from './measure-pipeline.ts';
+
+export interface Measured {
+  readonly documents: number;
+  readonly recrawled: number;
+  readonly perSecond: number;
+  readonly pipeline: PipelineResult;
+  readonly batch: BatchResult;
+}
+
+/** "reduced the average age of documents in Google search results by 50 %" (section 1). */
+const PAPER_YOUNGER_PERCENT = 50;
+/** "around 50 individual Bigtable operations to process a single document" (section 2.5). */
+const PAPER_OPERATIONS = 50;
+const PERCENTILES = [50, 90, 99] as const;
+/** A generator that is later than this was itself part of what was measured. */
+const LAG_MS_MAX = 250;
+
+const NOTHING = { tables: [], charts: [], targets: [] };
+
+export function findingsOf(measured: Measured): FindingsParts {
+  const check = checkOf(measured);
+  if (!check.passed) {
+    return { headline: 'There are no numbers: the check failed.', check, ...NOTHING };
+  }
+  return {
+    headline: headlineOf(measured),
+    check,
+    tables: [searchableTable(measured), ageTable(measured), costTable(measured)],
+    charts: [ageChart(measured), latencyChart(measured)],
+    targets: [ageTarget(measured)],
+  };
+}
+
+function headlineOf(measured: Measured): string {
+  const { pipeline, batch } = measured;
+  const samples = Math.min(pipeline.latencies.totalCount, batch.latencies.totalCount);
+  const younger = youngerPercent(measured);
+  if (Number.isNaN(younger)) {
+    return 'No numbers: the measured time was too short for the ages of all pages with both.';
+  }
+  if (samples < HEADLINE_SAMPLES_MIN) {
+    return `No numbers: only ${samples} recrawls could be measured with both.`;
+  }
+  return (
+    `From crawl to searchable, median: ${seconds(percentileMs(pipeline.latencies, 50))} with observers, ` +
+    `${seconds(percentileMs(batch.latencies, 50))} with the batch. What is found is ${younger.toFixed(0)} % ` +
+    `younger (the paper: ${PAPER_YOUNGER_PERCENT} %). A recrawl takes ${total(pipeline.counts, 'operations').toFixed(0)} ` +
+    `operations of the storage (the paper: about ${PAPER_OPERATIONS}).`
+  );
+}
+
+function checkOf({ pipeline, batch }: Measured): FindingsParts['check'] {
+  const lost = pipeline.lost + batch.lost;
+  const wrong = [
+    ...pipeline.findings,
+    ...batch.findings,
+    ...(lost > 0 ? [`${lost} recrawls could never be found`] : []),
+    ...(pipeline.lagP99Ms > LAG_MS_MAX
+      ? ['the crawl itself was late, so its times say nothing']
+      : []),
+  ];
+  const passed = wrong.length === 0;
+  const detail = passed
+    ? 'tables, serving index and batch are as the judge computes them, and every recrawl was found'
+    : wrong.slice(0, 3).join('; ');
+  return { passed, detail };
+}
+
+function searchableTable({ pipeline, batch, perSecond }: Measured): ResultTable {
+  const row = (name: string, { latencies }: Freshness): ResultTable['rows'][number] => [
+    name,
+    perSecond,
+    latencies.totalCount,
+    ...PERCENTILES.map((p) => rounded(statedPercentileMs(latencies, p))),
+    rounded(percentileMs(latencies, 100)),
+  ];
+  return {
+    name: 'searchable',
+    title: 'From crawl to searchable',
+    caption:
+      'Milliseconds from the moment when a recrawl was due until its edition could be found, durable in the serving ' +
+      'index. The batch begins a run when the one before it has ended, so a recrawl waits for one run and is in the next.',
+    columns: ['system', 'recrawls/s', 'recrawls', 'median', 'p90', 'p99', 'max'],
+    rows: [row('observers', pipeline), row('batch', batch)],
+    metrics: {
+      rowNames: 2,
+      columns: ['median', 'p90', 'p99'].map((one) => lowerIsBetter(one, 'ms')),
+    },
+  };
+}
+
+function ageTable(measured: Measured): ResultTable {
+  const { pipeline, batch } = measured;
+  const least = leastAge(measured);
+  return {
+    name: 'age',
+    title: 'The age of what is found',
+    caption:
+      'Seconds since the crawl of the edition that is found, the mean over all recrawled pages and the measured time. ' +
+      'With no delay at all it is half of the time between two crawls of a page.',
+    columns: ['system', 'mean age', 'beyond no delay'],
+    rows: [
+      ['observers', orNull(meanAge(pipeline)), orNull(meanAge(pipeline) - least)],
+      ['batch', orNull(meanAge(batch)), orNull(meanAge(batch) - least)],
+      ['no delay', rounded(least), 0],
+    ],
+    metrics: { rowNames: 1, columns: [lowerIsBetter('mean age', 's')] },
+  };
+}
+
+function costTable({ documents, pipeline, batch }: Measured): ResultTable {
+  const perRun = mean(batch.runSeconds);
+  const { load, counts } = pipeline;
+  return {
+    name: 'cost',
+    title: 'What documents cost',
+    caption:
+      'Operations and RPCs of the storage for each document, all observers together. The load is of the whole ' +
+      'repository at full speed; there each new link changes ranks around it. The batch processes the whole ' +
+      'repository in each run, and uses no storage.',
+    columns: ['work', 'documents/s', 'operations', 'RPCs'],
+    rows: [
+      [
+        'observers, load',
+        rounded(documents / load.seconds),
+        rounded(total(load.counts, 'operations')),
+        rounded(total(load.counts, 'rpcs')),
+      ],
+      [
+        'observers, recrawls',
+        null,
+        rounded(total(counts, 'operations')),
+        rounded(total(counts, 'rpcs')),
+      ],
+      ['batch, each run', rounded(documents / perRun), null, null],
+      ['paper', null, PAPER_OPERATIONS, null],
+    ],
+    metrics: {
+      rowNames: 1,
+      columns: [lowerIsBetter('operations', 'operations'), lowerIsBetter('RPCs', 'RPCs')],
+    },
+  };
+}
+
+function ageChart(measured: Measured): ResultChart {
+  const { pipeline, batch } = measured;
+  const line = (name: string, look: 'percolator' | 'other', { ages }: Freshness) => ({
+    name,
+    look,
+    isLine: true,
+    points: ages.map(({ seconds: x, meanAgeSeconds: y }) => ({ x, y, low: null, high: null })),
+  });
+  const least = leastAge(measured);
+  const moments = [...pipeline.ages, ...batch.ages].map(({ seconds: x }) => x);
+  const ends = [Math.min(...moments, 0), Math.max(...moments, 0)];
+  return {
+    name: 'age',
+    title: 'The age of what is found, under a steady recrawl',
+    caption:
+      'The mean over all recrawled pages. It climbs while a run of the batch is under way, and falls when its result is served.',
+    x: { title: 'Seconds', scale: 'linear', ticks: [] },
+    y: { title: 'Mean age in seconds', scale: 'linear', ticks: [] },
+    series: [
+      line('observers', 'percolator', pipeline),
+      line('batch', 'other', batch),
+      {
+        name: 'no delay',
+        look: 'paper',
+        isLine: true,
+        points: ends.map((x) => ({ x, y: least, low: null, high: null })),
+      },
+    ],
+  };
+}
+
+function latencyChart({ pipeline, batch }: Measured): ResultChart {
+  const line = (name: string, look: 'percolator' | 'other', { latencies }: Freshness) => ({
+    name,
+    look,
+    isLine: true,
+    points: PERCENTILES.flatMap((percentile, i) => {
+      const y = statedPercentileMs(latencies, percentile);
+      const samples = latencies.totalCount;
+      return y === null ? [] : [{ x: i, y: Math.max(0.01, y), low: null, high: null, samples }];
+    }),
+  });
+  return {
+    name: 'searchable',
+    title: 'From crawl to searchable',
+    caption:
+      'From when a recrawl was due. Percentiles other than the median need a hundred recrawls.',
+    x: {
+      title: 'Percentile',
+      scale: 'linear',
+      ticks: PERCENTILES.map((percentile, at) => ({ at, label: `p${percentile}` })),
+    },
+    y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
+    series: [line('observers', 'percolator', pipeline), line('batch', 'other', batch)],
+  };
+}
+
+function ageTarget(measured: Measured): Target {
+  const younger = youngerPercent(measured);
+  return {
+    name: 'age of what is found',
+    target: `at least ${PAPER_YOUNGER_PERCENT} % younger than with the batch (section 1 of the paper)`,
+    measured: Number.isNaN(younger) ? 'too short a time' : `${younger.toFixed(0)} % younger`,
+    met: Number.isNaN(younger) ? null : younger >= PAPER_YOUNGER_PERCENT,
+  };
+}
+
+function youngerPercent({ pipeline, batch }: Measured): number {
+  return 100 * (1 - meanAge(pipeline) / meanAge(batch));
+}
+
+/** Half of the time between two crawls of one page. */
+function leastAge({ recrawled, perSecond }: Measured): number {
+  return recrawled / perSecond / 2;
+}
+
+/** Not a number, if it took longer than the measured time until each page had a recrawl. */
+function meanAge({ ages }: Freshness): number {
+  return ages.length === 0 ? Number.NaN : mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
+}
+
+function orNull(value: number): number | null {
+  return Number.isNaN(value) ? null : rounded(value);
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+}
+
+function seconds(ms: number): string {
+  return ms < 1_000 ? `${ms.toFixed(0)} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}

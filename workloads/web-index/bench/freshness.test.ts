@@ -1,0 +1,54 @@
+/** What sightings say, on a crawl that is small enough to count by hand. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { percentileMs } from '#results';
+import { openBenchCrawl } from './crawl.ts';
+import { freshnessOf } from './freshness.ts';
+import { Sightings } from './sightings.ts';
+
+const file = path.join(
+  import.meta.dirname,
+  '../../crawl-rate/documents/sample/sqlite-sample.warc.gz',
+);
+/** One recrawl each second: pages 0, 1, 0, 1, and then, measured, 0, 1. */
+const schedule = { first: 0, warmupDocuments: 4, warmupPerSecond: 1, documents: 2, perSecond: 1 };
+const START_US = 5_000_000;
+
+test('latency counts from when a recrawl was due until its edition, or a later one, was found', async () => {
+  const crawl = await openBenchCrawl({ file, documents: 3, recrawled: 2 });
+  const sightings = new Sightings();
+  const found = (n: number, seconds: number, duplicateOf?: number): void => {
+    const { url } = crawl.recrawl(n);
+    const page = { title: '', language: '', anchors: [], rank: 1, capturedMs: 0 };
+    const main = duplicateOf === undefined ? url : crawl.recrawl(duplicateOf).url;
+    const text = `text Copy 0, edition ${crawl.editionAt(n)}.`;
+    const served = { ...page, text, url: main, duplicates: main === url ? [] : [url] };
+    sightings.add(served, START_US + seconds * 1e6);
+  };
+  found(0, 1);
+  found(1, 3);
+  found(2, 3.5);
+  found(4, 5); // Due at 4.
+  found(2, 5.2); // An older edition again: nothing new.
+  found(5, 9, 4); // Due at 5, as a duplicate.
+  const { latencies, lost, ages } = freshnessOf({
+    crawl,
+    schedule,
+    startUs: START_US,
+    sightings: sightings.all,
+  });
+  assert.deepEqual([latencies.totalCount, lost], [2, 0]);
+  assert.ok(Math.abs(percentileMs(latencies, 100) - 4_000) < 10);
+  assert.ok(Math.abs(percentileMs(latencies, 0) - 1_000) < 10);
+  assert.equal(ages.length, 120);
+  // At second 5: page 0 shows what was due at 4, page 1 what was due at 1.
+  const at5 = ages.find(({ seconds }) => seconds === 1)?.meanAgeSeconds;
+  assert.ok(at5 !== undefined && Math.abs(at5 - (1 + 4) / 2) < 1e-6, String(at5));
+});
+
+test('a recrawl that is never found is counted as lost', async () => {
+  const crawl = await openBenchCrawl({ file, documents: 3, recrawled: 2 });
+  const { latencies, lost, ages } = freshnessOf({ crawl, schedule, startUs: 0, sightings: [] });
+  assert.deepEqual([latencies.totalCount, lost, ages], [0, 2, []]);
+});

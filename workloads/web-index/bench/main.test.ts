@@ -1,0 +1,36 @@
+/** The bench of the web index at its smallest size. Its speed is not tested. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runScript } from '../../harness/testing/run-script.ts';
+
+const BENCH = new URL('main.ts', import.meta.url);
+
+test('bench:web-index measures both pipelines, checks them, and draws ages over time', async () => {
+  const ended = await runScript(BENCH, ['--profile', 'smoke', '--no-fsync']);
+  assert.equal(ended.exitCode, 0, ended.stderr);
+  const { state, findings } = ended.record();
+  assert.equal(state, 'finished');
+  assert.deepEqual(findings?.check.passed, true, findings?.check.detail);
+  const [searchable, age, cost] = findings?.tables ?? [];
+  assert.deepEqual(
+    searchable?.rows.map(([name, rate, recrawls]) => [name, rate, recrawls]),
+    [
+      ['observers', 10, 40],
+      ['batch', 10, 40],
+    ],
+  );
+  assert.deepEqual(
+    age?.rows.map(([name]) => name),
+    ['observers', 'batch', 'no delay'],
+  );
+  for (const row of cost?.rows.slice(0, 2) ?? []) assert.ok(Number(row[2]) > 10, String(row));
+  const [ages] = findings?.charts ?? [];
+  const [observers = [], batch = []] = ages?.series.map(({ points }) => points) ?? [];
+  // On a machine that is busy, a run of the batch may take all of the measured time.
+  assert.ok(observers.length > 60 && batch.length <= 120, `${observers.length}, ${batch.length}`);
+  const all = ages?.series.flatMap(({ points }) => points.map(({ y }) => y)) ?? [];
+  assert.ok(
+    all.every((y) => y > 0 && y < 60),
+    String(all),
+  );
+});

@@ -1,0 +1,116 @@
+/**
+ * `./run.sh bench:web-index`: how soon can a crawled page be found, by the pipeline of observers and
+ * by a batch over the whole repository?
+ *
+ * 1. Load the repository through the observers, at full speed.
+ * 2. Recrawl a part of it in turn, on schedule, and note when each new edition can be found.
+ * 3. The same recrawls with the batch, which runs again and again over the whole repository.
+ * 4. Check both results with the judge.
+ */
+import path from 'node:path';
+import { availableParallelism } from 'node:os';
+import {
+  integer,
+  noFsyncOption,
+  number,
+  onlyWith,
+  runExperiment,
+  secondsOption,
+  storeOption,
+} from '#harness';
+import { openBatchEngine } from '../../harness/batch-engines.ts';
+import type { Schedule } from '../../harness/load/schedule.ts';
+import { checkStoreName, describeStore, provideStore } from '../../harness/stores/index.ts';
+import { findingsOf } from './findings.ts';
+import { measureBatch } from './measure-batch.ts';
+import { measurePipeline } from './measure-pipeline.ts';
+
+const SAMPLE = path.join(
+  import.meta.dirname,
+  '../../crawl-rate/documents/sample/sqlite-sample.warc.gz',
+);
+
+/** More documents: a slower batch. Fewer recrawled: each is younger. */
+const SIZES = {
+  smoke: { documents: 30, recrawled: 10, rate: 10, seconds: 4 },
+  quick: { documents: 884, recrawled: 100, rate: 10, seconds: 60 },
+  standard: { documents: 3_536, recrawled: 200, rate: 10, seconds: 300 },
+  full: { documents: 8_840, recrawled: 400, rate: 10, seconds: 900 },
+};
+/** Of a pipeline that loads at full speed, on a slow machine. */
+const LOADED_PER_SECOND = 12;
+/** Rounds through all recrawled pages before the measurement: each has an age by then. */
+const WARM_UP_ROUNDS = 2;
+const MEBIBYTE = 2 ** 20;
+
+await runExperiment(
+  {
+    script: 'bench:web-index',
+    subject: {
+      kicker: 'Percolator paper, sections 1 and 3.1',
+      title: 'From crawl to search: observers and a batch',
+    },
+    description:
+      'Measures how soon a crawled page can be found: through the pipeline of observers of the web index, and by a ' +
+      'series of MapReduces over the whole repository. Pages of a real crawl are crawled again in an open loop.',
+    sizes: SIZES,
+    options: {
+      documents: integer({
+        description: 'pages in the repository; more of them make the batch slower',
+        min: 10,
+        max: 1_000_000,
+      }),
+      recrawled: integer({
+        description: 'pages that are crawled again, in turn; at most --documents',
+        min: 1,
+        max: 1_000_000,
+      }),
+      rate: number({ description: 'recrawls', unit: 'recrawls per second', min: 0.1, max: 1_000 }),
+      seconds: secondsOption('each system', 1),
+      store: storeOption(),
+      noFsync: onlyWith({ store: ['embedded'] }, noFsyncOption),
+    },
+    examples: [
+      {
+        command: './run.sh bench:web-index --documents 442 --rate 20',
+        does: 'A smaller repository, recrawled twice as fast.',
+      },
+    ],
+    plan: ({ documents, recrawled, rate, seconds, store, noFsync }) => ({
+      about: `${documents} documents, of which ${recrawled} are crawled again at ${rate} per second for ${seconds} s with each system`,
+      seconds:
+        documents / LOADED_PER_SECOND + 2 * (seconds + (WARM_UP_ROUNDS * recrawled) / rate) + 20,
+      store: describeStore(store, { fsync: !noFsync }),
+      limitations: [
+        'The pages are copies of one small crawl; each recrawl changes the text of its page, and no link.',
+        'The batch begins its next run at once; a batch that runs at fixed hours is slower.',
+        'How much younger results are depends on the time between two crawls of a page, and on the size of the repository.',
+        'All processes share the cores of one machine. The systems are measured one after the other.',
+      ],
+    }),
+  },
+  async (options, { progress, signal, work }) => {
+    const { documents, rate, seconds, store: name, noFsync } = options;
+    const recrawled = Math.min(options.recrawled, documents);
+    const crawl = { file: SAMPLE, documents, recrawled };
+    const schedule: Schedule = {
+      first: 0,
+      warmupDocuments: WARM_UP_ROUNDS * recrawled,
+      warmupPerSecond: rate,
+      documents: Math.max(1, Math.floor(rate * seconds)),
+      perSecond: rate,
+    };
+    const embedded = { folder: path.join(work, 'tables'), fsync: !noFsync };
+    await using store = await provideStore(checkStoreName(name), embedded);
+    const point = (folder: string) => ({ crawl, schedule, signal, work: path.join(work, folder) });
+    progress.phase('loading the repository through observers', 0);
+    const pipeline = await measurePipeline(point('observers'), store.address, () =>
+      progress.phase('recrawling with observers', 0),
+    );
+    progress.phase('recrawling with the batch', 0);
+    const workers = availableParallelism();
+    await using engine = await openBatchEngine('local', { workers, memoryBytes: 512 * MEBIBYTE });
+    const batch = await measureBatch(point('batch'), engine);
+    return findingsOf({ documents, recrawled, perSecond: rate, pipeline, batch });
+  },
+);

@@ -5,6 +5,7 @@ import { servicesOf } from '../../testing/hbase/services.ts';
 import { SimulatedHBase } from '../../testing/hbase/simulated-hbase.ts';
 import { VirtualClock } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
+import { HBaseFailure } from './failures.ts';
 import { createHBase } from './open-hbase.ts';
 import { type Channel, Servers, type Service } from './servers.ts';
 
@@ -91,4 +92,26 @@ test('what found its region only after its deadline is not sent', async () => {
   const refused = { code: 'STORE_UNAVAILABLE', message: /no region was found in time/ };
   await assert.rejects(clock.runUntil(store.checkAndMutateRow(check)), refused);
   assert.equal(sent, 0);
+});
+
+test('a failed look at a table is repeated, and is never a mutation in doubt', async () => {
+  for (const failuresMax of [1, Infinity]) {
+    const clock = new VirtualClock();
+    let failures = 0;
+    let isBroken = false;
+    const broken = HBaseFailure.ofException('java.io.IOException', 'broken');
+    await using store = open(
+      clock,
+      () => false,
+      async (method) => {
+        if (isBroken && method === 'GetTableDescriptors' && ++failures <= failuresMax) throw broken;
+      },
+    );
+    await clock.runUntil(store.createTable('t', { families: ['f'] }));
+    await clock.runUntil(store.dropTable('t'));
+    isBroken = true;
+    const code = failuresMax === 1 ? 'TABLE_NOT_FOUND' : 'STORE_UNAVAILABLE';
+    await assert.rejects(clock.runUntil(store.readRow('t', 'r', [{ family: 'f' }])), { code });
+    await assert.rejects(clock.runUntil(store.checkAndMutateRow(check)), { code });
+  }
 });

@@ -34,13 +34,13 @@ import {
   validateTombstone,
 } from '../validate.ts';
 import { type Answer, Calls, type Operation } from './calls.ts';
-import { asFailure } from './failures.ts';
+import { asFailure, errorOf, type Purpose } from './failures.ts';
 import type { Condition, ScanRequest } from './messages.ts';
 import { checkCondition, endpointCall, exists, isAbsent, protosOf } from './mutations.ts';
 import { rowOf, type Selecting, selectionFor, widened } from './reads.ts';
 import type { Regions } from './regions.ts';
 import type { Servers } from './servers.ts';
-import { adminError, Tables } from './tables.ts';
+import { Tables } from './tables.ts';
 
 /** HBase's own limit is a little higher; Bigtable's is this. */
 const ROW_KEY_BYTES_MAX = 4096;
@@ -144,16 +144,20 @@ export class HBaseBigtable implements Bigtable {
     this.#run(async () => {
       this.#assertWritable();
       validateSchema(table, schema);
-      await this.#administrate(`making table ${table}`, () => this.#tables.create(table, schema));
+      await this.#administrate('mutation', `making table ${table}`, () =>
+        this.#tables.create(table, schema),
+      );
     });
 
   readonly listTables: Bigtable['listTables'] = () =>
-    this.#run(() => this.#administrate('listing tables', () => this.#tables.list()));
+    this.#run(() => this.#administrate('read', 'listing tables', () => this.#tables.list()));
 
   readonly dropTable: Bigtable['dropTable'] = (table) =>
     this.#run(async () => {
       this.#assertWritable();
-      await this.#administrate(`dropping table ${table}`, () => this.#tables.drop(table));
+      await this.#administrate('mutation', `dropping table ${table}`, () =>
+        this.#tables.drop(table),
+      );
     });
 
   async close(): Promise<void> {
@@ -320,7 +324,7 @@ export class HBaseBigtable implements Bigtable {
   async #checkFamilies(table: string, wanted: readonly { family: string }[]): Promise<void> {
     const known = this.#tables.known(table);
     if (known !== undefined && wanted.every(({ family }) => known.has(family))) return;
-    const families = await this.#administrate(`looking at table ${table}`, () =>
+    const families = await this.#administrate('read', `looking at table ${table}`, () =>
       this.#tables.load(table),
     );
     const missing = wanted.find(({ family }) => !families.has(family));
@@ -331,11 +335,12 @@ export class HBaseBigtable implements Bigtable {
     );
   }
 
-  async #administrate<T>(what: string, operation: () => Promise<T>): Promise<T> {
+  /** Asks the master: a failed look at tables leaves nothing in doubt. */
+  async #administrate<T>(purpose: Purpose, what: string, operation: () => Promise<T>): Promise<T> {
     try {
       return await operation();
     } catch (error) {
-      throw adminError(error, what);
+      throw errorOf(error, purpose, what);
     }
   }
 

@@ -9,7 +9,7 @@
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
-import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';
+import { HBaseFailure, mayRepeat } from './failures.ts';
 import {
   type Long,
   messageOf,
@@ -194,7 +194,9 @@ export class Tables {
         return (await connection.call(method, { type, value, response }, TRY_MS)) as Response;
       } catch (error) {
         this.#master = undefined;
-        const isPassing = mayRepeat(error, 'conditional') && clock.monotonicMs() < endMs;
+        // What makes or drops a table would meet its own effect.
+        const purpose = isLook(method) ? 'read' : 'conditional';
+        const isPassing = mayRepeat(error, purpose) && clock.monotonicMs() < endMs;
         if (!isPassing) throw error;
         await clock.sleep(100);
       }
@@ -218,16 +220,16 @@ export class Tables {
   }
 }
 
+/** Whether the call changes nothing. */
+function isLook(method: string): boolean {
+  return /^get/i.test(method);
+}
+
 /** Rethrows what is not an exception of this class. */
 function ignore(className: string): (error: unknown) => void {
   return (error) => {
     if (!(error instanceof HBaseFailure) || error.className !== className) throw error;
   };
-}
-
-/** The engine's error for a failed call of the master. */
-export function adminError(error: unknown, what: string): PercolatorError {
-  return errorOf(error, 'mutation', what);
 }
 
 function unfit(table: string, why: string): PercolatorError {
